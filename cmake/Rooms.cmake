@@ -1,0 +1,41 @@
+# A room is one folder of sources with the list of rooms it may use. The rooms' headers are included by their path
+# from the root ("sim/kernel/sim.h"), and each room offers only its own folder to those that use it, so that an
+# include of a room that is not in USES does not compile.
+
+find_package(PkgConfig REQUIRED)
+
+set(TCASIM_INCLUDE_ROOT ${CMAKE_BINARY_DIR}/include)
+
+# tcasim_room(sim/kernel USES ... SOURCES ... LIBRARIES ...)
+#   USES       rooms by path; what they use is not passed on
+#   LIBRARIES  outside libraries, private to the room
+function(tcasim_room path)
+    cmake_parse_arguments(ROOM "" "" "USES;SOURCES;LIBRARIES" ${ARGN})
+    string(REPLACE "/" "_" name ${path})
+    list(TRANSFORM ROOM_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${path}/)
+    add_library(${name} STATIC ${ROOM_SOURCES})
+    tcasim_room_view(${name} ${path})
+    target_include_directories(${name} PUBLIC ${TCASIM_INCLUDE_ROOT}/${name})
+    foreach(used ${ROOM_USES})
+        string(REPLACE "/" "_" used_name ${used})
+        target_include_directories(${name} PRIVATE ${TCASIM_INCLUDE_ROOT}/${used_name})
+        target_link_libraries(${name} INTERFACE ${used_name})
+    endforeach()
+    target_link_libraries(${name} PRIVATE ${ROOM_LIBRARIES})
+    tcasim_strict(${name})
+endfunction()
+
+# The folder as others see it: <build>/include/<room>/<path> -> <source>/<path>
+function(tcasim_room_view name path)
+    get_filename_component(parent ${path} DIRECTORY)
+    file(MAKE_DIRECTORY ${TCASIM_INCLUDE_ROOT}/${name}/${parent})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${path} ${TCASIM_INCLUDE_ROOT}/${name}/${path} SYMBOLIC)
+endfunction()
+
+# The warnings every target of ours is built with.
+function(tcasim_strict target)
+    target_compile_options(${target} PRIVATE
+        -Wall -Wextra -Wshadow -Wpointer-arith -Wvla -Werror=implicit-fallthrough
+        $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes -Werror=implicit-function-declaration>
+        $<$<BOOL:${TCASIM_WERROR}>:-Werror>)
+endfunction()

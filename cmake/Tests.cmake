@@ -1,0 +1,25 @@
+# tcasim_test(tests/kernel ROOMS sim/kernel ... SOURCES test_event.c ...)
+# One GoogleTest program a room, named after its folder; each of its tests is a test of ctest's.
+function(tcasim_test path)
+    cmake_parse_arguments(TEST "" "TIMEOUT" "ROOMS;SOURCES;LIBRARIES" ${ARGN})
+    string(REPLACE "/" "_" name ${path})
+    list(TRANSFORM TEST_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${path}/)
+    add_executable(${name} ${TEST_SOURCES})
+    target_include_directories(${name} PRIVATE ${TCASIM_INCLUDE_ROOT}/tests_shim)
+    foreach(used ${TEST_ROOMS})
+        string(REPLACE "/" "_" used_name ${used})
+        target_link_libraries(${name} PRIVATE ${used_name})
+    endforeach()
+    target_link_libraries(${name} PRIVATE tests_shim sim_kernel ${TEST_LIBRARIES})
+    target_compile_definitions(${name} PRIVATE TCASIM_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                               TCASIM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    tcasim_strict(${name})
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
+endfunction()
+
+# The shim: C tests on one side, GoogleTest on the other.
+tcasim_room_view(tests_shim tests/shim)
+add_library(tests_shim STATIC ${CMAKE_SOURCE_DIR}/tests/shim/test_main.cpp)
+target_include_directories(tests_shim PRIVATE ${TCASIM_INCLUDE_ROOT}/tests_shim ${TCASIM_INCLUDE_ROOT}/sim_kernel)
+target_link_libraries(tests_shim PUBLIC GTest::gtest)
+tcasim_strict(tests_shim)
