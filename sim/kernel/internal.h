@@ -1,0 +1,131 @@
+// What the files of this room share: the simulation's struct, and the functions they offer to each other. No other room
+// includes this.
+//
+// The way of one event: queue.c holds it, loop.c decides when it runs, bridge.cpp asks SystemC for the time at which
+// loop.c has to look again. A thread's wake is such an event too; thread.c knows what it waits for, bridge.cpp owns its
+// coroutine.
+#pragma once
+
+#include "sim/kernel/counter.h"
+#include "sim/kernel/log.h"
+#include "sim/kernel/sim.h"
+#include "sim/kernel/thread.h"
+#include "sim/kernel/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- the queue: a 4-ary heap ordered by (due_ps, sequence) ---------------------------------------------------------
+
+// The key is repeated beside the pointer so that a comparison touches the heap's own cache lines only.
+struct sim_queue_entry {
+    uint64_t due_ps;
+    uint64_t sequence;
+    sim_event_t *event;
+};
+
+struct sim_queue {
+    struct sim_queue_entry *entries;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+// Precondition: the queue is not empty.
+sim_event_t *sim_queue_pop(struct sim_queue *queue);
+void sim_queue_fini(struct sim_queue *queue);
+
+// --- the simulation --------------------------------------------------------------------------------------------------
+
+struct sim_counter_table {
+    char *component;
+    const struct sim_counter_desc *descs;
+    const uint64_t *values;
+    unsigned count;
+};
+
+struct sim {
+    struct sim_config config;
+
+    // Time. now_ps may be ahead of SystemC's clock within a turn, see sim_loop_turn.
+    uint64_t now_ps;
+    uint64_t horizon_ps;  // time may move up to here, the limits of the run considered; 0 once a stop is asked for
+    uint64_t progress_ps; // when something last made progress
+    uint64_t epoch_ps;    // SystemC's time at sim_create
+    uint64_t systemc_ps;  // SystemC's time in this turn, counted from the epoch
+    uint64_t next_turn_ps;
+    bool exact;           // never ahead of SystemC's clock
+
+    struct sim_queue queue;
+    uint64_t sequence;
+    uint64_t events_run;
+    uint64_t instant_events; // run since time last moved
+
+    bool running;   // inside sim_run or the unwinding of sim_destroy
+    bool stopping;  // sim_stop was called
+    bool unwinding; // sim_destroy: threads end without running program code
+    enum sim_run_outcome outcome;
+
+    // Threads that have not ended, in the order of spawning.
+    struct sim_thread *oldest, *newest;
+    struct sim_thread *current; // the one that runs now
+    unsigned thread_count;
+
+    struct sim_counter_table *counter_tables;
+    unsigned counter_table_count;
+    sim_trace_sink_fn trace_sink;
+    void *trace_ctx;
+    sim_log_sink_fn log_sink;
+    void *log_ctx;
+    enum sim_log_level log_level;
+    unsigned log_warnings;
+};
+
+void sim_counters_fini(sim_t *sim);
+void sim_log_init(sim_t *sim);
+
+// Nanoseconds with picoseconds behind the point where there are any: "12", "12.345". Returns buffer.
+enum { SIM_NS_TEXT_BYTES = 32 };
+const char *sim_format_ns(char buffer[SIM_NS_TEXT_BYTES], uint64_t time_ps);
+
+// --- the loop --------------------------------------------------------------------------------------------------------
+
+enum sim_turn {
+    SIM_TURN_THREAD, // a thread has been made to run; it calls for the next turn when it blocks
+    SIM_TURN_LATER,  // the next turn is due at sim->next_turn_ps
+    SIM_TURN_OVER    // sim->outcome is set, or all is unwound
+};
+
+// Runs what is due, in order, as far as it can without SystemC. systemc_ps is SystemC's time counted from the epoch.
+enum sim_turn sim_loop_turn(sim_t *sim, uint64_t systemc_ps);
+void sim_loop_begin(sim_t *sim);
+
+// --- threads, as the loop sees them ----------------------------------------------------------------------------------
+
+// The function of every thread's wake event; the loop knows thread wakes by it.
+void sim_thread_wake(void *thread);
+// Lets the oldest thread unwind. Returns false when none that ever ran is left.
+bool sim_thread_unwind_next(sim_t *sim);
+
+// --- coroutines and SystemC's clock (bridge.cpp) ---------------------------------------------------------------------
+
+struct sim_coroutine;
+
+// From a turn: the coroutine runs once the turn has ended. body must call sim_coroutine_end last.
+struct sim_coroutine *sim_coroutine_start(void (*body)(void *arg), void *arg);
+void sim_coroutine_resume(struct sim_coroutine *coroutine);
+// From the coroutine: calls for a turn and returns after the next resume.
+void sim_coroutine_suspend(struct sim_coroutine *coroutine);
+void sim_coroutine_end(struct sim_coroutine *coroutine);
+
+// Would SystemC, left to itself, do nothing from now until due_ps, inclusive?
+bool sim_bridge_quiet_until(const sim_t *sim, uint64_t due_ps);
+// Takes turns until one says SIM_TURN_OVER.
+void sim_bridge_run(sim_t *sim);
+// Makes sim (NULL: none) the living simulation and notes SystemC's time as its epoch.
+void sim_bridge_adopt(sim_t *sim);
+sim_t *sim_bridge_living(void);
+
+#ifdef __cplusplus
+}
+#endif

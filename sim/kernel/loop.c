@@ -1,0 +1,132 @@
+// The loop: which event runs next, how far time may move, and when the run is over.
+#include "sim/kernel/internal.h"
+
+// More events than this at one and the same instant, and time is taken to stand still.
+static const uint64_t max_instant_events = 10000000;
+
+// A limit of 0 means none.
+static void update_horizon(sim_t *sim)
+{
+    uint64_t horizon_ps = SIM_NEVER_PS - 1;
+    if (sim->config.time_limit_ps != 0) {
+        horizon_ps = sim->config.time_limit_ps - 1; // reaching the limit ends the run
+    }
+    uint64_t silence_ps = sim->config.silence_limit_ps;
+    if (silence_ps != 0 && silence_ps <= horizon_ps && sim->progress_ps <= horizon_ps - silence_ps) {
+        horizon_ps = sim->progress_ps + silence_ps;
+    }
+    sim->horizon_ps = sim->stopping ? 0 : horizon_ps;
+}
+
+void sim_progress(sim_t *sim)
+{
+    if (sim->progress_ps != sim->now_ps) {
+        sim->progress_ps = sim->now_ps;
+        update_horizon(sim);
+    }
+}
+
+void sim_stop(sim_t *sim)
+{
+    sim->stopping = true;
+    update_horizon(sim);
+}
+
+void sim_loop_begin(sim_t *sim)
+{
+    sim->stopping = false;
+    sim->progress_ps = sim->now_ps;
+    sim->instant_events = 0;
+    update_horizon(sim);
+}
+
+static void move_time(sim_t *sim, uint64_t to_ps)
+{
+    sim->now_ps = to_ps;
+    sim->instant_events = 0;
+}
+
+bool sim_try_advance(sim_t *sim, uint64_t delay_ps)
+{
+    uint64_t to_ps = sim->now_ps + delay_ps;
+    if (to_ps > sim->horizon_ps || delay_ps > sim->horizon_ps || sim->exact) {
+        return false;
+    }
+    if (sim->queue.count != 0 && sim->queue.entries[0].due_ps <= to_ps) {
+        return false;
+    }
+    if (!sim_bridge_quiet_until(sim, to_ps)) {
+        return false;
+    }
+    move_time(sim, to_ps);
+    return true;
+}
+
+static enum sim_turn over(sim_t *sim, enum sim_run_outcome outcome)
+{
+    sim->outcome = outcome;
+    return SIM_TURN_OVER;
+}
+
+// Time stops at the limit that was hit first.
+static enum sim_turn over_at_limit(sim_t *sim)
+{
+    uint64_t limit_ps = sim->config.time_limit_ps;
+    if (limit_ps != 0 && sim->horizon_ps == limit_ps - 1) {
+        if (limit_ps > sim->now_ps) {
+            move_time(sim, limit_ps);
+        }
+        return over(sim, SIM_RUN_TIME_LIMIT);
+    }
+    move_time(sim, sim->horizon_ps);
+    return over(sim, SIM_RUN_STUCK);
+}
+
+// A thread runs with SystemC's clock at the thread's time. An event may run ahead of it while SystemC is quiet.
+static bool needs_systemc(const sim_t *sim, const struct sim_queue_entry *head)
+{
+    if (head->due_ps == sim->systemc_ps) {
+        return false;
+    }
+    return sim->exact || head->event->fn == sim_thread_wake ||
+           (head->due_ps != sim->now_ps && !sim_bridge_quiet_until(sim, head->due_ps));
+}
+
+static enum sim_turn run_events(sim_t *sim)
+{
+    while (!sim->stopping) {
+        if (sim->queue.count == 0) {
+            return over(sim, sim->thread_count == 0 ? SIM_RUN_DONE : SIM_RUN_STUCK);
+        }
+        const struct sim_queue_entry *head = &sim->queue.entries[0];
+        if (head->due_ps > sim->horizon_ps) {
+            return over_at_limit(sim);
+        }
+        if (needs_systemc(sim, head)) {
+            sim->next_turn_ps = head->due_ps;
+            return SIM_TURN_LATER;
+        }
+        if (head->due_ps != sim->now_ps) {
+            move_time(sim, head->due_ps);
+        }
+        if (++sim->instant_events > max_instant_events) {
+            return over(sim, SIM_RUN_STUCK);
+        }
+        sim_event_t *event = sim_queue_pop(&sim->queue);
+        sim->events_run++;
+        event->fn(event->ctx);
+        if (sim->current != NULL) {
+            return SIM_TURN_THREAD;
+        }
+    }
+    return over(sim, SIM_RUN_STOPPED);
+}
+
+enum sim_turn sim_loop_turn(sim_t *sim, uint64_t systemc_ps)
+{
+    if (sim->unwinding) {
+        return sim_thread_unwind_next(sim) ? SIM_TURN_THREAD : SIM_TURN_OVER;
+    }
+    sim->systemc_ps = systemc_ps;
+    return run_events(sim);
+}

@@ -1,0 +1,127 @@
+// Conditions: signals, deadlines and the order of wakes.
+#include "helpers.h"
+
+struct waiter {
+    struct record *record;
+    sim_condition_t *condition;
+    char letter;
+    uint64_t deadline_ps;
+    bool signalled;
+};
+
+static void wait_once(void *arg)
+{
+    static const struct sim_wait_reason reason = {"nobody", "a signal", 0, 0};
+    struct waiter *waiter = arg;
+    waiter->signalled = sim_condition_wait(waiter->record->sim, waiter->condition, waiter->deadline_ps, &reason);
+    record_add(waiter->record, waiter->letter);
+}
+
+struct signaller {
+    sim_t *sim;
+    sim_condition_t condition;
+    sim_event_t event;
+};
+
+static void signal_now(void *ctx)
+{
+    struct signaller *signaller = ctx;
+    sim_condition_signal(signaller->sim, &signaller->condition);
+}
+
+static void run_waiters(struct record *record, struct waiter *waiters, int count, uint64_t signal_ps)
+{
+    struct signaller signaller = {.sim = record->sim};
+    sim_condition_init(&signaller.condition);
+    sim_event_init(&signaller.event, signal_now, &signaller);
+    for (int i = 0; i < count; i++) {
+        waiters[i].record = record;
+        waiters[i].condition = &signaller.condition;
+        waiters[i].letter = (char)('a' + i);
+        ASSERT_EQ(sim_thread_spawn(record->sim, "t", wait_once, &waiters[i]), SIM_OK);
+    }
+    sim_event_schedule(record->sim, &signaller.event, signal_ps);
+    EXPECT_EQ(sim_run(record->sim), SIM_RUN_DONE);
+    EXPECT_TRUE(signaller.condition.first == NULL && signaller.condition.last == NULL);
+    sim_destroy(record->sim);
+}
+
+TEST(Condition, WakesEveryWaiterInTheOrderOfComing)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct waiter waiters[3] = {
+        {.deadline_ps = SIM_NEVER_PS}, {.deadline_ps = 500}, {.deadline_ps = SIM_NEVER_PS}};
+    run_waiters(&record, waiters, 3, 100);
+    EXPECT_STREQ(record.letters, "abc");
+    EXPECT_EQ(record.times_ps[2], 100);
+    EXPECT_TRUE(waiters[0].signalled && waiters[1].signalled && waiters[2].signalled);
+}
+
+TEST(Condition, TellsTheDeadlineFromTheSignal)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct waiter waiters[3] = {{.deadline_ps = 101}, {.deadline_ps = 99}, {.deadline_ps = SIM_NEVER_PS}};
+    run_waiters(&record, waiters, 3, 100);
+    EXPECT_STREQ(record.letters, "bac");
+    EXPECT_EQ(record.times_ps[0], 99);
+    EXPECT_TRUE(waiters[0].signalled);
+    EXPECT_FALSE(waiters[1].signalled);
+    EXPECT_TRUE(waiters[2].signalled);
+}
+
+TEST(Condition, DropsADeadlineThatTheSignalForestalled)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct waiter waiters[1] = {{.deadline_ps = 5000}};
+    run_waiters(&record, waiters, 1, 100);
+    EXPECT_EQ(record.count, 1);
+    EXPECT_EQ(record.times_ps[0], 100);
+}
+
+TEST(Condition, ReturnsAtOnceWhenTheDeadlineHasPassed)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct waiter waiters[1] = {{.deadline_ps = 0}};
+    run_waiters(&record, waiters, 1, 100);
+    EXPECT_FALSE(waiters[0].signalled);
+    EXPECT_EQ(record.times_ps[0], 0);
+}
+
+struct player {
+    sim_t *sim;
+    sim_condition_t *mine, *other;
+    unsigned *rallies;
+    bool serves;
+};
+
+static void play(void *arg)
+{
+    static const struct sim_wait_reason reason = {"other", "the ball", 0, 0};
+    struct player *player = arg;
+    if (player->serves) {
+        sim_condition_signal(player->sim, player->other);
+    }
+    for (int i = 0; i < 1000; i++) {
+        sim_condition_wait(player->sim, player->mine, SIM_NEVER_PS, &reason);
+        ++*player->rallies;
+        sim_thread_sleep(player->sim, 10);
+        sim_condition_signal(player->sim, player->other);
+    }
+}
+
+TEST(Condition, PassesABallBetweenTwoThreads)
+{
+    sim_t *sim = helper_sim_create();
+    sim_condition_t a, b;
+    sim_condition_init(&a);
+    sim_condition_init(&b);
+    unsigned rallies = 0;
+    struct player left = {sim, &a, &b, &rallies, false};
+    struct player right = {sim, &b, &a, &rallies, true};
+    ASSERT_EQ(sim_thread_spawn(sim, "left", play, &left), SIM_OK);
+    ASSERT_EQ(sim_thread_spawn(sim, "right", play, &right), SIM_OK);
+    EXPECT_EQ(sim_run(sim), SIM_RUN_DONE);
+    EXPECT_EQ(rallies, 2000);
+    EXPECT_EQ(sim_now_ps(sim), 20000);
+    sim_destroy(sim);
+}

@@ -1,0 +1,150 @@
+// Events: their order, moving and cancelling them.
+#include <stdlib.h>
+
+#include "sim/kernel/random.h"
+#include "helpers.h"
+
+TEST(Queue, RunsEventsOfOneTimeInTheOrderOfScheduling)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct actor actors[5];
+    for (int i = 0; i < 5; i++) {
+        actor_init(&actors[i], &record, (char)('a' + i));
+    }
+    const int order[5] = {2, 0, 4, 1, 3};
+    for (int i = 0; i < 5; i++) {
+        sim_event_schedule(record.sim, &actors[order[i]].event, 100);
+    }
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_STREQ(record.letters, "caebd");
+    EXPECT_EQ(record.times_ps[4], 100);
+    EXPECT_EQ(sim_events_run(record.sim), 5);
+    sim_destroy(record.sim);
+}
+
+TEST(Queue, MovesAPendingEventBehindThoseOfItsNewTime)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct actor a, b;
+    actor_init(&a, &record, 'a');
+    actor_init(&b, &record, 'b');
+    sim_event_schedule(record.sim, &a.event, 10);
+    sim_event_schedule(record.sim, &b.event, 20);
+    sim_event_schedule(record.sim, &a.event, 20);
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_STREQ(record.letters, "ba");
+    EXPECT_EQ(record.times_ps[1], 20);
+    sim_destroy(record.sim);
+}
+
+TEST(Queue, ForgetsACancelledEvent)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct actor a, b;
+    actor_init(&a, &record, 'a');
+    actor_init(&b, &record, 'b');
+    sim_event_schedule(record.sim, &a.event, 10);
+    sim_event_schedule(record.sim, &b.event, 20);
+    EXPECT_TRUE(sim_event_pending(&a.event));
+    sim_event_cancel(record.sim, &a.event);
+    EXPECT_FALSE(sim_event_pending(&a.event));
+    sim_event_cancel(record.sim, &a.event);
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_STREQ(record.letters, "b");
+    sim_destroy(record.sim);
+}
+
+// --- against a reference -----------------------------------------------------------------------------------------
+
+enum { MODEL_EVENTS = 300, MODEL_STEPS = 200000 };
+
+struct model_event {
+    struct model *model;
+    bool pending;
+    uint64_t due_ps, order;
+    sim_event_t event;
+};
+
+// The reference: a flat array searched for the least (due_ps, order).
+struct model {
+    sim_t *sim;
+    struct sim_random random;
+    uint64_t order;
+    unsigned steps, wrong;
+    struct model_event events[MODEL_EVENTS];
+};
+
+static struct model_event *model_next(struct model *model)
+{
+    struct model_event *next = NULL;
+    for (int i = 0; i < MODEL_EVENTS; i++) {
+        struct model_event *event = &model->events[i];
+        if (event->pending && (next == NULL || event->due_ps < next->due_ps ||
+                               (event->due_ps == next->due_ps && event->order < next->order))) {
+            next = event;
+        }
+    }
+    return next;
+}
+
+static void model_operate(struct model *model)
+{
+    struct model_event *event = &model->events[sim_random_below(&model->random, MODEL_EVENTS)];
+    if (sim_random_below(&model->random, 4) == 0) {
+        sim_event_cancel(model->sim, &event->event);
+        event->pending = false;
+        return;
+    }
+    uint64_t delay_ps = sim_random_below(&model->random, 50);
+    sim_event_schedule(model->sim, &event->event, delay_ps);
+    event->pending = true;
+    event->due_ps = sim_now_ps(model->sim) + delay_ps;
+    event->order = model->order++;
+}
+
+static void model_event_runs(void *ctx)
+{
+    struct model_event *event = ctx;
+    struct model *model = event->model;
+    model->wrong += event != model_next(model) || sim_now_ps(model->sim) != event->due_ps;
+    event->pending = false;
+    for (int i = 0; i < 2 && model->steps < MODEL_STEPS; i++) {
+        model->steps++;
+        model_operate(model);
+    }
+}
+
+TEST(Queue, AgreesWithASearchedArrayUnderRandomOperations)
+{
+    struct model *model = calloc(1, sizeof *model);
+    model->sim = helper_sim_create();
+    sim_random_init(&model->random, 7, "queue");
+    for (int i = 0; i < MODEL_EVENTS; i++) {
+        model->events[i].model = model;
+        sim_event_init(&model->events[i].event, model_event_runs, &model->events[i]);
+    }
+    while (model->steps < MODEL_STEPS) {
+        model_operate(model);
+        EXPECT_EQ(sim_run(model->sim), SIM_RUN_DONE);
+    }
+    EXPECT_EQ(model->wrong, 0);
+    EXPECT_TRUE(model_next(model) == NULL);
+    sim_destroy(model->sim);
+    free(model);
+}
+
+TEST(Queue, HoldsTensOfThousandsOfEvents)
+{
+    enum { COUNT = 50000 };
+    struct record record = {.sim = helper_sim_create()};
+    struct actor *actors = calloc(COUNT, sizeof *actors);
+    for (int i = 0; i < COUNT; i++) {
+        actor_init(&actors[i], &record, 'x');
+        sim_event_schedule(record.sim, &actors[i].event, (uint64_t)(COUNT - i));
+    }
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_EQ(sim_events_run(record.sim), COUNT);
+    EXPECT_EQ(sim_now_ps(record.sim), COUNT);
+    sim_destroy(record.sim);
+    free(actors);
+}
