@@ -1,0 +1,349 @@
+// Sequencer of one DMA channel: takes transfers from the registers or from a chain, checks them, cuts them into read
+// segments, waits until all are written, and reports the completion.
+//
+// A segment never crosses a boundary of cfg_read_bytes in the source, hence never 4 KB. After an error no further
+// segment is issued and none of the channel's outstanding ones is written (abort_o); the remote side is not notified.
+module peach2_dmac_channel #(
+    parameter int unsigned OUTSTANDING_BITS = 6 // segments under way: up to 2**BITS - 1
+) (
+    input  logic         clk_i,
+    input  logic         rst_i,
+    input  logic [15:0]  cfg_start_cycles_i,
+    input  logic [15:0]  cfg_finish_cycles_i,
+    input  logic [9:0]   cfg_read_bytes_i,
+
+    // registers
+    input  logic [63:0]  source_i,
+    input  logic [63:0]  destination_i,
+    input  logic [31:0]  length_i,
+    input  logic [63:0]  notify_local_i,
+    input  logic [63:0]  notify_remote_i,
+    input  logic [31:0]  notify_value_i,
+    input  logic [31:0]  control_i,
+    input  logic         start_i,
+    output logic [31:0]  status_o,
+    output logic [31:0]  completed_o,
+
+    // routes, for the checks
+    input  logic [24:0]  window_base_i,
+    input  logic [134:0] mask_i,
+    input  logic [134:0] lower_i,
+    input  logic [134:0] upper_i,
+    input  logic [4:0]   enable_i,
+
+    // descriptor fetch
+    output logic         fetch_begin_o,
+    output logic         fetch_board_o,
+    output logic         fetch_stop_o,
+    input  logic         fetch_settled_i,
+    input  logic         fetch_valid_i,
+    input  logic [255:0] fetch_descriptor_i,
+    output logic         fetch_ready_o,
+    input  logic         fetch_failed_i,
+    input  logic [3:0]   fetch_error_i,
+
+    // segments
+    output logic         segment_valid_o,
+    output logic [63:0]  segment_source_o,
+    output logic [63:0]  segment_destination_o,
+    output logic [9:0]   segment_bytes_o,
+    output logic         segment_last_o,   // of its transfer
+    output logic [peach2_pkg::DESTS-1:0] segment_dest_o,
+    input  logic         segment_ready_i,
+    input  logic         retire_i,         // a segment of this channel is written or dropped
+    input  logic         retire_last_i,    // it was the last of its transfer
+    input  logic [3:0]   retire_error_i,
+    output logic         abort_o,          // drop the channel's segments
+
+    // completion status words
+    output logic         notify_valid_o,
+    output logic [63:0]  notify_address_o,
+    output logic [63:0]  notify_data_o,
+    output logic [peach2_pkg::DESTS-1:0] notify_dest_o,
+    input  logic         notify_ready_i,
+
+    output logic         idle_o
+);
+    typedef enum logic [3:0] {
+        CHANNEL_IDLE,
+        CHANNEL_START,         // the sequencer's own overhead
+        CHANNEL_NEXT,          // take a transfer
+        CHANNEL_CHECK_SOURCE,
+        CHANNEL_CHECK_DESTINATION,
+        CHANNEL_SEGMENT,
+        CHANNEL_DRAIN,         // until everything is written
+        CHANNEL_FINISH,        // the sequencer's overhead again
+        CHANNEL_NOTIFY_REMOTE,
+        CHANNEL_NOTIFY_LOCAL
+    } state_e;
+
+    state_e      state_d, state_q;
+    logic [15:0] wait_d, wait_q;
+    logic [63:0] source_d, source_q, destination_d, destination_q;
+    logic [23:0] left_d, left_q;              // bytes of the transfer not yet in a segment
+    logic        length_bad_d, length_bad_q;
+    logic        last_d, last_q;              // the transfer is the chain's last
+    logic [peach2_pkg::DESTS-1:0] dest_d, dest_q;
+    logic [3:0]  error_d, error_q;
+    logic        done_d, done_q;
+    logic [1:0]  mode_q;
+    logic        notify_local_q, notify_remote_q;
+    logic [7:0]  ignored_q;
+    logic [31:0] completed_d, completed_q;
+    logic [OUTSTANDING_BITS-1:0] outstanding_d, outstanding_q;
+
+    peach2_pkg::descriptor_t descriptor;
+    logic        starts, chained;
+
+    assign descriptor = fetch_descriptor_i;
+    assign starts = start_i && state_q == CHANNEL_IDLE;
+    assign chained = mode_q != peach2_pkg::MODE_REGISTER;
+
+    // --- one route look-up, shared by the checks ---
+    logic [63:0] route_address;
+    logic        in_window;
+    logic [4:0]  hit;
+    logic        routable;
+    logic [peach2_pkg::DESTS-1:0] route_dest;
+
+    always_comb begin
+        unique case (state_q)
+            CHANNEL_CHECK_SOURCE: route_address = source_q;
+            CHANNEL_NOTIFY_LOCAL: route_address = notify_local_i;
+            CHANNEL_NOTIFY_REMOTE: route_address = notify_remote_i;
+            default: route_address = destination_q;
+        endcase
+    end
+
+    peach2_route u_route (
+        .address_i(route_address), .window_base_i(window_base_i), .mask_i(mask_i), .lower_i(lower_i),
+        .upper_i(upper_i), .enable_i(enable_i), .in_window_o(in_window), .hit_o(hit)
+    );
+    assign routable = !in_window || hit != 5'd0;
+    assign route_dest = in_window ? {2'b00, hit} : 7'd1 << peach2_pkg::DEST_N;
+
+    // --- the segment at hand ---
+    logic [9:0] offset, to_boundary, segment_bytes;
+    assign offset = source_q[9:0] & (cfg_read_bytes_i - 10'd1);
+    assign to_boundary = cfg_read_bytes_i - offset;
+    assign segment_bytes = left_q < {14'd0, to_boundary} ? left_q[9:0] : to_boundary;
+
+    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_pkg::DMA_OK &&
+                             outstanding_q != {OUTSTANDING_BITS{1'b1}};
+    assign segment_source_o = source_q;
+    assign segment_destination_o = destination_q;
+    assign segment_bytes_o = segment_bytes;
+    assign segment_last_o = left_q == {14'd0, segment_bytes};
+    assign segment_dest_o = dest_q;
+    assign abort_o = error_q != peach2_pkg::DMA_OK;
+
+    // --- notification ---
+    logic notify_state;
+    logic notify_misaligned;
+    logic notify_wanted;
+    assign notify_state = state_q == CHANNEL_NOTIFY_LOCAL || state_q == CHANNEL_NOTIFY_REMOTE;
+    assign notify_misaligned = route_address[2:0] != 3'd0;
+    assign notify_wanted = state_q == CHANNEL_NOTIFY_LOCAL ? notify_local_q
+                                                           : notify_remote_q && error_q == peach2_pkg::DMA_OK;
+    assign notify_valid_o = notify_state && notify_wanted && routable && !notify_misaligned;
+    assign notify_address_o = route_address;
+    assign notify_dest_o = route_dest;
+    assign notify_data_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, 2'b10, notify_value_i};
+
+    assign fetch_begin_o = state_q == CHANNEL_START && wait_q == 16'd0 && chained;
+    assign fetch_board_o = mode_q == peach2_pkg::MODE_CHAIN_BOARD;
+    assign fetch_stop_o = error_q != peach2_pkg::DMA_OK;
+    assign fetch_ready_o = state_q == CHANNEL_NEXT && chained;
+
+    logic misaligned; // the board moves whole DWs and has no shifter
+    assign misaligned = source_q[1:0] != 2'd0 || left_q[1:0] != 2'd0 || source_q[3:0] != destination_q[3:0];
+
+    always_comb begin
+        state_d = state_q;
+        wait_d = wait_q;
+        source_d = source_q;
+        destination_d = destination_q;
+        left_d = left_q;
+        length_bad_d = length_bad_q;
+        last_d = last_q;
+        dest_d = dest_q;
+        error_d = error_q;
+        done_d = done_q;
+
+        unique case (state_q)
+            CHANNEL_IDLE: begin
+                if (starts) begin
+                    state_d = CHANNEL_START;
+                    wait_d = cfg_start_cycles_i;
+                    error_d = peach2_pkg::DMA_OK;
+                    done_d = 1'b0;
+                end
+            end
+            CHANNEL_START: begin
+                wait_d = wait_q - 16'd1;
+                if (wait_q == 16'd0) begin
+                    state_d = CHANNEL_NEXT;
+                    wait_d = 16'd0;
+                end
+            end
+            CHANNEL_NEXT: begin
+                if (!chained) begin
+                    source_d = source_i;
+                    destination_d = destination_i;
+                    left_d = length_i[23:0];
+                    length_bad_d = length_i == 32'd0 || length_i[31:24] != 8'd0;
+                    last_d = 1'b1;
+                    state_d = CHANNEL_CHECK_SOURCE;
+                end else if (fetch_valid_i) begin
+                    source_d = descriptor.source;
+                    destination_d = descriptor.destination;
+                    left_d = descriptor.length;
+                    length_bad_d = descriptor.length == 24'd0 || descriptor.reserved_flags != 7'd0;
+                    last_d = descriptor.last;
+                    state_d = CHANNEL_CHECK_SOURCE;
+                end else if (fetch_failed_i) begin
+                    error_d = fetch_error_i;
+                    state_d = CHANNEL_DRAIN;
+                end
+            end
+            CHANNEL_CHECK_SOURCE: begin
+                state_d = CHANNEL_CHECK_DESTINATION;
+                if (length_bad_q) begin
+                    error_d = peach2_pkg::DMA_LENGTH;
+                    state_d = CHANNEL_DRAIN;
+                end else if (misaligned) begin
+                    error_d = peach2_pkg::DMA_MISALIGNED;
+                    state_d = CHANNEL_DRAIN;
+                end else if (in_window && !hit[peach2_pkg::DEST_N]) begin
+                    error_d = peach2_pkg::DMA_UNROUTABLE;
+                    state_d = CHANNEL_DRAIN;
+                end
+            end
+            CHANNEL_CHECK_DESTINATION: begin
+                dest_d = route_dest;
+                state_d = CHANNEL_SEGMENT;
+                if (!routable) begin
+                    error_d = peach2_pkg::DMA_UNROUTABLE;
+                    state_d = CHANNEL_DRAIN;
+                end
+            end
+            CHANNEL_SEGMENT: begin
+                if (segment_valid_o && segment_ready_i) begin
+                    source_d = source_q + {54'd0, segment_bytes};
+                    destination_d = destination_q + {54'd0, segment_bytes};
+                    left_d = left_q - {14'd0, segment_bytes};
+                    if (segment_last_o) begin
+                        state_d = last_q ? CHANNEL_DRAIN : CHANNEL_NEXT;
+                    end
+                end else if (error_q != peach2_pkg::DMA_OK) begin
+                    state_d = CHANNEL_DRAIN;
+                end
+            end
+            CHANNEL_DRAIN: begin
+                if (outstanding_q == '0 && fetch_settled_i) begin
+                    state_d = CHANNEL_FINISH;
+                    wait_d = cfg_finish_cycles_i;
+                end
+            end
+            CHANNEL_FINISH: begin
+                wait_d = wait_q - 16'd1;
+                if (wait_q == 16'd0) begin
+                    wait_d = 16'd0;
+                    state_d = CHANNEL_NOTIFY_REMOTE;
+                end
+            end
+            CHANNEL_NOTIFY_REMOTE: begin // first, so that the local side hears if it could not be sent
+                if (notify_ready_i || !notify_valid_o) begin
+                    state_d = CHANNEL_NOTIFY_LOCAL;
+                end
+            end
+            CHANNEL_NOTIFY_LOCAL: begin
+                if (notify_ready_i || !notify_valid_o) begin
+                    state_d = CHANNEL_IDLE;
+                    done_d = 1'b1;
+                end
+            end
+            default: state_d = CHANNEL_IDLE;
+        endcase
+
+        // what came back wrong; the first error stays
+        if (retire_i && retire_error_i != peach2_pkg::DMA_OK && error_q == peach2_pkg::DMA_OK) begin
+            error_d = retire_error_i;
+        end
+        if (notify_state && !notify_valid_o && notify_wanted && error_q == peach2_pkg::DMA_OK) begin
+            error_d = notify_misaligned ? peach2_pkg::DMA_MISALIGNED : peach2_pkg::DMA_UNROUTABLE;
+        end
+    end
+
+    always_comb begin
+        outstanding_d = outstanding_q;
+        if ((segment_valid_o && segment_ready_i) && !retire_i) begin
+            outstanding_d = outstanding_q + 1'b1;
+        end else if (!(segment_valid_o && segment_ready_i) && retire_i) begin
+            outstanding_d = outstanding_q - 1'b1;
+        end
+        completed_d = completed_q;
+        if (starts) begin
+            completed_d = 32'd0;
+        end else if (retire_i && retire_last_i && retire_error_i == peach2_pkg::DMA_OK && !abort_o) begin
+            completed_d = completed_q + 32'd1;
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        if (rst_i) begin
+            state_q <= CHANNEL_IDLE;
+            wait_q <= 16'd0;
+            source_q <= 64'd0;
+            destination_q <= 64'd0;
+            left_q <= 24'd0;
+            length_bad_q <= 1'b0;
+            last_q <= 1'b0;
+            dest_q <= '0;
+            error_q <= peach2_pkg::DMA_OK;
+            done_q <= 1'b0;
+            mode_q <= peach2_pkg::MODE_REGISTER;
+            notify_local_q <= 1'b0;
+            notify_remote_q <= 1'b0;
+            ignored_q <= 8'd0;
+            completed_q <= 32'd0;
+            outstanding_q <= '0;
+        end else begin
+            state_q <= state_d;
+            wait_q <= wait_d;
+            source_q <= source_d;
+            destination_q <= destination_d;
+            left_q <= left_d;
+            length_bad_q <= length_bad_d;
+            last_q <= last_d;
+            dest_q <= dest_d;
+            error_q <= error_d;
+            done_q <= done_d;
+            completed_q <= completed_d;
+            outstanding_q <= outstanding_d;
+            if (starts) begin
+                mode_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_MODE_LSB +: 2];
+                notify_local_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_LOCAL_LSB];
+                notify_remote_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_REMOTE_LSB];
+            end
+            if (start_i && !starts && ignored_q != 8'hff) begin
+                ignored_q <= ignored_q + 8'd1;
+            end
+        end
+    end
+
+    assign idle_o = state_q == CHANNEL_IDLE;
+    assign status_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, done_q, !idle_o};
+    assign completed_o = completed_q;
+
+    // upper control bits and the reserved half of descriptors carry nothing yet
+    logic unused;
+    assign unused = &{1'b0, control_i, descriptor.reserved, descriptor.next};
+
+`ifndef SYNTHESIS
+    outstanding_segments_never_underflow : assert property (@(posedge clk_i) disable iff (rst_i)
+        !(retire_i && outstanding_q == '0));
+    a_channel_goes_idle_only_when_everything_is_written : assert property (@(posedge clk_i) disable iff (rst_i)
+        !(state_q == CHANNEL_IDLE && outstanding_q != '0));
+`endif
+endmodule

@@ -1,0 +1,291 @@
+// Descriptor fetch of one DMA channel: walks a chain ahead of the channel and hands its descriptors over in order.
+//
+// Descriptors come from host memory (reads under the channel's own tag, up to cfg_prefetch descriptors at a time, on
+// the guess that the chain is contiguous; what does not follow its predecessor's `next` is dropped and fetched anew) or
+// from the board's memory. A chain that comes back to itself is found by Brent's algorithm, which needs one saved
+// address and no limit on the length of a chain.
+module peach2_dmac_fetch #(
+    parameter int unsigned DEPTH = 8, // descriptors held; a power of two, at least 8
+    parameter int unsigned CHANNEL = 0
+) (
+    input  logic         clk_i,
+    input  logic         rst_i,
+    input  logic [2:0]   cfg_prefetch_i,
+
+    // begin_i starts a walk at address_i; stop_i abandons it
+    input  logic         begin_i,
+    input  logic         board_i,      // chain in the board's memory
+    input  logic [63:0]  address_i,
+    input  logic         stop_i,
+    output logic         settled_o,    // no read is under way: a new walk may begin
+
+    // descriptors, in chain order
+    output logic         valid_o,
+    output logic [255:0] descriptor_o,
+    input  logic         ready_i,
+    output logic         failed_o,     // no descriptor will follow, for the reason in error_o
+    output logic [3:0]   error_o,
+
+    // read requests to host memory
+    output logic         read_valid_o,
+    output logic [63:0]  read_address_o,
+    output logic [7:0]   read_bytes_o,
+    output logic [4:0]   read_generation_o,
+    input  logic         read_ready_i,
+
+    // completions for any channel's descriptor reads
+    input  logic         cpl_header_i, // first beat of a completion
+    input  logic [1:0]   cpl_channel_i,
+    input  logic [4:0]   cpl_generation_i,
+    input  logic [3:0]   cpl_error_i,  // DMA_OK or why it carries no data
+    input  logic         cpl_data_i,   // payload beat of the completion whose header came last
+    input  logic [127:0] cpl_word_i,
+    output logic         cpl_expected_o, // to cpl_header_i: it is for this channel's outstanding read
+
+    // the board's memory
+    output logic         imem_valid_o,
+    output logic [9:0]   imem_index_o,
+    input  logic         imem_ready_i,
+    input  logic         imem_rvalid_i,
+    input  logic [255:0] imem_rdata_i
+);
+    localparam int unsigned DEPTH_BITS = $clog2(DEPTH);
+    localparam int unsigned TIMEOUT_BITS = 18; // about 1 ms at 250 MHz
+
+    generate
+        if (DEPTH < 8 || (DEPTH & (DEPTH - 1)) != 0) begin : g_illegal_depth
+            $error("DEPTH must be a power of two and at least 8");
+        end
+    endgenerate
+
+    typedef enum logic [1:0] {
+        FETCH_IDLE,
+        FETCH_REQUEST, // next_q is to be read
+        FETCH_WAIT,    // answers are due
+        FETCH_END      // last descriptor seen, or failed
+    } state_e;
+
+    state_e                state_d, state_q;
+    logic                  board_q;
+    logic [63:0]           next_d, next_q;         // where the next descriptor lies
+    logic [63:0]           expected_d, expected_q; // address of the descriptor that arrives next
+    logic                  follows_d, follows_q;   // the burst still follows the chain
+    logic [2:0]            due_d, due_q;           // descriptors of the burst still to arrive
+    logic [4:0]            generation_d, generation_q;
+    logic                  hit_d, hit_q;           // the completion under way is ours
+    logic                  half_d, half_q;         // lower half of a descriptor is in low_q
+    logic [127:0]          low_q;
+    logic [3:0]            error_d, error_q;
+    logic [TIMEOUT_BITS:0] age_d, age_q;
+
+    // Brent: saved_q is compared with every next; it moves up at powers of two.
+    logic [63:0]           saved_d, saved_q;
+    logic [31:0]           steps_d, steps_q, power_d, power_q;
+
+    logic [255:0]          held_q [0:DEPTH-1];
+    logic [DEPTH_BITS:0]   write_q, read_q;
+    logic [DEPTH_BITS:0]   count;
+
+    // --- the burst to ask for ---
+    logic       address_bad;
+    logic [7:0] to_boundary; // descriptors up to the next 4 KB boundary
+    logic [2:0] burst;
+    logic       room;
+
+    assign count = write_q - read_q;
+    assign room = count + {1'b0, cfg_prefetch_i} <= DEPTH[DEPTH_BITS:0];
+    assign address_bad = next_q[4:0] != 5'd0 || (board_q && next_q[63:15] != 49'd0);
+    assign to_boundary = 8'd128 - {1'b0, next_q[11:5]};
+    assign burst = board_q ? 3'd1 : (to_boundary < {5'd0, cfg_prefetch_i} ? to_boundary[2:0] : cfg_prefetch_i);
+
+    assign read_valid_o = state_q == FETCH_REQUEST && !board_q && !address_bad && room && !stop_i;
+    assign read_address_o = next_q;
+    assign read_bytes_o = {burst, 5'd0};
+    assign read_generation_o = generation_q;
+    assign imem_valid_o = state_q == FETCH_REQUEST && board_q && !address_bad && room && !stop_i;
+    assign imem_index_o = next_q[14:5];
+
+    // --- what arrives ---
+    logic                   arrived; // one whole descriptor
+    peach2_pkg::descriptor_t descriptor;
+    logic                   accept;
+    logic                   loops;
+
+    assign cpl_expected_o = state_q == FETCH_WAIT && !board_q && due_q != 3'd0 && cpl_header_i &&
+                            cpl_channel_i == CHANNEL[1:0] && cpl_generation_i == generation_q;
+    assign arrived = board_q ? (imem_rvalid_i && state_q == FETCH_WAIT) : (cpl_data_i && hit_q && half_q);
+    assign descriptor = board_q ? imem_rdata_i : {cpl_word_i, low_q};
+    assign accept = arrived && follows_q;
+    assign loops = accept && !descriptor.last && descriptor.next == saved_q;
+
+    // The chain's last descriptor was accepted.
+    logic ended_d, ended_q;
+    assign ended_d = !begin_i && (ended_q || (accept && descriptor.last));
+
+    always_comb begin
+        hit_d = cpl_header_i ? (cpl_expected_o && cpl_error_i == peach2_pkg::DMA_OK) : hit_q;
+        half_d = half_q;
+        if (cpl_data_i && hit_q) begin
+            half_d = !half_q;
+        end
+        if (begin_i) begin
+            half_d = 1'b0;
+        end
+    end
+
+    always_comb begin
+        saved_d = saved_q;
+        steps_d = steps_q;
+        power_d = power_q;
+        if (begin_i) begin
+            saved_d = address_i;
+            steps_d = 32'd0;
+            power_d = 32'd1;
+        end else if (accept) begin
+            steps_d = steps_q + 32'd1;
+            if (steps_q + 32'd1 == power_q) begin
+                saved_d = descriptor.next;
+                steps_d = 32'd0;
+                power_d = power_q << 1;
+            end
+        end
+    end
+
+    always_comb begin
+        state_d = state_q;
+        next_d = next_q;
+        expected_d = expected_q;
+        follows_d = follows_q;
+        due_d = due_q;
+        generation_d = generation_q;
+        error_d = error_q;
+        age_d = age_q;
+
+        unique case (state_q)
+            FETCH_IDLE, FETCH_END: ;
+            FETCH_REQUEST: begin
+                age_d = '0;
+                if (stop_i) begin
+                    state_d = FETCH_END;
+                end else if (address_bad) begin
+                    state_d = FETCH_END;
+                    error_d = peach2_pkg::DMA_DESCRIPTOR;
+                end else if ((read_valid_o && read_ready_i) || (imem_valid_o && imem_ready_i)) begin
+                    state_d = FETCH_WAIT;
+                    expected_d = next_q;
+                    follows_d = 1'b1;
+                    due_d = burst;
+                end
+            end
+            FETCH_WAIT: begin
+                age_d = age_q + 1'b1;
+                if (arrived) begin
+                    due_d = due_q - 3'd1;
+                    expected_d = expected_q + 64'd32;
+                    if (follows_q) begin
+                        next_d = descriptor.next;
+                        follows_d = !descriptor.last && !loops && descriptor.next == expected_q + 64'd32;
+                        if (descriptor.last) begin
+                            next_d = next_q;
+                        end
+                        if (loops) begin
+                            error_d = peach2_pkg::DMA_CHAIN_LOOP;
+                        end
+                    end
+                end
+                if (cpl_expected_o && cpl_error_i != peach2_pkg::DMA_OK) begin
+                    error_d = cpl_error_i;
+                    due_d = 3'd0;
+                end
+                if (age_q[TIMEOUT_BITS]) begin
+                    error_d = peach2_pkg::DMA_READ_LOST;
+                    due_d = 3'd0;
+                end
+                if (due_d == 3'd0) begin
+                    generation_d = generation_q + 5'd1;
+                    state_d = (error_d != peach2_pkg::DMA_OK || ended_d) ? FETCH_END : FETCH_REQUEST;
+                end
+            end
+        endcase
+
+        if (begin_i) begin
+            state_d = FETCH_REQUEST;
+            next_d = address_i;
+            error_d = peach2_pkg::DMA_OK;
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        if (rst_i) begin
+            state_q <= FETCH_IDLE;
+            board_q <= 1'b0;
+            next_q <= 64'd0;
+            expected_q <= 64'd0;
+            follows_q <= 1'b0;
+            due_q <= 3'd0;
+            generation_q <= 5'd0;
+            hit_q <= 1'b0;
+            half_q <= 1'b0;
+            error_q <= peach2_pkg::DMA_OK;
+            ended_q <= 1'b0;
+            age_q <= '0;
+            saved_q <= 64'd0;
+            steps_q <= 32'd0;
+            power_q <= 32'd1;
+        end else begin
+            state_q <= state_d;
+            board_q <= begin_i ? board_i : board_q;
+            next_q <= next_d;
+            expected_q <= expected_d;
+            follows_q <= follows_d;
+            due_q <= due_d;
+            generation_q <= generation_d;
+            hit_q <= hit_d;
+            half_q <= half_d;
+            error_q <= error_d;
+            ended_q <= ended_d;
+            age_q <= age_d;
+            saved_q <= saved_d;
+            steps_q <= steps_d;
+            power_q <= power_d;
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        if (cpl_data_i && hit_q && !half_q) begin
+            low_q <= cpl_word_i;
+        end
+    end
+
+    // --- descriptors held for the channel ---
+    always_ff @(posedge clk_i) begin
+        if (rst_i || begin_i) begin
+            write_q <= '0;
+            read_q <= '0;
+        end else begin
+            write_q <= write_q + {{DEPTH_BITS{1'b0}}, accept};
+            read_q <= read_q + {{DEPTH_BITS{1'b0}}, valid_o && ready_i};
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        if (accept) begin
+            held_q[write_q[DEPTH_BITS-1:0]] <= descriptor;
+        end
+    end
+
+    assign valid_o = count != '0;
+    assign descriptor_o = held_q[read_q[DEPTH_BITS-1:0]];
+    assign failed_o = count == '0 && state_q == FETCH_END && error_q != peach2_pkg::DMA_OK;
+    assign error_o = error_q;
+    assign settled_o = state_q == FETCH_IDLE || state_q == FETCH_END;
+
+`ifndef SYNTHESIS
+    descriptor_queue_never_overflows : assert property (@(posedge clk_i) disable iff (rst_i)
+        !(accept && count == DEPTH[DEPTH_BITS:0]));
+    a_walk_begins_only_when_settled : assert property (@(posedge clk_i) disable iff (rst_i)
+        !(begin_i && !settled_o));
+    more_descriptors_never_arrive_than_were_asked_for : assert property (@(posedge clk_i) disable iff (rst_i)
+        !(arrived && due_q == 3'd0));
+`endif
+endmodule
