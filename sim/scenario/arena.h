@@ -1,0 +1,17 @@
+// Memory that is freed all at once: everything that one load allocates. Zeroed, never returned piecemeal. Running out
+// of memory ends the program (the input is bounded to SCN_FILE_BYTES_MAX a file).
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct scn_arena_block;
+struct scn_arena {
+    struct scn_arena_block *blocks;
+};
+
+void *scn_arena_alloc(struct scn_arena *arena, size_t size);
+char *scn_arena_copy(struct scn_arena *arena, const char *text, size_t length);
+__attribute__((format(printf, 2, 3))) char *scn_arena_format(struct scn_arena *arena, const char *format, ...);
+char *scn_arena_vformat(struct scn_arena *arena, const char *format, va_list args);
+void scn_arena_fini(struct scn_arena *arena);

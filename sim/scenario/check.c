@@ -1,0 +1,124 @@
+// Rules about nodes and cables that no single key can state.
+#include "sim/scenario/loader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/scenario/names.h"
+
+static void check_node_names(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        const char *name = scenario->nodes[i].name;
+        struct scn_place place = scn_loader_place(loader, name, &scenario->nodes[i]);
+        if (name[0] == '\0') {
+            continue;
+        }
+        if (!scn_name_is_plain(name, false)) {
+            scn_mistakes_add(&loader->mistakes, place, "name: '%s' may hold letters, digits, - and _ only", name);
+        }
+        if (scn_loader_find_node(loader, name) < i) {
+            scn_mistakes_add(&loader->mistakes, place, "two nodes are called '%s'", name);
+        }
+    }
+}
+
+static void check_scenario_name(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    if (scenario->name[0] == '.' || strchr(scenario->name, '/') != NULL) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, scenario->name, scenario),
+                         "name: may not hold '/' nor start with '.'");
+    }
+}
+
+// A receive buffer that cannot hold the largest packet stops its link for ever.
+static void check_credits(struct scn_loader *loader, const uint32_t *credits, const void *owner, uint32_t mps_bytes)
+{
+    if (*credits != 0 && *credits < mps_bytes / 16) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, credits, owner),
+                         "posted_data_credits: %" PRIu32 " of 16 B cannot hold one packet of mps %" PRIu32 " B",
+                         *credits, mps_bytes);
+    }
+}
+
+static void check_receive_buffers(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    uint32_t mps_bytes = 0;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        if (scenario->nodes[i].host.mps_bytes > mps_bytes) {
+            mps_bytes = scenario->nodes[i].host.mps_bytes;
+        }
+    }
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        const struct scn_node *node = &scenario->nodes[i];
+        check_credits(loader, &node->host.posted_data_credits, node, mps_bytes);
+        check_credits(loader, &node->board.posted_data_credits, node, mps_bytes);
+    }
+}
+
+static bool check_end(struct scn_loader *loader, const struct scn_cable *cable, bool is_from)
+{
+    enum scn_port port = is_from ? cable->from_port : cable->to_port;
+    const uint32_t *field = is_from ? &cable->from_node : &cable->to_node;
+    if (port == SCN_PORT_N) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, cable),
+                         "%s: port N is the host's port; a cable joins E, W or S", is_from ? "from" : "to");
+        return false;
+    }
+    return true;
+}
+
+static void check_cable(struct scn_loader *loader, const struct scn_cable *cable)
+{
+    bool ends = check_end(loader, cable, true);
+    ends = check_end(loader, cable, false) && ends;
+    struct scn_place place = scn_loader_place(loader, &cable->to_node, cable);
+    if (cable->from_node == cable->to_node) {
+        scn_mistakes_add(&loader->mistakes, place, "to: the cable joins node '%s' to itself",
+                         loader->scenario->nodes[cable->from_node].name);
+    } else if (ends && cable->from_port == cable->to_port && cable->from_port != SCN_PORT_S) {
+        scn_mistakes_add(&loader->mistakes, place, "to: the cable joins two %s (%s to %s); a link needs one of each",
+                         cable->from_port == SCN_PORT_E ? "endpoints" : "root complexes",
+                         scn_port_name(cable->from_port), scn_port_name(cable->to_port));
+    }
+}
+
+// *user: the line of the cable that has the port, 0: free.
+static void check_port_free(struct scn_loader *loader, const uint32_t *node_field, const struct scn_cable *cable,
+                            enum scn_port port, unsigned *user)
+{
+    struct scn_place place = scn_loader_place(loader, node_field, cable);
+    if (*user != 0) {
+        scn_mistakes_add(&loader->mistakes, place, "%s: port %s.%s already has a cable (line %u)",
+                         node_field == &cable->from_node ? "from" : "to", loader->scenario->nodes[*node_field].name,
+                         scn_port_name(port), *user);
+    }
+    *user = place.line != 0 ? place.line : 1;
+}
+
+static void check_cables(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    unsigned users[SCN_NODES_MAX][4] = {{0}};
+    for (uint32_t i = 0; i < scenario->cable_count; i++) {
+        const struct scn_cable *cable = &scenario->cables[i];
+        if (scn_loader_is_bad(loader, &cable->from_node, false) || scn_loader_is_bad(loader, &cable->to_node, false) ||
+            cable->from_node >= scenario->node_count || cable->to_node >= scenario->node_count) {
+            continue;
+        }
+        check_cable(loader, cable);
+        check_port_free(loader, &cable->from_node, cable, cable->from_port, &users[cable->from_node][cable->from_port]);
+        check_port_free(loader, &cable->to_node, cable, cable->to_port, &users[cable->to_node][cable->to_port]);
+    }
+}
+
+void scn_check_hardware(struct scn_loader *loader)
+{
+    check_scenario_name(loader);
+    check_node_names(loader);
+    check_receive_buffers(loader);
+    check_cables(loader);
+}

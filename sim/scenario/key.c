@@ -1,0 +1,125 @@
+// Finding keys in the table, and what can be said of a key without a value.
+#include "sim/scenario/keys.h"
+
+#include <string.h>
+
+#include "sim/scenario/names.h"
+#include "sim/scenario/value.h"
+
+const struct scn_key *scn_key_find(const struct scn_kind *kind, const char *name, void **base)
+{
+    for (size_t i = 0; i < kind->key_count; i++) {
+        const struct scn_key *key = &kind->keys[i];
+        if (key->unit == SCN_UNIT_EMBED) {
+            void *inner = (char *)*base + key->offset;
+            const struct scn_key *found = scn_key_find(key->child, name, &inner);
+            if (found != NULL) {
+                *base = inner;
+                return found;
+            }
+        } else if (strcmp(key->name, name) == 0) {
+            return key;
+        }
+    }
+    return NULL;
+}
+
+static void offer_keys(const struct scn_kind *kind, struct scn_nearest *nearest)
+{
+    for (size_t i = 0; i < kind->key_count; i++) {
+        if (kind->keys[i].unit == SCN_UNIT_EMBED) {
+            offer_keys(kind->keys[i].child, nearest);
+        } else {
+            scn_nearest_offer(nearest, kind->keys[i].name);
+        }
+    }
+}
+
+const char *scn_key_nearest(const struct scn_kind *kind, const char *name)
+{
+    struct scn_nearest nearest;
+    scn_nearest_init(&nearest, name);
+    offer_keys(kind, &nearest);
+    if (kind->presets != NULL) {
+        scn_nearest_offer(&nearest, "preset");
+        scn_nearest_offer(&nearest, "with");
+    }
+    return nearest.name;
+}
+
+bool scn_key_is_structure(const struct scn_key *key)
+{
+    return key->unit == SCN_UNIT_OBJECT || key->unit == SCN_UNIT_EMBED || key->unit == SCN_UNIT_OBJECTS;
+}
+
+enum scn_unit scn_unit_element(enum scn_unit unit)
+{
+    if (unit == SCN_UNIT_SIZES) {
+        return SCN_UNIT_SIZE;
+    }
+    return unit == SCN_UNIT_INTEGERS ? SCN_UNIT_INTEGER : unit;
+}
+
+const char *scn_unit_text(enum scn_unit unit)
+{
+    static const char *const texts[] = {
+        [SCN_UNIT_SIZE] = "size",
+        [SCN_UNIT_TIME] = "time",
+        [SCN_UNIT_FREQUENCY] = "frequency",
+        [SCN_UNIT_RATE] = "rate",
+        [SCN_UNIT_INTEGER] = "integer",
+        [SCN_UNIT_ADDRESS] = "address",
+        [SCN_UNIT_CHOICE] = "choice",
+        [SCN_UNIT_BOOL] = "boolean",
+        [SCN_UNIT_REAL] = "number",
+        [SCN_UNIT_TEXT] = "text",
+        [SCN_UNIT_NODE] = "node name",
+        [SCN_UNIT_ENDPOINT] = "node and port",
+        [SCN_UNIT_SIZES] = "list of sizes",
+        [SCN_UNIT_INTEGERS] = "list of integers",
+        [SCN_UNIT_OBJECT] = "mapping",
+        [SCN_UNIT_EMBED] = "keys",
+        [SCN_UNIT_OBJECTS] = "list of mappings",
+        [SCN_UNIT_ABSENT] = "integer",
+    };
+    return texts[unit];
+}
+
+void scn_kind_defaults(const struct scn_kind *kind, void *base)
+{
+    for (size_t i = 0; i < kind->key_count; i++) {
+        const struct scn_key *key = &kind->keys[i];
+        if (key->unit == SCN_UNIT_OBJECT || key->unit == SCN_UNIT_EMBED) {
+            scn_kind_defaults(key->child, (char *)base + key->offset);
+        } else if (key->fallback != NULL && (key->second == 0 || key->unit == SCN_UNIT_INTEGERS)) {
+            scn_value_default(key, base);
+        }
+    }
+}
+
+static const char *choice_name(const struct scn_kind *kind, const char *key_name, uint64_t value)
+{
+    void *base = NULL;
+    const struct scn_key *key = scn_key_find(kind, key_name, &base);
+    for (const struct scn_choice *choice = key->choices; choice->name != NULL; choice++) {
+        if (choice->value == value) {
+            return choice->name;
+        }
+    }
+    return "?";
+}
+
+const char *scn_port_name(enum scn_port port)
+{
+    return scn_choices_port[port].name;
+}
+
+const char *scn_method_name(enum scn_method method)
+{
+    return choice_name(&scn_kind_run, "method", method);
+}
+
+const char *scn_program_name(enum scn_program program)
+{
+    return choice_name(&scn_kind_run, "program", program);
+}

@@ -1,0 +1,100 @@
+// The table of keys: the one place where a key's name, unit, default, range, meaning and field are declared. Loader,
+// checks of ranges, `tcasim params`, --set and resolved.yaml derive from it. A new key is a field in scenario.h and a
+// row in keys.c (scenarios) or hardware_keys.c (hosts, boards, links).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/scenario/scenario.h"
+#include "sim/scenario/tree.h"
+
+enum scn_unit {
+    SCN_UNIT_SIZE,
+    SCN_UNIT_TIME,
+    SCN_UNIT_FREQUENCY,
+    SCN_UNIT_RATE,
+    SCN_UNIT_INTEGER,
+    SCN_UNIT_ADDRESS, // an integer written in hexadecimal
+    SCN_UNIT_CHOICE,  // one of a few names
+    SCN_UNIT_BOOL,
+    SCN_UNIT_REAL, // a bare number: ratios and bounds of results
+    SCN_UNIT_TEXT,
+    SCN_UNIT_NODE,     // a node's name; the field is its index
+    SCN_UNIT_ENDPOINT, // node.PORT; the port goes to the second field
+    SCN_UNIT_SIZES,    // a list; its length goes to the second field
+    SCN_UNIT_INTEGERS,
+    SCN_UNIT_OBJECT,  // a mapping with the keys of `child`
+    SCN_UNIT_EMBED,   // the keys of `child` stand directly among this kind's
+    SCN_UNIT_OBJECTS, // a list of mappings; its length goes to the second field
+    SCN_UNIT_ABSENT   // no field: acts while loading (preset, with, count)
+};
+
+#define SCN_KEY_OWN          1u // belongs to the one object, never in a preset or in `with:`
+#define SCN_KEY_OPEN         2u // written to resolved.yaml only when it differs from its default
+#define SCN_KEY_POWER_OF_TWO 4u
+
+struct scn_choice {
+    const char *name;
+    uint64_t value;
+};
+
+struct scn_kind;
+
+struct scn_key {
+    const char *name;
+    enum scn_unit unit;
+    const char *fallback; // the default as it would be written; NULL: required
+    uint64_t min, max;    // of a number; of a text's length; of a list's elements. max 0 of a real: unbounded
+    uint64_t multiple;    // 0: any
+    unsigned flags;
+    const char *doc;
+    size_t offset, size;              // the field
+    size_t second;                    // another field, see the units; 0: none
+    const struct scn_choice *choices; // ended by a NULL name; of several names of a value the first is written
+    const struct scn_kind *child;
+};
+
+// One kind of object.
+struct scn_kind {
+    const char *name;
+    const char *doc;
+    const struct scn_key *keys;
+    size_t key_count;
+    size_t size;
+    const char *presets; // folder in configs/, NULL: this kind has none
+    // Called once for an object that the file gives, for what has no key of its own; may be NULL.
+    void (*loaded)(void *object, const struct scn_tree *tree);
+};
+
+extern const struct scn_kind scn_kind_scenario, scn_kind_node, scn_kind_host, scn_kind_board, scn_kind_link,
+    scn_kind_cable, scn_kind_run, scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare, scn_kind_panel;
+
+// All of them in the order of `tcasim params`, ended by NULL.
+extern const struct scn_kind *const scn_kinds[];
+
+extern const struct scn_choice scn_choices_port[];
+
+// For rows: a field's offset and size; a field of a second kind.
+#define SCN_FIELD(type, field)  .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
+#define SCN_SECOND(type, field) .second = offsetof(type, field)
+#define SCN_ROWS(rows)          .keys = (rows), .key_count = sizeof(rows) / sizeof((rows)[0])
+
+// The row of that name and the base of its field: *base moves into an embedded object where the row is there.
+const struct scn_key *scn_key_find(const struct scn_kind *kind, const char *name, void **base);
+
+// The known key nearest to name; NULL: none is near.
+const char *scn_key_nearest(const struct scn_kind *kind, const char *name);
+
+// Whether the row holds no value itself but further keys.
+bool scn_key_is_structure(const struct scn_key *key);
+
+// The unit of a list's elements; of anything else its own.
+enum scn_unit scn_unit_element(enum scn_unit unit);
+
+// "time", "list of sizes".
+const char *scn_unit_text(enum scn_unit unit);
+
+// Fills an object with the defaults of its keys.
+void scn_kind_defaults(const struct scn_kind *kind, void *base);

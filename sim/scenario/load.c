@@ -1,0 +1,97 @@
+// The steps of a load in their order, and what a scenario keeps alive.
+#include "sim/scenario/loader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The file's name without folder and .yaml, fit for a folder of results.
+static void name_after_file(struct scn_scenario *scenario, const char *path)
+{
+    static const char suffix[] = ".yaml";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t length = strlen(name);
+    if (length > sizeof suffix - 1 && strcmp(name + length - (sizeof suffix - 1), suffix) == 0) {
+        length -= sizeof suffix - 1;
+    }
+    if (length > SCN_NAME_MAX - 1) {
+        length = SCN_NAME_MAX - 1;
+    }
+    for (size_t i = 0; i < length; i++) {
+        bool usable = (unsigned char)name[i] >= ' ' && name[i] != 0x7f && !(i == 0 && name[i] == '.');
+        scenario->name[i] = usable ? name[i] : '_';
+    }
+}
+
+static void resolve(struct scn_loader *loader, const struct scn_tree *tree, const char *path,
+                    const struct scn_load_options *options)
+{
+    scn_kind_defaults(&scn_kind_scenario, loader->scenario);
+    scn_object_load(loader, &scn_kind_scenario, tree, loader->scenario);
+    for (size_t i = 0; i < options->set_count; i++) {
+        scn_set_apply(loader, options->sets[i], (unsigned)i);
+    }
+    if (loader->scenario->name[0] == '\0') {
+        name_after_file(loader->scenario, path);
+    }
+    scn_object_require(loader, &scn_kind_scenario, tree->place, loader->scenario);
+    if (tree->kind == SCN_TREE_MAPPING) {
+        scn_check_hardware(loader);
+        scn_check_runs(loader);
+    }
+}
+
+enum sim_status scn_load(const char *path, const struct scn_load_options *options, struct scn_scenario **scenario_out,
+                         struct scn_messages *messages)
+{
+    struct scn_loaded *loaded = calloc(1, sizeof *loaded);
+    if (loaded == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    struct scn_file *file = scn_arena_alloc(&loaded->arena, sizeof *file);
+    file->name = scn_arena_format(&loaded->arena, "%s", path);
+    struct scn_loader loader = {
+        .arena = &loaded->arena,
+        .mistakes = {.arena = &loaded->arena},
+        .sources = &loaded->sources,
+        .scenario = &loaded->scenario,
+        .configs_dir = options->configs_dir,
+        .file = file,
+    };
+    bool readable = false;
+    const struct scn_tree *tree = scn_tree_read(loader.arena, &loader.mistakes, file, &readable);
+    if (tree != NULL) {
+        resolve(&loader, tree, path, options);
+    }
+    *messages = (struct scn_messages){0};
+    if (loader.mistakes.count > 0) {
+        scn_mistakes_export(&loader.mistakes, messages);
+        scn_free(&loaded->scenario);
+        return readable ? SIM_ERR_INVALID : SIM_ERR_IO;
+    }
+    *scenario_out = &loaded->scenario;
+    return SIM_OK;
+}
+
+void scn_free(struct scn_scenario *scenario)
+{
+    if (scenario == NULL) {
+        return;
+    }
+    // The public struct is the first member.
+    struct scn_loaded *loaded = (struct scn_loaded *)(void *)scenario;
+    scn_sources_fini(&loaded->sources);
+    scn_arena_fini(&loaded->arena);
+    free(loaded);
+}
+
+const char *scn_source(const struct scn_scenario *scenario, const void *field)
+{
+    struct scn_loaded *loaded = (struct scn_loaded *)(void *)(uintptr_t)scenario;
+    size_t offset = (size_t)((const char *)field - (const char *)scenario);
+    const struct scn_source *source = scn_sources_find(&loaded->sources, offset, false);
+    if (source == NULL) {
+        return "default";
+    }
+    return source->note != NULL ? source->note : scn_place_text(&loaded->arena, source->place);
+}

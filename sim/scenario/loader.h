@@ -1,0 +1,74 @@
+// One load under way: what its steps share. The steps, in their order:
+//   tree.c      YAML text to a tree
+//   object.c    tree to structs through the table of keys, with preset.c, node.c, value.c, list.c
+//   set.c       --set on top
+//   check.c     what no single key can say
+#pragma once
+
+#include "sim/scenario/keys.h"
+#include "sim/scenario/mistakes.h"
+#include "sim/scenario/source.h"
+#include "sim/scenario/tree.h"
+
+// A scenario as scn_load gives it out: the public struct first, then what it keeps alive.
+struct scn_loaded {
+    struct scn_scenario scenario;
+    struct scn_arena arena;
+    struct scn_sources sources;
+};
+
+struct scn_preset;
+
+struct scn_loader {
+    struct scn_arena *arena;
+    struct scn_mistakes mistakes;
+    struct scn_sources *sources;
+    struct scn_scenario *scenario;
+    const char *configs_dir;
+    struct scn_preset *presets; // those read so far
+    unsigned presets_read;
+    unsigned preset_depth; // presets being applied, one inside another
+    const struct scn_file *file;
+    bool sourced; // in a preset's own keys: every value must name its source
+};
+
+// object.c: applies a mapping to the object at base. Mistakes are reported, what can be read is read.
+void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base);
+
+// One entry of a mapping, by its row.
+void scn_object_load_key(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree, void *base);
+
+// Reports every required key that nothing has set; place: where the object is.
+void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base);
+
+// "unknown key 'pol' (did you mean 'poll'?)"
+void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place,
+                                 const char *name);
+
+// node.c: the list of nodes, where one entry may stand for several.
+void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree);
+
+// preset.c: the tree of configs/<folder>/<name>.yaml, read once. NULL: reported.
+const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name);
+
+// The names in configs/<folder>, sorted, ended by NULL; NULL: the folder cannot be read.
+char **scn_preset_names(struct scn_arena *arena, const char *configs_dir, const char *folder);
+
+// set.c: one "path=value"; number: its place among them.
+void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number);
+
+// check.c and check_run.c
+void scn_check_hardware(struct scn_loader *loader);
+void scn_check_runs(struct scn_loader *loader);
+
+// Notes that place set the field (or started the object) at address.
+void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_place place,
+                     const char *note);
+void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool structure, struct scn_place place);
+
+// Where the value at address was set; if nothing set it, where the object that holds it starts.
+struct scn_place scn_loader_place(const struct scn_loader *loader, const void *address, const void *object);
+bool scn_loader_is_bad(const struct scn_loader *loader, const void *address, bool structure);
+
+// The index of the node of that name, or SCN_NODE_NONE.
+uint32_t scn_loader_find_node(const struct scn_loader *loader, const char *name);

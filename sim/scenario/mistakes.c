@@ -1,0 +1,105 @@
+#include "sim/scenario/mistakes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/kernel/status.h"
+
+struct scn_mistake {
+    struct scn_mistake *older;
+    struct scn_place place;
+    size_t number;
+    const char *text;
+};
+
+void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_place place, const char *format, ...)
+{
+    struct scn_mistake *mistake = scn_arena_alloc(mistakes->arena, sizeof *mistake);
+    va_list args;
+    va_start(args, format);
+    mistake->text = scn_arena_vformat(mistakes->arena, format, args);
+    va_end(args);
+    mistake->place = place;
+    mistake->number = mistakes->count++;
+    mistake->older = mistakes->newest;
+    mistakes->newest = mistake;
+}
+
+char *scn_place_text(struct scn_arena *arena, struct scn_place place)
+{
+    if (place.line == 0 || place.file->is_argument) {
+        return scn_arena_format(arena, "%s", place.file->name);
+    }
+    return scn_arena_format(arena, "%s:%u:%u", place.file->name, place.line, place.column);
+}
+
+static int order(unsigned long a, unsigned long b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct scn_mistake *a = *(struct scn_mistake *const *)left;
+    const struct scn_mistake *b = *(struct scn_mistake *const *)right;
+    int result = order(a->place.file->rank, b->place.file->rank);
+    result = result != 0 ? result : order(a->place.line, b->place.line);
+    result = result != 0 ? result : order(a->place.column, b->place.column);
+    return result != 0 ? result : order(a->number, b->number);
+}
+
+static char *line_new(const char *place, const char *text)
+{
+    size_t size = strlen(place) + strlen(text) + 3;
+    char *line = calloc(1, size);
+    if (line == NULL) {
+        sim_panic("scenario", "no memory for %zu bytes", size);
+    }
+    snprintf(line, size, "%s: %s", place, text);
+    return line;
+}
+
+static void line_add(struct scn_messages *messages, char *line)
+{
+    for (size_t i = 0; i < messages->count; i++) {
+        if (strcmp(messages->lines[i], line) == 0) {
+            free(line);
+            return;
+        }
+    }
+    messages->lines[messages->count++] = line;
+}
+
+void scn_mistakes_export(const struct scn_mistakes *mistakes, struct scn_messages *messages)
+{
+    struct scn_mistake **sorted = scn_arena_alloc(mistakes->arena, (mistakes->count + 1) * sizeof(void *));
+    size_t count = 0;
+    for (struct scn_mistake *mistake = mistakes->newest; mistake != NULL; mistake = mistake->older) {
+        sorted[count++] = mistake;
+    }
+    qsort(sorted, count, sizeof *sorted, compare);
+
+    messages->lines = calloc(SCN_MISTAKES_SHOWN_MAX + 1, sizeof(char *));
+    if (messages->lines == NULL) {
+        sim_panic("scenario", "no memory for messages");
+    }
+    size_t shown = 0;
+    while (shown < count && messages->count < SCN_MISTAKES_SHOWN_MAX) {
+        line_add(messages, line_new(scn_place_text(mistakes->arena, sorted[shown]->place), sorted[shown]->text));
+        shown++;
+    }
+    if (shown < count) {
+        const char *rest = scn_arena_format(mistakes->arena, "and %zu more", count - shown);
+        line_add(messages, line_new(sorted[shown]->place.file->name, rest));
+    }
+}
+
+void scn_messages_free(struct scn_messages *messages)
+{
+    for (size_t i = 0; i < messages->count; i++) {
+        free(messages->lines[i]);
+    }
+    free(messages->lines);
+    messages->lines = NULL;
+    messages->count = 0;
+}

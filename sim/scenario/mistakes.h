@@ -1,0 +1,39 @@
+// What is wrong with a scenario: collected while loading, handed out sorted by place and without repetitions.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sim/scenario/arena.h"
+#include "sim/scenario/scenario.h"
+
+#define SCN_MISTAKES_SHOWN_MAX 100
+
+// Where a text comes from: a YAML file, or one --set of the command line.
+struct scn_file {
+    const char *name;
+    unsigned rank;    // order in which mistakes are shown: scenario, presets as they were met, --set
+    bool is_argument; // of the command line: has no lines
+};
+
+// line 0: the file as a whole.
+struct scn_place {
+    const struct scn_file *file;
+    unsigned line, column;
+};
+
+struct scn_mistake;
+struct scn_mistakes {
+    struct scn_arena *arena;
+    struct scn_mistake *newest;
+    size_t count;
+};
+
+__attribute__((format(printf, 3, 4))) void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_place place,
+                                                            const char *format, ...);
+
+// "file:line:column", or "file".
+char *scn_place_text(struct scn_arena *arena, struct scn_place place);
+
+// The lines belong to the caller (scn_messages_free).
+void scn_mistakes_export(const struct scn_mistakes *mistakes, struct scn_messages *messages);

@@ -1,0 +1,298 @@
+// From trees to structs: objects by the rows of their kind, presets first, `with:` over them.
+#include "sim/scenario/loader.h"
+
+#include <string.h>
+
+#include "sim/scenario/value.h"
+
+#define PRESET_DEPTH_MAX 8
+
+static size_t offset_of(const struct scn_loader *loader, const void *address)
+{
+    return (size_t)((const char *)address - (const char *)loader->scenario);
+}
+
+void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_place place,
+                     const char *note)
+{
+    struct scn_source source = {offset_of(loader, address), structure, false, place, note};
+    scn_sources_put(loader->sources, &source);
+}
+
+void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool structure, struct scn_place place)
+{
+    struct scn_source source = {offset_of(loader, address), structure, true, place, NULL};
+    scn_sources_put(loader->sources, &source);
+}
+
+struct scn_place scn_loader_place(const struct scn_loader *loader, const void *address, const void *object)
+{
+    const struct scn_source *source = scn_sources_find(loader->sources, offset_of(loader, address), false);
+    if (source == NULL) {
+        source = scn_sources_find(loader->sources, offset_of(loader, object), true);
+    }
+    return source != NULL ? source->place : (struct scn_place){loader->file, 1, 1};
+}
+
+bool scn_loader_is_bad(const struct scn_loader *loader, const void *address, bool structure)
+{
+    const struct scn_source *source = scn_sources_find(loader->sources, offset_of(loader, address), structure);
+    return source != NULL && source->bad;
+}
+
+uint32_t scn_loader_find_node(const struct scn_loader *loader, const char *name)
+{
+    for (uint32_t i = 0; i < loader->scenario->node_count; i++) {
+        if (strcmp(loader->scenario->nodes[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return SCN_NODE_NONE;
+}
+
+void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place,
+                                 const char *name)
+{
+    const char *nearest = scn_key_nearest(kind, name);
+    if (nearest != NULL) {
+        scn_mistakes_add(&loader->mistakes, place, "unknown key '%.80s' (did you mean '%s'?)", name, nearest);
+    } else {
+        scn_mistakes_add(&loader->mistakes, place, "unknown key '%.80s' in %s", name, kind->name);
+    }
+}
+
+static void *list_item(const struct scn_key *key, void *base, uint32_t index)
+{
+    return (char *)base + key->offset + index * key->child->size;
+}
+
+static void load_objects(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree, void *base)
+{
+    uint32_t count = 0;
+    char *count_field = (char *)base + key->second;
+    if (tree->kind != SCN_TREE_SEQUENCE) {
+        scn_mistakes_add(&loader->mistakes, tree->place, "%s: expected a list of mappings, found %s", key->name,
+                         scn_tree_kind_text(tree));
+        scn_loader_note_bad(loader, count_field, true, tree->place);
+        return;
+    }
+    scn_loader_note(loader, count_field, true, tree->place, NULL);
+    if (tree->count < key->min || tree->count > key->max) {
+        scn_mistakes_add(&loader->mistakes, tree->place, "%s: %zu entries, allowed are %zu to %zu", key->name,
+                         tree->count, (size_t)key->min, (size_t)key->max);
+        scn_loader_note_bad(loader, count_field, true, tree->place);
+    }
+    for (const struct scn_tree *item = tree->first; item != NULL && count < key->max; item = item->next) {
+        void *object = list_item(key, base, count++);
+        memset(object, 0, key->child->size);
+        scn_sources_forget(loader->sources, offset_of(loader, object), key->child->size);
+        scn_kind_defaults(key->child, object);
+        memcpy(count_field, &count, sizeof count);
+        scn_object_load(loader, key->child, item, object);
+    }
+    memcpy(count_field, &count, sizeof count);
+}
+
+void scn_object_load_key(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree, void *base)
+{
+    if (key->unit == SCN_UNIT_OBJECTS && key->child == &scn_kind_node) {
+        scn_nodes_load(loader, key, tree);
+    } else if (key->unit == SCN_UNIT_OBJECTS) {
+        load_objects(loader, key, tree, base);
+    } else if (key->unit == SCN_UNIT_OBJECT) {
+        scn_object_load(loader, key->child, tree, (char *)base + key->offset);
+    } else if (key->unit != SCN_UNIT_ABSENT) {
+        scn_value_load(loader, key, tree, base);
+    }
+}
+
+// A row that sets two fields at once must not meet another that sets one of them.
+static void check_exclusive(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree,
+                            const struct scn_key *key)
+{
+    for (const struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
+        void *base = NULL;
+        const struct scn_key *other = scn_key_find(kind, entry->key, &base);
+        if (other != NULL && other != key && (other->offset == key->offset || other->offset == key->second)) {
+            scn_mistakes_add(&loader->mistakes, entry->key_place, "'%s' and '%s' exclude each other", other->name,
+                             key->name);
+        }
+    }
+}
+
+static void load_entry(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree,
+                       const struct scn_tree *entry, void *base)
+{
+    const struct scn_key *key = scn_key_find(kind, entry->key, &base);
+    if (loader->preset_depth > 0 && (key->flags & SCN_KEY_OWN) != 0) {
+        scn_mistakes_add(&loader->mistakes, entry->key_place,
+                         "'%s' belongs to one %s, not into a preset or with:", key->name, kind->name);
+        return;
+    }
+    bool pair = key->second != 0 && (key->unit == SCN_UNIT_SIZE || key->unit == SCN_UNIT_INTEGER);
+    if (pair) {
+        check_exclusive(loader, kind, tree, key);
+    }
+    scn_object_load_key(loader, key, entry, base);
+}
+
+// In the order of the table, not of the file: cables and runs name nodes.
+static void load_in_table_order(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree,
+                                void *base)
+{
+    for (size_t i = 0; i < kind->key_count; i++) {
+        const struct scn_key *key = &kind->keys[i];
+        if (key->unit == SCN_UNIT_EMBED) {
+            load_in_table_order(loader, key->child, tree, (char *)base + key->offset);
+            continue;
+        }
+        const struct scn_tree *entry = scn_tree_find(tree, key->name);
+        if (entry != NULL) {
+            load_entry(loader, kind, tree, entry, base);
+        }
+    }
+}
+
+static bool is_form(const struct scn_kind *kind, const char *name)
+{
+    return kind->presets != NULL && (strcmp(name, "preset") == 0 || strcmp(name, "with") == 0);
+}
+
+static void check_names(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree)
+{
+    bool has_preset = kind->presets != NULL && scn_tree_find(tree, "preset") != NULL;
+    for (const struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
+        void *base = NULL;
+        const struct scn_key *key = scn_key_find(kind, entry->key, &base);
+        if (is_form(kind, entry->key)) {
+            if (!has_preset) {
+                scn_mistakes_add(&loader->mistakes, entry->key_place, "with: needs preset: beside it");
+            }
+        } else if (key == NULL) {
+            scn_object_complain_unknown(loader, kind, entry->key_place, entry->key);
+        } else if (has_preset && (key->flags & SCN_KEY_OWN) == 0) {
+            scn_mistakes_add(&loader->mistakes, entry->key_place,
+                             "'%s' beside preset: belongs under with:", entry->key);
+        }
+    }
+}
+
+static void reset(struct scn_loader *loader, const struct scn_kind *kind, void *base)
+{
+    for (size_t i = 0; i < kind->key_count; i++) {
+        const struct scn_key *key = &kind->keys[i];
+        if (key->unit != SCN_UNIT_ABSENT && (key->flags & SCN_KEY_OWN) == 0) {
+            memset((char *)base + key->offset, 0, key->size);
+            scn_sources_forget(loader->sources, offset_of(loader, base) + key->offset, key->size);
+        }
+    }
+    struct scn_kind others = *kind;
+    while (others.key_count > 0 && (others.keys->flags & SCN_KEY_OWN) != 0) {
+        others.keys++;
+        others.key_count--;
+    }
+    scn_kind_defaults(&others, base);
+}
+
+// False: reported.
+static bool load_preset(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *name, void *base)
+{
+    if (loader->preset_depth == PRESET_DEPTH_MAX) {
+        scn_mistakes_add(&loader->mistakes, name->place, "presets refer to one another in a circle");
+        return false;
+    }
+    const struct scn_tree *tree = scn_preset_get(loader, kind->presets, name);
+    if (tree == NULL) {
+        return false;
+    }
+    bool sourced = loader->sourced;
+    loader->sourced = true;
+    loader->preset_depth++;
+    scn_object_load(loader, kind, tree, base);
+    loader->preset_depth--;
+    loader->sourced = sourced;
+    return true;
+}
+
+static void load_with(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base)
+{
+    bool sourced = loader->sourced;
+    loader->sourced = false;
+    loader->preset_depth++;
+    scn_object_load(loader, kind, tree, base);
+    loader->preset_depth--;
+    loader->sourced = sourced;
+}
+
+void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base)
+{
+    if (tree->kind != SCN_TREE_MAPPING) {
+        scn_mistakes_add(&loader->mistakes, tree->place, "%s: expected a mapping, found %s", kind->name,
+                         scn_tree_kind_text(tree));
+        scn_loader_note_bad(loader, base, true, tree->place);
+        return;
+    }
+    check_names(loader, kind, tree);
+    const struct scn_tree *preset = kind->presets != NULL ? scn_tree_find(tree, "preset") : NULL;
+    const struct scn_tree *with = kind->presets != NULL ? scn_tree_find(tree, "with") : NULL;
+    bool bad = preset == NULL && (with != NULL || scn_loader_is_bad(loader, base, true));
+    if (preset != NULL) {
+        reset(loader, kind, base);
+        bad = !load_preset(loader, kind, preset, base) || scn_loader_is_bad(loader, base, true);
+    }
+    load_in_table_order(loader, kind, tree, base);
+    if (with != NULL) {
+        load_with(loader, kind, with, base);
+    }
+    if (kind->loaded != NULL) {
+        kind->loaded(base, tree);
+    }
+    if (bad) {
+        scn_loader_note_bad(loader, base, true, tree->place);
+    } else {
+        scn_loader_note(loader, base, true, tree->place, NULL);
+    }
+}
+
+static void require_items(struct scn_loader *loader, const struct scn_key *key, struct scn_place place, void *base)
+{
+    uint32_t count = 0;
+    memcpy(&count, (char *)base + key->second, sizeof count);
+    for (uint32_t i = 0; i < count; i++) {
+        void *item = list_item(key, base, i);
+        const struct scn_source *source = scn_sources_find(loader->sources, offset_of(loader, item), true);
+        scn_object_require(loader, key->child, source != NULL ? source->place : place, item);
+    }
+}
+
+static void require_key(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_key *key,
+                        struct scn_place place, void *base)
+{
+    bool list = key->unit == SCN_UNIT_OBJECTS;
+    void *field = (char *)base + (list ? key->second : key->offset);
+    size_t offset = offset_of(loader, field);
+    const struct scn_source *source = scn_sources_find(loader->sources, offset, scn_key_is_structure(key));
+    if (source == NULL && key->fallback == NULL) {
+        scn_mistakes_add(&loader->mistakes, place, "missing key '%s' in %s", key->name, kind->name);
+        scn_loader_note_bad(loader, field, scn_key_is_structure(key), place);
+    } else if (source != NULL && key->unit == SCN_UNIT_OBJECT) {
+        scn_object_require(loader, key->child, source->place, field);
+    } else if (source != NULL && list) {
+        require_items(loader, key, source->place, base);
+    }
+}
+
+void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base)
+{
+    if (scn_loader_is_bad(loader, base, true)) {
+        return;
+    }
+    for (size_t i = 0; i < kind->key_count; i++) {
+        const struct scn_key *key = &kind->keys[i];
+        if (key->unit == SCN_UNIT_EMBED) {
+            scn_object_require(loader, key->child, place, (char *)base + key->offset);
+        } else {
+            require_key(loader, kind, key, place, base);
+        }
+    }
+}

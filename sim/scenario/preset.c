@@ -1,0 +1,124 @@
+// Finding and reading presets: configs/<folder>/<name>.yaml. Each is read once a load.
+#include "sim/scenario/loader.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/scenario/names.h"
+
+#define PRESETS_LISTED_MAX 512
+
+static const char suffix[] = ".yaml";
+
+struct scn_preset {
+    struct scn_preset *next;
+    const char *folder, *name;
+    const struct scn_tree *tree; // NULL: it has mistakes, reported
+};
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+char **scn_preset_names(struct scn_arena *arena, const char *configs_dir, const char *folder)
+{
+    DIR *dir = opendir(scn_arena_format(arena, "%s/%s", configs_dir, folder));
+    if (dir == NULL) {
+        return NULL;
+    }
+    char **names = scn_arena_alloc(arena, (PRESETS_LISTED_MAX + 1) * sizeof *names);
+    size_t count = 0;
+    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        size_t length = strlen(entry->d_name);
+        size_t stem = length - (sizeof suffix - 1);
+        bool fits = length > sizeof suffix - 1 && strcmp(entry->d_name + stem, suffix) == 0;
+        if (fits && entry->d_name[0] != '.' && count < PRESETS_LISTED_MAX) {
+            names[count++] = scn_arena_copy(arena, entry->d_name, stem);
+        }
+    }
+    closedir(dir);
+    qsort(names, count, sizeof *names, compare_names);
+    return names;
+}
+
+static bool is_listed(char *const *names, const char *wanted)
+{
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], wanted) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void complain_unknown(struct scn_loader *loader, const char *folder, const struct scn_tree *name,
+                             char *const *names)
+{
+    struct scn_nearest nearest;
+    scn_nearest_init(&nearest, name->text);
+    char *list = scn_arena_format(loader->arena, "%s", names[0] != NULL ? names[0] : "none");
+    for (size_t i = 0; names[i] != NULL; i++) {
+        scn_nearest_offer(&nearest, names[i]);
+        list = i == 0 ? list : scn_arena_format(loader->arena, "%s, %s", list, names[i]);
+    }
+    if (nearest.name != NULL) {
+        scn_mistakes_add(&loader->mistakes, name->place, "unknown %s preset '%.80s' (did you mean '%s'?)", folder,
+                         name->text, nearest.name);
+    } else {
+        scn_mistakes_add(&loader->mistakes, name->place, "unknown %s preset '%.80s' (there are: %s)", folder,
+                         name->text, list);
+    }
+}
+
+static bool exists(struct scn_loader *loader, const char *folder, const struct scn_tree *name)
+{
+    char **names = scn_preset_names(loader->arena, loader->configs_dir, folder);
+    if (names == NULL) {
+        scn_mistakes_add(&loader->mistakes, name->place, "no presets: folder %s/%s cannot be read", loader->configs_dir,
+                         folder);
+        return false;
+    }
+    if (!is_listed(names, name->text)) {
+        complain_unknown(loader, folder, name, names);
+        return false;
+    }
+    return true;
+}
+
+static struct scn_preset *find_read(const struct scn_loader *loader, const char *folder, const char *name)
+{
+    for (struct scn_preset *preset = loader->presets; preset != NULL; preset = preset->next) {
+        if (strcmp(preset->folder, folder) == 0 && strcmp(preset->name, name) == 0) {
+            return preset;
+        }
+    }
+    return NULL;
+}
+
+const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name)
+{
+    if (name->kind != SCN_TREE_SCALAR) {
+        scn_mistakes_add(&loader->mistakes, name->place, "preset: expected a name, found %s", scn_tree_kind_text(name));
+        return NULL;
+    }
+    struct scn_preset *preset = find_read(loader, folder, name->text);
+    if (preset != NULL) {
+        return preset->tree;
+    }
+    if (!exists(loader, folder, name)) {
+        return NULL;
+    }
+    struct scn_file *file = scn_arena_alloc(loader->arena, sizeof *file);
+    file->name = scn_arena_format(loader->arena, "%s/%s/%s%s", loader->configs_dir, folder, name->text, suffix);
+    file->rank = ++loader->presets_read;
+    bool readable = false;
+    preset = scn_arena_alloc(loader->arena, sizeof *preset);
+    preset->folder = folder;
+    preset->name = name->text;
+    preset->tree = scn_tree_read(loader->arena, &loader->mistakes, file, &readable);
+    preset->next = loader->presets;
+    loader->presets = preset;
+    return preset->tree;
+}

@@ -1,0 +1,211 @@
+// A scenario: YAML text, checked and resolved into plain structs.
+//
+// Every key is declared once, in keys.c: name, kind of unit, default, range, doc, and the place in the structs below.
+// The loader, `tcasim params`, the error messages and resolved.yaml all come from that table. Times are integer
+// picoseconds, sizes bytes, rates megahertz; the YAML carries units always ("256 B", "120 ns", "250 MHz").
+//
+// Layers, each overriding the one before: default of the key < preset in configs/<kind>/<name>.yaml < `with:` < --set.
+// Every resolved value remembers where it came from (its source), for the manifest and for `tcasim params`.
+//
+// Leaves out: what a value means to a model. Ownership: scn_load allocates everything in one scenario object.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim/kernel/status.h"
+
+#define SCN_NAME_MAX   64
+#define SCN_TEXT_MAX   256
+#define SCN_LIST_MAX   64
+#define SCN_NODES_MAX  16
+#define SCN_CABLES_MAX 64
+#define SCN_RUNS_MAX   32
+#define SCN_CHECKS_MAX 64
+#define SCN_PANELS_MAX 4
+#define SCN_NODE_NONE  UINT32_MAX
+
+// One PCI Express link: the slot between a host and a board, or a cable between two boards.
+struct scn_link {
+    uint32_t generation;         // 1..3
+    uint32_t lanes;              // 1, 2, 4, 8, 16
+    uint64_t flight_ps;          // signal propagation, one way
+    uint32_t ack_every_tlps;     // an ACK is sent at the latest after so many TLPs (0: by the timer alone)
+    uint32_t corrupt_every_tlps; // fault injection: every n-th TLP arrives with a wrong LCRC (0: none)
+};
+
+// A node's processor socket: root complex, memory, and what a core pays.
+struct scn_host {
+    uint64_t memory_bytes;
+    uint32_t mps_bytes;             // Max_Payload_Size set on every device of the node
+    uint32_t mrrs_bytes;            // Max_Read_Request_Size
+    uint32_t rcb_bytes;             // read completion boundary
+    uint64_t root_port_tx_ps;       // transaction layer to first symbol on the wire
+    uint64_t root_port_rx_ps;       // last symbol to the transaction layer
+    uint64_t memory_read_ps;        // request at the transaction layer to its first completion
+    uint64_t memory_write_ps;       // posted write at the transaction layer to visible for a polling core
+    uint32_t memory_reads_max;      // inbound reads the root complex works on at once
+    uint64_t peer_ps;               // port to port inside the root complex
+    uint32_t peer_reads_max;        // outstanding reads between two ports
+    uint32_t posted_header_credits; // receive buffer of a root port, as advertised
+    uint32_t posted_data_credits;   // in units of 16 B
+    uint32_t nonposted_header_credits;
+    uint64_t store_wc_ps;       // one 8 B store into a write-combining buffer
+    uint64_t flush_wc_ps;       // a fence: buffer leaves the core, until it is at the root port
+    uint64_t store_uc_ps;       // one uncached store, until it is at the root port
+    uint64_t load_uc_ps;        // core's and uncore's part of one uncached load
+    uint64_t load_ps;           // one cached load or store of 8 B
+    uint64_t poll_ps;           // one turn of a polling loop over a cached word
+    uint64_t copy_bytes_per_us; // memcpy inside host memory
+    uint64_t timestamp_ps;      // reading the time stamp counter
+    uint64_t call_ps;           // entry and exit of a driver library call
+};
+
+enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN };
+
+// A PEACH2 board with its logic.
+struct scn_board {
+    enum scn_fidelity fidelity;
+    uint32_t clock_mhz;
+    uint64_t window_base;           // host bus address of the 512 GB window; multiple of its size
+    uint64_t ip_tx_ps;              // PCIe hard IP, end of packet at its input to first symbol
+    uint64_t ip_rx_ps;              // last symbol to first beat at the core
+    uint32_t posted_header_credits; // receive buffer of the hard IP
+    uint32_t posted_data_credits;
+    uint32_t nonposted_header_credits;
+    uint32_t tx_buffer_tlps;     // TLPs the hard IP takes before it stalls the core
+    uint32_t dmac_start_cycles;  // sequencer overhead before the first request of a DMA
+    uint32_t dmac_finish_cycles; // and between the last write and the completion status
+    uint32_t dmac_read_bytes;    // largest read request, at most 512
+    uint32_t dmac_read_tags;     // outstanding reads, 1..32
+    uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
+};
+
+struct scn_node {
+    char name[SCN_NAME_MAX];
+    char preset[SCN_NAME_MAX]; // what its hardware is called: the preset's name, or the key `hardware`
+    struct scn_host host;
+    struct scn_board board;
+    struct scn_link slot;
+};
+
+enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
+
+struct scn_cable {
+    uint32_t from_node, to_node; // indices into nodes
+    enum scn_port from_port, to_port;
+    struct scn_link link;
+};
+
+enum scn_program { SCN_PROGRAM_PINGPONG, SCN_PROGRAM_LOCAL_DMA };
+enum scn_method { SCN_METHOD_PIO, SCN_METHOD_REGISTER, SCN_METHOD_CHAIN_HOST, SCN_METHOD_CHAIN_BOARD };
+
+// One series of measurements, made in a simulation of its own: every (bytes, descriptors) pair is one point.
+struct scn_run {
+    char series[SCN_NAME_MAX];
+    enum scn_program program;
+    enum scn_method method;
+    uint32_t node, peer;          // who measures; peer is SCN_NODE_NONE for local programs
+    uint32_t channel;             // DMA channel 0..3
+    uint64_t bytes[SCN_LIST_MAX]; // of one transfer or descriptor
+    uint32_t bytes_count;
+    uint64_t descriptors[SCN_LIST_MAX];
+    uint32_t descriptors_count;
+    uint32_t iterations; // measured repetitions of a point
+    uint32_t warmup;     // repetitions before them
+};
+
+// A number taken from the results: rows of `series` whose bytes lie in [bytes_min, bytes_max] and whose descriptors lie
+// in [descriptors_min, descriptors_max], reduced over one column.
+enum scn_take { SCN_TAKE_MIN, SCN_TAKE_MAX, SCN_TAKE_MEAN, SCN_TAKE_LAST };
+struct scn_value {
+    bool given;
+    char series[SCN_NAME_MAX];
+    char column[SCN_NAME_MAX]; // a column of data.csv
+    enum scn_take take;
+    uint64_t bytes_min, bytes_max; // `at: 8 KiB` sets both
+    uint64_t descriptors_min, descriptors_max;
+};
+
+// expect: min <= value [/ over] <= max.  compare: value [/ over] against the published row `id`.
+// With `first_reaching: R` the result is instead the smallest `bytes` at which value's column is at least R times
+// `over`.
+struct scn_check {
+    char id[SCN_NAME_MAX]; // compare: id in reference/papers.csv; expect: its name
+    char what[SCN_TEXT_MAX];
+    struct scn_value value, over;
+    bool per_row;          // divide row by row (same bytes and descriptors) before reducing
+    double first_reaching; // 0: not used
+    double min, max;       // expect only; +-INFINITY when open
+    unsigned line, column; // in the file, for messages
+};
+
+struct scn_panel {
+    char title[SCN_TEXT_MAX];
+    char x[SCN_NAME_MAX], y[SCN_NAME_MAX]; // columns of data.csv
+    bool x_log, y_log;
+    uint64_t x_max; // 0: all
+};
+
+struct scn_scenario {
+    char name[SCN_NAME_MAX]; // the file's name without .yaml, unless the key `name` gives another
+    char title[SCN_TEXT_MAX];
+    uint64_t seed;
+    uint64_t time_limit_ps; // of simulated time per series
+    uint64_t silence_limit_ps;
+    struct scn_node nodes[SCN_NODES_MAX];
+    uint32_t node_count;
+    struct scn_cable cables[SCN_CABLES_MAX];
+    uint32_t cable_count;
+    struct scn_run runs[SCN_RUNS_MAX];
+    uint32_t run_count;
+    struct scn_check expects[SCN_CHECKS_MAX];
+    uint32_t expect_count;
+    struct scn_check compares[SCN_CHECKS_MAX];
+    uint32_t compare_count;
+    struct scn_panel panels[SCN_PANELS_MAX];
+    uint32_t panel_count;
+};
+
+// Mistakes found in one load, in file order: "file:line:column: text" each.
+struct scn_messages {
+    char **lines;
+    size_t count;
+};
+void scn_messages_free(struct scn_messages *messages);
+
+struct scn_load_options {
+    const char *configs_dir; // where presets are
+    const char *const *sets; // "path=value", applied last
+    size_t set_count;
+};
+
+// Reads, resolves and checks. SIM_OK: *scenario_out is owned by the caller. SIM_ERR_INVALID or SIM_ERR_IO: every
+// mistake is in messages (at least one) and *scenario_out is untouched.
+enum sim_status scn_load(const char *path, const struct scn_load_options *options, struct scn_scenario **scenario_out,
+                         struct scn_messages *messages);
+void scn_free(struct scn_scenario *scenario);
+
+// Where the value of a field of a loaded scenario came from: a preset's source or assumption, "file:line:column",
+// "--set ...", or "default". field points into *scenario, which must be the one that scn_load gave. The text lives as
+// long as the scenario.
+const char *scn_source(const struct scn_scenario *scenario, const void *field);
+
+// Calls visit for every value in the order of the table: its path as --set takes it, the value as YAML writes it, and
+// its source. All three live for the call only.
+void scn_visit(const struct scn_scenario *scenario,
+               void (*visit)(void *context, const char *path, const char *value, const char *source), void *context);
+
+// Writes the resolved scenario as YAML without presets; loading it again gives an equal scenario.
+enum sim_status scn_write_resolved(const struct scn_scenario *scenario, FILE *out);
+
+// `tcasim params`: every key with kind, unit, default, range and doc; with configs_dir also the value and source in
+// each preset. filter (may be NULL) keeps keys that contain it.
+enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter);
+
+// Names as they stand in YAML.
+const char *scn_port_name(enum scn_port port);
+const char *scn_method_name(enum scn_method method);
+const char *scn_program_name(enum scn_program program);

@@ -1,0 +1,136 @@
+// --set path=value: a walk along the rows of the table to the fields that the path names.
+#include "sim/scenario/loader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/scenario/value.h"
+
+// Behind every file.
+#define RANK_FIRST 1000000u
+
+struct setting {
+    struct scn_place place;
+    const char *value; // the text behind '='
+    bool failed;       // so that `*` does not go on
+};
+
+static void walk(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, char *path,
+                 void *base);
+
+static void complain(struct scn_loader *loader, struct setting *setting, const char *text)
+{
+    scn_mistakes_add(&loader->mistakes, setting->place, "%s", text);
+    setting->failed = true;
+}
+
+// Splits the first step off a path; the rest is NULL where there is none.
+static char *split(char *path)
+{
+    char *dot = strchr(path, '.');
+    if (dot == NULL) {
+        return NULL;
+    }
+    *dot = '\0';
+    return dot + 1;
+}
+
+static void apply(struct scn_loader *loader, struct setting *setting, const struct scn_key *key, void *base)
+{
+    struct scn_tree literal = {.kind = SCN_TREE_SCALAR, .place = setting->place, .text = setting->value};
+    struct scn_tree *tree = &literal;
+    if (key->unit != SCN_UNIT_TEXT) {
+        tree = scn_tree_parse(loader->arena, &loader->mistakes, setting->place.file, setting->value,
+                              strlen(setting->value));
+    }
+    size_t before = loader->mistakes.count;
+    if (tree != NULL) {
+        scn_object_load_key(loader, key, tree, base);
+    }
+    setting->failed = tree == NULL || loader->mistakes.count > before;
+}
+
+static void walk_list(struct scn_loader *loader, struct setting *setting, const struct scn_key *key, char *path,
+                      char *base)
+{
+    uint32_t count = 0;
+    uint64_t first = 0, last = 0;
+    char why[SCN_WHY_MAX];
+    char *rest = split(path);
+    memcpy(&count, base + key->second, sizeof count);
+    if (count == 0) {
+        complain(loader, setting, scn_arena_format(loader->arena, "the list '%s' is empty", key->name));
+        return;
+    }
+    if (strcmp(path, "*") == 0) {
+        last = count - 1;
+    } else if (!scn_integer_parse(path, &first, why) || first >= count) {
+        complain(
+            loader, setting,
+            scn_arena_format(loader->arena, "'%s.%.80s': expected 0 to %" PRIu32 ", or *", key->name, path, count - 1));
+        return;
+    } else {
+        last = first;
+    }
+    if (rest == NULL) {
+        complain(loader, setting, scn_arena_format(loader->arena, "a key must follow '%s.%s'", key->name, path));
+        return;
+    }
+    for (uint64_t i = first; i <= last && !setting->failed; i++) {
+        char *copy = scn_arena_format(loader->arena, "%s", rest);
+        walk(loader, setting, key->child, copy, base + key->offset + i * key->child->size);
+    }
+}
+
+static void walk_object(struct scn_loader *loader, struct setting *setting, const struct scn_key *key, char *path,
+                        char *base)
+{
+    size_t offset = (size_t)(base + key->offset - (char *)loader->scenario);
+    if (scn_sources_find(loader->sources, offset, true) == NULL) {
+        complain(loader, setting, scn_arena_format(loader->arena, "'%s' is not given", key->name));
+        return;
+    }
+    walk(loader, setting, key->child, path, base + key->offset);
+}
+
+static void walk(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, char *path,
+                 void *base)
+{
+    char *rest = split(path);
+    const struct scn_key *key = scn_key_find(kind, path, &base);
+    if (key == NULL || key->unit == SCN_UNIT_ABSENT) {
+        scn_object_complain_unknown(loader, kind, setting->place, path);
+        setting->failed = true;
+    } else if (key->unit == SCN_UNIT_OBJECTS && rest != NULL) {
+        walk_list(loader, setting, key, rest, base);
+    } else if (key->unit == SCN_UNIT_OBJECTS) {
+        complain(loader, setting, scn_arena_format(loader->arena, "an index or * must follow '%s'", key->name));
+    } else if (key->unit == SCN_UNIT_OBJECT && rest != NULL) {
+        walk_object(loader, setting, key, rest, base);
+    } else if (rest != NULL) {
+        complain(loader, setting, scn_arena_format(loader->arena, "'%s' has no keys", key->name));
+    } else {
+        apply(loader, setting, key, base);
+    }
+}
+
+void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
+{
+    struct scn_file *file = scn_arena_alloc(loader->arena, sizeof *file);
+    file->name = scn_arena_format(loader->arena, "--set %s", text);
+    file->rank = RANK_FIRST + number;
+    file->is_argument = true;
+    struct setting setting = {.place = {file, 0, 0}};
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text) {
+        complain(loader, &setting, "expected path=value");
+        return;
+    }
+    if (equals[1] == '\0') {
+        complain(loader, &setting, "the value is empty");
+        return;
+    }
+    setting.value = equals + 1;
+    char *path = scn_arena_copy(loader->arena, text, (size_t)(equals - text));
+    walk(loader, &setting, &scn_kind_scenario, path, loader->scenario);
+}

@@ -1,0 +1,265 @@
+#include "sim/scenario/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <yaml.h>
+
+struct builder {
+    struct scn_arena *arena;
+    struct scn_mistakes *mistakes;
+    const struct scn_file *file;
+    struct scn_tree *open[SCN_TREE_DEPTH_MAX]; // mappings and lists that are not closed yet
+    const char *key[SCN_TREE_DEPTH_MAX];       // a key read in that mapping, its value not yet; NULL: none
+    struct scn_place key_place[SCN_TREE_DEPTH_MAX];
+    size_t depth;
+    struct scn_tree *root;
+    bool ended;
+};
+
+static struct scn_place place_at(const struct builder *builder, yaml_mark_t mark)
+{
+    struct scn_place place = {builder->file, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
+    return place;
+}
+
+static void complain_syntax(struct builder *builder, const yaml_parser_t *parser)
+{
+    const char *problem = parser->problem != NULL ? parser->problem : "cannot be parsed";
+    if (parser->error == YAML_READER_ERROR) {
+        struct scn_place place = {builder->file, 0, 0};
+        scn_mistakes_add(builder->mistakes, place, "not YAML: %s at byte %zu", problem, parser->problem_offset);
+        return;
+    }
+    struct scn_place place = place_at(builder, parser->problem_mark);
+    if (parser->context != NULL) {
+        scn_mistakes_add(builder->mistakes, place, "not YAML: %s %s (line %zu)", problem, parser->context,
+                         parser->context_mark.line + 1);
+    } else {
+        scn_mistakes_add(builder->mistakes, place, "not YAML: %s", problem);
+    }
+}
+
+static struct scn_tree *find_entry(const struct scn_tree *tree, const char *key)
+{
+    for (struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
+        if (strcmp(entry->key, key) == 0) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+// Hangs tree under the innermost open mapping or list. False: the file is not worth reading on.
+static bool attach(struct builder *builder, struct scn_tree *tree)
+{
+    if (builder->depth == 0) {
+        builder->root = tree;
+        return true;
+    }
+    size_t level = builder->depth - 1;
+    struct scn_tree *parent = builder->open[level];
+    if (parent->kind == SCN_TREE_MAPPING) {
+        tree->key = builder->key[level];
+        tree->key_place = builder->key_place[level];
+        builder->key[level] = NULL;
+        const struct scn_tree *earlier = find_entry(parent, tree->key);
+        if (earlier != NULL) {
+            scn_mistakes_add(builder->mistakes, tree->key_place, "duplicate key '%s' (first in line %u)", tree->key,
+                             earlier->key_place.line);
+            return true;
+        }
+    }
+    if (parent->count == SCN_TREE_ENTRIES_MAX) {
+        scn_mistakes_add(builder->mistakes, tree->place, "more than %d entries in %s", SCN_TREE_ENTRIES_MAX,
+                         scn_tree_kind_text(parent));
+        return false;
+    }
+    *(parent->first == NULL ? &parent->first : &parent->last->next) = tree;
+    parent->last = tree;
+    parent->count++;
+    return true;
+}
+
+static bool awaits_key(const struct builder *builder)
+{
+    return builder->depth > 0 && builder->open[builder->depth - 1]->kind == SCN_TREE_MAPPING &&
+           builder->key[builder->depth - 1] == NULL;
+}
+
+static void refuse_decoration(struct builder *builder, const yaml_char_t *anchor, const yaml_char_t *tag,
+                              yaml_mark_t mark)
+{
+    if (anchor != NULL) {
+        scn_mistakes_add(builder->mistakes, place_at(builder, mark),
+                         "anchor '&%s': anchors and aliases are not supported, write the value out", anchor);
+    }
+    if (tag != NULL) {
+        scn_mistakes_add(builder->mistakes, place_at(builder, mark), "tag '%s': tags are not supported", tag);
+    }
+}
+
+static bool take_scalar(struct builder *builder, const yaml_event_t *event)
+{
+    const char *text = (const char *)event->data.scalar.value;
+    refuse_decoration(builder, event->data.scalar.anchor, event->data.scalar.tag, event->start_mark);
+    if (strlen(text) != event->data.scalar.length) {
+        scn_mistakes_add(builder->mistakes, place_at(builder, event->start_mark), "a text with a NUL character");
+        return false;
+    }
+    char *copy = scn_arena_copy(builder->arena, text, event->data.scalar.length);
+    if (awaits_key(builder)) {
+        builder->key[builder->depth - 1] = copy;
+        builder->key_place[builder->depth - 1] = place_at(builder, event->start_mark);
+        return true;
+    }
+    struct scn_tree *tree = scn_arena_alloc(builder->arena, sizeof *tree);
+    tree->kind = SCN_TREE_SCALAR;
+    tree->place = place_at(builder, event->start_mark);
+    tree->text = copy;
+    tree->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    return attach(builder, tree);
+}
+
+static bool take_start(struct builder *builder, enum scn_tree_kind kind, yaml_mark_t mark)
+{
+    struct scn_place place = place_at(builder, mark);
+    if (awaits_key(builder)) {
+        scn_mistakes_add(builder->mistakes, place, "a key must be a single word");
+        return false;
+    }
+    if (builder->depth == SCN_TREE_DEPTH_MAX) {
+        scn_mistakes_add(builder->mistakes, place, "nested deeper than %d levels", SCN_TREE_DEPTH_MAX);
+        return false;
+    }
+    struct scn_tree *tree = scn_arena_alloc(builder->arena, sizeof *tree);
+    tree->kind = kind;
+    tree->place = place;
+    if (!attach(builder, tree)) {
+        return false;
+    }
+    builder->open[builder->depth] = tree;
+    builder->key[builder->depth] = NULL;
+    builder->depth++;
+    return true;
+}
+
+static bool refuse(struct builder *builder, const yaml_event_t *event, const char *text)
+{
+    scn_mistakes_add(builder->mistakes, place_at(builder, event->start_mark), "%s", text);
+    return false;
+}
+
+// False: stop.
+static bool take_event(struct builder *builder, const yaml_event_t *event)
+{
+    switch (event->type) {
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
+        return true;
+    case YAML_STREAM_END_EVENT:
+        builder->ended = true;
+        return true;
+    case YAML_DOCUMENT_START_EVENT:
+        return builder->root == NULL || refuse(builder, event, "a second document; one scenario is one file");
+    case YAML_ALIAS_EVENT:
+        return refuse(builder, event, "anchors and aliases are not supported, write the value out");
+    case YAML_SCALAR_EVENT:
+        return take_scalar(builder, event);
+    case YAML_SEQUENCE_START_EVENT:
+        refuse_decoration(builder, event->data.sequence_start.anchor, event->data.sequence_start.tag,
+                          event->start_mark);
+        return take_start(builder, SCN_TREE_SEQUENCE, event->start_mark);
+    case YAML_MAPPING_START_EVENT:
+        refuse_decoration(builder, event->data.mapping_start.anchor, event->data.mapping_start.tag, event->start_mark);
+        return take_start(builder, SCN_TREE_MAPPING, event->start_mark);
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        builder->depth--;
+        return true;
+    }
+    return false;
+}
+
+// False: mistakes say why.
+static bool build(struct builder *builder, yaml_parser_t *parser)
+{
+    while (!builder->ended) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event)) {
+            complain_syntax(builder, parser);
+            return false;
+        }
+        bool go_on = take_event(builder, &event);
+        yaml_event_delete(&event);
+        if (!go_on) {
+            return false;
+        }
+    }
+    if (builder->root == NULL) {
+        struct scn_place place = {builder->file, 1, 1};
+        scn_mistakes_add(builder->mistakes, place, "the file is empty");
+    }
+    return builder->root != NULL;
+}
+
+struct scn_tree *scn_tree_parse(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
+                                const char *text, size_t length)
+{
+    struct builder builder = {.arena = arena, .mistakes = mistakes, .file = file};
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser)) {
+        sim_panic("scenario", "no memory for a YAML parser");
+    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+    bool built = build(&builder, &parser);
+    yaml_parser_delete(&parser);
+    return built ? builder.root : NULL;
+}
+
+struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
+                               bool *readable_out)
+{
+    struct scn_place place = {file, 0, 0};
+    *readable_out = false;
+    FILE *stream = fopen(file->name, "rb");
+    if (stream == NULL) {
+        scn_mistakes_add(mistakes, place, "cannot be read: %s", strerror(errno));
+        return NULL;
+    }
+    char *text = scn_arena_alloc(arena, SCN_FILE_BYTES_MAX + 1);
+    size_t length = fread(text, 1, SCN_FILE_BYTES_MAX + 1, stream);
+    bool failed = ferror(stream) != 0;
+    int problem = errno;
+    fclose(stream);
+    if (failed) {
+        scn_mistakes_add(mistakes, place, "cannot be read: %s", strerror(problem));
+        return NULL;
+    }
+    *readable_out = true;
+    if (length > SCN_FILE_BYTES_MAX) {
+        scn_mistakes_add(mistakes, place, "larger than %u KiB", SCN_FILE_BYTES_MAX / 1024);
+        return NULL;
+    }
+    return scn_tree_parse(arena, mistakes, file, text, length);
+}
+
+struct scn_tree *scn_tree_find(const struct scn_tree *tree, const char *key)
+{
+    return tree->kind == SCN_TREE_MAPPING ? find_entry(tree, key) : NULL;
+}
+
+const char *scn_tree_kind_text(const struct scn_tree *tree)
+{
+    switch (tree->kind) {
+    case SCN_TREE_SCALAR:
+        return "a single value";
+    case SCN_TREE_SEQUENCE:
+        return "a list";
+    case SCN_TREE_MAPPING:
+        return "a mapping";
+    }
+    return "";
+}

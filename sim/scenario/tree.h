@@ -1,0 +1,40 @@
+// YAML text as a tree that knows the line and column of everything. Refused here: syntax errors, duplicate keys,
+// anchors, aliases and tags, a second document, nesting deeper or files larger than a scenario can need.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sim/scenario/arena.h"
+#include "sim/scenario/mistakes.h"
+
+#define SCN_FILE_BYTES_MAX   (1u << 20)
+#define SCN_TREE_DEPTH_MAX   16
+#define SCN_TREE_ENTRIES_MAX 1024 // of one mapping or list
+
+enum scn_tree_kind { SCN_TREE_SCALAR, SCN_TREE_SEQUENCE, SCN_TREE_MAPPING };
+
+struct scn_tree {
+    enum scn_tree_kind kind;
+    struct scn_place place;     // where the value starts
+    struct scn_place key_place; // entries of a mapping: where the key is
+    const char *key;            // entries of a mapping
+    const char *text;           // scalars
+    bool quoted;                // scalars
+    struct scn_tree *first, *last, *next;
+    size_t count;
+};
+
+// NULL: mistakes say why. Mistakes such as a duplicate key still give a tree.
+struct scn_tree *scn_tree_parse(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
+                                const char *text, size_t length);
+
+// Reads the file of that name and parses it. NULL: mistakes say why; *readable_out tells whether it could be read.
+struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
+                               bool *readable_out);
+
+// The entry of a mapping; NULL: not there, or not a mapping.
+struct scn_tree *scn_tree_find(const struct scn_tree *tree, const char *key);
+
+// "a mapping", "a list", "a single value".
+const char *scn_tree_kind_text(const struct scn_tree *tree);

@@ -1,0 +1,62 @@
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/scenario/keys.h"
+
+static char *params(const char *configs_dir, const char *filter)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    EXPECT_EQ(scn_print_params(out, configs_dir, filter), SIM_OK);
+    fclose(out);
+    return text;
+}
+
+TEST(Params, ListsEveryKeyOfTheTable)
+{
+    char *text = params(NULL, NULL);
+    for (size_t i = 0; scn_kinds[i] != NULL; i++) {
+        for (size_t j = 0; j < scn_kinds[i]->key_count; j++) {
+            const struct scn_key *key = &scn_kinds[i]->keys[j];
+            char start[80];
+            snprintf(start, sizeof start, "\n  %s ", key->name);
+            if (key->unit != SCN_UNIT_EMBED) {
+                EXPECT_CONTAINS(text, start);
+                EXPECT_CONTAINS(text, key->doc);
+            }
+        }
+    }
+    free(text);
+}
+
+TEST(Params, ShowsUnitDefaultAndRange)
+{
+    char *text = params(NULL, "scenario.time_limit");
+    EXPECT_CONTAINS(text, "time ");
+    EXPECT_CONTAINS(text, "10 s ");
+    EXPECT_CONTAINS(text, "1 ps .. 3600 s");
+    EXPECT_TRUE(strstr(text, "silence_limit") == NULL);
+    free(text);
+}
+
+TEST(Params, ShowsValueAndSourceOfEachPreset)
+{
+    char *text = params(FIXTURE_CONFIGS, "host.m");
+    EXPECT_CONTAINS(text, "xeon-e5-2670");
+    EXPECT_CONTAINS(text, "256 B");
+    EXPECT_CONTAINS(text, "source: hanawa2013 table 2");
+    EXPECT_CONTAINS(text, "assumption: range 100-200 ns");
+    EXPECT_TRUE(strstr(text, "dmac_read") == NULL);
+    free(text);
+}
+
+TEST(Params, PrintNothingForAFilterThatFitsNoKey)
+{
+    char *text = params(FIXTURE_CONFIGS, "no-such-key");
+    EXPECT_STREQ(text, "");
+    free(text);
+}

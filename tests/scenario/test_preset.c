@@ -1,0 +1,110 @@
+// Presets in a folder of the test's own.
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct presets {
+    char folder[64];
+};
+
+static void presets_create(struct presets *presets)
+{
+    char path[128];
+    fixture_folder_create(presets->folder);
+    snprintf(path, sizeof path, "%s/link", presets->folder);
+    EXPECT_EQ(mkdir(path, 0700), 0);
+}
+
+static void write_link(const struct presets *presets, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/link/%s.yaml", presets->folder, name);
+    fixture_write(path, text, strlen(text));
+}
+
+// Loads a scenario whose only preset is the cable's; the nodes stand there in full, from a resolved scenario.
+static void load(struct fixture *fixture, const struct presets *presets, const char *cable)
+{
+    char path[128];
+    struct fixture full;
+    fixture_load_file(&full, FIXTURE_FULL, FIXTURE_CONFIGS, NULL);
+    char *text = fixture_resolved(full.scenario);
+    fixture_fini(&full);
+    char *place = strstr(text, "cables:\n  - ");
+    char *rest = strstr(text, "\nruns:");
+    snprintf(path, sizeof path, "%s/case.yaml", presets->folder);
+    FILE *out = fopen(path, "w");
+    fprintf(out, "%.*scables: [{from: node0.E, to: node1.W, %s}]%s", (int)(place - text), text, cable, rest);
+    fclose(out);
+    free(text);
+    fixture_load_file(fixture, path, presets->folder, NULL);
+}
+
+static void expect_line(const char *preset, const char *cable, const char *line)
+{
+    struct presets presets;
+    struct fixture fixture;
+    presets_create(&presets);
+    write_link(&presets, "good",
+               "generation: {value: Gen1, source: s}\nlanes: {value: x2, source: s}\n"
+               "flight: {value: 1 ns, assumption: a}\n");
+    write_link(&presets, "case", preset);
+    load(&fixture, &presets, cable);
+    EXPECT_STREQ(fixture_message(&fixture), line);
+    EXPECT_EQ(fixture.messages.count, line[0] != '\0');
+    fixture_fini(&fixture);
+    fixture_folder_remove(presets.folder);
+}
+
+TEST(Preset, GivesItsValues)
+{
+    expect_line("", "preset: good", "");
+}
+
+TEST(Preset, BuildsOnAnother)
+{
+    expect_line("preset: good\nwith: {lanes: {value: x4, source: s}}", "preset: case", "");
+}
+
+TEST(Preset, MustNotGoInCircles)
+{
+    expect_line("preset: case", "preset: case", "presets refer to one another in a circle");
+}
+
+TEST(Preset, NamesASourceForEveryValue)
+{
+    expect_line("generation: {value: Gen1, source: s}\nlanes: x2\nflight: {value: 1 ns, source: s}", "preset: case",
+                "lanes: a preset names its sources: write {value: ..., source: ...} or {value: ..., assumption: ...}");
+    expect_line("generation: {value: Gen1, source: s}\nlanes: {value: x2}\nflight: {value: 1 ns, source: s}",
+                "preset: case", "lanes: expected {value: ..., source: ...} or {value: ..., assumption: ...}");
+}
+
+TEST(Preset, ThatLacksAKeyIsReportedWhereItIsUsed)
+{
+    expect_line("generation: {value: Gen1, source: s}\nlanes: {value: x2, source: s}", "preset: case",
+                "missing key 'flight' in link");
+    expect_line("generation: {value: Gen1, source: s}\nlanes: {value: x2, source: s}",
+                "preset: case, with: {flight: 3 ns}", "");
+}
+
+TEST(Preset, HoldsNoKeysOfTheOneObject)
+{
+    expect_line("preset: good\nfrom: node0.E", "preset: case",
+                "'from' belongs to one cable, not into a preset or with:");
+}
+
+TEST(Preset, ThatIsUnknownListsThoseThereAre)
+{
+    expect_line("", "preset: other", "unknown link preset 'other' (there are: case, good)");
+    expect_line("", "preset: goood", "unknown link preset 'goood' (did you mean 'good'?)");
+    expect_line("", "preset: ../link/good", "unknown link preset '../link/good' (there are: case, good)");
+    expect_line("", "with: {lanes: x4}", "with: needs preset: beside it");
+}
+
+TEST(Preset, ThatIsEmptySaysSo)
+{
+    expect_line("", "preset: case", "the file is empty");
+}

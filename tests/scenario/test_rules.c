@@ -1,0 +1,165 @@
+// Rules about runs and values, each beside its refusing twin.
+#include "fixture.h"
+
+#define VALUE "value: {series: s, column: latency_us}"
+
+static void refuse_run(const char *run, const char *message)
+{
+    struct fixture_parts parts = {.run = run};
+    fixture_expect_refused(&parts, message);
+}
+
+static void accept_run(const char *run)
+{
+    struct fixture_parts parts = {.run = run};
+    fixture_expect_accepted(&parts);
+}
+
+static void refuse_rest(const char *rest, const char *message)
+{
+    struct fixture_parts parts = {.rest = rest};
+    fixture_expect_refused(&parts, message);
+}
+
+static void accept_rest(const char *rest)
+{
+    struct fixture_parts parts = {.rest = rest};
+    fixture_expect_accepted(&parts);
+}
+
+TEST(RunRules, PingpongNeedsAnotherNode)
+{
+    accept_run("series: s, program: pingpong, method: pio, node: b, peer: a, bytes: 8 B");
+    refuse_run("series: s, program: pingpong, method: pio, node: a, bytes: 8 B",
+               "missing key 'peer' in run: a pingpong needs one");
+    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: a, bytes: 8 B",
+               "peer: a pingpong needs another node than 'a'");
+}
+
+TEST(RunRules, PingpongNeedsCablesBetweenItsNodes)
+{
+    struct fixture_parts parts = {.cables = "[]"};
+    fixture_expect_refused(&parts, "peer: no cables lead from 'a' to 'b'");
+    parts.run = "series: s, program: local-dma, method: register, node: a, bytes: 8 B";
+    fixture_expect_accepted(&parts);
+}
+
+TEST(RunRules, LocalDmaStaysOnItsNode)
+{
+    accept_run("series: s, program: local-dma, method: register, node: a, bytes: 8 B");
+    refuse_run("series: s, program: local-dma, method: register, node: a, peer: b, bytes: 8 B",
+               "peer: local-dma stays on one node and takes no peer");
+    refuse_run("series: s, program: local-dma, method: pio, node: a, bytes: 8 B",
+               "method: local-dma needs a DMA method, not pio");
+}
+
+TEST(RunRules, DmaMovesWordsOfFourBytes)
+{
+    accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 12 B");
+    accept_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 6 B");
+    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: [8 B, 6 B]",
+               "bytes: 6 B is not a multiple of 4 B, as DMA needs");
+    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 0 B",
+               "bytes: 0 B is out of range (1 B .. 1 GiB)");
+}
+
+TEST(RunRules, RegisterModeMakesOneTransfer)
+{
+    accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 8 B, descriptors: 1");
+    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 8 B, descriptors: 2",
+               "descriptors: method register makes one transfer, not 2");
+    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, descriptors: [1, 3]",
+               "descriptors: method pio makes one transfer, not 3");
+}
+
+TEST(RunRules, BoardMemoryHoldsSoManyDescriptors)
+{
+    accept_run("series: s, program: pingpong, method: chain-board, node: a, peer: b, bytes: 8 B, descriptors: 1024");
+    accept_run("series: s, program: pingpong, method: chain-host, node: a, peer: b, bytes: 8 B, descriptors: 1025");
+    refuse_run("series: s, program: pingpong, method: chain-board, node: a, peer: b, bytes: 8 B, descriptors: 1025",
+               "descriptors: the board's memory holds 1024, not 1025");
+}
+
+TEST(RunRules, BuffersFitIntoMemory)
+{
+    accept_run("series: s, program: pingpong, method: chain-host, node: a, peer: b, bytes: 4 MiB, descriptors: 512");
+    refuse_run("series: s, program: local-dma, method: chain-host, node: a, bytes: 4 MiB, descriptors: 1024",
+               "bytes: 4 GiB do not fit into a quarter of the memory of 'a'");
+}
+
+TEST(RunRules, SeriesHaveTheirOwnNames)
+{
+    accept_run("series: s, program: local-dma, method: register, node: a, bytes: 8 B}, {series: t, program: local-dma, "
+               "method: register, node: a, bytes: 8 B");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: 8 B}, {series: s, program: local-dma, "
+               "method: register, node: a, bytes: 8 B",
+               "series: two runs are called 's'");
+}
+
+TEST(ListRules, HoldUpToSixtyFourValues)
+{
+    accept_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 4 B, to: 256 B, step: 4 B}");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 4 B, to: 260 B, step: 4 B}",
+               "bytes: more than 64 values");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: []", "bytes: the list is empty");
+}
+
+TEST(ListRules, SweepsGoUpward)
+{
+    accept_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 8 B, factor: 2}");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 4 B, factor: 2}",
+               "bytes: from: is larger than to:");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 16 B, factor: 1}",
+               "bytes: 1 is out of range (2 or more)");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 16 B}",
+               "bytes: expected {from: ..., to: ..., factor: ...} or step: instead of factor:");
+}
+
+TEST(ValueRules, SeriesMustBeMeasured)
+{
+    accept_rest("compare: [{id: H08, " VALUE "}]");
+    refuse_rest("compare: [{id: H08, value: {series: nothing, column: latency_us}}]",
+                "series: no run is called 'nothing'");
+    refuse_rest("compare: [{id: H08, " VALUE ", over: {series: other, column: latency_us}}]",
+                "series: no run is called 'other'");
+}
+
+TEST(ValueRules, AtStandsForFromAndTo)
+{
+    accept_rest("compare: [{id: H08, value: {series: s, column: latency_us, from: 8 B, to: 16 B}}]");
+    refuse_rest("compare: [{id: H08, value: {series: s, column: latency_us, at: 8 B, to: 16 B}}]",
+                "'to' and 'at' exclude each other");
+    refuse_rest("compare: [{id: H08, value: {series: s, column: latency_us, from: 32 B, to: 16 B}}]",
+                "value: from is larger than to");
+}
+
+TEST(ValueRules, DivisionNeedsADivisor)
+{
+    accept_rest("compare: [{id: H08, " VALUE ", over: {series: s, column: latency_us}, per_row: true}]");
+    refuse_rest("compare: [{id: H08, " VALUE ", per_row: true}]", "per_row: needs over:");
+    refuse_rest("compare: [{id: H08, " VALUE ", first_reaching: 0.5}]", "first_reaching: needs over:");
+}
+
+TEST(ExpectRules, NeedABound)
+{
+    accept_rest("expect: [{name: x, " VALUE ", min: 1}]");
+    accept_rest("expect: [{name: x, " VALUE ", max: 1.5}]");
+    refuse_rest("expect: [{name: x, " VALUE "}]", "expect: needs min: or max:");
+    refuse_rest("expect: [{name: x, " VALUE ", min: 2, max: 1}]", "expect: min is larger than max");
+}
+
+TEST(TypeRules, EachUnitKnowsItsOwn)
+{
+    struct fixture_parts parts = {.top = "title: t\nseed: \"3\""};
+    fixture_expect_refused(&parts, "seed: expected an integer, found a text in quotes");
+    parts.top = "title: t\nseed: [3]";
+    fixture_expect_refused(&parts, "seed: expected an integer, found a list");
+    parts.top = "title: \"two\\nlines\"";
+    fixture_expect_refused(&parts, "title: must be one line without control characters");
+    parts.top = "title:";
+    fixture_expect_refused(&parts, "title: is empty");
+    parts.top = "title: t\nname: a/b";
+    fixture_expect_refused(&parts, "name: may not hold '/' nor start with '.'");
+    refuse_rest("plot: [{title: t, y: latency_us, x_log: yes}]", "x_log: 'yes' is neither true nor false");
+    accept_rest("plot: [{title: t, y: latency_us, x_log: true}]");
+}

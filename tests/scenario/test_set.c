@@ -1,0 +1,101 @@
+#include "fixture.h"
+
+#include <stdio.h>
+
+static void load(struct fixture *fixture, const char *set)
+{
+    fixture_load_file(fixture, FIXTURE_FULL, FIXTURE_CONFIGS, set);
+}
+
+static void expect_refused(const char *set, const char *text)
+{
+    struct fixture fixture;
+    char line[512];
+    load(&fixture, set);
+    snprintf(line, sizeof line, "--set %s: %s", set, text);
+    EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+    ASSERT_EQ(fixture.messages.count, 1);
+    EXPECT_STREQ(fixture.messages.lines[0], line);
+    fixture_fini(&fixture);
+}
+
+TEST(Set, ChangesOneValueOfOneNode)
+{
+    struct fixture fixture;
+    load(&fixture, "nodes.0.host.poll=30 ns");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->nodes[0].host.poll_ps, 30000);
+    EXPECT_EQ(fixture.scenario->nodes[1].host.poll_ps, 25000);
+    EXPECT_STREQ(scn_source(fixture.scenario, &fixture.scenario->nodes[0].host.poll_ps),
+                 "--set nodes.0.host.poll=30 ns");
+    fixture_fini(&fixture);
+}
+
+TEST(Set, ChangesAllNodesWithAStar)
+{
+    struct fixture fixture;
+    load(&fixture, "nodes.*.board.dmac_read_tags=5");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        EXPECT_EQ(fixture.scenario->nodes[i].board.dmac_read_tags, 5);
+    }
+    fixture_fini(&fixture);
+}
+
+TEST(Set, ReachesCablesRunsAndTheTop)
+{
+    static const char *const sets[] = {
+        "cables.*.lanes=x1",        "runs.0.iterations=5", "seed=3",
+        "runs.1.bytes=[8 B, 16 B]", "title=a: b",          "runs.0.bytes={from: 8 B, to: 64 B, factor: 2}"};
+    struct scn_load_options options = {FIXTURE_CONFIGS, sets, 6};
+    struct scn_messages messages = {0};
+    struct scn_scenario *scenario = NULL;
+    ASSERT_EQ(scn_load(FIXTURE_FULL, &options, &scenario, &messages), SIM_OK);
+    EXPECT_EQ(scenario->cables[1].link.lanes, 1);
+    EXPECT_EQ(scenario->runs[0].iterations, 5);
+    EXPECT_EQ(scenario->runs[0].bytes_count, 4);
+    EXPECT_EQ(scenario->runs[1].bytes[1], 16);
+    EXPECT_EQ(scenario->seed, 3);
+    EXPECT_STREQ(scenario->title, "a: b");
+    scn_free(scenario);
+}
+
+TEST(Set, TakesAWholePreset)
+{
+    struct fixture fixture;
+    load(&fixture, "nodes.1.host={preset: xeon-e5-2670, with: {poll: 40 ns}}");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->nodes[1].host.poll_ps, 40000);
+    EXPECT_EQ(fixture.scenario->nodes[1].host.mps_bytes, 256);
+    fixture_fini(&fixture);
+}
+
+TEST(Set, RefusesUnknownPaths)
+{
+    expect_refused("nodes.0.host.pol=20 ns", "unknown key 'pol' (did you mean 'poll'?)");
+    expect_refused("node.0.host.poll=20 ns", "unknown key 'node' (did you mean 'nodes'?)");
+    expect_refused("nodes.9.host.poll=20 ns", "'nodes.9': expected 0 to 3, or *");
+    expect_refused("nodes.x.host.poll=20 ns", "'nodes.x': expected 0 to 3, or *");
+    expect_refused("nodes.0=1", "a key must follow 'nodes.0'");
+    expect_refused("nodes=1", "an index or * must follow 'nodes'");
+    expect_refused("seed.x=1", "'seed' has no keys");
+    expect_refused("expect.0.over.take=max", "'over' is not given");
+    expect_refused("seed", "expected path=value");
+    expect_refused("=1", "expected path=value");
+}
+
+TEST(Set, RefusesBadValues)
+{
+    expect_refused("nodes.*.host.poll=20", "poll: '20' needs a unit (ps, ns, us, ms, s)");
+    expect_refused("nodes.0.board.dmac_read_tags=33", "dmac_read_tags: 33 is out of range (1 .. 32)");
+    expect_refused("cables.0.lanes=x3", "lanes: 'x3' is none of x1, x2, x4, x8, x16");
+    expect_refused("seed=", "the value is empty");
+    expect_refused("seed=[1", "not YAML: did not find expected ',' or ']' while parsing a flow sequence (line 1)");
+    expect_refused("nodes.0.host=3", "host: expected a mapping, found a single value");
+    expect_refused("runs.0.peer=node9", "peer: unknown node 'node9' (there are: node0, node1, ring0, ring1)");
+}
+
+TEST(Set, IsHeldToTheRulesBetweenKeys)
+{
+    expect_refused("runs.0.peer=node0", "peer: a pingpong needs another node than 'node0'");
+}
