@@ -1,0 +1,125 @@
+// Data link layer packets: ACK, NAK and UpdateFC, 8 bytes each on the wire (clause 3.4).
+//
+// They go before TLPs but do not preempt one. What a DLLP says is decided when it is sent, so that one that waited for
+// the wire covers all that happened meanwhile. Their processing time is part of the intervals of clauses 2.6.1.2 and
+// 3.5.3.1 (their "internal delay"); nothing else is charged for it.
+#include "models/pcie/link_internal.h"
+
+enum { DLLP_BYTES = 8 };
+
+bool pcie_dllps_waiting(const pcie_end_t *end)
+{
+    const struct pcie_receiver *rx = &end->rx;
+    return rx->nak_due || rx->ack_due || rx->update_due[PCIE_POSTED] || rx->update_due[PCIE_NONPOSTED] ||
+           rx->update_due[PCIE_COMPLETION];
+}
+
+static void acknowledge_fill(pcie_end_t *end, struct pcie_dllp *dllp)
+{
+    struct pcie_receiver *rx = &end->rx;
+    if (rx->nak_due) {
+        dllp->kind = PCIE_DLLP_NAK;
+        end->counters[PCIE_COUNT_NAKS]++;
+    } else {
+        dllp->kind = PCIE_DLLP_ACK;
+        end->counters[PCIE_COUNT_ACKS]++;
+    }
+    rx->nak_due = false;
+    rx->ack_due = false;
+    rx->acknowledged = rx->expected;
+    dllp->expected = rx->expected;
+}
+
+static bool all_reported(const struct pcie_receiver *rx)
+{
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        if (rx->granted[class].headers != rx->freed[class].headers ||
+            rx->granted[class].data != rx->freed[class].data) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void update_fill(pcie_end_t *end, struct pcie_dllp *dllp)
+{
+    struct pcie_receiver *rx = &end->rx;
+    enum pcie_class class = PCIE_POSTED;
+    while (!rx->update_due[class]) {
+        class ++;
+    }
+    rx->update_due[class] = false;
+    rx->granted[class] = rx->freed[class];
+    if (all_reported(rx)) {
+        rx->unreported_since_ps = SIM_NEVER_PS;
+    }
+    dllp->kind = PCIE_DLLP_UPDATE_FC;
+    dllp->class = class;
+    dllp->headers = rx->granted[class].headers;
+    dllp->data = rx->granted[class].data;
+    end->counters[PCIE_COUNT_UPDATE_FCS]++;
+}
+
+void pcie_dllps_send_one(pcie_end_t *end)
+{
+    struct pcie_dllp dllp = {0};
+    pcie_receiver_check(end);
+    if (end->rx.nak_due || end->rx.ack_due) {
+        acknowledge_fill(end, &dllp);
+    } else {
+        update_fill(end, &dllp);
+    }
+    uint64_t sent_ps = pcie_wire_send(&end->tx.wire, sim_now_ps(end->sim), DLLP_BYTES);
+    dllp.arrive_ps = sent_ps + end->link->config.flight_ps;
+    end->counters[PCIE_COUNT_DLLPS_SENT]++;
+    end->counters[PCIE_COUNT_WIRE_BYTES] += DLLP_BYTES;
+    *(struct pcie_dllp *)pcie_ring_push(&end->peer->rx.dllps) = dllp;
+    if (!sim_event_pending(&end->peer->rx.dllp_event)) {
+        sim_event_schedule_at(end->sim, &end->peer->rx.dllp_event, dllp.arrive_ps);
+    }
+}
+
+void pcie_dllps_flush(pcie_end_t *end)
+{
+    while (pcie_dllps_waiting(end) && pcie_wire_free_ps(&end->tx.wire) <= sim_now_ps(end->sim)) {
+        pcie_dllps_send_one(end);
+    }
+    // What was sent in front delays the TLPs whose event is pending; it finds the wire busy and comes again.
+    if (pcie_dllps_waiting(end)) {
+        pcie_transmitter_wake(end);
+    }
+}
+
+static void dllp_process(pcie_end_t *end, const struct pcie_dllp *dllp)
+{
+    switch (dllp->kind) {
+    case PCIE_DLLP_ACK:
+        pcie_transmitter_acknowledge(end, dllp->expected);
+        break;
+    case PCIE_DLLP_NAK:
+        pcie_transmitter_acknowledge(end, dllp->expected);
+        pcie_transmitter_replay(end);
+        break;
+    case PCIE_DLLP_UPDATE_FC:
+        end->tx.limit[dllp->class].headers = dllp->headers;
+        end->tx.limit[dllp->class].data = dllp->data;
+        break;
+    }
+    pcie_transmitter_wake(end);
+}
+
+void pcie_dllps_arrive(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    struct pcie_receiver *rx = &end->rx;
+    uint64_t now_ps = sim_now_ps(end->sim);
+    while (rx->dllps.count > 0) {
+        struct pcie_dllp dllp = *(struct pcie_dllp *)pcie_ring_front(&rx->dllps);
+        if (dllp.arrive_ps > now_ps) {
+            sim_event_schedule_at(end->sim, &rx->dllp_event, dllp.arrive_ps);
+            return;
+        }
+        pcie_ring_pop(&rx->dllps);
+        dllp_process(end, &dllp);
+    }
+}

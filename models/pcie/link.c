@@ -1,0 +1,210 @@
+// A link's life: creation, owners, fault injection, and the end of it.
+#include "models/pcie/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/pcie/link_internal.h"
+#include "sim/kernel/counter.h"
+
+enum { SMALLEST_MPS = 128, DATA_CREDIT_BYTES = 16 };
+
+// The timer of clause 3.5.2.1 is three intervals; the way there and back is added, which that table leaves out.
+enum { REPLAY_INTERVALS = 3 };
+
+static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
+    [PCIE_COUNT_TLPS_SENT] = {"tlps_sent", "TLPs", "TLPs put on the wire for the first time"},
+    [PCIE_COUNT_PAYLOAD_BYTES] = {"payload_bytes_sent", "bytes", "data of the TLPs of tlps_sent, whole DWs"},
+    [PCIE_COUNT_WIRE_BYTES] = {"wire_bytes_sent", "bytes", "TLPs with framing, replays and DLLPs; SKP left out"},
+    [PCIE_COUNT_DLLPS_SENT] = {"dllps_sent", "DLLPs", "ACKs, NAKs and UpdateFCs sent"},
+    [PCIE_COUNT_TLPS_RECEIVED] = {"tlps_received", "TLPs", "TLPs handed to the owner"},
+    [PCIE_COUNT_ACKS] = {"acks", "DLLPs", "ACKs sent"},
+    [PCIE_COUNT_NAKS] = {"naks", "DLLPs", "NAKs sent"},
+    [PCIE_COUNT_UPDATE_FCS] = {"update_fcs", "DLLPs", "UpdateFCs sent"},
+    [PCIE_COUNT_REPLAYS] = {"replays", "TLPs", "TLPs sent again after a NAK or a time-out"},
+    [PCIE_COUNT_REPLAY_TIMEOUTS] = {"replay_timeouts", "events", "expirations of the replay timer"},
+    [PCIE_COUNT_TLPS_DISCARDED] = {"tlps_discarded", "TLPs", "arrived corrupt, out of sequence or a second time"},
+    [PCIE_COUNT_TLPS_DROPPED] = {"tlps_dropped", "TLPs", "taken by offer and lost because the link went down"},
+    [PCIE_COUNT_STALL_POSTED] = {"stall_posted", "ps", "the first posted TLP lacked credits"},
+    [PCIE_COUNT_STALL_NONPOSTED] = {"stall_nonposted", "ps", "the first non-posted TLP lacked credits"},
+    [PCIE_COUNT_STALL_COMPLETION] = {"stall_completion", "ps", "the first completion lacked credits"},
+};
+
+static bool end_config_valid(const struct pcie_end_config *config, uint32_t mps_bytes)
+{
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        // Clause 2.6.1, table 2-36: at least one TLP of the largest size. Non-posted requests carry no data here.
+        bool takes_data = class != PCIE_NONPOSTED;
+        if (config->headers[class] == 0 || (takes_data && config->data[class] < mps_bytes / DATA_CREDIT_BYTES)) {
+            return false;
+        }
+    }
+    return config->tx_queue_tlps > 0;
+}
+
+static bool config_valid(const struct pcie_link_config *config)
+{
+    uint32_t mps = config->mps_bytes;
+    return pcie_wire_valid(config->generation, config->lanes) && mps >= SMALLEST_MPS && mps <= PCIE_PAYLOAD_MAX &&
+           (mps & (mps - 1)) == 0 && end_config_valid(&config->ends[0], mps) && end_config_valid(&config->ends[1], mps);
+}
+
+static void end_init(pcie_link_t *link, unsigned side, const char *name)
+{
+    pcie_end_t *end = &link->ends[side];
+    end->link = link;
+    end->sim = link->sim;
+    end->side = side;
+    end->peer = &link->ends[!side];
+    end->config = link->config.ends[side];
+    snprintf(end->name, sizeof end->name, "%s.%u", name, side);
+    pcie_transmitter_init(end);
+    pcie_receiver_init(end);
+}
+
+static void end_fini(pcie_end_t *end)
+{
+    pcie_transmitter_fini(end);
+    pcie_receiver_fini(end);
+}
+
+static enum sim_status counters_register(pcie_link_t *link)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        pcie_end_t *end = &link->ends[side];
+        enum sim_status status =
+            sim_counters_register(link->sim, end->name, COUNTERS, end->counters, PCIE_LINK_COUNTERS);
+        if (status != SIM_OK) {
+            if (side == 1) {
+                sim_counters_unregister(link->sim, link->ends[0].counters);
+            }
+            return status;
+        }
+    }
+    return SIM_OK;
+}
+
+enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name, const struct pcie_link_config *config,
+                                 pcie_link_t **link_out)
+{
+    (void)pool; // a link makes no TLPs
+    if (!config_valid(config) || strlen(name) + sizeof ".0" > PCIE_NAME_MAX) {
+        return SIM_ERR_INVALID;
+    }
+    pcie_link_t *link = calloc(1, sizeof *link);
+    if (link == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    link->sim = sim;
+    link->up = true;
+    link->config = *config;
+    uint64_t symbols = pcie_ack_interval_symbols(config->generation, config->lanes, config->mps_bytes);
+    link->interval_ps = pcie_wire_ps(config->generation, 1, symbols);
+    link->replay_timeout_ps = REPLAY_INTERVALS * link->interval_ps + 2 * config->flight_ps;
+    end_init(link, 0, name);
+    end_init(link, 1, name);
+    enum sim_status status = counters_register(link);
+    if (status != SIM_OK) {
+        end_fini(&link->ends[1]);
+        end_fini(&link->ends[0]);
+        free(link);
+        return status;
+    }
+    *link_out = link;
+    return SIM_OK;
+}
+
+void pcie_link_destroy(pcie_link_t *link)
+{
+    if (link == NULL) {
+        return;
+    }
+    for (unsigned side = 2; side > 0; side--) {
+        sim_counters_unregister(link->sim, link->ends[side - 1].counters);
+        end_fini(&link->ends[side - 1]);
+    }
+    free(link);
+}
+
+pcie_end_t *pcie_link_end(pcie_link_t *link, unsigned side)
+{
+    return &link->ends[side];
+}
+
+void pcie_end_attach(pcie_end_t *end, const struct pcie_end_ops *ops, void *ctx)
+{
+    end->ops = ops;
+    end->ctx = ctx;
+}
+
+const char *pcie_end_name(const pcie_end_t *end)
+{
+    return end->name;
+}
+
+bool pcie_end_is_up(const pcie_end_t *end)
+{
+    return end->link->up;
+}
+
+bool pcie_link_is_up(const pcie_link_t *link)
+{
+    return link->up;
+}
+
+void pcie_link_corrupt_next(pcie_link_t *link, unsigned side)
+{
+    link->ends[side].tx.corrupt_next = true;
+}
+
+void pcie_link_drop_next(pcie_link_t *link, unsigned side)
+{
+    link->ends[side].tx.drop_next = true;
+}
+
+// What this end took and its peer's owner never got.
+static uint64_t undelivered_tlps(const pcie_end_t *end)
+{
+    uint64_t count = end->tx.next_sequence - end->peer->rx.delivered;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        count += end->tx.queues[class].count;
+    }
+    return count;
+}
+
+// Owners that were refused are told, so that they offer, and lose, what they hold: nothing waits for a dead link.
+static void down_tell(pcie_end_t *end, uint64_t lost_tlps)
+{
+    bool refused = false;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        refused = refused || end->tx.refused[class];
+        end->tx.refused[class] = false;
+    }
+    if (end->ops != NULL && end->ops->down != NULL) {
+        end->ops->down(end->ctx, end, (unsigned)lost_tlps);
+    }
+    if (refused && end->ops != NULL && end->ops->ready != NULL) {
+        end->ops->ready(end->ctx, end);
+    }
+}
+
+void pcie_link_set_down(pcie_link_t *link)
+{
+    if (!link->up) {
+        return;
+    }
+    uint64_t lost_tlps[2];
+    link->up = false;
+    for (unsigned side = 0; side < 2; side++) {
+        lost_tlps[side] = undelivered_tlps(&link->ends[side]);
+        link->ends[side].counters[PCIE_COUNT_TLPS_DROPPED] += lost_tlps[side];
+    }
+    for (unsigned side = 0; side < 2; side++) {
+        pcie_transmitter_clear(&link->ends[side]);
+        pcie_receiver_clear(&link->ends[side]);
+    }
+    for (unsigned side = 0; side < 2; side++) {
+        down_tell(&link->ends[side], lost_tlps[side]);
+    }
+}

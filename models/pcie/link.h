@@ -1,0 +1,90 @@
+// A PCI Express link: two ends, each with a transmitter and a receiver.
+//
+// Models: serialisation at lanes x rate x encoding; framing, sequence number, LCRC; ACK/NAK with a replay buffer and
+// replay timer; UpdateFC and ACK DLLPs taking their time on the wire; SKP ordered sets; header and data credits for
+// posted, non-posted and completion with their return delay (a receiver returns credits when the update interval
+// passed, or at once when the peer has less than one maximum payload or no header left or a quarter is unreported);
+// ordering (clause 2.4: a posted write is never passed by anything behind it, a completion and a posted write may pass a
+// non-posted request); link down.
+// Leaves out: training, power states, lane failures, virtual channels other than VC0.
+//
+// Sources: PCI Express Base Specification 3.0, clauses 2.4, 2.6, 3.5, 4.2; ACK and FC intervals: tables 2-46 and 3-7
+// as listed in reference/components.md.
+//
+// An end is used by one owner: it offers TLPs to be sent, and gets TLPs that arrived. A TLP that arrived occupies the
+// receive buffer until the owner releases it; that is what returns credits, so an owner that holds TLPs back stalls the
+// peer.
+#pragma once
+
+#include "models/pcie/tlp.h"
+#include "sim/kernel/sim.h"
+
+typedef struct pcie_link pcie_link_t;
+typedef struct pcie_end pcie_end_t;
+
+#define PCIE_CREDITS_INFINITE 0xffffffffu
+
+// What one end offers and costs.
+struct pcie_end_config {
+    uint64_t tx_ps;                   // from pcie_end_offer to the first symbol, when the wire is free
+    uint64_t rx_ps;                   // from the last symbol to the owner's receive()
+    uint32_t headers[PCIE_CLASS_COUNT]; // receive buffer as advertised: header credits
+    uint32_t data[PCIE_CLASS_COUNT];    // and data credits (16 B); PCIE_CREDITS_INFINITE allowed
+    // TLPs of each class the transmitter holds before pcie_end_offer refuses. Those on their way through tx_ps count:
+    // fewer than tx_ps worth of TLPs limit the rate.
+    uint32_t tx_queue_tlps;
+};
+
+struct pcie_link_config {
+    uint32_t generation;              // 1..3
+    uint32_t lanes;                   // 1, 2, 4, 8, 16
+    uint32_t mps_bytes;               // 128..4096, of the link; longer payloads are a broken invariant
+    uint64_t flight_ps;
+    uint32_t ack_every_tlps;          // 0: ACKs by the timer alone
+    // Fault injection, both directions: every n-th TLP, replays included, arrives with a wrong LCRC; 0: none. The first
+    // TLP of a replay is spared and the next one hit, so that a pattern in step with the replay buffer gets through.
+    uint32_t corrupt_every_tlps;
+    struct pcie_end_config ends[2];
+};
+
+struct pcie_end_ops {
+    // A TLP arrived; the reference is the owner's. The owner calls pcie_end_release(end, tlp) when it has left the
+    // receive buffer (at once if it never stalls), which does not drop the reference.
+    void (*receive)(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp);
+    // After pcie_end_offer refused: there is room again. May offer from inside.
+    void (*ready)(void *ctx, pcie_end_t *end);
+    // The link went down: what this end took by offer and its peer's owner has not received is lost (its count is
+    // given). Nothing is received afterwards; a refused owner gets ready() next, and whatever is offered from then on
+    // is taken, dropped and counted.
+    void (*down)(void *ctx, pcie_end_t *end, unsigned lost_tlps);
+};
+
+// name is copied; counters are registered as "<name>.0" and "<name>.1". SIM_ERR_INVALID: no such width, generation or
+// maximum payload, or an end that could not receive a single largest TLP (clause 2.6.1).
+enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name,
+                                 const struct pcie_link_config *config, pcie_link_t **link_out);
+void pcie_link_destroy(pcie_link_t *link); // drops what is still in flight
+
+pcie_end_t *pcie_link_end(pcie_link_t *link, unsigned side);
+void pcie_end_attach(pcie_end_t *end, const struct pcie_end_ops *ops, void *ctx); // ops must stay valid
+const char *pcie_end_name(const pcie_end_t *end);
+bool pcie_end_is_up(const pcie_end_t *end);
+
+// true: the TLP was taken, the caller's reference with it. false: no room in this class; ready() will be called.
+bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp);
+bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class);
+void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp);
+
+void pcie_link_set_down(pcie_link_t *link);
+bool pcie_link_is_up(const pcie_link_t *link);
+// Fault injection at an instant: the next TLP sent from `side` is corrupted (NAK and replay), or lost altogether
+// (replay timer).
+void pcie_link_corrupt_next(pcie_link_t *link, unsigned side);
+void pcie_link_drop_next(pcie_link_t *link, unsigned side);
+
+// --- arithmetic, for tests and documentation ------------------------------------------------------------------------
+
+// Time of `bytes` on the wire, rounded up to a picosecond.
+uint64_t pcie_wire_ps(uint32_t generation, uint32_t lanes, uint64_t bytes);
+// UpdateFC/ACK interval in symbol times (reference/components.md; specification tables 2-46 and 3-7).
+uint32_t pcie_ack_interval_symbols(uint32_t generation, uint32_t lanes, uint32_t mps_bytes);

@@ -1,0 +1,158 @@
+// What the files of a link share: link.c (life and death), transmitter.c, receiver.c, dllp.c. Internal to models/pcie.
+//
+// Data flows: pcie_end_offer -> queues -> wire -> the peer's `arriving` -> receive(). A copy of the reference stays in
+// `replay` until an ACK comes back. What flies towards an end is kept by that end.
+//
+// Events of an end. A TLP costs two, its departure (send) and its delivery (deliver); the others run once in many TLPs.
+#pragma once
+
+#include "models/pcie/link.h"
+#include "models/pcie/ring.h"
+#include "models/pcie/wire.h"
+#include "sim/kernel/trace.h"
+
+enum {
+    PCIE_NAME_MAX = 64,
+    // TLPs kept for replay; clause 3.5.2.1 stalls a transmitter at 2048 unacknowledged ones.
+    PCIE_REPLAY_TLPS = 1024,
+};
+
+enum pcie_link_counter {
+    PCIE_COUNT_TLPS_SENT,
+    PCIE_COUNT_PAYLOAD_BYTES,
+    PCIE_COUNT_WIRE_BYTES,
+    PCIE_COUNT_DLLPS_SENT,
+    PCIE_COUNT_TLPS_RECEIVED,
+    PCIE_COUNT_ACKS,
+    PCIE_COUNT_NAKS,
+    PCIE_COUNT_UPDATE_FCS,
+    PCIE_COUNT_REPLAYS,
+    PCIE_COUNT_REPLAY_TIMEOUTS,
+    PCIE_COUNT_TLPS_DISCARDED,
+    PCIE_COUNT_TLPS_DROPPED,
+    PCIE_COUNT_STALL_POSTED,
+    PCIE_COUNT_STALL_NONPOSTED,
+    PCIE_COUNT_STALL_COMPLETION,
+    PCIE_LINK_COUNTERS
+};
+
+struct pcie_queued {
+    pcie_tlp_t *tlp;
+    uint64_t ready_ps; // through the transmit pipeline
+    uint64_t order;    // of the offer, over all classes
+};
+
+struct pcie_arriving {
+    pcie_tlp_t *tlp; // NULL: discarded by the data link layer
+    uint64_t arrive_ps;
+    uint64_t sequence;
+    bool corrupt;
+};
+
+enum pcie_dllp_kind { PCIE_DLLP_ACK, PCIE_DLLP_NAK, PCIE_DLLP_UPDATE_FC };
+
+struct pcie_dllp {
+    uint64_t arrive_ps;
+    enum pcie_dllp_kind kind;
+    enum pcie_class class;  // UpdateFC
+    uint64_t expected;      // ACK, NAK: every TLP before this one has arrived
+    uint64_t headers, data; // UpdateFC: credits granted since the beginning
+};
+
+struct pcie_credits {
+    uint64_t headers, data;
+};
+
+// The transmitter's half: queues, credits (clause 2.6.1), sequence numbers and replay (clause 3.5.2).
+struct pcie_transmitter {
+    struct pcie_wire wire;
+    struct pcie_ring queues[PCIE_CLASS_COUNT]; // struct pcie_queued
+    bool refused[PCIE_CLASS_COUNT];
+    uint64_t offers;
+    struct pcie_credits limit[PCIE_CLASS_COUNT], consumed[PCIE_CLASS_COUNT];
+    uint64_t stalled_since_ps[PCIE_CLASS_COUNT]; // SIM_NEVER_PS: not stalled
+    struct pcie_ring replay;                     // pcie_tlp_t *, the oldest without an ACK first
+    uint64_t next_sequence;                      // of the next TLP sent for the first time
+    bool resending;
+    bool resend_begins;    // nothing was sent again yet
+    uint32_t resend_index; // into replay
+    uint64_t replay_deadline_ps;
+    bool gap; // something was lost or corrupted and not sent again yet
+    // fault injection
+    uint64_t until_corrupt;
+    bool corrupt_next, drop_next;
+    sim_event_t send_event, replay_event;
+};
+
+// The receiver's half (clauses 3.5.3 and 2.6.1.2).
+struct pcie_receiver {
+    struct pcie_ring arriving; // struct pcie_arriving
+    struct pcie_ring dllps;    // struct pcie_dllp
+    uint32_t checked;          // of `arriving`, seen by the data link layer
+    uint64_t expected;         // the sequence number to come
+    uint64_t acknowledged;     // what the last ACK or NAK said
+    uint64_t unacknowledged_since_ps;
+    uint64_t delivered;
+    bool nak_outstanding;
+    bool ack_due, nak_due;
+    bool update_due[PCIE_CLASS_COUNT];
+    struct pcie_credits granted[PCIE_CLASS_COUNT];  // as last advertised
+    struct pcie_credits freed[PCIE_CLASS_COUNT];    // as could be advertised now
+    struct pcie_credits received[PCIE_CLASS_COUNT]; // consumed by the peer, as far as known here
+    uint64_t unreported_since_ps;                   // SIM_NEVER_PS: everything is reported
+    sim_event_t deliver_event, ack_event, update_event, dllp_event;
+};
+
+struct pcie_end {
+    pcie_link_t *link;
+    sim_t *sim;
+    pcie_end_t *peer;
+    unsigned side;
+    const struct pcie_end_ops *ops;
+    void *ctx;
+    struct pcie_end_config config;
+    struct pcie_transmitter tx;
+    struct pcie_receiver rx;
+    uint64_t counters[PCIE_LINK_COUNTERS];
+    char name[PCIE_NAME_MAX];
+};
+
+struct pcie_link {
+    sim_t *sim;
+    bool up;
+    struct pcie_link_config config;
+    uint64_t interval_ps; // of ACKs and UpdateFCs
+    uint64_t replay_timeout_ps;
+    pcie_end_t ends[2];
+};
+
+extern const struct sim_trace_point pcie_trace_tlp_sent, pcie_trace_tlp_received;
+
+// Schedules the event at due_ps unless it comes earlier anyway.
+static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps)
+{
+    if (!sim_event_pending(event) || event->due_ps > due_ps) {
+        sim_event_schedule_at(sim, event, due_ps);
+    }
+}
+
+void pcie_transmitter_init(pcie_end_t *end);
+void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
+void pcie_transmitter_fini(pcie_end_t *end);
+void pcie_transmitter_wake(pcie_end_t *end); // something may have become possible
+// An ACK or NAK arrived: the peer has every TLP before `expected`.
+void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected);
+void pcie_transmitter_replay(pcie_end_t *end);
+
+void pcie_receiver_init(pcie_end_t *end);
+void pcie_receiver_clear(pcie_end_t *end);
+void pcie_receiver_fini(pcie_end_t *end);
+// A TLP is on its way to this end, with a reference of its own. at_once: the data link layer has something to say as
+// soon as it arrives.
+void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arriving, bool at_once);
+void pcie_receiver_check(pcie_end_t *end); // the data link layer's view of what has arrived by now
+
+bool pcie_dllps_waiting(const pcie_end_t *end);
+void pcie_dllps_send_one(pcie_end_t *end);
+void pcie_dllps_flush(pcie_end_t *end); // sends what waits, now or when the wire is free
+void pcie_dllps_arrive(void *end);      // event

@@ -1,0 +1,162 @@
+// The processor's side of the root complex: posted writes into windows and non-posted reads from them.
+#include <string.h>
+
+#include "models/pcie/rc_internal.h"
+
+// Posted writes of the processor that may wait at a port besides those the link has taken.
+enum { CPU_WRITES_WAITING_MAX = 1 };
+
+void pcie_rc_cpu_init(struct pcie_rc_port *port)
+{
+    pcie_ring_init(&port->retries, sizeof(struct pcie_rc_retry));
+    pcie_ring_init(&port->cpu_reads_waiting, sizeof(struct pcie_rc_cpu_read));
+    for (unsigned tag = PCIE_RC_TAGS; tag > PCIE_RC_CPU_FIRST_TAG; tag--) {
+        port->cpu_free_tags[port->cpu_free_count++] = (uint8_t)(tag - 1);
+    }
+}
+
+void pcie_rc_cpu_fini(struct pcie_rc_port *port)
+{
+    pcie_ring_fini(&port->cpu_reads_waiting);
+    pcie_ring_fini(&port->retries);
+}
+
+// --- writes --------------------------------------------------------------------------------------------------------
+
+bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32_t bytes, pcie_rc_retry_fn retry,
+                       void *ctx)
+{
+    struct pcie_rc_port *port = pcie_rc_decode(rc, address, bytes);
+    if (port == NULL) {
+        rc->counters[PCIE_RC_UNSUPPORTED_WRITES]++;
+        return true;
+    }
+    if (port->cpu_writes_waiting >= CPU_WRITES_WAITING_MAX) {
+        rc->counters[PCIE_RC_CPU_REFUSALS]++;
+        *(struct pcie_rc_retry *)pcie_ring_push(&port->retries) = (struct pcie_rc_retry){retry, ctx};
+        return false;
+    }
+    rc->counters[PCIE_RC_CPU_WRITES]++;
+    pcie_rc_egress_push(port,
+                        &(struct pcie_rc_leaving){.tlp = pcie_tlp_write(rc->pool, PCIE_RC_CPU_ID, address, bytes, data),
+                                                  .ready_ps = sim_now_ps(rc->sim),
+                                                  .from_cpu = true});
+    return true;
+}
+
+void pcie_rc_cpu_retry(struct pcie_rc_port *port)
+{
+    // One that is refused again goes to the end of the queue and waits for the next time.
+    uint32_t count = port->retries.count;
+    while (count-- > 0 && port->cpu_writes_waiting < CPU_WRITES_WAITING_MAX) {
+        struct pcie_rc_retry retry = *(struct pcie_rc_retry *)pcie_ring_front(&port->retries);
+        pcie_ring_pop(&port->retries);
+        retry.fn(retry.ctx);
+    }
+}
+
+// --- reads ---------------------------------------------------------------------------------------------------------
+
+// From an event of its own: the caller of pcie_rc_cpu_read is never called back from inside.
+static void read_refuse(pcie_rc_t *rc, const struct pcie_rc_cpu_read *read)
+{
+    rc->counters[PCIE_RC_UNSUPPORTED_READS]++;
+    *(struct pcie_rc_refused_read *)pcie_ring_push(&rc->refused_reads) =
+        (struct pcie_rc_refused_read){.done = read->done, .ctx = read->ctx};
+    if (!sim_event_pending(&rc->refuse_event)) {
+        sim_event_schedule(rc->sim, &rc->refuse_event, 0);
+    }
+}
+
+void pcie_rc_cpu_refuse_run(void *ctx)
+{
+    pcie_rc_t *rc = ctx;
+    uint32_t count = rc->refused_reads.count;
+    while (count-- > 0) {
+        struct pcie_rc_refused_read read = *(struct pcie_rc_refused_read *)pcie_ring_front(&rc->refused_reads);
+        pcie_ring_pop(&rc->refused_reads);
+        read.done(read.ctx, PCIE_CPL_UR, NULL, 0);
+    }
+}
+
+static void read_issue(struct pcie_rc_port *port, const struct pcie_rc_cpu_read *read)
+{
+    uint8_t tag = port->cpu_free_tags[--port->cpu_free_count];
+    port->cpu_reads[tag] = *read;
+    pcie_rc_egress_push(port, &(struct pcie_rc_leaving){
+                                  .tlp = pcie_tlp_read(port->rc->pool, PCIE_RC_CPU_ID, tag, read->address, read->bytes),
+                                  .ready_ps = sim_now_ps(port->rc->sim)});
+}
+
+void pcie_rc_cpu_read(pcie_rc_t *rc, uint64_t address, uint32_t bytes, pcie_rc_read_fn done, void *ctx)
+{
+    if (bytes == 0 || bytes > PCIE_RC_CPU_READ_BYTES - address % PCIE_RC_CPU_READ_BYTES) {
+        sim_panic(rc->name, "the processor reads %u bytes at 0x%llx, not within a line of 64 bytes", bytes,
+                  (unsigned long long)address);
+    }
+    struct pcie_rc_port *port = pcie_rc_decode(rc, address, bytes);
+    const struct pcie_rc_cpu_read read = {.done = done, .ctx = ctx, .address = address, .bytes = bytes, .active = true};
+    rc->counters[PCIE_RC_CPU_READS]++;
+    if (port == NULL || !pcie_end_is_up(port->end)) {
+        read_refuse(rc, &read);
+    } else if (port->cpu_free_count == 0) {
+        *(struct pcie_rc_cpu_read *)pcie_ring_push(&port->cpu_reads_waiting) = read;
+    } else {
+        read_issue(port, &read);
+    }
+}
+
+static void read_finish(struct pcie_rc_port *port, uint8_t tag, enum pcie_cpl_status status)
+{
+    struct pcie_rc_cpu_read read = port->cpu_reads[tag];
+    port->cpu_reads[tag].active = false;
+    port->cpu_free_tags[port->cpu_free_count++] = tag;
+    if (port->cpu_reads_waiting.count > 0) {
+        struct pcie_rc_cpu_read next = *(struct pcie_rc_cpu_read *)pcie_ring_front(&port->cpu_reads_waiting);
+        pcie_ring_pop(&port->cpu_reads_waiting);
+        read_issue(port, &next);
+    }
+    if (status == PCIE_CPL_SC) {
+        read.done(read.ctx, status, read.data, read.bytes);
+    } else {
+        read.done(read.ctx, status, NULL, 0);
+    }
+}
+
+void pcie_rc_cpu_complete(struct pcie_rc_port *port, pcie_tlp_t *completion)
+{
+    struct pcie_rc_cpu_read *read = &port->cpu_reads[completion->tag];
+    uint32_t carried = pcie_tlp_byte_count(completion);
+    // Clause 2.3.2: a completion that answers nothing, or more than was asked for, is discarded.
+    if (!read->active || completion->byte_count > read->bytes) {
+        port->rc->counters[PCIE_RC_UNEXPECTED_COMPLETIONS]++;
+        return;
+    }
+    if (completion->cpl_status != PCIE_CPL_SC) {
+        read_finish(port, completion->tag, completion->cpl_status);
+        return;
+    }
+    if (carried > 0) {
+        memcpy(read->data + (read->bytes - completion->byte_count),
+               pcie_tlp_data(completion) + (completion->lower_address & 3), carried);
+    }
+    read->received_bytes += carried;
+    if (read->received_bytes >= read->bytes) {
+        read_finish(port, completion->tag, PCIE_CPL_SC);
+    }
+}
+
+void pcie_rc_cpu_port_down(struct pcie_rc_port *port)
+{
+    for (unsigned tag = PCIE_RC_CPU_FIRST_TAG; tag < PCIE_RC_TAGS; tag++) {
+        if (port->cpu_reads[tag].active) {
+            read_refuse(port->rc, &port->cpu_reads[tag]);
+            port->cpu_reads[tag].active = false;
+            port->cpu_free_tags[port->cpu_free_count++] = (uint8_t)tag;
+        }
+    }
+    while (port->cpu_reads_waiting.count > 0) {
+        read_refuse(port->rc, pcie_ring_front(&port->cpu_reads_waiting));
+        pcie_ring_pop(&port->cpu_reads_waiting);
+    }
+}

@@ -1,0 +1,56 @@
+// A root complex with its memory: the host's side of PCI Express.
+//
+// Models: address decode into memory and the windows (BARs) of the devices behind its root ports; memory writes that
+// become visible after a latency, in order; memory reads with a latency, a bounded number at work, and completions
+// split at the read completion boundary into at most Max_Payload_Size; peer-to-peer forwarding between ports with a
+// bounded number of outstanding reads; the processor's own posted writes and non-posted reads; Unsupported Request for
+// addresses nobody claims. Ordering: a completion never overtakes posted writes that arrived before its read; reads see
+// every write that arrived before them.
+// Leaves out: caches (latencies are for warm lines), configuration space, interrupts as messages, QPI (later).
+#pragma once
+
+#include "models/pcie/link.h"
+
+typedef struct pcie_rc pcie_rc_t;
+
+struct pcie_rc_config {
+    uint64_t memory_read_ps;    // request at the transaction layer to its first completion
+    uint64_t memory_write_ps;   // arrival at the transaction layer to visible
+    uint32_t memory_reads_max;  // inbound memory reads at work at once; others wait in order
+    uint32_t rcb_bytes;         // 64 or 128
+    uint32_t mps_bytes;
+    uint64_t peer_ps;           // port to port
+    uint32_t peer_reads_max;    // outstanding reads between two ports
+};
+
+// The memory behind the root complex. Called at the simulated instant at which bytes are read or become visible.
+struct pcie_memory_ops {
+    bool (*claims)(void *ctx, uint64_t address, uint64_t bytes);
+    void (*read)(void *ctx, uint64_t address, void *data, uint32_t bytes);
+    // Byte enables are resolved: one contiguous run of enabled bytes a call.
+    void (*write)(void *ctx, uint64_t address, const void *data, uint32_t bytes);
+};
+
+enum sim_status pcie_rc_create(sim_t *sim, pcie_pool_t *pool, const char *name, const struct pcie_rc_config *config,
+                               const struct pcie_memory_ops *memory, void *memory_ctx, pcie_rc_t **rc_out);
+void pcie_rc_destroy(pcie_rc_t *rc);
+
+// Attaches the root complex as owner of `end`. Returns the port's number.
+unsigned pcie_rc_add_port(pcie_rc_t *rc, pcie_end_t *end);
+// Addresses [base, base + size) go to that port. SIM_ERR_EXISTS when it overlaps another window or memory.
+enum sim_status pcie_rc_add_window(pcie_rc_t *rc, unsigned port, uint64_t base, uint64_t size);
+
+// --- the processor's accesses ---------------------------------------------------------------------------------------
+// To windows. The processor reaches its memory without passing here: an address of memory counts as one nobody claims.
+
+// A posted write of up to Max_Payload_Size bytes, in program order, from the instant at which it reaches the root
+// complex. false: the queue to that port is full; retry when `retry` is called (once).
+typedef void (*pcie_rc_retry_fn)(void *ctx);
+bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32_t bytes, pcie_rc_retry_fn retry,
+                       void *ctx);
+
+// A non-posted read of 1..64 bytes within a line of 64. done is called later, never from inside, with the data or with
+// a status other than SC (data NULL). Reads that nobody claims, or whose link is down, complete with UR, and data read
+// as all ones by the caller.
+typedef void (*pcie_rc_read_fn)(void *ctx, enum pcie_cpl_status status, const uint8_t *data, uint32_t bytes);
+void pcie_rc_cpu_read(pcie_rc_t *rc, uint64_t address, uint32_t bytes, pcie_rc_read_fn done, void *ctx);

@@ -1,0 +1,328 @@
+// The transmitting half of a link's end: which TLP goes next, and what is kept of it until the ACK.
+#include "models/pcie/link_internal.h"
+
+const struct sim_trace_point pcie_trace_tlp_sent = {"tlp_sent", "address", "payload_bytes",
+                                                    "the first symbol of a TLP goes on the wire (replays included)"};
+
+static void send_event_run(void *ctx);
+static void replay_event_run(void *ctx);
+
+static struct pcie_credits credits_advertised(const struct pcie_end_config *config, enum pcie_class class)
+{
+    return (struct pcie_credits){
+        .headers = config->headers[class] == PCIE_CREDITS_INFINITE ? UINT64_MAX : config->headers[class],
+        .data = config->data[class] == PCIE_CREDITS_INFINITE ? UINT64_MAX : config->data[class],
+    };
+}
+
+void pcie_transmitter_init(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    const struct pcie_link_config *config = &end->link->config;
+    pcie_wire_init(&tx->wire, config->generation, config->lanes, sim_now_ps(end->sim));
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        pcie_ring_init(&tx->queues[class], sizeof(struct pcie_queued));
+        tx->limit[class] = credits_advertised(&config->ends[!end->side], class);
+        tx->stalled_since_ps[class] = SIM_NEVER_PS;
+    }
+    pcie_ring_init(&tx->replay, sizeof(pcie_tlp_t *));
+    tx->until_corrupt = config->corrupt_every_tlps;
+    sim_event_init(&tx->send_event, send_event_run, end);
+    sim_event_init(&tx->replay_event, replay_event_run, end);
+}
+
+void pcie_transmitter_clear(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        while (tx->queues[class].count > 0) {
+            pcie_tlp_unref(((struct pcie_queued *)pcie_ring_front(&tx->queues[class]))->tlp);
+            pcie_ring_pop(&tx->queues[class]);
+        }
+    }
+    while (tx->replay.count > 0) {
+        pcie_tlp_unref(*(pcie_tlp_t **)pcie_ring_front(&tx->replay));
+        pcie_ring_pop(&tx->replay);
+    }
+    tx->resending = false;
+    sim_event_cancel(end->sim, &tx->send_event);
+    sim_event_cancel(end->sim, &tx->replay_event);
+}
+
+void pcie_transmitter_fini(pcie_end_t *end)
+{
+    pcie_transmitter_clear(end);
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        pcie_ring_fini(&end->tx.queues[class]);
+    }
+    pcie_ring_fini(&end->tx.replay);
+}
+
+// --- from the owner ------------------------------------------------------------------------------------------------
+
+bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class)
+{
+    return !end->link->up || end->tx.queues[class].count < end->config.tx_queue_tlps;
+}
+
+bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    enum pcie_class class = pcie_tlp_class(tlp);
+    if (pcie_tlp_payload_bytes(tlp) > end->link->config.mps_bytes) {
+        sim_panic(end->name, "%s with a payload of %u bytes on a link of %u", pcie_tlp_kind_name(tlp->kind),
+                  pcie_tlp_payload_bytes(tlp), end->link->config.mps_bytes);
+    }
+    if (!end->link->up) {
+        end->counters[PCIE_COUNT_TLPS_DROPPED]++;
+        pcie_tlp_unref(tlp);
+        return true;
+    }
+    if (tx->queues[class].count >= end->config.tx_queue_tlps) {
+        tx->refused[class] = true;
+        return false;
+    }
+    *(struct pcie_queued *)pcie_ring_push(&tx->queues[class]) = (struct pcie_queued){
+        .tlp = tlp,
+        .ready_ps = sim_now_ps(end->sim) + end->config.tx_ps,
+        .order = tx->offers++,
+    };
+    // Behind another of its class it changes nothing yet.
+    if (tx->queues[class].count == 1) {
+        pcie_transmitter_wake(end);
+    }
+    return true;
+}
+
+// --- what goes next ------------------------------------------------------------------------------------------------
+
+static bool credits_suffice(const struct pcie_transmitter *tx, enum pcie_class class, const pcie_tlp_t *tlp)
+{
+    const struct pcie_credits *limit = &tx->limit[class], *consumed = &tx->consumed[class];
+    return consumed->headers < limit->headers && limit->data - consumed->data >= pcie_tlp_data_credits(tlp);
+}
+
+// Which class goes next, by the ordering rules of clause 2.4.1 (table 2-34, without Relaxed and ID-based Ordering):
+//
+//                        passes a posted write | passes a non-posted read | passes a completion
+//     posted write       no                    | yes                      | yes
+//     non-posted read    no                    | no                       | yes
+//     completion         no                    | yes                      | no
+//
+// "Yes" is used when the one in front lacks credits; otherwise TLPs leave in the order in which they were offered.
+// PCIE_CLASS_COUNT: none can go.
+static enum pcie_class class_choose(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    enum pcie_class best = PCIE_CLASS_COUNT;
+    uint64_t best_order = UINT64_MAX, barrier = UINT64_MAX;
+    if (tx->replay.count >= PCIE_REPLAY_TLPS) {
+        return PCIE_CLASS_COUNT;
+    }
+    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
+        if (tx->queues[class].count == 0) {
+            continue;
+        }
+        const struct pcie_queued *head = pcie_ring_front(&tx->queues[class]);
+        if (class == PCIE_POSTED) {
+            barrier = head->order;
+        }
+        if (head->order > barrier || head->order > best_order) {
+            continue;
+        }
+        if (credits_suffice(tx, class, head->tlp)) {
+            best = class;
+            best_order = head->order;
+        } else if (tx->stalled_since_ps[class] == SIM_NEVER_PS) {
+            uint64_t now_ps = sim_now_ps(end->sim);
+            tx->stalled_since_ps[class] = head->ready_ps > now_ps ? head->ready_ps : now_ps;
+        }
+    }
+    return best;
+}
+
+void pcie_transmitter_wake(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    if (!end->link->up) {
+        return;
+    }
+    uint64_t due_ps = sim_now_ps(end->sim);
+    uint64_t free_ps = pcie_wire_free_ps(&tx->wire);
+    if (free_ps > due_ps) {
+        due_ps = free_ps;
+    }
+    if (!tx->resending && !pcie_dllps_waiting(end)) {
+        enum pcie_class class = class_choose(end);
+        if (class == PCIE_CLASS_COUNT) {
+            return;
+        }
+        const struct pcie_queued *head = pcie_ring_front(&tx->queues[class]);
+        if (head->ready_ps > due_ps) {
+            due_ps = head->ready_ps;
+        }
+    }
+    pcie_event_by(end->sim, &tx->send_event, due_ps);
+}
+
+// --- on the wire ---------------------------------------------------------------------------------------------------
+
+// The first TLP of a replay is spared by corrupt_every_tlps, or a pattern in step with the replay buffer would never
+// let anything through; the next one is hit instead.
+static bool corruption_due(struct pcie_transmitter *tx, uint32_t every, bool spare)
+{
+    bool corrupt = tx->corrupt_next;
+    tx->corrupt_next = false;
+    if (every > 0) {
+        if (tx->until_corrupt > 1) {
+            tx->until_corrupt--;
+        } else if (!spare) {
+            tx->until_corrupt = every;
+            corrupt = true;
+        }
+    }
+    return corrupt;
+}
+
+static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bool spare)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    uint32_t bytes = pcie_tlp_wire_bytes(tlp);
+    uint64_t sent_ps = pcie_wire_send(&tx->wire, sim_now_ps(end->sim), bytes);
+    end->counters[PCIE_COUNT_WIRE_BYTES] += bytes;
+    sim_trace(end->sim, end->name, &pcie_trace_tlp_sent, tlp->address, pcie_tlp_payload_bytes(tlp));
+    bool corrupt = corruption_due(tx, end->link->config.corrupt_every_tlps, spare);
+    if (tx->replay.count == 1 || tx->resend_begins) {
+        tx->replay_deadline_ps = sent_ps + end->link->replay_timeout_ps;
+    }
+    if (!sim_event_pending(&tx->replay_event)) {
+        sim_event_schedule_at(end->sim, &tx->replay_event, tx->replay_deadline_ps);
+    }
+    tx->gap = tx->gap || corrupt || tx->drop_next;
+    if (tx->drop_next) {
+        tx->drop_next = false;
+        return;
+    }
+    pcie_tlp_ref(tlp);
+    const struct pcie_arriving arriving = {tlp, sent_ps + end->link->config.flight_ps, sequence, corrupt};
+    pcie_receiver_send_towards(end->peer, &arriving, tx->gap);
+}
+
+static void send_first(pcie_end_t *end, enum pcie_class class)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    const struct pcie_queued *head = pcie_ring_front(&tx->queues[class]);
+    pcie_tlp_t *tlp = head->tlp;
+    uint64_t now_ps = sim_now_ps(end->sim);
+    pcie_ring_pop(&tx->queues[class]);
+    if (tx->stalled_since_ps[class] != SIM_NEVER_PS) {
+        end->counters[PCIE_COUNT_STALL_POSTED + class] += now_ps - tx->stalled_since_ps[class];
+        tx->stalled_since_ps[class] = SIM_NEVER_PS;
+    }
+    tx->consumed[class].headers++;
+    tx->consumed[class].data += pcie_tlp_data_credits(tlp);
+    end->counters[PCIE_COUNT_TLPS_SENT]++;
+    end->counters[PCIE_COUNT_PAYLOAD_BYTES] += pcie_tlp_payload_bytes(tlp);
+    *(pcie_tlp_t **)pcie_ring_push(&tx->replay) = tlp;
+    tlp_transmit(end, tlp, tx->next_sequence++, false);
+}
+
+static void send_again(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    uint32_t index = tx->resend_index++;
+    uint64_t sequence = tx->next_sequence - tx->replay.count + index;
+    end->counters[PCIE_COUNT_REPLAYS]++;
+    tlp_transmit(end, *(pcie_tlp_t **)pcie_ring_at(&tx->replay, index), sequence, tx->resend_begins);
+    tx->resend_begins = false;
+    tx->resending = tx->resend_index < tx->replay.count;
+}
+
+static void ready_tell(pcie_end_t *end, enum pcie_class class)
+{
+    if (end->tx.refused[class] && pcie_end_has_room(end, class)) {
+        end->tx.refused[class] = false;
+        if (end->ops != NULL && end->ops->ready != NULL) {
+            end->ops->ready(end->ctx, end);
+        }
+    }
+}
+
+// The wire is free, or a TLP came through the pipeline: one packet goes.
+static void send_event_run(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    struct pcie_transmitter *tx = &end->tx;
+    uint64_t now_ps = sim_now_ps(end->sim);
+    enum pcie_class sent = PCIE_CLASS_COUNT;
+    if (pcie_wire_free_ps(&tx->wire) <= now_ps) {
+        if (pcie_dllps_waiting(end)) {
+            pcie_dllps_send_one(end);
+        } else if (tx->resending) {
+            send_again(end);
+        } else {
+            enum pcie_class class = class_choose(end);
+            if (class != PCIE_CLASS_COUNT &&
+                ((const struct pcie_queued *)pcie_ring_front(&tx->queues[class]))->ready_ps <= now_ps) {
+                send_first(end, class);
+                sent = class;
+            }
+        }
+    }
+    pcie_transmitter_wake(end);
+    if (sent != PCIE_CLASS_COUNT) {
+        ready_tell(end, sent);
+    }
+}
+
+// --- replay --------------------------------------------------------------------------------------------------------
+
+void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    uint64_t oldest = tx->next_sequence - tx->replay.count;
+    if (expected <= oldest) {
+        return;
+    }
+    for (uint64_t i = oldest; i < expected; i++) {
+        pcie_tlp_unref(*(pcie_tlp_t **)pcie_ring_front(&tx->replay));
+        pcie_ring_pop(&tx->replay);
+    }
+    uint64_t purged = expected - oldest;
+    tx->resend_index = tx->resend_index > purged ? tx->resend_index - (uint32_t)purged : 0;
+    tx->resending = tx->resending && tx->resend_index < tx->replay.count;
+    tx->replay_deadline_ps = sim_now_ps(end->sim) + end->link->replay_timeout_ps;
+}
+
+void pcie_transmitter_replay(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    tx->gap = false;
+    tx->resend_index = 0;
+    tx->resending = tx->replay.count > 0;
+    tx->resend_begins = tx->resending;
+}
+
+// The timer is not moved with every ACK: it runs out, finds a later deadline, and is set again.
+static void replay_event_run(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    struct pcie_transmitter *tx = &end->tx;
+    if (tx->replay.count == 0) {
+        return;
+    }
+    uint64_t now_ps = sim_now_ps(end->sim);
+    if (tx->replay_deadline_ps > now_ps) {
+        sim_event_schedule_at(end->sim, &tx->replay_event, tx->replay_deadline_ps);
+        return;
+    }
+    if (tx->resending) {
+        // Being sent again already; the deadline counts from there.
+        tx->replay_deadline_ps = now_ps + end->link->replay_timeout_ps;
+        sim_event_schedule_at(end->sim, &tx->replay_event, tx->replay_deadline_ps);
+        return;
+    }
+    end->counters[PCIE_COUNT_REPLAY_TIMEOUTS]++;
+    pcie_transmitter_replay(end);
+    pcie_transmitter_wake(end);
+}

@@ -1,0 +1,22 @@
+// One direction of a link as a resource: how long bytes take, and when it is free again. Internal to models/pcie.
+//
+// Positions on the wire are kept in 1/128 ps: the duration of a byte at any generation and width is a whole number of
+// those (Gen3 x16: 8125), so that a long run accumulates no rounding.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pcie_wire {
+    uint64_t byte_ticks;
+    uint64_t symbol_ticks; // a byte on one lane
+    uint64_t free_ticks;   // the last symbol of what was sent last has left
+    uint64_t skp_ticks;    // when the next SKP ordered set is due
+};
+
+bool pcie_wire_valid(uint32_t generation, uint32_t lanes);
+void pcie_wire_init(struct pcie_wire *wire, uint32_t generation, uint32_t lanes, uint64_t now_ps);
+uint64_t pcie_wire_free_ps(const struct pcie_wire *wire);
+// Sends bytes from now on, or from where the wire becomes free or an SKP ordered set ends. Returns when the last
+// symbol has left, rounded up.
+uint64_t pcie_wire_send(struct pcie_wire *wire, uint64_t now_ps, uint64_t bytes);

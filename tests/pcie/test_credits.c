@@ -1,0 +1,127 @@
+#include "pair.h"
+#include "tests/shim/test.h"
+
+static struct pair *holding_pair(enum pcie_class class, uint32_t headers, uint32_t data)
+{
+    struct pcie_link_config config = pair_config();
+    pair_set_credits(&config, 1, class, headers, data);
+    struct pair *pair = pair_create(&config);
+    pair->owners[1].holds = true;
+    return pair;
+}
+
+TEST(Credits, BlocksPostedWritesWhenHeaderCreditsRunOut)
+{
+    struct pair *pair = holding_pair(PCIE_POSTED, 4, 1024);
+    for (unsigned i = 0; i < 10; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000 + i * 8, 8));
+    }
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 4);
+    pair_destroy(pair);
+}
+
+TEST(Credits, BlocksPostedWritesWhenDataCreditsRunOut)
+{
+    // 40 credits of 16 B: two writes of 256 B take 32, the third does not fit.
+    struct pair *pair = holding_pair(PCIE_POSTED, 128, 40);
+    for (unsigned i = 0; i < 10; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    }
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 2);
+    pair_destroy(pair);
+}
+
+TEST(Credits, ResumesWithWhatTheReceiverReleased)
+{
+    struct pair *pair = holding_pair(PCIE_POSTED, 4, 1024);
+    for (unsigned i = 0; i < 10; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000 + i * 8, 8));
+    }
+    (void)sim_run(pair->sim);
+    pair_release_one(&pair->owners[1]);
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 5);
+    pair_release_all(&pair->owners[1]);
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 9);
+    EXPECT_EQ(pair->owners[1].log[8].address, 0x1000000040);
+    pair_destroy(pair);
+}
+
+TEST(Credits, NeverRunOutWhenInfinite)
+{
+    struct pair *pair = holding_pair(PCIE_COMPLETION, PCIE_CREDITS_INFINITE, PCIE_CREDITS_INFINITE);
+    for (unsigned i = 0; i < 32; i++) {
+        EXPECT_TRUE(pair_offer(pair, 0, PCIE_TLP_CPLD, (uint8_t)i, 256));
+    }
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 32);
+    pair_release_all(&pair->owners[1]);
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair_counter(pair, 1, "update_fcs"), 0);
+    pair_destroy(pair);
+}
+
+TEST(Credits, OfOneClassDoNotBlockTheOthers)
+{
+    static const struct {
+        enum pcie_class blocked;
+        enum pcie_tlp_kind blocked_kind, free_kind;
+    } ROWS[] = {
+        {PCIE_NONPOSTED, PCIE_TLP_MRD, PCIE_TLP_MWR},
+        {PCIE_NONPOSTED, PCIE_TLP_MRD, PCIE_TLP_CPLD},
+        {PCIE_COMPLETION, PCIE_TLP_CPLD, PCIE_TLP_MWR},
+        {PCIE_COMPLETION, PCIE_TLP_CPLD, PCIE_TLP_MRD},
+    };
+    for (unsigned i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        struct pair *pair = holding_pair(ROWS[i].blocked, 1, 1024);
+        EXPECT_TRUE(pair_offer(pair, 0, ROWS[i].blocked_kind, 0, 4));
+        EXPECT_TRUE(pair_offer(pair, 0, ROWS[i].blocked_kind, 1, 4));
+        EXPECT_TRUE(pair_offer(pair, 0, ROWS[i].free_kind, 2, 4));
+        (void)sim_run(pair->sim);
+        EXPECT_EQ(pair->owners[1].received, 2);
+        EXPECT_EQ(pair->owners[1].log[1].tag, 2);
+        pair_destroy(pair);
+    }
+}
+
+TEST(Credits, ComeBackAfterTheUpdateIntervalWhenEnoughAreLeft)
+{
+    struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    // One ACK and one UpdateFC, each 158 symbol times of 2 ns after the write at 70 ns.
+    EXPECT_EQ(pair_counter(pair, 1, "update_fcs"), 1);
+    EXPECT_EQ(pair_counter(pair, 1, "acks"), 1);
+    EXPECT_EQ(pair_counter(pair, 1, "wire_bytes_sent"), 16);
+    pair_destroy(pair);
+}
+
+TEST(Credits, ComeBackAtOnceWhenLessThanOneMaximumPayloadIsLeft)
+{
+    struct pcie_link_config config = pair_config();
+    pair_set_credits(&config, 1, PCIE_POSTED, 8, 16);
+    struct pair *pair = pair_create(&config);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    // The second leaves when an UpdateFC of 8 B has come back.
+    EXPECT_EQ(pair->owners[1].log[1].time_ps, 70000 + 2000 + 70000);
+    pair_destroy(pair);
+}
+
+TEST(Credits, CountTheTimeAClassWaitedForThem)
+{
+    struct pcie_link_config config = pair_config();
+    pair_set_credits(&config, 1, PCIE_POSTED, 1, 16);
+    struct pair *pair = pair_create(&config);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair_counter(pair, 0, "stall_posted"), 72000);
+    EXPECT_EQ(pair_counter(pair, 0, "stall_nonposted"), 0);
+    pair_destroy(pair);
+}

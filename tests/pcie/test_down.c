@@ -1,0 +1,102 @@
+#include "pair.h"
+#include "tests/shim/test.h"
+
+static void set_down(void *ctx)
+{
+    pcie_link_set_down(((struct pair *)ctx)->link);
+}
+
+TEST(LinkDown, LosesAndCountsWhatIsQueued)
+{
+    const struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    for (unsigned i = 0; i < 5; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    }
+    pcie_link_set_down(pair->link);
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+    EXPECT_FALSE(pcie_link_is_up(pair->link));
+    EXPECT_FALSE(pcie_end_is_up(pair->owners[1].end));
+    EXPECT_EQ(pair->owners[1].received, 0);
+    EXPECT_EQ(pair->owners[0].downs, 1);
+    EXPECT_EQ(pair->owners[1].downs, 1);
+    EXPECT_EQ(pair->owners[0].lost_tlps, 5);
+    EXPECT_EQ(pair->owners[1].lost_tlps, 0);
+    EXPECT_EQ(pair_counter(pair, 0, "tlps_dropped"), 5);
+    pair_destroy(pair);
+}
+
+TEST(LinkDown, AccountsForEveryTlpWheneverItHappens)
+{
+    for (uint64_t at_ps = 0; at_ps < 4 * SIM_PS_PER_US; at_ps += 37717) {
+        struct pcie_link_config config = pair_config();
+        config.flight_ps = 100000;
+        config.ends[1].rx_ps = 100000;
+        config.corrupt_every_tlps = 5;
+        struct pair *pair = pair_create(&config);
+        sim_event_t event;
+        sim_event_init(&event, set_down, pair);
+        sim_event_schedule(pair->sim, &event, at_ps);
+        pair_saturate(pair, 0, 100, 256);
+        pair_saturate(pair, 1, 100, 64);
+        EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+        for (unsigned side = 0; side < 2; side++) {
+            // Refused owners were told and lost the rest.
+            EXPECT_EQ(pair->owners[side].to_send, 0);
+            EXPECT_EQ(pair->owners[!side].received + pair_counter(pair, side, "tlps_dropped"), 100);
+        }
+        pair_destroy(pair);
+    }
+}
+
+TEST(LinkDown, TakesAndDropsLaterOffers)
+{
+    const struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    pcie_link_set_down(pair->link);
+    pair_saturate(pair, 0, 1000, 256);
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+    EXPECT_TRUE(pcie_end_has_room(pair->owners[0].end, PCIE_POSTED));
+    EXPECT_EQ(pair_counter(pair, 0, "tlps_dropped"), 1000);
+    EXPECT_EQ(pair_counter(pair, 0, "tlps_sent"), 0);
+    pair_destroy(pair);
+}
+
+TEST(LinkDown, HappensOnce)
+{
+    const struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    pcie_link_set_down(pair->link);
+    pcie_link_set_down(pair->link);
+    EXPECT_EQ(pair->owners[0].downs, 1);
+    pair_destroy(pair);
+}
+
+TEST(LinkDown, LetsAnOwnerReleaseWhatItHeld)
+{
+    const struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    pair->owners[1].holds = true;
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    pcie_link_set_down(pair->link);
+    pair_release_all(&pair->owners[1]);
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+    EXPECT_EQ(pair_counter(pair, 0, "tlps_dropped"), 0);
+    pair_destroy(pair);
+}
+
+TEST(Link, DropsWhatIsInFlightWhenDestroyed)
+{
+    struct pcie_link_config config = pair_config();
+    config.flight_ps = 10 * SIM_PS_PER_US;
+    struct pair *pair = pair_create(&config);
+    sim_event_t event;
+    sim_event_init(&event, (sim_event_fn)sim_stop, pair->sim);
+    sim_event_schedule(pair->sim, &event, 200000);
+    for (unsigned i = 0; i < 10; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    }
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_STOPPED);
+    pair_destroy(pair);
+}
