@@ -1,0 +1,299 @@
+#include "models/host/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/host/write_combining.h"
+#include "sim/kernel/counter.h"
+
+// Line fill buffers, see core.h.
+#define UNDER_WAY_MAX 10u
+
+enum counter { WC_RUNS, UC_STORES, UC_LOADS, UC_LOAD_ERRORS, POLL_TURNS, COUNTERS };
+
+static const struct sim_counter_desc counter_descs[COUNTERS] = {
+    [WC_RUNS] = {"wc_writes", "writes", "writes that left write-combining buffers"},
+    [UC_STORES] = {"uc_stores", "stores", "uncached stores"},
+    [UC_LOADS] = {"uc_loads", "loads", "uncached loads"},
+    [UC_LOAD_ERRORS] = {"uc_load_errors", "loads", "uncached loads answered with an error; they read all ones"},
+    [POLL_TURNS] = {"poll_turns", "turns", "turns of polling loops over words in memory"},
+};
+
+struct store {
+    struct host_run run;
+    uint64_t due_ps; // at the root complex
+};
+
+struct host_core {
+    sim_t *sim;
+    char *name;
+    struct host_core_config config;
+    pcie_rc_t *rc;
+    host_memory_t *memory;
+    struct host_line line;
+    // Stores between core and root complex, a ring.
+    struct store under_way[UNDER_WAY_MAX];
+    unsigned first, count;
+    bool refused;                // the root complex has no room and will call back
+    sim_event_t arrival;
+    sim_condition_t arrived;     // one has reached the root complex
+    uint64_t counters[COUNTERS];
+};
+
+// --- stores under way ----------------------------------------------------------------------------------------------
+
+static void stores_deliver(void *ctx);
+
+static void root_complex_ready(void *ctx)
+{
+    host_core_t *core = ctx;
+    core->refused = false;
+    stores_deliver(core);
+}
+
+static void stores_deliver(void *ctx)
+{
+    host_core_t *core = ctx;
+    while (core->count != 0 && !core->refused) {
+        const struct store *store = &core->under_way[core->first];
+        if (store->due_ps > sim_now_ps(core->sim)) {
+            sim_event_schedule_at(core->sim, &core->arrival, store->due_ps);
+            return;
+        }
+        if (!pcie_rc_cpu_write(core->rc, store->run.address, store->run.data, store->run.bytes, root_complex_ready,
+                               core)) {
+            core->refused = true;
+            return;
+        }
+        core->first = (core->first + 1) % UNDER_WAY_MAX;
+        core->count--;
+        sim_condition_signal(core->sim, &core->arrived);
+    }
+}
+
+static void stores_wait(host_core_t *core, unsigned left)
+{
+    const struct sim_wait_reason reason = {core->name, "the root complex to take %llu stores", core->count, 0};
+    while (core->count > left) {
+        (void)sim_condition_wait(core->sim, &core->arrived, SIM_NEVER_PS, &reason);
+    }
+}
+
+static void store_send(host_core_t *core, const struct host_run *run, uint64_t latency_ps)
+{
+    stores_wait(core, UNDER_WAY_MAX - 1);
+    struct store *store = &core->under_way[(core->first + core->count) % UNDER_WAY_MAX];
+    store->run = *run;
+    store->due_ps = sim_now_ps(core->sim) + latency_ps;
+    core->count++;
+    if (core->count == 1) {
+        sim_event_schedule_at(core->sim, &core->arrival, store->due_ps);
+    }
+}
+
+static void line_flush(host_core_t *core)
+{
+    struct host_run run;
+    while (host_line_take_run(&core->line, &run)) {
+        core->counters[WC_RUNS]++;
+        store_send(core, &run, core->config.flush_wc_ps);
+    }
+}
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+enum sim_status host_core_create(sim_t *sim, const char *name, const struct host_core_config *config, pcie_rc_t *rc,
+                                 host_memory_t *memory, host_core_t **core_out)
+{
+    host_core_t *core = calloc(1, sizeof *core);
+    if (core == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    core->name = strdup(name);
+    if (core->name == NULL) {
+        free(core);
+        return SIM_ERR_NO_MEMORY;
+    }
+    core->sim = sim;
+    core->config = *config;
+    core->rc = rc;
+    core->memory = memory;
+    sim_event_init(&core->arrival, stores_deliver, core);
+    sim_condition_init(&core->arrived);
+    enum sim_status status = sim_counters_register(sim, name, counter_descs, core->counters, COUNTERS);
+    if (status != SIM_OK) {
+        free(core->name);
+        free(core);
+        return status;
+    }
+    *core_out = core;
+    return SIM_OK;
+}
+
+void host_core_destroy(host_core_t *core)
+{
+    if (core == NULL) {
+        return;
+    }
+    sim_event_cancel(core->sim, &core->arrival);
+    sim_counters_unregister(core->sim, core->counters);
+    free(core->name);
+    free(core);
+}
+
+const struct host_core_config *host_core_config(const host_core_t *core)
+{
+    return &core->config;
+}
+
+// --- stores and loads ----------------------------------------------------------------------------------------------
+
+void host_core_store_wc(host_core_t *core, uint64_t bus_address, const void *data, size_t bytes)
+{
+    const uint8_t *from = data;
+    while (bytes != 0) {
+        if (!host_line_holds(&core->line, bus_address)) {
+            line_flush(core);
+        }
+        size_t taken = host_line_store(&core->line, bus_address, from, bytes);
+        uint64_t stores = (bus_address + taken - 1) / 8 - bus_address / 8 + 1;
+        // Nobody can see a line before it leaves, so its stores are paid together.
+        host_core_spend(core, stores * core->config.store_wc_ps);
+        if (host_line_full(&core->line)) {
+            line_flush(core);
+        }
+        bus_address += taken;
+        from += taken;
+        bytes -= taken;
+    }
+}
+
+void host_core_fence(host_core_t *core)
+{
+    line_flush(core);
+    stores_wait(core, 0);
+}
+
+static void check_alignment(const host_core_t *core, uint64_t bus_address, unsigned bytes)
+{
+    if (bytes == 0 || bytes > 8 || (bytes & (bytes - 1)) != 0 || bus_address % bytes != 0) {
+        sim_panic(core->name, "uncached access of %u bytes at 0x%llx", bytes, (unsigned long long)bus_address);
+    }
+}
+
+void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value, unsigned bytes)
+{
+    check_alignment(core, bus_address, bytes);
+    host_core_fence(core);
+    core->counters[UC_STORES]++;
+    struct host_run run = {.address = bus_address, .bytes = bytes};
+    memcpy(run.data, &value, bytes);
+    store_send(core, &run, core->config.store_uc_ps);
+    stores_wait(core, 0);
+}
+
+struct load {
+    sim_t *sim;
+    sim_condition_t answered;
+    bool done, good;
+    uint64_t value;
+};
+
+static void load_answered(void *ctx, enum pcie_cpl_status status, const uint8_t *data, uint32_t bytes)
+{
+    struct load *load = ctx;
+    load->done = true;
+    load->good = status == PCIE_CPL_SC;
+    if (load->good) {
+        memcpy(&load->value, data, bytes);
+    }
+    sim_condition_signal(load->sim, &load->answered);
+}
+
+bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, uint64_t *value_out)
+{
+    check_alignment(core, bus_address, bytes);
+    host_core_fence(core);
+    core->counters[UC_LOADS]++;
+    host_core_spend(core, core->config.load_uc_ps);
+    struct load load = {.sim = core->sim};
+    sim_condition_init(&load.answered);
+    pcie_rc_cpu_read(core->rc, bus_address, bytes, load_answered, &load);
+    const struct sim_wait_reason reason = {core->name, "the answer to a load from 0x%llx", bus_address, 0};
+    while (!load.done) {
+        (void)sim_condition_wait(core->sim, &load.answered, SIM_NEVER_PS, &reason);
+    }
+    if (!load.good) {
+        core->counters[UC_LOAD_ERRORS]++;
+        load.value = UINT64_MAX;
+    }
+    *value_out = load.value;
+    return load.good;
+}
+
+// --- polling -------------------------------------------------------------------------------------------------------
+
+static bool word_matches(const host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value)
+{
+    uint64_t word;
+    memcpy(&word, host_memory_at(core->memory, bus_address), sizeof word);
+    return (word & mask) == value;
+}
+
+// The first sample of a loop begun at start_ps that is made now or later.
+static uint64_t next_sample_ps(const host_core_t *core, uint64_t start_ps)
+{
+    uint64_t now_ps = sim_now_ps(core->sim);
+    uint64_t period_ps = core->config.poll_ps;
+    if (period_ps == 0) {
+        return now_ps;
+    }
+    return start_ps + (now_ps - start_ps + period_ps - 1) / period_ps * period_ps;
+}
+
+static void turns_count(host_core_t *core, uint64_t start_ps)
+{
+    if (core->config.poll_ps != 0) {
+        core->counters[POLL_TURNS] += (sim_now_ps(core->sim) - start_ps) / core->config.poll_ps;
+    }
+}
+
+bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t deadline_ps)
+{
+    uint64_t start_ps = sim_now_ps(core->sim);
+    const struct sim_wait_reason reason = {host_memory_name(core->memory), "word 0x%llx to become 0x%llx",
+                                           bus_address, value};
+    while (!word_matches(core, bus_address, mask, value)) {
+        if (!host_memory_wait_write(core->memory, bus_address, deadline_ps, &reason)) {
+            turns_count(core, start_ps);
+            return false;
+        }
+        uint64_t sample_ps = next_sample_ps(core, start_ps);
+        if (sample_ps >= deadline_ps) {
+            sample_ps = deadline_ps;
+        }
+        host_core_spend(core, sample_ps - sim_now_ps(core->sim));
+        if (sample_ps == deadline_ps) {
+            turns_count(core, start_ps);
+            return false;
+        }
+    }
+    host_core_spend(core, core->config.poll_ps);
+    turns_count(core, start_ps);
+    return true;
+}
+
+// --- time ----------------------------------------------------------------------------------------------------------
+
+void host_core_spend(host_core_t *core, uint64_t ps)
+{
+    if (ps != 0) {
+        sim_thread_sleep(core->sim, ps);
+    }
+}
+
+uint64_t host_core_timestamp_ps(host_core_t *core)
+{
+    host_core_spend(core, core->config.timestamp_ps);
+    return sim_now_ps(core->sim);
+}

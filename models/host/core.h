@@ -1,0 +1,50 @@
+// A processor core as its program sees it: stores, loads, polling, and what each costs.
+//
+// Used from one simulated thread. Models: write-combining buffers of 64 B that leave the core when full, when another
+// line is touched, by a fence or by an uncached access; uncached stores and loads; polling a cached word (sleeps until a
+// device writes it, then charges the turns of the loop that would have been made, so that the result is that of a loop
+// with that period).
+//
+// Stores on their way: a combined line needs flush_wc_ps from the core to the root complex, several lines overlap, and
+// ten may be under way, as many as a core has line fill buffers (Sandy Bridge; Intel optimization manual, 2.3.5.2); when
+// the root complex has no room the way fills up and the next store waits. A fence stalls the core until everything has
+// reached the root complex. An uncached store waits for what is under way and stalls the core for store_uc_ps: x86
+// orders such stores one by one.
+//
+// Polling: the loop of a poll called at t0 samples the word at t0 + k * poll_ps; a write is seen by the first sample at
+// its time or later, and the turn that saw it is paid as well. A sample at the deadline or later does not count, except
+// the very first.
+//
+// Leaves out: pipelines, caches beyond a cost per access, other cores.
+#pragma once
+
+#include "models/host/memory.h"
+#include "models/pcie/root_complex.h"
+
+typedef struct host_core host_core_t;
+
+// Costs in picoseconds; sources are in configs/host/.
+struct host_core_config {
+    uint64_t store_wc_ps, flush_wc_ps, store_uc_ps, load_uc_ps, load_ps, poll_ps, timestamp_ps, call_ps;
+    uint64_t copy_bytes_per_us;
+};
+
+enum sim_status host_core_create(sim_t *sim, const char *name, const struct host_core_config *config, pcie_rc_t *rc,
+                                 host_memory_t *memory, host_core_t **core_out);
+void host_core_destroy(host_core_t *core);
+
+// Pays store_wc_ps for each aligned 8 bytes touched.
+void host_core_store_wc(host_core_t *core, uint64_t bus_address, const void *data, size_t bytes);
+void host_core_fence(host_core_t *core);
+// Naturally aligned, 1, 2, 4 or 8 bytes.
+void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value, unsigned bytes);
+// The same; false: answered with an error, and *value_out is all ones.
+bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, uint64_t *value_out);
+
+// Waits until (word & mask) == value; false when deadline_ps came first (SIM_NEVER_PS: no deadline). bus_address is a
+// multiple of 8.
+bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t deadline_ps);
+
+void host_core_spend(host_core_t *core, uint64_t ps);
+uint64_t host_core_timestamp_ps(host_core_t *core); // pays timestamp_ps, then reads the time
+const struct host_core_config *host_core_config(const host_core_t *core);

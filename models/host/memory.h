@@ -1,0 +1,32 @@
+// Host memory of a node: a sparse range of real memory that devices and cores read and write, with waiters on words.
+//
+// Bus addresses start at 0. Untouched pages read as zero and cost nothing. Implements pcie_memory_ops.
+// Leaves out: caches and DRAM timing (their latency is the root complex's and the core's).
+#pragma once
+
+#include "models/pcie/root_complex.h"
+#include "sim/kernel/sim.h"
+#include "sim/kernel/thread.h"
+
+typedef struct host_memory host_memory_t;
+
+// SIM_ERR_INVALID: bytes is no multiple of a page, or not more than what is never handed out (the first MiB).
+enum sim_status host_memory_create(sim_t *sim, const char *name, uint64_t bytes, host_memory_t **memory_out);
+void host_memory_destroy(host_memory_t *memory);
+
+extern const struct pcie_memory_ops host_memory_pcie_ops; // ctx: host_memory_t *
+
+const char *host_memory_name(const host_memory_t *memory);
+uint64_t host_memory_bytes(const host_memory_t *memory);
+// The simulator's own pointer to a bus address, and back.
+void *host_memory_at(host_memory_t *memory, uint64_t bus_address);
+bool host_memory_bus_address(const host_memory_t *memory, const void *pointer, uint64_t *address_out);
+
+// Page-aligned ranges for drivers, zeroed. SIM_ERR_NO_MEMORY when none is left; freed ranges are used again.
+enum sim_status host_memory_alloc(host_memory_t *memory, uint64_t bytes, uint64_t *bus_address_out);
+void host_memory_free(host_memory_t *memory, uint64_t bus_address);
+
+// Sleeps the calling thread until a device's write touches the 8 bytes at address (a multiple of 8), or until
+// deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.
+bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
+                            const struct sim_wait_reason *reason);

@@ -1,0 +1,27 @@
+// A PEACH2 board around its chip: joins the four ports of the chip with the ends of PCI Express links.
+//
+// The hard IP's latency and buffers are those of the links' ends; the board decodes the two BARs of the N port and
+// moves packets between link and chip with backpressure in both directions. Bus addresses are the node's.
+// Leaves out: DDR3 memory, the management processor.
+#pragma once
+
+#include "models/pcie/link.h"
+#include "models/peach2/core.h"
+#include "sim/kernel/sim.h"
+
+typedef struct peach2_board peach2_board_t;
+
+#define PEACH2_BAR0_BYTES (128ull << 10)
+#define PEACH2_WINDOW_BYTES (512ull << 30)
+
+enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_base, uint64_t window_base,
+                                    peach2_board_t **board_out);
+void peach2_board_destroy(peach2_board_t *board);
+
+// The chip; set once, before the first packet. The chip's callbacks are the two functions below.
+void peach2_board_set_core(peach2_board_t *board, const struct peach2_core_ops *ops, void *core);
+void peach2_board_tx(void *board, unsigned port, pcie_tlp_t *tlp);
+void peach2_board_rx_taken(void *board, unsigned port, pcie_tlp_t *tlp);
+
+// Becomes the owner of the link end (once per port). Packets of the chip for a port without a link are dropped and counted.
+void peach2_board_connect(peach2_board_t *board, enum peach2_port port, pcie_end_t *end);

@@ -1,0 +1,15 @@
+// The chip of a PEACH2 board as the board sees it: packets in and out of four ports. Two implementations are possible,
+// the Verilated RTL (sim/cosim) and a transaction-level twin; the platform chooses and supplies the functions.
+#pragma once
+
+#include "models/pcie/tlp.h"
+
+#define PEACH2_PORTS 4
+
+enum peach2_port { PEACH2_PORT_N, PEACH2_PORT_E, PEACH2_PORT_W, PEACH2_PORT_S };
+
+// From the board to the chip. rx: keeps the reference until the board's rx_taken is called.
+struct peach2_core_ops {
+    void (*rx)(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp);
+    void (*set_tx_ready)(void *core, unsigned port, bool ready);
+};

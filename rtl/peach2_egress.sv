@@ -1,0 +1,124 @@
+// Output side of a link port: packets of all sources in turn, the N port's address translation, and an output buffer.
+//
+// Each packet stays whole. The two entries of the buffer let ready_o come from a register and still move a beat every
+// cycle. At N, a request to an address of the shared window leaves with the offset of its block subtracted.
+module peach2_egress #(
+    // The port translates addresses of the window.
+    parameter bit NORTH = 1'b0
+) (
+    input  logic                           clk_i,
+    input  logic                           rst_i,
+    input  logic [peach2_pkg::SOURCES-1:0] request_i,     // source k has a beat for this port
+    input  peach2_pkg::beat_t              beat_n_i,
+    input  peach2_pkg::beat_t              beat_e_i,
+    input  peach2_pkg::beat_t              beat_w_i,
+    input  peach2_pkg::beat_t              beat_s_i,
+    input  peach2_pkg::beat_t              beat_local_i,
+    input  peach2_pkg::beat_t              beat_read_i,
+    input  peach2_pkg::beat_t              beat_write_i,
+    output logic [peach2_pkg::SOURCES-1:0] ready_o,       // source k's beat is taken
+    input  logic [24:0]                    window_base_i, // bits 63:39
+    input  logic [4*64-1:0]                subtract_i,    // block b at [64*b +: 64]
+    output logic                           tx_valid_o,
+    output peach2_pkg::beat_t              tx_beat_o,
+    input  logic                           tx_ready_i,
+    output logic [31:0]                    tlps_o,        // counter: packets that left
+    output logic                           idle_o,
+    output logic                           still_o        // no beat moves inside
+);
+    logic [peach2_pkg::SOURCES-1:0] grant;
+    logic                           space, push, pop;
+    peach2_pkg::beat_t              chosen, translated;
+    // The older beat is in front_q.
+    peach2_pkg::beat_t              front_q, back_q;
+    logic                           front_valid_q, back_valid_q;
+    logic [31:0]                    tlps_q;
+
+    assign space = !back_valid_q;
+    assign push = space && grant != '0;
+    assign pop = front_valid_q && tx_ready_i;
+    assign ready_o = space ? grant : '0;
+
+    peach2_arbiter #(.COUNT(peach2_pkg::SOURCES)) i_arbiter (
+        .clk_i, .rst_i, .request_i, .taken_i(push), .last_i(chosen.eop), .grant_o(grant)
+    );
+
+    // The order is that of DEST_* and SOURCE_*.
+    always_comb begin
+        chosen = beat_n_i;
+        if ((grant >> 1) != '0) begin
+            case (1'b1)
+                grant[peach2_pkg::DEST_E]: chosen = beat_e_i;
+                grant[peach2_pkg::DEST_W]: chosen = beat_w_i;
+                grant[peach2_pkg::DEST_S]: chosen = beat_s_i;
+                grant[peach2_pkg::SOURCE_LOCAL]: chosen = beat_local_i;
+                grant[peach2_pkg::SOURCE_READ]: chosen = beat_read_i;
+                default: chosen = beat_write_i;
+            endcase
+        end
+    end
+
+    peach2_pkg::request_t request, moved;
+    logic [63:0]          address, target;
+    logic [1:0]           block;
+
+    assign request = chosen.data;
+    assign address = {request.address_hi, request.address_lo, 2'b00};
+    assign block = address[peach2_pkg::BLOCK_BITS +: 2];
+
+    always_comb begin
+        translated = chosen;
+        target = '0;
+        moved = request;
+        if (NORTH && push && chosen.sop && request.dw0.typ == peach2_pkg::TYPE_MEMORY &&
+            address[63:peach2_pkg::WINDOW_BITS] == window_base_i) begin
+            target = address - subtract_i[64*block +: 64];
+            moved.address_hi = target[63:32];
+            moved.address_lo = target[31:2];
+            translated.data = moved;
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        if (rst_i) begin
+            front_valid_q <= 1'b0;
+            back_valid_q <= 1'b0;
+            tlps_q <= '0;
+        end else begin
+            front_valid_q <= push || back_valid_q || (front_valid_q && !pop);
+            back_valid_q <= !pop && (back_valid_q || (front_valid_q && push));
+            if (pop && front_q.eop) begin
+                tlps_q <= tlps_q + 32'd1;
+            end
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        if (pop && back_valid_q) begin
+            front_q <= back_q;
+        end else if (push && (pop || !front_valid_q)) begin
+            front_q <= translated;
+        end
+        if (push && front_valid_q && !pop) begin
+            back_q <= translated;
+        end
+    end
+
+    assign tx_valid_o = front_valid_q;
+    assign tx_beat_o = front_q;
+    assign tlps_o = tlps_q;
+    assign idle_o = !front_valid_q;
+    assign still_o = !push;
+
+`ifndef SYNTHESIS
+    buffer_fills_from_the_front: assert property (@(posedge clk_i) disable iff (rst_i)
+        back_valid_q |-> front_valid_q);
+    buffer_never_overflows: assert property (@(posedge clk_i) disable iff (rst_i)
+        push |-> !back_valid_q);
+    beat_is_stable_until_taken: assert property (@(posedge clk_i) disable iff (rst_i)
+        tx_valid_o && !tx_ready_i |=> tx_valid_o && $stable(tx_beat_o));
+`endif
+
+    logic unused_ok;
+    assign unused_ok = &{1'b0, window_base_i, subtract_i, target[1:0]};
+endmodule

@@ -1,0 +1,40 @@
+// What a workload program gets: its place, its parameters, its board, and where to report. Workloads are ordinary C
+// programs on verbs-shim; nothing in them knows that the devices are simulated.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "verbs-shim/backend.h"
+#include "verbs-shim/peach2_driver.h"
+
+enum workload_method { WORKLOAD_PIO, WORKLOAD_REGISTER, WORKLOAD_CHAIN_HOST, WORKLOAD_CHAIN_BOARD };
+
+struct workload_point {
+    uint64_t bytes, descriptors, operations;
+    uint64_t total_ps, min_ps, max_ps;
+};
+
+struct workload {
+    void *ctx;
+    uint32_t rank, ranks;               // 0 measures
+    uint32_t node, peer_node;
+    peach2_handle_t *board;
+    enum workload_method method;
+    unsigned channel;
+    const uint64_t *bytes;
+    uint32_t bytes_count;
+    const uint64_t *descriptors;
+    uint32_t descriptors_count;
+    uint32_t iterations, warmup;
+    // Set-up exchange between the ranks, outside the fabric and outside measured time: gives `mine` to the other rank
+    // and returns when `theirs` has arrived. Also a barrier.
+    void (*exchange)(void *ctx, const void *mine, void *theirs, size_t bytes);
+    void (*report)(void *ctx, const struct workload_point *point);
+    // Ends the series as failed with a message.
+    void (*fail)(void *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+};
+
+// Return 0, or a negative errno after fail().
+int workload_pingpong(struct workload *workload);
+int workload_local_dma(struct workload *workload);

@@ -1,0 +1,172 @@
+// `tcasim bench`: the speed of the simulator, measured here and now, beside the limits it is held to.
+#include "sim/cli/bench.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cli/options.h"
+
+#define START_LIMIT_S    0.1
+#define FIGURE_LIMIT_S   20.0
+#define MEMORY_LIMIT_MB  150.0
+#define START_REPEATS    5
+
+void cli_measure_add(struct cli_bench_result *result, const char *what, const char *unit, double value, double limit,
+                     bool at_least)
+{
+    if (result->count < CLI_MEASURES_MAX) {
+        result->measures[result->count++] = (struct cli_measure){what, unit, value, limit, at_least};
+    }
+}
+
+// The results of a measured run are written, since a user's are, but into a directory that goes away.
+static bool scenario_run(const char *scenario, struct cli_child *child)
+{
+    char directory[] = "/tmp/tcasim-bench-XXXXXX";
+    if (mkdtemp(directory) == NULL) {
+        cli_error("no scratch directory in /tmp");
+        return false;
+    }
+    char *const arguments[] = {"run", (char *)scenario, "--quiet", "--out", directory, NULL};
+    bool ran = cli_child_run(arguments, child);
+    static const char *const names[] = {"data.csv", "counters.csv",  "compare.csv",  "plot.gp",
+                                        "plot.svg", "resolved.yaml", "manifest.yaml"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[sizeof directory + 32];
+        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(directory);
+    // An expectation that does not hold takes as long as one that does.
+    if (ran && child->exit_status > CLI_EXIT_EXPECT) {
+        cli_error("%s ended with status %d", scenario, child->exit_status);
+        return false;
+    }
+    return ran;
+}
+
+static bool smallest_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    struct cli_child best = {.seconds = 1e9};
+    for (unsigned i = 0; i < START_REPEATS; i++) {
+        struct cli_child child;
+        if (!scenario_run(paths->smallest_scenario, &child)) {
+            return false;
+        }
+        best = child.seconds < best.seconds ? child : best;
+    }
+    cli_measure_add(result, "start to exit, best of 5", "s", best.seconds, START_LIMIT_S, false);
+    cli_measure_add(result, "peak memory", "MB", best.memory_mb, MEMORY_LIMIT_MB, false);
+    return true;
+}
+
+static bool figure_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    struct cli_child child;
+    if (!scenario_run(paths->main_scenario, &child)) {
+        return false;
+    }
+    cli_measure_add(result, "whole run", "s", child.seconds, FIGURE_LIMIT_S, false);
+    cli_measure_add(result, "peak memory", "MB", child.memory_mb, MEMORY_LIMIT_MB, false);
+    return true;
+}
+
+static const struct cli_benchmark benchmarks[] = {
+    {"smallest", "the smallest scenario", smallest_run},
+    {"figure-7-8", "hanawa2013 figures 7 and 8", figure_run},
+};
+#define BENCHMARK_COUNT (sizeof benchmarks / sizeof benchmarks[0])
+
+static void result_print(const struct cli_benchmark *benchmark, const struct cli_bench_result *result)
+{
+    for (unsigned i = 0; i < result->count; i++) {
+        const struct cli_measure *measure = &result->measures[i];
+        printf("%-12s %-36s %12.3f %-8s", benchmark->name, measure->what, measure->value, measure->unit);
+        if (measure->limit != 0.0) {
+            bool held = measure->at_least ? measure->value >= measure->limit : measure->value <= measure->limit;
+            printf(" at %s %-8g %s", measure->at_least ? "least" : "most", measure->limit, held ? "ok" : "MISSED");
+        }
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
+static const struct cli_benchmark *benchmark_find(const char *name)
+{
+    const char *names[BENCHMARK_COUNT];
+    for (size_t i = 0; i < BENCHMARK_COUNT; i++) {
+        names[i] = benchmarks[i].name;
+        if (strcmp(name, names[i]) == 0) {
+            return &benchmarks[i];
+        }
+    }
+    const char *nearest = cli_nearest(name, names, BENCHMARK_COUNT);
+    cli_error("unknown benchmark '%s'%s%s%s", name, nearest != NULL ? "; did you mean '" : "",
+              nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    return NULL;
+}
+
+static bool benchmark_run(const struct cli_benchmark *benchmark, const struct cli_paths *paths)
+{
+    struct cli_bench_result result = {0};
+    bool measured = benchmark->run(paths, &result);
+    result_print(benchmark, &result);
+    return measured;
+}
+
+static enum cli_exit benchmarks_run(const struct cli_list *names)
+{
+    struct cli_paths paths;
+    cli_paths_find(&paths);
+    bool right = true;
+    for (size_t i = 0; i < names->count; i++) {
+        right = benchmark_find(names->items[i]) != NULL && right;
+    }
+    if (!right) {
+        return CLI_EXIT_INPUT;
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        right = benchmark_run(benchmark_find(names->items[i]), &paths) && right;
+    }
+    for (size_t i = 0; i < BENCHMARK_COUNT && names->count == 0; i++) {
+        right = benchmark_run(&benchmarks[i], &paths) && right;
+    }
+    return right ? CLI_EXIT_OK : CLI_EXIT_INPUT;
+}
+
+static void list_print(void)
+{
+    for (size_t i = 0; i < BENCHMARK_COUNT; i++) {
+        printf("%-12s %s\n", benchmarks[i].name, benchmarks[i].doc);
+    }
+}
+
+enum cli_exit cli_bench(int argc, char **argv)
+{
+    bool list = false;
+    static const struct cli_option options[] = {
+        {"list", NULL, "name the benchmarks and end", CLI_OPTION_FLAG, 0},
+    };
+    const struct cli_syntax syntax = {
+        .usage = "tcasim bench [NAME...]",
+        .doc = "Measures the simulator on this machine and prints each number beside its limit. A missed limit does\n"
+               "not change the exit status: the machine may be busy.",
+        .options = options,
+        .option_count = 1,
+        .operands_max = SIZE_MAX,
+        .operand = "a benchmark",
+    };
+    struct cli_list names = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &list, &names);
+    if (parsed == CLI_PARSED_RUN && list) {
+        list_print();
+    } else if (parsed == CLI_PARSED_RUN) {
+        result = benchmarks_run(&names);
+    }
+    cli_list_free(&names);
+    return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;
+}

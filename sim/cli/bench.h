@@ -1,0 +1,41 @@
+// Benchmarks of the simulator itself: a table of them, each filling rows that are printed beside their limits.
+#pragma once
+
+#include <stdint.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/paths.h"
+
+// One measured number. A limit of 0 is none; at_least tells on which side of it the good values lie.
+struct cli_measure {
+    const char *what;
+    const char *unit;
+    double value, limit;
+    bool at_least;
+};
+
+#define CLI_MEASURES_MAX 8
+struct cli_bench_result {
+    struct cli_measure measures[CLI_MEASURES_MAX];
+    unsigned count;
+};
+
+// False, after printing why, when it could not be measured.
+typedef bool (*cli_benchmark_fn)(const struct cli_paths *paths, struct cli_bench_result *result);
+
+struct cli_benchmark {
+    const char *name;
+    const char *doc;
+    cli_benchmark_fn run;
+};
+
+void cli_measure_add(struct cli_bench_result *result, const char *what, const char *unit, double value, double limit,
+                     bool at_least);
+
+// Runs this same program with arguments (NULL-terminated, without the program's name) and its output thrown away.
+struct cli_child {
+    double seconds;      // start to exit
+    double memory_mb;    // most that was resident
+    int exit_status;     // 128 + signal when it was killed
+};
+bool cli_child_run(char *const *arguments, struct cli_child *child);

@@ -1,0 +1,66 @@
+// This program as a child of itself, with its time and memory taken.
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/cli/bench.h"
+
+#define ARGUMENTS_MAX 16
+
+extern char **environ;
+
+static double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int spawn(char *const *arguments, pid_t *child_out)
+{
+    char *argv[ARGUMENTS_MAX + 2] = {"tcasim"};
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i] != NULL; i++) {
+        argv[i + 1] = arguments[i];
+    }
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) {
+        return error;
+    }
+    error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (error == 0) {
+        error = posix_spawn(child_out, "/proc/self/exe", &actions, NULL, argv, environ);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+bool cli_child_run(char *const *arguments, struct cli_child *child)
+{
+    double start = now_seconds();
+    pid_t pid;
+    int error = spawn(arguments, &pid);
+    if (error != 0) {
+        cli_error("cannot start itself: %s", strerror(error));
+        return false;
+    }
+    int status = 0;
+    struct rusage usage;
+    while (wait4(pid, &status, 0, &usage) < 0) {
+        if (errno != EINTR) {
+            cli_error("cannot wait for itself: %s", strerror(errno));
+            return false;
+        }
+    }
+    *child = (struct cli_child){
+        .seconds = now_seconds() - start,
+        .memory_mb = (double)usage.ru_maxrss * 1024 / 1e6,
+        .exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+    };
+    return true;
+}

@@ -1,0 +1,27 @@
+// The program: what its commands share.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The exit status; of several files the highest wins.
+enum cli_exit {
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_EXPECT = 1, // an `expect:` does not hold, or a workload reported wrong data
+    CLI_EXIT_INPUT = 2,  // bad input, or a file that cannot be read or written
+    CLI_EXIT_STUCK = 3
+};
+
+struct cli_command {
+    const char *name;
+    const char *summary; // one line
+    enum cli_exit (*main)(int argc, char **argv); // argv[0] is the command's name
+};
+
+enum cli_exit cli_run(int argc, char **argv);
+enum cli_exit cli_check(int argc, char **argv);
+enum cli_exit cli_params(int argc, char **argv);
+enum cli_exit cli_bench(int argc, char **argv);
+
+// Prints "tcasim: ..." and a newline to standard error.
+__attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);

@@ -1,0 +1,70 @@
+#include "sim/cli/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+// A signal handler has no context to be passed; these are its only way to know.
+static const char *volatile unfinished[CLI_INTERRUPT_SLOTS];
+static volatile sig_atomic_t line_shown;
+
+static void tidy(int signal_number)
+{
+    for (size_t i = 0; i < CLI_INTERRUPT_SLOTS; i++) {
+        if (unfinished[i] != NULL) {
+            (void)unlink(unfinished[i]);
+        }
+    }
+    if (line_shown) {
+        static const char clear[] = "\r\033[K";
+        ssize_t ignored = write(STDERR_FILENO, clear, sizeof clear - 1);
+        (void)ignored;
+    }
+    // SA_RESETHAND has put the default action back: the caller sees a program that ended by this signal.
+    (void)raise(signal_number);
+}
+
+void cli_interrupt_init(void)
+{
+    struct sigaction action = {.sa_handler = tidy, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction before;
+        // nohup and background shells ignore some of them; that is to stay so.
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+            (void)sigaction(signals[i], &action, NULL);
+        }
+    }
+}
+
+void cli_interrupt_file_set(unsigned slot, const char *path)
+{
+    unfinished[slot] = path;
+}
+
+void cli_interrupt_line_set(bool shown)
+{
+    line_shown = shown;
+}
+
+static void mask_change(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        sigaddset(&set, signals[i]);
+    }
+    (void)sigprocmask(how, &set, NULL);
+}
+
+void cli_interrupt_hold(void)
+{
+    mask_change(SIG_BLOCK);
+}
+
+void cli_interrupt_release(void)
+{
+    mask_change(SIG_UNBLOCK);
+}

@@ -1,0 +1,19 @@
+// What is to be tidied up when the user stops the program (SIGINT, SIGTERM, SIGHUP) or stops reading it (SIGPIPE):
+// half-written files go, the line of the progress bar is cleared, and the program ends by the signal.
+#pragma once
+
+#include <stdbool.h>
+
+void cli_interrupt_init(void);
+
+#define CLI_INTERRUPT_SLOTS 64
+
+// Registers a file that is being written; NULL: none. The path must stay valid until it is taken back.
+void cli_interrupt_file_set(unsigned slot, const char *path);
+
+// A progress bar stands in the last line of standard error.
+void cli_interrupt_line_set(bool shown);
+
+// Between hold and release a signal waits; for the moment in which the results are written.
+void cli_interrupt_hold(void);
+void cli_interrupt_release(void);

@@ -1,0 +1,203 @@
+#include "sim/cli/job.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/cli/interrupt.h"
+#include "sim/cli/progress.h"
+#include "sim/cli/waves.h"
+#include "sim/platform/platform.h"
+#include "sim/report/report.h"
+
+struct running {
+    const struct cli_job *job;
+    report_t *report;
+    struct cli_progress progress;
+    uint32_t run_index;
+};
+
+static const char *series_of(const struct running *running)
+{
+    return running->job->scenario->runs[running->run_index].series;
+}
+
+static void point_take(void *ctx, const struct plat_point *point)
+{
+    struct running *running = ctx;
+    const struct report_point taken = {
+        .series = point->series,
+        .bytes = point->bytes,
+        .descriptors = point->descriptors,
+        .operations = point->operations,
+        .total_ps = point->total_ps,
+        .min_ps = point->min_ps,
+        .max_ps = point->max_ps,
+    };
+    report_add_point(running->report, &taken);
+}
+
+static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
+{
+    struct running *running = ctx;
+    report_add_counter(running->report, series_of(running), component, desc->name, desc->unit, value);
+}
+
+static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       uint64_t a, uint64_t b)
+{
+    struct running *running = ctx;
+    cli_trace_write(running->job->trace, time_ps, component, point, a, b);
+}
+
+static void progress_take(void *ctx, unsigned permille)
+{
+    struct running *running = ctx;
+    unsigned all = (running->run_index * 1000 + permille) / running->job->scenario->run_count;
+    cli_progress_update(&running->progress, all, series_of(running));
+}
+
+bool cli_job_directory_check(const struct cli_job *job)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s", job->directory) >= sizeof path || path[0] == '\0') {
+        cli_error("cannot write to '%s': not a usable name", job->directory);
+        return false;
+    }
+    // The nearest directory above that exists is where the first one will be made.
+    struct stat about;
+    char *existing = path;
+    while (stat(existing, &about) != 0) {
+        if (errno != ENOENT) {
+            cli_error("cannot write to %s: %s", job->directory, strerror(errno));
+            return false;
+        }
+        existing = dirname(existing);
+    }
+    if (!S_ISDIR(about.st_mode)) {
+        cli_error("cannot write to %s: %s is not a directory", job->directory, existing);
+        return false;
+    }
+    if (access(existing, W_OK | X_OK) != 0) {
+        cli_error("cannot write to %s: %s", job->directory, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static enum cli_exit outcome_judge(const struct running *running, enum sim_status status,
+                                   const struct plat_result *result)
+{
+    const char *path = running->job->path;
+    if (status != SIM_OK) {
+        cli_error("%s: series '%s': %s", path, series_of(running),
+                  result->text[0] != '\0' ? result->text : sim_status_text(status));
+        return CLI_EXIT_INPUT;
+    }
+    if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
+        cli_error("%s: series '%s' %s after %llu ps of simulated time:\n%s", path, series_of(running),
+                  result->outcome == SIM_RUN_STUCK ? "got stuck" : "reached the time limit",
+                  (unsigned long long)result->simulated_ps, result->text);
+        return CLI_EXIT_STUCK;
+    }
+    if (result->failed) {
+        cli_error("%s: series '%s' failed: %s", path, series_of(running), result->text);
+        return CLI_EXIT_EXPECT;
+    }
+    return CLI_EXIT_OK;
+}
+
+static enum cli_exit series_run(struct running *running)
+{
+    const struct cli_job *job = running->job;
+    struct cli_waves waves = {0};
+    if (job->trace_rtl) {
+        cli_waves_init(&waves, job->directory, job->scenario, running->run_index);
+    }
+    const struct plat_options options = {.trace_rtl_path = waves.prefix};
+    const struct plat_hooks hooks = {
+        .ctx = running,
+        .point = point_take,
+        .counter = counter_take,
+        .trace = job->trace != NULL ? trace_take : NULL,
+        .progress = progress_take,
+    };
+    struct plat_result result = {0};
+    enum sim_status status = plat_run_series(job->scenario, running->run_index, &options, &hooks, &result);
+    cli_waves_fini(&waves);
+    report_add_run(running->report, series_of(running), result.simulated_ps, result.events, result.rtl_cycles);
+    cli_progress_fini(&running->progress); // a message must not stand behind the bar
+    return outcome_judge(running, status, &result);
+}
+
+static enum cli_exit results_publish(const struct running *running)
+{
+    const struct cli_job *job = running->job;
+    char error[512] = "";
+    cli_interrupt_hold();
+    enum sim_status status = report_write(running->report, job->directory, job->path, error, sizeof error);
+    cli_interrupt_release();
+    if (status != SIM_OK) {
+        cli_error("%s: %s", job->path, error);
+        return CLI_EXIT_INPUT;
+    }
+    if (!job->quiet) {
+        report_print(running->report, stdout);
+        printf("\nResults: %s\n", job->directory);
+        fflush(stdout);
+    }
+    return report_expect(running->report, stderr) > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+}
+
+static enum cli_exit worse(enum cli_exit a, enum cli_exit b)
+{
+    return a > b ? a : b;
+}
+
+// A series that got stuck or could not be built ends the scenario; one that found wrong data does not, since the
+// others help to find out why.
+static enum cli_exit all_series_run(struct running *running)
+{
+    enum cli_exit result = CLI_EXIT_OK;
+    for (uint32_t i = 0; i < running->job->scenario->run_count && result < CLI_EXIT_INPUT; i++) {
+        running->run_index = i;
+        result = worse(result, series_run(running));
+    }
+    return result;
+}
+
+// Waveforms are written while the series run, so their directory has to be there before.
+static bool waveforms_prepare(const struct cli_job *job)
+{
+    char error[512];
+    if (job->trace_rtl && report_directory_create(job->directory, error, sizeof error) != SIM_OK) {
+        cli_error("%s: %s", job->path, error);
+        return false;
+    }
+    return true;
+}
+
+enum cli_exit cli_job_run(const struct cli_job *job)
+{
+    struct running running = {.job = job};
+    if (!waveforms_prepare(job)) {
+        return CLI_EXIT_INPUT;
+    }
+    enum sim_status status = report_create(job->scenario, job->reference_csv, &running.report);
+    if (status != SIM_OK) {
+        cli_error("%s: %s", job->reference_csv, sim_status_text(status));
+        return CLI_EXIT_INPUT;
+    }
+    cli_progress_init(&running.progress, !job->quiet);
+    enum cli_exit result = all_series_run(&running);
+    cli_progress_fini(&running.progress);
+    if (result < CLI_EXIT_INPUT) {
+        result = worse(result, results_publish(&running));
+    }
+    report_destroy(running.report);
+    return result;
+}

@@ -1,0 +1,21 @@
+// One scenario from its first series to its results.
+#pragma once
+
+#include "sim/cli/cli.h"
+#include "sim/cli/trace.h"
+#include "sim/scenario/scenario.h"
+
+struct cli_job {
+    const char *path;         // of the scenario's file
+    struct scn_scenario *scenario;
+    char *directory;          // where the results go
+    const char *reference_csv;
+    bool quiet;
+    bool trace_rtl;
+    struct cli_trace *trace;  // NULL: none
+};
+
+// Can the results be written there, as far as can be seen now? Prints why not.
+bool cli_job_directory_check(const struct cli_job *job);
+
+enum cli_exit cli_job_run(const struct cli_job *job);

@@ -1,0 +1,33 @@
+#include "sim/cli/load.h"
+
+#include <stdio.h>
+
+#include "sim/report/report.h"
+
+static void mistakes_print(struct scn_messages *messages)
+{
+    for (size_t i = 0; i < messages->count; i++) {
+        fprintf(stderr, "%s\n", messages->lines[i]);
+    }
+    scn_messages_free(messages);
+}
+
+struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths *paths, const struct cli_list *sets)
+{
+    const struct scn_load_options options = {
+        .configs_dir = paths->configs, .sets = sets->items, .set_count = sets->count};
+    struct scn_messages messages = {0};
+    struct scn_scenario *scenario = NULL;
+    enum sim_status status = scn_load(path, &options, &scenario, &messages);
+    if (status == SIM_OK) {
+        report_check_scenario(scenario, paths->reference, path, &messages);
+    } else if (messages.count == 0) {
+        fprintf(stderr, "%s: %s\n", path, sim_status_text(status));
+    }
+    bool wrong = status != SIM_OK || messages.count > 0;
+    mistakes_print(&messages);
+    if (wrong && status == SIM_OK) {
+        scn_free(scenario);
+    }
+    return wrong ? NULL : scenario;
+}

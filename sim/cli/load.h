@@ -1,0 +1,9 @@
+// Reading a scenario with every check there is.
+#pragma once
+
+#include "sim/cli/options.h"
+#include "sim/cli/paths.h"
+#include "sim/scenario/scenario.h"
+
+// NULL: every mistake was printed to standard error, one a line. Otherwise to be freed with scn_free.
+struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths *paths, const struct cli_list *sets);

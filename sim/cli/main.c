@@ -1,0 +1,83 @@
+// The program `tcasim`: finds the command and runs it.
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/interrupt.h"
+#include "sim/cli/options.h"
+#include "sim/kernel/sim.h"
+
+static const struct cli_command commands[] = {
+    {"run", "run scenarios and write their results", cli_run},
+    {"check", "read scenarios and report every mistake", cli_check},
+    {"params", "list every key of a scenario", cli_params},
+    {"bench", "measure the simulator's own speed", cli_bench},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static void help_print(FILE *out)
+{
+    fputs("usage: tcasim COMMAND [--help] ...\n\n"
+          "Simulates GPU-cluster nodes joined by PEACH2 boards over PCI Express.\n\n",
+          out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    }
+    fputs("\n  --version, --help\n\n"
+          "Exit status: 0 fine, 1 an expectation does not hold, 2 bad input, 3 the simulation got stuck.\n",
+          out);
+}
+
+static enum cli_exit unknown_report(const char *word)
+{
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        names[i] = commands[i].name;
+    }
+    const char *nearest = cli_nearest(word, names, COMMAND_COUNT);
+    if (nearest != NULL) {
+        cli_error("unknown command '%s'; did you mean '%s'?", word, nearest);
+    } else {
+        cli_error("unknown command '%s'; see 'tcasim --help'", word);
+    }
+    return CLI_EXIT_INPUT;
+}
+
+static enum cli_exit dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        help_print(stderr);
+        return CLI_EXIT_INPUT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help_print(stdout);
+        return CLI_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tcasim %s\n", TCASIM_VERSION);
+        return CLI_EXIT_OK;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].main(argc - 1, argv + 1);
+        }
+    }
+    return unknown_report(argv[1]);
+}
+
+static int program(int argc, char **argv)
+{
+    cli_interrupt_init();
+    enum cli_exit result = dispatch(argc, argv);
+    // A reader that has gone (`tcasim run | head`) ends the program by SIGPIPE, quietly; a full disk is told.
+    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+        cli_error("standard output could not be written");
+        return CLI_EXIT_INPUT;
+    }
+    return (int)result;
+}
+
+int main(int argc, char **argv)
+{
+    return sim_main(argc, argv, program);
+}

@@ -1,0 +1,204 @@
+#include "sim/cli/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_MAX 16
+#define WORD_MAX  32
+
+static const struct cli_option help_option = {
+    .name = "help", .doc = "print this and end", .kind = CLI_OPTION_FLAG};
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+// Letters to insert, delete or replace to get from one word to the other.
+static size_t distance(const char *from, const char *to)
+{
+    size_t length = strlen(to);
+    size_t row[WORD_MAX + 1];
+    for (size_t k = 0; k <= length; k++) {
+        row[k] = k;
+    }
+    for (size_t i = 1; from[i - 1] != '\0'; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= length; k++) {
+            size_t above = row[k];
+            row[k] = min3(above + 1, row[k - 1] + 1, corner + (from[i - 1] != to[k - 1]));
+            corner = above;
+        }
+    }
+    return row[length];
+}
+
+const char *cli_nearest(const char *word, const char *const *names, size_t count)
+{
+    const char *nearest = NULL;
+    size_t least = strlen(word) > 4 ? 3 : 2; // that far is a guess, not a typing mistake
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(names[i]) > WORD_MAX || strlen(word) > WORD_MAX) {
+            continue;
+        }
+        size_t far = distance(word, names[i]);
+        if (far < least) {
+            least = far;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+static void unknown_report(const struct cli_syntax *syntax, const char *name)
+{
+    const char *names[NAMES_MAX] = {help_option.name};
+    size_t count = 1;
+    for (size_t i = 0; i < syntax->option_count && count < NAMES_MAX; i++) {
+        names[count++] = syntax->options[i].name;
+    }
+    const char *nearest = cli_nearest(name, names, count);
+    if (nearest != NULL) {
+        cli_error("unknown option '--%s'; did you mean '--%s'?", name, nearest);
+    } else {
+        cli_error("unknown option '--%s'", name);
+    }
+}
+
+static void help_line(const struct cli_option *option)
+{
+    char left[64];
+    snprintf(left, sizeof left, "--%s%s%s", option->name, option->value != NULL ? " " : "",
+             option->value != NULL ? option->value : "");
+    printf("  %-20s %s\n", left, option->doc);
+}
+
+static void help_print(const struct cli_syntax *syntax)
+{
+    printf("usage: %s\n\n%s\n\n", syntax->usage, syntax->doc);
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        help_line(&syntax->options[i]);
+    }
+    help_line(&help_option);
+}
+
+static void list_add(struct cli_list *list, const char *item)
+{
+    const char **items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items == NULL) {
+        cli_error("out of memory");
+        exit(CLI_EXIT_INPUT);
+    }
+    list->items = items;
+    items[list->count++] = item;
+}
+
+void cli_list_free(struct cli_list *list)
+{
+    free(list->items);
+    *list = (struct cli_list){0};
+}
+
+static void option_set(const struct cli_option *option, void *values, const char *value)
+{
+    void *variable = (char *)values + option->offset;
+    switch (option->kind) {
+    case CLI_OPTION_FLAG:
+        *(bool *)variable = true;
+        break;
+    case CLI_OPTION_TEXT:
+        *(const char **)variable = value;
+        break;
+    case CLI_OPTION_LIST:
+        list_add(variable, value);
+        break;
+    }
+}
+
+static const struct cli_option *option_find(const struct cli_syntax *syntax, const char *name)
+{
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        if (strcmp(syntax->options[i].name, name) == 0) {
+            return &syntax->options[i];
+        }
+    }
+    return NULL;
+}
+
+// argv[*index] is "--name" or "--name=value"; a value that stands by itself is taken too. Returns whether it was right.
+static bool option_read(const struct cli_syntax *syntax, int argc, char **argv, int *index, void *values)
+{
+    char name[WORD_MAX];
+    const char *word = argv[*index] + 2;
+    size_t length = strcspn(word, "=");
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    const char *value = word[length] == '=' ? word + length + 1 : NULL;
+    const struct cli_option *option = option_find(syntax, name);
+    if (option == NULL) {
+        unknown_report(syntax, name);
+        return false;
+    }
+    if (option->kind == CLI_OPTION_FLAG && value != NULL) {
+        cli_error("option '--%s' takes no value", name);
+        return false;
+    }
+    if (option->kind != CLI_OPTION_FLAG && value == NULL) {
+        if (*index + 1 >= argc) {
+            cli_error("option '--%s' needs a value: --%s %s", name, name, option->value);
+            return false;
+        }
+        value = argv[++*index];
+    }
+    option_set(option, values, value);
+    return true;
+}
+
+static bool help_wanted(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool operands_right(const struct cli_syntax *syntax, const struct cli_list *operands)
+{
+    if (operands->count < syntax->operands_min) {
+        cli_error("%s is missing; usage: %s", syntax->operand, syntax->usage);
+        return false;
+    }
+    if (operands->count > syntax->operands_max) {
+        cli_error("'%s' is too much; usage: %s", operands->items[syntax->operands_max], syntax->usage);
+        return false;
+    }
+    return true;
+}
+
+enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, char **argv, void *values,
+                                  struct cli_list *operands)
+{
+    if (help_wanted(argc, argv)) {
+        help_print(syntax);
+        return CLI_PARSED_HELP;
+    }
+    bool right = true;
+    bool options_over = false;
+    for (int i = 1; i < argc; i++) {
+        if (options_over || argv[i][0] != '-' || argv[i][1] == '\0') {
+            list_add(operands, argv[i]);
+        } else if (strcmp(argv[i], "--") == 0) {
+            options_over = true;
+        } else if (argv[i][1] != '-') {
+            cli_error("unknown option '%s'; options have two dashes, see 'tcasim %s --help'", argv[i], argv[0]);
+            right = false;
+        } else {
+            right = option_read(syntax, argc, argv, &i, values) && right;
+        }
+    }
+    right = right && operands_right(syntax, operands);
+    return right ? CLI_PARSED_RUN : CLI_PARSED_WRONG;
+}

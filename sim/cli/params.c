@@ -1,0 +1,34 @@
+// `tcasim params`: the loader's own table of keys.
+#include <stdio.h>
+
+#include "sim/cli/options.h"
+#include "sim/cli/paths.h"
+#include "sim/scenario/scenario.h"
+
+enum cli_exit cli_params(int argc, char **argv)
+{
+    const struct cli_syntax syntax = {
+        .usage = "tcasim params [FILTER]",
+        .doc = "Prints every key with its unit, default, range and meaning, and its value and source in each preset.\n"
+               "With FILTER only the keys that contain it.",
+        .operands_max = 1,
+        .operand = "a filter",
+    };
+    struct cli_list filters = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, NULL, &filters);
+    if (parsed == CLI_PARSED_RUN) {
+        struct cli_paths paths;
+        cli_paths_find(&paths);
+        const char *filter = filters.count > 0 ? filters.items[0] : NULL;
+        enum sim_status status = scn_print_params(stdout, paths.configs, filter);
+        if (status == SIM_ERR_NOT_FOUND) {
+            cli_error("no key contains '%s'", filter);
+        } else if (status != SIM_OK && ferror(stdout) == 0) {
+            cli_error("the presets in %s cannot be read: %s", paths.configs, sim_status_text(status));
+        }
+        result = status == SIM_OK || ferror(stdout) != 0 ? CLI_EXIT_OK : CLI_EXIT_INPUT;
+    }
+    cli_list_free(&filters);
+    return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;
+}

@@ -1,0 +1,21 @@
+#include "sim/cli/paths.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void path_make(char path[PATH_MAX], const char *home, const char *name)
+{
+    (void)snprintf(path, PATH_MAX, "%s/%s", home, name);
+}
+
+void cli_paths_find(struct cli_paths *paths)
+{
+    const char *home = getenv("TCASIM_HOME");
+    if (home == NULL || home[0] == '\0') {
+        home = TCASIM_SOURCE_DIR;
+    }
+    path_make(paths->configs, home, "configs");
+    path_make(paths->reference, home, "results/reference/papers.csv");
+    path_make(paths->main_scenario, home, "scenarios/figures/hanawa2013-fig7-8-pingpong.yaml");
+    path_make(paths->smallest_scenario, home, "scenarios/smoke/smallest.yaml");
+}

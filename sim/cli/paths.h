@@ -1,0 +1,14 @@
+// Where the data files are: under $TCASIM_HOME, which the wrapper sets, or else where the program was built.
+#pragma once
+
+#include <limits.h>
+
+struct cli_paths {
+    char configs[PATH_MAX];
+    char reference[PATH_MAX];     // the published values
+    char main_scenario[PATH_MAX]; // what `tcasim run` runs without a file
+    char smallest_scenario[PATH_MAX];
+};
+
+// A home that does not fit the buffers is cut, and then not found by whoever opens it.
+void cli_paths_find(struct cli_paths *paths);

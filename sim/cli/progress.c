@@ -1,0 +1,80 @@
+#include "sim/cli/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/cli/interrupt.h"
+
+#define QUIET_MS   1000
+#define REDRAW_MS  100
+#define BAR_MAX    40
+#define LINE_SIZE 256
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void cli_progress_init(struct cli_progress *progress, bool wanted)
+{
+    const char *terminal = getenv("TERM");
+    bool able = terminal != NULL && strcmp(terminal, "dumb") != 0 && isatty(STDERR_FILENO) == 1;
+    *progress = (struct cli_progress){.wanted = wanted && able, .start_ms = now_ms()};
+}
+
+void cli_progress_line(char *line, unsigned size, unsigned columns, unsigned permille, const char *label)
+{
+    char bar[BAR_MAX + 1];
+    line[0] = '\0';
+    // "100 % [" and "] " and the label; what does not fit is left out, the label first.
+    if (columns < 6) {
+        return;
+    }
+    unsigned percent = permille > 1000 ? 100 : permille / 10;
+    if (columns < 24) {
+        snprintf(line, size, "%3u %%", percent);
+        return;
+    }
+    unsigned length = columns / 2 < BAR_MAX ? columns / 2 : BAR_MAX;
+    memset(bar, '.', length);
+    memset(bar, '#', length * percent / 100);
+    bar[length] = '\0';
+    int room = (int)columns - (int)length - 10; // one column stays free: a full line would wrap
+    snprintf(line, size, "%3u %% [%s] %.*s", percent, bar, room > 0 ? room : 0, label);
+}
+
+void cli_progress_update(struct cli_progress *progress, unsigned permille, const char *label)
+{
+    if (!progress->wanted) {
+        return;
+    }
+    uint64_t now = now_ms();
+    if (now - progress->start_ms < QUIET_MS || now - progress->drawn_ms < REDRAW_MS) {
+        return;
+    }
+    struct winsize window = {0};
+    unsigned columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+    char line[LINE_SIZE];
+    cli_progress_line(line, sizeof line, columns, permille, label);
+    cli_interrupt_line_set(true);
+    progress->shown = true;
+    progress->drawn_ms = now;
+    fprintf(stderr, "\r\033[K%s", line);
+    fflush(stderr);
+}
+
+void cli_progress_fini(struct cli_progress *progress)
+{
+    if (progress->shown) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+        cli_interrupt_line_set(false);
+        progress->shown = false;
+    }
+}

@@ -1,0 +1,137 @@
+// `tcasim run`: every file is read and checked before the first is run.
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/job.h"
+#include "sim/cli/load.h"
+
+struct run_options {
+    const char *out;
+    struct cli_list sets;
+    const char *trace;
+    bool quiet, trace_rtl;
+};
+
+static const struct cli_option options[] = {
+    {"out", "DIR", "where the results go (default: results/<scenario name>)", CLI_OPTION_TEXT,
+     offsetof(struct run_options, out)},
+    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+     offsetof(struct run_options, sets)},
+    {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
+    {"trace", "FILE.csv", "write every trace point", CLI_OPTION_TEXT, offsetof(struct run_options, trace)},
+    {"trace-rtl", NULL, "write a waveform (FST) of the boards' RTL for each series", CLI_OPTION_FLAG,
+     offsetof(struct run_options, trace_rtl)},
+};
+
+static const struct cli_syntax syntax = {
+    .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]",
+    .doc = "Runs each scenario, writes its results and prints them. Without a file: the ping-pong of hanawa2013,\n"
+           "figures 7 and 8. With several files and --out each gets a directory of its own in DIR.",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .operands_max = SIZE_MAX,
+    .operand = "a scenario file",
+};
+
+static bool directory_choose(struct cli_job *job, const char *out, bool several)
+{
+    int length;
+    if (out == NULL) {
+        length = asprintf(&job->directory, "results/%s", job->scenario->name);
+    } else if (several) {
+        length = asprintf(&job->directory, "%s/%s", out, job->scenario->name);
+    } else {
+        length = asprintf(&job->directory, "%s", out);
+    }
+    if (length < 0) {
+        job->directory = NULL;
+        cli_error("out of memory");
+    }
+    return length >= 0;
+}
+
+static bool job_prepare(struct cli_job *job, const char *path, const struct cli_paths *paths,
+                        const struct run_options *given, bool several)
+{
+    *job = (struct cli_job){
+        .path = path, .reference_csv = paths->reference, .quiet = given->quiet, .trace_rtl = given->trace_rtl};
+    job->scenario = cli_scenario_load(path, paths, &given->sets);
+    return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
+}
+
+// Two scenarios of one name would overwrite each other's results.
+static bool directories_differ(const struct cli_job *jobs, size_t count)
+{
+    bool differ = true;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (jobs[i].directory != NULL && jobs[k].directory != NULL &&
+                strcmp(jobs[i].directory, jobs[k].directory) == 0) {
+                cli_error("%s and %s would both write to %s", jobs[k].path, jobs[i].path, jobs[i].directory);
+                differ = false;
+            }
+        }
+    }
+    return differ;
+}
+
+static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const char *trace_path)
+{
+    struct cli_trace trace;
+    if (trace_path != NULL && !cli_trace_open(&trace, trace_path)) {
+        return CLI_EXIT_INPUT;
+    }
+    enum cli_exit worst = CLI_EXIT_OK;
+    for (size_t i = 0; i < count; i++) {
+        jobs[i].trace = trace_path != NULL ? &trace : NULL;
+        enum cli_exit result = cli_job_run(&jobs[i]);
+        worst = result > worst ? result : worst;
+    }
+    // Of a run that got stuck the trace is what one wants to read.
+    if (trace_path != NULL && !cli_trace_close(&trace, true) && worst < CLI_EXIT_INPUT) {
+        worst = CLI_EXIT_INPUT;
+    }
+    return worst;
+}
+
+static enum cli_exit files_run(const struct run_options *given, const struct cli_list *files)
+{
+    struct cli_paths paths;
+    cli_paths_find(&paths);
+    size_t count = files->count > 0 ? files->count : 1;
+    struct cli_job *jobs = calloc(count, sizeof *jobs);
+    if (jobs == NULL) {
+        cli_error("out of memory");
+        return CLI_EXIT_INPUT;
+    }
+    bool right = true;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = files->count > 0 ? files->items[i] : paths.main_scenario;
+        right = job_prepare(&jobs[i], path, &paths, given, count > 1) && right;
+    }
+    right = directories_differ(jobs, count) && right;
+    enum cli_exit result = right ? jobs_run(jobs, count, given->trace) : CLI_EXIT_INPUT;
+    for (size_t i = 0; i < count; i++) {
+        scn_free(jobs[i].scenario);
+        free(jobs[i].directory);
+    }
+    free(jobs);
+    return result;
+}
+
+enum cli_exit cli_run(int argc, char **argv)
+{
+    struct run_options given = {0};
+    struct cli_list files = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &files);
+    if (parsed == CLI_PARSED_RUN) {
+        result = files_run(&given, &files);
+    }
+    cli_list_free(&given.sets);
+    cli_list_free(&files);
+    return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;
+}

@@ -1,0 +1,185 @@
+// A board: packets become beats of the chip and beats become packets.
+//
+// At an edge, the chip's outputs are what they have been since the edge before, as a flip-flop would see them; all of
+// its ready and valid outputs come from registers, so that they do not depend on the inputs set for this edge.
+#include "sim/cosim/internal.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+// --- into the chip -----------------------------------------------------------------------------------------------------
+
+// Puts the current beat of the port's first packet on its wires.
+void cosim_peach2::offer(unsigned port)
+{
+    const cosim_arrival &arrival = rx[port].queue.front();
+    Vpeach2 &chip = model->chip();
+    cosim_beat beat;
+    cosim_beat_get(arrival.tlp, rx[port].beat, &beat);
+    uint8_t bit = static_cast<uint8_t>(1u << port);
+    chip.rx_valid_i |= bit;
+    chip.rx_sop_i = static_cast<uint8_t>((chip.rx_sop_i & ~bit) | (beat.sop ? bit : 0));
+    chip.rx_eop_i = static_cast<uint8_t>((chip.rx_eop_i & ~bit) | (beat.eop ? bit : 0));
+    chip.rx_empty_i = static_cast<uint8_t>((chip.rx_empty_i & ~(3u << 2 * port)) | beat.empty << 2 * port);
+    memcpy(&chip.rx_data_i[COSIM_BEAT_WORDS * port], beat.words, sizeof beat.words);
+    if (port == 0) {
+        chip.rx_bar_i = arrival.bar;
+    }
+}
+
+// Ports that offer nothing take up the packets that have come.
+void cosim_peach2::offer_arrivals(uint64_t edge)
+{
+    for (unsigned port = 0; port < COSIM_PORTS; port++) {
+        if ((rx_waiting >> port & 1) != 0 && rx[port].queue.front().edge <= edge) {
+            rx_waiting &= static_cast<uint8_t>(~(1u << port));
+            rx[port].beat = 0;
+            offer(port);
+        }
+    }
+}
+
+// The beat on the port's wires was taken at this edge.
+void cosim_peach2::advance(unsigned port)
+{
+    cosim_rx_port &in = rx[port];
+    if (++in.beat < in.queue.front().beats) {
+        offer(port);
+        return;
+    }
+    pcie_tlp_t *tlp = in.queue.front().tlp;
+    in.queue.pop_front();
+    in.beat = 0;
+    if (!in.queue.empty() && in.queue.front().edge <= clock->edge + 1) {
+        offer(port);
+    } else {
+        model->chip().rx_valid_i &= static_cast<uint8_t>(~(1u << port));
+        rx_waiting |= static_cast<uint8_t>(in.queue.empty() ? 0 : 1u << port);
+    }
+    ops.rx_taken(ctx, port, tlp);
+}
+
+// --- out of the chip ---------------------------------------------------------------------------------------------------
+
+// The beat that the port offers is taken at this edge.
+void cosim_peach2::take_beat(unsigned port)
+{
+    const Vpeach2 &chip = model->chip();
+    cosim_beat beat;
+    uint8_t bit = static_cast<uint8_t>(1u << port);
+    beat.sop = (chip.tx_sop_o & bit) != 0;
+    beat.eop = (chip.tx_eop_o & bit) != 0;
+    beat.empty = chip.tx_empty_o >> 2 * port & 3;
+    memcpy(beat.words, &chip.tx_data_o[COSIM_BEAT_WORDS * port], sizeof beat.words);
+    tx_open = static_cast<uint8_t>(beat.eop ? tx_open & ~bit : tx_open | bit);
+    pcie_tlp_t *tlp = cosim_assembly_add(&tx[port], pool, name.c_str(), &beat);
+    if (tlp != nullptr) {
+        ops.tx(ctx, port, tlp);
+    }
+}
+
+// --- an edge -----------------------------------------------------------------------------------------------------------
+
+void cosim_peach2::evaluate(uint64_t edge)
+{
+    Vpeach2 &chip = model->chip();
+    if (rx_waiting != 0) {
+        offer_arrivals(edge);
+    }
+    if (tx_ready != tx_ready_wanted && edge >= tx_ready_edge) {
+        tx_ready = tx_ready_wanted;
+    }
+    chip.tx_ready_i = tx_ready | tx_open;
+    unsigned leaving = chip.tx_valid_o & chip.tx_ready_i;
+    unsigned entering = chip.rx_valid_i & chip.rx_ready_o;
+    for (unsigned ports = leaving; ports != 0; ports &= ports - 1) {
+        take_beat(static_cast<unsigned>(__builtin_ctz(ports)));
+    }
+    model->tick(edge * clock->period_ps, clock->period_ps / 2);
+    cycles++;
+    for (unsigned ports = entering; ports != 0; ports &= ports - 1) {
+        advance(static_cast<unsigned>(__builtin_ctz(ports)));
+    }
+    // Nothing would change at the next edge: not in the chip, and not at its inputs.
+    awake = !(chip.still_o && (leaving | entering | rx_waiting) == 0 && tx_ready == tx_ready_wanted);
+}
+
+// --- the C face --------------------------------------------------------------------------------------------------------
+
+sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const char *name,
+                               const cosim_peach2_config *config, const cosim_peach2_ops *ops, void *ctx,
+                               const char *trace_path, cosim_peach2_t **board_out)
+{
+    sim_status status = cosim_model::check(config);
+    if (status != SIM_OK) {
+        return status;
+    }
+    auto *board = new (std::nothrow) cosim_peach2{};
+    if (board == nullptr) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    board->clock = clock;
+    board->pool = pool;
+    board->name = name;
+    board->ops = *ops;
+    board->ctx = ctx;
+    board->model = std::make_unique<cosim_model>(name, config, trace_path);
+    board->tx_ready = board->tx_ready_wanted = (1u << COSIM_PORTS) - 1;
+    clock->boards.push_back(board);
+    *board_out = board;
+    return SIM_OK;
+}
+
+void cosim_peach2_destroy(cosim_peach2_t *board)
+{
+    for (cosim_rx_port &port : board->rx) {
+        for (const cosim_arrival &arrival : port.queue) {
+            pcie_tlp_unref(arrival.tlp);
+        }
+    }
+    for (cosim_assembly &assembly : board->tx) {
+        cosim_assembly_fini(&assembly);
+    }
+    auto &boards = board->clock->boards;
+    boards.erase(std::remove(boards.begin(), boards.end(), board), boards.end());
+    delete board;
+}
+
+static void wake(cosim_peach2 *board)
+{
+    if (!board->awake) {
+        board->awake = true;
+        board->wake_edge = board->clock->next_edge();
+        board->clock->wake();
+    }
+}
+
+void cosim_peach2_rx(cosim_peach2_t *board, unsigned port, unsigned bar, pcie_tlp_t *tlp)
+{
+    cosim_rx_port &in = board->rx[port];
+    if (in.queue.empty()) {
+        board->rx_waiting |= static_cast<uint8_t>(1u << port);
+    }
+    in.queue.push_back({tlp, board->clock->next_edge(), cosim_beat_count(tlp), static_cast<uint8_t>(bar)});
+    wake(board);
+}
+
+void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready)
+{
+    uint8_t bit = static_cast<uint8_t>(1u << port);
+    uint8_t wanted = static_cast<uint8_t>(ready ? board->tx_ready_wanted | bit : board->tx_ready_wanted & ~bit);
+    if (wanted == board->tx_ready_wanted) {
+        return;
+    }
+    board->tx_ready_wanted = wanted;
+    board->tx_ready_edge = board->clock->next_edge();
+    if (ready && (board->model->chip().tx_valid_o & bit) != 0) {
+        wake(board);
+    }
+}
+
+uint64_t cosim_peach2_cycles(const cosim_peach2_t *board)
+{
+    return board->cycles;
+}

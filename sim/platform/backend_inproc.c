@@ -1,0 +1,137 @@
+#include "sim/platform/backend_inproc.h"
+
+#include <errno.h>
+
+#include "models/peach2/board.h"
+
+static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
+{
+    struct plat_backend_inproc *b = ctx;
+    uint64_t bus_address;
+    switch (host_memory_alloc(b->memory, bytes, &bus_address)) {
+    case SIM_OK:
+        break;
+    case SIM_ERR_INVALID:
+        return -EINVAL;
+    case SIM_ERR_NO_MEMORY:
+    case SIM_ERR_NOT_FOUND:
+    case SIM_ERR_EXISTS:
+    case SIM_ERR_BUSY:
+    case SIM_ERR_IO:
+    case SIM_ERR_RANGE:
+    case SIM_ERR_FAULT:
+    case SIM_ERR_TIMEOUT:
+    case SIM_ERR_UNSUPPORTED:
+        return -ENOMEM;
+    }
+    *buffer_out = (struct backend_buffer){host_memory_at(b->memory, bus_address), bus_address, bytes};
+    return 0;
+}
+
+static void free_pinned(void *ctx, struct backend_buffer *buffer)
+{
+    struct plat_backend_inproc *b = ctx;
+    host_memory_free(b->memory, buffer->bus_address);
+    *buffer = (struct backend_buffer){0};
+}
+
+static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
+{
+    (void)ctx;
+    switch (bar) {
+    case BACKEND_BAR_REGISTERS:
+        return PEACH2_BAR0_BYTES;
+    case BACKEND_BAR_WINDOW:
+        break;
+    }
+    return PEACH2_WINDOW_BYTES;
+}
+
+static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
+{
+    struct plat_backend_inproc *b = ctx;
+    switch (bar) {
+    case BACKEND_BAR_REGISTERS:
+        return b->bar0_base;
+    case BACKEND_BAR_WINDOW:
+        break;
+    }
+    return b->window_base;
+}
+
+static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, const void *data, size_t bytes)
+{
+    struct plat_backend_inproc *b = ctx;
+    host_core_store_wc(b->core, bar_bus_address(ctx, bar) + offset, data, bytes);
+}
+
+static void fence(void *ctx)
+{
+    struct plat_backend_inproc *b = ctx;
+    host_core_fence(b->core);
+}
+
+static void write_uncached(void *ctx, enum backend_bar bar, uint64_t offset, uint64_t value, unsigned bytes)
+{
+    struct plat_backend_inproc *b = ctx;
+    host_core_store_uc(b->core, bar_bus_address(ctx, bar) + offset, value, bytes);
+}
+
+static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsigned bytes, uint64_t *value_out)
+{
+    struct plat_backend_inproc *b = ctx;
+    return host_core_load_uc(b->core, bar_bus_address(ctx, bar) + offset, bytes, value_out) ? 0 : -EIO;
+}
+
+static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
+{
+    struct plat_backend_inproc *b = ctx;
+    uint64_t bus_address;
+    if (!host_memory_bus_address(b->memory, (const void *)word, &bus_address) || bus_address % sizeof *word != 0) {
+        return -EINVAL;
+    }
+    uint64_t deadline_ps = timeout_ns == 0 ? SIM_NEVER_PS : sim_now_ps(b->sim) + timeout_ns * SIM_PS_PER_NS;
+    return host_core_poll(b->core, bus_address, mask, value, deadline_ps) ? 0 : -ETIMEDOUT;
+}
+
+static uint64_t time_ps(void *ctx)
+{
+    struct plat_backend_inproc *b = ctx;
+    return host_core_timestamp_ps(b->core);
+}
+
+static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
+{
+    struct plat_backend_inproc *b = ctx;
+    const struct host_core_config *config = host_core_config(b->core);
+    switch (kind) {
+    case BACKEND_COST_CALL:
+        host_core_spend(b->core, amount * config->call_ps);
+        break;
+    case BACKEND_COST_LOAD_STORE:
+        host_core_spend(b->core, amount * config->load_ps);
+        break;
+    case BACKEND_COST_COPY:
+        host_core_spend(b->core, amount * SIM_PS_PER_US / config->copy_bytes_per_us);
+        break;
+    }
+}
+
+static const struct backend_ops inproc_ops = {
+    .alloc_pinned = alloc_pinned,
+    .free_pinned = free_pinned,
+    .bar_bytes = bar_bytes,
+    .bar_bus_address = bar_bus_address,
+    .write_combined = write_combined,
+    .fence = fence,
+    .write = write_uncached,
+    .read = read_uncached,
+    .wait_word = wait_word,
+    .time_ps = time_ps,
+    .cost = cost,
+};
+
+struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
+{
+    return (struct backend){&inproc_ops, ctx};
+}

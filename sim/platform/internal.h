@@ -1,0 +1,68 @@
+// What the files of the platform share. Private to the room.
+#pragma once
+
+#include "models/host/core.h"
+#include "models/peach2/board.h"
+#include "sim/cosim/cosim.h"
+#include "sim/platform/backend_inproc.h"
+#include "sim/platform/machine.h"
+
+#define PLAT_FAILURE_MAX 1024
+
+struct plat_node {
+    plat_machine_t *machine;
+    const struct scn_node *config;
+    uint32_t index;
+    host_memory_t *memory;
+    pcie_rc_t *rc;
+    host_core_t *core;
+    peach2_board_t *board;
+    cosim_peach2_t *chip;
+    pcie_link_t *slot;
+    struct plat_backend_inproc backend;
+    peach2_handle_t *handle;     // once the driver is up
+    plat_program_fn program;     // may be NULL
+    void *program_arg;
+};
+
+// One clock drives all boards of its frequency.
+struct plat_clock {
+    uint32_t mhz;
+    cosim_clock_t *clock;
+};
+
+struct plat_machine {
+    const struct scn_scenario *scenario;
+    sim_t *sim;
+    pcie_pool_t *pool;
+    struct plat_clock clocks[SCN_NODES_MAX];
+    unsigned clock_count;
+    struct plat_node nodes[SCN_NODES_MAX];
+    pcie_link_t *cables[SCN_CABLES_MAX];
+    unsigned booted;             // nodes whose driver is up
+    sim_condition_t all_booted;
+    bool failed;
+    char failure[PLAT_FAILURE_MAX];
+};
+
+// Where the reason of a failure goes.
+struct plat_error {
+    char *text;
+    size_t size;
+};
+__attribute__((format(printf, 3, 4))) enum sim_status plat_error_set(struct plat_error *error, enum sim_status status,
+                                                                     const char *format, ...);
+
+// node.c: everything of a node but its links. fini takes what a failed init left as well.
+enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error);
+void plat_node_fini(struct plat_node *node);
+
+// links.c: the slot of every node, and the cables.
+enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error);
+void plat_links_destroy(plat_machine_t *machine);
+
+// The clock of that frequency, created when it is the first.
+enum sim_status plat_machine_clock(plat_machine_t *machine, uint32_t mhz, cosim_clock_t **clock_out);
+
+// The largest payload that fits every link between nodes that are joined with this one.
+uint32_t plat_machine_mps_bytes(const plat_machine_t *machine, uint32_t node);

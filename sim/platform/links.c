@@ -1,0 +1,174 @@
+// The links of a machine: the slot of each board, and the cables between boards.
+#include <stdio.h>
+
+#include "sim/platform/internal.h"
+
+// TLPs of each class that a root port takes before the root complex has to wait. An assumption; deep enough that a root
+// complex never loses time to it, as its own limits come first.
+#define ROOT_PORT_QUEUE_TLPS 64
+
+static struct pcie_end_config root_port(const struct scn_host *host)
+{
+    return (struct pcie_end_config){
+        .tx_ps = host->root_port_tx_ps,
+        .rx_ps = host->root_port_rx_ps,
+        .headers = {[PCIE_POSTED] = host->posted_header_credits,
+                    [PCIE_NONPOSTED] = host->nonposted_header_credits,
+                    [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .data = {[PCIE_POSTED] = host->posted_data_credits,
+                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE, // reads carry no data
+                 [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .tx_queue_tlps = ROOT_PORT_QUEUE_TLPS,
+    };
+}
+
+// Endpoints advertise infinite completion credits and meter their own reads (reference/components.md); so does a board
+// at the ends of its cables.
+static struct pcie_end_config hard_ip(const struct scn_board *board)
+{
+    return (struct pcie_end_config){
+        .tx_ps = board->ip_tx_ps,
+        .rx_ps = board->ip_rx_ps,
+        .headers = {[PCIE_POSTED] = board->posted_header_credits,
+                    [PCIE_NONPOSTED] = board->nonposted_header_credits,
+                    [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .data = {[PCIE_POSTED] = board->posted_data_credits,
+                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE,
+                 [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .tx_queue_tlps = board->tx_buffer_tlps,
+    };
+}
+
+static struct pcie_link_config link_config(const struct scn_link *link, uint32_t mps_bytes,
+                                           struct pcie_end_config side0, struct pcie_end_config side1)
+{
+    return (struct pcie_link_config){
+        .generation = link->generation,
+        .lanes = link->lanes,
+        .mps_bytes = mps_bytes,
+        .flight_ps = link->flight_ps,
+        .ack_every_tlps = link->ack_every_tlps,
+        .corrupt_every_tlps = link->corrupt_every_tlps,
+        .ends = {side0, side1},
+    };
+}
+
+// --- slots ---------------------------------------------------------------------------------------------------------
+
+static enum sim_status slot_windows_add(struct plat_node *node)
+{
+    unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->slot, 0));
+    enum sim_status status = pcie_rc_add_window(node->rc, port, PLAT_BAR0_BASE, PEACH2_BAR0_BYTES);
+    if (status == SIM_OK) {
+        status = pcie_rc_add_window(node->rc, port, node->config->board.window_base, PEACH2_WINDOW_BYTES);
+    }
+    return status;
+}
+
+static enum sim_status slot_create(struct plat_node *node)
+{
+    const struct scn_node *config = node->config;
+    plat_machine_t *machine = node->machine;
+    char name[SCN_NAME_MAX + 8];
+    snprintf(name, sizeof name, "%s.slot", config->name);
+    const struct pcie_link_config link =
+        link_config(&config->slot, config->host.mps_bytes, root_port(&config->host), hard_ip(&config->board));
+    enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->slot);
+    if (status == SIM_OK) {
+        status = slot_windows_add(node);
+    }
+    if (status == SIM_OK) {
+        peach2_board_connect(node->board, PEACH2_PORT_N, pcie_link_end(node->slot, 1));
+    }
+    return status;
+}
+
+// --- cables --------------------------------------------------------------------------------------------------------
+
+static enum peach2_port board_port(enum scn_port port)
+{
+    switch (port) {
+    case SCN_PORT_N:
+        return PEACH2_PORT_N;
+    case SCN_PORT_E:
+        return PEACH2_PORT_E;
+    case SCN_PORT_W:
+        return PEACH2_PORT_W;
+    case SCN_PORT_S:
+        break;
+    }
+    return PEACH2_PORT_S;
+}
+
+static enum sim_status cable_check(const plat_machine_t *machine, const struct scn_cable *cable,
+                                   struct plat_error *error)
+{
+    const struct scn_node *from = machine->nodes[cable->from_node].config, *to = machine->nodes[cable->to_node].config;
+    if (cable->from_port == SCN_PORT_N || cable->to_port == SCN_PORT_N) {
+        return plat_error_set(error, SIM_ERR_INVALID, "the cable from %s to %s uses port N, which is the host's",
+                              from->name, to->name);
+    }
+    if (from->board.window_base != to->board.window_base) {
+        return plat_error_set(error, SIM_ERR_INVALID,
+                              "%s and %s are joined by a cable but have their windows at different addresses",
+                              from->name, to->name);
+    }
+    return SIM_OK;
+}
+
+static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, struct plat_error *error)
+{
+    const struct scn_cable *cable = &machine->scenario->cables[index];
+    struct plat_node *from = &machine->nodes[cable->from_node], *to = &machine->nodes[cable->to_node];
+    enum sim_status status = cable_check(machine, cable, error);
+    if (status != SIM_OK) {
+        return status;
+    }
+    char name[2 * SCN_NAME_MAX + 16];
+    snprintf(name, sizeof name, "%s.%s-%s.%s", from->config->name, scn_port_name(cable->from_port), to->config->name,
+             scn_port_name(cable->to_port));
+    uint32_t from_mps = from->config->host.mps_bytes, to_mps = to->config->host.mps_bytes;
+    const struct pcie_link_config link = link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps,
+                                                     hard_ip(&from->config->board), hard_ip(&to->config->board));
+    status = pcie_link_create(machine->sim, machine->pool, name, &link, &machine->cables[index]);
+    if (status != SIM_OK) {
+        return plat_error_set(error, status, "the cable %s cannot be built: %s", name, sim_status_text(status));
+    }
+    peach2_board_connect(from->board, board_port(cable->from_port), pcie_link_end(machine->cables[index], 0));
+    peach2_board_connect(to->board, board_port(cable->to_port), pcie_link_end(machine->cables[index], 1));
+    return SIM_OK;
+}
+
+// --- all of them ---------------------------------------------------------------------------------------------------
+
+enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error)
+{
+    for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
+        enum sim_status status = slot_create(&machine->nodes[i]);
+        if (status != SIM_OK) {
+            return plat_error_set(error, status, "the slot of %s cannot be built: %s", machine->nodes[i].config->name,
+                                  sim_status_text(status));
+        }
+    }
+    for (uint32_t i = 0; i < machine->scenario->cable_count; i++) {
+        enum sim_status status = cable_create(machine, i, error);
+        if (status != SIM_OK) {
+            return status;
+        }
+    }
+    return SIM_OK;
+}
+
+void plat_links_destroy(plat_machine_t *machine)
+{
+    for (uint32_t i = 0; i < machine->scenario->cable_count; i++) {
+        if (machine->cables[i] != NULL) {
+            pcie_link_destroy(machine->cables[i]);
+        }
+    }
+    for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
+        if (machine->nodes[i].slot != NULL) {
+            pcie_link_destroy(machine->nodes[i].slot);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+#include "sim/platform/machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/platform/internal.h"
+#include "sim/platform/routes.h"
+
+enum sim_status plat_error_set(struct plat_error *error, enum sim_status status, const char *format, ...)
+{
+    if (error->size != 0 && error->text[0] == '\0') {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(error->text, error->size, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+// --- what nodes share ----------------------------------------------------------------------------------------------
+
+// The nearest even number of picoseconds, as the clock needs: exact for every divisor of 500 MHz.
+static uint64_t clock_period_ps(uint32_t mhz)
+{
+    return (500000 + mhz / 2) / mhz * 2;
+}
+
+enum sim_status plat_machine_clock(plat_machine_t *machine, uint32_t mhz, cosim_clock_t **clock_out)
+{
+    for (unsigned i = 0; i < machine->clock_count; i++) {
+        if (machine->clocks[i].mhz == mhz) {
+            *clock_out = machine->clocks[i].clock;
+            return SIM_OK;
+        }
+    }
+    struct plat_clock *entry = &machine->clocks[machine->clock_count];
+    enum sim_status status = cosim_clock_create(machine->sim, clock_period_ps(mhz), &entry->clock);
+    if (status == SIM_OK) {
+        entry->mhz = mhz;
+        machine->clock_count++;
+        *clock_out = entry->clock;
+    }
+    return status;
+}
+
+uint32_t plat_machine_mps_bytes(const plat_machine_t *machine, uint32_t node)
+{
+    const struct scn_scenario *scenario = machine->scenario;
+    uint32_t mps_bytes = scenario->nodes[node].host.mps_bytes;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        if (scenario->nodes[i].host.mps_bytes < mps_bytes && plat_routes_joined(scenario, node, i)) {
+            mps_bytes = scenario->nodes[i].host.mps_bytes;
+        }
+    }
+    return mps_bytes;
+}
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+static enum sim_status machine_build(plat_machine_t *machine, const struct plat_options *options,
+                                     struct plat_error *error)
+{
+    const struct scn_scenario *scenario = machine->scenario;
+    const struct sim_config config = {
+        .seed = scenario->seed,
+        .time_limit_ps = scenario->time_limit_ps,
+        .silence_limit_ps = scenario->silence_limit_ps,
+    };
+    enum sim_status status = sim_create(&config, &machine->sim);
+    if (status == SIM_OK) {
+        status = pcie_pool_create(&machine->pool);
+    }
+    for (uint32_t i = 0; status == SIM_OK && i < scenario->node_count; i++) {
+        struct plat_node *node = &machine->nodes[i];
+        node->machine = machine;
+        node->config = &scenario->nodes[i];
+        node->index = i;
+        status = plat_node_init(node, options, error);
+    }
+    if (status == SIM_OK) {
+        status = plat_links_create(machine, error);
+    }
+    return plat_error_set(error, status, "%s", sim_status_text(status));
+}
+
+enum sim_status plat_machine_create(const struct scn_scenario *scenario, const struct plat_options *options, char *error,
+                                    size_t error_size, plat_machine_t **machine_out)
+{
+    struct plat_error where = {error, error_size};
+    if (error_size != 0) {
+        error[0] = '\0';
+    }
+    plat_machine_t *machine = calloc(1, sizeof *machine);
+    if (machine == NULL) {
+        return plat_error_set(&where, SIM_ERR_NO_MEMORY, "%s", sim_status_text(SIM_ERR_NO_MEMORY));
+    }
+    machine->scenario = scenario;
+    sim_condition_init(&machine->all_booted);
+    enum sim_status status = machine_build(machine, options, &where);
+    if (status != SIM_OK) {
+        plat_machine_destroy(machine);
+        return status;
+    }
+    if (error_size != 0) {
+        error[0] = '\0';
+    }
+    *machine_out = machine;
+    return SIM_OK;
+}
+
+// Models before the simulation: they take their events out of its queue. Threads that still wait end with it, and touch
+// nothing on their way.
+void plat_machine_destroy(plat_machine_t *machine)
+{
+    if (machine == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
+        plat_node_fini(&machine->nodes[i]);
+    }
+    plat_links_destroy(machine);
+    for (unsigned i = 0; i < machine->clock_count; i++) {
+        cosim_clock_destroy(machine->clocks[i].clock);
+    }
+    if (machine->pool != NULL) {
+        (void)pcie_pool_destroy(machine->pool);
+    }
+    sim_destroy(machine->sim);
+    free(machine);
+}
+
+// --- running -------------------------------------------------------------------------------------------------------
+
+void plat_machine_set_program(plat_machine_t *machine, uint32_t node, plat_program_fn program, void *arg)
+{
+    machine->nodes[node].program = program;
+    machine->nodes[node].program_arg = arg;
+}
+
+// No board may be sent to before its routes are there.
+static void boot_wait(plat_machine_t *machine)
+{
+    const struct sim_wait_reason reason = {"platform", "all boards to be ready, %llu of %llu are", machine->booted + 1,
+                                           machine->scenario->node_count};
+    if (++machine->booted == machine->scenario->node_count) {
+        sim_condition_signal(machine->sim, &machine->all_booted);
+    }
+    while (machine->booted < machine->scenario->node_count) {
+        (void)sim_condition_wait(machine->sim, &machine->all_booted, SIM_NEVER_PS, &reason);
+    }
+}
+
+static void node_thread(void *arg)
+{
+    struct plat_node *node = arg;
+    const struct peach2_routing routing = plat_routes_find(node->machine->scenario, node->index);
+    const struct backend backend = plat_backend_inproc(&node->backend);
+    int error = peach2_open(&backend, &routing, &node->handle);
+    if (error != 0) {
+        plat_machine_fail(node->machine, "%s: the board's driver does not start: %s", node->config->name,
+                          strerror(-error));
+        return;
+    }
+    boot_wait(node->machine);
+    if (node->program != NULL) {
+        node->program(node->program_arg, node->handle);
+    }
+}
+
+enum sim_run_outcome plat_machine_run(plat_machine_t *machine)
+{
+    for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
+        struct plat_node *node = &machine->nodes[i];
+        if (sim_thread_spawn(machine->sim, node->config->name, node_thread, node) != SIM_OK) {
+            plat_machine_fail(machine, "%s: no memory for a thread", node->config->name);
+            return SIM_RUN_STOPPED;
+        }
+    }
+    return sim_run(machine->sim);
+}
+
+void plat_machine_fail(plat_machine_t *machine, const char *format, ...)
+{
+    if (!machine->failed) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(machine->failure, sizeof machine->failure, format, args);
+        va_end(args);
+    }
+    machine->failed = true;
+    sim_stop(machine->sim);
+}
+
+// --- looking at it -------------------------------------------------------------------------------------------------
+
+const char *plat_machine_failure(const plat_machine_t *machine)
+{
+    return machine->failed ? machine->failure : NULL;
+}
+
+sim_t *plat_machine_sim(const plat_machine_t *machine)
+{
+    return machine->sim;
+}
+
+host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node)
+{
+    return machine->nodes[node].memory;
+}
+
+uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine)
+{
+    uint64_t cycles = 0;
+    for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
+        cycles += cosim_peach2_cycles(machine->nodes[i].chip);
+    }
+    return cycles;
+}
+
+unsigned plat_machine_live_tlps(const plat_machine_t *machine)
+{
+    return pcie_pool_live(machine->pool);
+}

@@ -1,0 +1,39 @@
+// The nodes of a scenario as simulated hardware that runs programs: memories, root complexes, cores, boards, links, and a
+// thread on every node that boots the board's driver and then runs what it was given.
+//
+// Used by the series of scenarios and by tests that need hardware but bring their own programs. Private to the room and
+// its tests.
+#pragma once
+
+#include "models/host/memory.h"
+#include "sim/platform/platform.h"
+#include "verbs-shim/peach2_driver.h"
+
+typedef struct plat_machine plat_machine_t;
+
+// Address map of every node: host memory from 0, BAR 0 of the board here, and the window at the scenario's window_base.
+#define PLAT_BAR0_BASE 0x4000000000ull
+
+// Builds everything in a simulation of its own. On failure the reason is in error.
+enum sim_status plat_machine_create(const struct scn_scenario *scenario, const struct plat_options *options, char *error,
+                                    size_t error_size, plat_machine_t **machine_out);
+// Frees everything, also what programs left behind when they were abandoned.
+void plat_machine_destroy(plat_machine_t *machine);
+
+// What the node runs once all boards of the machine are ready; a node without a program only boots its driver.
+typedef void (*plat_program_fn)(void *arg, peach2_handle_t *board);
+void plat_machine_set_program(plat_machine_t *machine, uint32_t node, plat_program_fn program, void *arg);
+
+// Boots and runs until nothing is left to do. Once for each machine.
+enum sim_run_outcome plat_machine_run(plat_machine_t *machine);
+
+// From a program: ends the run as failed. The first message stays.
+void plat_machine_fail(plat_machine_t *machine, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// NULL: nothing failed.
+const char *plat_machine_failure(const plat_machine_t *machine);
+
+sim_t *plat_machine_sim(const plat_machine_t *machine);
+host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node);
+uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine);
+// TLPs that are somewhere in the machine. 0 after a run that ended by itself, or something has lost one.
+unsigned plat_machine_live_tlps(const plat_machine_t *machine);

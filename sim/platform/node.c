@@ -1,0 +1,165 @@
+// One node: host memory, root complex, core, board and chip.
+#include <stdio.h>
+
+#include "sim/platform/internal.h"
+
+// --- names ---------------------------------------------------------------------------------------------------------
+
+struct component_name {
+    char text[SCN_NAME_MAX + 32];
+};
+
+static struct component_name name_of(const struct plat_node *node, const char *part)
+{
+    struct component_name name;
+    snprintf(name.text, sizeof name.text, "%s.%s", node->config->name, part);
+    return name;
+}
+
+// --- the chip, as the board sees it --------------------------------------------------------------------------------
+
+static void chip_rx(void *chip, unsigned port, unsigned bar, pcie_tlp_t *tlp)
+{
+    cosim_peach2_rx(chip, port, bar, tlp);
+}
+
+static void chip_set_tx_ready(void *chip, unsigned port, bool ready)
+{
+    cosim_peach2_set_tx_ready(chip, port, ready);
+}
+
+static const struct peach2_core_ops chip_ops = {.rx = chip_rx, .set_tx_ready = chip_set_tx_ready};
+static const struct cosim_peach2_ops chip_callbacks = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken};
+
+// Bus, device and function of the board in its node: the first device behind the first root port.
+static const uint16_t board_requester = 0x0100;
+
+static enum sim_status chip_create(struct plat_node *node, const struct plat_options *options,
+                                   struct plat_error *error)
+{
+    const struct scn_board *board = &node->config->board;
+    switch (board->fidelity) {
+    case SCN_FIDELITY_RTL:
+        break;
+    case SCN_FIDELITY_TWIN:
+        return plat_error_set(error, SIM_ERR_UNSUPPORTED, "%s: the twin of the board is not available yet",
+                              node->config->name);
+    }
+    cosim_clock_t *clock;
+    enum sim_status status = plat_machine_clock(node->machine, board->clock_mhz, &clock);
+    if (status != SIM_OK) {
+        return status;
+    }
+    char trace_path[4096];
+    bool traced = options != NULL && options->trace_rtl_path != NULL;
+    if (traced) {
+        snprintf(trace_path, sizeof trace_path, "%s-%s.fst", options->trace_rtl_path, node->config->name);
+    }
+    const struct cosim_peach2_config config = {
+        .requester = board_requester,
+        .mps_bytes = plat_machine_mps_bytes(node->machine, node->index),
+        .start_cycles = board->dmac_start_cycles,
+        .finish_cycles = board->dmac_finish_cycles,
+        .read_bytes = board->dmac_read_bytes,
+        .read_tags = board->dmac_read_tags,
+        .prefetch = board->dmac_prefetch,
+    };
+    status = cosim_peach2_create(clock, node->machine->pool, name_of(node, "chip").text, &config, &chip_callbacks,
+                                 node->board, traced ? trace_path : NULL, &node->chip);
+    if (status == SIM_OK) {
+        peach2_board_set_core(node->board, &chip_ops, node->chip);
+    }
+    return status;
+}
+
+// --- the host ------------------------------------------------------------------------------------------------------
+
+static enum sim_status memory_create(struct plat_node *node, struct plat_error *error)
+{
+    uint64_t bytes = node->config->host.memory_bytes;
+    if (bytes > PEACH2_HOST_BYTES_MAX) {
+        return plat_error_set(error, SIM_ERR_INVALID,
+                              "%s: %llu MiB of host memory do not fit its block of the window, which has %llu MiB",
+                              node->config->name, (unsigned long long)(bytes >> 20), PEACH2_HOST_BYTES_MAX >> 20);
+    }
+    return host_memory_create(node->machine->sim, name_of(node, "memory").text, bytes, &node->memory);
+}
+
+static enum sim_status root_complex_create(struct plat_node *node)
+{
+    const struct scn_host *host = &node->config->host;
+    const struct pcie_rc_config config = {
+        .memory_read_ps = host->memory_read_ps,
+        .memory_write_ps = host->memory_write_ps,
+        .memory_reads_max = host->memory_reads_max,
+        .rcb_bytes = host->rcb_bytes,
+        .mps_bytes = host->mps_bytes,
+        .peer_ps = host->peer_ps,
+        .peer_reads_max = host->peer_reads_max,
+    };
+    return pcie_rc_create(node->machine->sim, node->machine->pool, name_of(node, "root_complex").text, &config,
+                          &host_memory_pcie_ops, node->memory, &node->rc);
+}
+
+static enum sim_status core_create(struct plat_node *node)
+{
+    const struct scn_host *host = &node->config->host;
+    const struct host_core_config config = {
+        .store_wc_ps = host->store_wc_ps,
+        .flush_wc_ps = host->flush_wc_ps,
+        .store_uc_ps = host->store_uc_ps,
+        .load_uc_ps = host->load_uc_ps,
+        .load_ps = host->load_ps,
+        .poll_ps = host->poll_ps,
+        .timestamp_ps = host->timestamp_ps,
+        .call_ps = host->call_ps,
+        .copy_bytes_per_us = host->copy_bytes_per_us,
+    };
+    return host_core_create(node->machine->sim, name_of(node, "core").text, &config, node->rc, node->memory,
+                            &node->core);
+}
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error)
+{
+    enum sim_status status = memory_create(node, error);
+    if (status == SIM_OK) {
+        status = root_complex_create(node);
+    }
+    if (status == SIM_OK) {
+        status = core_create(node);
+    }
+    if (status == SIM_OK) {
+        status = peach2_board_create(node->machine->sim, name_of(node, "board").text, PLAT_BAR0_BASE,
+                                     node->config->board.window_base, &node->board);
+    }
+    if (status == SIM_OK) {
+        status = chip_create(node, options, error);
+    }
+    if (status != SIM_OK) {
+        return plat_error_set(error, status, "%s cannot be built: %s", node->config->name, sim_status_text(status));
+    }
+    node->backend = (struct plat_backend_inproc){
+        .sim = node->machine->sim,
+        .core = node->core,
+        .memory = node->memory,
+        .bar0_base = PLAT_BAR0_BASE,
+        .window_base = node->config->board.window_base,
+    };
+    return SIM_OK;
+}
+
+void plat_node_fini(struct plat_node *node)
+{
+    peach2_close(node->handle);
+    if (node->chip != NULL) {
+        cosim_peach2_destroy(node->chip);
+    }
+    peach2_board_destroy(node->board);
+    host_core_destroy(node->core);
+    if (node->rc != NULL) {
+        pcie_rc_destroy(node->rc);
+    }
+    host_memory_destroy(node->memory);
+}

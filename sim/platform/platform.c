@@ -1,0 +1,76 @@
+// One series of a scenario from beginning to end.
+#include "sim/platform/platform.h"
+
+#include <stdio.h>
+
+#include "sim/platform/machine.h"
+#include "sim/platform/series.h"
+
+static void outcome_describe(const plat_machine_t *machine, struct plat_result *result)
+{
+    const char *failure = plat_machine_failure(machine);
+    if (failure != NULL) {
+        result->failed = true;
+        snprintf(result->text, sizeof result->text, "%s", failure);
+        return;
+    }
+    switch (result->outcome) {
+    case SIM_RUN_DONE:
+        if (plat_machine_live_tlps(machine) != 0) {
+            result->failed = true;
+            snprintf(result->text, sizeof result->text, "%u TLPs were left over somewhere in the machine",
+                     plat_machine_live_tlps(machine));
+        }
+        break;
+    case SIM_RUN_STUCK:
+    case SIM_RUN_TIME_LIMIT:
+        (void)sim_describe_waiters(plat_machine_sim(machine), result->text, sizeof result->text);
+        break;
+    case SIM_RUN_STOPPED:
+        break;
+    }
+}
+
+static void series_run(plat_machine_t *machine, const struct scn_scenario *scenario, uint32_t run_index,
+                       const struct plat_hooks *hooks, struct plat_result *result)
+{
+    sim_t *sim = plat_machine_sim(machine);
+    struct plat_series series;
+    plat_series_init(&series, scenario, &scenario->runs[run_index], hooks, machine);
+    if (hooks->trace != NULL) {
+        sim_trace_set_sink(sim, hooks->trace, hooks->ctx);
+    }
+    result->outcome = plat_machine_run(machine);
+    result->simulated_ps = sim_now_ps(sim);
+    result->events = sim_events_run(sim);
+    result->rtl_cycles = plat_machine_rtl_cycles(machine);
+    outcome_describe(machine, result);
+    if (hooks->counter != NULL) {
+        sim_counters_visit(sim, hooks->counter, hooks->ctx);
+    }
+}
+
+enum sim_status plat_run_series(const struct scn_scenario *scenario, uint32_t run_index,
+                                const struct plat_options *options, const struct plat_hooks *hooks,
+                                struct plat_result *result)
+{
+    static const struct plat_hooks no_hooks = {0};
+    *result = (struct plat_result){.outcome = SIM_RUN_STOPPED};
+    if (run_index >= scenario->run_count) {
+        snprintf(result->text, sizeof result->text, "there is no series %u", run_index);
+        return SIM_ERR_INVALID;
+    }
+    enum sim_status status =
+        plat_series_check(scenario, &scenario->runs[run_index], result->text, sizeof result->text);
+    if (status != SIM_OK) {
+        return status;
+    }
+    plat_machine_t *machine;
+    status = plat_machine_create(scenario, options, result->text, sizeof result->text, &machine);
+    if (status != SIM_OK) {
+        return status;
+    }
+    series_run(machine, scenario, run_index, hooks != NULL ? hooks : &no_hooks, result);
+    plat_machine_destroy(machine);
+    return SIM_OK;
+}

@@ -1,0 +1,51 @@
+// A resolved scenario becomes nodes, buses, boards, cables and host threads; one series of it is run in a simulation of
+// its own and its measured points are handed out.
+//
+// Leaves out: files, tables and comparisons (sim/report), and what a key means to YAML (sim/scenario).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/kernel/counter.h"
+#include "sim/kernel/sim.h"
+#include "sim/kernel/trace.h"
+#include "sim/scenario/scenario.h"
+
+// One measured point. `total_ps` is the time of `operations` of them; minimum and maximum are of single ones.
+struct plat_point {
+    const char *series;
+    uint64_t bytes;         // moved by one operation (all descriptors together)
+    uint64_t descriptors;
+    uint64_t operations;
+    uint64_t total_ps;
+    uint64_t min_ps, max_ps;
+};
+
+struct plat_hooks {
+    void *ctx;
+    void (*point)(void *ctx, const struct plat_point *point);
+    sim_counter_visit_fn counter; // after the series; may be NULL
+    sim_trace_sink_fn trace;      // may be NULL
+    // The work of the series that is done, in thousandths; may be NULL.
+    void (*progress)(void *ctx, unsigned permille);
+};
+
+struct plat_options {
+    const char *trace_rtl_path;   // NULL: no waveform. Else an FST file of every RTL board
+};
+
+struct plat_result {
+    enum sim_run_outcome outcome;
+    uint64_t simulated_ps;
+    uint64_t events;
+    uint64_t rtl_cycles;          // evaluated, over all boards
+    char text[2048];              // stuck: who waits for what; program failed: its message
+    bool failed;                  // a workload found an error of its own (wrong data, error status)
+};
+
+// Runs scenario->runs[run_index]. SIM_OK: *result tells how it ended. Other codes: the platform could not be built; the
+// reason is in result->text.
+enum sim_status plat_run_series(const struct scn_scenario *scenario, uint32_t run_index,
+                                const struct plat_options *options, const struct plat_hooks *hooks,
+                                struct plat_result *result);

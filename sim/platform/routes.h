@@ -1,0 +1,12 @@
+// Which port of a node leads to which other node: shortest ways over the cables.
+#pragma once
+
+#include "sim/scenario/scenario.h"
+#include "verbs-shim/peach2_driver.h"
+
+// Ways of equal length: the port with the lowest number (E before W before S) is taken. Nodes without a way get
+// PEACH2_NO_PORT.
+struct peach2_routing plat_routes_find(const struct scn_scenario *scenario, uint32_t node);
+
+// Are the two nodes joined at all, by any number of cables? A node is joined to itself.
+bool plat_routes_joined(const struct scn_scenario *scenario, uint32_t a, uint32_t b);

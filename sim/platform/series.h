@@ -1,0 +1,35 @@
+// One run of a scenario as programs on a machine: which workload runs on which node, and where its points go. Private
+// to the room.
+#pragma once
+
+#include "scenarios/workloads/workload.h"
+#include "sim/platform/machine.h"
+#include "sim/platform/mailbox.h"
+
+#define PLAT_RANKS_MAX 2
+
+struct plat_series;
+
+struct plat_rank {
+    struct plat_series *series;
+    struct workload workload;
+};
+
+struct plat_series {
+    const struct scn_scenario *scenario;
+    const struct scn_run *run;
+    const struct plat_hooks *hooks;
+    plat_machine_t *machine;
+    struct plat_mailbox mailbox;
+    struct plat_rank ranks[PLAT_RANKS_MAX];
+    uint32_t rank_count;
+    uint64_t points, points_done;
+};
+
+// Is the run possible in this scenario? Otherwise the reason is in error.
+enum sim_status plat_series_check(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
+                                  size_t error_size);
+
+// Gives the programs to the machine. series must stay where it is until the machine has run.
+void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
+                      const struct plat_hooks *hooks, plat_machine_t *machine);

@@ -1,0 +1,41 @@
+#include "sim/report/compare.h"
+
+#include <math.h>
+
+#define OK_PERCENT   5.0
+#define NEAR_PERCENT 15.0
+
+bool report_comparison_make(const report_t *report, const struct scn_check *check,
+                            struct report_comparison *comparison_out)
+{
+    const struct report_reference *reference = report_references_find(&report->references, check->id);
+    if (reference == NULL) {
+        return false;
+    }
+    struct report_comparison comparison = {
+        .what = check->what[0] != '\0' ? check->what : reference->what,
+        .reference = reference,
+        .taken = report_value_take(report, check),
+        .scale = 1.0,
+    };
+    (void)report_value_scale(check, reference->unit, &comparison.scale);
+    if (comparison.taken.found) {
+        comparison.simulated = comparison.taken.value * comparison.scale;
+        comparison.has_error =
+            report_published_error(&reference->published, comparison.simulated, &comparison.error_percent);
+    }
+    *comparison_out = comparison;
+    return true;
+}
+
+const char *report_comparison_mark(const struct report_comparison *comparison)
+{
+    if (!comparison->has_error) {
+        return "";
+    }
+    double size = fabs(comparison->error_percent);
+    if (size <= OK_PERCENT) {
+        return "ok";
+    }
+    return size <= NEAR_PERCENT ? "near" : "off";
+}

@@ -1,0 +1,21 @@
+// One line of the comparison with the published values. Private to the room.
+#pragma once
+
+#include "sim/report/value.h"
+
+struct report_comparison {
+    const char *what;
+    const struct report_reference *reference;
+    struct report_value taken; // in the column's unit
+    double simulated;          // in the published unit
+    double scale;              // simulated / taken.value
+    bool has_error;
+    double error_percent;
+};
+
+// Returns false when the id is not in the table; report_check_scenario has refused such a scenario before.
+bool report_comparison_make(const report_t *report, const struct scn_check *check,
+                            struct report_comparison *comparison_out);
+
+// How near it is, in a word: "ok" within 5 %, "near" within 15 %, "off" beyond, "" where there is no error to judge.
+const char *report_comparison_mark(const struct report_comparison *comparison);

@@ -1,0 +1,22 @@
+// A table of texts for the terminal, its columns aligned. Private to the room.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define GRID_CELL_MAX 96
+
+typedef struct grid grid_t;
+
+grid_t *grid_create(size_t columns);
+void grid_destroy(grid_t *grid);
+
+// Cells fill row by row; a text that is too long is cut. Columns are to the right unless said otherwise.
+__attribute__((format(printf, 2, 3))) void grid_cell_add(grid_t *grid, const char *format, ...);
+void grid_column_left(grid_t *grid, size_t column);
+
+// The characters in the longest line grid_print makes.
+size_t grid_width(const grid_t *grid);
+// The first row is the head, underlined.
+void grid_print(const grid_t *grid, FILE *out);

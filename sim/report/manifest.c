@@ -1,0 +1,107 @@
+#include "sim/report/manifest.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <nettle/sha2.h>
+#include <string.h>
+
+#include "tcasim_revision.h"
+
+#define HASH_TEXT_MAX (2 * SHA256_DIGEST_SIZE + 1)
+
+static void hash_make(struct files *files, const char *path, char text[HASH_TEXT_MAX])
+{
+    text[0] = '\0';
+    if (files->status != SIM_OK) {
+        return;
+    }
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        files_fail(files, SIM_ERR_IO, "cannot read %s: %s", path, strerror(errno));
+        return;
+    }
+    struct sha256_ctx hash;
+    sha256_init(&hash);
+    uint8_t bytes[8192];
+    size_t count = fread(bytes, 1, sizeof bytes, file);
+    while (count > 0) {
+        sha256_update(&hash, count, bytes);
+        count = fread(bytes, 1, sizeof bytes, file);
+    }
+    if (ferror(file) != 0) {
+        files_fail(files, SIM_ERR_IO, "cannot read %s: %s", path, strerror(errno));
+    }
+    fclose(file);
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    sha256_digest(&hash, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++) {
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    }
+}
+
+static void own_hash_make(struct files *files, const char *name, char text[HASH_TEXT_MAX])
+{
+    char temporary[FILES_NAME_MAX + 32];
+    char path[PATH_MAX];
+    files_temporary_name(name, temporary, sizeof temporary);
+    (void)files_path(files->directory, temporary, path, sizeof path);
+    hash_make(files, path, text);
+}
+
+// A double-quoted YAML string.
+static void string_write(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            fputc('\\', out);
+        }
+        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    }
+    fputc('"', out);
+}
+
+static void runs_write(const report_t *report, FILE *out)
+{
+    uint64_t simulated_ps = 0;
+    for (size_t i = 0; i < report->run_count; i++) {
+        simulated_ps += report->runs[i].simulated_ps;
+    }
+    fprintf(out, "simulated_ps: %" PRIu64 "\n", simulated_ps);
+    fputs(report->run_count == 0 ? "runs: []\n" : "runs:\n", out);
+    for (size_t i = 0; i < report->run_count; i++) {
+        const struct report_run *run = &report->runs[i];
+        fputs("  - series: ", out);
+        string_write(out, run->series);
+        fprintf(out, "\n    simulated_ps: %" PRIu64 "\n    events: %" PRIu64 "\n    rtl_cycles: %" PRIu64 "\n",
+                run->simulated_ps, run->events, run->rtl_cycles);
+    }
+}
+
+void report_manifest_write(const report_t *report, struct files *files, const char *scenario_path,
+                           const char *gnuplot_version)
+{
+    char scenario[HASH_TEXT_MAX];
+    char resolved[HASH_TEXT_MAX];
+    char data[HASH_TEXT_MAX];
+    hash_make(files, scenario_path, scenario);
+    own_hash_make(files, "resolved.yaml", resolved);
+    own_hash_make(files, "data.csv", data);
+    FILE *out = files_open(files, "manifest.yaml");
+    if (out == NULL) {
+        return;
+    }
+    fputs("scenario: ", out);
+    string_write(out, report->scenario->name);
+    fprintf(out, "\nseed: %" PRIu64 "\n", report->scenario->seed);
+    fprintf(out, "sha256:\n  scenario: %s\n  resolved.yaml: %s\n  data.csv: %s\n", scenario, resolved, data);
+    fprintf(out, "tcasim: \"%s\"\nrevision: \"%s\"\n", TCASIM_VERSION, TCASIM_REVISION);
+    fprintf(out, "tools:\n  systemc: \"%s\"\n  verilator: \"%s\"\n  compiler: \"%s\"\n", TCASIM_SYSTEMC_VERSION,
+            TCASIM_VERILATOR_VERSION, TCASIM_COMPILER);
+    if (gnuplot_version != NULL) {
+        fprintf(out, "  gnuplot: \"%s\"\n", gnuplot_version);
+    }
+    runs_write(report, out);
+    files_close(files, out, "manifest.yaml");
+}

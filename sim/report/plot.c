@@ -1,0 +1,166 @@
+#include "sim/report/plot.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/report/compare.h"
+#include "sim/report/plot_axis.h"
+
+#define PANEL_WIDTH  680
+#define PANEL_HEIGHT 520
+#define TITLE_HEIGHT 44
+
+// Wong's palette, which stays apart for colour-blind readers and in print; without its yellow, too pale on white.
+static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444"};
+// Filled and hollow circle, square, triangle, ... in gnuplot's numbering.
+static const unsigned point_types[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
+
+// --- published points ----------------------------------------------------------------------------------------------
+
+// Where the published value of one comparison goes. False: the panel does not show it.
+static bool published_place(const report_t *report, const struct scn_panel *panel, const struct scn_check *check,
+                            struct report_comparison *comparison)
+{
+    if (strcmp(check->value.column, panel->y) != 0 || check->over.given || check->first_reaching > 0.0) {
+        return false;
+    }
+    if (!report_comparison_make(report, check, comparison) || comparison->taken.row == NULL) {
+        return false;
+    }
+    return plot_row_shown(panel, comparison->taken.row) &&
+           comparison->reference->published.kind != REPORT_PUBLISHED_TEXT;
+}
+
+// The ends of a published value in the column's unit; of a bound the end that was given.
+static void published_ends(const struct report_comparison *comparison, double *low_out, double *high_out)
+{
+    const struct report_published *published = &comparison->reference->published;
+    *low_out = (isinf(published->low) ? published->high : published->low) / comparison->scale;
+    *high_out = (isinf(published->high) ? published->low : published->high) / comparison->scale;
+}
+
+// One line "x,y,low,high,id"; a bound's id is led by its sign.
+static void published_line(FILE *out, const struct scn_panel *panel, const struct report_comparison *comparison)
+{
+    enum report_published_kind kind = comparison->reference->published.kind;
+    double low;
+    double high;
+    published_ends(comparison, &low, &high);
+    double x = report_column_value(report_column_find(panel->x, NULL), comparison->taken.row);
+    fprintf(out, "%.9g,%.9g,%.9g,%.9g,", x, (low + high) / 2, low, high);
+    fputs(kind == REPORT_PUBLISHED_BELOW ? "≤" : kind == REPORT_PUBLISHED_ABOVE ? "≥" : "", out);
+    fprintf(out, "%s\n", comparison->reference->id);
+}
+
+// Returns the highest value written, 0 when there was none.
+static double published_write(const report_t *report, uint32_t index, FILE *out)
+{
+    const struct scn_panel *panel = &report->scenario->panels[index];
+    double highest = 0.0;
+    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+        struct report_comparison comparison;
+        if (!published_place(report, panel, &report->scenario->compares[i], &comparison)) {
+            continue;
+        }
+        if (highest == 0.0) {
+            fprintf(out, "\n# Published values in panel %" PRIu32 ": x, y, lower and upper end, id.\n", index + 1);
+            fprintf(out, "$published_%" PRIu32 " << END\n", index + 1);
+        }
+        double low;
+        double high;
+        published_ends(&comparison, &low, &high);
+        highest = fmax(highest, high);
+        published_line(out, panel, &comparison);
+    }
+    if (highest > 0.0) {
+        fputs("END\n", out);
+    }
+    return highest;
+}
+
+// --- panels --------------------------------------------------------------------------------------------------------
+
+static void curves_write(const report_t *report, const struct scn_panel *panel, FILE *out)
+{
+    unsigned x = 0;
+    unsigned y = 0;
+    (void)report_column_find(panel->x, &x);
+    (void)report_column_find(panel->y, &y);
+    unsigned style = 1;
+    const char *command = "plot ";
+    for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
+         first = report_series_first(report, first)) {
+        size_t from = (size_t)(first - report->points);
+        size_t to = from;
+        while (to + 1 < report->point_count && strcmp(report->points[to + 1].series, first->series) == 0) {
+            to++;
+        }
+        fprintf(out, "%sdata skip 1 every ::%zu::%zu using %u:%u with linespoints linetype %u title ", command, from,
+                to, x, y, style++);
+        plot_string_write(out, first->series);
+        command = ", \\\n     ";
+    }
+}
+
+static void panel_write(const report_t *report, uint32_t index, double highest, FILE *out)
+{
+    const struct scn_panel *panel = &report->scenario->panels[index];
+    struct plot_frame frame = plot_frame_make(report, panel, highest);
+    fputs("\nset title ", out);
+    plot_string_write(out, panel->title);
+    fputc('\n', out);
+    plot_axes_write(panel, &frame, out);
+    curves_write(report, panel, out);
+    if (highest > 0.0) {
+        fprintf(out,
+                ", \\\n     $published_%" PRIu32 " using 1:($4 > $3 ? $2 : NaN):3:4 with yerrorbars linestyle 100"
+                ", \\\n     '' using 1:2 with points linestyle 100 title 'published'"
+                ", \\\n     '' using 1:2:5 with labels center offset 0,0.9 font ',12' textcolor '#000000'",
+                index + 1);
+    }
+    fputc('\n', out);
+}
+
+static void header_write(const struct scn_scenario *scenario, uint32_t columns, uint32_t rows, FILE *out)
+{
+    fprintf(out,
+            "# Draws plot.svg from data.csv; run it in this directory: gnuplot plot.gp\n"
+            "if (!exists('data')) data = 'data.csv'\n"
+            "if (!exists('image')) image = 'plot.svg'\n\n"
+            "set terminal svg size %u,%u noenhanced font 'Helvetica,15' linewidth 1.2 background rgb '#ffffff'\n"
+            "set output image\n"
+            "set datafile separator ','\n"
+            "set border 3 linecolor '#404040'\n"
+            "set tics nomirror out scale 0.6\n"
+            "set grid linetype 1 linewidth 0.6 linecolor '#dddddd'\n"
+            "set key Left reverse samplen 2.2 spacing 1.15 noautotitle\n",
+            PANEL_WIDTH * columns, PANEL_HEIGHT * rows + TITLE_HEIGHT);
+    const unsigned styles = sizeof point_types / sizeof point_types[0];
+    for (unsigned i = 0; i < SCN_RUNS_MAX; i++) {
+        if (i < scenario->run_count) {
+            fprintf(out, "set linetype %u linecolor rgb '%s' linewidth 1.6 pointtype %u pointsize 0.7\n", i + 1,
+                    colours[i % (sizeof colours / sizeof colours[0])], point_types[i % styles]);
+        }
+    }
+    fputs("set style line 100 linecolor rgb '#000000' linewidth 1.9 pointtype 2 pointsize 1.1\n", out);
+}
+
+void report_plot_write(const report_t *report, FILE *out)
+{
+    const struct scn_scenario *scenario = report->scenario;
+    uint32_t columns = scenario->panel_count > 1 ? 2 : 1;
+    uint32_t rows = (scenario->panel_count + columns - 1) / columns;
+    header_write(scenario, columns, rows, out);
+    double highest[SCN_PANELS_MAX] = {0.0};
+    for (uint32_t i = 0; i < scenario->panel_count; i++) {
+        highest[i] = published_write(report, i, out);
+    }
+    fprintf(out, "\nset multiplot layout %" PRIu32 ",%" PRIu32 " title ", rows, columns);
+    plot_string_write(out, scenario->title[0] != '\0' ? scenario->title : scenario->name);
+    fputs(" font ',18'\n", out);
+    for (uint32_t i = 0; i < scenario->panel_count; i++) {
+        panel_write(report, i, highest[i], out);
+    }
+    fputs("\nunset multiplot\nset output\n", out);
+}

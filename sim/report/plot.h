@@ -1,0 +1,14 @@
+// The figure: a gnuplot script that a user can change and run again, and the picture it makes. Private to the room.
+#pragma once
+
+#include "sim/report/files.h"
+#include "sim/report/results.h"
+
+// Writes plot.gp, which reads data.csv beside it.
+void report_plot_write(const report_t *report, FILE *out);
+
+// Runs gnuplot on the set's plot.gp and data.csv; the picture becomes plot.svg of the set.
+void report_plot_draw(struct files *files);
+
+// Reads the version of gnuplot from the set's plot.svg, "unknown" when it is not there.
+void report_plot_version(const struct files *files, char *version, size_t size);

@@ -1,0 +1,216 @@
+// The report as people read it in a terminal.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/report/compare.h"
+#include "sim/report/grid.h"
+
+#define WIDTH_MAX 110 // a table wider than this gets short heads and a legend
+
+// A line of a curves' table.
+struct key {
+    uint64_t bytes, descriptors;
+};
+
+static int key_compare(const void *left, const void *right)
+{
+    const struct key *a = left;
+    const struct key *b = right;
+    if (a->bytes != b->bytes) {
+        return a->bytes < b->bytes ? -1 : 1;
+    }
+    return a->descriptors == b->descriptors ? 0 : a->descriptors < b->descriptors ? -1 : 1;
+}
+
+// Every (bytes, descriptors) of the results once, sorted.
+static struct key *keys_make(const report_t *report, size_t *count_out)
+{
+    struct key *keys = calloc(report->point_count, sizeof *keys);
+    if (keys == NULL) {
+        sim_panic("report", "out of memory for a table");
+    }
+    for (size_t i = 0; i < report->point_count; i++) {
+        keys[i] = (struct key){report->points[i].bytes, report->points[i].descriptors};
+    }
+    qsort(keys, report->point_count, sizeof *keys, key_compare);
+    size_t count = 0;
+    for (size_t i = 0; i < report->point_count; i++) {
+        if (count == 0 || key_compare(&keys[count - 1], &keys[i]) != 0) {
+            keys[count++] = keys[i];
+        }
+    }
+    *count_out = count;
+    return keys;
+}
+
+static bool many_descriptors(const report_t *report)
+{
+    for (size_t i = 0; i < report->point_count; i++) {
+        if (report->points[i].descriptors != 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t series_count(const report_t *report)
+{
+    size_t count = 0;
+    for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
+         first = report_series_first(report, first)) {
+        count++;
+    }
+    return count;
+}
+
+static void head_add(const report_t *report, grid_t *grid, bool descriptors, bool legend)
+{
+    grid_cell_add(grid, "bytes");
+    if (descriptors) {
+        grid_cell_add(grid, "descriptors");
+    }
+    unsigned number = 1;
+    for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
+         first = report_series_first(report, first)) {
+        if (legend) {
+            grid_cell_add(grid, "(%u)", number++);
+        } else {
+            grid_cell_add(grid, "%s", first->series);
+        }
+    }
+}
+
+static void cell_add(const report_t *report, grid_t *grid, const struct report_column *column, const char *series,
+                     const struct key *key)
+{
+    const struct report_point *point = report_series_next(report, series, NULL);
+    while (point != NULL && (point->bytes != key->bytes || point->descriptors != key->descriptors)) {
+        point = report_series_next(report, series, point);
+    }
+    if (point == NULL) {
+        grid_cell_add(grid, "%s", "");
+    } else if (column->fraction) {
+        grid_cell_add(grid, "%.3f", report_column_value(column, point));
+    } else {
+        grid_cell_add(grid, "%" PRIu64, column->micro(point) / REPORT_MICRO);
+    }
+}
+
+static grid_t *curves_make(const report_t *report, const struct report_column *column, bool legend)
+{
+    bool descriptors = many_descriptors(report);
+    grid_t *grid = grid_create(1 + descriptors + series_count(report));
+    head_add(report, grid, descriptors, legend);
+    size_t count;
+    struct key *keys = keys_make(report, &count);
+    for (size_t i = 0; i < count; i++) {
+        char label[REPORT_LABEL_MAX];
+        report_bytes_label(keys[i].bytes, label);
+        grid_cell_add(grid, "%s", label);
+        if (descriptors) {
+            grid_cell_add(grid, "%" PRIu64, keys[i].descriptors);
+        }
+        for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
+             first = report_series_first(report, first)) {
+            cell_add(report, grid, column, first->series, &keys[i]);
+        }
+    }
+    free(keys);
+    return grid;
+}
+
+static void curves_print(const report_t *report, const char *column_name, FILE *out)
+{
+    const struct report_column *column = report_column_find(column_name, NULL);
+    fprintf(out, "\n%s\n", column->axis);
+    grid_t *grid = curves_make(report, column, false);
+    if (grid_width(grid) > WIDTH_MAX) {
+        grid_destroy(grid);
+        grid = curves_make(report, column, true);
+        unsigned number = 1;
+        for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
+             first = report_series_first(report, first)) {
+            fprintf(out, "  (%u) %s\n", number++, first->series);
+        }
+    }
+    grid_print(grid, out);
+    grid_destroy(grid);
+}
+
+// The columns that the figure shows, each once; without a figure latency and bandwidth.
+static void all_curves_print(const report_t *report, FILE *out)
+{
+    const struct scn_scenario *scenario = report->scenario;
+    if (scenario->panel_count == 0) {
+        curves_print(report, "latency_us", out);
+        curves_print(report, "bandwidth_GBps", out);
+    }
+    for (uint32_t i = 0; i < scenario->panel_count; i++) {
+        bool seen = false;
+        for (uint32_t k = 0; k < i; k++) {
+            seen = seen || strcmp(scenario->panels[k].y, scenario->panels[i].y) == 0;
+        }
+        if (!seen) {
+            curves_print(report, scenario->panels[i].y, out);
+        }
+    }
+}
+
+static void comparison_add(grid_t *grid, const struct report_comparison *comparison)
+{
+    const struct report_reference *reference = comparison->reference;
+    grid_cell_add(grid, "%s", reference->id);
+    grid_cell_add(grid, "%s", comparison->what);
+    if (comparison->taken.found) {
+        grid_cell_add(grid, "%.3f", comparison->simulated);
+    } else {
+        grid_cell_add(grid, "none");
+    }
+    grid_cell_add(grid, "%s", reference->value);
+    grid_cell_add(grid, "%s", reference->unit);
+    if (comparison->has_error) {
+        grid_cell_add(grid, "%+.1f %%", comparison->error_percent);
+    } else {
+        grid_cell_add(grid, "%s", "");
+    }
+    grid_cell_add(grid, "%s", report_comparison_mark(comparison));
+    grid_cell_add(grid, "%s", reference->use);
+}
+
+static void comparisons_print(const report_t *report, FILE *out)
+{
+    static const char *const heads[] = {"id", "what", "simulated", "published", "unit", "error", "", "use"};
+    static const bool left[] = {true, true, false, false, true, false, true, true};
+    const size_t columns = sizeof heads / sizeof heads[0];
+    grid_t *grid = grid_create(columns);
+    for (size_t i = 0; i < columns; i++) {
+        grid_cell_add(grid, "%s", heads[i]);
+        if (left[i]) {
+            grid_column_left(grid, i);
+        }
+    }
+    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+        struct report_comparison comparison;
+        if (report_comparison_make(report, &report->scenario->compares[i], &comparison)) {
+            comparison_add(grid, &comparison);
+        }
+    }
+    fputs("\nSimulated against published\n", out);
+    grid_print(grid, out);
+    grid_destroy(grid);
+}
+
+void report_print(const report_t *report, FILE *out)
+{
+    const struct scn_scenario *scenario = report->scenario;
+    fprintf(out, "%s\n", scenario->title[0] != '\0' ? scenario->title : scenario->name);
+    if (report->point_count > 0) {
+        all_curves_print(report, out);
+    } else {
+        fputs("\nNothing was measured.\n", out);
+    }
+    if (scenario->compare_count > 0) {
+        comparisons_print(report, out);
+    }
+}

@@ -1,0 +1,55 @@
+// Results as files and as a table: CSV, comparison with the published values, gnuplot, manifest.
+//
+// Everything printed is derived from the points, the counters and the scenario; nothing from the real machine's clock
+// or its environment reaches data.csv, compare.csv, counters.csv or resolved.yaml.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim/scenario/scenario.h"
+
+typedef struct report report_t;
+
+struct report_point {
+    const char *series; // copied
+    uint64_t bytes, descriptors, operations;
+    uint64_t total_ps, min_ps, max_ps;
+};
+
+// scenario must outlive the report. reference_csv: the project's copy of the published values.
+enum sim_status report_create(const struct scn_scenario *scenario, const char *reference_csv, report_t **report_out);
+void report_destroy(report_t *report);
+
+void report_add_point(report_t *report, const struct report_point *point);
+void report_add_counter(report_t *report, const char *series, const char *component, const char *name,
+                        const char *unit, uint64_t value);
+// How a series ran; for the manifest.
+void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events,
+                    uint64_t rtl_cycles);
+
+// Columns of data.csv, in order: series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,
+// max_latency_us. Known names for checks and panels.
+bool report_column_exists(const char *column);
+
+// Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. Appends
+// "file:line:column: text" lines.
+void report_check_scenario(const struct scn_scenario *scenario, const char *reference_csv, const char *path,
+                           struct scn_messages *messages);
+
+// Evaluates `expect:`; prints one line for each that does not hold to out. Returns how many do not hold.
+unsigned report_expect(const report_t *report, FILE *out);
+
+// Writes data.csv, counters.csv, compare.csv, plot.gp, plot.svg (by gnuplot), resolved.yaml and manifest.yaml into
+// directory, creating it; each file is written under a temporary name and renamed, so that an interrupted run leaves no
+// half file.
+enum sim_status report_write(const report_t *report, const char *directory, const char *scenario_path,
+                             char *error, size_t error_size);
+
+// Creates a directory and its parents. SIM_ERR_IO: the reason is in error.
+enum sim_status report_directory_create(const char *directory, char *error, size_t error_size);
+
+// The table for people: the curves side by side, then simulated against published.
+void report_print(const report_t *report, FILE *out);

@@ -1,0 +1,228 @@
+#include "sim/report/results.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// numerator * scale / divisor, rounded half up; 0 when nothing was measured.
+static uint64_t quotient(unsigned __int128 numerator, uint64_t divisor)
+{
+    if (divisor == 0) {
+        return 0;
+    }
+    return (uint64_t)((numerator + divisor / 2) / divisor);
+}
+
+// A picosecond is a millionth of a microsecond.
+static uint64_t latency(const struct report_point *point)
+{
+    return quotient(point->total_ps, point->operations);
+}
+
+// bytes/ps is 1000 GB/s.
+static uint64_t bandwidth(const struct report_point *point)
+{
+    unsigned __int128 moved = (unsigned __int128)point->bytes * point->operations;
+    return quotient(moved * 1000 * REPORT_MICRO, point->total_ps);
+}
+
+static uint64_t bytes(const struct report_point *point)
+{
+    return point->bytes * REPORT_MICRO;
+}
+
+static uint64_t descriptors(const struct report_point *point)
+{
+    return point->descriptors * REPORT_MICRO;
+}
+
+static uint64_t operations(const struct report_point *point)
+{
+    return point->operations * REPORT_MICRO;
+}
+
+static uint64_t min_latency(const struct report_point *point)
+{
+    return point->min_ps;
+}
+
+static uint64_t max_latency(const struct report_point *point)
+{
+    return point->max_ps;
+}
+
+const struct report_column report_columns[REPORT_COLUMN_COUNT] = {
+    {"bytes", "Size [bytes]", REPORT_KIND_BYTES, false, bytes},
+    {"latency_us", "Latency [µs]", REPORT_KIND_TIME, true, latency},
+    {"bandwidth_GBps", "Bandwidth [GB/s]", REPORT_KIND_RATE, true, bandwidth},
+    {"descriptors", "Descriptors", REPORT_KIND_COUNT, false, descriptors},
+    {"operations", "Operations", REPORT_KIND_COUNT, false, operations},
+    {"min_latency_us", "Shortest latency [µs]", REPORT_KIND_TIME, true, min_latency},
+    {"max_latency_us", "Longest latency [µs]", REPORT_KIND_TIME, true, max_latency},
+};
+
+const struct report_column *report_column_find(const char *name, unsigned *position_out)
+{
+    for (unsigned i = 0; i < REPORT_COLUMN_COUNT; i++) {
+        if (strcmp(report_columns[i].name, name) == 0) {
+            if (position_out != NULL) {
+                *position_out = i + 2; // series is the first
+            }
+            return &report_columns[i];
+        }
+    }
+    return NULL;
+}
+
+bool report_column_exists(const char *column)
+{
+    return strcmp(column, "series") == 0 || report_column_find(column, NULL) != NULL;
+}
+
+double report_column_value(const struct report_column *column, const struct report_point *point)
+{
+    return (double)column->micro(point) / (double)REPORT_MICRO;
+}
+
+const struct report_point *report_series_next(const report_t *report, const char *series,
+                                              const struct report_point *previous)
+{
+    const struct report_point *end = report->points + report->point_count;
+    const struct report_point *point = previous == NULL ? report->points : previous + 1;
+    for (; point < end; point++) {
+        if (strcmp(point->series, series) == 0) {
+            return point;
+        }
+    }
+    return NULL;
+}
+
+const struct report_point *report_series_first(const report_t *report, const struct report_point *previous)
+{
+    const struct report_point *end = report->points + report->point_count;
+    const struct report_point *point = report->points;
+    if (previous != NULL) {
+        point = previous + 1;
+        while (point < end && strcmp(point->series, previous->series) == 0) {
+            point++;
+        }
+    }
+    return point < end ? point : NULL;
+}
+
+void report_bytes_label(uint64_t bytes_in, char label[REPORT_LABEL_MAX])
+{
+    static const char units[] = {'K', 'M', 'G', 'T'};
+    uint64_t unit_bytes = 1024;
+    size_t unit = 0;
+    if (bytes_in < unit_bytes) {
+        snprintf(label, REPORT_LABEL_MAX, "%" PRIu64, bytes_in);
+        return;
+    }
+    while (unit + 1 < sizeof units && bytes_in / unit_bytes >= 1024) {
+        unit_bytes *= 1024;
+        unit++;
+    }
+    if (bytes_in % unit_bytes == 0) {
+        snprintf(label, REPORT_LABEL_MAX, "%" PRIu64 "%c", bytes_in / unit_bytes, units[unit]);
+    } else {
+        snprintf(label, REPORT_LABEL_MAX, "%.4g%c", (double)bytes_in / (double)unit_bytes, units[unit]);
+    }
+}
+
+static void *grow(void *array, size_t count, size_t *room, size_t size)
+{
+    if (count < *room) {
+        return array;
+    }
+    *room = *room == 0 ? 64 : *room * 2;
+    void *grown = realloc(array, *room * size);
+    if (grown == NULL) {
+        sim_panic("report", "out of memory for %zu results", *room);
+    }
+    return grown;
+}
+
+static char *copy(const char *text)
+{
+    char *copied = strdup(text);
+    if (copied == NULL) {
+        sim_panic("report", "out of memory for a name");
+    }
+    return copied;
+}
+
+void report_add_point(report_t *report, const struct report_point *point)
+{
+    report->points = grow(report->points, report->point_count, &report->point_room, sizeof *report->points);
+    size_t place = report->point_count;
+    // Behind the last row of its series, so that a series stays in one piece.
+    for (size_t i = report->point_count; i > 0; i--) {
+        if (strcmp(report->points[i - 1].series, point->series) == 0) {
+            place = i;
+            break;
+        }
+    }
+    memmove(&report->points[place + 1], &report->points[place],
+            (report->point_count - place) * sizeof *report->points);
+    report->points[place] = *point;
+    report->points[place].series = copy(point->series);
+    report->point_count++;
+}
+
+void report_add_counter(report_t *report, const char *series, const char *component, const char *name,
+                        const char *unit, uint64_t value)
+{
+    report->counters =
+        grow(report->counters, report->counter_count, &report->counter_room, sizeof *report->counters);
+    report->counters[report->counter_count++] =
+        (struct report_counter){copy(series), copy(component), copy(name), copy(unit), value};
+}
+
+void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events,
+                    uint64_t rtl_cycles)
+{
+    report->runs = grow(report->runs, report->run_count, &report->run_room, sizeof *report->runs);
+    report->runs[report->run_count++] = (struct report_run){copy(series), simulated_ps, events, rtl_cycles};
+}
+
+enum sim_status report_create(const struct scn_scenario *scenario, const char *reference_csv,
+                              report_t **report_out)
+{
+    report_t *report = calloc(1, sizeof *report);
+    if (report == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    report->scenario = scenario;
+    enum sim_status status = report_references_read(&report->references, reference_csv);
+    if (status != SIM_OK) {
+        free(report);
+        return status;
+    }
+    *report_out = report;
+    return SIM_OK;
+}
+
+void report_destroy(report_t *report)
+{
+    if (report == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < report->point_count; i++) {
+        free((char *)report->points[i].series);
+    }
+    for (size_t i = 0; i < report->counter_count; i++) {
+        free(report->counters[i].series);
+        free(report->counters[i].component);
+        free(report->counters[i].name);
+        free(report->counters[i].unit);
+    }
+    for (size_t i = 0; i < report->run_count; i++) {
+        free(report->runs[i].series);
+    }
+    free(report->points);
+    free(report->counters);
+    free(report->runs);
+    report_references_free(&report->references);
+    free(report);
+}

@@ -1,0 +1,62 @@
+// What a report holds: the measured rows, the counters and how each series ran. Private to the room and its tests.
+//
+// Rows of one series stand together, in the order in which they were added; series stand in the order in which each
+// first appeared. Numbers are kept as integers and handed out in millionths of the column's unit, rounded half up, so
+// that every file shows the same digits on every machine.
+#pragma once
+
+#include "sim/report/reference.h"
+#include "sim/report/report.h"
+
+#define REPORT_MICRO UINT64_C(1000000)
+
+struct report_counter {
+    char *series, *component, *name, *unit;
+    uint64_t value;
+};
+
+struct report_run {
+    char *series;
+    uint64_t simulated_ps, events, rtl_cycles;
+};
+
+struct report {
+    const struct scn_scenario *scenario;
+    struct report_references references;
+    struct report_point *points; // series is owned
+    size_t point_count, point_room;
+    struct report_counter *counters;
+    size_t counter_count, counter_room;
+    struct report_run *runs;
+    size_t run_count, run_room;
+};
+
+enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_COUNT };
+
+// A numeric column of data.csv.
+struct report_column {
+    const char *name;
+    const char *axis;      // label of a plot's axis
+    enum report_kind kind;
+    bool fraction;         // shown with six decimals
+    uint64_t (*micro)(const struct report_point *point);
+};
+
+#define REPORT_COLUMN_COUNT 7
+extern const struct report_column report_columns[REPORT_COLUMN_COUNT];
+
+// NULL when no numeric column has that name. *position_out (may be NULL): its number in data.csv, from 1.
+const struct report_column *report_column_find(const char *name, unsigned *position_out);
+
+// The value in the column's unit, as the nearest double of what data.csv shows.
+double report_column_value(const struct report_column *column, const struct report_point *point);
+
+// The next row of the same series, NULL after the last; with previous NULL the first of all rows of that series.
+const struct report_point *report_series_next(const report_t *report, const char *series,
+                                              const struct report_point *previous);
+// The first row of the series that follows previous's; with previous NULL the first row of all.
+const struct report_point *report_series_first(const report_t *report, const struct report_point *previous);
+
+// "8", "64", "1K", "1.5K", "4M"; K is 1024.
+#define REPORT_LABEL_MAX 32
+void report_bytes_label(uint64_t bytes, char label[REPORT_LABEL_MAX]);

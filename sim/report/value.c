@@ -1,0 +1,159 @@
+#include "sim/report/value.h"
+
+#include <string.h>
+
+struct unit {
+    const char *name;
+    enum report_kind kind;
+    double scale;
+};
+
+// The papers count sizes in units of 1024 and rates in units of 1000.
+static const struct unit units[] = {
+    {"us", REPORT_KIND_TIME, 1.0},        {"ns", REPORT_KIND_TIME, 1000.0},
+    {"GB/s", REPORT_KIND_RATE, 1.0},      {"MB/s", REPORT_KIND_RATE, 1000.0},
+    {"B", REPORT_KIND_BYTES, 1.0},        {"KB", REPORT_KIND_BYTES, 1.0 / 1024.0},
+    {"MB", REPORT_KIND_BYTES, 1.0 / 1048576.0},
+};
+
+static bool selects(const struct scn_value *value, const struct report_point *point)
+{
+    return point->bytes >= value->bytes_min && point->bytes <= value->bytes_max &&
+           point->descriptors >= value->descriptors_min && point->descriptors <= value->descriptors_max;
+}
+
+static const struct report_point *next_row(const report_t *report, const struct scn_value *value,
+                                           const struct report_point *previous)
+{
+    const struct report_point *point = report_series_next(report, value->series, previous);
+    while (point != NULL && !selects(value, point)) {
+        point = report_series_next(report, value->series, point);
+    }
+    return point;
+}
+
+// The row of `over` to divide a row by: as many bytes and as many descriptors; where `over` asks for other numbers of
+// descriptors, as many bytes.
+static const struct report_point *partner(const report_t *report, const struct scn_value *over,
+                                          const struct report_point *point)
+{
+    bool any_descriptors =
+        point->descriptors < over->descriptors_min || point->descriptors > over->descriptors_max;
+    for (const struct report_point *row = next_row(report, over, NULL); row != NULL;
+         row = next_row(report, over, row)) {
+        if (row->bytes == point->bytes && (any_descriptors || row->descriptors == point->descriptors)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+// The number of one row, divided by its partner's when the check is per row. False: the row has no part in it.
+static bool row_value(const report_t *report, const struct scn_check *check, const struct report_point *point,
+                      double *value_out)
+{
+    double value = report_column_value(report_column_find(check->value.column, NULL), point);
+    if (check->per_row && check->over.given) {
+        const struct report_point *row = partner(report, &check->over, point);
+        double divisor = row == NULL ? 0.0 : report_column_value(report_column_find(check->over.column, NULL), row);
+        if (divisor == 0.0) {
+            return false;
+        }
+        value /= divisor;
+    }
+    *value_out = value;
+    return true;
+}
+
+static struct report_value reduce(const report_t *report, const struct scn_check *check)
+{
+    struct report_value result = {0};
+    double sum = 0.0;
+    unsigned count = 0;
+    for (const struct report_point *row = next_row(report, &check->value, NULL); row != NULL;
+         row = next_row(report, &check->value, row)) {
+        double value;
+        if (!row_value(report, check, row, &value)) {
+            continue;
+        }
+        bool better = false;
+        switch (check->value.take) {
+        case SCN_TAKE_MIN:
+            better = value < result.value;
+            break;
+        case SCN_TAKE_MAX:
+            better = value > result.value;
+            break;
+        case SCN_TAKE_LAST:
+        case SCN_TAKE_MEAN:
+            better = true;
+            break;
+        }
+        if (!result.found || better) {
+            result = (struct report_value){true, value, row};
+        }
+        sum += value;
+        count++;
+    }
+    if (result.found && check->value.take == SCN_TAKE_MEAN) {
+        result = (struct report_value){true, sum / count, NULL};
+    }
+    return result;
+}
+
+static double over_value(const report_t *report, const struct scn_check *check)
+{
+    if (!check->over.given || check->per_row) {
+        return 1.0;
+    }
+    struct scn_check over = {.value = check->over};
+    struct report_value result = reduce(report, &over);
+    return result.found ? result.value : 0.0;
+}
+
+static struct report_value first_reaching(const report_t *report, const struct scn_check *check, double over)
+{
+    struct report_value result = {0};
+    for (const struct report_point *row = next_row(report, &check->value, NULL); row != NULL;
+         row = next_row(report, &check->value, row)) {
+        double value;
+        bool reached = row_value(report, check, row, &value) && value / over >= check->first_reaching;
+        if (reached && (!result.found || row->bytes < result.row->bytes)) {
+            result = (struct report_value){true, (double)row->bytes, row};
+        }
+    }
+    return result;
+}
+
+struct report_value report_value_take(const report_t *report, const struct scn_check *check)
+{
+    double over = over_value(report, check);
+    if (over == 0.0) {
+        return (struct report_value){0};
+    }
+    if (check->first_reaching > 0.0) {
+        return first_reaching(report, check, over);
+    }
+    struct report_value result = reduce(report, check);
+    result.value /= over;
+    return result;
+}
+
+bool report_value_scale(const struct scn_check *check, const char *unit, double *scale_out)
+{
+    enum report_kind kind = report_column_find(check->value.column, NULL)->kind;
+    if (check->first_reaching > 0.0) {
+        kind = REPORT_KIND_BYTES;
+    } else if (check->over.given) {
+        kind = REPORT_KIND_COUNT;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(units[i].name, unit) == 0) {
+            *scale_out = units[i].scale;
+            return units[i].kind == kind;
+        }
+    }
+    // "ratio", "hops", "-": a pure number. An order ("-") may be shown by any number.
+    *scale_out = 1.0;
+    return kind == REPORT_KIND_COUNT || strcmp(unit, "-") == 0;
+}

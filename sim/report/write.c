@@ -1,0 +1,148 @@
+// Everything a report leaves behind in its directory.
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/report/compare.h"
+#include "sim/report/csv.h"
+#include "sim/report/files.h"
+#include "sim/report/manifest.h"
+#include "sim/report/plot.h"
+
+static void data_write(const report_t *report, FILE *out)
+{
+    fputs("series", out);
+    for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+        fprintf(out, ",%s", report_columns[i].name);
+    }
+    fputc('\n', out);
+    for (size_t row = 0; row < report->point_count; row++) {
+        const struct report_point *point = &report->points[row];
+        csv_text_write(out, point->series);
+        for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+            uint64_t micro = report_columns[i].micro(point);
+            fputc(',', out);
+            if (report_columns[i].fraction) {
+                csv_micro_write(out, micro);
+            } else {
+                fprintf(out, "%" PRIu64, micro / REPORT_MICRO);
+            }
+        }
+        fputc('\n', out);
+    }
+}
+
+static void counters_write(const report_t *report, FILE *out)
+{
+    fputs("series,component,name,unit,value\n", out);
+    for (size_t i = 0; i < report->counter_count; i++) {
+        const struct report_counter *counter = &report->counters[i];
+        const char *const texts[] = {counter->series, counter->component, counter->name, counter->unit};
+        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
+            csv_text_write(out, texts[k]);
+            fputc(',', out);
+        }
+        fprintf(out, "%" PRIu64 "\n", counter->value);
+    }
+}
+
+static void comparison_write(const struct report_comparison *comparison, FILE *out)
+{
+    csv_text_write(out, comparison->reference->id);
+    fputc(',', out);
+    csv_text_write(out, comparison->what);
+    fputc(',', out);
+    if (comparison->taken.found) {
+        fprintf(out, "%.6f", comparison->simulated);
+    }
+    fputc(',', out);
+    csv_text_write(out, comparison->reference->value);
+    fputc(',', out);
+    csv_text_write(out, comparison->reference->unit);
+    fputc(',', out);
+    if (comparison->has_error) {
+        fprintf(out, "%.2f", comparison->error_percent);
+    }
+    fputc(',', out);
+    csv_text_write(out, comparison->reference->use);
+    fputc('\n', out);
+}
+
+static void comparisons_write(const report_t *report, FILE *out)
+{
+    fputs("id,what,simulated,published,unit,error_percent,use\n", out);
+    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+        struct report_comparison comparison;
+        if (report_comparison_make(report, &report->scenario->compares[i], &comparison)) {
+            comparison_write(&comparison, out);
+        }
+    }
+}
+
+static void resolved_write(const report_t *report, struct files *files)
+{
+    FILE *out = files_open(files, "resolved.yaml");
+    if (out == NULL) {
+        return;
+    }
+    enum sim_status status = scn_write_resolved(report->scenario, out);
+    files_close(files, out, "resolved.yaml");
+    if (status != SIM_OK) {
+        files_fail(files, status, "cannot write %s/resolved.yaml: %s", files->directory, sim_status_text(status));
+    }
+}
+
+static void file_write(const report_t *report, struct files *files, const char *name,
+                       void (*write)(const report_t *report, FILE *out))
+{
+    FILE *out = files_open(files, name);
+    if (out != NULL) {
+        write(report, out);
+        files_close(files, out, name);
+    }
+}
+
+// A picture of an earlier run with other panels would pass for one of these results.
+static void old_plot_remove(const char *directory)
+{
+    static const char *const names[] = {"plot.gp", "plot.svg"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[PATH_MAX];
+        if (files_path(directory, names[i], path, sizeof path) == SIM_OK) {
+            (void)unlink(path);
+        }
+    }
+}
+
+enum sim_status report_directory_create(const char *directory, char *error, size_t error_size)
+{
+    struct files files;
+    files_init(&files, directory, error, error_size);
+    return files.status;
+}
+
+enum sim_status report_write(const report_t *report, const char *directory, const char *scenario_path, char *error,
+                             size_t error_size)
+{
+    struct files files;
+    files_init(&files, directory, error, error_size);
+    file_write(report, &files, "data.csv", data_write);
+    file_write(report, &files, "counters.csv", counters_write);
+    file_write(report, &files, "compare.csv", comparisons_write);
+    resolved_write(report, &files);
+    char gnuplot[64];
+    bool drawn = report->scenario->panel_count > 0 && report->point_count > 0;
+    if (drawn) {
+        file_write(report, &files, "plot.gp", report_plot_write);
+        report_plot_draw(&files);
+        report_plot_version(&files, gnuplot, sizeof gnuplot);
+    }
+    report_manifest_write(report, &files, scenario_path, drawn ? gnuplot : NULL);
+    enum sim_status status = files_commit(&files);
+    if (status == SIM_OK && !drawn) {
+        old_plot_remove(directory);
+    }
+    return status;
+}

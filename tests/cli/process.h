@@ -1,0 +1,26 @@
+// The built program as a child: its arguments in, its exit status and output out. No shell.
+#pragma once
+
+#include <stddef.h>
+
+#define PROCESS_PROGRAM TCASIM_BINARY_DIR "/tcasim"
+
+struct process {
+    char directory[64]; // a scratch directory of its own, in which it runs; removed by process_fini
+    char *output;       // standard output of the last run
+    char *errors;       // standard error of it
+    int status;         // exit status, 128 + signal when killed
+};
+
+void process_init(struct process *process);
+void process_fini(struct process *process);
+
+// Runs `tcasim <words>`; words are separated by blanks, and '_' stands for a blank within a word.
+void process_run(struct process *process, const char *words);
+
+// Writes a file into the scratch directory.
+void process_file_write(const struct process *process, const char *name, const char *text);
+// Reads one whole; the caller frees. NULL when there is none.
+char *process_file_read(const struct process *process, const char *name);
+// The number of entries of the scratch directory.
+unsigned process_entries(const struct process *process);

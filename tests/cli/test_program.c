@@ -1,0 +1,53 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+#include "tests/shim/test.h"
+
+static void run_is(const char *words, int status, const char *output, const char *errors)
+{
+    struct process process;
+    process_init(&process);
+    process_run(&process, words);
+    EXPECT_EQ(process.status, status);
+    EXPECT_CONTAINS(process.output, output);
+    EXPECT_CONTAINS(process.errors, errors);
+    EXPECT_EQ(process_entries(&process), 0);
+    process_fini(&process);
+}
+
+TEST(Program, HelpsWithEveryCommand)
+{
+    run_is("--help", 0, "usage: tcasim COMMAND", "");
+    run_is("run --help", 0, "--trace-rtl", "");
+    run_is("check --help", 0, "usage: tcasim check", "");
+    run_is("params --help", 0, "usage: tcasim params", "");
+    run_is("bench --help", 0, "usage: tcasim bench", "");
+}
+
+TEST(Program, NamesItsVersion)
+{
+    run_is("--version", 0, "tcasim 0.", "");
+}
+
+TEST(Program, RefusesUnknownWordsWithASuggestion)
+{
+    run_is("", 2, "", "usage: tcasim COMMAND");
+    run_is("rnu", 2, "", "unknown command 'rnu'");
+    run_is("chek", 2, "", "unknown command 'chek'; did you mean 'check'?");
+    run_is("run --quite", 2, "", "unknown option '--quite'; did you mean '--quiet'?");
+    run_is("run --out", 2, "", "option '--out' needs a value");
+    run_is("check", 2, "", "a scenario file is missing");
+    run_is("params a b", 2, "", "'b' is too much");
+    run_is("bench nothing", 2, "", "unknown benchmark 'nothing'");
+}
+
+TEST(Program, ListsTheKeys)
+{
+    run_is("params lanes", 0, "lanes", "");
+}
+
+TEST(Program, ListsItsBenchmarks)
+{
+    run_is("bench --list", 0, "smallest", "");
+}

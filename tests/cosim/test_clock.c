@@ -1,0 +1,148 @@
+// When boards are evaluated.
+#include "sim/kernel/thread.h"
+#include "tests/cosim/chip.h"
+
+TEST(Clock, RefusesPeriodsThatHaveNoHalf)
+{
+    struct sim_config config = {.seed = 1};
+    sim_t *sim;
+    cosim_clock_t *clock;
+    ASSERT_EQ(sim_create(&config, &sim), SIM_OK);
+    EXPECT_EQ(cosim_clock_create(sim, 0, &clock), SIM_ERR_INVALID);
+    EXPECT_EQ(cosim_clock_create(sim, 4001, &clock), SIM_ERR_INVALID);
+    sim_destroy(sim);
+}
+
+TEST(Board, RefusesValuesThatTheChipCannotTake)
+{
+    struct chip *chip = chip_create(NULL);
+    struct cosim_peach2_ops ops = {0};
+    cosim_peach2_t *board = NULL;
+    struct cosim_peach2_config wrong[6];
+    for (unsigned i = 0; i < 6; i++) {
+        wrong[i] = chip_config();
+    }
+    wrong[0].mps_bytes = 64;
+    wrong[1].mps_bytes = 300;
+    wrong[2].read_bytes = 1024;
+    wrong[3].read_tags = 33;
+    wrong[4].prefetch = 0;
+    wrong[5].start_cycles = 65536;
+    for (unsigned i = 0; i < 6; i++) {
+        EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "wrong", &wrong[i], &ops, NULL, NULL, &board),
+                  SIM_ERR_RANGE);
+    }
+    EXPECT_TRUE(board == NULL);
+    chip_destroy(chip);
+}
+
+TEST(Clock, EvaluatesNothingWhileBoardsAreIdle)
+{
+    struct chip *chip = chip_create(NULL);
+    chip_run(chip);
+    EXPECT_EQ(cosim_peach2_cycles(chip->board), 0);
+    chip_destroy(chip);
+}
+
+TEST(Clock, StopsSoonAfterTheLastBeat)
+{
+    struct chip *chip = chip_create(NULL);
+    chip_join(chip);
+    uint64_t before = cosim_peach2_cycles(chip->board);
+    chip_write(chip, PORT_W, 0, chip_window(3, 0, 0), 256, NULL);
+    EXPECT_BETWEEN(cosim_peach2_cycles(chip->board) - before, 17 + 3, 17 + 6);
+    chip_destroy(chip);
+}
+
+TEST(Clock, StopsWhileTheOnlyThingLeftIsAStalledPort)
+{
+    struct chip *chip = chip_create(NULL);
+    chip_join(chip);
+    cosim_peach2_set_tx_ready(chip->board, PORT_E, false);
+    chip_write(chip, PORT_N, BAR_WINDOW, chip_window(3, 0, 0), 8, "1234567");
+    uint64_t before = cosim_peach2_cycles(chip->board);
+    chip_run(chip);
+    EXPECT_EQ(cosim_peach2_cycles(chip->board), before);
+    cosim_peach2_set_tx_ready(chip->board, PORT_E, true);
+    chip_run(chip);
+    EXPECT_BETWEEN(cosim_peach2_cycles(chip->board) - before, 2, 6);
+    EXPECT_EQ(chip->ports[PORT_E].count, 1);
+    chip_destroy(chip);
+}
+
+static void stall_e(void *ctx)
+{
+    struct chip *chip = ctx;
+    cosim_peach2_set_tx_ready(chip->board, PORT_E, false);
+}
+
+TEST(Clock, FinishesAPacketThatBeganBeforeThePortStalled)
+{
+    struct chip *chip = chip_create(NULL);
+    sim_event_t stall;
+    chip_join(chip);
+    chip_send(chip, PORT_N, BAR_WINDOW, pcie_tlp_write(chip->pool, 0, chip_window(3, 0, 0), 256, NULL));
+    chip_send(chip, PORT_N, BAR_WINDOW, pcie_tlp_write(chip->pool, 0, chip_window(3, 0, 256), 256, NULL));
+    sim_event_init(&stall, stall_e, chip);
+    sim_event_schedule(chip->sim, &stall, 10 * CHIP_PERIOD_PS);
+    chip_run(chip);
+    EXPECT_EQ(chip->ports[PORT_E].count, 1);
+    chip_destroy(chip);
+}
+
+struct late_write {
+    struct chip *chip;
+    sim_event_t event;
+};
+
+static void send_late(void *ctx)
+{
+    struct late_write *late = ctx;
+    chip_send(late->chip, PORT_W, 0, pcie_tlp_write(late->chip->pool, 0, chip_window(3, 0, 0), 8, "1234567"));
+}
+
+// Time from the arrival to the departure when the packet comes at `phase_ps` after an edge.
+static uint64_t latency(uint64_t phase_ps)
+{
+    struct chip *chip = chip_create(NULL);
+    chip_join(chip);
+    struct late_write late = {.chip = chip};
+    uint64_t start_ps = (sim_now_ps(chip->sim) / CHIP_PERIOD_PS + 10) * CHIP_PERIOD_PS + phase_ps;
+    sim_event_init(&late.event, send_late, &late);
+    sim_event_schedule_at(chip->sim, &late.event, start_ps);
+    chip_run(chip);
+    uint64_t end_ps = chip->ports[PORT_E].count == 1 ? chip->ports[PORT_E].left[0].time_ps : 0;
+    chip_destroy(chip);
+    return end_ps - start_ps;
+}
+
+TEST(Clock, OffersAPacketAtTheNextEdge)
+{
+    // 3 cycles in the chip, and the second beat behind the first.
+    EXPECT_EQ(latency(0), 5 * CHIP_PERIOD_PS);
+    EXPECT_EQ(latency(1), 5 * CHIP_PERIOD_PS - 1);
+    EXPECT_EQ(latency(CHIP_PERIOD_PS - 1), 4 * CHIP_PERIOD_PS + 1);
+}
+
+TEST(Clock, DrivesSeveralBoards)
+{
+    struct chip *chip = chip_create(NULL);
+    cosim_peach2_t *other;
+    struct cosim_peach2_config config = chip_config();
+    struct cosim_peach2_ops ops = {0};
+    ASSERT_EQ(cosim_peach2_create(chip->clock, chip->pool, "other", &config, &ops, NULL, NULL, &other), SIM_OK);
+    chip_join(chip);
+    EXPECT_TRUE(cosim_peach2_cycles(chip->board) > 0);
+    EXPECT_EQ(cosim_peach2_cycles(other), 0);
+    cosim_peach2_destroy(other);
+    chip_destroy(chip);
+}
+
+TEST(Bench, StreamsPacketsWithoutABubble)
+{
+    struct cosim_peach2_config config = chip_config();
+    uint64_t few = 0, many = 0;
+    ASSERT_EQ(cosim_bench_bare(&config, 10, &few), SIM_OK);
+    ASSERT_EQ(cosim_bench_bare(&config, 110, &many), SIM_OK);
+    EXPECT_EQ(many - few, 100 * 17);
+}

@@ -1,0 +1,131 @@
+// Descriptors as the board reads them: source, destination, length with LAST in bit 31, 4 B reserved, next.
+#include <errno.h>
+#include <string.h>
+
+#include "machine.h"
+
+#define MEMORY 0x10000u
+#define LAST 0x80000000u
+
+static const struct peach2_transfer transfers[3] = {
+    {0x100000, 0x9000200000, 4096}, {0x101000, 0x9000201000, 64}, {0x102000, 0x9000202000, 0xfffffc}};
+
+struct words {
+    uint64_t source, destination;
+    uint32_t length, reserved;
+    uint64_t next;
+};
+
+static struct words board_descriptor(const struct machine *m, unsigned index)
+{
+    struct words words;
+    memcpy(&words, m->bar0 + MEMORY + 32 * index, sizeof words);
+    return words;
+}
+
+TEST(DriverChain, LiesContiguouslyInTheBoardsMemory)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 5, transfers, 3, &chain), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        struct words words = board_descriptor(&m, 5 + i);
+        EXPECT_EQ(words.source, transfers[i].source);
+        EXPECT_EQ(words.destination, transfers[i].destination);
+        EXPECT_EQ(words.length, transfers[i].bytes | (i == 2 ? LAST : 0));
+        EXPECT_EQ(words.reserved, 0);
+        EXPECT_EQ(words.next, i == 2 ? 0 : 32 * (6 + i));
+    }
+    EXPECT_EQ(m.log[m.log_count - 1].access, ACCESS_FENCE);
+    peach2_chain_destroy(chain);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverChain, LinksHostDescriptorsByBusAddress)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, transfers, 3, &chain), 0);
+    EXPECT_EQ(m.pinned_live, 1);
+    const struct peach2_notify notify = {.local_address = 0x300000, .value = 1};
+    EXPECT_EQ(peach2_chain_prepare(handle, 0, chain, &notify), 0);
+    EXPECT_EQ(machine_register(&m, 0x418, 8), 0x100000); // the machine's first pinned page
+    EXPECT_EQ(peach2_dma_start(handle, 0), 0);
+    EXPECT_EQ(machine_last_write(&m, 0x414)->value, 0x13); // START, mode 1, NOTIFY_LOCAL
+    peach2_chain_destroy(chain);
+    EXPECT_EQ(m.pinned_live, 0);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverChain, NamesABoardChainByItsOffset)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 1021, transfers, 3, &chain), 0);
+    EXPECT_EQ(peach2_chain_prepare(handle, 3, chain, NULL), 0);
+    EXPECT_EQ(machine_register(&m, 0x580 + 0x18, 8), 1021 * 32);
+    EXPECT_EQ(peach2_dma_start(handle, 3), 0);
+    EXPECT_EQ(machine_last_write(&m, 0x580 + 0x14)->value, 0x5); // START, mode 2
+    peach2_close(handle); // takes the chain along
+    machine_fini(&m);
+}
+
+TEST(DriverChain, RefusesWhatDoesNotFit)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    const struct peach2_transfer long_one = {0, 0, 0x1000000};
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 1022, transfers, 3, &chain), -ENOSPC);
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, UINT32_MAX, transfers, 3, &chain), -ENOSPC);
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, transfers, 0, &chain), -EINVAL);
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, &long_one, 1, &chain), -ERANGE);
+    m.pinned_left = 0;
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, transfers, 3, &chain), -ENOMEM);
+    EXPECT_TRUE(chain == NULL);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverChain, RelinksADescriptorOnTheBoard)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 8, transfers, 3, &chain), 0);
+    EXPECT_EQ(peach2_chain_relink(chain, 2, 0), 0);
+    struct words words = board_descriptor(&m, 10);
+    EXPECT_EQ(words.length, 0xfffffc);
+    EXPECT_EQ(words.next, 8 * 32);
+    EXPECT_EQ(words.source, 0x102000);
+    EXPECT_EQ(peach2_chain_relink(chain, 3, 0), -EINVAL);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverChain, ReleasesChainsInAnyOrder)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chains[3];
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, transfers, 3, &chains[i]), 0);
+    }
+    peach2_chain_destroy(chains[1]);
+    EXPECT_EQ(m.pinned_live, 2);
+    peach2_chain_destroy(chains[0]);
+    EXPECT_EQ(m.pinned_live, 1);
+    peach2_close(handle);
+    machine_fini(&m);
+}

@@ -1,0 +1,148 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "fixture.h"
+#include "tests/shim/test.h"
+
+static struct scn_messages mistakes(const struct fixture *fixture)
+{
+    struct scn_messages messages = {0};
+    report_check_scenario(fixture->scenario, FIXTURE_REFERENCE, "x.yaml", &messages);
+    return messages;
+}
+
+static void mistake_is(const struct fixture *fixture, const char *expected)
+{
+    struct scn_messages messages = mistakes(fixture);
+    EXPECT_EQ(messages.count, 1);
+    if (messages.count > 0) {
+        EXPECT_STREQ(messages.lines[0], expected);
+    }
+    scn_messages_free(&messages);
+}
+
+TEST(ScenarioCheck, AcceptsKnownIdsColumnsAndSeries)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_compare_add(&fixture, "H08", fixture_value("pio", "latency_us", SCN_TAKE_MIN));
+    fixture_expect_add(&fixture, "bound", fixture_value("dma, \"fast\"", "bandwidth_GBps", SCN_TAKE_MAX), 0, 1);
+    fixture_panel_add(&fixture, "bytes", "latency_us");
+    struct scn_messages messages = mistakes(&fixture);
+    EXPECT_EQ(messages.count, 0);
+    scn_messages_free(&messages);
+    fixture_destroy(&fixture);
+}
+
+TEST(ScenarioCheck, RefusesAnIdThatIsNotPublished)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_compare_add(&fixture, "H99", fixture_value("pio", "latency_us", SCN_TAKE_MIN));
+    mistake_is(&fixture, "x.yaml:7:5: 'H99' is not in the table of published values");
+    fixture_destroy(&fixture);
+}
+
+TEST(ScenarioCheck, RefusesAnUnknownColumn)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_compare_add(&fixture, "H08", fixture_value("pio", "latency_ns", SCN_TAKE_MIN));
+    mistake_is(&fixture, "x.yaml:7:5: 'H08': 'latency_ns' is not a numeric column of data.csv");
+    fixture_destroy(&fixture);
+}
+
+TEST(ScenarioCheck, RefusesAnUnknownSeries)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_expect_add(&fixture, "bound", fixture_value("gpu", "latency_us", SCN_TAKE_MIN), 0, 1);
+    mistake_is(&fixture, "x.yaml:3:5: 'bound': no series is named 'gpu'");
+    fixture_destroy(&fixture);
+}
+
+TEST(ScenarioCheck, RefusesAColumnThatTheUnitDoesNotFit)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_compare_add(&fixture, "H08", fixture_value("pio", "bandwidth_GBps", SCN_TAKE_MIN));
+    mistake_is(&fixture, "x.yaml:7:5: 'H08' is published in us, which does not fit bandwidth_GBps");
+    fixture_destroy(&fixture);
+}
+
+TEST(ScenarioCheck, RefusesToDivideLatencyByBandwidth)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    struct scn_check *check =
+        fixture_compare_add(&fixture, "H05", fixture_value("pio", "latency_us", SCN_TAKE_MIN));
+    check->over = fixture_value("pio", "bandwidth_GBps", SCN_TAKE_MAX);
+    mistake_is(&fixture, "x.yaml:7:5: 'H05': latency_us cannot be divided by bandwidth_GBps");
+    fixture_destroy(&fixture);
+}
+
+TEST(ScenarioCheck, RefusesAPanelOfNoColumn)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_panel_add(&fixture, "size", "latency_us");
+    mistake_is(&fixture, "x.yaml:1:1: panel 1: 'size' is not a numeric column of data.csv");
+    fixture_destroy(&fixture);
+}
+
+TEST(ScenarioCheck, ReportsEveryMistakeAtOnce)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_compare_add(&fixture, "H99", fixture_value("gpu", "latency", SCN_TAKE_MIN));
+    fixture_panel_add(&fixture, "series", "latency_us");
+    struct scn_messages messages = mistakes(&fixture);
+    EXPECT_EQ(messages.count, 4);
+    scn_messages_free(&messages);
+    fixture_destroy(&fixture);
+}
+
+static void expect_prints(double min, double max, unsigned failing, const char *expected)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_rows_add(&fixture);
+    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MIN), min, max);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    EXPECT_EQ(report_expect(fixture.report, out), failing);
+    fclose(out);
+    EXPECT_STREQ(text, expected);
+    free(text);
+    fixture_destroy(&fixture);
+}
+
+TEST(Expect, HoldsOnItsBounds)
+{
+    expect_prints(1.0, 1.0, 0, "");
+    expect_prints(-INFINITY, 1.5, 0, "");
+    expect_prints(0.5, INFINITY, 0, "");
+}
+
+TEST(Expect, SaysByHowMuchItFails)
+{
+    expect_prints(2, 3, 1, "expect 'fast' does not hold: 1 is not within 2 .. 3\n");
+    expect_prints(-INFINITY, 0.9, 1, "expect 'fast' does not hold: 1 is not at most 0.9\n");
+    expect_prints(1.1, INFINITY, 1, "expect 'fast' does not hold: 1 is not at least 1.1\n");
+}
+
+TEST(Expect, FailsWhenNothingWasMeasured)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MIN), 0, 9);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    EXPECT_EQ(report_expect(fixture.report, out), 1);
+    fclose(out);
+    EXPECT_CONTAINS(text, "no row of the results fits it");
+    free(text);
+    fixture_destroy(&fixture);
+}

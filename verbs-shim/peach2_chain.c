@@ -1,0 +1,201 @@
+// Chains of descriptors, in pinned host memory or in the board's memory.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rtl/peach2_regs.h"
+#include "verbs-shim/peach2_internal.h"
+
+// descriptor_t of rtl/peach2_pkg.sv. The board reads little-endian words.
+struct descriptor {
+    uint64_t source;
+    uint64_t destination;
+    uint32_t length_flags;   // length in bits 23:0
+    uint32_t reserved;
+    uint64_t next;           // bus address, or byte offset in the board's memory
+};
+_Static_assert(sizeof(struct descriptor) == 32, "a descriptor has 32 bytes");
+
+#define LENGTH_MAX 0xffffffu
+#define FLAG_LAST  0x80000000u
+
+struct peach2_chain {
+    peach2_handle_t *handle;
+    peach2_chain_t *previous, *next; // of the handle's
+    enum peach2_chain_place place;
+    uint32_t count;
+    uint64_t first;                  // where descriptor 0 lies, as `next` would say it
+    struct backend_buffer buffer;    // host chains
+};
+
+static uint64_t descriptor_place(const peach2_chain_t *chain, uint32_t index)
+{
+    return chain->first + (uint64_t)index * sizeof(struct descriptor);
+}
+
+// --- building ------------------------------------------------------------------------------------------------------
+
+static void descriptor_store(peach2_chain_t *chain, uint32_t index, const struct descriptor *descriptor)
+{
+    const struct backend *backend = &chain->handle->backend;
+    switch (chain->place) {
+    case PEACH2_CHAIN_HOST:
+        ((struct descriptor *)chain->buffer.address)[index] = *descriptor;
+        backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, sizeof *descriptor / 8);
+        break;
+    case PEACH2_CHAIN_BOARD:
+        backend->ops->write_combined(backend->ctx, BACKEND_BAR_REGISTERS,
+                                     PEACH2_MEMORY_BASE + descriptor_place(chain, index), descriptor,
+                                     sizeof *descriptor);
+        break;
+    }
+}
+
+static void descriptors_build(peach2_chain_t *chain, const struct peach2_transfer *transfers)
+{
+    for (uint32_t i = 0; i < chain->count; i++) {
+        bool last = i + 1 == chain->count;
+        const struct descriptor descriptor = {
+            .source = transfers[i].source,
+            .destination = transfers[i].destination,
+            .length_flags = transfers[i].bytes | (last ? FLAG_LAST : 0),
+            .next = last ? 0 : descriptor_place(chain, i + 1),
+        };
+        descriptor_store(chain, i, &descriptor);
+    }
+    chain->handle->backend.ops->fence(chain->handle->backend.ctx);
+}
+
+static int transfers_check(enum peach2_chain_place place, uint32_t board_index,
+                           const struct peach2_transfer *transfers, uint32_t count)
+{
+    if (count == 0) {
+        return -EINVAL;
+    }
+    if (place == PEACH2_CHAIN_BOARD &&
+        (board_index > PEACH2_BOARD_DESCRIPTORS || count > PEACH2_BOARD_DESCRIPTORS - board_index)) {
+        return -ENOSPC;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (transfers[i].bytes > LENGTH_MAX) {
+            return -ERANGE;
+        }
+    }
+    return 0;
+}
+
+static int chain_place(peach2_chain_t *chain, uint32_t board_index)
+{
+    const struct backend *backend = &chain->handle->backend;
+    switch (chain->place) {
+    case PEACH2_CHAIN_HOST: {
+        size_t bytes = (size_t)chain->count * sizeof(struct descriptor);
+        int error = backend->ops->alloc_pinned(backend->ctx, bytes, &chain->buffer);
+        chain->first = error == 0 ? chain->buffer.bus_address : 0;
+        return error;
+    }
+    case PEACH2_CHAIN_BOARD:
+        chain->first = (uint64_t)board_index * sizeof(struct descriptor);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+int peach2_chain_create(peach2_handle_t *handle, enum peach2_chain_place place, uint32_t board_index,
+                        const struct peach2_transfer *transfers, uint32_t count, peach2_chain_t **chain_out)
+{
+    if (handle == NULL || transfers == NULL || chain_out == NULL) {
+        return -EINVAL;
+    }
+    int error = transfers_check(place, board_index, transfers, count);
+    if (error != 0) {
+        return error;
+    }
+    peach2_pay_call(handle);
+    peach2_chain_t *chain = calloc(1, sizeof *chain);
+    if (chain == NULL) {
+        return -ENOMEM;
+    }
+    *chain = (peach2_chain_t){.handle = handle, .place = place, .count = count};
+    error = chain_place(chain, board_index);
+    if (error != 0) {
+        free(chain);
+        return error;
+    }
+    // The handle knows the chain before anything takes time.
+    chain->next = handle->chains;
+    if (chain->next != NULL) {
+        chain->next->previous = chain;
+    }
+    handle->chains = chain;
+    descriptors_build(chain, transfers);
+    *chain_out = chain;
+    return 0;
+}
+
+void peach2_chain_destroy(peach2_chain_t *chain)
+{
+    if (chain == NULL) {
+        return;
+    }
+    if (chain->previous != NULL) {
+        chain->previous->next = chain->next;
+    } else {
+        chain->handle->chains = chain->next;
+    }
+    if (chain->next != NULL) {
+        chain->next->previous = chain->previous;
+    }
+    if (chain->buffer.address != NULL) {
+        const struct backend *backend = &chain->handle->backend;
+        backend->ops->free_pinned(backend->ctx, &chain->buffer);
+    }
+    free(chain);
+}
+
+int peach2_chain_relink(peach2_chain_t *chain, uint32_t index, uint32_t next_index)
+{
+    if (chain == NULL || index >= chain->count) {
+        return -EINVAL;
+    }
+    const struct backend *backend = &chain->handle->backend;
+    struct descriptor descriptor;
+    if (chain->place == PEACH2_CHAIN_HOST) {
+        descriptor = ((struct descriptor *)chain->buffer.address)[index];
+    } else {
+        uint64_t words[sizeof descriptor / 8];
+        for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+            uint64_t offset = PEACH2_MEMORY_BASE + descriptor_place(chain, index) + i * 8ull;
+            int error = peach2_register_read(chain->handle, offset, 8, &words[i]);
+            if (error != 0) {
+                return error;
+            }
+        }
+        descriptor = (struct descriptor){words[0], words[1], (uint32_t)words[2], (uint32_t)(words[2] >> 32), words[3]};
+    }
+    descriptor.length_flags &= ~FLAG_LAST;
+    descriptor.next = descriptor_place(chain, next_index);
+    descriptor_store(chain, index, &descriptor);
+    backend->ops->fence(backend->ctx);
+    return 0;
+}
+
+int peach2_chain_prepare(peach2_handle_t *handle, unsigned channel, const peach2_chain_t *chain,
+                         const struct peach2_notify *notify)
+{
+    if (handle == NULL || channel >= PEACH2_CHANNELS || chain == NULL) {
+        return -EINVAL;
+    }
+    peach2_pay_call(handle);
+    uint32_t notify_control;
+    int error = peach2_notify_prepare(handle, channel, notify, &notify_control);
+    if (error != 0) {
+        return error;
+    }
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_DESCRIPTOR), chain->first, 8);
+    peach2_mode_prepare(handle, channel,
+                        chain->place == PEACH2_CHAIN_HOST ? PEACH2_MODE_CHAIN_HOST : PEACH2_MODE_CHAIN_BOARD,
+                        notify_control);
+    return 0;
+}

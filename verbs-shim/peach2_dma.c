@@ -1,0 +1,144 @@
+// Register mode, starts, and completions.
+#include <errno.h>
+#include <stddef.h>
+
+#include "rtl/peach2_regs.h"
+#include "verbs-shim/peach2_internal.h"
+
+// STATUS is the upper half of a status word.
+#define STATUS_SHIFT 32
+
+static const char *const error_names[] = {
+    [PEACH2_DMA_OK] = "no error",
+    [PEACH2_DMA_MISALIGNED] = "misaligned",
+    [PEACH2_DMA_LENGTH] = "bad length",
+    [PEACH2_DMA_UNROUTABLE] = "unroutable",
+    [PEACH2_DMA_READ_UR] = "read answered Unsupported Request",
+    [PEACH2_DMA_READ_ABORT] = "read answered Completer Abort",
+    [PEACH2_DMA_READ_LOST] = "read not answered",
+    [PEACH2_DMA_CHAIN_LOOP] = "chain loops",
+    [PEACH2_DMA_DESCRIPTOR] = "bad descriptor address",
+};
+
+const char *peach2_dma_error_name(unsigned error)
+{
+    return error < sizeof error_names / sizeof error_names[0] ? error_names[error] : "unknown error";
+}
+
+uint64_t peach2_dmac_register(unsigned channel, unsigned reg)
+{
+    return PEACH2_DMAC_BASE + (uint64_t)channel * PEACH2_DMAC_STRIDE + reg;
+}
+
+// --- prepare -------------------------------------------------------------------------------------------------------
+
+int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_notify *notify,
+                          uint32_t *control_out)
+{
+    *control_out = 0;
+    if (notify == NULL) {
+        return 0;
+    }
+    // The board has no error for these: it would leave the word unwritten.
+    if (notify->local_address % 8 != 0 || notify->remote_address % 8 != 0) {
+        return -EINVAL;
+    }
+    if (notify->local_address != 0) {
+        *control_out |= PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK;
+        peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_LOCAL),
+                              notify->local_address, 8);
+    }
+    if (notify->remote_address != 0) {
+        *control_out |= PEACH2_DMAC_CONTROL_NOTIFY_REMOTE_MASK;
+        peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_REMOTE),
+                              notify->remote_address, 8);
+    }
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_VALUE), notify->value, 4);
+    return 0;
+}
+
+void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_mode mode, uint32_t notify_control)
+{
+    handle->control[channel] =
+        PEACH2_DMAC_CONTROL_START_MASK | (uint32_t)mode << PEACH2_DMAC_CONTROL_MODE_LSB | notify_control;
+}
+
+int peach2_dma_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_transfer *transfer,
+                       const struct peach2_notify *notify)
+{
+    if (handle == NULL || channel >= PEACH2_CHANNELS || transfer == NULL) {
+        return -EINVAL;
+    }
+    peach2_pay_call(handle);
+    uint32_t notify_control;
+    int error = peach2_notify_prepare(handle, channel, notify, &notify_control);
+    if (error != 0) {
+        return error;
+    }
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_SOURCE), transfer->source, 8);
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_DESTINATION), transfer->destination, 8);
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_LENGTH), transfer->bytes, 4);
+    peach2_mode_prepare(handle, channel, PEACH2_MODE_REGISTER, notify_control);
+    return 0;
+}
+
+int peach2_dma_start(peach2_handle_t *handle, unsigned channel)
+{
+    if (handle == NULL || channel >= PEACH2_CHANNELS || handle->control[channel] == 0) {
+        return -EINVAL;
+    }
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_CONTROL), handle->control[channel], 4);
+    return 0;
+}
+
+// --- completion ----------------------------------------------------------------------------------------------------
+
+static int status_split(uint64_t status, unsigned *error_out)
+{
+    *error_out = (unsigned)((status & PEACH2_DMAC_STATUS_ERROR_MASK) >> PEACH2_DMAC_STATUS_ERROR_LSB);
+    return *error_out == PEACH2_DMA_OK ? 0 : -EREMOTEIO;
+}
+
+int peach2_wait_status(peach2_handle_t *handle, volatile uint64_t *status_word, uint64_t timeout_ns,
+                       uint32_t *value_out, unsigned *error_out)
+{
+    const struct backend *backend = &handle->backend;
+    // Every status word has DONE set, so that waiting for it is waiting for the word.
+    const uint64_t done = (uint64_t)PEACH2_DMAC_STATUS_DONE_MASK << STATUS_SHIFT;
+    int error = backend->ops->wait_word(backend->ctx, status_word, done, done, timeout_ns);
+    if (error != 0) {
+        return error;
+    }
+    uint64_t word = *status_word;
+    *status_word = 0;
+    backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
+    if (value_out != NULL) {
+        *value_out = (uint32_t)word;
+    }
+    return status_split(word >> STATUS_SHIFT, error_out);
+}
+
+int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_out)
+{
+    if (channel >= PEACH2_CHANNELS) {
+        return -EINVAL;
+    }
+    uint64_t status;
+    int error = peach2_register_read(handle, peach2_dmac_register(channel, PEACH2_DMAC_STATUS), 4, &status);
+    if (error != 0) {
+        return error;
+    }
+    if ((status & PEACH2_DMAC_STATUS_BUSY_MASK) != 0) {
+        return -EAGAIN;
+    }
+    return status_split(status, error_out);
+}
+
+int peach2_dma_wait(peach2_handle_t *handle, unsigned channel, unsigned *error_out)
+{
+    int error;
+    do {
+        error = peach2_dma_poll(handle, channel, error_out);
+    } while (error == -EAGAIN);
+    return error;
+}

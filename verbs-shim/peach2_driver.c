@@ -1,0 +1,107 @@
+#include "verbs-shim/peach2_driver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rtl/peach2_regs.h"
+#include "verbs-shim/peach2_internal.h"
+
+// Major version of the register map that this driver was written for, as in the upper half of VERSION.
+#define VERSION_MAJOR (PEACH2_CHIP_VERSION_RESET >> 16)
+
+// --- open and close ------------------------------------------------------------------------------------------------
+
+static int chip_identify(peach2_handle_t *handle)
+{
+    uint64_t id, version;
+    if (peach2_register_read(handle, PEACH2_CHIP_BASE + PEACH2_CHIP_ID, 4, &id) != 0 || id != PEACH2_CHIP_ID_RESET) {
+        return -ENXIO;
+    }
+    if (peach2_register_read(handle, PEACH2_CHIP_BASE + PEACH2_CHIP_VERSION, 4, &version) != 0 ||
+        version >> 16 != VERSION_MAJOR) {
+        return -ENXIO;
+    }
+    return 0;
+}
+
+int peach2_open(const struct backend *backend, const struct peach2_routing *routing, peach2_handle_t **handle_out)
+{
+    if (backend == NULL || routing == NULL || handle_out == NULL) {
+        return -EINVAL;
+    }
+    // On the stack until the board is ready, so that a thread abandoned in here leaves nothing behind.
+    peach2_handle_t opening = {.backend = *backend, .routing = *routing};
+    opening.window_base = backend->ops->bar_bus_address(backend->ctx, BACKEND_BAR_WINDOW);
+    peach2_pay_call(&opening);
+    int error = chip_identify(&opening);
+    if (error != 0) {
+        return error;
+    }
+    error = peach2_routes_program(&opening);
+    if (error != 0) {
+        return error;
+    }
+    peach2_handle_t *handle = malloc(sizeof *handle);
+    if (handle == NULL) {
+        return -ENOMEM;
+    }
+    *handle = opening;
+    *handle_out = handle;
+    return 0;
+}
+
+void peach2_close(peach2_handle_t *handle)
+{
+    if (handle == NULL) {
+        return;
+    }
+    while (handle->chains != NULL) {
+        peach2_chain_destroy(handle->chains);
+    }
+    free(handle);
+}
+
+const struct backend *peach2_backend(const peach2_handle_t *handle)
+{
+    return &handle->backend;
+}
+
+// --- addresses -----------------------------------------------------------------------------------------------------
+
+uint64_t peach2_block_address(const peach2_handle_t *handle, uint32_t node, enum peach2_block block)
+{
+    return handle->window_base + ((uint64_t)node << PEACH2_NODE_SHIFT) + ((uint64_t)block << PEACH2_BLOCK_SHIFT);
+}
+
+uint64_t peach2_window_address(const peach2_handle_t *handle, uint32_t node, uint64_t bus_address)
+{
+    if (node >= PEACH2_NODES_MAX || bus_address >= PEACH2_HOST_BYTES_MAX) {
+        return 0;
+    }
+    return peach2_block_address(handle, node, PEACH2_BLOCK_HOST) + bus_address;
+}
+
+// --- accesses ------------------------------------------------------------------------------------------------------
+
+int peach2_pio_write(peach2_handle_t *handle, uint64_t window_address, const void *data, size_t bytes)
+{
+    const struct backend *backend = &handle->backend;
+    uint64_t window_bytes = backend->ops->bar_bytes(backend->ctx, BACKEND_BAR_WINDOW);
+    uint64_t offset = window_address - handle->window_base;
+    if (offset >= window_bytes || bytes > window_bytes - offset) {
+        return -EINVAL;
+    }
+    backend->ops->write_combined(backend->ctx, BACKEND_BAR_WINDOW, offset, data, bytes);
+    backend->ops->fence(backend->ctx);
+    return 0;
+}
+
+int peach2_register_read(peach2_handle_t *handle, uint64_t offset, unsigned bytes, uint64_t *value_out)
+{
+    return handle->backend.ops->read(handle->backend.ctx, BACKEND_BAR_REGISTERS, offset, bytes, value_out);
+}
+
+void peach2_register_write(peach2_handle_t *handle, uint64_t offset, uint64_t value, unsigned bytes)
+{
+    handle->backend.ops->write(handle->backend.ctx, BACKEND_BAR_REGISTERS, offset, value, bytes);
+}

@@ -1,0 +1,114 @@
+// The driver of a PEACH2 board: what a kernel driver and its thin user library do on the machine.
+//
+// Programs the routes and the N-port translation at open, gives the window address of remote memory, writes by PIO,
+// starts DMAs in register mode and as chains of descriptors in host or board memory, and waits for completions. Limits
+// of the board are checked here where the driver can know them; the board reports the others as error status.
+//
+// Functions return 0 or a negative errno; a DMA that the board refused or could not finish gives -EREMOTEIO from
+// peach2_dma_wait and peach2_wait_status with the board's error code in *error_out.
+//
+// Time: functions that set something up pay a library call. Stores by PIO, starts and waits pay none: programs use the
+// mapped BAR and the mapped status word directly, as those of the published measurements do.
+//
+// A handle belongs to one thread. Nothing is lost when that thread is abandoned in the middle of a call: whatever was
+// allocated until then is released by peach2_close.
+#pragma once
+
+#include <stdint.h>
+
+#include "verbs-shim/backend.h"
+
+#define PEACH2_NODES_MAX          16
+#define PEACH2_CHANNELS           4
+#define PEACH2_BOARD_DESCRIPTORS  1024
+#define PEACH2_DMA_BYTES_MAX      0xfffffcu
+#define PEACH2_HOST_BYTES_MAX     (8ull << 30) // of a node's host memory, what the window reaches
+#define PEACH2_NO_PORT            0xffu
+
+typedef struct peach2_board_handle peach2_handle_t;
+
+// Which output reaches which node: ports 1 E, 2 W, 3 S, or PEACH2_NO_PORT where none does. The own node's entry is
+// ignored.
+struct peach2_routing {
+    uint32_t node, node_count;
+    uint8_t port_of_node[PEACH2_NODES_MAX];
+};
+
+// Errors of a DMA, as the board reports them (dma_error_e in rtl/peach2_pkg.sv).
+enum peach2_dma_error {
+    PEACH2_DMA_OK,
+    PEACH2_DMA_MISALIGNED,  // an address or the length is no multiple of 4, or the low 4 address bits differ
+    PEACH2_DMA_LENGTH,      // length 0, or more than 24 bits
+    PEACH2_DMA_UNROUTABLE,  // no route takes the destination, or the source lies in another node
+    PEACH2_DMA_READ_UR,     // a read was answered Unsupported Request
+    PEACH2_DMA_READ_ABORT,  // a read was answered Completer Abort
+    PEACH2_DMA_READ_LOST,   // a read was not answered in time
+    PEACH2_DMA_CHAIN_LOOP,  // the chain comes back to a descriptor it had
+    PEACH2_DMA_DESCRIPTOR   // a descriptor address is no multiple of 32 or outside the board's memory
+};
+// A name for people, also for codes that are not known.
+const char *peach2_dma_error_name(unsigned error);
+
+// -ENXIO: no PEACH2 that this driver knows answers behind the BAR. -EINVAL: routes that the registers cannot express
+// (each port needs one contiguous range of nodes).
+int peach2_open(const struct backend *backend, const struct peach2_routing *routing, peach2_handle_t **handle_out);
+// Releases the chains that still exist as well.
+void peach2_close(peach2_handle_t *handle);
+const struct backend *peach2_backend(const peach2_handle_t *handle);
+
+// Bus address through which any board and any CPU of the sub-cluster writes to `bus_address` of host memory in `node`.
+// 0: there is no such node, or the address is beyond what the window reaches.
+uint64_t peach2_window_address(const peach2_handle_t *handle, uint32_t node, uint64_t bus_address);
+
+// PIO: stores into the window and a fence. window_address as above. -EINVAL: not within the window.
+int peach2_pio_write(peach2_handle_t *handle, uint64_t window_address, const void *data, size_t bytes);
+
+// --- DMA ---------------------------------------------------------------------------------------------------------
+
+// Status words are 8 bytes: lower half the value given here, upper half the channel's STATUS (error in bits 7:4).
+struct peach2_notify {
+    uint64_t local_address;   // 0: none. Bus address in own host memory, 8 B aligned
+    uint64_t remote_address;  // 0: none. Window address, 8 B aligned
+    uint32_t value;
+};
+
+struct peach2_transfer {
+    uint64_t source;          // bus address on the own node
+    uint64_t destination;     // bus address on the own node, or window address
+    uint32_t bytes;
+};
+
+enum peach2_chain_place { PEACH2_CHAIN_HOST, PEACH2_CHAIN_BOARD };
+
+// Register mode: prepare writes all registers but the start; start is one write and may be repeated with the same
+// values. -EINVAL: null, a bad channel, or a status word that is not 8 B aligned. notify may be NULL: none.
+int peach2_dma_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_transfer *transfer,
+                       const struct peach2_notify *notify);
+// -EINVAL: bad channel, or nothing was prepared on it.
+int peach2_dma_start(peach2_handle_t *handle, unsigned channel);
+
+// A chain of count descriptors, built in pinned host memory or in the board's memory from board_index on. The chain
+// may be started any number of times. -EINVAL: empty. -ENOSPC: does not fit the board's memory. -ERANGE: a length that
+// a descriptor has no room for.
+typedef struct peach2_chain peach2_chain_t;
+int peach2_chain_create(peach2_handle_t *handle, enum peach2_chain_place place, uint32_t board_index,
+                        const struct peach2_transfer *transfers, uint32_t count, peach2_chain_t **chain_out);
+void peach2_chain_destroy(peach2_chain_t *chain);
+// For tests of bad input: lets descriptor `index` point to `next_index` instead of its neighbour, and not be the last.
+// next_index may lie beyond the chain.
+int peach2_chain_relink(peach2_chain_t *chain, uint32_t index, uint32_t next_index);
+int peach2_chain_prepare(peach2_handle_t *handle, unsigned channel, const peach2_chain_t *chain,
+                         const struct peach2_notify *notify);
+
+// Waits for a status word in own pinned memory to become non-zero, takes it (sets it to zero again) and splits it.
+// timeout_ns 0: forever; -ETIMEDOUT otherwise. value_out may be NULL.
+int peach2_wait_status(peach2_handle_t *handle, volatile uint64_t *status_word, uint64_t timeout_ns,
+                       uint32_t *value_out, unsigned *error_out);
+// Reads STATUS of the channel by PIO until it is not busy. -EIO: the board does not answer.
+int peach2_dma_wait(peach2_handle_t *handle, unsigned channel, unsigned *error_out);
+// Reads it once. -EAGAIN: a DMA runs.
+int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_out);
+
+// BAR 0, for diagnosis and tests.
+int peach2_register_read(peach2_handle_t *handle, uint64_t offset, unsigned bytes, uint64_t *value_out);
+void peach2_register_write(peach2_handle_t *handle, uint64_t offset, uint64_t value, unsigned bytes);

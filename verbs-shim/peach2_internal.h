@@ -1,0 +1,38 @@
+// What the files of the driver share. Private to the room.
+#pragma once
+
+#include "verbs-shim/peach2_driver.h"
+
+// The window: 512 GiB over 16 nodes, each with four blocks of 8 GiB (rtl/peach2_pkg.sv).
+#define PEACH2_NODE_SHIFT  35
+#define PEACH2_BLOCK_SHIFT 33
+enum peach2_block { PEACH2_BLOCK_HOST, PEACH2_BLOCK_GPU0, PEACH2_BLOCK_GPU1, PEACH2_BLOCK_BOARD };
+
+struct peach2_board_handle {
+    struct backend backend;
+    struct peach2_routing routing;
+    uint64_t window_base;
+    uint32_t control[PEACH2_CHANNELS]; // what starts the channel; 0: nothing prepared
+    peach2_chain_t *chains;
+};
+
+uint64_t peach2_block_address(const peach2_handle_t *handle, uint32_t node, enum peach2_block block);
+
+// Offset in BAR 0 of a channel's register.
+uint64_t peach2_dmac_register(unsigned channel, unsigned reg);
+
+// Programs routes and translation. -EINVAL as peach2_open.
+int peach2_routes_program(peach2_handle_t *handle);
+
+// Writes where the completion status goes and what it is. Returns the bits of CONTROL that ask for it in *control_out.
+int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_notify *notify,
+                          uint32_t *control_out);
+
+// MODE of CONTROL.
+enum peach2_mode { PEACH2_MODE_REGISTER, PEACH2_MODE_CHAIN_HOST, PEACH2_MODE_CHAIN_BOARD };
+void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_mode mode, uint32_t notify_control);
+
+static inline void peach2_pay_call(const peach2_handle_t *handle)
+{
+    handle->backend.ops->cost(handle->backend.ctx, BACKEND_COST_CALL, 1);
+}
