@@ -12,16 +12,12 @@ module peach2 (
     input  logic         rst_i,
     input  logic [3:0]   rx_valid_i,
     output logic [3:0]   rx_ready_o,
-    input  logic [3:0]   rx_sop_i,
-    input  logic [3:0]   rx_eop_i,
-    input  logic [7:0]   rx_empty_i,         // port p at [2*p +: 2]
+    input  logic [15:0]  rx_mark_i,          // sop, eop, empty of a beat_t; port p at [4*p +: 4]
     input  logic [511:0] rx_data_i,          // port p at [128*p +: 128]
     input  logic [2:0]   rx_bar_i,           // the BAR that the packet at N hit, with its first beat
     output logic [3:0]   tx_valid_o,
     input  logic [3:0]   tx_ready_i,
-    output logic [3:0]   tx_sop_o,
-    output logic [3:0]   tx_eop_o,
-    output logic [7:0]   tx_empty_o,
+    output logic [15:0]  tx_mark_o,
     output logic [511:0] tx_data_o,
     input  logic [15:0]  cfg_requester_i,    // requester and completer ID
     input  logic [3:0]   cfg_mps_log2_i,     // maximum payload size: 7 (128 B) .. 12 (4096 B)
@@ -31,8 +27,8 @@ module peach2 (
     input  logic [5:0]   cfg_read_tags_i,    // DMAC: outstanding reads
     input  logic [2:0]   cfg_prefetch_i,     // DMAC: descriptors fetched ahead
     output logic         idle_o,             // nothing inside; the clock may stop while no rx_valid_i is set
-    output logic         still_o             // nothing changes at the next edge: the clock may stop while rx_valid_i
-                                             // and tx_ready_i stay as they are (idle, or stalled at the outputs)
+    output logic         still_o             // no beat moves inside (idle, or stalled at the outputs); the clock may
+                                             // stop while no beat enters or leaves and tx_ready_i stays as it is
 );
     localparam int unsigned SOURCES = peach2_pkg::SOURCES;
     localparam int unsigned DESTS = peach2_pkg::DESTS;
@@ -71,8 +67,9 @@ module peach2 (
     logic [9:0]   reg_index;
     logic [3:0]   reg_enable;
     logic [31:0]  reg_wdata, reg_rdata;
-    logic [3:0]   tlp_in, tlp_out, unroutable, unexpected_links;
-    logic         unsupported, refused, unexpected_dmac;
+    logic [127:0] tlps_in, tlps_out, unroutable, unexpected;
+    logic [31:0]  unsupported, refused, unexpected_north, unexpected_dmac_q;
+    logic         unexpected_dmac;
 
     peach2_regfile i_regfile (
         .clk_i, .rst_i,
@@ -83,62 +80,147 @@ module peach2 (
         .source_o(source), .destination_o(destination), .descriptor_o(descriptor),
         .notify_local_o(notify_local), .notify_remote_o(notify_remote), .length_o(length), .control_o(control),
         .notify_value_o(notify_value), .start_o(start), .status_i(status), .completed_i(completed),
-        .tlp_in_i(tlp_in), .tlp_out_i(tlp_out), .unroutable_i(unroutable), .unsupported_i(unsupported),
-        // At N only the DMAC finds a completion unexpected.
-        .unexpected_i({unexpected_links[3:1], unexpected_dmac}), .refused_i(refused), .idle_o(regfile_idle)
+        .tlps_in_i(tlps_in), .tlps_out_i(tlps_out), .unroutable_i(unroutable), .unexpected_i(unexpected),
+        .unsupported_i(unsupported), .refused_i(refused), .idle_o(regfile_idle)
     );
 
     // --- sources ---------------------------------------------------------------------------------------------------
 
     // Per source: a beat is offered, where to, and whether it is taken.
-    logic [SOURCES-1:0] valid, ready;
+    logic               valid_n, valid_e, valid_w, valid_s, valid_local, valid_read, valid_write;
+    logic               ready_n, ready_e, ready_w, ready_s, ready_local, ready_read, ready_write;
     peach2_pkg::beat_t  beat_n, beat_e, beat_w, beat_s, beat_local, beat_read, beat_write;
     logic [DESTS-1:0]   dest_n, dest_e, dest_w, dest_s, dest_local, dest_write;
-    logic [3:0]         read_unsupported, ingress_idle, ingress_still;
+    logic [3:0]         read_unsupported;
+    logic               idle_n, idle_e, idle_w, idle_s, still_n, still_e, still_w, still_s;
+    logic               dmac_cpl_ready;
 
     peach2_ingress #(.PORT(peach2_pkg::DEST_N)) i_ingress_n (
         .clk_i, .rst_i,
-        .rx_valid_i(rx_valid_i[0]), .rx_beat_i({rx_sop_i[0], rx_eop_i[0], rx_empty_i[1:0], rx_data_i[127:0]}),
+        .rx_valid_i(rx_valid_i[0]), .rx_beat_i({rx_mark_i[3:0], rx_data_i[127:0]}),
         .rx_bar0_i(rx_bar_i == 3'd0), .rx_ready_o(rx_ready_o[0]),
         .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
-        .valid_o(valid[0]), .beat_o(beat_n), .dest_o(dest_n), .unsupported_o(read_unsupported[0]),
-        .ready_i(ready[0]), .tlp_o(tlp_in[0]), .unroutable_o(unroutable[0]), .unexpected_o(unexpected_links[0]),
-        .idle_o(ingress_idle[0]), .still_o(ingress_still[0])
+        .valid_o(valid_n), .beat_o(beat_n), .dest_o(dest_n), .unsupported_o(read_unsupported[0]),
+        .ready_i(ready_n), .tlps_o(tlps_in[31:0]), .unroutable_o(unroutable[31:0]),
+        .unexpected_o(unexpected_north),
+        .idle_o(idle_n), .still_o(still_n)
     );
 
     peach2_ingress #(.PORT(peach2_pkg::DEST_E)) i_ingress_e (
         .clk_i, .rst_i,
-        .rx_valid_i(rx_valid_i[1]), .rx_beat_i({rx_sop_i[1], rx_eop_i[1], rx_empty_i[3:2], rx_data_i[255:128]}),
+        .rx_valid_i(rx_valid_i[1]), .rx_beat_i({rx_mark_i[7:4], rx_data_i[255:128]}),
         .rx_bar0_i(1'b0), .rx_ready_o(rx_ready_o[1]),
         .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
-        .valid_o(valid[1]), .beat_o(beat_e), .dest_o(dest_e), .unsupported_o(read_unsupported[1]),
-        .ready_i(ready[1]), .tlp_o(tlp_in[1]), .unroutable_o(unroutable[1]), .unexpected_o(unexpected_links[1]),
-        .idle_o(ingress_idle[1]), .still_o(ingress_still[1])
+        .valid_o(valid_e), .beat_o(beat_e), .dest_o(dest_e), .unsupported_o(read_unsupported[1]),
+        .ready_i(ready_e), .tlps_o(tlps_in[63:32]), .unroutable_o(unroutable[63:32]),
+        .unexpected_o(unexpected[63:32]),
+        .idle_o(idle_e), .still_o(still_e)
     );
 
     peach2_ingress #(.PORT(peach2_pkg::DEST_W)) i_ingress_w (
         .clk_i, .rst_i,
-        .rx_valid_i(rx_valid_i[2]), .rx_beat_i({rx_sop_i[2], rx_eop_i[2], rx_empty_i[5:4], rx_data_i[383:256]}),
+        .rx_valid_i(rx_valid_i[2]), .rx_beat_i({rx_mark_i[11:8], rx_data_i[383:256]}),
         .rx_bar0_i(1'b0), .rx_ready_o(rx_ready_o[2]),
         .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
-        .valid_o(valid[2]), .beat_o(beat_w), .dest_o(dest_w), .unsupported_o(read_unsupported[2]),
-        .ready_i(ready[2]), .tlp_o(tlp_in[2]), .unroutable_o(unroutable[2]), .unexpected_o(unexpected_links[2]),
-        .idle_o(ingress_idle[2]), .still_o(ingress_still[2])
+        .valid_o(valid_w), .beat_o(beat_w), .dest_o(dest_w), .unsupported_o(read_unsupported[2]),
+        .ready_i(ready_w), .tlps_o(tlps_in[95:64]), .unroutable_o(unroutable[95:64]),
+        .unexpected_o(unexpected[95:64]),
+        .idle_o(idle_w), .still_o(still_w)
     );
 
     peach2_ingress #(.PORT(peach2_pkg::DEST_S)) i_ingress_s (
         .clk_i, .rst_i,
-        .rx_valid_i(rx_valid_i[3]), .rx_beat_i({rx_sop_i[3], rx_eop_i[3], rx_empty_i[7:6], rx_data_i[511:384]}),
+        .rx_valid_i(rx_valid_i[3]), .rx_beat_i({rx_mark_i[15:12], rx_data_i[511:384]}),
         .rx_bar0_i(1'b0), .rx_ready_o(rx_ready_o[3]),
         .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
-        .valid_o(valid[3]), .beat_o(beat_s), .dest_o(dest_s), .unsupported_o(read_unsupported[3]),
-        .ready_i(ready[3]), .tlp_o(tlp_in[3]), .unroutable_o(unroutable[3]), .unexpected_o(unexpected_links[3]),
-        .idle_o(ingress_idle[3]), .still_o(ingress_still[3])
+        .valid_o(valid_s), .beat_o(beat_s), .dest_o(dest_s), .unsupported_o(read_unsupported[3]),
+        .ready_i(ready_s), .tlps_o(tlps_in[127:96]), .unroutable_o(unroutable[127:96]),
+        .unexpected_o(unexpected[127:96]),
+        .idle_o(idle_s), .still_o(still_s)
     );
+
+    // --- who wants what, and whose beat is taken ---------------------------------------------------------------------
+
+    // Per destination: the sources that ask, in the order of SOURCE_*, and those of them whose beat is taken. A beat
+    // is granted only where it asks, so the destinations' answers can be merged.
+    logic [SOURCES-1:0] request_n, request_e, request_w, request_s, request_local;
+    logic [SOURCES-1:0] taken_n, taken_e, taken_w, taken_s, taken_local;
+
+    always_comb begin
+        request_n = '0;
+        request_e = '0;
+        request_w = '0;
+        request_s = '0;
+        request_local = '0;
+        if (valid_n) begin
+            request_n[peach2_pkg::DEST_N] = dest_n[peach2_pkg::DEST_N];
+            request_e[peach2_pkg::DEST_N] = dest_n[peach2_pkg::DEST_E];
+            request_w[peach2_pkg::DEST_N] = dest_n[peach2_pkg::DEST_W];
+            request_s[peach2_pkg::DEST_N] = dest_n[peach2_pkg::DEST_S];
+            request_local[peach2_pkg::DEST_N] = dest_n[peach2_pkg::DEST_LOCAL];
+        end
+        if (valid_e) begin
+            request_n[peach2_pkg::DEST_E] = dest_e[peach2_pkg::DEST_N];
+            request_e[peach2_pkg::DEST_E] = dest_e[peach2_pkg::DEST_E];
+            request_w[peach2_pkg::DEST_E] = dest_e[peach2_pkg::DEST_W];
+            request_s[peach2_pkg::DEST_E] = dest_e[peach2_pkg::DEST_S];
+            request_local[peach2_pkg::DEST_E] = dest_e[peach2_pkg::DEST_LOCAL];
+        end
+        if (valid_w) begin
+            request_n[peach2_pkg::DEST_W] = dest_w[peach2_pkg::DEST_N];
+            request_e[peach2_pkg::DEST_W] = dest_w[peach2_pkg::DEST_E];
+            request_w[peach2_pkg::DEST_W] = dest_w[peach2_pkg::DEST_W];
+            request_s[peach2_pkg::DEST_W] = dest_w[peach2_pkg::DEST_S];
+            request_local[peach2_pkg::DEST_W] = dest_w[peach2_pkg::DEST_LOCAL];
+        end
+        if (valid_s) begin
+            request_n[peach2_pkg::DEST_S] = dest_s[peach2_pkg::DEST_N];
+            request_e[peach2_pkg::DEST_S] = dest_s[peach2_pkg::DEST_E];
+            request_w[peach2_pkg::DEST_S] = dest_s[peach2_pkg::DEST_W];
+            request_s[peach2_pkg::DEST_S] = dest_s[peach2_pkg::DEST_S];
+            request_local[peach2_pkg::DEST_S] = dest_s[peach2_pkg::DEST_LOCAL];
+        end
+        if (valid_local) begin
+            request_n[peach2_pkg::SOURCE_LOCAL] = dest_local[peach2_pkg::DEST_N];
+            request_e[peach2_pkg::SOURCE_LOCAL] = dest_local[peach2_pkg::DEST_E];
+            request_w[peach2_pkg::SOURCE_LOCAL] = dest_local[peach2_pkg::DEST_W];
+            request_s[peach2_pkg::SOURCE_LOCAL] = dest_local[peach2_pkg::DEST_S];
+        end
+        if (valid_read) begin
+            request_n[peach2_pkg::SOURCE_READ] = 1'b1;
+        end
+        if (valid_write) begin
+            request_n[peach2_pkg::SOURCE_WRITE] = dest_write[peach2_pkg::DEST_N];
+            request_e[peach2_pkg::SOURCE_WRITE] = dest_write[peach2_pkg::DEST_E];
+            request_w[peach2_pkg::SOURCE_WRITE] = dest_write[peach2_pkg::DEST_W];
+            request_s[peach2_pkg::SOURCE_WRITE] = dest_write[peach2_pkg::DEST_S];
+            request_local[peach2_pkg::SOURCE_WRITE] = dest_write[peach2_pkg::DEST_LOCAL];
+        end
+    end
+
+    always_comb begin
+        ready_n = taken_n[peach2_pkg::DEST_N] || taken_e[peach2_pkg::DEST_N] || taken_w[peach2_pkg::DEST_N] ||
+                  taken_s[peach2_pkg::DEST_N] || taken_local[peach2_pkg::DEST_N] ||
+                  (dest_n[peach2_pkg::DEST_DMAC] && dmac_cpl_ready) || dest_n[peach2_pkg::DEST_DISCARD];
+        ready_e = taken_n[peach2_pkg::DEST_E] || taken_e[peach2_pkg::DEST_E] || taken_w[peach2_pkg::DEST_E] ||
+                  taken_s[peach2_pkg::DEST_E] || taken_local[peach2_pkg::DEST_E] ||
+                  dest_e[peach2_pkg::DEST_DISCARD];
+        ready_w = taken_n[peach2_pkg::DEST_W] || taken_e[peach2_pkg::DEST_W] || taken_w[peach2_pkg::DEST_W] ||
+                  taken_s[peach2_pkg::DEST_W] || taken_local[peach2_pkg::DEST_W] ||
+                  dest_w[peach2_pkg::DEST_DISCARD];
+        ready_s = taken_n[peach2_pkg::DEST_S] || taken_e[peach2_pkg::DEST_S] || taken_w[peach2_pkg::DEST_S] ||
+                  taken_s[peach2_pkg::DEST_S] || taken_local[peach2_pkg::DEST_S] ||
+                  dest_s[peach2_pkg::DEST_DISCARD];
+        ready_local = taken_n[peach2_pkg::SOURCE_LOCAL] || taken_e[peach2_pkg::SOURCE_LOCAL] || taken_w[peach2_pkg::SOURCE_LOCAL] || taken_s[peach2_pkg::SOURCE_LOCAL];
+        ready_read = taken_n[peach2_pkg::SOURCE_READ];
+        ready_write = taken_n[peach2_pkg::SOURCE_WRITE] || taken_e[peach2_pkg::SOURCE_WRITE] || taken_w[peach2_pkg::SOURCE_WRITE] ||
+                      taken_s[peach2_pkg::SOURCE_WRITE] || taken_local[peach2_pkg::SOURCE_WRITE] ||
+                      dest_write[peach2_pkg::DEST_DISCARD];
+    end
 
     // --- the DMAC and the internal memory ----------------------------------------------------------------------------
 
-    logic         dmac_idle, dmac_cpl_ready;
+    logic         dmac_idle;
     logic         mem_read, mem_write, dmac_mem_valid, dmac_mem_ready, dmac_mem_rvalid;
     logic [9:0]   dmac_mem_index;
     logic [10:0]  mem_index;
@@ -156,11 +238,11 @@ module peach2 (
         .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
         .imem_valid_o(dmac_mem_valid), .imem_index_o(dmac_mem_index), .imem_ready_i(dmac_mem_ready),
         .imem_rvalid_i(dmac_mem_rvalid), .imem_rdata_i(dmac_mem_rdata),
-        .cpl_valid_i(valid[0] && dest_n[peach2_pkg::DEST_DMAC]), .cpl_beat_i(beat_n), .cpl_ready_o(dmac_cpl_ready),
-        .rd_valid_o(valid[peach2_pkg::SOURCE_READ]), .rd_beat_o(beat_read),
-        .rd_ready_i(ready[peach2_pkg::SOURCE_READ]),
-        .wr_valid_o(valid[peach2_pkg::SOURCE_WRITE]), .wr_beat_o(beat_write), .wr_dest_o(dest_write),
-        .wr_ready_i(ready[peach2_pkg::SOURCE_WRITE]),
+        .cpl_valid_i(valid_n && dest_n[peach2_pkg::DEST_DMAC]), .cpl_beat_i(beat_n), .cpl_ready_o(dmac_cpl_ready),
+        .rd_valid_o(valid_read), .rd_beat_o(beat_read),
+        .rd_ready_i(ready_read),
+        .wr_valid_o(valid_write), .wr_beat_o(beat_write), .wr_dest_o(dest_write),
+        .wr_ready_i(ready_write),
         .unexpected_o(unexpected_dmac), .idle_o(dmac_idle)
     );
 
@@ -175,18 +257,12 @@ module peach2 (
     // --- LOCAL -------------------------------------------------------------------------------------------------------
 
     logic               local_idle, local_still;
-    logic [SOURCES-1:0] local_request, local_ready;
-
-    assign local_request = valid & {dest_write[peach2_pkg::DEST_LOCAL], 2'b00, dest_s[peach2_pkg::DEST_LOCAL],
-                                    dest_w[peach2_pkg::DEST_LOCAL], dest_e[peach2_pkg::DEST_LOCAL],
-                                    dest_n[peach2_pkg::DEST_LOCAL]};
-
     peach2_local i_local (
         .clk_i, .rst_i, .cfg_requester_i(cfg_requester_q), .cfg_mps_log2_i(cfg_mps_log2_q),
-        .request_i(local_request), .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s),
-        .beat_write_i(beat_write), .unsupported_i(read_unsupported), .ready_o(local_ready),
-        .valid_o(valid[peach2_pkg::SOURCE_LOCAL]), .beat_o(beat_local), .dest_o(dest_local),
-        .ready_i(ready[peach2_pkg::SOURCE_LOCAL]),
+        .request_i(request_local), .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s),
+        .beat_write_i(beat_write), .unsupported_i(read_unsupported), .ready_o(taken_local),
+        .valid_o(valid_local), .beat_o(beat_local), .dest_o(dest_local),
+        .ready_i(ready_local),
         .reg_access_o(reg_access), .reg_index_o(reg_index), .reg_enable_o(reg_enable), .reg_wdata_o(reg_wdata),
         .reg_rdata_i(reg_rdata), .reg_mapped_i(reg_mapped),
         .mem_read_o(mem_read), .mem_write_o(mem_write), .mem_index_o(mem_index), .mem_enable_o(mem_enable),
@@ -196,79 +272,84 @@ module peach2 (
 
     // --- outputs -----------------------------------------------------------------------------------------------------
 
-    logic [SOURCES-1:0] ready_n, ready_e, ready_w, ready_s, ready_dmac, ready_discard;
     peach2_pkg::beat_t  tx_n, tx_e, tx_w, tx_s;
-    logic [3:0]         egress_idle, egress_still;
+    logic               out_idle_n, out_idle_e, out_idle_w, out_idle_s;
+    logic               out_still_n, out_still_e, out_still_w, out_still_s;
 
     peach2_egress #(.NORTH(1'b1)) i_egress_n (
         .clk_i, .rst_i,
-        .request_i(valid & {dest_write[0], 1'b1, dest_local[0], dest_s[0], dest_w[0], dest_e[0], dest_n[0]}),
+        .request_i(request_n),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
-        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(ready_n),
+        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_n),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tlp_o(tlp_out[0]),
-        .idle_o(egress_idle[0]), .still_o(egress_still[0])
+        .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tlps_o(tlps_out[31:0]),
+        .idle_o(out_idle_n), .still_o(out_still_n)
     );
 
     peach2_egress i_egress_e (
         .clk_i, .rst_i,
-        .request_i(valid & {dest_write[1], 1'b0, dest_local[1], dest_s[1], dest_w[1], dest_e[1], dest_n[1]}),
+        .request_i(request_e),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
-        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(ready_e),
+        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_e),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tlp_o(tlp_out[1]),
-        .idle_o(egress_idle[1]), .still_o(egress_still[1])
+        .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tlps_o(tlps_out[63:32]),
+        .idle_o(out_idle_e), .still_o(out_still_e)
     );
 
     peach2_egress i_egress_w (
         .clk_i, .rst_i,
-        .request_i(valid & {dest_write[2], 1'b0, dest_local[2], dest_s[2], dest_w[2], dest_e[2], dest_n[2]}),
+        .request_i(request_w),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
-        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(ready_w),
+        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_w),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tlp_o(tlp_out[2]),
-        .idle_o(egress_idle[2]), .still_o(egress_still[2])
+        .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tlps_o(tlps_out[95:64]),
+        .idle_o(out_idle_w), .still_o(out_still_w)
     );
 
     peach2_egress i_egress_s (
         .clk_i, .rst_i,
-        .request_i(valid & {dest_write[3], 1'b0, dest_local[3], dest_s[3], dest_w[3], dest_e[3], dest_n[3]}),
+        .request_i(request_s),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
-        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(ready_s),
+        .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_s),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tlp_o(tlp_out[3]),
-        .idle_o(egress_idle[3]), .still_o(egress_still[3])
+        .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tlps_o(tlps_out[127:96]),
+        .idle_o(out_idle_s), .still_o(out_still_s)
     );
 
-    assign ready_dmac = {6'd0, dest_n[peach2_pkg::DEST_DMAC] && dmac_cpl_ready};
-    assign ready_discard = {dest_write[peach2_pkg::DEST_DISCARD], 2'b00, dest_s[peach2_pkg::DEST_DISCARD],
-                            dest_w[peach2_pkg::DEST_DISCARD], dest_e[peach2_pkg::DEST_DISCARD],
-                            dest_n[peach2_pkg::DEST_DISCARD]};
-    // A grant goes only to a source that asks, so the destinations' answers can be merged: none is meant for another.
-    assign ready = ready_n | ready_e | ready_w | ready_s | local_ready | ready_dmac | ready_discard;
-
-    assign tx_sop_o = {tx_s.sop, tx_w.sop, tx_e.sop, tx_n.sop};
-    assign tx_eop_o = {tx_s.eop, tx_w.eop, tx_e.eop, tx_n.eop};
-    assign tx_empty_o = {tx_s.empty, tx_w.empty, tx_e.empty, tx_n.empty};
+    assign tx_mark_o = {tx_s.sop, tx_s.eop, tx_s.empty, tx_w.sop, tx_w.eop, tx_w.empty,
+                        tx_e.sop, tx_e.eop, tx_e.empty, tx_n.sop, tx_n.eop, tx_n.empty};
     assign tx_data_o = {tx_s.data, tx_w.data, tx_e.data, tx_n.data};
 
-    logic unused_ok;
-    assign unused_ok = &{1'b0, unexpected_links[0], dest_local[DESTS-1:4]};
+    assign idle_o = idle_n && idle_e && idle_w && idle_s && out_idle_n && out_idle_e && out_idle_w && out_idle_s &&
+                    local_idle && regfile_idle && dmac_idle;
+    assign still_o = still_n && still_e && still_w && still_s && out_still_n && out_still_e && out_still_w &&
+                     out_still_s && local_still && regfile_idle && dmac_idle;
 
-    assign idle_o = ingress_idle == '1 && egress_idle == '1 && local_idle && regfile_idle && dmac_idle;
-    assign still_o = ingress_still == '1 && egress_still == '1 && local_still && regfile_idle && dmac_idle;
+    // At N only the DMAC finds a completion unexpected.
+    always_ff @(posedge clk_i) begin
+        if (rst_i) begin
+            unexpected_dmac_q <= '0;
+        end else if (unexpected_dmac) begin
+            unexpected_dmac_q <= unexpected_dmac_q + 32'd1;
+        end
+    end
+    assign unexpected[31:0] = unexpected_dmac_q;
+
+    logic unused_ok;
+    assign unused_ok = &{1'b0, unexpected_north, dest_local[DESTS-1:4]};
 
 `ifndef SYNTHESIS
     for (genvar p = 0; p < LINKS; p++) begin : gen_asserts
         tx_beat_is_stable_until_taken: assert property (@(posedge clk_i) disable iff (rst_i)
             tx_valid_o[p] && !tx_ready_i[p] |=> tx_valid_o[p] && $stable(tx_data_o[128*p +: 128]));
     end
-    for (genvar s = 0; s < SOURCES; s++) begin : gen_source_asserts
-        beat_is_taken_by_one_destination: assert property (@(posedge clk_i) disable iff (rst_i)
-            $onehot0({ready_n[s], ready_e[s], ready_w[s], ready_s[s], local_ready[s], ready_dmac[s],
-                      ready_discard[s]} & {7{valid[s]}}));
-    end
+    one_destination_takes_the_beat_from_n: assert property (@(posedge clk_i) disable iff (rst_i)
+        valid_n |-> $onehot0({taken_n[0], taken_e[0], taken_w[0], taken_s[0], taken_local[0]}));
+    one_destination_takes_the_beat_of_the_dmac: assert property (@(posedge clk_i) disable iff (rst_i)
+        valid_write |-> $onehot0({taken_n[peach2_pkg::SOURCE_WRITE], taken_e[peach2_pkg::SOURCE_WRITE],
+                                  taken_w[peach2_pkg::SOURCE_WRITE], taken_s[peach2_pkg::SOURCE_WRITE],
+                                  taken_local[peach2_pkg::SOURCE_WRITE]}));
     dmac_writes_go_to_one_place: assert property (@(posedge clk_i) disable iff (rst_i)
-        valid[peach2_pkg::SOURCE_WRITE] |-> $onehot(dest_write));
+        valid_write |-> $onehot(dest_write));
 `endif
 endmodule

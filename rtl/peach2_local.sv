@@ -33,8 +33,8 @@ module peach2_local (
     output logic [15:0]                  mem_enable_o,
     output logic [127:0]                 mem_wdata_o,
     input  logic [127:0]                 mem_rdata_i,
-    output logic                         unsupported_o,   // pulse: a read is answered Unsupported Request
-    output logic                         refused_o,       // pulse: a write was discarded, in part or whole
+    output logic [31:0]                  unsupported_o,   // counters: reads answered Unsupported Request
+    output logic [31:0]                  refused_o,       // writes discarded, in part or whole
     output logic                         idle_o,
     output logic                         still_o          // nothing changes at the next edge while the inputs stay
 );
@@ -75,21 +75,17 @@ module peach2_local (
 
     always_comb begin
         in = beat_n_i;
-        if (grant[peach2_pkg::DEST_E]) begin
-            in = beat_e_i;
-        end
-        if (grant[peach2_pkg::DEST_W]) begin
-            in = beat_w_i;
-        end
-        if (grant[peach2_pkg::DEST_S]) begin
-            in = beat_s_i;
-        end
-        if (grant[peach2_pkg::SOURCE_WRITE]) begin
-            in = beat_write_i;
+        if ((grant >> 1) != '0) begin
+            case (1'b1)
+                grant[peach2_pkg::DEST_E]: in = beat_e_i;
+                grant[peach2_pkg::DEST_W]: in = beat_w_i;
+                grant[peach2_pkg::DEST_S]: in = beat_s_i;
+                default: in = beat_write_i;
+            endcase
         end
     end
 
-    assign in_valid = (request_i & grant) != '0;
+    assign in_valid = grant != '0;
     assign in_unsupported = (unsupported_i & grant[3:0]) != '0;
     assign taken = in_valid && in_ready;
     assign ready_o = in_ready ? grant : '0;
@@ -135,6 +131,8 @@ module peach2_local (
     logic [1:0]             collect_q;      // DWs of the beat to come that are collected
     logic                   checking_q;     // the register file's answer belongs to a write of this packet
 
+    logic                   count_unsupported, count_refused;
+    logic [31:0]            unsupported_count_q, refused_count_q;
     logic [1:0]             lane;
     logic [2:0]             room;           // lanes from there to the end of the beat
     logic [10:0]            step;           // DWs in this beat
@@ -157,10 +155,13 @@ module peach2_local (
 
     always_comb begin
         skip = 2'd0;
-        if (!request_q.first_be[0] && request_q.first_be != '0) begin
-            skip = request_q.first_be[1] ? 2'd1 : request_q.first_be[2] ? 2'd2 : 2'd3;
+        trim = 2'd0;
+        if (state_q == STATE_COMPLETE_HEADER) begin
+            if (!request_q.first_be[0] && request_q.first_be != '0) begin
+                skip = request_q.first_be[1] ? 2'd1 : request_q.first_be[2] ? 2'd2 : 2'd3;
+            end
+            trim = last_enable[3] ? 2'd0 : last_enable[2] ? 2'd1 : last_enable[1] ? 2'd2 : 2'd3;
         end
-        trim = last_enable[3] ? 2'd0 : last_enable[2] ? 2'd1 : last_enable[1] ? 2'd2 : 2'd3;
     end
 
     // --- completions -----------------------------------------------------------------------------------------------
@@ -172,36 +173,31 @@ module peach2_local (
 
     always_comb begin
         mps_dwords = 11'd1 << (cfg_mps_log2_i - 4'd2);
-        to_boundary = mps_dwords - ({1'b0, offset_q[11:2]} & (mps_dwords - 11'd1));
-        chunk = remaining_q < to_boundary ? remaining_q : to_boundary;
-        byte_count = {remaining_q, 2'b00} - {11'd0, trim} - (first_q ? {11'd0, skip} : 13'd0);
-        step = {8'd0, room};
-        if (chunk_q < {8'd0, room}) begin
-            step = chunk_q;
-        end
-    end
-
-    always_comb begin
+        to_boundary = '0;
+        chunk = '0;
+        byte_count = '0;
         completion = '0;
-        completion.dw0.fmt = unsupported_q ? peach2_pkg::FMT_3DW : peach2_pkg::FMT_3DW_DATA;
-        completion.dw0.typ = peach2_pkg::TYPE_COMPLETION;
-        completion.dw0.traffic = request_q.dw0.traffic;
-        completion.dw0.length = unsupported_q ? 10'd0 : chunk[9:0];
-        completion.completer = cfg_requester_i;
-        completion.status = unsupported_q ? peach2_pkg::CPL_UNSUPPORTED : peach2_pkg::CPL_SUCCESS;
-        completion.byte_count = byte_count[11:0];
-        completion.requester = request_q.requester;
-        completion.tag = request_q.tag;
-        completion.lower_address = {offset_q[6:2], first_q ? skip : 2'd0};
-    end
-
-    always_comb begin
+        step = '0;
         beat_o = '0;
         if (state_q == STATE_COMPLETE_HEADER) begin
+            to_boundary = mps_dwords - ({1'b0, offset_q[11:2]} & (mps_dwords - 11'd1));
+            chunk = remaining_q < to_boundary ? remaining_q : to_boundary;
+            byte_count = {remaining_q, 2'b00} - {11'd0, trim} - (first_q ? {11'd0, skip} : 13'd0);
+            completion.dw0.fmt = unsupported_q ? peach2_pkg::FMT_3DW : peach2_pkg::FMT_3DW_DATA;
+            completion.dw0.typ = peach2_pkg::TYPE_COMPLETION;
+            completion.dw0.traffic = request_q.dw0.traffic;
+            completion.dw0.length = unsupported_q ? 10'd0 : chunk[9:0];
+            completion.completer = cfg_requester_i;
+            completion.status = unsupported_q ? peach2_pkg::CPL_UNSUPPORTED : peach2_pkg::CPL_SUCCESS;
+            completion.byte_count = byte_count[11:0];
+            completion.requester = request_q.requester;
+            completion.tag = request_q.tag;
+            completion.lower_address = {offset_q[6:2], first_q ? skip : 2'd0};
             beat_o.sop = 1'b1;
             beat_o.eop = unsupported_q;
             beat_o.data = completion;
         end else if (state_q == STATE_COMPLETE_DATA) begin
+            step = chunk_q < {8'd0, room} ? chunk_q : {8'd0, room};
             beat_o.eop = step == chunk_q;
             beat_o.empty = beat_o.eop ? 2'd3 - (lane + step[1:0] - 2'd1) : 2'd0;
             beat_o.data = region_q == REGION_MEMORY ? mem_rdata_i : collected_q;
@@ -211,6 +207,15 @@ module peach2_local (
     assign valid_o = state_q == STATE_COMPLETE_HEADER || state_q == STATE_COMPLETE_DATA;
     assign dest_o = {{(peach2_pkg::DESTS - 4){1'b0}}, port_q};
     assign out_taken = valid_o && ready_i;
+
+    // --- flow ------------------------------------------------------------------------------------------------------
+
+    always_comb begin
+        in_ready = state_q == STATE_IDLE || state_q == STATE_WRITE_MEMORY || state_q == STATE_WRITE_DISCARD;
+        if (state_q == STATE_WRITE_REGISTER) begin
+            in_ready = lane == 2'd3 || last_dword;
+        end
+    end
 
     // --- state -----------------------------------------------------------------------------------------------------
 
@@ -223,35 +228,34 @@ module peach2_local (
         unsupported_d = unsupported_q;
         header_due_d = header_due_q;
         refused_d = refused_q || (checking_q && !reg_mapped_i);
-        in_ready = 1'b0;
-        unsupported_o = 1'b0;
-        refused_o = 1'b0;
+        count_unsupported = 1'b0;
+        count_refused = 1'b0;
         case (state_q)
             STATE_IDLE: begin
-                in_ready = 1'b1;
-                offset_d = header_offset;
-                remaining_d = header_dwords;
-                first_d = 1'b1;
-                header_due_d = 1'b1;
-                unsupported_d = in_unsupported || header_region == REGION_NOTHING ||
-                                (header_region == REGION_REGISTER && header_dwords > 11'(REGISTER_READ_MAX));
-                refused_d = 1'b0;
-                if (taken && header_is_write) begin
-                    if (header_region == REGION_MEMORY) begin
-                        state_d = STATE_WRITE_MEMORY;
-                    end else if (header_region == REGION_REGISTER && from_north) begin
-                        state_d = STATE_WRITE_REGISTER;
+                if (in_valid) begin
+                    offset_d = header_offset;
+                    remaining_d = header_dwords;
+                    first_d = 1'b1;
+                    header_due_d = 1'b1;
+                    unsupported_d = in_unsupported || header_region == REGION_NOTHING ||
+                                    (header_region == REGION_REGISTER && header_dwords > 11'(REGISTER_READ_MAX));
+                    refused_d = 1'b0;
+                    if (header_is_write) begin
+                        if (header_region == REGION_MEMORY) begin
+                            state_d = STATE_WRITE_MEMORY;
+                        end else if (header_region == REGION_REGISTER && from_north) begin
+                            state_d = STATE_WRITE_REGISTER;
+                        end else begin
+                            state_d = STATE_WRITE_DISCARD;
+                        end
                     end else begin
-                        state_d = STATE_WRITE_DISCARD;
+                        state_d = header_region == REGION_REGISTER && !unsupported_d ? STATE_READ_REGISTER :
+                                                                                       STATE_COMPLETE_HEADER;
                     end
-                end else if (taken) begin
-                    state_d = header_region == REGION_REGISTER && !unsupported_d ? STATE_READ_REGISTER :
-                                                                                   STATE_COMPLETE_HEADER;
                 end
             end
             STATE_WRITE_MEMORY: begin
-                in_ready = 1'b1;
-                if (taken) begin
+                if (in_valid) begin
                     first_d = 1'b0;
                     offset_d = offset_q + 15'(room);
                     remaining_d = remaining_q - 11'(room);
@@ -261,7 +265,6 @@ module peach2_local (
                 end
             end
             STATE_WRITE_REGISTER: begin
-                in_ready = lane == 2'd3 || last_dword;
                 if (in_valid) begin
                     first_d = 1'b0;
                     offset_d = offset_q + 15'd1;
@@ -272,13 +275,12 @@ module peach2_local (
                 end
             end
             STATE_WRITE_END: begin
-                refused_o = refused_d;
+                count_refused = refused_d;
                 state_d = STATE_IDLE;
             end
             STATE_WRITE_DISCARD: begin
-                in_ready = 1'b1;
-                if (taken && in.eop) begin
-                    refused_o = 1'b1;
+                if (in_valid && in.eop) begin
+                    count_refused = 1'b1;
                     state_d = STATE_IDLE;
                 end
             end
@@ -300,7 +302,7 @@ module peach2_local (
                 chunk_d = chunk;
                 header_due_d = 1'b0;
                 if (out_taken) begin
-                    unsupported_o = unsupported_q;
+                    count_unsupported = unsupported_q;
                     state_d = unsupported_q ? STATE_IDLE : STATE_COMPLETE_DATA;
                 end
             end
@@ -332,14 +334,22 @@ module peach2_local (
         if (rst_i) begin
             state_q <= STATE_IDLE;
             checking_q <= 1'b0;
+            unsupported_count_q <= '0;
+            refused_count_q <= '0;
         end else begin
             state_q <= state_d;
             checking_q <= state_q == STATE_WRITE_REGISTER && in_valid && reg_enable_o != '0;
+            if (count_unsupported) begin
+                unsupported_count_q <= unsupported_count_q + 32'd1;
+            end
+            if (count_refused) begin
+                refused_count_q <= refused_count_q + 32'd1;
+            end
         end
     end
 
     always_ff @(posedge clk_i) begin
-        if (state_q != STATE_IDLE || taken) begin
+        if (state_q != STATE_IDLE || in_valid) begin
             offset_q <= offset_d;
             remaining_q <= remaining_d;
             chunk_q <= chunk_d;
@@ -348,7 +358,7 @@ module peach2_local (
             header_due_q <= header_due_d;
             refused_q <= refused_d;
         end
-        if (state_q == STATE_IDLE && taken) begin
+        if (state_q == STATE_IDLE && in_valid) begin
             request_q <= header;
             port_q <= grant[3:0];
             region_q <= header_region;
@@ -366,13 +376,15 @@ module peach2_local (
     assign reg_access_o = state_q == STATE_READ_REGISTER || (state_q == STATE_WRITE_REGISTER && in_valid);
 
     always_comb begin
-        reg_index_o = offset_q[REGISTER_BITS-1:2];
+        reg_index_o = '0;
         reg_enable_o = '0;
-        reg_wdata_o = in.data[32*lane +: 32];
-        if (state_q == STATE_WRITE_REGISTER) begin
-            reg_enable_o = first_q ? request_q.first_be : last_dword ? request_q.last_be : 4'hf;
-        end else begin
+        reg_wdata_o = '0;
+        if (reg_access_o) begin
             reg_index_o = offset_q[REGISTER_BITS-1:2] + 10'(collect_q);
+            reg_wdata_o = in.data[32*lane +: 32];
+            if (state_q == STATE_WRITE_REGISTER) begin
+                reg_enable_o = first_q ? request_q.first_be : last_dword ? request_q.last_be : 4'hf;
+            end
         end
     end
 
@@ -403,8 +415,10 @@ module peach2_local (
         end
     end
 
+    assign unsupported_o = unsupported_count_q;
+    assign refused_o = refused_count_q;
     assign idle_o = state_q == STATE_IDLE;
-    assign still_o = (state_q == STATE_IDLE && !taken) || (valid_o && !ready_i);
+    assign still_o = (state_q == STATE_IDLE && !in_valid) || (valid_o && !ready_i);
 
     logic unused_ok;
     assign unused_ok = &{1'b0, in.empty, request_q, byte_count[12]};

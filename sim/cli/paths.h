@@ -8,6 +8,7 @@ struct cli_paths {
     char reference[PATH_MAX];     // the published values
     char main_scenario[PATH_MAX]; // what `tcasim run` runs without a file
     char smallest_scenario[PATH_MAX];
+    char pingpong_scenario[PATH_MAX]; // 1,000 ping-pongs, for the benchmark
 };
 
 // A home that does not fit the buffers is cut, and then not found by whoever opens it.

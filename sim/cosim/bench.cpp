@@ -29,9 +29,7 @@ public:
         chip.rx_bar_i = static_cast<uint8_t>(bar);
         for (const cosim_beat &beat : beats) {
             chip.rx_valid_i = 1;
-            chip.rx_sop_i = beat.sop;
-            chip.rx_eop_i = beat.eop;
-            chip.rx_empty_i = beat.empty;
+            chip.rx_mark_i = static_cast<uint16_t>(beat.sop * mark_sop | beat.eop * mark_eop | beat.empty);
             memcpy(&chip.rx_data_i[0], beat.words, sizeof beat.words);
             bool taken = false;
             while (!taken) {

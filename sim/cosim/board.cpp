@@ -19,9 +19,8 @@ void cosim_peach2::offer(unsigned port)
     cosim_beat_get(arrival.tlp, rx[port].beat, &beat);
     uint8_t bit = static_cast<uint8_t>(1u << port);
     chip.rx_valid_i |= bit;
-    chip.rx_sop_i = static_cast<uint8_t>((chip.rx_sop_i & ~bit) | (beat.sop ? bit : 0));
-    chip.rx_eop_i = static_cast<uint8_t>((chip.rx_eop_i & ~bit) | (beat.eop ? bit : 0));
-    chip.rx_empty_i = static_cast<uint8_t>((chip.rx_empty_i & ~(3u << 2 * port)) | beat.empty << 2 * port);
+    unsigned mark = beat.sop * mark_sop | beat.eop * mark_eop | beat.empty;
+    chip.rx_mark_i = static_cast<uint16_t>((chip.rx_mark_i & ~(0xfu << mark_bits * port)) | mark << mark_bits * port);
     memcpy(&chip.rx_data_i[COSIM_BEAT_WORDS * port], beat.words, sizeof beat.words);
     if (port == 0) {
         chip.rx_bar_i = arrival.bar;
@@ -68,9 +67,10 @@ void cosim_peach2::take_beat(unsigned port)
     const Vpeach2 &chip = model->chip();
     cosim_beat beat;
     uint8_t bit = static_cast<uint8_t>(1u << port);
-    beat.sop = (chip.tx_sop_o & bit) != 0;
-    beat.eop = (chip.tx_eop_o & bit) != 0;
-    beat.empty = chip.tx_empty_o >> 2 * port & 3;
+    unsigned mark = chip.tx_mark_o >> mark_bits * port;
+    beat.sop = (mark & mark_sop) != 0;
+    beat.eop = (mark & mark_eop) != 0;
+    beat.empty = mark & mark_empty;
     memcpy(beat.words, &chip.tx_data_o[COSIM_BEAT_WORDS * port], sizeof beat.words);
     tx_open = static_cast<uint8_t>(beat.eop ? tx_open & ~bit : tx_open | bit);
     pcie_tlp_t *tlp = cosim_assembly_add(&tx[port], pool, name.c_str(), &beat);
@@ -101,8 +101,9 @@ void cosim_peach2::evaluate(uint64_t edge)
     for (unsigned ports = entering; ports != 0; ports &= ports - 1) {
         advance(static_cast<unsigned>(__builtin_ctz(ports)));
     }
-    // Nothing would change at the next edge: not in the chip, and not at its inputs.
-    awake = !(chip.still_o && (leaving | entering | rx_waiting) == 0 && tx_ready == tx_ready_wanted);
+    // Nothing would change at the next edge: no beat moves inside, enters or leaves, and no other input changes.
+    unsigned moving = (chip.rx_valid_i & chip.rx_ready_o) | (chip.tx_valid_o & (tx_ready | tx_open));
+    awake = !(chip.still_o && (moving | leaving | entering | rx_waiting) == 0 && tx_ready == tx_ready_wanted);
 }
 
 // --- the C face --------------------------------------------------------------------------------------------------------

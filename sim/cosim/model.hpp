@@ -12,6 +12,9 @@
 
 #include "sim/cosim/cosim.h"
 
+// rx_mark_i and tx_mark_o: four bits for each port.
+constexpr unsigned mark_bits = 4, mark_sop = 8, mark_eop = 4, mark_empty = 3;
+
 class cosim_model
 {
 public:

@@ -1,0 +1,100 @@
+#include "scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/shim/test.h"
+
+#define NS 1000ull
+
+static const struct scn_host host = {
+    .memory_bytes = 64 * MIB,
+    .mps_bytes = 256,
+    .mrrs_bytes = 4096,
+    .rcb_bytes = 64,
+    .root_port_tx_ps = 60 * NS,
+    .root_port_rx_ps = 60 * NS,
+    .memory_read_ps = 150 * NS,
+    .memory_write_ps = 100 * NS,
+    .memory_reads_max = 32,
+    .peer_ps = 100 * NS,
+    .peer_reads_max = 8,
+    .posted_header_credits = 64,
+    .posted_data_credits = 1024,
+    .nonposted_header_credits = 32,
+    .store_wc_ps = 1 * NS,
+    .flush_wc_ps = 60 * NS,
+    .store_uc_ps = 60 * NS,
+    .load_uc_ps = 40 * NS,
+    .load_ps = 2 * NS,
+    .poll_ps = 20 * NS,
+    .copy_bytes_per_us = 8000,
+    .timestamp_ps = 10 * NS,
+    .call_ps = 20 * NS,
+};
+
+static const struct scn_board board = {
+    .fidelity = SCN_FIDELITY_RTL,
+    .clock_mhz = 250,
+    .window_base = 0x8000000000ull,
+    .ip_tx_ps = 100 * NS,
+    .ip_rx_ps = 120 * NS,
+    .posted_header_credits = 64,
+    .posted_data_credits = 512,
+    .nonposted_header_credits = 32,
+    .tx_buffer_tlps = 4,
+    .dmac_start_cycles = 20,
+    .dmac_finish_cycles = 10,
+    .dmac_read_bytes = 512,
+    .dmac_read_tags = 16,
+    .dmac_prefetch = 4,
+};
+
+static const struct scn_link slot = {.generation = 2, .lanes = 8, .flight_ps = 2 * NS};
+static const struct scn_link cable = {.generation = 2, .lanes = 8, .flight_ps = 15 * NS};
+
+struct scn_scenario *scene_line(unsigned nodes)
+{
+    struct scn_scenario *scene = calloc(1, sizeof *scene);
+    if (scene == NULL) {
+        abort();
+    }
+    snprintf(scene->name, sizeof scene->name, "scene");
+    scene->seed = 1;
+    scene->time_limit_ps = 10000000000000ull;
+    scene->silence_limit_ps = 50000000000ull;
+    scene->node_count = nodes;
+    for (unsigned i = 0; i < nodes; i++) {
+        struct scn_node *node = &scene->nodes[i];
+        snprintf(node->name, sizeof node->name, "node%u", i);
+        node->host = host;
+        node->board = board;
+        node->slot = slot;
+    }
+    scene->cable_count = nodes - 1;
+    for (unsigned i = 0; i + 1 < nodes; i++) {
+        scene->cables[i] = (struct scn_cable){i, i + 1, SCN_PORT_E, SCN_PORT_W, cable};
+    }
+    return scene;
+}
+
+void scene_free(struct scn_scenario *scene)
+{
+    free(scene);
+}
+
+struct scn_run *scene_run(struct scn_scenario *scene, enum scn_program program, enum scn_method method)
+{
+    struct scn_run *run = &scene->runs[scene->run_count++];
+    *run = (struct scn_run){
+        .program = program, .method = method, .node = 0, .peer = 1, .iterations = 3, .warmup = 1};
+    snprintf(run->series, sizeof run->series, "series");
+    return run;
+}
+
+void scene_size(struct scn_run *run, uint64_t bytes, uint64_t descriptors)
+{
+    run->bytes[run->bytes_count++] = bytes;
+    run->descriptors_count = 1;
+    run->descriptors[0] = descriptors;
+}

@@ -1,0 +1,215 @@
+// Series of scenarios, from the scenario's structs to points.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene.h"
+#include "sim/platform/platform.h"
+#include "tests/shim/test.h"
+
+#define TEXT_MAX 16384
+
+// Everything that a series gave, as text.
+struct record {
+    char text[TEXT_MAX];
+    size_t used;
+    unsigned points, permille;
+    struct plat_point last;
+};
+
+static void note_point(void *ctx, const struct plat_point *point)
+{
+    struct record *record = ctx;
+    record->points++;
+    record->last = *point;
+    record->used += (size_t)snprintf(record->text + record->used, TEXT_MAX - record->used, "%s %llu %llu %llu %llu %llu\n",
+                                     point->series, (unsigned long long)point->bytes,
+                                     (unsigned long long)point->descriptors, (unsigned long long)point->total_ps,
+                                     (unsigned long long)point->min_ps, (unsigned long long)point->max_ps);
+}
+
+static void note_counter(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
+{
+    struct record *record = ctx;
+    if (record->used + 128 < TEXT_MAX) {
+        record->used += (size_t)snprintf(record->text + record->used, TEXT_MAX - record->used, "%s %s %llu\n", component,
+                                         desc->name, (unsigned long long)value);
+    }
+}
+
+static void note_progress(void *ctx, unsigned permille)
+{
+    struct record *record = ctx;
+    EXPECT_TRUE(permille >= record->permille);
+    record->permille = permille;
+}
+
+static struct plat_result run(const struct scn_scenario *scene, struct record *record)
+{
+    const struct plat_hooks hooks = {
+        .ctx = record, .point = note_point, .counter = note_counter, .progress = note_progress};
+    struct plat_result result;
+    *record = (struct record){0};
+    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &result), SIM_OK);
+    return result;
+}
+
+static void expect_series(enum scn_program program, enum scn_method method, uint64_t descriptors)
+{
+    struct scn_scenario *scene = scene_line(2);
+    struct scn_run *series = scene_run(scene, program, method);
+    struct record *record = malloc(sizeof *record);
+    ASSERT_TRUE(record != NULL);
+    scene_size(series, 4, descriptors);
+    scene_size(series, 64, descriptors);
+    scene_size(series, 1000, descriptors);
+    struct plat_result result = run(scene, record);
+    EXPECT_EQ(result.outcome, SIM_RUN_DONE);
+    EXPECT_STREQ(result.text, "");
+    EXPECT_FALSE(result.failed);
+    EXPECT_EQ(record->points, 3);
+    EXPECT_EQ(record->permille, 1000);
+    EXPECT_EQ(record->last.bytes, 1000 * descriptors);
+    EXPECT_EQ(record->last.operations, program == SCN_PROGRAM_PINGPONG ? 6 : 3);
+    EXPECT_TRUE(record->last.min_ps <= record->last.total_ps / record->last.operations);
+    EXPECT_TRUE(record->last.max_ps >= record->last.total_ps / record->last.operations);
+    free(record);
+    scene_free(scene);
+}
+
+TEST(Series, RunsAPingPongByPio)
+{
+    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO, 1);
+}
+
+TEST(Series, RunsAPingPongByRegisterMode)
+{
+    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER, 1);
+}
+
+TEST(Series, RunsAPingPongByChains)
+{
+    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_CHAIN_HOST, 3);
+    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_CHAIN_BOARD, 3);
+}
+
+TEST(Series, RunsLocalDma)
+{
+    expect_series(SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_REGISTER, 1);
+    expect_series(SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_CHAIN_HOST, 5);
+    expect_series(SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD, 5);
+}
+
+TEST(Series, GiveTheSameBytesTwice)
+{
+    struct scn_scenario *scene = scene_line(3);
+    struct scn_run *series = scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER);
+    struct record *first = malloc(sizeof *first), *second = malloc(sizeof *second);
+    ASSERT_TRUE(first != NULL && second != NULL);
+    series->peer = 2;
+    scene_size(series, 8, 1);
+    scene_size(series, 5000, 1);
+    struct plat_result a = run(scene, first), b = run(scene, second);
+    EXPECT_STREQ(first->text, second->text);
+    EXPECT_EQ(a.simulated_ps, b.simulated_ps);
+    EXPECT_EQ(a.events, b.events);
+    EXPECT_EQ(a.rtl_cycles, b.rtl_cycles);
+    free(first);
+    free(second);
+    scene_free(scene);
+}
+
+TEST(Series, TakeLongerOverAnotherNode)
+{
+    uint64_t times_ps[2];
+    struct record *record = malloc(sizeof *record);
+    ASSERT_TRUE(record != NULL);
+    for (unsigned hops = 1; hops <= 2; hops++) {
+        struct scn_scenario *scene = scene_line(3);
+        struct scn_run *series = scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO);
+        series->peer = hops;
+        scene_size(series, 8, 1);
+        (void)run(scene, record);
+        times_ps[hops - 1] = record->last.total_ps / record->last.operations;
+        scene_free(scene);
+    }
+    // One more chip traversal, with its hard IP: 200-300 ns (reference/components.md).
+    EXPECT_BETWEEN(times_ps[1] - times_ps[0], 200000, 400000);
+    free(record);
+}
+
+// --- refusals and failures -----------------------------------------------------------------------------------------
+
+static void expect_refusal(struct scn_scenario *scene, const char *text)
+{
+    struct plat_result result;
+    EXPECT_EQ(plat_run_series(scene, 0, NULL, NULL, &result), SIM_ERR_INVALID);
+    EXPECT_CONTAINS(result.text, text);
+    scene_free(scene);
+}
+
+TEST(Series, RefusesPeersThatNoCablesJoin)
+{
+    struct scn_scenario *scene = scene_line(2);
+    scene->cable_count = 0;
+    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO), 8, 1);
+    expect_refusal(scene, "series 'series': no cables join node0 and node1");
+}
+
+TEST(Series, RefusesAPingPongOfANodeWithItself)
+{
+    struct scn_scenario *scene = scene_line(2);
+    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO), 8, 1);
+    scene->runs[0].peer = 0;
+    expect_refusal(scene, "node0 needs another node as its peer");
+}
+
+static void expect_failure(struct scn_scenario *scene, const char *text)
+{
+    struct record *record = malloc(sizeof *record);
+    ASSERT_TRUE(record != NULL);
+    struct plat_result result = run(scene, record);
+    EXPECT_TRUE(result.failed);
+    EXPECT_CONTAINS(result.text, text);
+    free(record);
+    scene_free(scene);
+}
+
+TEST(Series, FailWithTheNameOfTheDmaError)
+{
+    struct scn_scenario *scene = scene_line(2);
+    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER), 6, 1);
+    expect_failure(scene, "node0: ping-pong of 6 B: the DMA failed: misaligned");
+    scene = scene_line(2);
+    scene_size(scene_run(scene, SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_REGISTER), 16 * MIB, 1);
+    expect_failure(scene, "local DMA of 1 x 16777216 B: bad length");
+}
+
+TEST(Series, FailWhereTheMethodCannotDoWhatIsAsked)
+{
+    struct scn_scenario *scene = scene_line(2);
+    scene_size(scene_run(scene, SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_PIO), 8, 1);
+    expect_failure(scene, "local DMA is not done by PIO");
+    scene = scene_line(2);
+    scene_size(scene_run(scene, SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD), 8, 1025);
+    expect_failure(scene, "building the chain: No space left on device");
+    scene = scene_line(2);
+    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO), 6, 1);
+    expect_failure(scene, "needs a multiple of 4 B, not 6 B");
+}
+
+TEST(Series, EndAtTheTimeLimitAndSayWhoWaits)
+{
+    struct scn_scenario *scene = scene_line(2);
+    struct record *record = malloc(sizeof *record);
+    ASSERT_TRUE(record != NULL);
+    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER), 1 * MIB, 1);
+    scene->time_limit_ps = 100000000; // 100 us; a transfer takes 300
+    struct plat_result result = run(scene, record);
+    EXPECT_EQ(result.outcome, SIM_RUN_TIME_LIMIT);
+    EXPECT_EQ(result.simulated_ps, 100000000);
+    EXPECT_CONTAINS(result.text, "node0 waits for node0.memory: word 0x");
+    EXPECT_CONTAINS(result.text, "node1 waits for node1.memory: word 0x");
+    free(record);
+    scene_free(scene);
+}
