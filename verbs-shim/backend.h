@@ -22,8 +22,8 @@ enum backend_cost {
 
 // Pinned host memory that a board can reach.
 struct backend_buffer {
-    void *address;           // for the program
-    uint64_t bus_address;    // for devices of the same node
+    void *address;        // for the program
+    uint64_t bus_address; // for devices of the same node
     size_t bytes;
 };
 

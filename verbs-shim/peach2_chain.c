@@ -9,9 +9,9 @@
 struct descriptor {
     uint64_t source;
     uint64_t destination;
-    uint32_t length_flags;   // length in bits 23:0
+    uint32_t length_flags; // length in bits 23:0
     uint32_t reserved;
-    uint64_t next;           // bus address, or byte offset in the board's memory
+    uint64_t next; // bus address, or byte offset in the board's memory
 };
 _Static_assert(sizeof(struct descriptor) == 32, "a descriptor has 32 bytes");
 
@@ -23,8 +23,8 @@ struct peach2_chain {
     peach2_chain_t *previous, *next; // of the handle's
     enum peach2_chain_place place;
     uint32_t count;
-    uint64_t first;                  // where descriptor 0 lies, as `next` would say it
-    struct backend_buffer buffer;    // host chains
+    uint64_t first;               // where descriptor 0 lies, as `next` would say it
+    struct backend_buffer buffer; // host chains
 };
 
 static uint64_t descriptor_place(const peach2_chain_t *chain, uint32_t index)
@@ -65,8 +65,8 @@ static void descriptors_build(peach2_chain_t *chain, const struct peach2_transfe
     chain->handle->backend.ops->fence(chain->handle->backend.ctx);
 }
 
-static int transfers_check(enum peach2_chain_place place, uint32_t board_index,
-                           const struct peach2_transfer *transfers, uint32_t count)
+static int transfers_check(enum peach2_chain_place place, uint32_t board_index, const struct peach2_transfer *transfers,
+                           uint32_t count)
 {
     if (count == 0) {
         return -EINVAL;

@@ -45,13 +45,13 @@ int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struc
     }
     if (notify->local_address != 0) {
         *control_out |= PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK;
-        peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_LOCAL),
-                              notify->local_address, 8);
+        peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_LOCAL), notify->local_address,
+                              8);
     }
     if (notify->remote_address != 0) {
         *control_out |= PEACH2_DMAC_CONTROL_NOTIFY_REMOTE_MASK;
-        peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_REMOTE),
-                              notify->remote_address, 8);
+        peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_REMOTE), notify->remote_address,
+                              8);
     }
     peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_NOTIFY_VALUE), notify->value, 4);
     return 0;

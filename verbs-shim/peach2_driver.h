@@ -18,12 +18,12 @@
 
 #include "verbs-shim/backend.h"
 
-#define PEACH2_NODES_MAX          16
-#define PEACH2_CHANNELS           4
-#define PEACH2_BOARD_DESCRIPTORS  1024
-#define PEACH2_DMA_BYTES_MAX      0xfffffcu
-#define PEACH2_HOST_BYTES_MAX     (8ull << 30) // of a node's host memory, what the window reaches
-#define PEACH2_NO_PORT            0xffu
+#define PEACH2_NODES_MAX         16
+#define PEACH2_CHANNELS          4
+#define PEACH2_BOARD_DESCRIPTORS 1024
+#define PEACH2_DMA_BYTES_MAX     0xfffffcu
+#define PEACH2_HOST_BYTES_MAX    (8ull << 30) // of a node's host memory, what the window reaches
+#define PEACH2_NO_PORT           0xffu
 
 typedef struct peach2_board_handle peach2_handle_t;
 
@@ -37,14 +37,14 @@ struct peach2_routing {
 // Errors of a DMA, as the board reports them (dma_error_e in rtl/peach2_pkg.sv).
 enum peach2_dma_error {
     PEACH2_DMA_OK,
-    PEACH2_DMA_MISALIGNED,  // an address or the length is no multiple of 4, or the low 4 address bits differ
-    PEACH2_DMA_LENGTH,      // length 0, or more than 24 bits
-    PEACH2_DMA_UNROUTABLE,  // no route takes the destination, or the source lies in another node
-    PEACH2_DMA_READ_UR,     // a read was answered Unsupported Request
-    PEACH2_DMA_READ_ABORT,  // a read was answered Completer Abort
-    PEACH2_DMA_READ_LOST,   // a read was not answered in time
-    PEACH2_DMA_CHAIN_LOOP,  // the chain comes back to a descriptor it had
-    PEACH2_DMA_DESCRIPTOR   // a descriptor address is no multiple of 32 or outside the board's memory
+    PEACH2_DMA_MISALIGNED, // an address or the length is no multiple of 4, or the low 4 address bits differ
+    PEACH2_DMA_LENGTH,     // length 0, or more than 24 bits
+    PEACH2_DMA_UNROUTABLE, // no route takes the destination, or the source lies in another node
+    PEACH2_DMA_READ_UR,    // a read was answered Unsupported Request
+    PEACH2_DMA_READ_ABORT, // a read was answered Completer Abort
+    PEACH2_DMA_READ_LOST,  // a read was not answered in time
+    PEACH2_DMA_CHAIN_LOOP, // the chain comes back to a descriptor it had
+    PEACH2_DMA_DESCRIPTOR  // a descriptor address is no multiple of 32 or outside the board's memory
 };
 // A name for people, also for codes that are not known.
 const char *peach2_dma_error_name(unsigned error);
@@ -67,14 +67,14 @@ int peach2_pio_write(peach2_handle_t *handle, uint64_t window_address, const voi
 
 // Status words are 8 bytes: lower half the value given here, upper half the channel's STATUS (error in bits 7:4).
 struct peach2_notify {
-    uint64_t local_address;   // 0: none. Bus address in own host memory, 8 B aligned
-    uint64_t remote_address;  // 0: none. Window address, 8 B aligned
+    uint64_t local_address;  // 0: none. Bus address in own host memory, 8 B aligned
+    uint64_t remote_address; // 0: none. Window address, 8 B aligned
     uint32_t value;
 };
 
 struct peach2_transfer {
-    uint64_t source;          // bus address on the own node
-    uint64_t destination;     // bus address on the own node, or window address
+    uint64_t source;      // bus address on the own node
+    uint64_t destination; // bus address on the own node, or window address
     uint32_t bytes;
 };
 

@@ -10,8 +10,8 @@ enum output { OUTPUT_N, OUTPUT_E, OUTPUT_W, OUTPUT_S, OUTPUT_LOCAL, OUTPUTS };
 
 // Window offset bits that name a node, and those that name a block of one.
 static const uint64_t node_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT;
-static const uint64_t block_mask =
-    (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT | (uint64_t)PEACH2_BLOCK_BOARD << PEACH2_BLOCK_SHIFT;
+static const uint64_t block_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT | (uint64_t)PEACH2_BLOCK_BOARD
+                                                                                               << PEACH2_BLOCK_SHIFT;
 
 struct route {
     bool enabled;
@@ -83,8 +83,8 @@ int peach2_routes_program(peach2_handle_t *handle)
     routes[OUTPUT_LOCAL] = (struct route){true, block_mask, board, board};
 
     peach2_register_write(handle, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE, handle->window_base, 8);
-    peach2_register_write(handle, PEACH2_OFFSET_BASE + PEACH2_BLOCK_HOST * PEACH2_OFFSET_STRIDE +
-                                      PEACH2_OFFSET_SUBTRACT,
+    peach2_register_write(handle,
+                          PEACH2_OFFSET_BASE + PEACH2_BLOCK_HOST * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT,
                           peach2_block_address(handle, routing->node, PEACH2_BLOCK_HOST), 8);
     for (unsigned output = 0; output < OUTPUTS; output++) {
         route_program(handle, output, &routes[output]);

@@ -34,9 +34,9 @@ struct host_core {
     // Stores between core and root complex, a ring.
     struct store under_way[UNDER_WAY_MAX];
     unsigned first, count;
-    bool refused;                // the root complex has no room and will call back
+    bool refused; // the root complex has no room and will call back
     sim_event_t arrival;
-    sim_condition_t arrived;     // one has reached the root complex
+    sim_condition_t arrived; // one has reached the root complex
     uint64_t counters[COUNTERS];
 };
 
@@ -261,8 +261,8 @@ static void turns_count(host_core_t *core, uint64_t start_ps)
 bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t deadline_ps)
 {
     uint64_t start_ps = sim_now_ps(core->sim);
-    const struct sim_wait_reason reason = {host_memory_name(core->memory), "word 0x%llx to become 0x%llx",
-                                           bus_address, value};
+    const struct sim_wait_reason reason = {host_memory_name(core->memory), "word 0x%llx to become 0x%llx", bus_address,
+                                           value};
     while (!word_matches(core, bus_address, mask, value)) {
         if (!host_memory_wait_write(core->memory, bus_address, deadline_ps, &reason)) {
             turns_count(core, start_ps);

@@ -1,14 +1,14 @@
 // A processor core as its program sees it: stores, loads, polling, and what each costs.
 //
 // Used from one simulated thread. Models: write-combining buffers of 64 B that leave the core when full, when another
-// line is touched, by a fence or by an uncached access; uncached stores and loads; polling a cached word (sleeps until a
-// device writes it, then charges the turns of the loop that would have been made, so that the result is that of a loop
-// with that period).
+// line is touched, by a fence or by an uncached access; uncached stores and loads; polling a cached word (sleeps until
+// a device writes it, then charges the turns of the loop that would have been made, so that the result is that of a
+// loop with that period).
 //
 // Stores on their way: a combined line needs flush_wc_ps from the core to the root complex, several lines overlap, and
-// ten may be under way, as many as a core has line fill buffers (Sandy Bridge; Intel optimization manual, 2.3.5.2); when
-// the root complex has no room the way fills up and the next store waits. A fence stalls the core until everything has
-// reached the root complex. An uncached store waits for what is under way and stalls the core for store_uc_ps: x86
+// ten may be under way, as many as a core has line fill buffers (Sandy Bridge; Intel optimization manual);
+// when the root complex has no room the way fills up and the next store waits. A fence stalls the core until everything
+// has reached the root complex. An uncached store waits for what is under way and stalls the core for store_uc_ps: x86
 // orders such stores one by one.
 //
 // Polling: the loop of a poll called at t0 samples the word at t0 + k * poll_ps; a write is seen by the first sample at

@@ -12,8 +12,8 @@ struct host_range {
 };
 
 struct host_pages {
-    uint64_t first, end;         // ranges lie in [first, end)
-    struct host_range *ranges;   // in use, by address
+    uint64_t first, end;       // ranges lie in [first, end)
+    struct host_range *ranges; // in use, by address
 };
 
 void host_pages_init(struct host_pages *pages, uint64_t first, uint64_t end);

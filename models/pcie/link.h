@@ -72,6 +72,10 @@ bool pcie_end_is_up(const pcie_end_t *end);
 
 // true: the TLP was taken, the caller's reference with it. false: no room in this class; ready() will be called.
 bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp);
+// The same for a transmitter that begins before it has the whole packet: its first part was there at begun_ps <= now, and
+// tx_ps counts from then. It never ends on the wire before the packet was complete, as long as the owner's interface is
+// no slower than the wire or tx_ps covers the packet.
+bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps);
 bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class);
 void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp);
 

@@ -67,6 +67,11 @@ bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class)
 
 bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp)
 {
+    return pcie_end_offer_begun(end, tlp, sim_now_ps(end->sim));
+}
+
+bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
+{
     struct pcie_transmitter *tx = &end->tx;
     enum pcie_class class = pcie_tlp_class(tlp);
     if (pcie_tlp_payload_bytes(tlp) > end->link->config.mps_bytes) {
@@ -84,7 +89,7 @@ bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp)
     }
     *(struct pcie_queued *)pcie_ring_push(&tx->queues[class]) = (struct pcie_queued){
         .tlp = tlp,
-        .ready_ps = sim_now_ps(end->sim) + end->config.tx_ps,
+        .ready_ps = begun_ps + end->config.tx_ps,
         .order = tx->offers++,
     };
     // Behind another of its class it changes nothing yet.

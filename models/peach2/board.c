@@ -12,7 +12,8 @@ enum counter { UNCONNECTED, UNCLAIMED_WRITES, UNCLAIMED_READS, LOST, STALLS, COU
 static const struct sim_counter_desc counter_descs[COUNTERS] = {
     [UNCONNECTED] = {"unconnected_tlps", "TLPs", "sent by the chip to a port without a cable, dropped"},
     [UNCLAIMED_WRITES] = {"unclaimed_writes", "TLPs", "writes from the host that hit no BAR, dropped"},
-    [UNCLAIMED_READS] = {"unclaimed_reads", "TLPs", "reads from the host that hit no BAR, answered Unsupported Request"},
+    [UNCLAIMED_READS] = {"unclaimed_reads", "TLPs",
+                         "reads from the host that hit no BAR, answered Unsupported Request"},
     [LOST] = {"lost_tlps", "TLPs", "lost because a link went down"},
     [STALLS] = {"transmit_stalls", "stalls", "times a hard IP had no room and stalled the chip"},
 };
@@ -20,7 +21,7 @@ static const struct sim_counter_desc counter_descs[COUNTERS] = {
 struct port {
     peach2_board_t *board;
     unsigned index;
-    pcie_end_t *end;               // NULL: nothing is plugged in
+    pcie_end_t *end; // NULL: nothing is plugged in
     // What the link refused, in order. The chip is stalled meanwhile.
     pcie_tlp_t *first, *last;
 };
@@ -28,7 +29,7 @@ struct port {
 struct peach2_board {
     sim_t *sim;
     char *name;
-    uint64_t bar0_base, window_base;
+    uint64_t bar0_base, window_base, beat_ps;
     const struct peach2_core_ops *ops;
     void *core;
     struct port ports[PEACH2_PORTS];
@@ -38,7 +39,7 @@ struct peach2_board {
 // --- life ----------------------------------------------------------------------------------------------------------
 
 enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_base, uint64_t window_base,
-                                    peach2_board_t **board_out)
+                                    uint64_t beat_ps, peach2_board_t **board_out)
 {
     peach2_board_t *board = calloc(1, sizeof *board);
     if (board == NULL) {
@@ -52,6 +53,7 @@ enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_
     board->sim = sim;
     board->bar0_base = bar0_base;
     board->window_base = window_base;
+    board->beat_ps = beat_ps;
     for (unsigned i = 0; i < PEACH2_PORTS; i++) {
         board->ports[i].board = board;
         board->ports[i].index = i;
@@ -97,12 +99,23 @@ void peach2_board_set_core(peach2_board_t *board, const struct peach2_core_ops *
 
 // --- chip to link --------------------------------------------------------------------------------------------------
 
+// When the packet whose last beat moves now moved its first one: a header beat, then payload on the lanes of its
+// address.
+static uint64_t packet_begun_ps(const peach2_board_t *board, const pcie_tlp_t *tlp)
+{
+    uint64_t now_ps = sim_now_ps(board->sim);
+    uint32_t lane_bytes = tlp->kind == PCIE_TLP_CPLD ? tlp->lower_address & 12u : (uint32_t)(tlp->address & 12u);
+    uint32_t bytes = pcie_tlp_payload_bytes(tlp);
+    uint64_t took_ps = bytes == 0 ? 0 : (lane_bytes + bytes + 15) / 16 * board->beat_ps;
+    return took_ps < now_ps ? now_ps - took_ps : 0;
+}
+
 // The link takes it, or the port holds it and stalls the chip until the link has room again. Packets that the chip
 // finishes all the same, and answers made here, queue up behind it.
 static void port_send(struct port *port, pcie_tlp_t *tlp)
 {
     bool waiting = port->first != NULL;
-    if (!waiting && pcie_end_offer(port->end, tlp)) {
+    if (!waiting && pcie_end_offer_begun(port->end, tlp, packet_begun_ps(port->board, tlp))) {
         return;
     }
     tlp->next = NULL;

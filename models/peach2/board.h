@@ -2,6 +2,8 @@
 //
 // The hard IP's latency and buffers are those of the links' ends; the board decodes the two BARs of the N port and
 // moves packets between link and chip with backpressure in both directions. Bus addresses are the node's.
+// The hard IP begins to transmit with the first beat of a packet (its interface wants the beats of a packet without a
+// gap, at the rate of the wire) and delivers a received packet when it is whole and its LCRC is checked.
 // Leaves out: DDR3 memory, the management processor.
 #pragma once
 
@@ -11,11 +13,12 @@
 
 typedef struct peach2_board peach2_board_t;
 
-#define PEACH2_BAR0_BYTES (128ull << 10)
+#define PEACH2_BAR0_BYTES   (128ull << 10)
 #define PEACH2_WINDOW_BYTES (512ull << 30)
 
+// beat_ps: the chip's clock period, in which it moves 16 bytes.
 enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_base, uint64_t window_base,
-                                    peach2_board_t **board_out);
+                                    uint64_t beat_ps, peach2_board_t **board_out);
 void peach2_board_destroy(peach2_board_t *board);
 
 // The chip; set once, before the first packet. The chip's callbacks are the two functions below.
@@ -23,5 +26,6 @@ void peach2_board_set_core(peach2_board_t *board, const struct peach2_core_ops *
 void peach2_board_tx(void *board, unsigned port, pcie_tlp_t *tlp);
 void peach2_board_rx_taken(void *board, unsigned port, pcie_tlp_t *tlp);
 
-// Becomes the owner of the link end (once per port). Packets of the chip for a port without a link are dropped and counted.
+// Becomes the owner of the link end (once per port). Packets of the chip for a port without a link are dropped and
+// counted.
 void peach2_board_connect(peach2_board_t *board, enum peach2_port port, pcie_end_t *end);

@@ -11,7 +11,7 @@ struct local_dma {
     struct workload *workload;
     const struct backend *backend;
     struct region source, destination;
-    struct region scratch;           // the chain as transfers
+    struct region scratch; // the chain as transfers
     struct backend_buffer status;
     // of the point under way
     uint32_t point;
@@ -101,9 +101,10 @@ static int point_check(const struct local_dma *l)
 static int point_measure(struct local_dma *l)
 {
     struct workload *w = l->workload;
-    struct workload_point result = {
-        .bytes = l->bytes * l->descriptors, .descriptors = l->descriptors, .operations = w->iterations,
-        .min_ps = UINT64_MAX};
+    struct workload_point result = {.bytes = l->bytes * l->descriptors,
+                                    .descriptors = l->descriptors,
+                                    .operations = w->iterations,
+                                    .min_ps = UINT64_MAX};
     uint64_t transfers = (uint64_t)w->warmup + w->iterations;
     for (uint64_t i = 0; i < transfers; i++) {
         uint64_t time_ps;

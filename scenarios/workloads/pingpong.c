@@ -1,8 +1,8 @@
 // Ping-pong between two nodes, as hanawa2013 4.2 measures it.
 //
-// PIO: each rank stores a message into the other's receive buffer through the window and polls the last word of its own.
-// DMA: the registers, or the chain, are prepared once for each size; a turn is one write that starts the channel. The
-// board tells the other rank through its ack word when the message is written; that rank polls it and resets it.
+// PIO: each rank stores a message into the other's receive buffer through the window and polls the last word of its
+// own. DMA: the registers, or the chain, are prepared once for each size; a turn is one write that starts the channel.
+// The board tells the other rank through its ack word when the message is written; that rank polls it and resets it.
 //
 // A block of round trips is timed as a whole, so that reading the clock disturbs nothing; an operation is half a round
 // trip. Every byte received is checked after each point, and the bytes around it.
@@ -25,15 +25,15 @@ struct pingpong {
     struct workload *workload;
     const struct backend *backend;
     struct region send, receive;
-    struct region scratch;           // the chain as transfers
+    struct region scratch; // the chain as transfers
     struct backend_buffer ack;
     uint64_t peer_receive, peer_ack; // window addresses
     // of the point under way
     uint32_t point;
     uint64_t bytes, descriptors;
-    size_t message;                  // bytes of it all
-    size_t offset;                   // of the message in its region
-    uint64_t expected_word;          // the last word of the pattern that is to arrive
+    size_t message;         // bytes of it all
+    size_t offset;          // of the message in its region
+    uint64_t expected_word; // the last word of the pattern that is to arrive
     peach2_chain_t *chain;
 };
 
@@ -237,7 +237,8 @@ static int point_measure(struct pingpong *p)
     if (error == 0 && w->rank == 0) {
         uint64_t operations = 2 * (uint64_t)w->iterations;
         uint64_t mean_ps = (end_ps - start_ps) / operations;
-        const struct workload_point point = {p->message, p->descriptors, operations, end_ps - start_ps, mean_ps, mean_ps};
+        const struct workload_point point = {p->message,        p->descriptors, operations,
+                                             end_ps - start_ps, mean_ps,        mean_ps};
         w->report(w->ctx, &point);
     }
     return error;

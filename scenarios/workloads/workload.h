@@ -17,7 +17,7 @@ struct workload_point {
 
 struct workload {
     void *ctx;
-    uint32_t rank, ranks;               // 0 measures
+    uint32_t rank, ranks; // 0 measures
     uint32_t node, peer_node;
     peach2_handle_t *board;
     enum workload_method method;

@@ -25,7 +25,7 @@ public:
     // Streams the beats into N as fast as they are taken.
     void stream(const std::vector<cosim_beat> &beats, unsigned bar)
     {
-        Vpeach2 &chip = model_.chip();
+        const cosim_pins &chip = model_.pins();
         chip.rx_bar_i = static_cast<uint8_t>(bar);
         for (const cosim_beat &beat : beats) {
             chip.rx_valid_i = 1;
@@ -42,7 +42,7 @@ public:
 
     void drain()
     {
-        while (!model_.chip().idle_o) {
+        while (!model_.pins().idle_o) {
             tick();
         }
     }

@@ -14,7 +14,7 @@
 void cosim_peach2::offer(unsigned port)
 {
     const cosim_arrival &arrival = rx[port].queue.front();
-    Vpeach2 &chip = model->chip();
+    const cosim_pins &chip = model->pins();
     cosim_beat beat;
     cosim_beat_get(arrival.tlp, rx[port].beat, &beat);
     uint8_t bit = static_cast<uint8_t>(1u << port);
@@ -53,7 +53,7 @@ void cosim_peach2::advance(unsigned port)
     if (!in.queue.empty() && in.queue.front().edge <= clock->edge + 1) {
         offer(port);
     } else {
-        model->chip().rx_valid_i &= static_cast<uint8_t>(~(1u << port));
+        model->pins().rx_valid_i &= static_cast<uint8_t>(~(1u << port));
         rx_waiting |= static_cast<uint8_t>(in.queue.empty() ? 0 : 1u << port);
     }
     ops.rx_taken(ctx, port, tlp);
@@ -64,7 +64,7 @@ void cosim_peach2::advance(unsigned port)
 // The beat that the port offers is taken at this edge.
 void cosim_peach2::take_beat(unsigned port)
 {
-    const Vpeach2 &chip = model->chip();
+    const cosim_pins &chip = model->pins();
     cosim_beat beat;
     uint8_t bit = static_cast<uint8_t>(1u << port);
     unsigned mark = chip.tx_mark_o >> mark_bits * port;
@@ -83,7 +83,7 @@ void cosim_peach2::take_beat(unsigned port)
 
 void cosim_peach2::evaluate(uint64_t edge)
 {
-    Vpeach2 &chip = model->chip();
+    const cosim_pins &chip = model->pins();
     if (rx_waiting != 0) {
         offer_arrivals(edge);
     }
@@ -175,7 +175,7 @@ void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready)
     }
     board->tx_ready_wanted = wanted;
     board->tx_ready_edge = board->clock->next_edge();
-    if (ready && (board->model->chip().tx_valid_o & bit) != 0) {
+    if (ready && (board->model->pins().tx_valid_o & bit) != 0) {
         wake(board);
     }
 }

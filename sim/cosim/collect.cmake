@@ -1,5 +1,5 @@
-# Collects what Verilator wrote into DIRECTORY: fast.cpp includes the code of every edge, slow.cpp the rest.
-file(GLOB all RELATIVE ${DIRECTORY} ${DIRECTORY}/Vpeach2*.cpp)
+# Collects what Verilator wrote into DIRECTORY under PREFIX: fast.cpp includes the code of every edge, slow.cpp the rest.
+file(GLOB all RELATIVE ${DIRECTORY} ${DIRECTORY}/${PREFIX}*.cpp)
 list(SORT all)
 set(slow ${all})
 set(fast ${all})

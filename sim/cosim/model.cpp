@@ -7,6 +7,7 @@ namespace
 {
 
 constexpr unsigned reset_cycles = 4;
+constexpr int trace_levels = 99; // of hierarchy: all
 constexpr uint8_t all_ports = (1u << COSIM_PORTS) - 1;
 
 bool is_power_of_two(uint32_t value)
@@ -26,46 +27,40 @@ sim_status cosim_model::check(const cosim_peach2_config *config)
 }
 
 cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, const char *trace_path)
-    : context_(), chip_(&context_, name)
+    : context_(name), plain_(trace_path == nullptr ? new Vpeach2(&context_, name) : nullptr),
+      traced_(trace_path != nullptr ? new Vpeach2_traced(&context_, name) : nullptr),
+      pins_(plain_ != nullptr ? cosim_pins(*plain_) : cosim_pins(*traced_))
 {
-    context_.name = name;
-    if (trace_path != nullptr) {
+    pins_.cfg_requester_i = config->requester;
+    pins_.cfg_mps_log2_i = static_cast<CData>(__builtin_ctz(config->mps_bytes));
+    pins_.cfg_start_cycles_i = static_cast<SData>(config->start_cycles);
+    pins_.cfg_finish_cycles_i = static_cast<SData>(config->finish_cycles);
+    pins_.cfg_read_bytes_i = static_cast<SData>(config->read_bytes);
+    pins_.cfg_read_tags_i = static_cast<CData>(config->read_tags);
+    pins_.cfg_prefetch_i = static_cast<CData>(config->prefetch);
+    pins_.tx_ready_i = all_ports;
+    pins_.rst_i = 1;
+    for (unsigned i = 0; i < reset_cycles; i++) {
+        tick(0, 0);
+    }
+    pins_.rst_i = 0;
+    tick(0, 0);
+    // The reset has no place in simulated time, so the waveform begins behind it.
+    if (traced_ != nullptr) {
         context_.traceEverOn(true);
         trace_ = std::make_unique<VerilatedFstC>();
         trace_->set_time_unit("1ps");
         trace_->set_time_resolution("1ps");
-        chip_.trace(trace_.get(), 99);
+        traced_->trace(trace_.get(), trace_levels);
         trace_->open(trace_path);
     }
-    chip_.cfg_requester_i = config->requester;
-    chip_.cfg_mps_log2_i = static_cast<uint8_t>(__builtin_ctz(config->mps_bytes));
-    chip_.cfg_start_cycles_i = static_cast<uint16_t>(config->start_cycles);
-    chip_.cfg_finish_cycles_i = static_cast<uint16_t>(config->finish_cycles);
-    chip_.cfg_read_bytes_i = static_cast<uint16_t>(config->read_bytes);
-    chip_.cfg_read_tags_i = static_cast<uint8_t>(config->read_tags);
-    chip_.cfg_prefetch_i = static_cast<uint8_t>(config->prefetch);
-    chip_.tx_ready_i = all_ports;
-    std::unique_ptr<VerilatedFstC> later = std::move(trace_); // the reset has no place in simulated time
-    chip_.rst_i = 1;
-    for (unsigned i = 0; i < reset_cycles; i++) {
-        tick(0, 0);
-    }
-    chip_.rst_i = 0;
-    tick(0, 0);
-    trace_ = std::move(later);
 }
 
 cosim_model::~cosim_model()
 {
-    chip_.final();
     if (trace_ != nullptr) {
         trace_->close();
     }
-}
-
-void cosim_model::dump(uint64_t time_ps)
-{
-    trace_->dump(time_ps);
 }
 
 void cosim_model::fail(const char *file, int line, const char *what)

@@ -1,12 +1,15 @@
 // The Verilated chip with the context its messages refer to.
 //
-// One context for each chip: a failing assertion then knows which board it belongs to.
+// There are two translations of the RTL, one without and one with waveforms, as the second is slower even while it
+// writes none; which of them a model has is hidden behind its pins. Each model has a context of its own: a failing
+// assertion then knows which board it belongs to.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include <Vpeach2.h>
+#include <Vpeach2_traced.h>
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
@@ -15,10 +18,41 @@
 // rx_mark_i and tx_mark_o: four bits for each port.
 constexpr unsigned mark_bits = 4, mark_sop = 8, mark_eop = 4, mark_empty = 3;
 
+// The chip's ports, by reference. See rtl/peach2.sv.
+struct cosim_pins {
+    template <class Chip>
+    explicit cosim_pins(Chip &chip)
+        : clk_i(chip.clk_i), rst_i(chip.rst_i), rx_valid_i(chip.rx_valid_i), rx_ready_o(chip.rx_ready_o),
+          rx_mark_i(chip.rx_mark_i), rx_data_i(chip.rx_data_i), rx_bar_i(chip.rx_bar_i), tx_valid_o(chip.tx_valid_o),
+          tx_ready_i(chip.tx_ready_i), tx_mark_o(chip.tx_mark_o), tx_data_o(chip.tx_data_o),
+          cfg_requester_i(chip.cfg_requester_i), cfg_mps_log2_i(chip.cfg_mps_log2_i),
+          cfg_start_cycles_i(chip.cfg_start_cycles_i), cfg_finish_cycles_i(chip.cfg_finish_cycles_i),
+          cfg_read_bytes_i(chip.cfg_read_bytes_i), cfg_read_tags_i(chip.cfg_read_tags_i),
+          cfg_prefetch_i(chip.cfg_prefetch_i), idle_o(chip.idle_o), still_o(chip.still_o)
+    {
+    }
+
+    CData &clk_i, &rst_i;
+    CData &rx_valid_i;
+    const CData &rx_ready_o;
+    SData &rx_mark_i;
+    VlWide<16> &rx_data_i;
+    CData &rx_bar_i;
+    const CData &tx_valid_o;
+    CData &tx_ready_i;
+    const SData &tx_mark_o;
+    const VlWide<16> &tx_data_o;
+    SData &cfg_requester_i;
+    CData &cfg_mps_log2_i;
+    SData &cfg_start_cycles_i, &cfg_finish_cycles_i, &cfg_read_bytes_i;
+    CData &cfg_read_tags_i, &cfg_prefetch_i;
+    const CData &idle_o, &still_o;
+};
+
 class cosim_model
 {
 public:
-    // The chip after a reset of four cycles, with every tx_ready set. trace_path: NULL for none.
+    // The chip after a reset, with every tx_ready set. trace_path: NULL for none.
     cosim_model(const char *name, const cosim_peach2_config *config, const char *trace_path);
     ~cosim_model();
 
@@ -28,23 +62,23 @@ public:
         Verilated::threadContextp(&context_);
         if (assertions) {
             // They sample before inputs that change with the clock have gone through the wires.
-            chip_.eval();
+            eval();
         }
-        chip_.clk_i = 1;
-        chip_.eval();
+        pins_.clk_i = 1;
+        eval();
         if (__builtin_expect(trace_ != nullptr, 0)) {
-            dump(edge_ps);
+            trace_->dump(edge_ps);
         }
-        chip_.clk_i = 0;
-        chip_.eval();
+        pins_.clk_i = 0;
+        eval();
         if (__builtin_expect(trace_ != nullptr, 0)) {
-            dump(edge_ps + half_ps);
+            trace_->dump(edge_ps + half_ps);
         }
     }
 
-    Vpeach2 &chip()
+    const cosim_pins &pins() const
     {
-        return chip_;
+        return pins_;
     }
 
     // Ends the program in the name of the chip that was evaluated last.
@@ -63,12 +97,24 @@ private:
     class named_context : public VerilatedContext
     {
     public:
+        explicit named_context(const char *chip_name) : name(chip_name)
+        {
+        }
         std::string name;
     };
 
-    void dump(uint64_t time_ps);
+    void eval()
+    {
+        if (__builtin_expect(plain_ != nullptr, 1)) {
+            plain_->eval();
+        } else {
+            traced_->eval();
+        }
+    }
 
     named_context context_;
-    Vpeach2 chip_;
+    std::unique_ptr<Vpeach2> plain_; // one of the two
+    std::unique_ptr<Vpeach2_traced> traced_;
+    cosim_pins pins_;
     std::unique_ptr<VerilatedFstC> trace_;
 };

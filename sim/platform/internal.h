@@ -20,8 +20,8 @@ struct plat_node {
     cosim_peach2_t *chip;
     pcie_link_t *slot;
     struct plat_backend_inproc backend;
-    peach2_handle_t *handle;     // once the driver is up
-    plat_program_fn program;     // may be NULL
+    peach2_handle_t *handle; // once the driver is up
+    plat_program_fn program; // may be NULL
     void *program_arg;
 };
 
@@ -39,7 +39,7 @@ struct plat_machine {
     unsigned clock_count;
     struct plat_node nodes[SCN_NODES_MAX];
     pcie_link_t *cables[SCN_CABLES_MAX];
-    unsigned booted;             // nodes whose driver is up
+    unsigned booted; // nodes whose driver is up
     sim_condition_t all_booted;
     bool failed;
     char failure[PLAT_FAILURE_MAX];
@@ -61,6 +61,7 @@ void plat_node_fini(struct plat_node *node);
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error);
 void plat_links_destroy(plat_machine_t *machine);
 
+uint64_t plat_clock_period_ps(uint32_t mhz);
 // The clock of that frequency, created when it is the first.
 enum sim_status plat_machine_clock(plat_machine_t *machine, uint32_t mhz, cosim_clock_t **clock_out);
 

@@ -22,7 +22,7 @@ enum sim_status plat_error_set(struct plat_error *error, enum sim_status status,
 // --- what nodes share ----------------------------------------------------------------------------------------------
 
 // The nearest even number of picoseconds, as the clock needs: exact for every divisor of 500 MHz.
-static uint64_t clock_period_ps(uint32_t mhz)
+uint64_t plat_clock_period_ps(uint32_t mhz)
 {
     return (500000 + mhz / 2) / mhz * 2;
 }
@@ -36,7 +36,7 @@ enum sim_status plat_machine_clock(plat_machine_t *machine, uint32_t mhz, cosim_
         }
     }
     struct plat_clock *entry = &machine->clocks[machine->clock_count];
-    enum sim_status status = cosim_clock_create(machine->sim, clock_period_ps(mhz), &entry->clock);
+    enum sim_status status = cosim_clock_create(machine->sim, plat_clock_period_ps(mhz), &entry->clock);
     if (status == SIM_OK) {
         entry->mhz = mhz;
         machine->clock_count++;
@@ -85,8 +85,8 @@ static enum sim_status machine_build(plat_machine_t *machine, const struct plat_
     return plat_error_set(error, status, "%s", sim_status_text(status));
 }
 
-enum sim_status plat_machine_create(const struct scn_scenario *scenario, const struct plat_options *options, char *error,
-                                    size_t error_size, plat_machine_t **machine_out)
+enum sim_status plat_machine_create(const struct scn_scenario *scenario, const struct plat_options *options,
+                                    char *error, size_t error_size, plat_machine_t **machine_out)
 {
     struct plat_error where = {error, error_size};
     if (error_size != 0) {

@@ -1,5 +1,5 @@
-// The nodes of a scenario as simulated hardware that runs programs: memories, root complexes, cores, boards, links, and a
-// thread on every node that boots the board's driver and then runs what it was given.
+// The nodes of a scenario as simulated hardware that runs programs: memories, root complexes, cores, boards, links, and
+// a thread on every node that boots the board's driver and then runs what it was given.
 //
 // Used by the series of scenarios and by tests that need hardware but bring their own programs. Private to the room and
 // its tests.
@@ -15,8 +15,8 @@ typedef struct plat_machine plat_machine_t;
 #define PLAT_BAR0_BASE 0x4000000000ull
 
 // Builds everything in a simulation of its own. On failure the reason is in error.
-enum sim_status plat_machine_create(const struct scn_scenario *scenario, const struct plat_options *options, char *error,
-                                    size_t error_size, plat_machine_t **machine_out);
+enum sim_status plat_machine_create(const struct scn_scenario *scenario, const struct plat_options *options,
+                                    char *error, size_t error_size, plat_machine_t **machine_out);
 // Frees everything, also what programs left behind when they were abandoned.
 void plat_machine_destroy(plat_machine_t *machine);
 

@@ -8,8 +8,9 @@
 
 struct plat_mailbox {
     sim_t *sim;
-    uint64_t turns[2];                      // exchanges that each rank has come to
-    unsigned char letters[2][2][PLAT_MAILBOX_BYTES]; // of each rank, for even and odd turns: it is one turn ahead at most
+    uint64_t turns[2]; // exchanges that each rank has come to
+    unsigned char letters[2][2]
+                         [PLAT_MAILBOX_BYTES]; // of each rank, for even and odd turns: it is one turn ahead at most
     sim_condition_t arrived;
 };
 

@@ -34,8 +34,7 @@ static const struct cosim_peach2_ops chip_callbacks = {.tx = peach2_board_tx, .r
 // Bus, device and function of the board in its node: the first device behind the first root port.
 static const uint16_t board_requester = 0x0100;
 
-static enum sim_status chip_create(struct plat_node *node, const struct plat_options *options,
-                                   struct plat_error *error)
+static enum sim_status chip_create(struct plat_node *node, const struct plat_options *options, struct plat_error *error)
 {
     const struct scn_board *board = &node->config->board;
     switch (board->fidelity) {
@@ -132,7 +131,8 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
     }
     if (status == SIM_OK) {
         status = peach2_board_create(node->machine->sim, name_of(node, "board").text, PLAT_BAR0_BASE,
-                                     node->config->board.window_base, &node->board);
+                                     node->config->board.window_base,
+                                     plat_clock_period_ps(node->config->board.clock_mhz), &node->board);
     }
     if (status == SIM_OK) {
         status = chip_create(node, options, error);

@@ -60,8 +60,7 @@ enum sim_status plat_run_series(const struct scn_scenario *scenario, uint32_t ru
         snprintf(result->text, sizeof result->text, "there is no series %u", run_index);
         return SIM_ERR_INVALID;
     }
-    enum sim_status status =
-        plat_series_check(scenario, &scenario->runs[run_index], result->text, sizeof result->text);
+    enum sim_status status = plat_series_check(scenario, &scenario->runs[run_index], result->text, sizeof result->text);
     if (status != SIM_OK) {
         return status;
     }

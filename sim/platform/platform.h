@@ -15,7 +15,7 @@
 // One measured point. `total_ps` is the time of `operations` of them; minimum and maximum are of single ones.
 struct plat_point {
     const char *series;
-    uint64_t bytes;         // moved by one operation (all descriptors together)
+    uint64_t bytes; // moved by one operation (all descriptors together)
     uint64_t descriptors;
     uint64_t operations;
     uint64_t total_ps;
@@ -32,16 +32,16 @@ struct plat_hooks {
 };
 
 struct plat_options {
-    const char *trace_rtl_path;   // NULL: no waveform. Else an FST file of every RTL board
+    const char *trace_rtl_path; // NULL: no waveform. Else an FST file of every RTL board
 };
 
 struct plat_result {
     enum sim_run_outcome outcome;
     uint64_t simulated_ps;
     uint64_t events;
-    uint64_t rtl_cycles;          // evaluated, over all boards
-    char text[2048];              // stuck: who waits for what; program failed: its message
-    bool failed;                  // a workload found an error of its own (wrong data, error status)
+    uint64_t rtl_cycles; // evaluated, over all boards
+    char text[2048];     // stuck: who waits for what; program failed: its message
+    bool failed;         // a workload found an error of its own (wrong data, error status)
 };
 
 // Runs scenario->runs[run_index]. SIM_OK: *result tells how it ended. Other codes: the platform could not be built; the

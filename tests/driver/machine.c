@@ -143,8 +143,7 @@ void machine_fini(struct machine *machine)
 
 peach2_handle_t *machine_open(struct machine *machine)
 {
-    const struct peach2_routing routing = {
-        .node = 1, .node_count = 4, .port_of_node = {2, PEACH2_NO_PORT, 1, 1}};
+    const struct peach2_routing routing = {.node = 1, .node_count = 4, .port_of_node = {2, PEACH2_NO_PORT, 1, 1}};
     peach2_handle_t *handle = NULL;
     EXPECT_EQ(peach2_open(&machine->backend, &routing, &handle), 0);
     return handle;

@@ -1,5 +1,5 @@
-// A machine for the driver that is no simulation: BARs that remember what was written, pinned memory from the heap, and a
-// log of every access.
+// A machine for the driver that is no simulation: BARs that remember what was written, pinned memory from the heap, and
+// a log of every access.
 #pragma once
 
 #include "rtl/peach2_regs.h"
@@ -7,10 +7,10 @@
 #include "verbs-shim/peach2_driver.h"
 
 #define WINDOW_BASE 0x8000000000ull
-#define BAR0_BASE 0x4000000000ull
-#define BAR0_BYTES (128u << 10)
-#define LOG_MAX 512
-#define PINNED_MAX 16
+#define BAR0_BASE   0x4000000000ull
+#define BAR0_BYTES  (128u << 10)
+#define LOG_MAX     512
+#define PINNED_MAX  16
 
 enum access { ACCESS_WRITE, ACCESS_WRITE_COMBINED, ACCESS_READ, ACCESS_FENCE };
 
@@ -24,15 +24,15 @@ struct log_entry {
 struct machine {
     struct backend backend;
     uint8_t bar0[BAR0_BYTES];
-    bool silent;                  // no read is answered
-    unsigned busy_reads;          // reads of a STATUS that find it busy, before it is as bar0 has it
+    bool silent;         // no read is answered
+    unsigned busy_reads; // reads of a STATUS that find it busy, before it is as bar0 has it
     struct log_entry log[LOG_MAX];
     unsigned log_count;
-    uint64_t calls;               // library calls paid
+    uint64_t calls; // library calls paid
     void *pinned[PINNED_MAX];
     unsigned pinned_count, pinned_live;
-    unsigned pinned_left;         // allocations that still succeed
-    uint64_t word_after_wait;     // what a wait finds in its word
+    unsigned pinned_left;     // allocations that still succeed
+    uint64_t word_after_wait; // what a wait finds in its word
     bool wait_times_out;
 };
 

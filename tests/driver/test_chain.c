@@ -5,7 +5,7 @@
 #include "machine.h"
 
 #define MEMORY 0x10000u
-#define LAST 0x80000000u
+#define LAST   0x80000000u
 
 static const struct peach2_transfer transfers[3] = {
     {0x100000, 0x9000200000, 4096}, {0x101000, 0x9000201000, 64}, {0x102000, 0x9000202000, 0xfffffc}};
@@ -74,7 +74,7 @@ TEST(DriverChain, NamesABoardChainByItsOffset)
     EXPECT_EQ(machine_register(&m, 0x580 + 0x18, 8), 1021 * 32);
     EXPECT_EQ(peach2_dma_start(handle, 3), 0);
     EXPECT_EQ(machine_last_write(&m, 0x580 + 0x14)->value, 0x5); // START, mode 2
-    peach2_close(handle); // takes the chain along
+    peach2_close(handle);                                        // takes the chain along
     machine_fini(&m);
 }
 

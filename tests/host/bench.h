@@ -1,4 +1,5 @@
-// A host for the tests of this folder: memory, root complex, core, and a device behind one link that notes what it gets.
+// A host for the tests of this folder: memory, root complex, core, and a device behind one link that notes what it
+// gets.
 #pragma once
 
 #include "models/host/core.h"
@@ -8,11 +9,11 @@
 #include "sim/kernel/counter.h"
 #include "tests/shim/test.h"
 
-#define NS 1000ull
-#define DEVICE_BASE 0x4000000000ull
+#define NS           1000ull
+#define DEVICE_BASE  0x4000000000ull
 #define DEVICE_BYTES 0x100000ull
-#define HOLE 0x9000000000ull // nobody claims it
-#define NOTES_MAX 256
+#define HOLE         0x9000000000ull // nobody claims it
+#define NOTES_MAX    256
 
 struct note {
     uint64_t time_ps, address;
@@ -28,12 +29,12 @@ struct bench {
     host_core_t *core;
     pcie_link_t *link;
     pcie_end_t *device;
-    bool deaf;                  // the device takes nothing out of its receive buffer
+    bool deaf; // the device takes nothing out of its receive buffer
     pcie_tlp_t *held[NOTES_MAX];
     unsigned held_count;
     struct note notes[NOTES_MAX];
     unsigned note_count;
-    uint64_t answer;            // to reads
+    uint64_t answer; // to reads
 };
 
 // Costs that no two have in common, so that a wrong one shows.

@@ -65,10 +65,10 @@ TEST(HostMemory, WakesAWaiterByAWriteThatTouchesItsWordAndByNoOther)
 {
     struct bench b;
     bench_init(&b);
-    bench_write_later(&b, 10 * NS, 2 * MIB - 8, 1);          // ends right before
-    bench_write_later(&b, 20 * NS, 2 * MIB + 8, 1);          // begins right after
-    bench_write_later(&b, 25 * NS, 2 * MIB + 64 * 4096, 1);  // same bucket, other page
-    bench_write_later(&b, 30 * NS, 2 * MIB + 7, 1);          // its last byte
+    bench_write_later(&b, 10 * NS, 2 * MIB - 8, 1);         // ends right before
+    bench_write_later(&b, 20 * NS, 2 * MIB + 8, 1);         // begins right after
+    bench_write_later(&b, 25 * NS, 2 * MIB + 64 * 4096, 1); // same bucket, other page
+    bench_write_later(&b, 30 * NS, 2 * MIB + 7, 1);         // its last byte
     EXPECT_EQ(bench_run(&b, wait_for_word), SIM_RUN_DONE);
     bench_fini(&b);
 }

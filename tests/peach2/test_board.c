@@ -6,16 +6,20 @@
 #include "sim/kernel/counter.h"
 #include "tests/shim/test.h"
 
-#define NS 1000ull
-#define BAR0 0x4000000000ull
-#define WINDOW 0x8000000000ull
+#define NS       1000ull
+#define BAR0     0x4000000000ull
+#define WINDOW   0x8000000000ull
 #define HELD_MAX 64
+#define BEAT_PS  4000u
+#define TX_PS    (100 * NS)
 
 struct far {
+    sim_t *sim;
     pcie_end_t *end;
     bool deaf;
     pcie_tlp_t *held[HELD_MAX];
     unsigned held_count, received;
+    uint64_t last_ps;
     uint64_t last_address;
     enum pcie_tlp_kind last_kind;
     enum pcie_cpl_status last_status;
@@ -28,7 +32,7 @@ struct rig {
     pcie_link_t *slot, *cable;
     struct far host, neighbour;
     // the chip
-    bool lazy;                      // keeps what it gets
+    bool lazy; // keeps what it gets
     pcie_tlp_t *kept[HELD_MAX];
     unsigned kept_count, rx_count, last_port, last_bar;
     bool ready[PEACH2_PORTS];
@@ -62,6 +66,7 @@ static void far_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
 {
     struct far *far = ctx;
     far->received++;
+    far->last_ps = sim_now_ps(far->sim);
     far->last_kind = tlp->kind;
     far->last_address = tlp->address;
     far->last_status = tlp->cpl_status;
@@ -100,10 +105,13 @@ static const struct pcie_end_ops far_ops = {far_receive, far_ready, far_down};
 
 static void far_init(struct rig *rig, struct far *far, const char *name, enum peach2_port port, pcie_link_t **link)
 {
-    const struct pcie_end_config end = {
-        .headers = {2, 2, PCIE_CREDITS_INFINITE}, .data = {32, 32, PCIE_CREDITS_INFINITE}, .tx_queue_tlps = 2};
+    const struct pcie_end_config end = {.tx_ps = TX_PS,
+                                        .headers = {2, 2, PCIE_CREDITS_INFINITE},
+                                        .data = {32, 32, PCIE_CREDITS_INFINITE},
+                                        .tx_queue_tlps = 2};
     const struct pcie_link_config config = {.generation = 2, .lanes = 8, .mps_bytes = 256, .ends = {end, end}};
     ASSERT_EQ(pcie_link_create(rig->sim, rig->pool, name, &config, link), SIM_OK);
+    far->sim = rig->sim;
     far->end = pcie_link_end(*link, 0);
     pcie_end_attach(far->end, &far_ops, far);
     peach2_board_connect(rig->board, port, pcie_link_end(*link, 1));
@@ -115,7 +123,7 @@ static void rig_init(struct rig *rig)
     *rig = (struct rig){.ready = {true, true, true, true}};
     ASSERT_EQ(sim_create(&config, &rig->sim), SIM_OK);
     ASSERT_EQ(pcie_pool_create(&rig->pool), SIM_OK);
-    ASSERT_EQ(peach2_board_create(rig->sim, "board", BAR0, WINDOW, &rig->board), SIM_OK);
+    ASSERT_EQ(peach2_board_create(rig->sim, "board", BAR0, WINDOW, BEAT_PS, &rig->board), SIM_OK);
     peach2_board_set_core(rig->board, &chip_ops, rig);
     far_init(rig, &rig->host, "slot", PEACH2_PORT_N, &rig->slot);
     far_init(rig, &rig->neighbour, "cable", PEACH2_PORT_E, &rig->cable);
@@ -280,5 +288,26 @@ TEST(Board, CountsWhatALinkLosesWhenItGoesDownAndLetsTheChipGoOn)
     EXPECT_TRUE(rig.ready[PEACH2_PORT_E]);
     EXPECT_TRUE(counter(&rig, "lost_tlps") > 0);
     far_hear(&rig.neighbour);
+    rig_fini(&rig);
+}
+
+static void chip_send_256(void *ctx)
+{
+    struct rig *rig = ctx;
+    peach2_board_tx(rig->board, PEACH2_PORT_E, pcie_tlp_write(rig->pool, 0, 4096, 256, NULL));
+}
+
+TEST(Board, BeginsToTransmitWithTheFirstBeatOfAPacket)
+{
+    struct rig rig;
+    rig_init(&rig);
+    sim_event_t last_beat;
+    sim_event_init(&last_beat, chip_send_256, &rig);
+    sim_event_schedule_at(rig.sim, &last_beat, 1000 * NS);
+
+    (void)sim_run(rig.sim);
+
+    // 16 beats of payload behind the header: begun 64 ns before the last one; 280 bytes take 70 ns on Gen2 x8
+    EXPECT_EQ(rig.neighbour.last_ps, (1000 - 64) * NS + TX_PS + 70 * NS);
     rig_fini(&rig);
 }

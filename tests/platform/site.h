@@ -5,7 +5,7 @@
 #include "sim/platform/machine.h"
 #include "tests/shim/test.h"
 
-#define NS 1000ull
+#define NS             1000ull
 #define SITE_NODES_MAX 4
 
 struct site {

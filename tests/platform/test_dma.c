@@ -3,7 +3,7 @@
 
 #include "site.h"
 
-#define BASE (4 * MIB)
+#define BASE  (4 * MIB)
 #define GUARD 0x5c
 
 static void prepare_target(struct site *site, uint32_t node)

@@ -20,8 +20,8 @@ static void try_register(void *arg, peach2_handle_t *board)
     const struct peach2_transfer transfer = {
         attempt->source != 0 ? attempt->source : source.bus_address,
         attempt->destination != 0 ? attempt->destination : peach2_window_address(board, 1, BASE), attempt->bytes};
-    const struct peach2_notify notify = {
-        .local_address = status.bus_address, .remote_address = peach2_window_address(board, 1, 2 * BASE)};
+    const struct peach2_notify notify = {.local_address = status.bus_address,
+                                         .remote_address = peach2_window_address(board, 1, 2 * BASE)};
     EXPECT_EQ(peach2_dma_prepare(board, 0, &transfer, &notify), 0);
     EXPECT_EQ(peach2_dma_start(board, 0), 0);
     EXPECT_EQ(peach2_wait_status(board, status.address, 0, NULL, &attempt->error), -EREMOTEIO);

@@ -6,17 +6,17 @@
 #include "sim/kernel/random.h"
 #include "site.h"
 
-#define BASE (8 * MIB)
-#define ARENA (256u << 10)
-#define GUARD 0x5c
+#define BASE     (8 * MIB)
+#define ARENA    (256u << 10)
+#define GUARD    0x5c
 #define CHANNELS 4
 
 struct shuffle {
     struct site site;
     struct sim_random random;
     struct backend_buffer source;
-    uint8_t *expected;            // what the target should become
-    uint32_t next;                // free bytes of the target begin here
+    uint8_t *expected; // what the target should become
+    uint32_t next;     // free bytes of the target begin here
     unsigned rounds;
 };
 

@@ -3,7 +3,7 @@
 #include "site.h"
 
 #define GUARD 0x5c
-#define BASE (4 * MIB)
+#define BASE  (4 * MIB)
 
 // Stores `bytes` at `offset` of the neighbour's memory; nobody has allocated that, the test looks there itself.
 static void write_some(void *arg, peach2_handle_t *board)
@@ -99,8 +99,8 @@ static void read_neighbour(void *arg, peach2_handle_t *board)
 {
     struct site *site = arg;
     const struct backend *backend = peach2_backend(board);
-    uint64_t offset = peach2_window_address(board, 1, BASE) - backend->ops->bar_bus_address(backend->ctx,
-                                                                                           BACKEND_BAR_WINDOW);
+    uint64_t offset =
+        peach2_window_address(board, 1, BASE) - backend->ops->bar_bus_address(backend->ctx, BACKEND_BAR_WINDOW);
     EXPECT_TRUE(backend->ops->read(backend->ctx, BACKEND_BAR_WINDOW, offset, 8, &site->value[0]) != 0);
 }
 

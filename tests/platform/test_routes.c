@@ -27,8 +27,8 @@ TEST(Routes, LeadAlongALine)
 TEST(Routes, TakeTheShorterWayAroundARingAndEastWhenBothAreEqual)
 {
     struct scn_scenario *scene = scene_line(4);
-    scene->cables[scene->cable_count++] = (struct scn_cable){.from_node = 3, .to_node = 0, .from_port = SCN_PORT_E,
-                                                             .to_port = SCN_PORT_W};
+    scene->cables[scene->cable_count++] =
+        (struct scn_cable){.from_node = 3, .to_node = 0, .from_port = SCN_PORT_E, .to_port = SCN_PORT_W};
     const uint8_t first[] = {0, 1, 1, 2};
     expect_ports(scene, 0, first);
     scene_free(scene);
@@ -37,8 +37,8 @@ TEST(Routes, TakeTheShorterWayAroundARingAndEastWhenBothAreEqual)
 TEST(Routes, UseAnSCableWhereItIsShorter)
 {
     struct scn_scenario *scene = scene_line(4);
-    scene->cables[scene->cable_count++] = (struct scn_cable){.from_node = 0, .to_node = 3, .from_port = SCN_PORT_S,
-                                                             .to_port = SCN_PORT_S};
+    scene->cables[scene->cable_count++] =
+        (struct scn_cable){.from_node = 0, .to_node = 3, .from_port = SCN_PORT_S, .to_port = SCN_PORT_S};
     const uint8_t first[] = {0, 1, 1, 3};
     expect_ports(scene, 0, first);
     scene_free(scene);

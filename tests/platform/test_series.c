@@ -22,8 +22,8 @@ static void note_point(void *ctx, const struct plat_point *point)
     struct record *record = ctx;
     record->points++;
     record->last = *point;
-    record->used += (size_t)snprintf(record->text + record->used, TEXT_MAX - record->used, "%s %llu %llu %llu %llu %llu\n",
-                                     point->series, (unsigned long long)point->bytes,
+    record->used += (size_t)snprintf(record->text + record->used, TEXT_MAX - record->used,
+                                     "%s %llu %llu %llu %llu %llu\n", point->series, (unsigned long long)point->bytes,
                                      (unsigned long long)point->descriptors, (unsigned long long)point->total_ps,
                                      (unsigned long long)point->min_ps, (unsigned long long)point->max_ps);
 }
@@ -32,8 +32,8 @@ static void note_counter(void *ctx, const char *component, const struct sim_coun
 {
     struct record *record = ctx;
     if (record->used + 128 < TEXT_MAX) {
-        record->used += (size_t)snprintf(record->text + record->used, TEXT_MAX - record->used, "%s %s %llu\n", component,
-                                         desc->name, (unsigned long long)value);
+        record->used += (size_t)snprintf(record->text + record->used, TEXT_MAX - record->used, "%s %s %llu\n",
+                                         component, desc->name, (unsigned long long)value);
     }
 }
 
