@@ -9,6 +9,8 @@
 
 #include "sim/kernel/internal.h"
 
+struct sim_coroutine;
+
 namespace
 {
 
@@ -42,6 +44,7 @@ struct ProcessState {
     int (*program)(int argc, char **argv);
     Bridge *bridge; // lives from sim_main to its end
     sim_t *living;  // NULL: none
+    sim_coroutine *idle; // threads of SystemC without work
 };
 ProcessState process;
 
@@ -140,18 +143,38 @@ extern "C" void sim_bridge_run(sim_t *sim)
 
 // --- coroutines -----------------------------------------------------------------------------------------------------
 
+// A coroutine is a SystemC thread that runs one body after another. SystemC keeps the name of every process it ever had,
+// so that new ones for each simulation would make a long-lived process grow; those that are out of work are kept.
 struct sim_coroutine {
     sc_core::sc_event resume;
+    void (*body)(void *arg);
+    void *arg;
+    sim_coroutine *next_idle;
 };
 
-// A coroutine is a SystemC thread. SystemC frees it, stack included, after body has returned.
+static void coroutine_live(sim_coroutine *coroutine)
+{
+    for (;;) {
+        coroutine->body(coroutine->arg);
+        sc_core::wait(coroutine->resume);
+    }
+}
+
 extern "C" struct sim_coroutine *sim_coroutine_start(void (*body)(void *arg), void *arg)
 {
     constexpr int stack_bytes = 256 * 1024;
-    auto *coroutine = new sim_coroutine;
+    sim_coroutine *coroutine = process.idle;
+    if (coroutine != nullptr) {
+        process.idle = coroutine->next_idle;
+        coroutine->body = body;
+        coroutine->arg = arg;
+        coroutine->resume.notify();
+        return coroutine;
+    }
+    coroutine = new sim_coroutine{{}, body, arg, nullptr};
     sc_core::sc_spawn_options options;
     options.set_stack_size(stack_bytes);
-    sc_core::sc_spawn([body, arg] { body(arg); }, nullptr, &options);
+    sc_core::sc_spawn([coroutine] { coroutine_live(coroutine); }, nullptr, &options);
     return coroutine;
 }
 
@@ -168,6 +191,7 @@ extern "C" void sim_coroutine_suspend(struct sim_coroutine *coroutine)
 
 extern "C" void sim_coroutine_end(struct sim_coroutine *coroutine)
 {
-    delete coroutine;
+    coroutine->next_idle = process.idle;
+    process.idle = coroutine;
     process.bridge->call();
 }

@@ -211,7 +211,7 @@ static const struct scn_key board_keys[] = {
      .unit = SCN_UNIT_TIME,
      .max = 10 * US,
      SCN_FIELD(struct scn_board, ip_tx_ps),
-     .doc = "PCIe hard IP: end of packet at its input to first symbol"},
+     .doc = "PCIe hard IP: first beat of a packet at its input to first symbol"},
     {.name = "ip_rx",
      .unit = SCN_UNIT_TIME,
      .max = 10 * US,

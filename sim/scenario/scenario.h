@@ -70,7 +70,7 @@ struct scn_board {
     enum scn_fidelity fidelity;
     uint32_t clock_mhz;
     uint64_t window_base;           // host bus address of the 512 GB window; multiple of its size
-    uint64_t ip_tx_ps;              // PCIe hard IP, end of packet at its input to first symbol
+    uint64_t ip_tx_ps;              // PCIe hard IP, first beat at its input to first symbol
     uint64_t ip_rx_ps;              // last symbol to first beat at the core
     uint32_t posted_header_credits; // receive buffer of the hard IP
     uint32_t posted_data_credits;
