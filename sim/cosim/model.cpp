@@ -58,6 +58,8 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
 
 cosim_model::~cosim_model()
 {
+    // Verilator's scopes leave through the thread's current context, which must not be that of a board already gone.
+    Verilated::threadContextp(&context_);
     if (trace_ != nullptr) {
         trace_->close();
     }
