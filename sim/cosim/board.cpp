@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include <sys/stat.h>
+
 // --- into the chip -----------------------------------------------------------------------------------------------------
 
 // Puts the current beat of the port's first packet on its wires.
@@ -106,6 +108,13 @@ void cosim_peach2::evaluate(uint64_t edge)
     awake = !(chip.still_o && (moving | leaving | entering | rx_waiting) == 0 && tx_ready == tx_ready_wanted);
 }
 
+// The waveform's writer replaces what it finds under its path, be it a device.
+static bool may_be_written(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+}
+
 // --- the C face --------------------------------------------------------------------------------------------------------
 
 sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const char *name,
@@ -115,6 +124,9 @@ sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const ch
     sim_status status = cosim_model::check(config);
     if (status != SIM_OK) {
         return status;
+    }
+    if (trace_path != nullptr && !may_be_written(trace_path)) {
+        return SIM_ERR_IO;
     }
     auto *board = new (std::nothrow) cosim_peach2{};
     if (board == nullptr) {

@@ -42,7 +42,8 @@ struct cosim_peach2_ops {
 enum sim_status cosim_clock_create(sim_t *sim, uint64_t period_ps, cosim_clock_t **clock_out);
 void cosim_clock_destroy(cosim_clock_t *clock);
 
-// trace_path: FST file of this board, or NULL. The board comes out of reset idle.
+// trace_path: FST file of this board, or NULL; SIM_ERR_IO if something is there that is no regular file, as the file
+// is replaced. SIM_ERR_RANGE: the chip does not take the values. The board comes out of reset idle.
 enum sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const char *name,
                                     const struct cosim_peach2_config *config, const struct cosim_peach2_ops *ops,
                                     void *ctx, const char *trace_path, cosim_peach2_t **board_out);

@@ -48,3 +48,17 @@ TEST(Trace, IsWrittenAndChangesNothing)
     fclose(file);
     remove(path);
 }
+
+TEST(Trace, NeverReplacesWhatIsNoFile)
+{
+    struct chip *chip = chip_create(NULL);
+    struct cosim_peach2_config config = chip_config();
+    const struct cosim_peach2_ops ops = {ignore_tx, ignore_taken};
+    char directory[] = "/tmp/tcasim-trace-XXXXXX";
+    cosim_peach2_t *board = NULL;
+    ASSERT_TRUE(mkdtemp(directory) != NULL);
+    EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "board", &config, &ops, NULL, directory, &board), SIM_ERR_IO);
+    EXPECT_TRUE(board == NULL);
+    EXPECT_EQ(rmdir(directory), 0);
+    chip_destroy(chip);
+}
