@@ -17,6 +17,7 @@ module peach2 (
     input  logic [2:0]   rx_bar_i,           // the BAR that the packet at N hit, with its first beat
     output logic [3:0]   tx_valid_o,
     input  logic [3:0]   tx_ready_i,
+    input  logic [3:0]   tx_room_i,          // the hard IP has room for the packets of the bubble rule
     output logic [15:0]  tx_mark_o,
     output logic [511:0] tx_data_o,
     input  logic [15:0]  cfg_requester_i,    // requester and completer ID
@@ -57,11 +58,15 @@ module peach2 (
     // --- registers -------------------------------------------------------------------------------------------------
 
     logic [24:0]  window_base;
-    logic [134:0] mask, lower, upper;
-    logic [4:0]   route_enable;
+    logic [215:0] mask, lower, upper;
+    logic [7:0]   route_enable;
     logic [255:0] subtract;
     logic [255:0] source, destination, descriptor, notify_local, notify_remote;
-    logic [127:0] length, control, notify_value, status, completed;
+    logic [127:0] length, control, notify_value, status, completed, width, source_pitch, destination_pitch;
+    logic [31:0]  raise, clear, interrupt_enable, interrupt_value, pending;
+    logic [63:0]  interrupt_address;
+    logic         clear_write, message_valid, message_ready, interrupt_idle;
+    logic [3:0]   channel_interrupt;
     logic [3:0]   start;
     logic         reg_access, reg_mapped, regfile_idle;
     logic [9:0]   reg_index;
@@ -79,9 +84,18 @@ module peach2 (
         .route_enable_o(route_enable), .subtract_o(subtract),
         .source_o(source), .destination_o(destination), .descriptor_o(descriptor),
         .notify_local_o(notify_local), .notify_remote_o(notify_remote), .length_o(length), .control_o(control),
-        .notify_value_o(notify_value), .start_o(start), .status_i(status), .completed_i(completed),
+        .notify_value_o(notify_value), .width_o(width), .source_pitch_o(source_pitch),
+        .destination_pitch_o(destination_pitch), .raise_o(raise), .clear_write_o(clear_write), .clear_o(clear),
+        .interrupt_enable_o(interrupt_enable), .interrupt_address_o(interrupt_address),
+        .interrupt_value_o(interrupt_value), .pending_i(pending), .start_o(start), .status_i(status), .completed_i(completed),
         .tlps_in_i(tlps_in), .tlps_out_i(tlps_out), .unroutable_i(unroutable), .unexpected_i(unexpected),
         .unsupported_i(unsupported), .refused_i(refused), .idle_o(regfile_idle)
+    );
+
+    peach2_interrupt i_interrupt (
+        .clk_i, .rst_i, .raise_i(raise), .channel_i(channel_interrupt), .clear_write_i(clear_write), .clear_i(clear),
+        .enable_i(interrupt_enable), .pending_o(pending), .valid_o(message_valid), .ready_i(message_ready),
+        .idle_o(interrupt_idle)
     );
 
     // --- sources ---------------------------------------------------------------------------------------------------
@@ -234,6 +248,7 @@ module peach2 (
         .cfg_read_bytes_i(cfg_read_bytes_q), .cfg_read_tags_i(cfg_read_tags_q), .cfg_prefetch_i(cfg_prefetch_q),
         .source_i(source), .destination_i(destination), .descriptor_i(descriptor), .notify_local_i(notify_local),
         .notify_remote_i(notify_remote), .length_i(length), .control_i(control), .notify_value_i(notify_value),
+        .width_i(width), .source_pitch_i(source_pitch), .destination_pitch_i(destination_pitch),
         .start_i(start), .status_o(status), .completed_o(completed),
         .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
         .imem_valid_o(dmac_mem_valid), .imem_index_o(dmac_mem_index), .imem_ready_i(dmac_mem_ready),
@@ -243,6 +258,8 @@ module peach2 (
         .rd_ready_i(ready_read),
         .wr_valid_o(valid_write), .wr_beat_o(beat_write), .wr_dest_o(dest_write),
         .wr_ready_i(ready_write),
+        .message_valid_i(message_valid), .message_address_i(interrupt_address), .message_value_i(interrupt_value),
+        .message_ready_o(message_ready), .interrupt_o(channel_interrupt),
         .unexpected_o(unexpected_dmac), .idle_o(dmac_idle)
     );
 
@@ -282,27 +299,28 @@ module peach2 (
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_n),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tlps_o(tlps_out[31:0]),
+        .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tx_room_i(tx_room_i[0]), .tlps_o(tlps_out[31:0]),
         .idle_o(out_idle_n), .still_o(out_still_n)
     );
 
-    peach2_egress i_egress_e (
+    // A packet from W to E stays on its ring, and one from E to W.
+    peach2_egress #(.ON_RING(7'd1 << peach2_pkg::DEST_W)) i_egress_e (
         .clk_i, .rst_i,
         .request_i(request_e),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_e),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tlps_o(tlps_out[63:32]),
+        .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tx_room_i(tx_room_i[1]), .tlps_o(tlps_out[63:32]),
         .idle_o(out_idle_e), .still_o(out_still_e)
     );
 
-    peach2_egress i_egress_w (
+    peach2_egress #(.ON_RING(7'd1 << peach2_pkg::DEST_E)) i_egress_w (
         .clk_i, .rst_i,
         .request_i(request_w),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_w),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tlps_o(tlps_out[95:64]),
+        .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tx_room_i(tx_room_i[2]), .tlps_o(tlps_out[95:64]),
         .idle_o(out_idle_w), .still_o(out_still_w)
     );
 
@@ -312,7 +330,7 @@ module peach2 (
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_s),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tlps_o(tlps_out[127:96]),
+        .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tx_room_i(tx_room_i[3]), .tlps_o(tlps_out[127:96]),
         .idle_o(out_idle_s), .still_o(out_still_s)
     );
 
@@ -321,9 +339,9 @@ module peach2 (
     assign tx_data_o = {tx_s.data, tx_w.data, tx_e.data, tx_n.data};
 
     assign idle_o = idle_n && idle_e && idle_w && idle_s && out_idle_n && out_idle_e && out_idle_w && out_idle_s &&
-                    local_idle && regfile_idle && dmac_idle;
+                    local_idle && regfile_idle && interrupt_idle && dmac_idle;
     assign still_o = still_n && still_e && still_w && still_s && out_still_n && out_still_e && out_still_w &&
-                     out_still_s && local_still && regfile_idle && dmac_idle;
+                     out_still_s && local_still && regfile_idle && interrupt_idle && dmac_idle;
 
     // At N only the DMAC finds a completion unexpected.
     always_ff @(posedge clk_i) begin

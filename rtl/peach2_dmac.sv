@@ -25,16 +25,19 @@ module peach2_dmac (
     input  logic [127:0] length_i,
     input  logic [127:0] control_i,
     input  logic [127:0] notify_value_i,
+    input  logic [127:0] width_i,
+    input  logic [127:0] source_pitch_i,
+    input  logic [127:0] destination_pitch_i,
     input  logic [3:0]   start_i,
     output logic [127:0] status_o,
     output logic [127:0] completed_o,
 
     // routes
     input  logic [24:0]  window_base_i,
-    input  logic [134:0] mask_i,
-    input  logic [134:0] lower_i,
-    input  logic [134:0] upper_i,
-    input  logic [4:0]   enable_i,
+    input  logic [215:0] mask_i,
+    input  logic [215:0] lower_i,
+    input  logic [215:0] upper_i,
+    input  logic [7:0]   enable_i,
 
     // the board's memory, a descriptor at a time
     output logic         imem_valid_o,
@@ -59,6 +62,13 @@ module peach2_dmac (
     output logic [peach2_pkg::DESTS-1:0] wr_dest_o,
     input  logic         wr_ready_i,
 
+    // the board's interrupt message
+    input  logic         message_valid_i,
+    input  logic [63:0]  message_address_i,
+    input  logic [31:0]  message_value_i,
+    output logic         message_ready_o,
+
+    output logic [3:0]   interrupt_o,  // pulse: channel c asks for an interrupt
     output logic         unexpected_o, // a completion nobody waits for
     output logic         idle_o
 );
@@ -67,17 +77,18 @@ module peach2_dmac (
 
     logic [3:0]   fetch_begin, fetch_board, fetch_stop, fetch_settled, fetch_valid, fetch_ready, fetch_failed;
     logic [4*256-1:0] fetch_descriptor;
+    logic [255:0] fetch_address;
     logic [15:0]  fetch_error;
     logic [3:0]   read_valid, read_ready;
     logic [255:0] read_address;
     logic [31:0]  read_bytes;
     logic [19:0]  read_generation;
-    logic [3:0]   segment_valid, segment_ready, segment_last;
+    logic [3:0]   segment_valid, segment_ready, segment_last, segment_interrupt;
     logic [255:0] segment_source, segment_destination;
     logic [39:0]  segment_bytes;
     logic [4*DESTS-1:0] segment_dest;
-    logic [3:0]   retire, abort, channel_idle;
-    logic         retire_last;
+    logic [3:0]   retire, abort, lost, channel_idle;
+    logic         retire_last, retire_interrupt;
     logic [3:0]   retire_error;
     logic [3:0]   notify_valid, notify_ready;
     logic [255:0] notify_address, notify_data;
@@ -96,30 +107,32 @@ module peach2_dmac (
             .clk_i(clk_i), .rst_i(rst_i), .cfg_start_cycles_i(cfg_start_cycles_i),
             .cfg_finish_cycles_i(cfg_finish_cycles_i), .cfg_read_bytes_i(cfg_read_bytes_i),
             .source_i(source_i[64*c +: 64]), .destination_i(destination_i[64*c +: 64]),
-            .length_i(length_i[32*c +: 32]), .notify_local_i(notify_local_i[64*c +: 64]),
+            .length_i(length_i[32*c +: 32]), .descriptor_address_i(descriptor_i[64*c +: 64]),
+            .notify_local_i(notify_local_i[64*c +: 64]),
             .notify_remote_i(notify_remote_i[64*c +: 64]), .notify_value_i(notify_value_i[32*c +: 32]),
-            .control_i(control_i[32*c +: 32]), .start_i(start_i[c]), .status_o(status_o[32*c +: 32]),
+            .control_i(control_i[32*c +: 32]), .width_i(width_i[32*c +: 32]),
+            .source_pitch_i(source_pitch_i[32*c +: 32]), .destination_pitch_i(destination_pitch_i[32*c +: 32]), .start_i(start_i[c]), .status_o(status_o[32*c +: 32]),
             .completed_o(completed_o[32*c +: 32]),
             .window_base_i(window_base_i), .mask_i(mask_i), .lower_i(lower_i), .upper_i(upper_i),
             .enable_i(enable_i),
-            .fetch_begin_o(fetch_begin[c]), .fetch_board_o(fetch_board[c]), .fetch_stop_o(fetch_stop[c]),
+            .fetch_begin_o(fetch_begin[c]), .fetch_address_o(fetch_address[64*c +: 64]), .fetch_board_o(fetch_board[c]), .fetch_stop_o(fetch_stop[c]),
             .fetch_settled_i(fetch_settled[c]), .fetch_valid_i(fetch_valid[c]),
             .fetch_descriptor_i(fetch_descriptor[256*c +: 256]), .fetch_ready_o(fetch_ready[c]),
             .fetch_failed_i(fetch_failed[c]), .fetch_error_i(fetch_error[4*c +: 4]),
             .segment_valid_o(segment_valid[c]), .segment_source_o(segment_source[64*c +: 64]),
             .segment_destination_o(segment_destination[64*c +: 64]),
-            .segment_bytes_o(segment_bytes[10*c +: 10]), .segment_last_o(segment_last[c]),
+            .segment_bytes_o(segment_bytes[10*c +: 10]), .segment_last_o(segment_last[c]), .segment_interrupt_o(segment_interrupt[c]),
             .segment_dest_o(segment_dest[DESTS*c +: DESTS]), .segment_ready_i(segment_ready[c]),
-            .retire_i(retire[c]), .retire_last_i(retire_last), .retire_error_i(retire_error),
-            .abort_o(abort[c]),
+            .retire_i(retire[c]), .retire_last_i(retire_last), .retire_interrupt_i(retire_interrupt), .retire_error_i(retire_error),
+            .abort_o(abort[c]), .lost_o(lost[c]),
             .notify_valid_o(notify_valid[c]), .notify_address_o(notify_address[64*c +: 64]),
             .notify_data_o(notify_data[64*c +: 64]), .notify_dest_o(notify_dest[DESTS*c +: DESTS]),
-            .notify_ready_i(notify_ready[c]), .idle_o(channel_idle[c])
+            .notify_ready_i(notify_ready[c]), .interrupt_o(interrupt_o[c]), .idle_o(channel_idle[c])
         );
 
         peach2_dmac_fetch #(.CHANNEL(c)) u_fetch (
             .clk_i(clk_i), .rst_i(rst_i), .cfg_prefetch_i(cfg_prefetch_i),
-            .begin_i(fetch_begin[c]), .board_i(fetch_board[c]), .address_i(descriptor_i[64*c +: 64]),
+            .begin_i(fetch_begin[c]), .board_i(fetch_board[c]), .address_i(fetch_address[64*c +: 64]),
             .stop_i(fetch_stop[c]), .settled_o(fetch_settled[c]),
             .valid_o(fetch_valid[c]), .descriptor_o(fetch_descriptor[256*c +: 256]), .ready_i(fetch_ready[c]),
             .failed_o(fetch_failed[c]), .error_o(fetch_error[4*c +: 4]),
@@ -175,7 +188,7 @@ module peach2_dmac (
     );
 
     // --- completions, in the order of the requests ---
-    logic         head_valid, head_last, head_pop, reorder_idle, writer_idle;
+    logic         head_valid, head_last, head_interrupt, head_pop, reorder_idle, writer_idle;
     logic [3:0]   head_error;
     logic [1:0]   head_channel;
     logic [63:0]  head_destination;
@@ -190,7 +203,7 @@ module peach2_dmac (
         .clk_i(clk_i), .rst_i(rst_i), .cfg_read_tags_i(cfg_read_tags_i),
         .slot_ready_o(slot_ready), .slot_tag_o(slot_tag), .slot_take_i(slot_take), .take_channel_i(slot_channel),
         .take_destination_i(segment_destination[64 * slot_channel +: 64]),
-        .take_bytes_i(segment_bytes[10 * slot_channel +: 10]), .take_last_i(segment_last[slot_channel]),
+        .take_bytes_i(segment_bytes[10 * slot_channel +: 10]), .take_last_i(segment_last[slot_channel]), .take_interrupt_i(segment_interrupt[slot_channel]),
         .take_dest_i(segment_dest[DESTS * slot_channel +: DESTS]),
         .take_word_i(segment_source[64 * slot_channel + 4 +: 5]),
         .cpl_valid_i(cpl_valid_i), .cpl_beat_i(cpl_beat_i), .unexpected_o(unexpected_o),
@@ -198,20 +211,22 @@ module peach2_dmac (
         .fetch_error_o(fetch_cpl_error), .fetch_data_o(fetch_data), .fetch_word_o(fetch_word),
         .fetch_expected_i(fetch_expected != 4'd0),
         .head_valid_o(head_valid), .head_error_o(head_error), .head_channel_o(head_channel),
-        .head_destination_o(head_destination), .head_bytes_o(head_bytes), .head_last_o(head_last),
-        .head_dest_o(head_dest), .head_word_o(head_word), .head_pop_i(head_pop),
+        .head_destination_o(head_destination), .head_bytes_o(head_bytes), .head_last_o(head_last), .head_interrupt_o(head_interrupt),
+        .head_dest_o(head_dest), .head_word_o(head_word), .head_pop_i(head_pop), .lost_i(lost),
         .read_word_i(read_word), .read_data_o(read_data), .idle_o(reorder_idle)
     );
 
     peach2_dmac_writer u_writer (
         .clk_i(clk_i), .rst_i(rst_i), .cfg_requester_i(cfg_requester_i), .cfg_mps_log2_i(cfg_mps_log2_i),
         .head_valid_i(head_valid), .head_error_i(head_error), .head_channel_i(head_channel),
-        .head_destination_i(head_destination), .head_bytes_i(head_bytes), .head_last_i(head_last),
+        .head_destination_i(head_destination), .head_bytes_i(head_bytes), .head_last_i(head_last), .head_interrupt_i(head_interrupt),
         .head_dest_i(head_dest), .head_word_i(head_word), .head_pop_o(head_pop), .read_word_o(read_word),
         .read_data_i(read_data),
-        .abort_i(abort), .retire_o(retire), .retire_last_o(retire_last), .retire_error_o(retire_error),
+        .abort_i(abort), .retire_o(retire), .retire_last_o(retire_last), .retire_interrupt_o(retire_interrupt), .retire_error_o(retire_error),
         .notify_valid_i(notify_valid), .notify_address_i(notify_address), .notify_data_i(notify_data),
         .notify_dest_i(notify_dest), .notify_ready_o(notify_ready),
+        .message_valid_i(message_valid_i), .message_address_i(message_address_i), .message_value_i(message_value_i),
+        .message_ready_o(message_ready_o),
         .valid_o(wr_valid_o), .beat_o(wr_beat_o), .dest_o(wr_dest_o), .ready_i(wr_ready_i), .idle_o(writer_idle)
     );
 

@@ -1,7 +1,8 @@
 // Sequencer of one DMA channel: takes transfers from the registers or from a chain, checks them, cuts them into read
 // segments, waits until all are written, and reports the completion.
 //
-// A segment never crosses a boundary of cfg_read_bytes in the source, hence never 4 KB. After an error no further
+// A transfer is one run of bytes or rows of a block (docs/decisions/0005-whole-board.md). A segment never leaves its row
+// and never crosses a boundary of cfg_read_bytes in the source, hence never 4 KB. After an error no further
 // segment is issued and none of the channel's outstanding ones is written (abort_o); the remote side is not notified.
 module peach2_dmac_channel #(
     parameter int unsigned OUTSTANDING_BITS = 6 // segments under way: up to 2**BITS - 1
@@ -13,26 +14,32 @@ module peach2_dmac_channel #(
     input  logic [9:0]   cfg_read_bytes_i,
 
     // registers
+    // all are taken over by start_i
     input  logic [63:0]  source_i,
     input  logic [63:0]  destination_i,
     input  logic [31:0]  length_i,
+    input  logic [63:0]  descriptor_address_i,
     input  logic [63:0]  notify_local_i,
     input  logic [63:0]  notify_remote_i,
     input  logic [31:0]  notify_value_i,
     input  logic [31:0]  control_i,
+    input  logic [31:0]  width_i,
+    input  logic [31:0]  source_pitch_i,
+    input  logic [31:0]  destination_pitch_i,
     input  logic         start_i,
     output logic [31:0]  status_o,
     output logic [31:0]  completed_o,
 
     // routes, for the checks
     input  logic [24:0]  window_base_i,
-    input  logic [134:0] mask_i,
-    input  logic [134:0] lower_i,
-    input  logic [134:0] upper_i,
-    input  logic [4:0]   enable_i,
+    input  logic [215:0] mask_i,
+    input  logic [215:0] lower_i,
+    input  logic [215:0] upper_i,
+    input  logic [7:0]   enable_i,
 
     // descriptor fetch
     output logic         fetch_begin_o,
+    output logic [63:0]  fetch_address_o,
     output logic         fetch_board_o,
     output logic         fetch_stop_o,
     input  logic         fetch_settled_i,
@@ -48,12 +55,15 @@ module peach2_dmac_channel #(
     output logic [63:0]  segment_destination_o,
     output logic [9:0]   segment_bytes_o,
     output logic         segment_last_o,   // of its transfer
+    output logic         segment_interrupt_o, // raise one when it is written
     output logic [peach2_pkg::DESTS-1:0] segment_dest_o,
     input  logic         segment_ready_i,
     input  logic         retire_i,         // a segment of this channel is written or dropped
     input  logic         retire_last_i,    // it was the last of its transfer
+    input  logic         retire_interrupt_i,
     input  logic [3:0]   retire_error_i,
     output logic         abort_o,          // drop the channel's segments
+    output logic         lost_o,           // and do not wait for their reads
 
     // completion status words
     output logic         notify_valid_o,
@@ -62,6 +72,7 @@ module peach2_dmac_channel #(
     output logic [peach2_pkg::DESTS-1:0] notify_dest_o,
     input  logic         notify_ready_i,
 
+    output logic         interrupt_o,      // pulse
     output logic         idle_o
 );
     typedef enum logic [3:0] {
@@ -81,23 +92,38 @@ module peach2_dmac_channel #(
     logic [15:0] wait_d, wait_q;
     logic [63:0] source_d, source_q, destination_d, destination_q;
     logic [23:0] left_d, left_q;              // bytes of the transfer not yet in a segment
+    logic [23:0] row_left_d, row_left_q;      // and of the row
+    logic [63:0] row_source_d, row_source_q, row_destination_d, row_destination_q; // where the row began
+    logic [17:0] width_d, width_q;            // bytes of a row
+    logic [21:0] source_pitch_d, source_pitch_q, destination_pitch_d, destination_pitch_q;
+    logic        stride_d, stride_q;
+    logic        interrupt_d, interrupt_q;    // of the descriptor
+    logic [30:0] block_d, block_q;            // 8 GB block of the destination: bits 63:33
+    logic        in_window_d, in_window_q;    // the destination lies in the window
+    logic [30:0] source_block_d, source_block_q; // the same for the source
+    logic        source_in_window_d, source_in_window_q;
     logic        length_bad_d, length_bad_q;
+    logic        reserved_d, reserved_q;      // reserved bits of the descriptor are set
     logic        last_d, last_q;              // the transfer is the chain's last
     logic [peach2_pkg::DESTS-1:0] dest_d, dest_q;
     logic [3:0]  error_d, error_q;
     logic        done_d, done_q;
     logic [1:0]  mode_q;
-    logic        notify_local_q, notify_remote_q;
+    logic [63:0] notify_local_address_q, notify_remote_address_q;
+    logic [31:0] notify_value_q;
+    logic        notify_local_q, notify_remote_q, end_interrupt_q;
     logic [7:0]  ignored_q;
     logic [31:0] completed_d, completed_q;
     logic [OUTSTANDING_BITS-1:0] outstanding_d, outstanding_q;
 
     peach2_pkg::descriptor_t descriptor;
     logic        starts, chained;
+    logic [1:0]  start_mode;
 
     assign descriptor = fetch_descriptor_i;
     assign starts = start_i && state_q == CHANNEL_IDLE;
     assign chained = mode_q != peach2_pkg::MODE_REGISTER;
+    assign start_mode = control_i[peach2_regs_pkg::DMAC_CONTROL_MODE_LSB +: 2];
 
     // --- one route look-up, shared by the checks ---
     logic [63:0] route_address;
@@ -109,8 +135,8 @@ module peach2_dmac_channel #(
     always_comb begin
         unique case (state_q)
             CHANNEL_CHECK_SOURCE: route_address = source_q;
-            CHANNEL_NOTIFY_LOCAL: route_address = notify_local_i;
-            CHANNEL_NOTIFY_REMOTE: route_address = notify_remote_i;
+            CHANNEL_NOTIFY_LOCAL: route_address = notify_local_address_q;
+            CHANNEL_NOTIFY_REMOTE: route_address = notify_remote_address_q;
             default: route_address = destination_q;
         endcase
     end
@@ -126,16 +152,29 @@ module peach2_dmac_channel #(
     logic [9:0] offset, to_boundary, segment_bytes;
     assign offset = source_q[9:0] & (cfg_read_bytes_i - 10'd1);
     assign to_boundary = cfg_read_bytes_i - offset;
-    assign segment_bytes = left_q < {14'd0, to_boundary} ? left_q[9:0] : to_boundary;
+    assign segment_bytes = row_left_q < {14'd0, to_boundary} ? row_left_q[9:0] : to_boundary;
+    // A transfer may not run out of the 8 GB block, or the space outside the window, that it was checked for at its
+    // beginning; what goes to this board must stay in its memory.
+    logic [63:0] source_end, destination_end;
+    logic        strays;
+    assign source_end = source_q + {54'd0, segment_bytes} - 64'd1;
+    assign destination_end = destination_q + {54'd0, segment_bytes} - 64'd1;
+    assign strays = (destination_end[63:39] == window_base_i) != in_window_q ||
+                    (in_window_q && destination_end[63:33] != block_q) ||
+                    (dest_q[peach2_pkg::DEST_LOCAL] && !in_memory(destination_end[16:15])) ||
+                    (source_end[63:39] == window_base_i) != source_in_window_q ||
+                    (source_in_window_q && source_end[63:33] != source_block_q);
 
-    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_pkg::DMA_OK &&
+    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_pkg::DMA_OK && !strays &&
                              outstanding_q != {OUTSTANDING_BITS{1'b1}};
     assign segment_source_o = source_q;
     assign segment_destination_o = destination_q;
     assign segment_bytes_o = segment_bytes;
     assign segment_last_o = left_q == {14'd0, segment_bytes};
+    assign segment_interrupt_o = segment_last_o && interrupt_q;
     assign segment_dest_o = dest_q;
     assign abort_o = error_q != peach2_pkg::DMA_OK;
+    assign lost_o = error_q == peach2_pkg::DMA_READ_LOST;
 
     // --- notification ---
     logic notify_state;
@@ -148,15 +187,24 @@ module peach2_dmac_channel #(
     assign notify_valid_o = notify_state && notify_wanted && routable && !notify_misaligned;
     assign notify_address_o = route_address;
     assign notify_dest_o = route_dest;
-    assign notify_data_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, 2'b10, notify_value_i};
+    assign notify_data_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, 2'b10, notify_value_q};
 
-    assign fetch_begin_o = state_q == CHANNEL_START && wait_q == 16'd0 && chained;
+    assign fetch_begin_o = state_q == CHANNEL_START && wait_q == 16'd0 && chained && mode_q != 2'd3;
+    assign fetch_address_o = source_q;
     assign fetch_board_o = mode_q == peach2_pkg::MODE_CHAIN_BOARD;
     assign fetch_stop_o = error_q != peach2_pkg::DMA_OK;
-    assign fetch_ready_o = state_q == CHANNEL_NEXT && chained;
+    // A fence holds its descriptor back until everything before it is written.
+    assign fetch_ready_o = state_q == CHANNEL_NEXT && chained && (!descriptor.fence || outstanding_q == '0);
+
+    // Bits 16:15 of an offset in this board's block: its internal memory.
+    function automatic logic in_memory(input logic [1:0] region);
+        in_memory = region == peach2_regs_pkg::MEMORY_BASE[16:15];
+    endfunction
 
     logic misaligned; // the board moves whole DWs and has no shifter
-    assign misaligned = source_q[1:0] != 2'd0 || left_q[1:0] != 2'd0 || source_q[3:0] != destination_q[3:0];
+    assign misaligned = source_q[1:0] != 2'd0 || left_q[1:0] != 2'd0 || source_q[3:0] != destination_q[3:0] ||
+                        (stride_q && (width_q[1:0] != 2'd0 || source_pitch_q[1:0] != 2'd0 ||
+                                      source_pitch_q[3:0] != destination_pitch_q[3:0]));
 
     always_comb begin
         state_d = state_q;
@@ -164,6 +212,19 @@ module peach2_dmac_channel #(
         source_d = source_q;
         destination_d = destination_q;
         left_d = left_q;
+        row_left_d = row_left_q;
+        row_source_d = row_source_q;
+        row_destination_d = row_destination_q;
+        width_d = width_q;
+        source_pitch_d = source_pitch_q;
+        destination_pitch_d = destination_pitch_q;
+        stride_d = stride_q;
+        interrupt_d = interrupt_q;
+        block_d = block_q;
+        source_block_d = source_block_q;
+        source_in_window_d = source_in_window_q;
+        in_window_d = in_window_q;
+        reserved_d = reserved_q;
         length_bad_d = length_bad_q;
         last_d = last_q;
         dest_d = dest_q;
@@ -175,30 +236,49 @@ module peach2_dmac_channel #(
                 if (starts) begin
                     state_d = CHANNEL_START;
                     wait_d = cfg_start_cycles_i;
-                    error_d = peach2_pkg::DMA_OK;
                     done_d = 1'b0;
+                    // a chain's first descriptor waits in source_q for the fetch unit to begin
+                    source_d = start_mode == peach2_pkg::MODE_REGISTER ? source_i : descriptor_address_i;
+                    destination_d = destination_i;
+                    left_d = length_i[23:0];
+                    stride_d = control_i[peach2_regs_pkg::DMAC_CONTROL_STRIDE_LSB];
+                    width_d = width_i[17:0];
+                    source_pitch_d = source_pitch_i[21:0];
+                    destination_pitch_d = destination_pitch_i[21:0];
+                    length_bad_d = length_i == 32'd0 || length_i[31:24] != 8'd0 ||
+                                   (stride_d && (width_i == 32'd0 || width_i[31:18] != 14'd0 ||
+                                                 source_pitch_i[31:22] != 10'd0 ||
+                                                 destination_pitch_i[31:22] != 10'd0));
+                    interrupt_d = 1'b0;
+                    last_d = 1'b1;
+                    reserved_d = 1'b0;
                 end
             end
             CHANNEL_START: begin
                 wait_d = wait_q - 16'd1;
                 if (wait_q == 16'd0) begin
-                    state_d = CHANNEL_NEXT;
                     wait_d = 16'd0;
+                    state_d = chained ? CHANNEL_NEXT : CHANNEL_CHECK_SOURCE;
+                    if (mode_q == 2'd3) begin
+                        error_d = peach2_pkg::DMA_INVALID;
+                        state_d = CHANNEL_DRAIN;
+                    end
                 end
             end
             CHANNEL_NEXT: begin
-                if (!chained) begin
-                    source_d = source_i;
-                    destination_d = destination_i;
-                    left_d = length_i[23:0];
-                    length_bad_d = length_i == 32'd0 || length_i[31:24] != 8'd0;
-                    last_d = 1'b1;
-                    state_d = CHANNEL_CHECK_SOURCE;
-                end else if (fetch_valid_i) begin
+                if (error_q != peach2_pkg::DMA_OK) begin
+                    state_d = CHANNEL_DRAIN;
+                end else if (fetch_valid_i && fetch_ready_o) begin
                     source_d = descriptor.source;
                     destination_d = descriptor.destination;
                     left_d = descriptor.length;
-                    length_bad_d = descriptor.length == 24'd0 || descriptor.reserved_flags != 7'd0;
+                    stride_d = descriptor.stride;
+                    width_d = {descriptor.width, 2'd0};
+                    source_pitch_d = {descriptor.source_pitch_hi, descriptor.source_pitch_lo, 2'd0};
+                    destination_pitch_d = {descriptor.destination_pitch, 2'd0};
+                    length_bad_d = descriptor.length == 24'd0 || (descriptor.stride && descriptor.width == 16'd0);
+                    reserved_d = descriptor.reserved != 4'd0;
+                    interrupt_d = descriptor.irq;
                     last_d = descriptor.last;
                     state_d = CHANNEL_CHECK_SOURCE;
                 end else if (fetch_failed_i) begin
@@ -208,7 +288,12 @@ module peach2_dmac_channel #(
             end
             CHANNEL_CHECK_SOURCE: begin
                 state_d = CHANNEL_CHECK_DESTINATION;
-                if (length_bad_q) begin
+                source_block_d = source_q[63:33];
+                source_in_window_d = in_window;
+                if (reserved_q) begin
+                    error_d = peach2_pkg::DMA_INVALID;
+                    state_d = CHANNEL_DRAIN;
+                end else if (length_bad_q) begin
                     error_d = peach2_pkg::DMA_LENGTH;
                     state_d = CHANNEL_DRAIN;
                 end else if (misaligned) begin
@@ -221,8 +306,13 @@ module peach2_dmac_channel #(
             end
             CHANNEL_CHECK_DESTINATION: begin
                 dest_d = route_dest;
+                block_d = destination_q[63:33];
+                in_window_d = in_window;
+                row_source_d = source_q;
+                row_destination_d = destination_q;
+                row_left_d = stride_q && {6'd0, width_q} < left_q ? {6'd0, width_q} : left_q;
                 state_d = CHANNEL_SEGMENT;
-                if (!routable) begin
+                if (!routable || (hit[peach2_pkg::DEST_LOCAL] && !in_memory(destination_q[16:15]))) begin
                     error_d = peach2_pkg::DMA_UNROUTABLE;
                     state_d = CHANNEL_DRAIN;
                 end
@@ -232,9 +322,19 @@ module peach2_dmac_channel #(
                     source_d = source_q + {54'd0, segment_bytes};
                     destination_d = destination_q + {54'd0, segment_bytes};
                     left_d = left_q - {14'd0, segment_bytes};
+                    row_left_d = row_left_q - {14'd0, segment_bytes};
                     if (segment_last_o) begin
                         state_d = last_q ? CHANNEL_DRAIN : CHANNEL_NEXT;
+                    end else if (row_left_d == 24'd0) begin
+                        source_d = row_source_q + {42'd0, source_pitch_q};
+                        destination_d = row_destination_q + {42'd0, destination_pitch_q};
+                        row_source_d = source_d;
+                        row_destination_d = destination_d;
+                        row_left_d = {6'd0, width_q} < left_d ? {6'd0, width_q} : left_d;
                     end
+                end else if (strays && error_q == peach2_pkg::DMA_OK) begin
+                    error_d = peach2_pkg::DMA_UNROUTABLE;
+                    state_d = CHANNEL_DRAIN;
                 end else if (error_q != peach2_pkg::DMA_OK) begin
                     state_d = CHANNEL_DRAIN;
                 end
@@ -266,12 +366,18 @@ module peach2_dmac_channel #(
             default: state_d = CHANNEL_IDLE;
         endcase
 
-        // what came back wrong; the first error stays
-        if (retire_i && retire_error_i != peach2_pkg::DMA_OK && error_q == peach2_pkg::DMA_OK) begin
+        // what came back wrong
+        if (retire_i && retire_error_i != peach2_pkg::DMA_OK) begin
             error_d = retire_error_i;
         end
-        if (notify_state && !notify_valid_o && notify_wanted && error_q == peach2_pkg::DMA_OK) begin
+        if (notify_state && !notify_valid_o && notify_wanted) begin
             error_d = notify_misaligned ? peach2_pkg::DMA_MISALIGNED : peach2_pkg::DMA_UNROUTABLE;
+        end
+        if (error_q != peach2_pkg::DMA_OK) begin // the first error stays
+            error_d = error_q;
+        end
+        if (starts) begin
+            error_d = peach2_pkg::DMA_OK;
         end
     end
 
@@ -305,6 +411,23 @@ module peach2_dmac_channel #(
             mode_q <= peach2_pkg::MODE_REGISTER;
             notify_local_q <= 1'b0;
             notify_remote_q <= 1'b0;
+            end_interrupt_q <= 1'b0;
+            row_left_q <= 24'd0;
+            row_source_q <= 64'd0;
+            row_destination_q <= 64'd0;
+            width_q <= 18'd0;
+            source_pitch_q <= 22'd0;
+            destination_pitch_q <= 22'd0;
+            stride_q <= 1'b0;
+            interrupt_q <= 1'b0;
+            block_q <= 31'd0;
+            in_window_q <= 1'b0;
+            reserved_q <= 1'b0;
+            source_block_q <= 31'd0;
+            source_in_window_q <= 1'b0;
+            notify_local_address_q <= 64'd0;
+            notify_remote_address_q <= 64'd0;
+            notify_value_q <= 32'd0;
             ignored_q <= 8'd0;
             completed_q <= 32'd0;
             outstanding_q <= '0;
@@ -321,10 +444,27 @@ module peach2_dmac_channel #(
             done_q <= done_d;
             completed_q <= completed_d;
             outstanding_q <= outstanding_d;
+            row_left_q <= row_left_d;
+            row_source_q <= row_source_d;
+            row_destination_q <= row_destination_d;
+            width_q <= width_d;
+            source_pitch_q <= source_pitch_d;
+            destination_pitch_q <= destination_pitch_d;
+            stride_q <= stride_d;
+            interrupt_q <= interrupt_d;
+            block_q <= block_d;
+            in_window_q <= in_window_d;
+            reserved_q <= reserved_d;
+            source_block_q <= source_block_d;
+            source_in_window_q <= source_in_window_d;
             if (starts) begin
-                mode_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_MODE_LSB +: 2];
+                mode_q <= start_mode;
+                notify_local_address_q <= notify_local_i;
+                notify_remote_address_q <= notify_remote_i;
+                notify_value_q <= notify_value_i;
                 notify_local_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_LOCAL_LSB];
                 notify_remote_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_REMOTE_LSB];
+                end_interrupt_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_INTERRUPT_LSB];
             end
             if (start_i && !starts && ignored_q != 8'hff) begin
                 ignored_q <= ignored_q + 8'd1;
@@ -336,9 +476,13 @@ module peach2_dmac_channel #(
     assign status_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, done_q, !idle_o};
     assign completed_o = completed_q;
 
-    // upper control bits and the reserved half of descriptors carry nothing yet
+    assign interrupt_o = (done_d && !done_q && end_interrupt_q) ||
+                         (retire_i && retire_interrupt_i && retire_error_i == peach2_pkg::DMA_OK && !abort_o);
+
+    // the fetch unit follows the chain; bits of registers without a field
     logic unused;
-    assign unused = &{1'b0, control_i, descriptor.reserved, descriptor.next};
+    assign unused = &{1'b0, control_i, descriptor.next, source_end[32:0], destination_end[32:17],
+                      destination_end[14:0]};
 
 `ifndef SYNTHESIS
     outstanding_segments_never_underflow : assert property (@(posedge clk_i) disable iff (rst_i)

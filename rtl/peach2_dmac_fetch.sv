@@ -110,13 +110,15 @@ module peach2_dmac_fetch #(
     peach2_pkg::descriptor_t descriptor;
     logic                   accept;
     logic                   loops;
+    logic [63:0]            follower; // where the arrived descriptor points
 
     assign cpl_expected_o = state_q == FETCH_WAIT && !board_q && due_q != 3'd0 && cpl_header_i &&
                             cpl_channel_i == CHANNEL[1:0] && cpl_generation_i == generation_q;
     assign arrived = board_q ? (imem_rvalid_i && state_q == FETCH_WAIT) : (cpl_data_i && hit_q && half_q);
     assign descriptor = board_q ? imem_rdata_i : {cpl_word_i, low_q};
     assign accept = arrived && follows_q;
-    assign loops = accept && !descriptor.last && descriptor.next == saved_q;
+    assign follower = {24'd0, descriptor.next};
+    assign loops = accept && !descriptor.last && follower == saved_q;
 
     // The chain's last descriptor was accepted.
     logic ended_d, ended_q;
@@ -144,7 +146,7 @@ module peach2_dmac_fetch #(
         end else if (accept) begin
             steps_d = steps_q + 32'd1;
             if (steps_q + 32'd1 == power_q) begin
-                saved_d = descriptor.next;
+                saved_d = follower;
                 steps_d = 32'd0;
                 power_d = power_q << 1;
             end
@@ -183,8 +185,8 @@ module peach2_dmac_fetch #(
                     due_d = due_q - 3'd1;
                     expected_d = expected_q + 64'd32;
                     if (follows_q) begin
-                        next_d = descriptor.next;
-                        follows_d = !descriptor.last && !loops && descriptor.next == expected_q + 64'd32;
+                        next_d = follower;
+                        follows_d = !descriptor.last && !loops && follower == expected_q + 64'd32;
                         if (descriptor.last) begin
                             next_d = next_q;
                         end

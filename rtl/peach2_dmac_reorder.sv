@@ -16,6 +16,7 @@ module peach2_dmac_reorder (
     input  logic [63:0]  take_destination_i,
     input  logic [9:0]   take_bytes_i,
     input  logic         take_last_i,
+    input  logic         take_interrupt_i,
     input  logic [peach2_pkg::DESTS-1:0] take_dest_i,
     input  logic [4:0]   take_word_i,      // word of its first byte within 512 B: source[8:4]
 
@@ -40,9 +41,11 @@ module peach2_dmac_reorder (
     output logic [63:0]  head_destination_o,
     output logic [9:0]   head_bytes_o,
     output logic         head_last_o,
+    output logic         head_interrupt_o,
     output logic [peach2_pkg::DESTS-1:0] head_dest_o,
     output logic [4:0]   head_word_o,
     input  logic         head_pop_i,
+    input  logic [3:0]   lost_i,           // channels that wait for no read any more
     // its data: the word asked for comes a cycle later
     input  logic [4:0]   read_word_i,
     output logic [127:0] read_data_o,
@@ -50,7 +53,7 @@ module peach2_dmac_reorder (
     output logic         idle_o
 );
     localparam int unsigned SLOTS = 32;
-    localparam int unsigned META_BITS = 64 + 10 + 1 + 2 + 7 + 5;
+    localparam int unsigned META_BITS = 64 + 10 + 1 + 1 + 2 + 7 + 5;
     localparam int unsigned TIMEOUT_BITS = 18; // about 1 ms at 250 MHz
 
     logic [127:0]           data_q [0:SLOTS*32-1];
@@ -170,7 +173,7 @@ module peach2_dmac_reorder (
 
     always_ff @(posedge clk_i) begin
         if (slot_take_i) begin
-            meta_q[tail_q[4:0]] <= {take_destination_i, take_bytes_i, take_last_i, take_channel_i, take_dest_i,
+            meta_q[tail_q[4:0]] <= {take_destination_i, take_bytes_i, take_last_i, take_interrupt_i, take_channel_i, take_dest_i,
                                     take_word_i};
             generation_q[tail_q[4:0]] <= tail_q[6:5];
         end
@@ -198,9 +201,10 @@ module peach2_dmac_reorder (
     end
 
     // --- the oldest read ---
-    assign head_valid_o = used_q != 6'd0 && done_q[head_q];
+    assign head_valid_o = used_q != 6'd0 && (done_q[head_q] || lost_i[head_channel_o]);
     assign head_error_o = error_q[head_q];
-    assign {head_destination_o, head_bytes_o, head_last_o, head_channel_o, head_dest_o, head_word_o} = meta_q[head_q];
+    assign {head_destination_o, head_bytes_o, head_last_o, head_interrupt_o, head_channel_o, head_dest_o, head_word_o} =
+        meta_q[head_q];
 
     always_ff @(posedge clk_i) begin
         read_data_o <= data_q[{head_q, read_word_i}];

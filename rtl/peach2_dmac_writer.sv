@@ -1,5 +1,5 @@
 // Memory writes of the DMAC: turns finished reads into writes of at most Max_Payload_Size, and writes the channels'
-// completion status words. One beat a cycle without gaps as long as finished reads are at hand.
+// completion status words and the board's interrupt messages. One beat a cycle without gaps as long as finished reads are at hand.
 //
 // Writes are cut at multiples of Max_Payload_Size of the destination, so none crosses 4 KB. Source and destination agree
 // in their low four bits: a word of the reorder buffer is a beat of the write.
@@ -16,6 +16,7 @@ module peach2_dmac_writer (
     input  logic [63:0]  head_destination_i,
     input  logic [9:0]   head_bytes_i,
     input  logic         head_last_i,
+    input  logic         head_interrupt_i,
     input  logic [peach2_pkg::DESTS-1:0] head_dest_i,
     input  logic [4:0]   head_word_i,
     output logic         head_pop_o,
@@ -26,6 +27,7 @@ module peach2_dmac_writer (
     input  logic [3:0]   abort_i,
     output logic [3:0]   retire_o,
     output logic         retire_last_o,
+    output logic         retire_interrupt_o,
     output logic [3:0]   retire_error_o,
 
     // completion status words
@@ -34,6 +36,12 @@ module peach2_dmac_writer (
     input  logic [255:0] notify_data_i,
     input  logic [4*peach2_pkg::DESTS-1:0] notify_dest_i,
     output logic [3:0]   notify_ready_o,
+
+    // the interrupt message, 4 bytes to the own host
+    input  logic         message_valid_i,
+    input  logic [63:0]  message_address_i,
+    input  logic [31:0]  message_value_i,
+    output logic         message_ready_o,
 
     output logic         valid_o,
     output logic [peach2_pkg::BEAT_T_BITS-1:0] beat_o,
@@ -45,7 +53,8 @@ module peach2_dmac_writer (
     typedef enum logic [1:0] {
         WRITER_HEADER, // between packets
         WRITER_DATA,
-        WRITER_STATUS  // payload of a status word
+        WRITER_STATUS, // payload of a status word
+        WRITER_MESSAGE // payload of an interrupt message
     } state_e;
 
     state_e      state_d, state_q;
@@ -77,12 +86,13 @@ module peach2_dmac_writer (
 
     // --- status words, one channel at a time ---
     logic [3:0]  notify_grant;
-    logic        any_notify, notify_now;
+    logic        any_notify, notify_now, message_now;
     logic [1:0]  notify_channel;
     logic [63:0] notify_address;
 
     assign any_notify = notify_valid_i != 4'd0;
     assign notify_now = state_q == WRITER_HEADER && first_q && any_notify && credit;
+    assign message_now = state_q == WRITER_HEADER && first_q && message_valid_i && !any_notify && credit;
     peach2_arbiter #(.COUNT(4)) u_notify_arbiter (
         .clk_i(clk_i), .rst_i(rst_i), .request_i(notify_valid_i), .taken_i(notify_now), .last_i(1'b1),
         .grant_o(notify_grant)
@@ -102,6 +112,9 @@ module peach2_dmac_writer (
             header.dw0.length = 10'd2;
             header.last_be = 4'hf;
             {header.address_hi, header.address_lo} = notify_address[63:2];
+        end else if (message_now) begin
+            header.dw0.length = 10'd1;
+            {header.address_hi, header.address_lo} = message_address_i[63:2];
         end else begin
             header.dw0.length = {2'd0, bytes[9:2]};
             header.last_be = bytes == 10'd4 ? 4'h0 : 4'hf;
@@ -114,7 +127,8 @@ module peach2_dmac_writer (
     logic [1:0]   issue_empty;
     logic [127:0] issue_data; // header, or status word on both halves
     logic [peach2_pkg::DESTS-1:0] issue_dest;
-    logic         retire;
+    logic         issue_retire; // the read's last beat
+    logic         leaves;       // the last beat of a read goes to its output
 
     always_comb begin
         state_d = state_q;
@@ -133,8 +147,9 @@ module peach2_dmac_writer (
         issue_data = header;
         issue_dest = head_dest_i;
         head_pop_o = 1'b0;
-        retire = 1'b0;
+        issue_retire = 1'b0;
         notify_ready_o = 4'd0;
+        message_ready_o = 1'b0;
 
         unique case (state_q)
             WRITER_HEADER: begin
@@ -144,9 +159,13 @@ module peach2_dmac_writer (
                     issue_dest = notify_dest_i[peach2_pkg::DESTS * notify_channel +: peach2_pkg::DESTS];
                     status_d = notify_channel;
                     state_d = WRITER_STATUS;
+                end else if (message_now) begin
+                    issue = 1'b1;
+                    issue_sop = 1'b1;
+                    issue_dest = 7'd1 << peach2_pkg::DEST_N;
+                    state_d = WRITER_MESSAGE;
                 end else if (head_valid_i && first_q && drop) begin
-                    head_pop_o = 1'b1;
-                    retire = 1'b1;
+                    head_pop_o = !leaves; // one report a cycle
                 end else if (head_valid_i && credit) begin
                     issue = 1'b1;
                     issue_sop = 1'b1;
@@ -171,7 +190,7 @@ module peach2_dmac_writer (
                         state_d = WRITER_HEADER;
                         if (left_q == 10'd0) begin
                             head_pop_o = 1'b1;
-                            retire = 1'b1;
+                            issue_retire = 1'b1;
                             first_d = 1'b1;
                         end
                     end
@@ -188,17 +207,26 @@ module peach2_dmac_writer (
                     state_d = WRITER_HEADER;
                 end
             end
+            WRITER_MESSAGE: begin
+                issue_dest = 7'd1 << peach2_pkg::DEST_N;
+                issue_data = {4{message_value_i}};
+                if (credit) begin
+                    issue = 1'b1;
+                    issue_eop = 1'b1;
+                    issue_empty = 2'd3 - message_address_i[3:2];
+                    message_ready_o = 1'b1;
+                    state_d = WRITER_HEADER;
+                end
+            end
             default: state_d = WRITER_HEADER;
         endcase
     end
 
     assign read_word_o = word_q;
-    assign retire_o = retire ? 4'd1 << head_channel_i : 4'd0;
-    assign retire_last_o = head_last_i;
-    assign retire_error_o = head_error_i;
 
     // --- a cycle for the memory, then the output buffer ---
-    localparam int unsigned ENTRY_BITS = peach2_pkg::DESTS + peach2_pkg::BEAT_T_BITS;
+    // retire, channel, last, interrupt; destination; beat
+    localparam int unsigned ENTRY_BITS = 5 + peach2_pkg::DESTS + peach2_pkg::BEAT_T_BITS;
     logic                  pending_q, pending_memory_q;
     logic [ENTRY_BITS-1:0] pending_entry_q;
     logic [ENTRY_BITS-1:0] entry;
@@ -241,18 +269,38 @@ module peach2_dmac_writer (
 
     always_ff @(posedge clk_i) begin
         pending_memory_q <= issue_memory;
-        pending_entry_q <= {issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
+        pending_entry_q <= {issue_retire, head_channel_i, head_last_i, head_interrupt_i, issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
         if (pending_q) begin
             buffer_q[write_q[1:0]] <= entry;
         end
     end
 
     assign valid_o = write_q != read_q;
-    assign {dest_o, beat_o} = buffer_q[read_q[1:0]];
+    logic       front_retire, front_last, front_interrupt;
+    logic [1:0] front_channel;
+    assign {front_retire, front_channel, front_last, front_interrupt, dest_o, beat_o} = buffer_q[read_q[1:0]];
+
+    // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it; a dropped
+    // one at once.
+    assign leaves = valid_o && ready_i && front_retire;
+    always_comb begin
+        retire_o = 4'd0;
+        retire_last_o = front_last;
+        retire_interrupt_o = front_interrupt;
+        retire_error_o = peach2_pkg::DMA_OK;
+        if (leaves) begin
+            retire_o = 4'd1 << front_channel;
+        end else if (head_pop_o && first_q) begin
+            retire_o = 4'd1 << head_channel_i;
+            retire_last_o = head_last_i;
+            retire_interrupt_o = head_interrupt_i;
+            retire_error_o = head_error_i;
+        end
+    end
     assign idle_o = state_q == WRITER_HEADER && credits_q == 3'd4;
 
     logic unused;
-    assign unused = &{1'b0, destination[1:0], span[10], span[1:0], notify_address[1:0], notify_grant[0]};
+    assign unused = &{1'b0, destination[1:0], span[10], span[1:0], notify_address[1:0], notify_grant[0], message_address_i[1:0]};
 
 `ifndef SYNTHESIS
     output_credits_never_exceed_the_buffer : assert property (@(posedge clk_i) disable iff (rst_i)

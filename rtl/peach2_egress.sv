@@ -1,10 +1,14 @@
 // Output side of a link port: packets of all sources in turn, the N port's address translation, and an output buffer.
 //
-// Each packet stays whole. The two entries of the buffer let ready_o come from a register and still move a beat every
-// cycle. At N, a request to an address of the shared window leaves with the offset of its block subtracted.
+// Each packet stays whole. A packet that enters a ring here needs room for two in the hard IP, one that stays on its ring
+// for one: the bubble rule of docs/decisions/0005-whole-board.md.
+//
+// The two entries of the buffer let ready_o come from a register and still move a beat every cycle. At N, a request to an address of the shared window leaves with the offset of its block subtracted.
 module peach2_egress #(
     // The port translates addresses of the window.
-    parameter bit NORTH = 1'b0
+    parameter bit NORTH = 1'b0,
+    // Sources whose packets are on this port's ring already; all where there is no ring.
+    parameter logic [peach2_pkg::SOURCES-1:0] ON_RING = '1
 ) (
     input  logic                           clk_i,
     input  logic                           rst_i,
@@ -22,11 +26,14 @@ module peach2_egress #(
     output logic                           tx_valid_o,
     output peach2_pkg::beat_t              tx_beat_o,
     input  logic                           tx_ready_i,
+    input  logic                           tx_room_i,     // the hard IP has room for two packets
     output logic [31:0]                    tlps_o,        // counter: packets that left
     output logic                           idle_o,
     output logic                           still_o        // no beat moves inside
 );
     logic [peach2_pkg::SOURCES-1:0] grant;
+    logic [peach2_pkg::SOURCES-1:0] allowed; // may move now
+    logic                           inside_q; // between a header and its last beat
     logic                           space, push, pop;
     peach2_pkg::beat_t              chosen, translated;
     // The older beat is in front_q.
@@ -35,12 +42,14 @@ module peach2_egress #(
     logic [31:0]                    tlps_q;
 
     assign space = !back_valid_q;
+    // Once begun, a packet goes on.
+    assign allowed = inside_q || tx_room_i ? request_i : request_i & ON_RING;
     assign push = space && grant != '0;
     assign pop = front_valid_q && tx_ready_i;
     assign ready_o = space ? grant : '0;
 
     peach2_arbiter #(.COUNT(peach2_pkg::SOURCES)) i_arbiter (
-        .clk_i, .rst_i, .request_i, .taken_i(push), .last_i(chosen.eop), .grant_o(grant)
+        .clk_i, .rst_i, .request_i(allowed), .taken_i(push), .last_i(chosen.eop), .grant_o(grant)
     );
 
     // The order is that of DEST_* and SOURCE_*.
@@ -84,7 +93,11 @@ module peach2_egress #(
             front_valid_q <= 1'b0;
             back_valid_q <= 1'b0;
             tlps_q <= '0;
+            inside_q <= 1'b0;
         end else begin
+            if (push) begin
+                inside_q <= !chosen.eop;
+            end
             front_valid_q <= push || back_valid_q || (front_valid_q && !pop);
             back_valid_q <= !pop && (back_valid_q || (front_valid_q && push));
             if (pop && front_q.eop) begin

@@ -23,10 +23,10 @@ module peach2_ingress #(
     input  logic                         rx_bar0_i,     // the packet hit BAR 0 (N; valid with the header)
     output logic                         rx_ready_o,
     input  logic [24:0]                  window_base_i,
-    input  logic [5*27-1:0]              mask_i,
-    input  logic [5*27-1:0]              lower_i,
-    input  logic [5*27-1:0]              upper_i,
-    input  logic [4:0]                   enable_i,
+    input  logic [8*27-1:0]              mask_i,
+    input  logic [8*27-1:0]              lower_i,
+    input  logic [8*27-1:0]              upper_i,
+    input  logic [7:0]                   enable_i,
     output logic                         valid_o,
     output peach2_pkg::beat_t            beat_o,
     output logic [peach2_pkg::DESTS-1:0] dest_o,        // one-hot, stable over a packet

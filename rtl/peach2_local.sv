@@ -1,7 +1,7 @@
 // Target of the accesses to the register file and the internal memory, one request at a time and in order.
 //
 // Offsets are the low 17 bits of the address. Writes reach the internal memory from everywhere and the register file
-// from N only; what may not or cannot be written is discarded and counted, once a packet. Reads are answered with
+// from N only, but for INTERRUPT.RAISE; what may not or cannot be written is discarded and counted, once a packet. Reads are answered with
 // completions that end at multiples of the maximum payload size; a read of more than 16 DWs of registers, one that
 // begins where nothing lies, and one that its port marked, is answered Unsupported Request and counted.
 module peach2_local (
@@ -98,12 +98,16 @@ module peach2_local (
     logic [10:0]            header_dwords;
     region_e                header_region;
     logic                   from_north;
+    logic                   raises; // writes INTERRUPT.RAISE alone
 
     assign header = in.data;
     assign header_is_write = header.dw0.fmt[1];
     assign header_offset = header.address_lo[OFFSET_BITS-3:0];
     assign header_dwords = {header.dw0.length == '0, header.dw0.length};
     assign from_north = grant[peach2_pkg::DEST_N];
+    assign raises = {15'd0, header_offset, 2'b00} ==
+                    peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_RAISE_OFFSET &&
+                    header_dwords == 11'd1;
 
     always_comb begin
         header_region = REGION_NOTHING;
@@ -186,6 +190,7 @@ module peach2_local (
             completion.dw0.fmt = unsupported_q ? peach2_pkg::FMT_3DW : peach2_pkg::FMT_3DW_DATA;
             completion.dw0.typ = peach2_pkg::TYPE_COMPLETION;
             completion.dw0.traffic = request_q.dw0.traffic;
+            completion.dw0.flags[3:2] = request_q.dw0.flags[3:2]; // attributes
             completion.dw0.length = unsupported_q ? 10'd0 : chunk[9:0];
             completion.completer = cfg_requester_i;
             completion.status = unsupported_q ? peach2_pkg::CPL_UNSUPPORTED : peach2_pkg::CPL_SUCCESS;
@@ -243,7 +248,7 @@ module peach2_local (
                     if (header_is_write) begin
                         if (header_region == REGION_MEMORY) begin
                             state_d = STATE_WRITE_MEMORY;
-                        end else if (header_region == REGION_REGISTER && from_north) begin
+                        end else if (header_region == REGION_REGISTER && (from_north || raises)) begin
                             state_d = STATE_WRITE_REGISTER;
                         end else begin
                             state_d = STATE_WRITE_DISCARD;

@@ -3,8 +3,8 @@
 // A packet is a stream of 128-bit beats. Beat 0 is the header (four DWs; completions leave the fourth unused). Payload
 // starts in beat 1 and lies on the lanes of its address: the DW for address A travels on lane A[3:2], its byte A on bits
 // 8*A[1:0] +: 8; for a completion, A is lower_address. `empty` counts the unused DWs behind the last one of the final
-// beat and is 0 in a packet without payload. Lanes outside the payload hold anything. Because source and destination of a DMA agree in their low four
-// address bits, no data path in the chip needs a shifter.
+// beat and is 0 in a packet without payload. Lanes outside the payload hold anything. Because source and destination of
+// a DMA agree in their low four address bits, no data path in the chip needs a shifter.
 //
 // Source: header layouts are those of the PCI Express Base Specification, clause 2.2, DW 0 in bits 31:0, with the bytes
 // of each DW in big-endian order as printed there (byte 0 in bits 31:24).
@@ -86,7 +86,8 @@ package peach2_pkg;
     localparam int unsigned WINDOW_BITS = 39;
     localparam int unsigned NODE_BITS = 35;
     localparam int unsigned BLOCK_BITS = 33;
-    // Routes are compared in units of 4 KB.
+    // Entries of the route table: N E W S, this board, and E W S once more. Compared in units of 4 KB.
+    localparam int unsigned ROUTES = 8;
     localparam int unsigned ROUTE_LSB = 12;
     localparam int unsigned ROUTE_BITS = WINDOW_BITS - ROUTE_LSB;
 
@@ -95,12 +96,13 @@ package peach2_pkg;
         DMA_OK          = 4'd0,
         DMA_MISALIGNED  = 4'd1,  // an address or the length is no multiple of 4, or the low 4 address bits differ
         DMA_LENGTH      = 4'd2,  // length 0, or more than 24 bits
-        DMA_UNROUTABLE  = 4'd3,  // no route takes the destination, or the source lies in another node
+        DMA_UNROUTABLE  = 4'd3,  // no route takes all of the destination, or the source lies in another node
         DMA_READ_UR     = 4'd4,  // a read was answered Unsupported Request
         DMA_READ_ABORT  = 4'd5,  // a read was answered Completer Abort
         DMA_READ_LOST   = 4'd6,  // a read was not answered in time
         DMA_CHAIN_LOOP  = 4'd7,  // the chain comes back to a descriptor it had
-        DMA_DESCRIPTOR  = 4'd8   // a descriptor address is no multiple of 32 or outside the board's memory
+        DMA_DESCRIPTOR  = 4'd8,  // a descriptor address is no multiple of 32 or outside the board's memory
+        DMA_INVALID     = 4'd9   // no such mode, or reserved bits of a descriptor are set
     } dma_error_e;
 
     typedef enum logic [1:0] {
@@ -109,13 +111,19 @@ package peach2_pkg;
         MODE_CHAIN_BOARD = 2'd2
     } dma_mode_e;
 
-    // A descriptor, 32 bytes, DW 0 in bits 31:0.
+    // A descriptor, 32 bytes, DW 0 in bits 31:0 (docs/decisions/0005-whole-board.md).
     typedef struct packed {
-        logic [63:0] next;        // bus address, or byte offset in the board's memory
-        logic [31:0] reserved;    // block stride, notification: not yet used, must be 0
-        logic        last;        // end of the chain
-        logic [6:0]  reserved_flags;
-        logic [23:0] length;      // bytes
+        logic [19:0] destination_pitch; // DWs
+        logic [3:0]  source_pitch_hi;
+        logic [39:0] next;              // bus address, or byte offset in the board's memory
+        logic [15:0] source_pitch_lo;   // DWs
+        logic [15:0] width;             // DWs in a row
+        logic        last;              // end of the chain
+        logic        stride;            // rows of width, pitches apart
+        logic        irq;               // when its last write is issued
+        logic        fence;             // not before every earlier write of the channel is issued
+        logic [3:0]  reserved;          // must be 0
+        logic [23:0] length;            // bytes
         logic [63:0] destination;
         logic [63:0] source;
     } descriptor_t;

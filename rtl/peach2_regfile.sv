@@ -12,10 +12,10 @@ module peach2_regfile (
     output logic [31:0]  rdata_o,
     output logic         mapped_o,
     output logic [24:0]  window_base_o, // bits 63:39
-    output logic [134:0] mask_o,        // bits 38:12, route k at [27*k +: 27]
-    output logic [134:0] lower_o,
-    output logic [134:0] upper_o,
-    output logic [4:0]   route_enable_o,
+    output logic [215:0] mask_o,        // bits 38:12, route k at [27*k +: 27]
+    output logic [215:0] lower_o,
+    output logic [215:0] upper_o,
+    output logic [7:0]   route_enable_o,
     output logic [255:0] subtract_o,    // block b at [64*b +: 64]
     output logic [255:0] source_o,      // channel c at [64*c +: 64]
     output logic [255:0] destination_o,
@@ -25,9 +25,20 @@ module peach2_regfile (
     output logic [127:0] length_o,      // channel c at [32*c +: 32]
     output logic [127:0] control_o,
     output logic [127:0] notify_value_o,
+    output logic [127:0] width_o,       // rows of register mode
+    output logic [127:0] source_pitch_o,
+    output logic [127:0] destination_pitch_o,
     output logic [3:0]   start_o,       // pulse; control_o holds the value of the write that caused it
     input  logic [127:0] status_i,
     input  logic [127:0] completed_i,
+    // Interrupts: the pulses of writes, and what is kept here.
+    output logic [31:0]  raise_o,
+    output logic         clear_write_o,
+    output logic [31:0]  clear_o,
+    output logic [31:0]  interrupt_enable_o,
+    output logic [63:0]  interrupt_address_o,
+    output logic [31:0]  interrupt_value_o,
+    input  logic [31:0]  pending_i,
     // Counters, which live where they count. Link p at [32*p +: 32].
     input  logic [127:0] tlps_in_i,
     input  logic [127:0] tlps_out_i,
@@ -45,10 +56,11 @@ module peach2_regfile (
     localparam logic [31:0] CONTROL_MASK =
         ((32'd1 << peach2_regs_pkg::DMAC_CONTROL_MODE_WIDTH) - 32'd1) << peach2_regs_pkg::DMAC_CONTROL_MODE_LSB |
         32'd1 << peach2_regs_pkg::DMAC_CONTROL_NOTIFY_LOCAL_LSB |
-        32'd1 << peach2_regs_pkg::DMAC_CONTROL_NOTIFY_REMOTE_LSB;
+        32'd1 << peach2_regs_pkg::DMAC_CONTROL_NOTIFY_REMOTE_LSB |
+        32'd1 << peach2_regs_pkg::DMAC_CONTROL_STRIDE_LSB | 32'd1 << peach2_regs_pkg::DMAC_CONTROL_INTERRUPT_LSB;
 
     if (peach2_pkg::ROUTE_LSB != 12 || peach2_pkg::ROUTE_BITS != 27 || peach2_pkg::WINDOW_BITS != 39 ||
-        ROUTES != 5 || BLOCKS != 4 || CHANNELS != 4) begin : gen_illegal
+        ROUTES != peach2_pkg::ROUTES || BLOCKS != 4 || CHANNELS != 4) begin : gen_illegal
         $error("peach2_regfile: registers.def or peach2_pkg does not fit the ports");
     end
 
@@ -58,7 +70,11 @@ module peach2_regfile (
     logic [ROUTES-1:0]    route_enable_q;
     logic [255:0]         subtract_q;
     logic [255:0]         source_q, destination_q, descriptor_q, notify_local_q, notify_remote_q;
-    logic [127:0]         length_q, control_q, notify_value_q;
+    logic [127:0]         length_q, control_q, notify_value_q, width_q, source_pitch_q, destination_pitch_q;
+    logic [31:0]          interrupt_enable_q, interrupt_value_q;
+    logic [63:0]          interrupt_address_q;
+    logic [31:0]          raise_q, clear_q;
+    logic                 clear_write_q;
     logic [3:0]           start_q;
 
     // --- the answer ----------------------------------------------------------------------------------------------
@@ -90,6 +106,19 @@ module peach2_regfile (
                     {mapped_d, rdata_d} = {1'b1, 32'd0};
                 peach2_regs_pkg::CHIP_BASE + peach2_regs_pkg::CHIP_WINDOW_BASE_OFFSET + 4:
                     {mapped_d, rdata_d} = {1'b1, window_base_q, 7'd0};
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_RAISE_OFFSET,
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_CLEAR_OFFSET:
+                    {mapped_d, rdata_d} = {1'b1, 32'd0};
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_PENDING_OFFSET:
+                    {mapped_d, rdata_d} = {1'b1, pending_i};
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_ENABLE_OFFSET:
+                    {mapped_d, rdata_d} = {1'b1, interrupt_enable_q};
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_ADDRESS_OFFSET:
+                    {mapped_d, rdata_d} = {1'b1, interrupt_address_q[31:0]};
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_ADDRESS_OFFSET + 4:
+                    {mapped_d, rdata_d} = {1'b1, interrupt_address_q[63:32]};
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_VALUE_OFFSET:
+                    {mapped_d, rdata_d} = {1'b1, interrupt_value_q};
                 peach2_regs_pkg::COUNTER_BASE + peach2_regs_pkg::COUNTER_TLPS_IN_N_OFFSET:
                     {mapped_d, rdata_d} = {1'b1, tlps_in_i[31:0]};
                 peach2_regs_pkg::COUNTER_BASE + peach2_regs_pkg::COUNTER_TLPS_IN_E_OFFSET:
@@ -167,6 +196,11 @@ module peach2_regfile (
                         {mapped_d, rdata_d} = {1'b1, notify_value_q[32*c +: 32]};
                     peach2_regs_pkg::DMAC_STATUS_OFFSET: {mapped_d, rdata_d} = {1'b1, status_i[32*c +: 32]};
                     peach2_regs_pkg::DMAC_COMPLETED_OFFSET: {mapped_d, rdata_d} = {1'b1, completed_i[32*c +: 32]};
+                    peach2_regs_pkg::DMAC_STRIDE_WIDTH_OFFSET: {mapped_d, rdata_d} = {1'b1, width_q[32*c +: 32]};
+                    peach2_regs_pkg::DMAC_STRIDE_SOURCE_PITCH_OFFSET:
+                        {mapped_d, rdata_d} = {1'b1, source_pitch_q[32*c +: 32]};
+                    peach2_regs_pkg::DMAC_STRIDE_DESTINATION_PITCH_OFFSET:
+                        {mapped_d, rdata_d} = {1'b1, destination_pitch_q[32*c +: 32]};
                     default: begin
                     end
                 endcase
@@ -268,6 +302,9 @@ module peach2_regfile (
             notify_local_q <= {CHANNELS{peach2_regs_pkg::DMAC_NOTIFY_LOCAL_RESET}};
             notify_remote_q <= {CHANNELS{peach2_regs_pkg::DMAC_NOTIFY_REMOTE_RESET}};
             notify_value_q <= {CHANNELS{peach2_regs_pkg::DMAC_NOTIFY_VALUE_RESET}};
+            width_q <= {CHANNELS{peach2_regs_pkg::DMAC_STRIDE_WIDTH_RESET}};
+            source_pitch_q <= {CHANNELS{peach2_regs_pkg::DMAC_STRIDE_SOURCE_PITCH_RESET}};
+            destination_pitch_q <= {CHANNELS{peach2_regs_pkg::DMAC_STRIDE_DESTINATION_PITCH_RESET}};
         end else if (write) begin
             for (int unsigned c = 0; c < CHANNELS; c++) begin
                 case (address - peach2_regs_pkg::DMAC_BASE - c * peach2_regs_pkg::DMAC_STRIDE)
@@ -287,10 +324,42 @@ module peach2_regfile (
                     peach2_regs_pkg::DMAC_NOTIFY_REMOTE_OFFSET: notify_remote_q[64*c +: 32] <= merged;
                     peach2_regs_pkg::DMAC_NOTIFY_REMOTE_OFFSET + 4: notify_remote_q[64*c+32 +: 32] <= merged;
                     peach2_regs_pkg::DMAC_NOTIFY_VALUE_OFFSET: notify_value_q[32*c +: 32] <= merged;
+                    peach2_regs_pkg::DMAC_STRIDE_WIDTH_OFFSET: width_q[32*c +: 32] <= merged;
+                    peach2_regs_pkg::DMAC_STRIDE_SOURCE_PITCH_OFFSET: source_pitch_q[32*c +: 32] <= merged;
+                    peach2_regs_pkg::DMAC_STRIDE_DESTINATION_PITCH_OFFSET: destination_pitch_q[32*c +: 32] <= merged;
                     default: begin
                     end
                 endcase
             end
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        raise_q <= 32'd0;
+        clear_write_q <= 1'b0;
+        if (rst_i) begin
+            interrupt_enable_q <= peach2_regs_pkg::INTERRUPT_ENABLE_RESET;
+            interrupt_address_q <= peach2_regs_pkg::INTERRUPT_ADDRESS_RESET;
+            interrupt_value_q <= peach2_regs_pkg::INTERRUPT_VALUE_RESET;
+            clear_q <= 32'd0;
+        end else if (write) begin
+            case (address)
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_RAISE_OFFSET: raise_q <= merged;
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_CLEAR_OFFSET: begin
+                    clear_write_q <= 1'b1;
+                    clear_q <= merged;
+                end
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_ENABLE_OFFSET:
+                    interrupt_enable_q <= merged;
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_ADDRESS_OFFSET:
+                    interrupt_address_q[31:0] <= merged;
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_ADDRESS_OFFSET + 4:
+                    interrupt_address_q[63:32] <= merged;
+                peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_VALUE_OFFSET:
+                    interrupt_value_q <= merged;
+                default: begin
+                end
+            endcase
         end
     end
 
@@ -310,8 +379,17 @@ module peach2_regfile (
     assign length_o = length_q;
     assign control_o = control_q;
     assign notify_value_o = notify_value_q;
+    assign width_o = width_q;
+    assign source_pitch_o = source_pitch_q;
+    assign destination_pitch_o = destination_pitch_q;
+    assign raise_o = raise_q;
+    assign clear_write_o = clear_write_q;
+    assign clear_o = clear_q;
+    assign interrupt_enable_o = interrupt_enable_q;
+    assign interrupt_address_o = interrupt_address_q;
+    assign interrupt_value_o = interrupt_value_q;
     assign start_o = start_q;
-    assign idle_o = start_q == '0;
+    assign idle_o = start_q == '0 && raise_q == '0 && !clear_write_q;
 
 `ifndef SYNTHESIS
     start_lasts_one_cycle_unless_written_again: assert property (@(posedge clk_i) disable iff (rst_i)

@@ -184,6 +184,7 @@ static void down_tell(pcie_end_t *end, uint64_t lost_tlps)
     if (end->ops != NULL && end->ops->down != NULL) {
         end->ops->down(end->ctx, end, (unsigned)lost_tlps);
     }
+    pcie_transmitter_room_tell(end);
     if (refused && end->ops != NULL && end->ops->ready != NULL) {
         end->ops->ready(end->ctx, end);
     }

@@ -22,6 +22,9 @@
 typedef struct pcie_link pcie_link_t;
 typedef struct pcie_end pcie_end_t;
 
+// Two packets of the bubble rule, and up to two that the owner has on their way when it learns of it.
+#define PCIE_ROOM_TLPS 4
+
 #define PCIE_CREDITS_INFINITE 0xffffffffu
 
 // What one end offers and costs.
@@ -53,6 +56,9 @@ struct pcie_end_ops {
     void (*receive)(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp);
     // After pcie_end_offer refused: there is room again. May offer from inside.
     void (*ready)(void *ctx, pcie_end_t *end);
+    // Optional. The transmit queue of posted writes has no longer places for PCIE_ROOM_TLPS, or has them again: what a
+    // hard IP tells of its credits, for owners that must keep places free.
+    void (*room)(void *ctx, pcie_end_t *end, bool room);
     // The link went down: what this end took by offer and its peer's owner has not received is lost (its count is
     // given). Nothing is received afterwards; a refused owner gets ready() next, and whatever is offered from then on
     // is taken, dropped and counted.

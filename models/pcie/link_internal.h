@@ -68,6 +68,7 @@ struct pcie_transmitter {
     struct pcie_wire wire;
     struct pcie_ring queues[PCIE_CLASS_COUNT]; // struct pcie_queued
     bool refused[PCIE_CLASS_COUNT];
+    bool crowded; // the owner was told that there is no room
     uint64_t offers;
     struct pcie_credits limit[PCIE_CLASS_COUNT], consumed[PCIE_CLASS_COUNT];
     uint64_t stalled_since_ps[PCIE_CLASS_COUNT]; // SIM_NEVER_PS: not stalled
@@ -139,6 +140,7 @@ static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps
 void pcie_transmitter_init(pcie_end_t *end);
 void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
 void pcie_transmitter_fini(pcie_end_t *end);
+void pcie_transmitter_room_tell(pcie_end_t *end); // to the owner, when its room changed
 void pcie_transmitter_wake(pcie_end_t *end); // something may have become possible
 // An ACK or NAK arrived: the peer has every TLP before `expected`.
 void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected);

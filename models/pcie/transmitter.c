@@ -58,6 +58,19 @@ void pcie_transmitter_fini(pcie_end_t *end)
     pcie_ring_fini(&end->tx.replay);
 }
 
+// Tells an owner that wants to know when the queue of posted writes gets crowded, and when it no longer is.
+void pcie_transmitter_room_tell(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    bool crowded = end->link->up && tx->queues[PCIE_POSTED].count + PCIE_ROOM_TLPS > end->config.tx_queue_tlps;
+    if (crowded != tx->crowded) {
+        tx->crowded = crowded;
+        if (end->ops != NULL && end->ops->room != NULL) {
+            end->ops->room(end->ctx, end, !crowded);
+        }
+    }
+}
+
 // --- from the owner ------------------------------------------------------------------------------------------------
 
 bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class)
@@ -92,6 +105,7 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
         .ready_ps = begun_ps + end->config.tx_ps,
         .order = tx->offers++,
     };
+    pcie_transmitter_room_tell(end);
     // Behind another of its class it changes nothing yet.
     if (tx->queues[class].count == 1) {
         pcie_transmitter_wake(end);
@@ -276,6 +290,7 @@ static void send_event_run(void *ctx)
     }
     pcie_transmitter_wake(end);
     if (sent != PCIE_CLASS_COUNT) {
+        pcie_transmitter_room_tell(end);
         ready_tell(end, sent);
     }
 }

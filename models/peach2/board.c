@@ -226,7 +226,15 @@ static void link_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     link_ready(port, end);
 }
 
-static const struct pcie_end_ops end_ops = {.receive = link_receive, .ready = link_ready, .down = link_down};
+static void link_room(void *ctx, pcie_end_t *end, bool room)
+{
+    struct port *port = ctx;
+    (void)end;
+    port->board->ops->set_tx_room(port->board->core, port->index, room);
+}
+
+static const struct pcie_end_ops end_ops = {
+    .receive = link_receive, .ready = link_ready, .room = link_room, .down = link_down};
 
 void peach2_board_connect(peach2_board_t *board, enum peach2_port port, pcie_end_t *end)
 {

@@ -89,8 +89,10 @@ void cosim_peach2::evaluate(uint64_t edge)
     if (rx_waiting != 0) {
         offer_arrivals(edge);
     }
-    if (tx_ready != tx_ready_wanted && edge >= tx_ready_edge) {
+    if (tx_changed && edge >= tx_edge) {
         tx_ready = tx_ready_wanted;
+        chip.tx_room_i = tx_room_wanted;
+        tx_changed = false;
     }
     chip.tx_ready_i = tx_ready | tx_open;
     unsigned leaving = chip.tx_valid_o & chip.tx_ready_i;
@@ -105,7 +107,7 @@ void cosim_peach2::evaluate(uint64_t edge)
     }
     // Nothing would change at the next edge: no beat moves inside, enters or leaves, and no other input changes.
     unsigned moving = (chip.rx_valid_i & chip.rx_ready_o) | (chip.tx_valid_o & (tx_ready | tx_open));
-    awake = !(chip.still_o && (moving | leaving | entering | rx_waiting) == 0 && tx_ready == tx_ready_wanted);
+    awake = !(chip.still_o && (moving | leaving | entering | rx_waiting) == 0 && !tx_changed);
 }
 
 // The waveform's writer replaces what it finds under its path, be it a device.
@@ -138,7 +140,7 @@ sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const ch
     board->ops = *ops;
     board->ctx = ctx;
     board->model = std::make_unique<cosim_model>(name, config, trace_path);
-    board->tx_ready = board->tx_ready_wanted = (1u << COSIM_PORTS) - 1;
+    board->tx_ready = board->tx_ready_wanted = board->tx_room_wanted = (1u << COSIM_PORTS) - 1;
     clock->boards.push_back(board);
     *board_out = board;
     return SIM_OK;
@@ -178,16 +180,32 @@ void cosim_peach2_rx(cosim_peach2_t *board, unsigned port, unsigned bar, pcie_tl
     wake(board);
 }
 
-void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready)
+// What the hard IPs say holds from the next edge on.
+static bool tx_change(cosim_peach2 *board, uint8_t &wanted, unsigned port, bool set)
 {
     uint8_t bit = static_cast<uint8_t>(1u << port);
-    uint8_t wanted = static_cast<uint8_t>(ready ? board->tx_ready_wanted | bit : board->tx_ready_wanted & ~bit);
-    if (wanted == board->tx_ready_wanted) {
-        return;
+    uint8_t value = static_cast<uint8_t>(set ? wanted | bit : wanted & ~bit);
+    if (value == wanted) {
+        return false;
     }
-    board->tx_ready_wanted = wanted;
-    board->tx_ready_edge = board->clock->next_edge();
-    if (ready && (board->model->pins().tx_valid_o & bit) != 0) {
+    wanted = value;
+    board->tx_changed = true;
+    board->tx_edge = board->clock->next_edge();
+    return true;
+}
+
+void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready)
+{
+    if (tx_change(board, board->tx_ready_wanted, port, ready) && ready &&
+        (board->model->pins().tx_valid_o >> port & 1) != 0) {
+        wake(board);
+    }
+}
+
+void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room)
+{
+    // What waits for room stands before the output, where it cannot be seen from here.
+    if (tx_change(board, board->tx_room_wanted, port, room) && room && !board->model->pins().idle_o) {
         wake(board);
     }
 }

@@ -54,6 +54,8 @@ void cosim_peach2_destroy(cosim_peach2_t *board);
 void cosim_peach2_rx(cosim_peach2_t *board, unsigned port, unsigned bar, pcie_tlp_t *tlp);
 // The port's hard IP takes packets (default) or stalls. A packet of which beats were taken is finished all the same.
 void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready);
+// The port's hard IP has room for packets that enter a ring (default), by the bubble rule; see docs/decisions/0005.
+void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room);
 
 uint64_t cosim_peach2_cycles(const cosim_peach2_t *board); // evaluated so far
 

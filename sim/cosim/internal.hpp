@@ -57,7 +57,9 @@ struct cosim_peach2 {
     uint8_t rx_waiting;      // ports with packets of which no beat is offered yet
     uint8_t tx_ready;        // what the hard IPs said, in force
     uint8_t tx_ready_wanted; // and what they said last
-    uint64_t tx_ready_edge;  // first edge at which that is in force
+    uint8_t tx_room_wanted;  // the same for tx_room_i
+    bool tx_changed;         // something of it is not in force yet
+    uint64_t tx_edge;        // first edge at which it is
     uint8_t tx_open;         // ports with a packet begun
     bool awake;
     uint64_t wake_edge;      // first edge to be evaluated

@@ -39,6 +39,7 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
     pins_.cfg_read_tags_i = static_cast<CData>(config->read_tags);
     pins_.cfg_prefetch_i = static_cast<CData>(config->prefetch);
     pins_.tx_ready_i = all_ports;
+    pins_.tx_room_i = all_ports;
     pins_.rst_i = 1;
     for (unsigned i = 0; i < reset_cycles; i++) {
         tick(0, 0);

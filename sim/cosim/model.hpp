@@ -24,7 +24,7 @@ struct cosim_pins {
     explicit cosim_pins(Chip &chip)
         : clk_i(chip.clk_i), rst_i(chip.rst_i), rx_valid_i(chip.rx_valid_i), rx_ready_o(chip.rx_ready_o),
           rx_mark_i(chip.rx_mark_i), rx_data_i(chip.rx_data_i), rx_bar_i(chip.rx_bar_i), tx_valid_o(chip.tx_valid_o),
-          tx_ready_i(chip.tx_ready_i), tx_mark_o(chip.tx_mark_o), tx_data_o(chip.tx_data_o),
+          tx_ready_i(chip.tx_ready_i), tx_room_i(chip.tx_room_i), tx_mark_o(chip.tx_mark_o), tx_data_o(chip.tx_data_o),
           cfg_requester_i(chip.cfg_requester_i), cfg_mps_log2_i(chip.cfg_mps_log2_i),
           cfg_start_cycles_i(chip.cfg_start_cycles_i), cfg_finish_cycles_i(chip.cfg_finish_cycles_i),
           cfg_read_bytes_i(chip.cfg_read_bytes_i), cfg_read_tags_i(chip.cfg_read_tags_i),
@@ -39,7 +39,7 @@ struct cosim_pins {
     VlWide<16> &rx_data_i;
     CData &rx_bar_i;
     const CData &tx_valid_o;
-    CData &tx_ready_i;
+    CData &tx_ready_i, &tx_room_i;
     const SData &tx_mark_o;
     const VlWide<16> &tx_data_o;
     SData &cfg_requester_i;

@@ -28,7 +28,13 @@ static void chip_set_tx_ready(void *chip, unsigned port, bool ready)
     cosim_peach2_set_tx_ready(chip, port, ready);
 }
 
-static const struct peach2_core_ops chip_ops = {.rx = chip_rx, .set_tx_ready = chip_set_tx_ready};
+static void chip_set_tx_room(void *chip, unsigned port, bool room)
+{
+    cosim_peach2_set_tx_room(chip, port, room);
+}
+
+static const struct peach2_core_ops chip_ops = {
+    .rx = chip_rx, .set_tx_ready = chip_set_tx_ready, .set_tx_room = chip_set_tx_room};
 static const struct cosim_peach2_ops chip_callbacks = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken};
 
 // Bus, device and function of the board in its node: the first device behind the first root port.
@@ -37,6 +43,7 @@ static const uint16_t board_requester = 0x0100;
 static enum sim_status chip_create(struct plat_node *node, const struct plat_options *options, struct plat_error *error)
 {
     const struct scn_board *board = &node->config->board;
+    const struct scn_host *host = &node->config->host;
     switch (board->fidelity) {
     case SCN_FIDELITY_RTL:
         break;
@@ -59,7 +66,7 @@ static enum sim_status chip_create(struct plat_node *node, const struct plat_opt
         .mps_bytes = plat_machine_mps_bytes(node->machine, node->index),
         .start_cycles = board->dmac_start_cycles,
         .finish_cycles = board->dmac_finish_cycles,
-        .read_bytes = board->dmac_read_bytes,
+        .read_bytes = host->mrrs_bytes < board->dmac_read_bytes ? host->mrrs_bytes : board->dmac_read_bytes,
         .read_tags = board->dmac_read_tags,
         .prefetch = board->dmac_prefetch,
     };

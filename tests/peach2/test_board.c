@@ -35,7 +35,7 @@ struct rig {
     bool lazy; // keeps what it gets
     pcie_tlp_t *kept[HELD_MAX];
     unsigned kept_count, rx_count, last_port, last_bar;
-    bool ready[PEACH2_PORTS];
+    bool ready[PEACH2_PORTS], room[PEACH2_PORTS];
 };
 
 // --- the chip ------------------------------------------------------------------------------------------------------
@@ -58,7 +58,12 @@ static void chip_set_tx_ready(void *core, unsigned port, bool ready)
     ((struct rig *)core)->ready[port] = ready;
 }
 
-static const struct peach2_core_ops chip_ops = {chip_rx, chip_set_tx_ready};
+static void chip_set_tx_room(void *core, unsigned port, bool room)
+{
+    ((struct rig *)core)->room[port] = room;
+}
+
+static const struct peach2_core_ops chip_ops = {chip_rx, chip_set_tx_ready, chip_set_tx_room};
 
 // --- the far ends --------------------------------------------------------------------------------------------------
 
