@@ -56,7 +56,7 @@ static void device_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     (void)lost_tlps;
 }
 
-static const struct pcie_end_ops device_ops = {device_receive, device_ready, device_down};
+static const struct pcie_end_ops device_ops = {.receive = device_receive, .ready = device_ready, .down = device_down};
 
 void bench_hear(struct bench *bench)
 {

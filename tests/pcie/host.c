@@ -137,7 +137,7 @@ static void device_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
     pcie_tlp_unref(tlp);
 }
 
-static const struct pcie_end_ops DEVICE_OPS = {device_receive, device_ready, NULL};
+static const struct pcie_end_ops DEVICE_OPS = {.receive = device_receive, .ready = device_ready};
 
 void device_release_writes(struct device *device)
 {

@@ -67,7 +67,7 @@ static void owner_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     owner->lost_tlps = lost_tlps;
 }
 
-static const struct pcie_end_ops OWNER_OPS = {owner_receive, owner_ready, owner_down};
+static const struct pcie_end_ops OWNER_OPS = {.receive = owner_receive, .ready = owner_ready, .down = owner_down};
 
 struct pcie_link_config pair_config(void)
 {

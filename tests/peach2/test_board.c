@@ -106,7 +106,7 @@ static void far_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     (void)lost_tlps;
 }
 
-static const struct pcie_end_ops far_ops = {far_receive, far_ready, far_down};
+static const struct pcie_end_ops far_ops = {.receive = far_receive, .ready = far_ready, .down = far_down};
 
 static void far_init(struct rig *rig, struct far *far, const char *name, enum peach2_port port, pcie_link_t **link)
 {

@@ -29,7 +29,9 @@ static struct peach2_transfer place(struct shuffle *s, peach2_handle_t *board, u
     to = (to + 15) / 16 * 16 + from % 16;
     s->next = to + bytes;
     memcpy(s->expected + to, (uint8_t *)s->source.address + from, bytes);
-    return (struct peach2_transfer){s->source.bus_address + from, peach2_window_address(board, 1, BASE + to), bytes};
+    return (struct peach2_transfer){.source = s->source.bus_address + from,
+                                    .destination = peach2_window_address(board, 1, BASE + to),
+                                    .bytes = bytes};
 }
 
 static void wait_good(peach2_handle_t *board, unsigned channel)
@@ -138,8 +140,8 @@ static void make_narrow(struct scn_scenario *scene)
     scene->nodes[1].host.posted_data_credits = 32;
     scene->nodes[1].board.posted_header_credits = 3;
     scene->nodes[1].board.posted_data_credits = 48;
-    scene->nodes[0].board.tx_buffer_tlps = 1;
-    scene->nodes[1].board.tx_buffer_tlps = 1;
+    scene->nodes[0].board.tx_buffer_tlps = 5;
+    scene->nodes[1].board.tx_buffer_tlps = 5;
     scene->cables[0].link.lanes = 1;
 }
 
