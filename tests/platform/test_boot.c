@@ -18,7 +18,7 @@ static void read_scratch(void *arg, peach2_handle_t *board)
     peach2_register_write(board, 8, 0x11223344, 4);
     EXPECT_EQ(peach2_register_read(board, 8, 4, &site->value[0]), 0);
     // Nothing lies there.
-    EXPECT_TRUE(peach2_register_read(board, 0x300, 4, &site->value[1]) != 0);
+    EXPECT_TRUE(peach2_register_read(board, 0x380, 4, &site->value[1]) != 0);
 }
 
 TEST(Boot, GivesProgramsTheRegistersOfTheirBoard)
