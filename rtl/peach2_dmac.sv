@@ -75,7 +75,7 @@ module peach2_dmac (
     localparam int unsigned CHANNELS = 4;
     localparam int unsigned DESTS = peach2_pkg::DESTS;
 
-    logic [3:0]   fetch_begin, fetch_board, fetch_stop, fetch_settled, fetch_valid, fetch_ready, fetch_failed;
+    logic [3:0]   fetch_begin, fetch_board, fetch_stop, fetch_settled, fetch_valid, fetch_fence, fetch_ready, fetch_failed;
     logic [4*256-1:0] fetch_descriptor;
     logic [255:0] fetch_address;
     logic [15:0]  fetch_error;
@@ -116,7 +116,7 @@ module peach2_dmac (
             .window_base_i(window_base_i), .mask_i(mask_i), .lower_i(lower_i), .upper_i(upper_i),
             .enable_i(enable_i),
             .fetch_begin_o(fetch_begin[c]), .fetch_address_o(fetch_address[64*c +: 64]), .fetch_board_o(fetch_board[c]), .fetch_stop_o(fetch_stop[c]),
-            .fetch_settled_i(fetch_settled[c]), .fetch_valid_i(fetch_valid[c]),
+            .fetch_settled_i(fetch_settled[c]), .fetch_valid_i(fetch_valid[c]), .fetch_fence_i(fetch_fence[c]),
             .fetch_descriptor_i(fetch_descriptor[256*c +: 256]), .fetch_ready_o(fetch_ready[c]),
             .fetch_failed_i(fetch_failed[c]), .fetch_error_i(fetch_error[4*c +: 4]),
             .segment_valid_o(segment_valid[c]), .segment_source_o(segment_source[64*c +: 64]),
@@ -134,7 +134,7 @@ module peach2_dmac (
             .clk_i(clk_i), .rst_i(rst_i), .cfg_prefetch_i(cfg_prefetch_i),
             .begin_i(fetch_begin[c]), .board_i(fetch_board[c]), .address_i(fetch_address[64*c +: 64]),
             .stop_i(fetch_stop[c]), .settled_o(fetch_settled[c]),
-            .valid_o(fetch_valid[c]), .descriptor_o(fetch_descriptor[256*c +: 256]), .ready_i(fetch_ready[c]),
+            .valid_o(fetch_valid[c]), .fence_o(fetch_fence[c]), .descriptor_o(fetch_descriptor[256*c +: 256]), .ready_i(fetch_ready[c]),
             .failed_o(fetch_failed[c]), .error_o(fetch_error[4*c +: 4]),
             .read_valid_o(read_valid[c]), .read_address_o(read_address[64*c +: 64]),
             .read_bytes_o(read_bytes[8*c +: 8]), .read_generation_o(read_generation[5*c +: 5]),

@@ -44,6 +44,7 @@ module peach2_dmac_channel #(
     output logic         fetch_stop_o,
     input  logic         fetch_settled_i,
     input  logic         fetch_valid_i,
+    input  logic         fetch_fence_i,
     input  logic [255:0] fetch_descriptor_i,
     output logic         fetch_ready_o,
     input  logic         fetch_failed_i,
@@ -90,22 +91,22 @@ module peach2_dmac_channel #(
 
     state_e      state_d, state_q;
     logic [15:0] wait_d, wait_q;
-    logic [63:0] source_d, source_q, destination_d, destination_q;
-    logic [23:0] left_d, left_q;              // bytes of the transfer not yet in a segment
-    logic [23:0] row_left_d, row_left_q;      // and of the row
-    logic [63:0] row_source_d, row_source_q, row_destination_d, row_destination_q; // where the row began
-    logic [17:0] width_d, width_q;            // bytes of a row
-    logic [21:0] source_pitch_d, source_pitch_q, destination_pitch_d, destination_pitch_q;
-    logic        stride_d, stride_q;
-    logic        interrupt_d, interrupt_q;    // of the descriptor
-    logic [30:0] block_d, block_q;            // 8 GB block of the destination: bits 63:33
-    logic        in_window_d, in_window_q;    // the destination lies in the window
-    logic [30:0] source_block_d, source_block_q; // the same for the source
-    logic        source_in_window_d, source_in_window_q;
-    logic        length_bad_d, length_bad_q;
-    logic        reserved_d, reserved_q;      // reserved bits of the descriptor are set
-    logic        last_d, last_q;              // the transfer is the chain's last
-    logic [peach2_pkg::DESTS-1:0] dest_d, dest_q;
+    logic [63:0] source_q, destination_q;
+    logic [23:0] left_q;              // bytes of the transfer not yet in a segment
+    logic [23:0] row_left_q;      // and of the row
+    logic [63:0] row_source_q, row_destination_q; // where the row began
+    logic [17:0] width_q;            // bytes of a row
+    logic [21:0] source_pitch_q, destination_pitch_q;
+    logic        stride_q;
+    logic        interrupt_q;    // of the descriptor
+    logic [30:0] block_q;            // 8 GB block of the destination: bits 63:33
+    logic        in_window_q;    // the destination lies in the window
+    logic [30:0] source_block_q; // the same for the source
+    logic        source_in_window_q;
+    logic        length_bad_q;
+    logic        reserved_q;      // reserved bits of the descriptor are set
+    logic        last_q;              // the transfer is the chain's last
+    logic [peach2_pkg::DESTS-1:0] dest_q;
     logic [3:0]  error_d, error_q;
     logic        done_d, done_q;
     logic [1:0]  mode_q;
@@ -137,7 +138,8 @@ module peach2_dmac_channel #(
             CHANNEL_CHECK_SOURCE: route_address = source_q;
             CHANNEL_NOTIFY_LOCAL: route_address = notify_local_address_q;
             CHANNEL_NOTIFY_REMOTE: route_address = notify_remote_address_q;
-            default: route_address = destination_q;
+            CHANNEL_CHECK_DESTINATION: route_address = destination_q;
+            default: route_address = '0;
         endcase
     end
 
@@ -150,20 +152,31 @@ module peach2_dmac_channel #(
 
     // --- the segment at hand ---
     logic [9:0] offset, to_boundary, segment_bytes;
-    assign offset = source_q[9:0] & (cfg_read_bytes_i - 10'd1);
-    assign to_boundary = cfg_read_bytes_i - offset;
-    assign segment_bytes = row_left_q < {14'd0, to_boundary} ? row_left_q[9:0] : to_boundary;
     // A transfer may not run out of the 8 GB block, or the space outside the window, that it was checked for at its
     // beginning; what goes to this board must stay in its memory.
     logic [63:0] source_end, destination_end;
     logic        strays;
-    assign source_end = source_q + {54'd0, segment_bytes} - 64'd1;
-    assign destination_end = destination_q + {54'd0, segment_bytes} - 64'd1;
-    assign strays = (destination_end[63:39] == window_base_i) != in_window_q ||
-                    (in_window_q && destination_end[63:33] != block_q) ||
-                    (dest_q[peach2_pkg::DEST_LOCAL] && !in_memory(destination_end[16:15])) ||
-                    (source_end[63:39] == window_base_i) != source_in_window_q ||
-                    (source_in_window_q && source_end[63:33] != source_block_q);
+
+    always_comb begin
+        offset = '0;
+        to_boundary = '0;
+        segment_bytes = '0;
+        source_end = '0;
+        destination_end = '0;
+        strays = 1'b0;
+        if (state_q == CHANNEL_SEGMENT) begin
+            offset = source_q[9:0] & (cfg_read_bytes_i - 10'd1);
+            to_boundary = cfg_read_bytes_i - offset;
+            segment_bytes = row_left_q < {14'd0, to_boundary} ? row_left_q[9:0] : to_boundary;
+            source_end = source_q + {54'd0, segment_bytes} - 64'd1;
+            destination_end = destination_q + {54'd0, segment_bytes} - 64'd1;
+            strays = (destination_end[63:39] == window_base_i) != in_window_q ||
+                     (in_window_q && destination_end[63:33] != block_q) ||
+                     (dest_q[peach2_pkg::DEST_LOCAL] && !in_memory(destination_end[16:15])) ||
+                     (source_end[63:39] == window_base_i) != source_in_window_q ||
+                     (source_in_window_q && source_end[63:33] != source_block_q);
+        end
+    end
 
     assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_pkg::DMA_OK && !strays &&
                              outstanding_q != {OUTSTANDING_BITS{1'b1}};
@@ -194,7 +207,7 @@ module peach2_dmac_channel #(
     assign fetch_board_o = mode_q == peach2_pkg::MODE_CHAIN_BOARD;
     assign fetch_stop_o = error_q != peach2_pkg::DMA_OK;
     // A fence holds its descriptor back until everything before it is written.
-    assign fetch_ready_o = state_q == CHANNEL_NEXT && chained && (!descriptor.fence || outstanding_q == '0);
+    assign fetch_ready_o = state_q == CHANNEL_NEXT && chained && (!fetch_fence_i || outstanding_q == '0);
 
     // Bits 16:15 of an offset in this board's block: its internal memory.
     function automatic logic in_memory(input logic [1:0] region);
@@ -206,28 +219,15 @@ module peach2_dmac_channel #(
                         (stride_q && (width_q[1:0] != 2'd0 || source_pitch_q[1:0] != 2'd0 ||
                                       source_pitch_q[3:0] != destination_pitch_q[3:0]));
 
+    // --- states ------------------------------------------------------------------------------------------------------
+
+    logic takes, moves; // a descriptor is taken; a segment goes
+    assign takes = fetch_valid_i && fetch_ready_o;
+    assign moves = segment_valid_o && segment_ready_i;
+
     always_comb begin
         state_d = state_q;
         wait_d = wait_q;
-        source_d = source_q;
-        destination_d = destination_q;
-        left_d = left_q;
-        row_left_d = row_left_q;
-        row_source_d = row_source_q;
-        row_destination_d = row_destination_q;
-        width_d = width_q;
-        source_pitch_d = source_pitch_q;
-        destination_pitch_d = destination_pitch_q;
-        stride_d = stride_q;
-        interrupt_d = interrupt_q;
-        block_d = block_q;
-        source_block_d = source_block_q;
-        source_in_window_d = source_in_window_q;
-        in_window_d = in_window_q;
-        reserved_d = reserved_q;
-        length_bad_d = length_bad_q;
-        last_d = last_q;
-        dest_d = dest_q;
         error_d = error_q;
         done_d = done_q;
 
@@ -237,21 +237,6 @@ module peach2_dmac_channel #(
                     state_d = CHANNEL_START;
                     wait_d = cfg_start_cycles_i;
                     done_d = 1'b0;
-                    // a chain's first descriptor waits in source_q for the fetch unit to begin
-                    source_d = start_mode == peach2_pkg::MODE_REGISTER ? source_i : descriptor_address_i;
-                    destination_d = destination_i;
-                    left_d = length_i[23:0];
-                    stride_d = control_i[peach2_regs_pkg::DMAC_CONTROL_STRIDE_LSB];
-                    width_d = width_i[17:0];
-                    source_pitch_d = source_pitch_i[21:0];
-                    destination_pitch_d = destination_pitch_i[21:0];
-                    length_bad_d = length_i == 32'd0 || length_i[31:24] != 8'd0 ||
-                                   (stride_d && (width_i == 32'd0 || width_i[31:18] != 14'd0 ||
-                                                 source_pitch_i[31:22] != 10'd0 ||
-                                                 destination_pitch_i[31:22] != 10'd0));
-                    interrupt_d = 1'b0;
-                    last_d = 1'b1;
-                    reserved_d = 1'b0;
                 end
             end
             CHANNEL_START: begin
@@ -268,18 +253,7 @@ module peach2_dmac_channel #(
             CHANNEL_NEXT: begin
                 if (error_q != peach2_pkg::DMA_OK) begin
                     state_d = CHANNEL_DRAIN;
-                end else if (fetch_valid_i && fetch_ready_o) begin
-                    source_d = descriptor.source;
-                    destination_d = descriptor.destination;
-                    left_d = descriptor.length;
-                    stride_d = descriptor.stride;
-                    width_d = {descriptor.width, 2'd0};
-                    source_pitch_d = {descriptor.source_pitch_hi, descriptor.source_pitch_lo, 2'd0};
-                    destination_pitch_d = {descriptor.destination_pitch, 2'd0};
-                    length_bad_d = descriptor.length == 24'd0 || (descriptor.stride && descriptor.width == 16'd0);
-                    reserved_d = descriptor.reserved != 4'd0;
-                    interrupt_d = descriptor.irq;
-                    last_d = descriptor.last;
+                end else if (takes) begin
                     state_d = CHANNEL_CHECK_SOURCE;
                 end else if (fetch_failed_i) begin
                     error_d = fetch_error_i;
@@ -287,30 +261,20 @@ module peach2_dmac_channel #(
                 end
             end
             CHANNEL_CHECK_SOURCE: begin
-                state_d = CHANNEL_CHECK_DESTINATION;
-                source_block_d = source_q[63:33];
-                source_in_window_d = in_window;
+                state_d = CHANNEL_DRAIN;
                 if (reserved_q) begin
                     error_d = peach2_pkg::DMA_INVALID;
-                    state_d = CHANNEL_DRAIN;
                 end else if (length_bad_q) begin
                     error_d = peach2_pkg::DMA_LENGTH;
-                    state_d = CHANNEL_DRAIN;
                 end else if (misaligned) begin
                     error_d = peach2_pkg::DMA_MISALIGNED;
-                    state_d = CHANNEL_DRAIN;
                 end else if (in_window && !hit[peach2_pkg::DEST_N]) begin
                     error_d = peach2_pkg::DMA_UNROUTABLE;
-                    state_d = CHANNEL_DRAIN;
+                end else begin
+                    state_d = CHANNEL_CHECK_DESTINATION;
                 end
             end
             CHANNEL_CHECK_DESTINATION: begin
-                dest_d = route_dest;
-                block_d = destination_q[63:33];
-                in_window_d = in_window;
-                row_source_d = source_q;
-                row_destination_d = destination_q;
-                row_left_d = stride_q && {6'd0, width_q} < left_q ? {6'd0, width_q} : left_q;
                 state_d = CHANNEL_SEGMENT;
                 if (!routable || (hit[peach2_pkg::DEST_LOCAL] && !in_memory(destination_q[16:15]))) begin
                     error_d = peach2_pkg::DMA_UNROUTABLE;
@@ -318,25 +282,13 @@ module peach2_dmac_channel #(
                 end
             end
             CHANNEL_SEGMENT: begin
-                if (segment_valid_o && segment_ready_i) begin
-                    source_d = source_q + {54'd0, segment_bytes};
-                    destination_d = destination_q + {54'd0, segment_bytes};
-                    left_d = left_q - {14'd0, segment_bytes};
-                    row_left_d = row_left_q - {14'd0, segment_bytes};
-                    if (segment_last_o) begin
-                        state_d = last_q ? CHANNEL_DRAIN : CHANNEL_NEXT;
-                    end else if (row_left_d == 24'd0) begin
-                        source_d = row_source_q + {42'd0, source_pitch_q};
-                        destination_d = row_destination_q + {42'd0, destination_pitch_q};
-                        row_source_d = source_d;
-                        row_destination_d = destination_d;
-                        row_left_d = {6'd0, width_q} < left_d ? {6'd0, width_q} : left_d;
-                    end
-                end else if (strays && error_q == peach2_pkg::DMA_OK) begin
+                if (error_q != peach2_pkg::DMA_OK) begin
+                    state_d = CHANNEL_DRAIN;
+                end else if (strays) begin
                     error_d = peach2_pkg::DMA_UNROUTABLE;
                     state_d = CHANNEL_DRAIN;
-                end else if (error_q != peach2_pkg::DMA_OK) begin
-                    state_d = CHANNEL_DRAIN;
+                end else if (moves && segment_last_o) begin
+                    state_d = last_q ? CHANNEL_DRAIN : CHANNEL_NEXT;
                 end
             end
             CHANNEL_DRAIN: begin
@@ -381,11 +333,75 @@ module peach2_dmac_channel #(
         end
     end
 
+    // --- the transfer at hand ----------------------------------------------------------------------------------------
+
+    logic [23:0] row_after, left_after;
+    assign row_after = row_left_q - {14'd0, segment_bytes};
+    assign left_after = left_q - {14'd0, segment_bytes};
+
+    always_ff @(posedge clk_i) begin
+        if (starts) begin
+            // a chain's first descriptor waits in source_q for the fetch unit to begin
+            source_q <= start_mode == peach2_pkg::MODE_REGISTER ? source_i : descriptor_address_i;
+            destination_q <= destination_i;
+            left_q <= length_i[23:0];
+            stride_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_STRIDE_LSB];
+            width_q <= width_i[17:0];
+            source_pitch_q <= source_pitch_i[21:0];
+            destination_pitch_q <= destination_pitch_i[21:0];
+            length_bad_q <= length_i == 32'd0 || length_i[31:24] != 8'd0 ||
+                            (control_i[peach2_regs_pkg::DMAC_CONTROL_STRIDE_LSB] &&
+                             (width_i == 32'd0 || width_i[31:18] != 14'd0 || source_pitch_i[31:22] != 10'd0 ||
+                              destination_pitch_i[31:22] != 10'd0));
+            reserved_q <= 1'b0;
+            interrupt_q <= 1'b0;
+            last_q <= 1'b1;
+        end
+        if (takes) begin
+            source_q <= descriptor.source;
+            destination_q <= descriptor.destination;
+            left_q <= descriptor.length;
+            stride_q <= descriptor.stride;
+            width_q <= {descriptor.width, 2'd0};
+            source_pitch_q <= {descriptor.source_pitch_hi, descriptor.source_pitch_lo, 2'd0};
+            destination_pitch_q <= {descriptor.destination_pitch, 2'd0};
+            length_bad_q <= descriptor.length == 24'd0 || (descriptor.stride && descriptor.width == 16'd0);
+            reserved_q <= descriptor.reserved != 4'd0;
+            interrupt_q <= descriptor.irq;
+            last_q <= descriptor.last;
+        end
+        if (state_q == CHANNEL_CHECK_SOURCE) begin
+            source_block_q <= source_q[63:33];
+            source_in_window_q <= in_window;
+        end
+        if (state_q == CHANNEL_CHECK_DESTINATION) begin
+            dest_q <= route_dest;
+            block_q <= destination_q[63:33];
+            in_window_q <= in_window;
+            row_source_q <= source_q;
+            row_destination_q <= destination_q;
+            row_left_q <= stride_q && {6'd0, width_q} < left_q ? {6'd0, width_q} : left_q;
+        end
+        if (moves) begin
+            source_q <= source_q + {54'd0, segment_bytes};
+            destination_q <= destination_q + {54'd0, segment_bytes};
+            left_q <= left_after;
+            row_left_q <= row_after;
+            if (row_after == 24'd0) begin // on to the next row, if there is one
+                source_q <= row_source_q + {42'd0, source_pitch_q};
+                destination_q <= row_destination_q + {42'd0, destination_pitch_q};
+                row_source_q <= row_source_q + {42'd0, source_pitch_q};
+                row_destination_q <= row_destination_q + {42'd0, destination_pitch_q};
+                row_left_q <= {6'd0, width_q} < left_after ? {6'd0, width_q} : left_after;
+            end
+        end
+    end
+
     always_comb begin
         outstanding_d = outstanding_q;
-        if ((segment_valid_o && segment_ready_i) && !retire_i) begin
+        if (moves && !retire_i) begin
             outstanding_d = outstanding_q + 1'b1;
-        end else if (!(segment_valid_o && segment_ready_i) && retire_i) begin
+        end else if (!moves && retire_i) begin
             outstanding_d = outstanding_q - 1'b1;
         end
         completed_d = completed_q;
@@ -400,75 +416,38 @@ module peach2_dmac_channel #(
         if (rst_i) begin
             state_q <= CHANNEL_IDLE;
             wait_q <= 16'd0;
-            source_q <= 64'd0;
-            destination_q <= 64'd0;
-            left_q <= 24'd0;
-            length_bad_q <= 1'b0;
-            last_q <= 1'b0;
-            dest_q <= '0;
             error_q <= peach2_pkg::DMA_OK;
             done_q <= 1'b0;
-            mode_q <= peach2_pkg::MODE_REGISTER;
-            notify_local_q <= 1'b0;
-            notify_remote_q <= 1'b0;
-            end_interrupt_q <= 1'b0;
-            row_left_q <= 24'd0;
-            row_source_q <= 64'd0;
-            row_destination_q <= 64'd0;
-            width_q <= 18'd0;
-            source_pitch_q <= 22'd0;
-            destination_pitch_q <= 22'd0;
-            stride_q <= 1'b0;
-            interrupt_q <= 1'b0;
-            block_q <= 31'd0;
-            in_window_q <= 1'b0;
-            reserved_q <= 1'b0;
-            source_block_q <= 31'd0;
-            source_in_window_q <= 1'b0;
-            notify_local_address_q <= 64'd0;
-            notify_remote_address_q <= 64'd0;
-            notify_value_q <= 32'd0;
-            ignored_q <= 8'd0;
             completed_q <= 32'd0;
             outstanding_q <= '0;
+            ignored_q <= 8'd0;
         end else begin
             state_q <= state_d;
             wait_q <= wait_d;
-            source_q <= source_d;
-            destination_q <= destination_d;
-            left_q <= left_d;
-            length_bad_q <= length_bad_d;
-            last_q <= last_d;
-            dest_q <= dest_d;
             error_q <= error_d;
             done_q <= done_d;
             completed_q <= completed_d;
             outstanding_q <= outstanding_d;
-            row_left_q <= row_left_d;
-            row_source_q <= row_source_d;
-            row_destination_q <= row_destination_d;
-            width_q <= width_d;
-            source_pitch_q <= source_pitch_d;
-            destination_pitch_q <= destination_pitch_d;
-            stride_q <= stride_d;
-            interrupt_q <= interrupt_d;
-            block_q <= block_d;
-            in_window_q <= in_window_d;
-            reserved_q <= reserved_d;
-            source_block_q <= source_block_d;
-            source_in_window_q <= source_in_window_d;
-            if (starts) begin
-                mode_q <= start_mode;
-                notify_local_address_q <= notify_local_i;
-                notify_remote_address_q <= notify_remote_i;
-                notify_value_q <= notify_value_i;
-                notify_local_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_LOCAL_LSB];
-                notify_remote_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_REMOTE_LSB];
-                end_interrupt_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_INTERRUPT_LSB];
-            end
             if (start_i && !starts && ignored_q != 8'hff) begin
                 ignored_q <= ignored_q + 8'd1;
             end
+        end
+    end
+
+    always_ff @(posedge clk_i) begin
+        if (rst_i) begin
+            mode_q <= peach2_pkg::MODE_REGISTER;
+            notify_local_q <= 1'b0;
+            notify_remote_q <= 1'b0;
+            end_interrupt_q <= 1'b0;
+        end else if (starts) begin
+            mode_q <= start_mode;
+            notify_local_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_LOCAL_LSB];
+            notify_remote_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_REMOTE_LSB];
+            end_interrupt_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_INTERRUPT_LSB];
+            notify_local_address_q <= notify_local_i;
+            notify_remote_address_q <= notify_remote_i;
+            notify_value_q <= notify_value_i;
         end
     end
 
@@ -481,7 +460,7 @@ module peach2_dmac_channel #(
 
     // the fetch unit follows the chain; bits of registers without a field
     logic unused;
-    assign unused = &{1'b0, control_i, descriptor.next, source_end[32:0], destination_end[32:17],
+    assign unused = &{1'b0, control_i, descriptor.next, descriptor.fence, source_end[32:0], destination_end[32:17],
                       destination_end[14:0]};
 
 `ifndef SYNTHESIS

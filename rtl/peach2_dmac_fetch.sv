@@ -21,7 +21,8 @@ module peach2_dmac_fetch #(
 
     // descriptors, in chain order
     output logic         valid_o,
-    output logic [255:0] descriptor_o,
+    output logic         fence_o,      // of the descriptor that is valid
+    output logic [255:0] descriptor_o, // while it is taken
     input  logic         ready_i,
     output logic         failed_o,     // no descriptor will follow, for the reason in error_o
     output logic [3:0]   error_o,
@@ -50,6 +51,7 @@ module peach2_dmac_fetch #(
     input  logic [255:0] imem_rdata_i
 );
     localparam int unsigned DEPTH_BITS = $clog2(DEPTH);
+    localparam int unsigned FENCE_BIT = 156; // of descriptor_t
     localparam int unsigned TIMEOUT_BITS = 18; // about 1 ms at 250 MHz
 
     generate
@@ -79,8 +81,8 @@ module peach2_dmac_fetch #(
     logic [TIMEOUT_BITS:0] age_d, age_q;
 
     // Brent: saved_q is compared with every next; it moves up at powers of two.
-    logic [63:0]           saved_d, saved_q;
-    logic [31:0]           steps_d, steps_q, power_d, power_q;
+    logic [63:0]           saved_q;
+    logic [31:0]           steps_q, power_q;
 
     logic [255:0]          held_q [0:DEPTH-1];
     logic [DEPTH_BITS:0]   write_q, read_q;
@@ -115,7 +117,12 @@ module peach2_dmac_fetch #(
     assign cpl_expected_o = state_q == FETCH_WAIT && !board_q && due_q != 3'd0 && cpl_header_i &&
                             cpl_channel_i == CHANNEL[1:0] && cpl_generation_i == generation_q;
     assign arrived = board_q ? (imem_rvalid_i && state_q == FETCH_WAIT) : (cpl_data_i && hit_q && half_q);
-    assign descriptor = board_q ? imem_rdata_i : {cpl_word_i, low_q};
+    always_comb begin
+        descriptor = '0;
+        if (arrived) begin
+            descriptor = board_q ? imem_rdata_i : {cpl_word_i, low_q};
+        end
+    end
     assign accept = arrived && follows_q;
     assign follower = {24'd0, descriptor.next};
     assign loops = accept && !descriptor.last && follower == saved_q;
@@ -135,20 +142,17 @@ module peach2_dmac_fetch #(
         end
     end
 
-    always_comb begin
-        saved_d = saved_q;
-        steps_d = steps_q;
-        power_d = power_q;
+    always_ff @(posedge clk_i) begin
         if (begin_i) begin
-            saved_d = address_i;
-            steps_d = 32'd0;
-            power_d = 32'd1;
+            saved_q <= address_i;
+            steps_q <= 32'd0;
+            power_q <= 32'd1;
         end else if (accept) begin
-            steps_d = steps_q + 32'd1;
+            steps_q <= steps_q + 32'd1;
             if (steps_q + 32'd1 == power_q) begin
-                saved_d = follower;
-                steps_d = 32'd0;
-                power_d = power_q << 1;
+                saved_q <= follower;
+                steps_q <= 32'd0;
+                power_q <= power_q << 1;
             end
         end
     end
@@ -231,9 +235,6 @@ module peach2_dmac_fetch #(
             error_q <= peach2_pkg::DMA_OK;
             ended_q <= 1'b0;
             age_q <= '0;
-            saved_q <= 64'd0;
-            steps_q <= 32'd0;
-            power_q <= 32'd1;
         end else begin
             state_q <= state_d;
             board_q <= begin_i ? board_i : board_q;
@@ -247,9 +248,6 @@ module peach2_dmac_fetch #(
             error_q <= error_d;
             ended_q <= ended_d;
             age_q <= age_d;
-            saved_q <= saved_d;
-            steps_q <= steps_d;
-            power_q <= power_d;
         end
     end
 
@@ -277,7 +275,13 @@ module peach2_dmac_fetch #(
     end
 
     assign valid_o = count != '0;
-    assign descriptor_o = held_q[read_q[DEPTH_BITS-1:0]];
+    assign fence_o = held_q[read_q[DEPTH_BITS-1:0]][FENCE_BIT];
+    always_comb begin
+        descriptor_o = '0;
+        if (valid_o && ready_i) begin
+            descriptor_o = held_q[read_q[DEPTH_BITS-1:0]];
+        end
+    end
     assign failed_o = count == '0 && state_q == FETCH_END && error_q != peach2_pkg::DMA_OK;
     assign error_o = error_q;
     assign settled_o = state_q == FETCH_IDLE || state_q == FETCH_END;
