@@ -126,6 +126,11 @@ module peach2_dmac_channel #(
     assign chained = mode_q != peach2_pkg::MODE_REGISTER;
     assign start_mode = control_i[peach2_regs_pkg::DMAC_CONTROL_MODE_LSB +: 2];
 
+    // Bits 16:15 of an offset in this board's block: its internal memory.
+    function automatic logic in_memory(input logic [1:0] region);
+        in_memory = region == peach2_regs_pkg::MEMORY_BASE[16:15];
+    endfunction
+
     // --- one route look-up, shared by the checks ---
     logic [63:0] route_address;
     logic        in_window;
@@ -147,7 +152,8 @@ module peach2_dmac_channel #(
         .address_i(route_address), .window_base_i(window_base_i), .mask_i(mask_i), .lower_i(lower_i),
         .upper_i(upper_i), .enable_i(enable_i), .in_window_o(in_window), .hit_o(hit)
     );
-    assign routable = !in_window || hit != 5'd0;
+    // What goes to this board must go to its memory.
+    assign routable = !in_window || (hit != 5'd0 && (!hit[peach2_pkg::DEST_LOCAL] || in_memory(route_address[16:15])));
     assign route_dest = in_window ? {2'b00, hit} : 7'd1 << peach2_pkg::DEST_N;
 
     // --- the segment at hand ---
@@ -208,11 +214,6 @@ module peach2_dmac_channel #(
     assign fetch_stop_o = error_q != peach2_pkg::DMA_OK;
     // A fence holds its descriptor back until everything before it is written.
     assign fetch_ready_o = state_q == CHANNEL_NEXT && chained && (!fetch_fence_i || outstanding_q == '0);
-
-    // Bits 16:15 of an offset in this board's block: its internal memory.
-    function automatic logic in_memory(input logic [1:0] region);
-        in_memory = region == peach2_regs_pkg::MEMORY_BASE[16:15];
-    endfunction
 
     logic misaligned; // the board moves whole DWs and has no shifter
     assign misaligned = source_q[1:0] != 2'd0 || left_q[1:0] != 2'd0 || source_q[3:0] != destination_q[3:0] ||
@@ -276,7 +277,7 @@ module peach2_dmac_channel #(
             end
             CHANNEL_CHECK_DESTINATION: begin
                 state_d = CHANNEL_SEGMENT;
-                if (!routable || (hit[peach2_pkg::DEST_LOCAL] && !in_memory(destination_q[16:15]))) begin
+                if (!routable) begin
                     error_d = peach2_pkg::DMA_UNROUTABLE;
                     state_d = CHANNEL_DRAIN;
                 end

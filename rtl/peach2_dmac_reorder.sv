@@ -121,8 +121,10 @@ module peach2_dmac_reorder (
         end
     end
 
-    logic timed_out;
-    assign timed_out = age_q[TIMEOUT_BITS];
+    // A completion for the oldest read begins, or is under way: the read is neither lost nor dropped in this cycle.
+    logic head_filling, timed_out;
+    assign head_filling = (filling_q && fill_slot_q == head_q) || (sop && is_data && slot == head_q);
+    assign timed_out = age_q[TIMEOUT_BITS] && !head_filling;
 
     always_ff @(posedge clk_i) begin
         if (rst_i) begin
@@ -138,12 +140,13 @@ module peach2_dmac_reorder (
             age_q <= '0;
         end else begin
             if (sop) begin
-                filling_q <= expected && answer == peach2_pkg::DMA_OK;
+                filling_q <= expected && answer == peach2_pkg::DMA_OK && !beat.eop;
                 fetching_q <= !is_data;
                 fill_slot_q <= slot;
                 fill_word_q <= word_q[slot];
             end else if (write) begin
                 fill_word_q <= fill_word_q + 5'd1;
+                filling_q <= !beat.eop;
             end
 
             // a slot is done when its last beat is in, or at once when there will be none
@@ -201,7 +204,7 @@ module peach2_dmac_reorder (
     end
 
     // --- the oldest read ---
-    assign head_valid_o = used_q != 6'd0 && (done_q[head_q] || lost_i[head_channel_o]);
+    assign head_valid_o = used_q != 6'd0 && (done_q[head_q] || (lost_i[head_channel_o] && !head_filling));
     assign head_error_o = error_q[head_q];
     assign {head_destination_o, head_bytes_o, head_last_o, head_interrupt_o, head_channel_o, head_dest_o, head_word_o} =
         meta_q[head_q];

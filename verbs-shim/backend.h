@@ -17,7 +17,8 @@ enum backend_bar { BACKEND_BAR_REGISTERS, BACKEND_BAR_WINDOW };
 enum backend_cost {
     BACKEND_COST_CALL,       // entry and exit of a library call; amount: calls
     BACKEND_COST_LOAD_STORE, // cached accesses of up to 8 B; amount: accesses
-    BACKEND_COST_COPY        // memcpy in host memory; amount: bytes
+    BACKEND_COST_COPY,       // memcpy in host memory; amount: bytes
+    BACKEND_COST_INTERRUPT   // from a device's message to the thread that waits for it; amount: interrupts
 };
 
 // Pinned host memory that a board can reach.
@@ -54,3 +55,16 @@ struct backend {
     const struct backend_ops *ops;
     void *ctx;
 };
+
+// A program's process as its environment knows it. Libraries that keep state for a process hang it here, so that
+// several simulated processes may live in one.
+struct backend_process {
+    struct backend backend;
+    struct peach2_board_handle *board;      // the node's board, opened by the environment; NULL: none
+    void *library;                          // libtca's state; NULL before its first use
+    void (*library_release)(void *library); // called by the environment after the process's last instruction
+};
+
+// The calling process: a function of the environment. In one process of simulated threads that of the calling thread,
+// on real hardware the only one. NULL: the caller is no such process.
+struct backend_process *backend_current(void);

@@ -10,13 +10,21 @@ struct descriptor {
     uint64_t source;
     uint64_t destination;
     uint32_t length_flags; // length in bits 23:0
-    uint32_t reserved;
-    uint64_t next; // bus address, or byte offset in the board's memory
+    uint32_t rows;         // width in bits 15:0, low half of the source pitch in bits 31:16, in DWs
+    uint64_t next_pitches; // 39:0 bus address, or byte offset in the board's memory; the rest of the pitches
 };
 _Static_assert(sizeof(struct descriptor) == 32, "a descriptor has 32 bytes");
 
-#define LENGTH_MAX 0xffffffu
-#define FLAG_LAST  0x80000000u
+#define LENGTH_MAX     0xffffffu
+#define FLAG_WAIT      0x10000000u
+#define FLAG_INTERRUPT 0x20000000u
+#define FLAG_STRIDE    0x40000000u
+#define FLAG_LAST      0x80000000u
+
+#define NEXT_BITS               40
+#define NEXT_MASK               ((1ull << NEXT_BITS) - 1)
+#define SOURCE_PITCH_HIGH_SHIFT 40
+#define DESTINATION_PITCH_SHIFT 44
 
 struct peach2_chain {
     peach2_handle_t *handle;
@@ -50,16 +58,34 @@ static void descriptor_store(peach2_chain_t *chain, uint32_t index, const struct
     }
 }
 
+static struct descriptor descriptor_of(const struct peach2_transfer *transfer)
+{
+    struct descriptor descriptor = {
+        .source = transfer->source,
+        .destination = transfer->destination,
+        .length_flags = transfer->bytes | ((transfer->flags & PEACH2_TRANSFER_WAIT) != 0 ? FLAG_WAIT : 0) |
+                        ((transfer->flags & PEACH2_TRANSFER_INTERRUPT) != 0 ? FLAG_INTERRUPT : 0),
+    };
+    if (peach2_transfer_is_block(transfer)) {
+        uint32_t source_pitch = transfer->source_pitch / 4, destination_pitch = transfer->destination_pitch / 4;
+        descriptor.length_flags |= FLAG_STRIDE;
+        descriptor.rows = transfer->width / 4 | (source_pitch & 0xffff) << 16;
+        descriptor.next_pitches = (uint64_t)(source_pitch >> 16) << SOURCE_PITCH_HIGH_SHIFT |
+                                  (uint64_t)destination_pitch << DESTINATION_PITCH_SHIFT;
+    }
+    return descriptor;
+}
+
 static void descriptors_build(peach2_chain_t *chain, const struct peach2_transfer *transfers)
 {
     for (uint32_t i = 0; i < chain->count; i++) {
         bool last = i + 1 == chain->count;
-        const struct descriptor descriptor = {
-            .source = transfers[i].source,
-            .destination = transfers[i].destination,
-            .length_flags = transfers[i].bytes | (last ? FLAG_LAST : 0),
-            .next = last ? 0 : descriptor_place(chain, i + 1),
-        };
+        struct descriptor descriptor = descriptor_of(&transfers[i]);
+        if (last) {
+            descriptor.length_flags |= FLAG_LAST;
+        } else {
+            descriptor.next_pitches |= descriptor_place(chain, i + 1);
+        }
         descriptor_store(chain, i, &descriptor);
     }
     chain->handle->backend.ops->fence(chain->handle->backend.ctx);
@@ -78,6 +104,10 @@ static int transfers_check(enum peach2_chain_place place, uint32_t board_index, 
     for (uint32_t i = 0; i < count; i++) {
         if (transfers[i].bytes > LENGTH_MAX) {
             return -ERANGE;
+        }
+        int error = peach2_transfer_check(&transfers[i]);
+        if (error != 0) {
+            return error;
         }
     }
     return 0;
@@ -175,7 +205,7 @@ int peach2_chain_relink(peach2_chain_t *chain, uint32_t index, uint32_t next_ind
         descriptor = (struct descriptor){words[0], words[1], (uint32_t)words[2], (uint32_t)(words[2] >> 32), words[3]};
     }
     descriptor.length_flags &= ~FLAG_LAST;
-    descriptor.next = descriptor_place(chain, next_index);
+    descriptor.next_pitches = (descriptor.next_pitches & ~NEXT_MASK) | descriptor_place(chain, next_index);
     descriptor_store(chain, index, &descriptor);
     backend->ops->fence(backend->ctx);
     return 0;

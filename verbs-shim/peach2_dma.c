@@ -63,22 +63,54 @@ void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_
         PEACH2_DMAC_CONTROL_START_MASK | (uint32_t)mode << PEACH2_DMAC_CONTROL_MODE_LSB | notify_control;
 }
 
+int peach2_transfer_check(const struct peach2_transfer *transfer)
+{
+    if (!peach2_transfer_is_block(transfer)) {
+        return 0;
+    }
+    if (transfer->width % 4 != 0 || transfer->source_pitch % 4 != 0 || transfer->destination_pitch % 4 != 0) {
+        return -EINVAL;
+    }
+    bool fits = transfer->width <= PEACH2_DMA_WIDTH_MAX && transfer->source_pitch <= PEACH2_DMA_PITCH_MAX &&
+                transfer->destination_pitch <= PEACH2_DMA_PITCH_MAX;
+    return fits ? 0 : -ERANGE;
+}
+
+static void stride_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_transfer *transfer)
+{
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_STRIDE_WIDTH), transfer->width, 4);
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_STRIDE_SOURCE_PITCH),
+                          transfer->source_pitch, 4);
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_STRIDE_DESTINATION_PITCH),
+                          transfer->destination_pitch, 4);
+}
+
 int peach2_dma_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_transfer *transfer,
                        const struct peach2_notify *notify)
 {
     if (handle == NULL || channel >= PEACH2_CHANNELS || transfer == NULL) {
         return -EINVAL;
     }
+    if (peach2_transfer_check(transfer) != 0) {
+        return -EINVAL;
+    }
     peach2_pay_call(handle);
-    uint32_t notify_control;
-    int error = peach2_notify_prepare(handle, channel, notify, &notify_control);
+    uint32_t control;
+    int error = peach2_notify_prepare(handle, channel, notify, &control);
     if (error != 0) {
         return error;
     }
     peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_SOURCE), transfer->source, 8);
     peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_DESTINATION), transfer->destination, 8);
     peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_LENGTH), transfer->bytes, 4);
-    peach2_mode_prepare(handle, channel, PEACH2_MODE_REGISTER, notify_control);
+    if (peach2_transfer_is_block(transfer)) {
+        stride_prepare(handle, channel, transfer);
+        control |= PEACH2_DMAC_CONTROL_STRIDE_MASK;
+    }
+    if ((transfer->flags & PEACH2_TRANSFER_INTERRUPT) != 0) {
+        control |= PEACH2_DMAC_CONTROL_INTERRUPT_MASK;
+    }
+    peach2_mode_prepare(handle, channel, PEACH2_MODE_REGISTER, control);
     return 0;
 }
 

@@ -9,6 +9,8 @@
 // Major version of the register map that this driver was written for, as in the upper half of VERSION.
 #define VERSION_MAJOR (PEACH2_CHIP_VERSION_RESET >> 16)
 
+#define BOARD_MEMORY_BYTES (PEACH2_BOARD_DESCRIPTORS * 32u)
+
 // --- open and close ------------------------------------------------------------------------------------------------
 
 static int chip_identify(peach2_handle_t *handle)
@@ -58,12 +60,39 @@ void peach2_close(peach2_handle_t *handle)
     while (handle->chains != NULL) {
         peach2_chain_destroy(handle->chains);
     }
+    if (handle->interrupt_word.address != NULL) {
+        handle->backend.ops->free_pinned(handle->backend.ctx, &handle->interrupt_word);
+    }
     free(handle);
+}
+
+int peach2_open_shared(const peach2_handle_t *open, const struct backend *backend, peach2_handle_t **handle_out)
+{
+    if (open == NULL || backend == NULL || handle_out == NULL) {
+        return -EINVAL;
+    }
+    peach2_handle_t *handle = malloc(sizeof *handle);
+    if (handle == NULL) {
+        return -ENOMEM;
+    }
+    *handle = (peach2_handle_t){.backend = *backend, .routing = open->routing, .window_base = open->window_base};
+    *handle_out = handle;
+    return 0;
 }
 
 const struct backend *peach2_backend(const peach2_handle_t *handle)
 {
     return &handle->backend;
+}
+
+uint32_t peach2_node(const peach2_handle_t *handle)
+{
+    return handle->routing.node;
+}
+
+uint32_t peach2_node_count(const peach2_handle_t *handle)
+{
+    return handle->routing.node_count;
 }
 
 // --- addresses -----------------------------------------------------------------------------------------------------
@@ -79,6 +108,14 @@ uint64_t peach2_window_address(const peach2_handle_t *handle, uint32_t node, uin
         return 0;
     }
     return peach2_block_address(handle, node, PEACH2_BLOCK_HOST) + bus_address;
+}
+
+uint64_t peach2_board_memory_address(const peach2_handle_t *handle, uint32_t node, uint32_t offset)
+{
+    if (node >= PEACH2_NODES_MAX || offset >= BOARD_MEMORY_BYTES) {
+        return 0;
+    }
+    return peach2_block_address(handle, node, PEACH2_BLOCK_BOARD) + PEACH2_MEMORY_BASE + offset;
 }
 
 // --- accesses ------------------------------------------------------------------------------------------------------
@@ -104,4 +141,21 @@ int peach2_register_read(peach2_handle_t *handle, uint64_t offset, unsigned byte
 void peach2_register_write(peach2_handle_t *handle, uint64_t offset, uint64_t value, unsigned bytes)
 {
     handle->backend.ops->write(handle->backend.ctx, BACKEND_BAR_REGISTERS, offset, value, bytes);
+}
+
+int peach2_board_memory_read(peach2_handle_t *handle, uint32_t offset, uint64_t *value_out)
+{
+    if (offset % 8 != 0 || offset >= BOARD_MEMORY_BYTES) {
+        return -EINVAL;
+    }
+    return peach2_register_read(handle, PEACH2_MEMORY_BASE + offset, 8, value_out);
+}
+
+int peach2_board_memory_write(peach2_handle_t *handle, uint32_t offset, uint64_t value)
+{
+    if (offset % 8 != 0 || offset >= BOARD_MEMORY_BYTES) {
+        return -EINVAL;
+    }
+    peach2_register_write(handle, PEACH2_MEMORY_BASE + offset, value, 8);
+    return 0;
 }

@@ -14,6 +14,7 @@
 // allocated until then is released by peach2_close.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "verbs-shim/backend.h"
@@ -22,6 +23,8 @@
 #define PEACH2_CHANNELS          4
 #define PEACH2_BOARD_DESCRIPTORS 1024
 #define PEACH2_DMA_BYTES_MAX     0xfffffcu
+#define PEACH2_DMA_WIDTH_MAX     0x3fffcu
+#define PEACH2_DMA_PITCH_MAX     0x3ffffcu
 #define PEACH2_HOST_BYTES_MAX    (8ull << 30) // of a node's host memory, what the window reaches
 #define PEACH2_NO_PORT           0xffu
 
@@ -33,6 +36,20 @@ struct peach2_routing {
     uint32_t node, node_count;
     uint8_t port_of_node[PEACH2_NODES_MAX];
 };
+
+// An entry of the board's ROUTE registers: offsets in the window whose masked bits lie within the bounds go to the
+// port.
+#define PEACH2_ROUTES_MAX 8
+struct peach2_route {
+    bool enabled;
+    uint8_t port; // 0 N, 1 E, 2 W, 3 S, 4 this board
+    uint64_t mask, lower, upper;
+};
+
+// What peach2_open programs, entry by entry; of those that match the lowest wins. Each cable port has two entries, as
+// the nodes that one direction of a ring reaches wrap around the end of the numbering. -EINVAL: no such node, a port
+// that is none of E, W and S, or a port that leads to more than two ranges of consecutive nodes.
+int peach2_routes_make(const struct peach2_routing *routing, struct peach2_route routes_out[PEACH2_ROUTES_MAX]);
 
 // Errors of a DMA, as the board reports them (dma_error_e in rtl/peach2_pkg.sv).
 enum peach2_dma_error {
@@ -50,11 +67,16 @@ enum peach2_dma_error {
 const char *peach2_dma_error_name(unsigned error);
 
 // -ENXIO: no PEACH2 that this driver knows answers behind the BAR. -EINVAL: routes that the registers cannot express
-// (each port needs one contiguous range of nodes).
+// (see peach2_routes_make).
 int peach2_open(const struct backend *backend, const struct peach2_routing *routing, peach2_handle_t **handle_out);
+// Another thread's view of a board that is open: its own backend, the same routes, which are left alone. The two may
+// not use the same DMA channel, and only one of them may use interrupts.
+int peach2_open_shared(const peach2_handle_t *open, const struct backend *backend, peach2_handle_t **handle_out);
 // Releases the chains that still exist as well.
 void peach2_close(peach2_handle_t *handle);
 const struct backend *peach2_backend(const peach2_handle_t *handle);
+uint32_t peach2_node(const peach2_handle_t *handle); // the own one
+uint32_t peach2_node_count(const peach2_handle_t *handle);
 
 // Bus address through which any board and any CPU of the sub-cluster writes to `bus_address` of host memory in `node`.
 // 0: there is no such node, or the address is beyond what the window reaches.
@@ -72,24 +94,34 @@ struct peach2_notify {
     uint32_t value;
 };
 
+enum peach2_transfer_flags {
+    PEACH2_TRANSFER_WAIT = 1,     // in a chain: starts when every earlier write of the channel has been issued
+    PEACH2_TRANSFER_INTERRUPT = 2 // interrupts the own host when its last write has been issued
+};
+
+// One run of bytes, or rows of a block: `width` bytes each, the pitches apart; the last row may be short.
 struct peach2_transfer {
-    uint64_t source;      // bus address on the own node
-    uint64_t destination; // bus address on the own node, or window address
-    uint32_t bytes;
+    uint64_t source;                          // bus address on the own node
+    uint64_t destination;                     // bus address on the own node, or window address
+    uint32_t bytes;                           // of all rows
+    uint32_t width;                           // of a row, a multiple of 4; 0: one run, the pitches are ignored
+    uint32_t source_pitch, destination_pitch; // multiples of 4; their low 4 bits agree, or the board refuses
+    uint32_t flags;                           // of enum peach2_transfer_flags
 };
 
 enum peach2_chain_place { PEACH2_CHAIN_HOST, PEACH2_CHAIN_BOARD };
 
 // Register mode: prepare writes all registers but the start; start is one write and may be repeated with the same
-// values. -EINVAL: null, a bad channel, or a status word that is not 8 B aligned. notify may be NULL: none.
+// values. -EINVAL: null, a bad channel, a status word that is not 8 B aligned, or a width or pitch that the registers
+// do not take. notify may be NULL: none.
 int peach2_dma_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_transfer *transfer,
                        const struct peach2_notify *notify);
 // -EINVAL: bad channel, or nothing was prepared on it.
 int peach2_dma_start(peach2_handle_t *handle, unsigned channel);
 
 // A chain of count descriptors, built in pinned host memory or in the board's memory from board_index on. The chain
-// may be started any number of times. -EINVAL: empty. -ENOSPC: does not fit the board's memory. -ERANGE: a length that
-// a descriptor has no room for.
+// may be started any number of times. -EINVAL: empty, or a width or pitch that is no multiple of 4. -ENOSPC: does not
+// fit the board's memory. -ERANGE: a length, width or pitch that a descriptor has no room for.
 typedef struct peach2_chain peach2_chain_t;
 int peach2_chain_create(peach2_handle_t *handle, enum peach2_chain_place place, uint32_t board_index,
                         const struct peach2_transfer *transfers, uint32_t count, peach2_chain_t **chain_out);
@@ -108,6 +140,30 @@ int peach2_wait_status(peach2_handle_t *handle, volatile uint64_t *status_word, 
 int peach2_dma_wait(peach2_handle_t *handle, unsigned channel, unsigned *error_out);
 // Reads it once. -EAGAIN: a DMA runs.
 int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_out);
+
+// --- interrupts --------------------------------------------------------------------------------------------------
+
+// Bits 0..3 belong to the DMA channels, the others are raised by the own host and by other boards.
+#define PEACH2_INTERRUPT_RAISED 0xffffff00u
+
+// The board tells the bits of `mask` to the own host from now on; nothing of what was pending before is told. 0: none.
+// -ENOMEM: no pinned memory for the board's message.
+int peach2_interrupt_enable(peach2_handle_t *handle, uint32_t mask);
+// Sleeps until the board interrupts, pays the handling, and takes what is pending. timeout_ns 0: forever; -ETIMEDOUT.
+// -EINVAL: nothing is enabled. -EIO: the board does not answer.
+int peach2_interrupt_wait(peach2_handle_t *handle, uint64_t timeout_ns, uint32_t *pending_out);
+// Raises bits at the board of any node, the own one included, behind everything this handle stored there before.
+// -EINVAL: no such node, or bits outside PEACH2_INTERRUPT_RAISED.
+int peach2_interrupt_raise(peach2_handle_t *handle, uint32_t node, uint32_t bits);
+
+// --- the board's memory --------------------------------------------------------------------------------------------
+
+// Address through which any board and any CPU of the sub-cluster writes to the internal memory of `node`'s board.
+// 0: there is no such node, or offset lies beyond the memory.
+uint64_t peach2_board_memory_address(const peach2_handle_t *handle, uint32_t node, uint32_t offset);
+// Of the own board: one PCIe read or write of 8 bytes. offset is a multiple of 8. -EINVAL, -EIO.
+int peach2_board_memory_read(peach2_handle_t *handle, uint32_t offset, uint64_t *value_out);
+int peach2_board_memory_write(peach2_handle_t *handle, uint32_t offset, uint64_t value);
 
 // BAR 0, for diagnosis and tests.
 int peach2_register_read(peach2_handle_t *handle, uint64_t offset, unsigned bytes, uint64_t *value_out);

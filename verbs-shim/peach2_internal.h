@@ -12,7 +12,8 @@ struct peach2_board_handle {
     struct backend backend;
     struct peach2_routing routing;
     uint64_t window_base;
-    uint32_t control[PEACH2_CHANNELS]; // what starts the channel; 0: nothing prepared
+    uint32_t control[PEACH2_CHANNELS];    // what starts the channel; 0: nothing prepared
+    struct backend_buffer interrupt_word; // where the board's messages go; without memory until they are enabled
     peach2_chain_t *chains;
 };
 
@@ -23,6 +24,13 @@ uint64_t peach2_dmac_register(unsigned channel, unsigned reg);
 
 // Programs routes and translation. -EINVAL as peach2_open.
 int peach2_routes_program(peach2_handle_t *handle);
+
+// Can registers and descriptors carry it? -EINVAL, -ERANGE.
+int peach2_transfer_check(const struct peach2_transfer *transfer);
+static inline bool peach2_transfer_is_block(const struct peach2_transfer *transfer)
+{
+    return transfer->width != 0;
+}
 
 // Writes where the completion status goes and what it is. Returns the bits of CONTROL that ask for it in *control_out.
 int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struct peach2_notify *notify,

@@ -1,22 +1,19 @@
 // The routes of a board and the translation of its N port.
 #include <errno.h>
-#include <stdbool.h>
+#include <string.h>
 
 #include "rtl/peach2_regs.h"
 #include "verbs-shim/peach2_internal.h"
 
-// Outputs of the ROUTE block.
-enum output { OUTPUT_N, OUTPUT_E, OUTPUT_W, OUTPUT_S, OUTPUT_LOCAL, OUTPUTS };
+// Entries of the ROUTE block: one of each output, then a second one of each cable port.
+enum entry { ENTRY_N, ENTRY_E, ENTRY_W, ENTRY_S, ENTRY_LOCAL, ENTRY_SECOND };
+
+_Static_assert((int)PEACH2_ROUTE_COUNT <= PEACH2_ROUTES_MAX, "the driver knows every entry of the ROUTE block");
 
 // Window offset bits that name a node, and those that name a block of one.
 static const uint64_t node_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT;
 static const uint64_t block_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT | (uint64_t)PEACH2_BLOCK_BOARD
                                                                                                << PEACH2_BLOCK_SHIFT;
-
-struct route {
-    bool enabled;
-    uint64_t mask, lower, upper;
-};
 
 static uint64_t node_offset(uint32_t node)
 {
@@ -28,32 +25,64 @@ static uint64_t block_offset(uint32_t node, enum peach2_block block)
     return node_offset(node) | (uint64_t)block << PEACH2_BLOCK_SHIFT;
 }
 
-// A link port takes whole nodes, from the first to the last that it reaches.
-static int cable_routes_make(const struct peach2_routing *routing, struct route routes[OUTPUTS])
+// Starts a new range of nodes for a cable port. NULL: it has no entry left.
+static struct peach2_route *range_start(struct peach2_route routes[PEACH2_ROUTES_MAX], unsigned port)
 {
+    unsigned second = ENTRY_SECOND + port - ENTRY_E;
+    if (!routes[port].enabled) {
+        return &routes[port];
+    }
+    return second < PEACH2_ROUTE_COUNT && !routes[second].enabled ? &routes[second] : NULL;
+}
+
+// A cable port takes whole nodes, in ranges of consecutive numbers.
+static int cable_routes_make(const struct peach2_routing *routing, struct peach2_route routes[PEACH2_ROUTES_MAX])
+{
+    struct peach2_route *open = NULL; // the range that the node before ended
     for (uint32_t node = 0; node < routing->node_count; node++) {
         unsigned port = routing->port_of_node[node];
         if (node == routing->node || port == PEACH2_NO_PORT) {
+            open = NULL;
             continue;
         }
-        if (port < OUTPUT_E || port > OUTPUT_S) {
+        if (port < ENTRY_E || port > ENTRY_S) {
             return -EINVAL;
         }
-        struct route *route = &routes[port];
-        if (!route->enabled) {
-            *route = (struct route){true, node_mask, node_offset(node), node_offset(node)};
-        } else if (route->upper + node_offset(1) == node_offset(node)) {
-            route->upper = node_offset(node);
-        } else {
-            return -EINVAL;
+        if (open == NULL || open->port != port) {
+            open = range_start(routes, port);
+            if (open == NULL) {
+                return -EINVAL;
+            }
+            *open = (struct peach2_route){true, (uint8_t)port, node_mask, node_offset(node), node_offset(node)};
         }
+        open->upper = node_offset(node);
     }
     return 0;
 }
 
-static void route_program(peach2_handle_t *handle, unsigned output, const struct route *route)
+int peach2_routes_make(const struct peach2_routing *routing, struct peach2_route routes_out[PEACH2_ROUTES_MAX])
 {
-    uint64_t base = PEACH2_ROUTE_BASE + (uint64_t)output * PEACH2_ROUTE_STRIDE;
+    struct peach2_route routes[PEACH2_ROUTES_MAX] = {0};
+    if (routing->node_count > PEACH2_NODES_MAX || routing->node >= routing->node_count) {
+        return -EINVAL;
+    }
+    int error = cable_routes_make(routing, routes);
+    if (error != 0) {
+        return error;
+    }
+    // N takes the host's block alone: the GPUs' blocks have nothing behind them yet, and a write that left through N
+    // untranslated would come straight back from the root complex.
+    uint64_t host = block_offset(routing->node, PEACH2_BLOCK_HOST);
+    uint64_t board = block_offset(routing->node, PEACH2_BLOCK_BOARD);
+    routes[ENTRY_N] = (struct peach2_route){true, ENTRY_N, block_mask, host, host};
+    routes[ENTRY_LOCAL] = (struct peach2_route){true, ENTRY_LOCAL, block_mask, board, board};
+    memcpy(routes_out, routes, sizeof routes);
+    return 0;
+}
+
+static void route_program(peach2_handle_t *handle, unsigned entry, const struct peach2_route *route)
+{
+    uint64_t base = PEACH2_ROUTE_BASE + (uint64_t)entry * PEACH2_ROUTE_STRIDE;
     peach2_register_write(handle, base + PEACH2_ROUTE_CONTROL, 0, 4);
     if (!route->enabled) {
         return;
@@ -67,27 +96,17 @@ static void route_program(peach2_handle_t *handle, unsigned output, const struct
 int peach2_routes_program(peach2_handle_t *handle)
 {
     const struct peach2_routing *routing = &handle->routing;
-    if (routing->node_count > PEACH2_NODES_MAX || routing->node >= routing->node_count) {
-        return -EINVAL;
-    }
-    struct route routes[OUTPUTS] = {0};
-    int error = cable_routes_make(routing, routes);
+    struct peach2_route routes[PEACH2_ROUTES_MAX];
+    int error = peach2_routes_make(routing, routes);
     if (error != 0) {
         return error;
     }
-    // N takes the host's block alone: the GPUs' blocks have nothing behind them yet, and a write that left through N
-    // untranslated would come straight back from the root complex.
-    uint64_t host = block_offset(routing->node, PEACH2_BLOCK_HOST);
-    uint64_t board = block_offset(routing->node, PEACH2_BLOCK_BOARD);
-    routes[OUTPUT_N] = (struct route){true, block_mask, host, host};
-    routes[OUTPUT_LOCAL] = (struct route){true, block_mask, board, board};
-
     peach2_register_write(handle, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE, handle->window_base, 8);
     peach2_register_write(handle,
                           PEACH2_OFFSET_BASE + PEACH2_BLOCK_HOST * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT,
                           peach2_block_address(handle, routing->node, PEACH2_BLOCK_HOST), 8);
-    for (unsigned output = 0; output < OUTPUTS; output++) {
-        route_program(handle, output, &routes[output]);
+    for (unsigned entry = 0; entry < PEACH2_ROUTE_COUNT; entry++) {
+        route_program(handle, entry, &routes[entry]);
     }
     return 0;
 }

@@ -161,7 +161,8 @@ static int dma_prepare(struct pingpong *p)
     if (w->method != WORKLOAD_REGISTER) {
         return chain_prepare(p, &notify);
     }
-    const struct peach2_transfer transfer = {region_bus_address(&p->send), p->peer_receive, (uint32_t)p->message};
+    const struct peach2_transfer transfer = {
+        .source = region_bus_address(&p->send), .destination = p->peer_receive, .bytes = (uint32_t)p->message};
     int error = peach2_dma_prepare(w->board, w->channel, &transfer, &notify);
     return error == 0 ? 0 : give_up(p, error, "preparing the registers");
 }

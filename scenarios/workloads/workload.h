@@ -2,11 +2,16 @@
 // programs on verbs-shim; nothing in them knows that the devices are simulated.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "verbs-shim/backend.h"
 #include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2_proxy.h"
+
+#define WORKLOAD_RANKS_MAX  16
+#define WORKLOAD_LETTER_MAX 256
 
 enum workload_method { WORKLOAD_PIO, WORKLOAD_REGISTER, WORKLOAD_CHAIN_HOST, WORKLOAD_CHAIN_BOARD };
 
@@ -17,8 +22,9 @@ struct workload_point {
 
 struct workload {
     void *ctx;
-    uint32_t rank, ranks; // 0 measures
+    uint32_t rank, ranks; // 0 reports
     uint32_t node, peer_node;
+    uint32_t hops[WORKLOAD_RANKS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;
     enum workload_method method;
     unsigned channel;
@@ -27,9 +33,14 @@ struct workload {
     const uint64_t *descriptors;
     uint32_t descriptors_count;
     uint32_t iterations, warmup;
+    bool notify_board;                      // where libtca's notifications go
+    uint32_t columns;                       // of a grid
+    const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it runs none
     // Set-up exchange between the ranks, outside the fabric and outside measured time: gives `mine` to the other rank
     // and returns when `theirs` has arrived. Also a barrier.
     void (*exchange)(void *ctx, const void *mine, void *theirs, size_t bytes);
+    // The same between all ranks: `all` receives everyone's, in rank order. At most WORKLOAD_LETTER_MAX bytes.
+    void (*gather)(void *ctx, const void *mine, void *all, size_t bytes);
     void (*report)(void *ctx, const struct workload_point *point);
     // Ends the series as failed with a message.
     void (*fail)(void *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -38,3 +49,10 @@ struct workload {
 // Return 0, or a negative errno after fail().
 int workload_pingpong(struct workload *workload);
 int workload_local_dma(struct workload *workload);
+int workload_traversal(struct workload *workload);
+int workload_tca_pingpong(struct workload *workload);
+int workload_ring_exchange(struct workload *workload);
+int workload_two_flows(struct workload *workload);
+int workload_all_to_all(struct workload *workload);
+int workload_halo(struct workload *workload);
+int workload_proxy_read(struct workload *workload);

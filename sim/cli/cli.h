@@ -20,6 +20,8 @@ struct cli_command {
 
 enum cli_exit cli_run(int argc, char **argv);
 enum cli_exit cli_check(int argc, char **argv);
+enum cli_exit cli_topo(int argc, char **argv);
+enum cli_exit cli_crosscheck(int argc, char **argv);
 enum cli_exit cli_params(int argc, char **argv);
 enum cli_exit cli_bench(int argc, char **argv);
 

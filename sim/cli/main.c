@@ -10,7 +10,9 @@
 static const struct cli_command commands[] = {
     {"run", "run scenarios and write their results", cli_run},
     {"check", "read scenarios and report every mistake", cli_check},
+    {"topo", "draw a fabric; print its hops and route registers", cli_topo},
     {"params", "list every key of a scenario", cli_params},
+    {"crosscheck", "run on RTL boards and on their twins, and compare", cli_crosscheck},
     {"bench", "measure the simulator's own speed", cli_bench},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -21,7 +23,7 @@ static void help_print(FILE *out)
           "Simulates GPU-cluster nodes joined by PEACH2 boards over PCI Express.\n\n",
           out);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
     }
     fputs("\n  --version, --help\n\n"
           "Exit status: 0 fine, 1 an expectation does not hold, 2 bad input, 3 the simulation got stuck.\n",

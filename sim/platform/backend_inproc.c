@@ -114,6 +114,9 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
     case BACKEND_COST_COPY:
         host_core_spend(b->core, amount * SIM_PS_PER_US / config->copy_bytes_per_us);
         break;
+    case BACKEND_COST_INTERRUPT:
+        host_core_spend(b->core, amount * b->interrupt_ps);
+        break;
     }
 }
 
@@ -134,4 +137,45 @@ static const struct backend_ops inproc_ops = {
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 {
     return (struct backend){&inproc_ops, ctx};
+}
+
+// --- processes -----------------------------------------------------------------------------------------------------
+
+// Who calls is a property of the stack that runs, and backend_current takes no context: so this list is the one thing
+// that is known to the process as a whole. It holds the entered backends of the one simulation that is alive.
+static struct plat_backend_inproc *entered;
+
+void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board)
+{
+    ctx->process = (struct backend_process){.backend = plat_backend_inproc(ctx), .board = board};
+    ctx->thread = sim_thread_name(ctx->sim);
+    ctx->next = entered;
+    entered = ctx;
+}
+
+void plat_backend_leave(struct plat_backend_inproc *ctx)
+{
+    struct plat_backend_inproc **link = &entered;
+    while (*link != NULL && *link != ctx) {
+        link = &(*link)->next;
+    }
+    if (*link == NULL) {
+        return;
+    }
+    *link = ctx->next;
+    if (ctx->process.library_release != NULL) {
+        ctx->process.library_release(ctx->process.library);
+    }
+    ctx->process = (struct backend_process){0};
+}
+
+// Each thread has a name of its own in memory, however it reads.
+struct backend_process *backend_current(void)
+{
+    for (struct plat_backend_inproc *ctx = entered; ctx != NULL; ctx = ctx->next) {
+        if (ctx->thread == sim_thread_name(ctx->sim)) {
+            return &ctx->process;
+        }
+    }
+    return NULL;
 }

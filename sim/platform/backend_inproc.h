@@ -11,7 +11,17 @@ struct plat_backend_inproc {
     host_core_t *core;
     host_memory_t *memory;
     uint64_t bar0_base, window_base;
+    uint64_t interrupt_ps; // handling of one
+    // of plat_backend_enter
+    struct backend_process process;
+    const char *thread; // the simulated thread that runs the process; NULL: none has
+    struct plat_backend_inproc *next;
 };
 
 // ctx must outlive the backend.
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);
+
+// The calling thread is the process of this backend from now on, for backend_current. Once for each backend.
+void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board);
+// From outside threads, when none runs any more: frees what libraries kept for the process.
+void plat_backend_leave(struct plat_backend_inproc *ctx);

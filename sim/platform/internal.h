@@ -3,6 +3,7 @@
 
 #include "models/host/core.h"
 #include "models/peach2/board.h"
+#include "models/peach2/twin.h"
 #include "sim/cosim/cosim.h"
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/machine.h"
@@ -17,7 +18,8 @@ struct plat_node {
     pcie_rc_t *rc;
     host_core_t *core;
     peach2_board_t *board;
-    cosim_peach2_t *chip;
+    cosim_peach2_t *chip; // one of these two, by the board's fidelity
+    peach2_twin_t *twin;
     pcie_link_t *slot;
     struct plat_backend_inproc backend;
     peach2_handle_t *handle; // once the driver is up

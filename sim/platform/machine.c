@@ -165,6 +165,7 @@ static void node_thread(void *arg)
     }
     boot_wait(node->machine);
     if (node->program != NULL) {
+        plat_backend_enter(&node->backend, node->handle);
         node->program(node->program_arg, node->handle);
     }
 }
@@ -214,7 +215,8 @@ uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine)
 {
     uint64_t cycles = 0;
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
-        cycles += cosim_peach2_cycles(machine->nodes[i].chip);
+        const cosim_peach2_t *chip = machine->nodes[i].chip;
+        cycles += chip != NULL ? cosim_peach2_cycles(chip) : 0;
     }
     return cycles;
 }

@@ -2,25 +2,39 @@
 
 #include <string.h>
 
-void plat_mailbox_init(struct plat_mailbox *mailbox, sim_t *sim)
+void plat_mailbox_init(struct plat_mailbox *mailbox, sim_t *sim, unsigned ranks)
 {
-    *mailbox = (struct plat_mailbox){.sim = sim};
+    *mailbox = (struct plat_mailbox){.sim = sim, .ranks = ranks};
     sim_condition_init(&mailbox->arrived);
 }
 
-void plat_mailbox_exchange(struct plat_mailbox *mailbox, unsigned rank, const void *mine, void *theirs, size_t bytes)
+// The lowest rank that has not come to the turn; ranks: all have.
+static unsigned missing(const struct plat_mailbox *mailbox, uint64_t turn)
+{
+    unsigned rank = 0;
+    while (rank < mailbox->ranks && mailbox->turns[rank] > turn) {
+        rank++;
+    }
+    return rank;
+}
+
+void plat_mailbox_gather(struct plat_mailbox *mailbox, unsigned rank, const void *mine, void *all, size_t bytes)
 {
     if (bytes > PLAT_MAILBOX_BYTES) {
         sim_panic("platform", "an exchange of %zu bytes", bytes);
     }
-    unsigned other = 1 - rank;
     uint64_t turn = mailbox->turns[rank];
     memcpy(mailbox->letters[rank][turn % 2], mine, bytes);
     mailbox->turns[rank]++;
-    sim_condition_signal(mailbox->sim, &mailbox->arrived);
-    const struct sim_wait_reason reason = {"the other rank", "exchange %llu with rank %llu", turn, other};
-    while (mailbox->turns[other] <= turn) {
+    if (missing(mailbox, turn) == mailbox->ranks) {
+        sim_condition_signal(mailbox->sim, &mailbox->arrived);
+    }
+    while (missing(mailbox, turn) < mailbox->ranks) {
+        const struct sim_wait_reason reason = {"another rank", "exchange %llu with rank %llu", turn,
+                                               missing(mailbox, turn)};
         (void)sim_condition_wait(mailbox->sim, &mailbox->arrived, SIM_NEVER_PS, &reason);
     }
-    memcpy(theirs, mailbox->letters[other][turn % 2], bytes);
+    for (unsigned i = 0; i < mailbox->ranks; i++) {
+        memcpy((unsigned char *)all + i * bytes, mailbox->letters[i][turn % 2], bytes);
+    }
 }

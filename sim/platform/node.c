@@ -40,17 +40,16 @@ static const struct cosim_peach2_ops chip_callbacks = {.tx = peach2_board_tx, .r
 // Bus, device and function of the board in its node: the first device behind the first root port.
 static const uint16_t board_requester = 0x0100;
 
-static enum sim_status chip_create(struct plat_node *node, const struct plat_options *options, struct plat_error *error)
+// The host's Max_Read_Request_Size bounds what the DMAC asks for.
+static uint32_t read_bytes(const struct plat_node *node)
+{
+    uint32_t mrrs_bytes = node->config->host.mrrs_bytes, wanted_bytes = node->config->board.dmac_read_bytes;
+    return mrrs_bytes < wanted_bytes ? mrrs_bytes : wanted_bytes;
+}
+
+static enum sim_status rtl_create(struct plat_node *node, const struct plat_options *options)
 {
     const struct scn_board *board = &node->config->board;
-    const struct scn_host *host = &node->config->host;
-    switch (board->fidelity) {
-    case SCN_FIDELITY_RTL:
-        break;
-    case SCN_FIDELITY_TWIN:
-        return plat_error_set(error, SIM_ERR_UNSUPPORTED, "%s: the twin of the board is not available yet",
-                              node->config->name);
-    }
     cosim_clock_t *clock;
     enum sim_status status = plat_machine_clock(node->machine, board->clock_mhz, &clock);
     if (status != SIM_OK) {
@@ -66,7 +65,7 @@ static enum sim_status chip_create(struct plat_node *node, const struct plat_opt
         .mps_bytes = plat_machine_mps_bytes(node->machine, node->index),
         .start_cycles = board->dmac_start_cycles,
         .finish_cycles = board->dmac_finish_cycles,
-        .read_bytes = host->mrrs_bytes < board->dmac_read_bytes ? host->mrrs_bytes : board->dmac_read_bytes,
+        .read_bytes = read_bytes(node),
         .read_tags = board->dmac_read_tags,
         .prefetch = board->dmac_prefetch,
     };
@@ -76,6 +75,39 @@ static enum sim_status chip_create(struct plat_node *node, const struct plat_opt
         peach2_board_set_core(node->board, &chip_ops, node->chip);
     }
     return status;
+}
+
+static enum sim_status twin_create(struct plat_node *node)
+{
+    static const struct peach2_twin_ops ops = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken};
+    const struct scn_board *board = &node->config->board;
+    const struct peach2_twin_config config = {
+        .period_ps = plat_clock_period_ps(board->clock_mhz),
+        .requester = board_requester,
+        .mps_bytes = plat_machine_mps_bytes(node->machine, node->index),
+        .start_cycles = board->dmac_start_cycles,
+        .finish_cycles = board->dmac_finish_cycles,
+        .read_bytes = read_bytes(node),
+        .read_tags = board->dmac_read_tags,
+        .prefetch = board->dmac_prefetch,
+    };
+    enum sim_status status = peach2_twin_create(node->machine->sim, node->machine->pool, name_of(node, "chip").text,
+                                                &config, &ops, node->board, &node->twin);
+    if (status == SIM_OK) {
+        peach2_board_set_core(node->board, &peach2_twin_core_ops, node->twin);
+    }
+    return status;
+}
+
+static enum sim_status chip_create(struct plat_node *node, const struct plat_options *options)
+{
+    switch (node->config->board.fidelity) {
+    case SCN_FIDELITY_RTL:
+        break;
+    case SCN_FIDELITY_TWIN:
+        return twin_create(node);
+    }
+    return rtl_create(node, options);
 }
 
 // --- the host ------------------------------------------------------------------------------------------------------
@@ -142,7 +174,7 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
                                      plat_clock_period_ps(node->config->board.clock_mhz), &node->board);
     }
     if (status == SIM_OK) {
-        status = chip_create(node, options, error);
+        status = chip_create(node, options);
     }
     if (status != SIM_OK) {
         return plat_error_set(error, status, "%s cannot be built: %s", node->config->name, sim_status_text(status));
@@ -153,16 +185,19 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
         .memory = node->memory,
         .bar0_base = PLAT_BAR0_BASE,
         .window_base = node->config->board.window_base,
+        .interrupt_ps = node->config->host.interrupt_ps,
     };
     return SIM_OK;
 }
 
 void plat_node_fini(struct plat_node *node)
 {
+    plat_backend_leave(&node->backend);
     peach2_close(node->handle);
     if (node->chip != NULL) {
         cosim_peach2_destroy(node->chip);
     }
+    peach2_twin_destroy(node->twin);
     peach2_board_destroy(node->board);
     host_core_destroy(node->core);
     if (node->rc != NULL) {

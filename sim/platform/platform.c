@@ -48,6 +48,7 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
     if (hooks->counter != NULL) {
         sim_counters_visit(sim, hooks->counter, hooks->ctx);
     }
+    plat_series_fini(&series);
 }
 
 enum sim_status plat_run_series(const struct scn_scenario *scenario, uint32_t run_index,

@@ -5,18 +5,54 @@
 #include <string.h>
 
 #include "sim/platform/routes.h"
+#include "sim/scenario/routes.h"
 
 // --- the programs --------------------------------------------------------------------------------------------------
 
+// Which nodes have a rank. On the way: node, the first node on the way from there to peer, and peer.
+enum placement { PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL };
+
 struct program {
-    uint32_t ranks;
+    enum placement placement;
     int (*run)(struct workload *workload);
+    bool serves_reads;
 };
 
 static const struct program programs[] = {
-    [SCN_PROGRAM_PINGPONG] = {2, workload_pingpong},
-    [SCN_PROGRAM_LOCAL_DMA] = {1, workload_local_dma},
+    [SCN_PROGRAM_PINGPONG] = {PLACE_PAIR, workload_pingpong, false},
+    [SCN_PROGRAM_LOCAL_DMA] = {PLACE_NODE, workload_local_dma, false},
+    [SCN_PROGRAM_TRAVERSAL] = {PLACE_WAY, workload_traversal, false},
+    [SCN_PROGRAM_TCA_PINGPONG] = {PLACE_PAIR, workload_tca_pingpong, false},
+    [SCN_PROGRAM_RING_EXCHANGE] = {PLACE_ALL, workload_ring_exchange, false},
+    [SCN_PROGRAM_TWO_FLOWS] = {PLACE_WAY, workload_two_flows, false},
+    [SCN_PROGRAM_ALL_TO_ALL] = {PLACE_ALL, workload_all_to_all, false},
+    [SCN_PROGRAM_HALO] = {PLACE_ALL, workload_halo, false},
+    [SCN_PROGRAM_PROXY_READ] = {PLACE_PAIR, workload_proxy_read, true},
 };
+
+static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run,
+                            const struct scn_routes *routes, uint32_t nodes_out[PLAT_RANKS_MAX])
+{
+    nodes_out[0] = run->node;
+    switch (programs[run->program].placement) {
+    case PLACE_NODE:
+        return 1;
+    case PLACE_PAIR:
+        nodes_out[1] = run->peer;
+        return 2;
+    case PLACE_WAY:
+        nodes_out[1] =
+            scn_routes_neighbour(scenario, run->node, (enum scn_port)routes->ports[run->node][run->peer], NULL);
+        nodes_out[2] = run->peer;
+        return 3;
+    case PLACE_ALL:
+        break;
+    }
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        nodes_out[i] = (run->node + i) % scenario->node_count;
+    }
+    return scenario->node_count;
+}
 
 static enum workload_method method_of(enum scn_method method)
 {
@@ -33,6 +69,19 @@ static enum workload_method method_of(enum scn_method method)
     return WORKLOAD_CHAIN_BOARD;
 }
 
+static enum sim_status check_all(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
+                                 size_t error_size)
+{
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        if (!plat_routes_joined(scenario, run->node, i)) {
+            snprintf(error, error_size, "series '%s': no cables join %s and %s", run->series,
+                     scenario->nodes[run->node].name, scenario->nodes[i].name);
+            return SIM_ERR_INVALID;
+        }
+    }
+    return SIM_OK;
+}
+
 enum sim_status plat_series_check(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
                                   size_t error_size)
 {
@@ -40,8 +89,12 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
         snprintf(error, error_size, "series '%s': there is no node %u", run->series, run->node);
         return SIM_ERR_INVALID;
     }
-    if (programs[run->program].ranks == 1) {
+    enum placement placement = programs[run->program].placement;
+    if (placement == PLACE_NODE) {
         return SIM_OK;
+    }
+    if (placement == PLACE_ALL) {
+        return check_all(scenario, run, error, error_size);
     }
     const char *name = scenario->nodes[run->node].name;
     if (run->peer >= scenario->node_count || run->peer == run->node) {
@@ -53,6 +106,13 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
                  scenario->nodes[run->peer].name);
         return SIM_ERR_INVALID;
     }
+    struct scn_routes routes;
+    scn_routes_find(scenario, &routes);
+    if (placement == PLACE_WAY && routes.hops[run->node][run->peer] < 2) {
+        snprintf(error, error_size, "series '%s': %s needs a node between %s and %s", run->series,
+                 scn_program_name(run->program), name, scenario->nodes[run->peer].name);
+        return SIM_ERR_INVALID;
+    }
     return SIM_OK;
 }
 
@@ -61,11 +121,19 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
 static void rank_exchange(void *ctx, const void *mine, void *theirs, size_t bytes)
 {
     struct plat_rank *rank = ctx;
+    unsigned char both[2 * PLAT_MAILBOX_BYTES];
     if (rank->series->rank_count == 1) {
         memcpy(theirs, mine, bytes);
         return;
     }
-    plat_mailbox_exchange(&rank->series->mailbox, rank->workload.rank, mine, theirs, bytes);
+    plat_mailbox_gather(&rank->series->mailbox, rank->workload.rank, mine, both, bytes);
+    memcpy(theirs, both + (1 - rank->workload.rank) * bytes, bytes);
+}
+
+static void rank_gather(void *ctx, const void *mine, void *all, size_t bytes)
+{
+    struct plat_rank *rank = ctx;
+    plat_mailbox_gather(&rank->series->mailbox, rank->workload.rank, mine, all, bytes);
 }
 
 static void rank_report(void *ctx, const struct workload_point *measured)
@@ -102,11 +170,36 @@ static void rank_fail(void *ctx, const char *format, ...)
     plat_machine_fail(rank->series->machine, "%s: %s", rank->series->scenario->nodes[rank->workload.node].name, text);
 }
 
+static void service_start(struct plat_rank *rank, peach2_handle_t *board)
+{
+    int error = plat_service_start(&rank->service, rank->series->machine, rank->workload.node, board, &rank->place);
+    if (error != 0) {
+        rank_fail(rank, "the service for remote reads does not start: %s", strerror(-error));
+        return;
+    }
+    rank->workload.proxy = &rank->place;
+}
+
+// The last rank that is done ends the services, so that nobody's request is left over.
+static void services_stop(struct plat_series *series, peach2_handle_t *board)
+{
+    for (uint32_t i = 0; i < series->rank_count; i++) {
+        (void)peach2_proxy_stop(board, series->ranks[i].workload.node);
+    }
+}
+
 static void rank_run(void *arg, peach2_handle_t *board)
 {
     struct plat_rank *rank = arg;
+    bool serves = programs[rank->series->run->program].serves_reads;
     rank->workload.board = board;
+    if (serves) {
+        service_start(rank, board);
+    }
     int error = programs[rank->series->run->program].run(&rank->workload);
+    if (error == 0 && ++rank->series->ranks_done == rank->series->rank_count && serves) {
+        services_stop(rank->series, board);
+    }
     if (error != 0 && plat_machine_failure(rank->series->machine) == NULL) {
         rank_fail(rank, "%s: %s", scn_program_name(rank->series->run->program), strerror(-error));
     }
@@ -114,13 +207,13 @@ static void rank_run(void *arg, peach2_handle_t *board)
 
 // --- set-up --------------------------------------------------------------------------------------------------------
 
-static struct workload workload_of(const struct plat_series *series, uint32_t rank)
+static struct workload workload_of(const struct plat_series *series, uint32_t rank, uint32_t node)
 {
     const struct scn_run *run = series->run;
     return (struct workload){
         .rank = rank,
         .ranks = series->rank_count,
-        .node = rank == 0 ? run->node : run->peer,
+        .node = node,
         .peer_node = rank == 0 ? run->peer : run->node,
         .method = method_of(run->method),
         .channel = run->channel,
@@ -130,7 +223,10 @@ static struct workload workload_of(const struct plat_series *series, uint32_t ra
         .descriptors_count = run->descriptors_count,
         .iterations = run->iterations,
         .warmup = run->warmup,
+        .notify_board = run->notify == SCN_NOTIFY_BOARD,
+        .columns = run->columns,
         .exchange = rank_exchange,
+        .gather = rank_gather,
         .report = rank_report,
         .fail = rank_fail,
     };
@@ -144,15 +240,28 @@ void plat_series_init(struct plat_series *series, const struct scn_scenario *sce
         .run = run,
         .hooks = hooks,
         .machine = machine,
-        .rank_count = programs[run->program].ranks,
         .points = (uint64_t)run->bytes_count * run->descriptors_count,
     };
-    plat_mailbox_init(&series->mailbox, plat_machine_sim(machine));
+    uint32_t nodes[PLAT_RANKS_MAX];
+    struct scn_routes routes;
+    scn_routes_find(scenario, &routes);
+    series->rank_count = place_ranks(scenario, run, &routes, nodes);
+    plat_mailbox_init(&series->mailbox, plat_machine_sim(machine), series->rank_count);
     for (uint32_t i = 0; i < series->rank_count; i++) {
         struct plat_rank *rank = &series->ranks[i];
         rank->series = series;
-        rank->workload = workload_of(series, i);
+        rank->workload = workload_of(series, i, nodes[i]);
         rank->workload.ctx = rank;
+        for (uint32_t j = 0; j < series->rank_count; j++) {
+            rank->workload.hops[j] = routes.hops[nodes[0]][nodes[j]];
+        }
         plat_machine_set_program(machine, rank->workload.node, rank_run, rank);
+    }
+}
+
+void plat_series_fini(struct plat_series *series)
+{
+    for (uint32_t i = 0; i < series->rank_count; i++) {
+        plat_service_fini(&series->ranks[i].service);
     }
 }

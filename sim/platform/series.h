@@ -5,14 +5,17 @@
 #include "scenarios/workloads/workload.h"
 #include "sim/platform/machine.h"
 #include "sim/platform/mailbox.h"
+#include "sim/platform/service.h"
 
-#define PLAT_RANKS_MAX 2
+#define PLAT_RANKS_MAX PLAT_MAILBOX_RANKS_MAX
 
 struct plat_series;
 
 struct plat_rank {
     struct plat_series *series;
     struct workload workload;
+    struct plat_service service; // for remote reads, where the program wants it
+    struct peach2_proxy_place place;
 };
 
 struct plat_series {
@@ -22,7 +25,7 @@ struct plat_series {
     plat_machine_t *machine;
     struct plat_mailbox mailbox;
     struct plat_rank ranks[PLAT_RANKS_MAX];
-    uint32_t rank_count;
+    uint32_t rank_count, ranks_done;
     uint64_t points, points_done;
 };
 
@@ -33,3 +36,5 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
 // Gives the programs to the machine. series must stay where it is until the machine has run.
 void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
                       const struct plat_hooks *hooks, plat_machine_t *machine);
+// After the machine has run, before it is destroyed.
+void plat_series_fini(struct plat_series *series);

@@ -99,26 +99,49 @@ static void check_port_free(struct scn_loader *loader, const uint32_t *node_fiel
     *user = place.line != 0 ? place.line : 1;
 }
 
-static void check_cables(struct scn_loader *loader)
+// Whether every cable has two ends.
+static bool check_cables(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
+    bool good = !scn_loader_is_bad(loader, &scenario->cable_count, true) &&
+                !scn_loader_is_bad(loader, &scenario->node_count, true);
     unsigned users[SCN_NODES_MAX][4] = {{0}};
     for (uint32_t i = 0; i < scenario->cable_count; i++) {
         const struct scn_cable *cable = &scenario->cables[i];
         if (scn_loader_is_bad(loader, &cable->from_node, false) || scn_loader_is_bad(loader, &cable->to_node, false) ||
             cable->from_node >= scenario->node_count || cable->to_node >= scenario->node_count) {
+            good = false;
             continue;
         }
         check_cable(loader, cable);
         check_port_free(loader, &cable->from_node, cable, cable->from_port, &users[cable->from_node][cable->from_port]);
         check_port_free(loader, &cable->to_node, cable, cable->to_port, &users[cable->to_node][cable->to_port]);
     }
+    return good;
+}
+
+// All boards of a fabric share one map of the window.
+static void check_windows(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 1; i < scenario->node_count && scenario->cable_count > 0; i++) {
+        const uint64_t *base = &scenario->nodes[i].board.window_base;
+        if (*base != 0 && scenario->nodes[0].board.window_base != 0 && *base != scenario->nodes[0].board.window_base) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, base, &scenario->nodes[i]),
+                             "window_base: 0x%" PRIx64 " differs from that of '%s'; joined boards share one window", *base,
+                             scenario->nodes[0].name);
+        }
+    }
 }
 
 void scn_check_hardware(struct scn_loader *loader)
 {
+    size_t before = loader->mistakes.count;
     check_scenario_name(loader);
     check_node_names(loader);
     check_receive_buffers(loader);
-    check_cables(loader);
+    check_windows(loader);
+    if (check_cables(loader) && loader->mistakes.count == before) {
+        scn_check_routes(loader);
+    }
 }

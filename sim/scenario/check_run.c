@@ -9,7 +9,8 @@
 #include "sim/scenario/units.h"
 
 #define BOARD_DESCRIPTORS_MAX 1024
-#define DMA_UNIT_BYTES        4
+#define WORD_BYTES            4
+#define DMA_BYTES_MAX         0xfffffcu // of one transfer
 
 static bool is_good(const struct scn_loader *loader, const void *field)
 {
@@ -42,22 +43,38 @@ static bool are_cables_good(const struct scn_loader *loader)
     return good;
 }
 
+// Which nodes a program runs on, and by what it moves data.
+struct program_rule {
+    bool peer;   // between `node` and `peer`; otherwise on `node` alone or on every node
+    bool chains; // on libtca, hence by chains of descriptors
+};
+static const struct program_rule rules[] = {
+    [SCN_PROGRAM_PINGPONG] = {.peer = true},        [SCN_PROGRAM_LOCAL_DMA] = {0},
+    [SCN_PROGRAM_TRAVERSAL] = {.peer = true},       [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .chains = true},
+    [SCN_PROGRAM_RING_EXCHANGE] = {.chains = true}, [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .chains = true},
+    [SCN_PROGRAM_ALL_TO_ALL] = {.chains = true},    [SCN_PROGRAM_HALO] = {.chains = true},
+    [SCN_PROGRAM_PROXY_READ] = {.peer = true},
+};
+
 static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
     struct scn_place place = scn_loader_place(loader, &run->peer, run);
-    bool local = run->program == SCN_PROGRAM_LOCAL_DMA;
+    const char *name = scn_program_name(run->program);
+    bool local = !rules[run->program].peer;
     if (!is_good(loader, &run->program) || !is_good(loader, &run->peer) || !is_good(loader, &run->node)) {
         return;
     }
     if (local && run->peer != SCN_NODE_NONE) {
-        scn_mistakes_add(&loader->mistakes, place, "peer: local-dma stays on one node and takes no peer");
+        bool single = run->program == SCN_PROGRAM_LOCAL_DMA;
+        scn_mistakes_add(&loader->mistakes, place, "peer: %s %s and takes no peer", name,
+                         single ? "stays on one node" : "runs on every node");
     } else if (!local && run->peer == SCN_NODE_NONE) {
         if (scenario->node_count > 0) {
-            scn_mistakes_add(&loader->mistakes, place, "missing key 'peer' in run: a pingpong needs one");
+            scn_mistakes_add(&loader->mistakes, place, "missing key 'peer' in run: a %s needs one", name);
         }
     } else if (!local && run->peer == run->node) {
-        scn_mistakes_add(&loader->mistakes, place, "peer: a pingpong needs another node than '%s'",
+        scn_mistakes_add(&loader->mistakes, place, "peer: a %s needs another node than '%s'", name,
                          scenario->nodes[run->node].name);
     } else if (!local && are_cables_good(loader) && !is_connected(scenario, run->node, run->peer)) {
         scn_mistakes_add(&loader->mistakes, place, "peer: no cables lead from '%s' to '%s'",
@@ -87,10 +104,14 @@ static void check_descriptors(struct scn_loader *loader, const struct scn_run *r
 static void check_bytes(struct scn_loader *loader, const struct scn_run *run)
 {
     struct scn_place place = scn_loader_place(loader, run->bytes, run);
-    for (uint32_t i = 0; i < run->bytes_count && run->method != SCN_METHOD_PIO; i++) {
-        if (run->bytes[i] % DMA_UNIT_BYTES != 0) {
-            scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B is not a multiple of %d B, as DMA needs",
-                             run->bytes[i], DMA_UNIT_BYTES);
+    bool dma = run->method != SCN_METHOD_PIO;
+    for (uint32_t i = 0; i < run->bytes_count; i++) {
+        if (run->bytes[i] % WORD_BYTES != 0) {
+            scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B is not a multiple of %d B, as %s needs",
+                             run->bytes[i], WORD_BYTES, dma ? "DMA" : "a message by PIO");
+        } else if (dma && run->bytes[i] > DMA_BYTES_MAX) {
+            scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B are more than the %u B of one transfer",
+                             run->bytes[i], DMA_BYTES_MAX);
         }
     }
 }
@@ -119,6 +140,24 @@ static void check_fits(struct scn_loader *loader, const struct scn_run *run, uin
     }
 }
 
+static void check_method(struct scn_loader *loader, const struct scn_run *run)
+{
+    struct scn_place place = scn_loader_place(loader, &run->method, run);
+    const char *name = scn_program_name(run->program);
+    bool chain = run->method == SCN_METHOD_CHAIN_HOST || run->method == SCN_METHOD_CHAIN_BOARD;
+    if (rules[run->program].chains && !chain) {
+        scn_mistakes_add(&loader->mistakes, place, "method: %s needs chain-host or chain-board, not %s", name,
+                         scn_method_name(run->method));
+    }
+    if (run->program == SCN_PROGRAM_TRAVERSAL && run->method != SCN_METHOD_PIO) {
+        scn_mistakes_add(&loader->mistakes, place, "method: traversal needs pio, not %s", scn_method_name(run->method));
+    }
+    if (run->program == SCN_PROGRAM_PROXY_READ && run->method != SCN_METHOD_REGISTER) {
+        scn_mistakes_add(&loader->mistakes, place, "method: proxy-read needs register, not %s",
+                         scn_method_name(run->method));
+    }
+}
+
 static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
     check_peer(loader, run);
@@ -128,6 +167,9 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     if (run->program == SCN_PROGRAM_LOCAL_DMA && run->method == SCN_METHOD_PIO && is_good(loader, &run->program)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
                          "method: local-dma needs a DMA method, not pio");
+    }
+    if (is_good(loader, &run->program)) {
+        check_method(loader, run);
     }
     check_descriptors(loader, run);
     if (is_good(loader, run->bytes)) {

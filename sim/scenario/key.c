@@ -81,6 +81,7 @@ const char *scn_unit_text(enum scn_unit unit)
         [SCN_UNIT_EMBED] = "keys",
         [SCN_UNIT_OBJECTS] = "list of mappings",
         [SCN_UNIT_ABSENT] = "integer",
+        [SCN_UNIT_GENERATOR] = "mapping",
     };
     return texts[unit];
 }

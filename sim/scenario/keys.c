@@ -1,6 +1,8 @@
 // The keys of scenarios.
 #include "sim/scenario/keys.h"
 
+#include "sim/scenario/topology.h"
+
 #define KIB (1ull << 10)
 #define GIB (1ull << 30)
 #define US  1000000ull
@@ -9,14 +11,46 @@
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
 static const struct scn_choice programs[] = {
-    {"pingpong", SCN_PROGRAM_PINGPONG}, {"local-dma", SCN_PROGRAM_LOCAL_DMA}, {NULL, 0}};
+    {"pingpong", SCN_PROGRAM_PINGPONG},           {"local-dma", SCN_PROGRAM_LOCAL_DMA},
+    {"traversal", SCN_PROGRAM_TRAVERSAL},         {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
+    {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE}, {"two-flows", SCN_PROGRAM_TWO_FLOWS},
+    {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},       {"halo", SCN_PROGRAM_HALO},
+    {"proxy-read", SCN_PROGRAM_PROXY_READ},       {NULL, 0}};
+static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"register", SCN_METHOD_REGISTER},
                                             {"chain-host", SCN_METHOD_CHAIN_HOST},
                                             {"chain-board", SCN_METHOD_CHAIN_BOARD},
                                             {NULL, 0}};
+static const struct scn_choice topologies[] = {
+    {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
 static const struct scn_choice takes[] = {
     {"min", SCN_TAKE_MIN}, {"max", SCN_TAKE_MAX}, {"mean", SCN_TAKE_MEAN}, {"last", SCN_TAKE_LAST}, {NULL, 0}};
+
+// No fields: generate.c reads them and makes nodes and cables.
+static const struct scn_key topology_keys[] = {
+    {.name = "kind",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = topologies,
+     .doc = "two nodes; a ring through E and W; two rings of half the nodes each, joined by S ports"},
+    {.name = "nodes",
+     .unit = SCN_UNIT_INTEGER,
+     .min = 2,
+     .max = SCN_NODES_MAX,
+     .doc = "how many, called node0, node1, ...; a pair has 2, two_rings an even number from 4 on"},
+    {.name = "preset", .unit = SCN_UNIT_TEXT, .min = 1, .doc = "preset of every node"},
+    {.name = "with",
+     .unit = SCN_UNIT_GENERATOR,
+     .fallback = "",
+     .doc = "keys of a node, as overrides on every node's preset"},
+    {.name = "cable",
+     .unit = SCN_UNIT_TEXT,
+     .min = 1,
+     .doc = "every cable: a link preset, or a mapping with the keys of a link"},
+};
+const struct scn_kind scn_kind_topology = {.name = "topology",
+                                           .doc = "nodes and cables of a common shape, instead of nodes: and cables:",
+                                           SCN_ROWS(topology_keys)};
 
 static const struct scn_key node_keys[] = {
     {.name = "name",
@@ -66,7 +100,7 @@ static const struct scn_key cable_keys[] = {
      .flags = SCN_KEY_OWN,
      SCN_FIELD(struct scn_cable, from_node),
      SCN_SECOND(struct scn_cable, from_port),
-     .doc = "one end, such as node0.E"},
+     .doc = "one end, such as node0.E; of two S ports this one is the root complex"},
     {.name = "to",
      .unit = SCN_UNIT_ENDPOINT,
      .flags = SCN_KEY_OWN,
@@ -96,7 +130,7 @@ static const struct scn_key run_keys[] = {
      .unit = SCN_UNIT_CHOICE,
      .choices = programs,
      SCN_FIELD(struct scn_run, program),
-     .doc = "what is measured: a ping-pong between two nodes, or DMA from host memory to host memory of one"},
+     .doc = "what is measured: see scenarios/workloads/README.md"},
     {.name = "method",
      .unit = SCN_UNIT_CHOICE,
      .choices = methods,
@@ -108,7 +142,7 @@ static const struct scn_key run_keys[] = {
      .fallback = "",
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_run, peer),
-     .doc = "the other node of a ping-pong"},
+     .doc = "the other node of a program between two"},
     {.name = "channel",
      .unit = SCN_UNIT_INTEGER,
      .fallback = "0",
@@ -143,6 +177,19 @@ static const struct scn_key run_keys[] = {
      .max = 1000000000,
      SCN_FIELD(struct scn_run, warmup),
      .doc = "repetitions before them"},
+    {.name = "notify",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = notifies,
+     .fallback = "host",
+     SCN_FIELD(struct scn_run, notify),
+     .doc = "programs on libtca: notification words in host memory, or in the board's memory and polled there"},
+    {.name = "columns",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "4",
+     .min = 1,
+     .max = SCN_NODES_MAX,
+     SCN_FIELD(struct scn_run, columns),
+     .doc = "columns of the grid of a halo exchange"},
 };
 const struct scn_kind scn_kind_run = {
     .name = "run",
@@ -369,6 +416,11 @@ static const struct scn_key scenario_keys[] = {
      .max = 3600 * S,
      SCN_FIELD(struct scn_scenario, silence_limit_ps),
      .doc = "simulated time without progress that counts as stuck"},
+    {.name = "topology",
+     .unit = SCN_UNIT_GENERATOR,
+     .fallback = "",
+     .child = &scn_kind_topology,
+     .doc = "nodes and cables of a common shape; resolved.yaml has them written out"},
     {.name = "nodes",
      .unit = SCN_UNIT_OBJECTS,
      .min = 1,
@@ -423,16 +475,10 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,
-                                            &scn_kind_node,
-                                            &scn_kind_host,
-                                            &scn_kind_board,
-                                            &scn_kind_link,
-                                            &scn_kind_cable,
-                                            &scn_kind_run,
-                                            &scn_kind_value,
-                                            &scn_kind_check,
-                                            &scn_kind_expect,
-                                            &scn_kind_compare,
-                                            &scn_kind_panel,
-                                            NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario, &scn_kind_topology,
+                                            &scn_kind_node,     &scn_kind_host,
+                                            &scn_kind_board,    &scn_kind_link,
+                                            &scn_kind_cable,    &scn_kind_run,
+                                            &scn_kind_value,    &scn_kind_check,
+                                            &scn_kind_expect,   &scn_kind_compare,
+                                            &scn_kind_panel,    NULL};

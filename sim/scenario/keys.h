@@ -25,10 +25,11 @@ enum scn_unit {
     SCN_UNIT_ENDPOINT, // node.PORT; the port goes to the second field
     SCN_UNIT_SIZES,    // a list; its length goes to the second field
     SCN_UNIT_INTEGERS,
-    SCN_UNIT_OBJECT,  // a mapping with the keys of `child`
-    SCN_UNIT_EMBED,   // the keys of `child` stand directly among this kind's
-    SCN_UNIT_OBJECTS, // a list of mappings; its length goes to the second field
-    SCN_UNIT_ABSENT   // no field: acts while loading (preset, with, count)
+    SCN_UNIT_OBJECT,   // a mapping with the keys of `child`
+    SCN_UNIT_EMBED,    // the keys of `child` stand directly among this kind's
+    SCN_UNIT_OBJECTS,  // a list of mappings; its length goes to the second field
+    SCN_UNIT_ABSENT,   // no field: acts while loading (count)
+    SCN_UNIT_GENERATOR // no field: a mapping that stands for other keys, written out while loading (topology)
 };
 
 #define SCN_KEY_OWN          1u // belongs to the one object, never in a preset or in `with:`
@@ -68,8 +69,9 @@ struct scn_kind {
     void (*loaded)(void *object, const struct scn_tree *tree);
 };
 
-extern const struct scn_kind scn_kind_scenario, scn_kind_node, scn_kind_host, scn_kind_board, scn_kind_link,
-    scn_kind_cable, scn_kind_run, scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare, scn_kind_panel;
+extern const struct scn_kind scn_kind_scenario, scn_kind_topology, scn_kind_node, scn_kind_host, scn_kind_board,
+    scn_kind_link, scn_kind_cable, scn_kind_run, scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare,
+    scn_kind_panel;
 
 // All of them in the order of `tcasim params`, ended by NULL.
 extern const struct scn_kind *const scn_kinds[];

@@ -23,13 +23,20 @@ static void name_after_file(struct scn_scenario *scenario, const char *path)
     }
 }
 
-static void resolve(struct scn_loader *loader, const struct scn_tree *tree, const char *path,
+static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char *path,
                     const struct scn_load_options *options)
 {
     scn_kind_defaults(&scn_kind_scenario, loader->scenario);
+    for (size_t i = 0; i < options->set_count; i++) {
+        if (scn_set_is_early(options->sets[i])) {
+            scn_set_apply_early(loader, tree, options->sets[i], (unsigned)i);
+        }
+    }
     scn_object_load(loader, &scn_kind_scenario, tree, loader->scenario);
     for (size_t i = 0; i < options->set_count; i++) {
-        scn_set_apply(loader, options->sets[i], (unsigned)i);
+        if (!scn_set_is_early(options->sets[i])) {
+            scn_set_apply(loader, options->sets[i], (unsigned)i);
+        }
     }
     if (loader->scenario->name[0] == '\0') {
         name_after_file(loader->scenario, path);
@@ -59,7 +66,7 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
         .file = file,
     };
     bool readable = false;
-    const struct scn_tree *tree = scn_tree_read(loader.arena, &loader.mistakes, file, &readable);
+    struct scn_tree *tree = scn_tree_read(loader.arena, &loader.mistakes, file, &readable);
     if (tree != NULL) {
         resolve(&loader, tree, path, options);
     }

@@ -1,8 +1,9 @@
 // One load under way: what its steps share. The steps, in their order:
 //   tree.c      YAML text to a tree
-//   object.c    tree to structs through the table of keys, with preset.c, node.c, value.c, list.c
+//   set.c       --set on the tree, for keys that act while loading
+//   object.c    tree to structs through the table of keys, with preset.c, node.c, generate.c, value.c, list.c
 //   set.c       --set on top
-//   check.c     what no single key can say
+//   check*.c    what no single key can say
 #pragma once
 
 #include "sim/scenario/keys.h"
@@ -48,17 +49,30 @@ void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kin
 // node.c: the list of nodes, where one entry may stand for several.
 void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree);
 
+void scn_node_load(struct scn_loader *loader, const struct scn_tree *item, struct scn_node *node);
+
+// How more than SCN_NODES_MAX nodes are refused: the key, how many, how many may be.
+#define SCN_TOO_MANY_NODES                                                                                             \
+    "%s: %" PRIu64 " nodes; a sub-cluster has at most %d, as its window of 512 GiB has room for no more"
+
+// generate.c: `topology:`, with the mapping that holds it.
+void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent, const struct scn_tree *tree);
+
 // preset.c: the tree of configs/<folder>/<name>.yaml, read once. NULL: reported.
 const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name);
 
 // The names in configs/<folder>, sorted, ended by NULL; NULL: the folder cannot be read.
 char **scn_preset_names(struct scn_arena *arena, const char *configs_dir, const char *folder);
 
-// set.c: one "path=value"; number: its place among them.
+// set.c: one "path=value"; number: its place among them. Those of which scn_set_is_early is true change the tree before
+// it is loaded.
+bool scn_set_is_early(const char *text);
+void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const char *text, unsigned number);
 void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number);
 
-// check.c and check_run.c
+// check.c, check_routes.c (called by check.c, for good cables) and check_run.c
 void scn_check_hardware(struct scn_loader *loader);
+void scn_check_routes(struct scn_loader *loader);
 void scn_check_runs(struct scn_loader *loader);
 
 // Notes that place set the field (or started the object) at address.

@@ -37,7 +37,7 @@ static void number_name(struct scn_loader *loader, const struct scn_tree *item, 
     }
 }
 
-static void load_node(struct scn_loader *loader, const struct scn_tree *item, struct scn_node *node)
+void scn_node_load(struct scn_loader *loader, const struct scn_tree *item, struct scn_node *node)
 {
     memset(node, 0, sizeof *node);
     scn_kind_defaults(&scn_kind_node, node);
@@ -79,7 +79,7 @@ void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const 
         total += count;
         for (uint32_t i = 0; i < count && scenario->node_count < SCN_NODES_MAX; i++) {
             struct scn_node *node = &scenario->nodes[scenario->node_count];
-            load_node(loader, item, node);
+            scn_node_load(loader, item, node);
             scenario->node_count++;
             if (numbered) {
                 number_name(loader, item, node, i);
@@ -87,8 +87,7 @@ void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const 
         }
     }
     if (total > SCN_NODES_MAX) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: %" PRIu64 " nodes; a sub-cluster has at most %d",
-                         key->name, total, SCN_NODES_MAX);
+        scn_mistakes_add(&loader->mistakes, tree->place, SCN_TOO_MANY_NODES, key->name, total, SCN_NODES_MAX);
         scn_loader_note_bad(loader, &scenario->node_count, true, tree->place);
     }
 }

@@ -101,7 +101,7 @@ void scn_object_load_key(struct scn_loader *loader, const struct scn_key *key, c
         load_objects(loader, key, tree, base);
     } else if (key->unit == SCN_UNIT_OBJECT) {
         scn_object_load(loader, key->child, tree, (char *)base + key->offset);
-    } else if (key->unit != SCN_UNIT_ABSENT) {
+    } else if (key->unit != SCN_UNIT_ABSENT && key->unit != SCN_UNIT_GENERATOR) {
         scn_value_load(loader, key, tree, base);
     }
 }
@@ -127,6 +127,10 @@ static void load_entry(struct scn_loader *loader, const struct scn_kind *kind, c
     if (loader->preset_depth > 0 && (key->flags & SCN_KEY_OWN) != 0) {
         scn_mistakes_add(&loader->mistakes, entry->key_place,
                          "'%s' belongs to one %s, not into a preset or with:", key->name, kind->name);
+        return;
+    }
+    if (key->unit == SCN_UNIT_GENERATOR) {
+        scn_topology_load(loader, tree, entry);
         return;
     }
     bool pair = key->second != 0 && (key->unit == SCN_UNIT_SIZE || key->unit == SCN_UNIT_INTEGER);
@@ -181,7 +185,7 @@ static void reset(struct scn_loader *loader, const struct scn_kind *kind, void *
 {
     for (size_t i = 0; i < kind->key_count; i++) {
         const struct scn_key *key = &kind->keys[i];
-        if (key->unit != SCN_UNIT_ABSENT && (key->flags & SCN_KEY_OWN) == 0) {
+        if (key->unit != SCN_UNIT_ABSENT && key->unit != SCN_UNIT_GENERATOR && (key->flags & SCN_KEY_OWN) == 0) {
             memset((char *)base + key->offset, 0, key->size);
             scn_sources_forget(loader->sources, offset_of(loader, base) + key->offset, key->size);
         }

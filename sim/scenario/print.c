@@ -73,6 +73,7 @@ static void print_number(FILE *out, const struct scn_key *key, uint64_t number)
     case SCN_UNIT_OBJECT:
     case SCN_UNIT_EMBED:
     case SCN_UNIT_OBJECTS:
+    case SCN_UNIT_GENERATOR:
         break;
     }
 }
@@ -183,7 +184,7 @@ bool scn_key_is_left_out(const struct scn_key *key, const void *base)
     char *defaults = (char *)aligned;
     const char *field = (const char *)base + key->offset;
     bool pair = key->second != 0 && (key->unit == SCN_UNIT_SIZE || key->unit == SCN_UNIT_INTEGER);
-    if (pair || key->unit == SCN_UNIT_ABSENT) {
+    if (pair || key->unit == SCN_UNIT_ABSENT || key->unit == SCN_UNIT_GENERATOR) {
         return true;
     }
     if ((key->flags & SCN_KEY_OPEN) == 0) {

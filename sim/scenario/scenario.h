@@ -61,6 +61,7 @@ struct scn_host {
     uint64_t copy_bytes_per_us; // memcpy inside host memory
     uint64_t timestamp_ps;      // reading the time stamp counter
     uint64_t call_ps;           // entry and exit of a driver library call
+    uint64_t interrupt_ps;      // a device's message to the driver thread that waits for it
 };
 
 enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN };
@@ -99,8 +100,21 @@ struct scn_cable {
     struct scn_link link;
 };
 
-enum scn_program { SCN_PROGRAM_PINGPONG, SCN_PROGRAM_LOCAL_DMA };
+enum scn_program {
+    SCN_PROGRAM_PINGPONG,
+    SCN_PROGRAM_LOCAL_DMA,
+    SCN_PROGRAM_TRAVERSAL,
+    SCN_PROGRAM_TCA_PINGPONG,
+    SCN_PROGRAM_RING_EXCHANGE,
+    SCN_PROGRAM_TWO_FLOWS,
+    SCN_PROGRAM_ALL_TO_ALL,
+    SCN_PROGRAM_HALO,
+    SCN_PROGRAM_PROXY_READ
+};
 enum scn_method { SCN_METHOD_PIO, SCN_METHOD_REGISTER, SCN_METHOD_CHAIN_HOST, SCN_METHOD_CHAIN_BOARD };
+
+// Where the notification words of libtca lie.
+enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
 
 // One series of measurements, made in a simulation of its own: every (bytes, descriptors) pair is one point.
 struct scn_run {
@@ -115,6 +129,8 @@ struct scn_run {
     uint32_t descriptors_count;
     uint32_t iterations; // measured repetitions of a point
     uint32_t warmup;     // repetitions before them
+    enum scn_notify notify;
+    uint32_t columns; // of a halo's grid
 };
 
 // A number taken from the results: rows of `series` whose bytes lie in [bytes_min, bytes_max] and whose descriptors lie

@@ -98,7 +98,7 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
 {
     char *rest = split(path);
     const struct scn_key *key = scn_key_find(kind, path, &base);
-    if (key == NULL || key->unit == SCN_UNIT_ABSENT) {
+    if (key == NULL || key->unit == SCN_UNIT_ABSENT || key->unit == SCN_UNIT_GENERATOR) {
         scn_object_complain_unknown(loader, kind, setting->place, path);
         setting->failed = true;
     } else if (key->unit == SCN_UNIT_OBJECTS && rest != NULL) {
@@ -114,23 +114,81 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
     }
 }
 
-void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
+// Splits "path=value". NULL: reported; otherwise the path, and setting->value is the rest.
+static char *start(struct scn_loader *loader, struct setting *setting, const char *text, unsigned number)
 {
     struct scn_file *file = scn_arena_alloc(loader->arena, sizeof *file);
     file->name = scn_arena_format(loader->arena, "--set %s", text);
     file->rank = RANK_FIRST + number;
     file->is_argument = true;
-    struct setting setting = {.place = {file, 0, 0}};
+    *setting = (struct setting){.place = {file, 0, 0}};
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
-        complain(loader, &setting, "expected path=value");
-        return;
+        complain(loader, setting, "expected path=value");
+        return NULL;
     }
     if (equals[1] == '\0') {
-        complain(loader, &setting, "the value is empty");
+        complain(loader, setting, "the value is empty");
+        return NULL;
+    }
+    setting->value = equals + 1;
+    return scn_arena_copy(loader->arena, text, (size_t)(equals - text));
+}
+
+void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
+{
+    struct setting setting;
+    char *path = start(loader, &setting, text, number);
+    if (path != NULL) {
+        walk(loader, &setting, &scn_kind_scenario, path, loader->scenario);
+    }
+}
+
+// --- on the tree ---------------------------------------------------------------------------------------------------
+
+bool scn_set_is_early(const char *text)
+{
+    static const char topology[] = "topology";
+    size_t length = sizeof topology - 1;
+    return strncmp(text, topology, length) == 0 && (text[length] == '.' || text[length] == '=');
+}
+
+// Puts the value where the path leads to from tree, or where it would lead.
+static void place_value(struct scn_loader *loader, struct setting *setting, struct scn_tree *tree, char *path,
+                        const struct scn_tree *value)
+{
+    char *rest = split(path);
+    struct scn_tree *entry = scn_tree_find(tree, path);
+    if (rest != NULL && entry == NULL) {
+        complain(loader, setting, scn_arena_format(loader->arena, "'%s' is not given", path));
+    } else if (rest != NULL && entry->kind != SCN_TREE_MAPPING) {
+        complain(loader, setting, scn_arena_format(loader->arena, "'%s' has no keys", path));
+    } else if (rest != NULL) {
+        place_value(loader, setting, entry, rest, value);
+    } else {
+        bool added = entry == NULL;
+        entry = added ? scn_arena_alloc(loader->arena, sizeof *entry) : entry;
+        struct scn_tree *next = entry->next;
+        *entry = *value;
+        entry->next = next;
+        entry->key = path;
+        entry->key_place = setting->place;
+        if (added) {
+            scn_tree_append(tree, entry);
+        }
+    }
+}
+
+void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const char *text, unsigned number)
+{
+    struct setting setting;
+    char *path = start(loader, &setting, text, number);
+    if (path == NULL || tree->kind != SCN_TREE_MAPPING) {
         return;
     }
-    setting.value = equals + 1;
-    char *path = scn_arena_copy(loader->arena, text, (size_t)(equals - text));
-    walk(loader, &setting, &scn_kind_scenario, path, loader->scenario);
+    const struct scn_tree *value =
+        scn_tree_parse(loader->arena, &loader->mistakes, setting.place.file, setting.value, strlen(setting.value));
+    if (value != NULL) {
+        place_value(loader, &setting, tree, path, value);
+    }
 }

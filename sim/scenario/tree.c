@@ -76,9 +76,7 @@ static bool attach(struct builder *builder, struct scn_tree *tree)
                          scn_tree_kind_text(parent));
         return false;
     }
-    *(parent->first == NULL ? &parent->first : &parent->last->next) = tree;
-    parent->last = tree;
-    parent->count++;
+    scn_tree_append(parent, tree);
     return true;
 }
 
@@ -244,6 +242,14 @@ struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mis
         return NULL;
     }
     return scn_tree_parse(arena, mistakes, file, text, length);
+}
+
+void scn_tree_append(struct scn_tree *tree, struct scn_tree *entry)
+{
+    entry->next = NULL;
+    *(tree->first == NULL ? &tree->first : &tree->last->next) = entry;
+    tree->last = entry;
+    tree->count++;
 }
 
 struct scn_tree *scn_tree_find(const struct scn_tree *tree, const char *key)

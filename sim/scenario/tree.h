@@ -36,5 +36,8 @@ struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mis
 // The entry of a mapping; NULL: not there, or not a mapping.
 struct scn_tree *scn_tree_find(const struct scn_tree *tree, const char *key);
 
+// Adds an entry that belongs to no other tree.
+void scn_tree_append(struct scn_tree *tree, struct scn_tree *entry);
+
 // "a mapping", "a list", "a single value".
 const char *scn_tree_kind_text(const struct scn_tree *tree);

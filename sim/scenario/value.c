@@ -73,6 +73,7 @@ static bool parse_unit(const struct scn_key *key, const char *text, uint64_t *nu
     case SCN_UNIT_OBJECT:
     case SCN_UNIT_EMBED:
     case SCN_UNIT_OBJECTS:
+    case SCN_UNIT_GENERATOR:
         break;
     }
     snprintf(why, SCN_WHY_MAX, "holds no number");
@@ -315,7 +316,7 @@ void scn_value_default(const struct scn_key *key, void *base)
 {
     char why[SCN_WHY_MAX];
     uint64_t number = SCN_NODE_NONE;
-    if (key->unit == SCN_UNIT_ABSENT) {
+    if (key->unit == SCN_UNIT_ABSENT || key->unit == SCN_UNIT_GENERATOR) {
         return;
     }
     if (key->unit == SCN_UNIT_TEXT) {

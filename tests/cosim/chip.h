@@ -38,6 +38,7 @@ struct chip {
     struct chip_port ports[COSIM_PORTS];
     uint8_t tag;
     void (*on_tx)(struct chip *chip, unsigned port, pcie_tlp_t *tlp); // may be NULL
+    void *user; // for on_tx
 };
 
 struct cosim_peach2_config chip_config(void);

@@ -8,7 +8,9 @@
 #define LAST   0x80000000u
 
 static const struct peach2_transfer transfers[3] = {
-    {0x100000, 0x9000200000, 4096}, {0x101000, 0x9000201000, 64}, {0x102000, 0x9000202000, 0xfffffc}};
+    {.source = 0x100000, .destination = 0x9000200000, .bytes = 4096},
+    {.source = 0x101000, .destination = 0x9000201000, .bytes = 64},
+    {.source = 0x102000, .destination = 0x9000202000, .bytes = 0xfffffc}};
 
 struct words {
     uint64_t source, destination;
@@ -84,7 +86,7 @@ TEST(DriverChain, RefusesWhatDoesNotFit)
     machine_init(&m);
     peach2_handle_t *handle = machine_open(&m);
     peach2_chain_t *chain = NULL;
-    const struct peach2_transfer long_one = {0, 0, 0x1000000};
+    const struct peach2_transfer long_one = {.bytes = 0x1000000};
     EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 1022, transfers, 3, &chain), -ENOSPC);
     EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, UINT32_MAX, transfers, 3, &chain), -ENOSPC);
     EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, transfers, 0, &chain), -EINVAL);
@@ -126,6 +128,62 @@ TEST(DriverChain, ReleasesChainsInAnyOrder)
     EXPECT_EQ(m.pinned_live, 2);
     peach2_chain_destroy(chains[0]);
     EXPECT_EQ(m.pinned_live, 1);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+// Typed from docs/decisions/0005-whole-board.md: bits 175:160 width, 191:176 and 235:232 source pitch, 255:236
+// destination pitch, all in DWs; 156 wait, 157 interrupt, 158 stride, 159 last.
+TEST(DriverChain, LaysOutRowsAndFlagsAsTheBoardReadsThem)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    const struct peach2_transfer rows[2] = {
+        {.source = 0x100000,
+         .destination = 0x9000200000,
+         .bytes = 4096,
+         .width = 0x3fffc,
+         .source_pitch = 0x3ffffc,
+         .destination_pitch = 0x123450,
+         .flags = PEACH2_TRANSFER_WAIT},
+        {.source = 0x100000, .destination = 0x9000200000, .bytes = 64, .flags = PEACH2_TRANSFER_INTERRUPT}};
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 5, rows, 2, &chain), 0);
+    struct words words = board_descriptor(&m, 5);
+    EXPECT_EQ(words.length, 0x50001000);
+    EXPECT_EQ(words.reserved, 0xffffffff);                           // pitch 0xfffff, its low half; width 0xffff
+    EXPECT_EQ(words.next, 0x48d14ull << 44 | 0xfull << 40 | 32 * 6); // destination pitch, high source pitch, next
+    words = board_descriptor(&m, 6);
+    EXPECT_EQ(words.length, 0xa0000040);
+    EXPECT_EQ(words.reserved, 0);
+    EXPECT_EQ(words.next, 0);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverChain, RefusesRowsThatADescriptorCannotCarry)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    const struct peach2_transfer good = {.bytes = 64, .width = 16, .source_pitch = 32, .destination_pitch = 32};
+    const struct {
+        uint32_t width, source_pitch, destination_pitch;
+        int error;
+    } bad[] = {{14, 32, 32, -EINVAL},      {16, 34, 32, -EINVAL},       {16, 32, 33, -EINVAL},
+               {0x40000, 32, 32, -ERANGE}, {16, 0x400000, 32, -ERANGE}, {16, 32, 0x400000, -ERANGE}};
+    unsigned before = m.log_count;
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct peach2_transfer transfer = good;
+        transfer.width = bad[i].width;
+        transfer.source_pitch = bad[i].source_pitch;
+        transfer.destination_pitch = bad[i].destination_pitch;
+        EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 0, &transfer, 1, &chain), bad[i].error);
+        EXPECT_EQ(peach2_dma_prepare(handle, 0, &transfer, NULL), -EINVAL);
+    }
+    EXPECT_EQ(m.log_count, before); // the board was not touched
     peach2_close(handle);
     machine_fini(&m);
 }

@@ -4,7 +4,7 @@
 
 #define CHANNEL(n) (0x400u + 0x80u * (n))
 
-static const struct peach2_transfer transfer = {0x100040, 0x9000200040, 4096};
+static const struct peach2_transfer transfer = {.source = 0x100040, .destination = 0x9000200040, .bytes = 4096};
 
 TEST(DriverDma, PreparesTheRegistersOfTheChannelButDoesNotStart)
 {
@@ -78,7 +78,7 @@ TEST(DriverDma, LeavesLimitsOfTheTransferToTheBoard)
     struct machine m;
     machine_init(&m);
     peach2_handle_t *handle = machine_open(&m);
-    const struct peach2_transfer bad = {0x100001, 0x2, 0x1000000};
+    const struct peach2_transfer bad = {.source = 0x100001, .destination = 0x2, .bytes = 0x1000000};
     EXPECT_EQ(peach2_dma_prepare(handle, 0, &bad, NULL), 0);
     EXPECT_EQ(machine_register(&m, CHANNEL(0) + 0x10, 4), 0x1000000);
     peach2_close(handle);
@@ -183,6 +183,29 @@ TEST(DriverPio, RefusesAddressesOutsideTheWindow)
     EXPECT_EQ(peach2_pio_write(handle, WINDOW_BASE - 8, "abcdefgh", 8), -EINVAL);
     EXPECT_EQ(peach2_pio_write(handle, WINDOW_BASE + (512ull << 30) - 4, "abcdefgh", 8), -EINVAL);
     EXPECT_EQ(peach2_pio_write(handle, 0, "abcdefgh", 8), -EINVAL);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverDma, WritesRowsToTheStrideRegisters)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    struct peach2_transfer rows = transfer;
+    rows.width = 64;
+    rows.source_pitch = 256;
+    rows.destination_pitch = 128;
+    rows.flags = PEACH2_TRANSFER_INTERRUPT;
+    EXPECT_EQ(peach2_dma_prepare(handle, 1, &rows, NULL), 0);
+    EXPECT_EQ(machine_register(&m, 0x480 + 0x40, 4), 64);
+    EXPECT_EQ(machine_register(&m, 0x480 + 0x44, 4), 256);
+    EXPECT_EQ(machine_register(&m, 0x480 + 0x48, 4), 128);
+    EXPECT_EQ(peach2_dma_start(handle, 1), 0);
+    EXPECT_EQ(machine_last_write(&m, 0x494)->value, 0xc1); // START, STRIDE, INTERRUPT
+    EXPECT_EQ(peach2_dma_prepare(handle, 1, &transfer, NULL), 0);
+    EXPECT_EQ(peach2_dma_start(handle, 1), 0);
+    EXPECT_EQ(machine_last_write(&m, 0x494)->value, 0x1); // nothing is left of the rows
     peach2_close(handle);
     machine_fini(&m);
 }

@@ -1,5 +1,7 @@
 // What node 1 of a line 0 - 1 - 2 - 3 programs; values typed from the layout of the window: a node is 32 GiB, a block
 // 8 GiB.
+#include <errno.h>
+
 #include "machine.h"
 
 #define ROUTE(output) (0x100u + 0x20u * (output))
@@ -21,6 +23,43 @@ TEST(DriverRoutes, GiveEachCablePortItsRangeOfNodes)
     expect_route(&m, 2, 0x7800000000, 0, 0);                       // W: node 0
     peach2_close(handle);
     machine_fini(&m);
+}
+
+// Node 6 of a ring of 8: E leads to 7, 0, 1 and 2, W to 3, 4 and 5.
+static const struct peach2_routing wrapped = {
+    .node = 6, .node_count = 8, .port_of_node = {1, 1, 1, 2, 2, 2, PEACH2_NO_PORT, 1}};
+
+TEST(DriverRoutes, GiveAPortASecondRangeWhereNumbersWrapAround)
+{
+    struct machine m;
+    peach2_handle_t *handle = NULL;
+    machine_init(&m);
+    ASSERT_EQ(peach2_open(&m.backend, &wrapped, &handle), 0);
+    expect_route(&m, 1, 0x7800000000, 0, 0x1000000000);            // E: nodes 0 to 2
+    expect_route(&m, 2, 0x7800000000, 0x1800000000, 0x2800000000); // W: nodes 3 to 5
+    expect_route(&m, 5, 0x7800000000, 0x3800000000, 0x3800000000); // E again: node 7
+    EXPECT_EQ(machine_register(&m, ROUTE(6) + 0x18, 4), 0);
+    EXPECT_EQ(machine_register(&m, ROUTE(7) + 0x18, 4), 0);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverRoutes, LeaveTheOwnNodeOutOfARange)
+{
+    const struct peach2_routing around = {.node = 1, .node_count = 3, .port_of_node = {3, PEACH2_NO_PORT, 3}};
+    struct peach2_route routes[PEACH2_ROUTES_MAX];
+    ASSERT_EQ(peach2_routes_make(&around, routes), 0);
+    EXPECT_EQ(routes[3].upper, 0);
+    EXPECT_EQ(routes[7].port, 3);
+    EXPECT_EQ(routes[7].lower, 0x1000000000);
+}
+
+TEST(DriverRoutes, AreLeftAloneWhenTheyCannotBeExpressed)
+{
+    const struct peach2_routing three = {.node = 0, .node_count = 6, .port_of_node = {0, 1, 2, 1, 2, 1}};
+    struct peach2_route routes[PEACH2_ROUTES_MAX] = {{.port = 9}};
+    EXPECT_EQ(peach2_routes_make(&three, routes), -EINVAL);
+    EXPECT_EQ(routes[0].port, 9);
 }
 
 TEST(DriverRoutes, GiveTheHostItsBlockAndTheBoardItsOwn)

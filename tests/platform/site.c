@@ -64,7 +64,7 @@ struct backend_buffer site_pinned(peach2_handle_t *board, size_t bytes)
 
 unsigned site_dma(peach2_handle_t *board, unsigned channel, uint64_t source, uint64_t destination, uint32_t bytes)
 {
-    const struct peach2_transfer transfer = {source, destination, bytes};
+    const struct peach2_transfer transfer = {.source = source, .destination = destination, .bytes = bytes};
     unsigned error = 99;
     EXPECT_EQ(peach2_dma_prepare(board, channel, &transfer, NULL), 0);
     EXPECT_EQ(peach2_dma_start(board, channel), 0);

@@ -51,14 +51,6 @@ static void expect_refusal(struct site *site, const char *text)
     site_fini(site);
 }
 
-TEST(Boot, RefusesTheTwinUntilThereIsOne)
-{
-    struct site site;
-    site_init(&site, 2);
-    site.scene->nodes[1].board.fidelity = SCN_FIDELITY_TWIN;
-    expect_refusal(&site, "node1: the twin of the board is not available yet");
-}
-
 TEST(Boot, RefusesMoreHostMemoryThanTheWindowReaches)
 {
     struct site site;

@@ -41,7 +41,8 @@ static void notify_both(void *arg, peach2_handle_t *board)
 {
     struct site *site = arg;
     struct backend_buffer source = site_pinned(board, 4096), status = site_pinned(board, 8);
-    const struct peach2_transfer transfer = {source.bus_address, peach2_window_address(board, 1, BASE), 64};
+    const struct peach2_transfer transfer = {
+        .source = source.bus_address, .destination = peach2_window_address(board, 1, BASE), .bytes = 64};
     const struct peach2_notify notify = {
         .local_address = status.bus_address, .remote_address = peach2_window_address(board, 1, 2 * BASE), .value = 42};
     uint32_t value = 0;
@@ -74,8 +75,10 @@ static void chain_dma(struct site *site, peach2_handle_t *board, enum peach2_cha
     unsigned error = 99;
     site_fill(source.address, 65536, 3);
     for (unsigned i = 0; i < 9; i++) {
-        transfers[i] = (struct peach2_transfer){source.bus_address + 4096ull * i,
-                                                peach2_window_address(board, 1, BASE + 8192ull * (8 - i)), 100 + 4 * i};
+        transfers[i] =
+            (struct peach2_transfer){.source = source.bus_address + 4096ull * i,
+                                     .destination = peach2_window_address(board, 1, BASE + 8192ull * (8 - i)),
+                                     .bytes = 100 + 4 * i};
     }
     EXPECT_EQ(peach2_chain_create(board, place, 17, transfers, 9, &chain), 0);
     EXPECT_EQ(peach2_chain_prepare(board, 2, chain, NULL), 0);
@@ -126,7 +129,8 @@ static void start_twice(void *arg, peach2_handle_t *board)
 {
     struct site *site = arg;
     struct backend_buffer source = site_pinned(board, MIB);
-    const struct peach2_transfer transfer = {source.bus_address, peach2_window_address(board, 1, BASE), MIB};
+    const struct peach2_transfer transfer = {
+        .source = source.bus_address, .destination = peach2_window_address(board, 1, BASE), .bytes = MIB};
     unsigned error = 99;
     EXPECT_EQ(peach2_dma_prepare(board, 0, &transfer, NULL), 0);
     EXPECT_EQ(peach2_dma_start(board, 0), 0);

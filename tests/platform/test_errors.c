@@ -18,8 +18,10 @@ static void try_register(void *arg, peach2_handle_t *board)
     struct attempt *attempt = arg;
     struct backend_buffer source = site_pinned(board, 4096), status = site_pinned(board, 8);
     const struct peach2_transfer transfer = {
-        attempt->source != 0 ? attempt->source : source.bus_address,
-        attempt->destination != 0 ? attempt->destination : peach2_window_address(board, 1, BASE), attempt->bytes};
+        .source = attempt->source != 0 ? attempt->source : source.bus_address,
+        .destination = attempt->destination != 0 ? attempt->destination : peach2_window_address(board, 1, BASE),
+        .bytes = attempt->bytes,
+    };
     const struct peach2_notify notify = {.local_address = status.bus_address,
                                          .remote_address = peach2_window_address(board, 1, 2 * BASE)};
     EXPECT_EQ(peach2_dma_prepare(board, 0, &transfer, &notify), 0);
@@ -92,7 +94,8 @@ static void try_chain(void *arg, peach2_handle_t *board)
     struct peach2_transfer transfers[5];
     peach2_chain_t *chain;
     for (unsigned i = 0; i < 5; i++) {
-        transfers[i] = (struct peach2_transfer){source.bus_address, peach2_window_address(board, 1, BASE), 64};
+        transfers[i] = (struct peach2_transfer){
+            .source = source.bus_address, .destination = peach2_window_address(board, 1, BASE), .bytes = 64};
     }
     EXPECT_EQ(peach2_chain_create(board, attempt->place, 0, transfers, 5, &chain), 0);
     EXPECT_EQ(peach2_chain_relink(chain, attempt->index, attempt->next), 0);

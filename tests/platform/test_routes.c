@@ -1,7 +1,144 @@
+// The registers that the driver programs, followed from board to board as packets follow them.
 #include "sim/platform/routes.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "scene.h"
+#include "sim/scenario/routes.h"
+#include "sim/scenario/topology.h"
 #include "tests/shim/test.h"
+
+#define NODE_SHIFT  35 // of an offset in the window: 512 GiB over 16 nodes
+#define BLOCK_SHIFT 33
+#define BLOCK_BOARD 3
+
+enum { PORT_HOST, PORT_E, PORT_W, PORT_S, PORT_BOARD, PORT_NONE };
+
+struct fabric {
+    struct scn_scenario *scene;
+    struct peach2_route routes[SCN_NODES_MAX][PEACH2_ROUTES_MAX];
+};
+
+static void fabric_create(struct fabric *fabric, enum scn_topology topology, uint32_t nodes)
+{
+    fabric->scene = scene_line(nodes);
+    fabric->scene->cable_count = scn_topology_cables(topology, nodes, fabric->scene->cables);
+    for (uint32_t node = 0; node < nodes; node++) {
+        const struct peach2_routing routing = plat_routes_find(fabric->scene, node);
+        EXPECT_EQ(peach2_routes_make(&routing, fabric->routes[node]), 0);
+    }
+}
+
+static void fabric_destroy(struct fabric *fabric)
+{
+    scene_free(fabric->scene);
+}
+
+// What the board does: the lowest enabled entry whose bounds hold the masked offset.
+static unsigned lookup(const struct peach2_route routes[PEACH2_ROUTES_MAX], uint64_t offset)
+{
+    for (unsigned i = 0; i < PEACH2_ROUTES_MAX; i++) {
+        uint64_t masked = offset & routes[i].mask;
+        if (routes[i].enabled && masked >= routes[i].lower && masked <= routes[i].upper) {
+            return routes[i].port;
+        }
+    }
+    return PORT_NONE;
+}
+
+// Sends a packet from a node to an offset and returns the cables that it passed. *port_out: where it left the fabric.
+static uint32_t follow(const struct fabric *fabric, uint32_t node, uint64_t offset, uint32_t *node_out,
+                       unsigned *port_out)
+{
+    uint32_t hops = 0;
+    enum scn_port came_from = SCN_PORT_N;
+    for (; hops < SCN_NODES_MAX; hops++) {
+        unsigned port = lookup(fabric->routes[node], offset);
+        *node_out = node;
+        *port_out = port;
+        if (port < PORT_E || port > PORT_S || (hops > 0 && port == (unsigned)came_from)) {
+            return hops;
+        }
+        node = scn_routes_neighbour(fabric->scene, node, (enum scn_port)port, &came_from);
+        if (node == SCN_NODE_NONE) {
+            *port_out = PORT_NONE;
+            return hops;
+        }
+    }
+    return hops;
+}
+
+static uint32_t around(uint32_t from, uint32_t to, uint32_t nodes)
+{
+    uint32_t east = (to + nodes - from) % nodes;
+    return east < nodes - east ? east : nodes - east;
+}
+
+static uint32_t expected_hops(enum scn_topology topology, uint32_t nodes, uint32_t from, uint32_t to)
+{
+    if (topology != SCN_TOPOLOGY_TWO_RINGS) {
+        return from == to ? 0 : around(from, to, nodes);
+    }
+    uint32_t half = nodes / 2, crossing = (from < half) != (to < half);
+    return crossing + (from % half == to % half ? 0 : around(from % half, to % half, half));
+}
+
+static void expect_arrival(const struct fabric *fabric, uint32_t from, uint32_t to, uint64_t in_node, unsigned port,
+                           uint32_t hops)
+{
+    uint32_t at = SCN_NODE_NONE;
+    unsigned left = PORT_NONE;
+    EXPECT_EQ(follow(fabric, from, (uint64_t)to << NODE_SHIFT | in_node, &at, &left), hops);
+    EXPECT_EQ(at, to);
+    EXPECT_EQ(left, port);
+}
+
+static void expect_all_arrive(enum scn_topology topology, uint32_t nodes)
+{
+    static const uint64_t last_of_host = (1ull << BLOCK_SHIFT) - 1, board = (uint64_t)BLOCK_BOARD << BLOCK_SHIFT;
+    struct fabric fabric;
+    fabric_create(&fabric, topology, nodes);
+    for (uint32_t from = 0; from < nodes; from++) {
+        for (uint32_t to = 0; to < nodes; to++) {
+            uint32_t hops = expected_hops(topology, nodes, from, to);
+            expect_arrival(&fabric, from, to, 0, PORT_HOST, hops);
+            expect_arrival(&fabric, from, to, last_of_host, PORT_HOST, hops);
+            expect_arrival(&fabric, from, to, board | 0x8000, PORT_BOARD, hops);
+        }
+    }
+    fabric_destroy(&fabric);
+}
+
+TEST(RouteRegisters, LeadEveryPairOfNodesOfAPairAlongTheShortestWay)
+{
+    expect_all_arrive(SCN_TOPOLOGY_PAIR, 2);
+}
+
+TEST(RouteRegisters, LeadEveryPairOfNodesOfAnyRingAlongTheShortestWay)
+{
+    for (uint32_t nodes = 2; nodes <= SCN_NODES_MAX; nodes++) {
+        expect_all_arrive(SCN_TOPOLOGY_RING, nodes);
+    }
+}
+
+TEST(RouteRegisters, LeadEveryPairOfNodesOfAnyTwoRingsAlongTheShortestWay)
+{
+    for (uint32_t nodes = 4; nodes <= SCN_NODES_MAX; nodes += 2) {
+        expect_all_arrive(SCN_TOPOLOGY_TWO_RINGS, nodes);
+    }
+}
+
+TEST(RouteRegisters, TakeNothingForNodesThatAreNotThere)
+{
+    struct fabric fabric;
+    fabric_create(&fabric, SCN_TOPOLOGY_RING, 5);
+    for (uint32_t node = 0; node < 5; node++) {
+        EXPECT_EQ(lookup(fabric.routes[node], 5ull << NODE_SHIFT), PORT_NONE);
+        EXPECT_EQ(lookup(fabric.routes[node], 15ull << NODE_SHIFT), PORT_NONE);
+    }
+    fabric_destroy(&fabric);
+}
 
 static void expect_ports(const struct scn_scenario *scene, uint32_t node, const uint8_t *ports)
 {
@@ -34,12 +171,12 @@ TEST(Routes, TakeTheShorterWayAroundARingAndEastWhenBothAreEqual)
     scene_free(scene);
 }
 
-TEST(Routes, UseAnSCableWhereItIsShorter)
+TEST(Routes, UseAnSCableWhereItIsNotLonger)
 {
     struct scn_scenario *scene = scene_line(4);
     scene->cables[scene->cable_count++] =
         (struct scn_cable){.from_node = 0, .to_node = 3, .from_port = SCN_PORT_S, .to_port = SCN_PORT_S};
-    const uint8_t first[] = {0, 1, 1, 3};
+    const uint8_t first[] = {0, 1, 3, 3};
     expect_ports(scene, 0, first);
     scene_free(scene);
 }

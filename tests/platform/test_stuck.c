@@ -31,7 +31,7 @@ TEST(Stuck, NamesTheThreadTheWordAndTheValue)
 
 static void wait_with_a_chain(void *arg, peach2_handle_t *board)
 {
-    const struct peach2_transfer transfer = {0x100000, 0x101000, 64};
+    const struct peach2_transfer transfer = {.source = 0x100000, .destination = 0x101000, .bytes = 64};
     peach2_chain_t *chain;
     EXPECT_EQ(peach2_chain_create(board, PEACH2_CHAIN_HOST, 0, &transfer, 1, &chain), 0);
     wait_for_nobody(arg, board);

@@ -3,30 +3,29 @@
 
 #define NODE(name, with) "{name: " name ", preset: ha-pacs-tca-2013, with: " with "}"
 #define LINK             ", preset: pearl-gen2-x8}"
+#define LOCAL            "series: s, program: local-dma, method: register, node: a, bytes: 8 B"
 
 static void refuse_cables(const char *cables, const char *message)
 {
-    struct fixture_parts parts = {.cables = cables,
-                                  .run = "series: s, program: local-dma, method: register, node: a, bytes: 8 B"};
+    struct fixture_parts parts = {.cables = cables, .run = LOCAL};
     fixture_expect_refused(&parts, message);
 }
 
 static void accept_cables(const char *cables)
 {
-    struct fixture_parts parts = {.cables = cables,
-                                  .run = "series: s, program: local-dma, method: register, node: a, bytes: 8 B"};
+    struct fixture_parts parts = {.cables = cables, .run = LOCAL};
     fixture_expect_accepted(&parts);
 }
 
 static void refuse_nodes(const char *nodes, const char *message)
 {
-    struct fixture_parts parts = {.nodes = nodes};
+    struct fixture_parts parts = {.nodes = nodes, .cables = "[]", .run = LOCAL};
     fixture_expect_refused(&parts, message);
 }
 
 static void accept_nodes(const char *nodes)
 {
-    struct fixture_parts parts = {.nodes = nodes};
+    struct fixture_parts parts = {.nodes = nodes, .cables = "[]", .run = LOCAL};
     fixture_expect_accepted(&parts);
 }
 
@@ -79,7 +78,7 @@ TEST(NodeRules, AreSixteenAtMost)
 {
     accept_nodes("[" NODE("a", "{}") ", " NODE("b", "{}") ", {name: n, count: 14, preset: ha-pacs-tca-2013}]");
     refuse_nodes("[" NODE("a", "{}") ", " NODE("b", "{}") ", {name: n, count: 15, preset: ha-pacs-tca-2013}]",
-                 "nodes: 17 nodes; a sub-cluster has at most 16");
+                 "nodes: 17 nodes; a sub-cluster has at most 16, as its window of 512 GiB has room for no more");
     refuse_nodes("[" NODE("a", "{}") ", " NODE("b", "{}") ", {name: n, count: 4000000000, preset: ha-pacs-tca-2013}]",
                  "count: 4000000000 is out of range (1 .. 1000)");
 }

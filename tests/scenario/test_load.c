@@ -50,7 +50,7 @@ TEST(Load, JoinsCablesToNodesAndPorts)
     load_full(&fixture);
     ASSERT_TRUE(fixture.scenario != NULL);
     const struct scn_cable *cables = fixture.scenario->cables;
-    EXPECT_EQ(fixture.scenario->cable_count, 2);
+    EXPECT_EQ(fixture.scenario->cable_count, 3);
     EXPECT_EQ(cables[0].to_node, 1);
     EXPECT_EQ(cables[0].to_port, SCN_PORT_W);
     EXPECT_EQ(cables[0].link.generation, 2);
@@ -99,7 +99,7 @@ TEST(Load, ReadsExpectationsAndTheirOpenBounds)
     EXPECT_TRUE(isinf(expects[1].min) && expects[1].max == 3);
     EXPECT_EQ(expects[1].value.take, SCN_TAKE_MEAN);
     EXPECT_FALSE(expects[1].over.given);
-    EXPECT_EQ(expects[1].line, 31);
+    EXPECT_EQ(expects[1].line, 32);
     EXPECT_EQ(expects[1].column, 5);
     fixture_fini(&fixture);
 }

@@ -6,6 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+// What joins the other nodes, whole without a preset.
+#define OTHERS                                                                                                         \
+    "{from: node1.E, to: ring0.W, generation: Gen2, lanes: x8, flight: 1 ns}, "                                        \
+    "{from: ring0.E, to: ring1.W, generation: Gen2, lanes: x8, flight: 1 ns}"
+
 struct presets {
     char folder[64];
 };
@@ -37,7 +42,7 @@ static void load(struct fixture *fixture, const struct presets *presets, const c
     char *rest = strstr(text, "\nruns:");
     snprintf(path, sizeof path, "%s/case.yaml", presets->folder);
     FILE *out = fopen(path, "w");
-    fprintf(out, "%.*scables: [{from: node0.E, to: node1.W, %s}]%s", (int)(place - text), text, cable, rest);
+    fprintf(out, "%.*scables: [{from: node0.E, to: node1.W, %s}, " OTHERS "]%s", (int)(place - text), text, cable, rest);
     fclose(out);
     free(text);
     fixture_load_file(fixture, path, presets->folder, NULL);

@@ -53,14 +53,23 @@ TEST(RunRules, LocalDmaStaysOnItsNode)
                "method: local-dma needs a DMA method, not pio");
 }
 
-TEST(RunRules, DmaMovesWordsOfFourBytes)
+TEST(RunRules, MessagesAreWordsOfFourBytes)
 {
     accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 12 B");
-    accept_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 6 B");
+    accept_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 12 B");
+    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 6 B",
+               "bytes: 6 B is not a multiple of 4 B, as a message by PIO needs");
     refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: [8 B, 6 B]",
                "bytes: 6 B is not a multiple of 4 B, as DMA needs");
     refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 0 B",
                "bytes: 0 B is out of range (1 B .. 1 GiB)");
+}
+
+TEST(RunRules, ATransferHasALimitOfItsOwn)
+{
+    accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 16777212 B");
+    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 16 MiB",
+               "bytes: 16777216 B are more than the 16777212 B of one transfer");
 }
 
 TEST(RunRules, RegisterModeMakesOneTransfer)

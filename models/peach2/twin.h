@@ -1,0 +1,41 @@
+// The PEACH2 chip at transaction level: the same ports, registers, errors and timing as the RTL, a packet at a time.
+//
+// Held to the RTL (rtl/, reached through sim/cosim) by `tcasim crosscheck` and by random tests: bytes and counters
+// exactly, times to the clock cycle. Everything happens at edges of the chip's clock, multiples of its period since
+// the start of the simulation; a packet of n beats occupies what it passes for n cycles. States and names are those of
+// the RTL, whose modules say what each part does.
+// Leaves out: waveforms; the order in which a link and the chip act at one and the same picosecond.
+#pragma once
+
+#include "models/peach2/core.h"
+#include "sim/kernel/sim.h"
+
+typedef struct peach2_twin peach2_twin_t;
+
+struct peach2_twin_config {
+    uint64_t period_ps;
+    uint16_t requester;
+    uint32_t mps_bytes;    // 128 .. 4096
+    uint32_t start_cycles; // of the DMAC
+    uint32_t finish_cycles;
+    uint32_t read_bytes; // 64, 128, 256, 512
+    uint32_t read_tags;  // 1..32
+    uint32_t prefetch;   // 1..4
+};
+
+struct peach2_twin_ops {
+    // A packet left the chip. The reference is the owner's.
+    void (*tx)(void *ctx, unsigned port, pcie_tlp_t *tlp);
+    // The last beat of a packet given to rx was taken; the reference is the owner's again.
+    void (*rx_taken)(void *ctx, unsigned port, pcie_tlp_t *tlp);
+};
+
+// ops must stay valid. SIM_ERR_RANGE: the chip does not take the values.
+enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *name,
+                                   const struct peach2_twin_config *config, const struct peach2_twin_ops *ops,
+                                   void *ctx, peach2_twin_t **twin_out);
+void peach2_twin_destroy(peach2_twin_t *twin);
+
+// For peach2_board_set_core, with the twin as the core. A packet of which the router has decided leaves even if
+// set_tx_ready(false) comes before its first beat, unless that comes from inside tx, as the board's does.
+extern const struct peach2_core_ops peach2_twin_core_ops;

@@ -1,0 +1,475 @@
+// Sequencer of a DMA channel: takes transfers from the registers or from a chain, checks them, cuts them into segments,
+// waits until all are written, and reports the completion.
+//
+// Where the RTL counts cycles, the twin states the edge from which the next state holds.
+#include <string.h>
+
+#include "models/peach2/twin_internal.h"
+
+enum { MODE_REGISTER, MODE_CHAIN_HOST, MODE_CHAIN_BOARD, MODE_INVALID };
+enum { CHECK_SOURCE_CYCLES = 1, CHECK_CYCLES = 2 }; // the two checks
+enum { MEMORY_REGION = PEACH2_MEMORY_BASE / TWIN_MEMORY_BYTES };
+
+static uint32_t reg32(const struct twin_channel *channel, uint32_t offset)
+{
+    return channel->twin->registers[(PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset) / 4];
+}
+
+static uint64_t reg64(const struct twin_channel *channel, uint32_t offset)
+{
+    return twin_register64(channel->twin, PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset);
+}
+
+static struct twin_fetch *fetch_of(const struct twin_channel *channel)
+{
+    return &channel->twin->fetches[channel->index];
+}
+
+static void enter(struct twin_channel *channel, enum twin_channel_state state, uint64_t from)
+{
+    channel->state = state;
+    channel->from = from;
+}
+
+bool twin_channel_failed(const struct twin_channel *channel, uint64_t edge)
+{
+    return channel->error != TWIN_OK && channel->error_from <= edge;
+}
+
+static void enter_drain(struct twin_channel *channel, uint64_t from)
+{
+    enter(channel, TWIN_CHANNEL_DRAIN, from);
+    twin_event_set(channel->twin, &channel->event, TWIN_NEVER);
+    twin_channel_drain(channel);
+}
+
+// In SEGMENT or NEXT with an error: it ends them at the first edge that sees both.
+static void error_await(struct twin_channel *channel)
+{
+    if (channel->error_from <= channel->from) {
+        enter_drain(channel, channel->from + 1);
+    } else {
+        twin_event_set(channel->twin, &channel->event, channel->error_from);
+    }
+}
+
+// The first error stays. Segments are no longer issued from `from` on.
+static void fail(struct twin_channel *channel, enum twin_error error, uint64_t from)
+{
+    if (channel->error != TWIN_OK) {
+        return;
+    }
+    channel->error = error;
+    channel->error_from = from;
+    if (channel->completed_edge >= from) { // its last beat was to leave after the error
+        channel->completed--;
+        channel->completed_edge = 0;
+        channel->twin->interrupt.pending &= ~channel->raised;
+    }
+    twin_fetch_stop(fetch_of(channel));
+    twin_writer_plan(channel->twin);
+    if (channel->state == TWIN_CHANNEL_SEGMENT || channel->state == TWIN_CHANNEL_NEXT) {
+        error_await(channel);
+    }
+}
+
+// Nothing more of the transfer is issued.
+static void transfer_fail(struct twin_channel *channel, enum twin_error error, uint64_t from)
+{
+    enter(channel, TWIN_CHANNEL_DRAIN, from);
+    fail(channel, error, from);
+    enter_drain(channel, from);
+}
+
+// --- segments -------------------------------------------------------------------------------------------------------
+
+uint32_t twin_channel_segment_bytes(const struct twin_channel *channel)
+{
+    uint32_t read_bytes = channel->twin->config.read_bytes;
+    uint32_t room = read_bytes - (uint32_t)(channel->transfer.source & (read_bytes - 1));
+    return channel->transfer.row_left < room ? channel->transfer.row_left : room;
+}
+
+static bool in_memory(uint64_t address)
+{
+    return address / TWIN_MEMORY_BYTES % 4 == MEMORY_REGION;
+}
+
+static bool in_window(const struct twin_channel *channel, uint64_t address)
+{
+    return address >> TWIN_WINDOW_BITS << TWIN_WINDOW_BITS == channel->twin->window_base;
+}
+
+// A transfer may not run out of the 8 GB block, or the space outside the window, that it was checked for at its
+// beginning; what goes to this board must stay in its memory.
+static bool strays(const struct twin_channel *channel)
+{
+    const struct twin_transfer *transfer = &channel->transfer;
+    uint32_t bytes = twin_channel_segment_bytes(channel);
+    uint64_t source_end = transfer->source + bytes - 1, end = transfer->destination + bytes - 1;
+    return in_window(channel, end) != transfer->in_window ||
+           (transfer->in_window && end >> TWIN_BLOCK_BITS != transfer->block) ||
+           (transfer->dest == TWIN_LOCAL && !in_memory(end)) ||
+           in_window(channel, source_end) != transfer->source_in_window ||
+           (transfer->source_in_window && source_end >> TWIN_BLOCK_BITS != transfer->source_block);
+}
+
+// A segment stands ready from that edge on.
+static void enter_segment(struct twin_channel *channel, uint64_t from)
+{
+    enter(channel, TWIN_CHANNEL_SEGMENT, from);
+    if (channel->error != TWIN_OK) {
+        error_await(channel);
+    } else if (strays(channel)) {
+        transfer_fail(channel, TWIN_UNROUTABLE, from + 1);
+    }
+}
+
+static void row_next(struct twin_transfer *transfer)
+{
+    transfer->row_source += transfer->source_pitch;
+    transfer->row_destination += transfer->destination_pitch;
+    transfer->source = transfer->row_source;
+    transfer->destination = transfer->row_destination;
+    transfer->row_left = transfer->width < transfer->left ? transfer->width : transfer->left;
+}
+
+void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uint32_t bytes)
+{
+    struct twin_transfer *transfer = &channel->transfer;
+    channel->outstanding++;
+    transfer->source += bytes;
+    transfer->destination += bytes;
+    transfer->left -= bytes;
+    transfer->row_left -= bytes;
+    if (transfer->left == 0) {
+        if (transfer->last) {
+            enter_drain(channel, edge + 1);
+        } else {
+            enter(channel, TWIN_CHANNEL_NEXT, edge + 1);
+            twin_channel_feed(channel);
+        }
+        return;
+    }
+    if (transfer->row_left == 0) {
+        row_next(transfer);
+    }
+    enter_segment(channel, edge + 1);
+}
+
+// --- checks ---------------------------------------------------------------------------------------------------------
+
+static bool misaligned(const struct twin_transfer *transfer)
+{
+    return transfer->source % 4 != 0 || transfer->left % 4 != 0 ||
+           transfer->source % 16 != transfer->destination % 16 ||
+           (transfer->stride && (transfer->width % 4 != 0 || transfer->source_pitch % 4 != 0 ||
+                                 transfer->source_pitch % 16 != transfer->destination_pitch % 16));
+}
+
+static enum twin_error source_check(struct twin_channel *channel)
+{
+    struct twin_transfer *transfer = &channel->transfer;
+    uint8_t hit = twin_route_find(channel->twin, transfer->source, &transfer->source_in_window);
+    transfer->source_block = transfer->source >> TWIN_BLOCK_BITS;
+    if (transfer->reserved) {
+        return TWIN_INVALID;
+    }
+    if (transfer->length_bad) {
+        return TWIN_LENGTH;
+    }
+    if (misaligned(transfer)) {
+        return TWIN_MISALIGNED;
+    }
+    return transfer->source_in_window && hit != TWIN_N ? TWIN_UNROUTABLE : TWIN_OK;
+}
+
+// false: the window has no route.
+static bool route_check(const struct twin_channel *channel, uint64_t address, uint8_t *dest_out, bool *in_window_out)
+{
+    uint8_t hit = twin_route_find(channel->twin, address, in_window_out);
+    *dest_out = *in_window_out ? hit : TWIN_N;
+    return *dest_out != TWIN_DISCARD;
+}
+
+// CHECK_SOURCE and CHECK_DESTINATION, from that edge on.
+static void transfer_begin(struct twin_channel *channel, uint64_t from)
+{
+    struct twin_transfer *transfer = &channel->transfer;
+    enum twin_error error = source_check(channel);
+    if (error != TWIN_OK) {
+        transfer_fail(channel, error, from + CHECK_SOURCE_CYCLES);
+        return;
+    }
+    bool routable = route_check(channel, transfer->destination, &transfer->dest, &transfer->in_window);
+    if (!routable || (transfer->dest == TWIN_LOCAL && !in_memory(transfer->destination))) {
+        transfer_fail(channel, TWIN_UNROUTABLE, from + CHECK_CYCLES);
+        return;
+    }
+    transfer->block = transfer->destination >> TWIN_BLOCK_BITS;
+    transfer->row_source = transfer->source;
+    transfer->row_destination = transfer->destination;
+    bool short_rows = transfer->stride && transfer->width < transfer->left;
+    transfer->row_left = short_rows ? transfer->width : transfer->left;
+    enter_segment(channel, from + CHECK_CYCLES);
+    twin_reader_plan(channel->twin);
+}
+
+// --- transfers ------------------------------------------------------------------------------------------------------
+
+static void register_take(struct twin_channel *channel)
+{
+    uint32_t length = reg32(channel, PEACH2_DMAC_LENGTH), width = reg32(channel, PEACH2_DMAC_STRIDE_WIDTH);
+    uint32_t source_pitch = reg32(channel, PEACH2_DMAC_STRIDE_SOURCE_PITCH);
+    uint32_t destination_pitch = reg32(channel, PEACH2_DMAC_STRIDE_DESTINATION_PITCH);
+    bool stride = (reg32(channel, PEACH2_DMAC_CONTROL) & PEACH2_DMAC_CONTROL_STRIDE_MASK) != 0;
+    bool stride_bad = width == 0 || width >> 18 != 0 || source_pitch >> 22 != 0 || destination_pitch >> 22 != 0;
+    channel->transfer = (struct twin_transfer){.source = reg64(channel, PEACH2_DMAC_SOURCE),
+                                               .destination = reg64(channel, PEACH2_DMAC_DESTINATION),
+                                               .left = length & 0xffffff,
+                                               .width = width & 0x3ffff,
+                                               .source_pitch = source_pitch & 0x3fffff,
+                                               .destination_pitch = destination_pitch & 0x3fffff,
+                                               .stride = stride,
+                                               .length_bad = length == 0 || length >> 24 != 0 || (stride && stride_bad),
+                                               .last = true};
+}
+
+// The layout is in docs/decisions/0005-whole-board.md.
+enum { FLAGS_RESERVED = 0xf << 24, FLAG_FENCE = 1 << 28, FLAG_INTERRUPT = 1 << 29, FLAG_STRIDE = 1 << 30 };
+#define FLAG_LAST (1u << 31)
+
+static void descriptor_take(struct twin_channel *channel, const struct twin_descriptor *descriptor, uint64_t edge)
+{
+    const uint32_t *words = descriptor->words;
+    channel->transfer = (struct twin_transfer){
+        .source = words[0] | (uint64_t)words[1] << 32,
+        .destination = words[2] | (uint64_t)words[3] << 32,
+        .left = words[4] & 0xffffff,
+        .width = (words[5] & 0xffff) * 4,
+        .source_pitch = (words[5] >> 16 | (words[7] >> 8 & 0xf) << 16) * 4,
+        .destination_pitch = (words[7] >> 12) * 4,
+        .stride = (words[4] & FLAG_STRIDE) != 0,
+        .interrupt = (words[4] & FLAG_INTERRUPT) != 0,
+        .last = (words[4] & FLAG_LAST) != 0,
+    };
+    struct twin_transfer *transfer = &channel->transfer;
+    transfer->length_bad = transfer->left == 0 || (transfer->stride && transfer->width == 0);
+    transfer->reserved = (words[4] & FLAGS_RESERVED) != 0;
+    twin_fetch_pop(fetch_of(channel), edge);
+    transfer_begin(channel, edge + 1);
+}
+
+void twin_channel_feed(struct twin_channel *channel)
+{
+    struct twin_fetch *fetch = fetch_of(channel);
+    if (channel->state != TWIN_CHANNEL_NEXT) {
+        return;
+    }
+    if (channel->error != TWIN_OK) {
+        error_await(channel);
+    }
+    const struct twin_descriptor *descriptor = twin_fetch_front(fetch);
+    if (descriptor != NULL) {
+        bool fence = (descriptor->words[4] & FLAG_FENCE) != 0;
+        if (!fence || channel->outstanding == 0) {
+            uint64_t edge = twin_later(channel->from, descriptor->from);
+            edge = fence ? twin_later(edge, channel->drained_from) : edge;
+            if (!twin_channel_failed(channel, edge)) {
+                struct twin_descriptor taken = *descriptor;
+                descriptor_take(channel, &taken, edge);
+            }
+        }
+    } else if (fetch->state == TWIN_FETCH_END && fetch->error != TWIN_OK) {
+        transfer_fail(channel, fetch->error, twin_later(channel->from, fetch->from) + 1);
+    }
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------
+
+void twin_channel_drain(struct twin_channel *channel)
+{
+    uint64_t settled = twin_fetch_settled(fetch_of(channel));
+    if (channel->state != TWIN_CHANNEL_DRAIN || channel->outstanding != 0 || settled == TWIN_NEVER) {
+        return;
+    }
+    uint64_t edge = twin_later(twin_later(channel->from, channel->drained_from), settled);
+    twin_event_set(channel->twin, &channel->event, edge + 2 + channel->twin->config.finish_cycles);
+}
+
+static void go_idle(struct twin_channel *channel, uint64_t from)
+{
+    enter(channel, TWIN_CHANNEL_IDLE, from);
+    channel->done = true;
+    if (channel->end_interrupt) {
+        (void)twin_interrupt_raise(channel->twin, 1u << channel->index, from - 1);
+    }
+}
+
+// Leaves the status word to the writer. false: there is none to be written, for an error of its address perhaps.
+static bool notify_begin(struct twin_channel *channel, bool wanted, uint64_t address, uint64_t from)
+{
+    bool inside;
+    if (!wanted) {
+        return false;
+    }
+    bool routable = route_check(channel, address, &channel->notify_dest, &inside);
+    if (address % 8 != 0 || !routable) {
+        fail(channel, address % 8 != 0 ? TWIN_MISALIGNED : TWIN_UNROUTABLE, from + 1);
+        return false;
+    }
+    channel->notify_address = address;
+    channel->notify_due = true;
+    twin_writer_plan(channel->twin);
+    return true;
+}
+
+static void enter_notify_local(struct twin_channel *channel, uint64_t from)
+{
+    enter(channel, TWIN_CHANNEL_NOTIFY_LOCAL, from);
+    if (!notify_begin(channel, channel->notify_local, channel->notify_local_address, from)) {
+        go_idle(channel, from + 1);
+    }
+}
+
+static void enter_notify_remote(struct twin_channel *channel, uint64_t from)
+{
+    enter(channel, TWIN_CHANNEL_NOTIFY_REMOTE, from);
+    bool wanted = channel->notify_remote && channel->error == TWIN_OK;
+    if (!notify_begin(channel, wanted, channel->notify_remote_address, from)) {
+        enter_notify_local(channel, from + 1);
+    }
+}
+
+void twin_channel_notified(struct twin_channel *channel, uint64_t edge)
+{
+    channel->notify_due = false;
+    if (channel->state == TWIN_CHANNEL_NOTIFY_REMOTE) {
+        enter_notify_local(channel, edge + 1);
+    } else {
+        go_idle(channel, edge + 1);
+    }
+}
+
+uint64_t twin_channel_lost(const struct twin_channel *channel)
+{
+    return channel->error == TWIN_READ_LOST ? channel->error_from : TWIN_NEVER;
+}
+
+void twin_channel_retire(struct twin_channel *channel, const struct twin_report *report, uint64_t edge)
+{
+    if (report->error == TWIN_OK && report->last && !twin_channel_failed(channel, edge)) {
+        channel->completed++;
+        channel->completed_edge = edge;
+        channel->raised = report->interrupt ? twin_interrupt_raise(channel->twin, 1u << channel->index, edge) : 0;
+    }
+    if (--channel->outstanding == 0) {
+        channel->drained_from = twin_later(channel->drained_from, edge + 1);
+    }
+    if (report->error != TWIN_OK) {
+        fail(channel, report->error, edge + 1);
+    }
+    if (channel->outstanding == 0) {
+        twin_channel_feed(channel);
+        twin_channel_drain(channel);
+    }
+}
+
+// --- the start ------------------------------------------------------------------------------------------------------
+
+static void start_at(struct twin_channel *channel, uint64_t edge)
+{
+    uint32_t control = reg32(channel, PEACH2_DMAC_CONTROL);
+    if (channel->state != TWIN_CHANNEL_IDLE || channel->from > edge) {
+        channel->ignored += channel->ignored < UINT8_MAX;
+        return;
+    }
+    channel->mode = (control & PEACH2_DMAC_CONTROL_MODE_MASK) >> PEACH2_DMAC_CONTROL_MODE_LSB;
+    channel->notify_local = (control & PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK) != 0;
+    channel->notify_remote = (control & PEACH2_DMAC_CONTROL_NOTIFY_REMOTE_MASK) != 0;
+    channel->end_interrupt = (control & PEACH2_DMAC_CONTROL_INTERRUPT_MASK) != 0;
+    channel->notify_local_address = reg64(channel, PEACH2_DMAC_NOTIFY_LOCAL);
+    channel->notify_remote_address = reg64(channel, PEACH2_DMAC_NOTIFY_REMOTE);
+    channel->notify_value = reg32(channel, PEACH2_DMAC_NOTIFY_VALUE);
+    register_take(channel);
+    channel->chain_address = reg64(channel, PEACH2_DMAC_DESCRIPTOR);
+    channel->error = TWIN_OK;
+    channel->done = false;
+    channel->completed = 0;
+    enter(channel, TWIN_CHANNEL_START, edge + 1);
+    twin_event_set(channel->twin, &channel->event, edge + 2 + channel->twin->config.start_cycles);
+}
+
+void twin_channel_start(peach2_twin_t *twin, unsigned index, uint64_t edge)
+{
+    struct twin_channel *channel = &twin->channels[index];
+    if (channel->state == TWIN_CHANNEL_IDLE) {
+        start_at(channel, edge);
+        return;
+    }
+    // It may have ended by then.
+    channel->start_edge = edge;
+    twin_event_set(twin, &channel->start_event, edge);
+}
+
+static void start_run(void *ctx)
+{
+    struct twin_channel *channel = ctx;
+    start_at(channel, channel->start_edge);
+}
+
+static void channel_run(void *ctx)
+{
+    struct twin_channel *channel = ctx;
+    uint64_t edge = twin_edge(channel->twin);
+    if (channel->state == TWIN_CHANNEL_SEGMENT || channel->state == TWIN_CHANNEL_NEXT) {
+        enter_drain(channel, edge + 1);
+        return;
+    }
+    if (channel->state == TWIN_CHANNEL_DRAIN) {
+        enter_notify_remote(channel, edge);
+        return;
+    }
+    switch (channel->mode) {
+    case MODE_REGISTER:
+        transfer_begin(channel, edge);
+        break;
+    case MODE_INVALID:
+        transfer_fail(channel, TWIN_INVALID, edge);
+        break;
+    default:
+        enter(channel, TWIN_CHANNEL_NEXT, edge);
+        twin_fetch_begin(fetch_of(channel), channel->mode == MODE_CHAIN_BOARD, channel->chain_address, edge);
+        break;
+    }
+}
+
+uint32_t twin_channel_status(const peach2_twin_t *twin, unsigned index, uint64_t edge)
+{
+    const struct twin_channel *channel = &twin->channels[index];
+    bool idle = channel->state == TWIN_CHANNEL_IDLE && channel->from <= edge;
+    uint32_t status = (uint32_t)channel->error << PEACH2_DMAC_STATUS_ERROR_LSB |
+                      (uint32_t)channel->ignored << PEACH2_DMAC_STATUS_IGNORED_STARTS_LSB;
+    status |= idle ? 0 : PEACH2_DMAC_STATUS_BUSY_MASK;
+    status |= idle && channel->done ? PEACH2_DMAC_STATUS_DONE_MASK : 0;
+    return status;
+}
+
+void twin_channels_init(peach2_twin_t *twin)
+{
+    for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
+        struct twin_channel *channel = &twin->channels[i];
+        channel->twin = twin;
+        channel->index = i;
+        sim_event_init(&channel->event, channel_run, channel);
+        sim_event_init(&channel->start_event, start_run, channel);
+    }
+}
+
+void twin_channels_fini(peach2_twin_t *twin)
+{
+    for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
+        sim_event_cancel(twin->sim, &twin->channels[i].event);
+        sim_event_cancel(twin->sim, &twin->channels[i].start_event);
+    }
+}

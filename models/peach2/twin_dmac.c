@@ -1,0 +1,217 @@
+// What the DMA channels share on the way in: the reader, who sends their requests to N, and the reorder buffer, a ring
+// of slots that completions fill in whatever order they come.
+#include <string.h>
+
+#include "models/peach2/twin_internal.h"
+
+// --- the reader: descriptors first, then data, each in turn ---------------------------------------------------------
+
+static uint64_t slot_from(const peach2_twin_t *twin)
+{
+    const struct twin_reorder *reorder = &twin->reorder;
+    if (reorder->used >= twin->config.read_tags) {
+        return TWIN_NEVER;
+    }
+    // A slot that was freed last is seen an edge later.
+    return reorder->used + 1 == twin->config.read_tags ? reorder->used_from : 0;
+}
+
+static uint64_t segment_wants(const struct twin_channel *channel)
+{
+    bool ready = channel->state == TWIN_CHANNEL_SEGMENT && !twin_channel_failed(channel, channel->from);
+    return ready ? channel->from : TWIN_NEVER;
+}
+
+static void request_offer(peach2_twin_t *twin, uint8_t tag, uint64_t address, uint32_t bytes, uint64_t edge)
+{
+    pcie_tlp_t *tlp = pcie_tlp_read(twin->pool, twin->config.requester, tag, address, bytes);
+    const struct twin_offer offer = {tlp, edge + 1, 1, 1, TWIN_N, false};
+    twin->reader.free_from = TWIN_NEVER;
+    twin_offer_put(twin, TWIN_SOURCE_READ, &offer);
+}
+
+static void fetch_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
+{
+    struct twin_fetch *fetch = &twin->fetches[index];
+    uint8_t tag = (uint8_t)(0x80 | fetch->generation << 2 | index);
+    uint64_t address = fetch->next;
+    uint32_t bytes = twin_fetch_burst(fetch) * TWIN_DESCRIPTOR_BYTES;
+    twin->reader.fetch_owner = index;
+    twin_fetch_taken(fetch, edge);
+    request_offer(twin, tag, address, bytes, edge);
+}
+
+static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
+{
+    struct twin_reorder *reorder = &twin->reorder;
+    struct twin_channel *channel = &twin->channels[index];
+    const struct twin_transfer *transfer = &channel->transfer;
+    struct twin_slot *slot = &reorder->slots[reorder->tail % TWIN_SLOTS];
+    uint32_t bytes = twin_channel_segment_bytes(channel);
+    uint64_t address = transfer->source;
+    slot->destination = transfer->destination;
+    slot->take_edge = edge;
+    slot->done_from = TWIN_NEVER;
+    slot->bytes = slot->left = bytes;
+    slot->dest = transfer->dest;
+    slot->generation = reorder->tail / TWIN_SLOTS & 3;
+    slot->open = true;
+    bool last = transfer->left == bytes;
+    slot->report = (struct twin_report){TWIN_OK, (uint8_t)index, last, last && transfer->interrupt};
+    uint8_t tag = reorder->tail++ & 0x7f;
+    if (reorder->used++ == 0) {
+        twin_event_by(twin, &reorder->timeout, edge + 1 + TWIN_TIMEOUT_CYCLES);
+    }
+    twin->reader.segment_owner = index;
+    request_offer(twin, tag, address, bytes, edge);
+    twin_channel_segment_taken(channel, edge, bytes);
+}
+
+// At that edge the reader is free.
+static bool pick(peach2_twin_t *twin, uint64_t edge)
+{
+    uint32_t fetches = 0, segments = 0;
+    for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
+        if (!twin_channel_failed(&twin->channels[i], edge)) {
+            fetches |= !twin->fetches[i].board && twin_fetch_wants(&twin->fetches[i]) <= edge ? 1u << i : 0;
+            segments |= segment_wants(&twin->channels[i]) <= edge ? 1u << i : 0;
+        }
+    }
+    if (fetches != 0) {
+        fetch_read(twin, twin_round_robin(fetches, twin->reader.fetch_owner), edge);
+    } else if (segments != 0 && slot_from(twin) <= edge) {
+        segment_read(twin, twin_round_robin(segments, twin->reader.segment_owner), edge);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static uint64_t next_read(const peach2_twin_t *twin)
+{
+    uint64_t next = TWIN_NEVER, slot = slot_from(twin);
+    for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
+        uint64_t fetch = twin->fetches[i].board ? TWIN_NEVER : twin_fetch_wants(&twin->fetches[i]);
+        uint64_t segment = twin_later(segment_wants(&twin->channels[i]), slot);
+        next = fetch < next ? fetch : next;
+        next = segment < next ? segment : next;
+    }
+    return next == TWIN_NEVER ? next : twin_later(next, twin->reader.free_from);
+}
+
+void twin_reader_plan(peach2_twin_t *twin)
+{
+    twin_event_set(twin, &twin->reader.event, next_read(twin));
+}
+
+static void reader_run(void *ctx)
+{
+    peach2_twin_t *twin = ctx;
+    uint64_t edge = twin_edge(twin);
+    if (twin->reader.free_from <= edge) {
+        (void)pick(twin, edge);
+    }
+    twin_reader_plan(twin);
+}
+
+// The output takes the request at this edge, and at the same one the reader takes another.
+void twin_reader_moved(peach2_twin_t *twin, uint64_t last)
+{
+    twin->reader.free_from = last;
+    if (next_read(twin) == last) {
+        (void)pick(twin, last);
+    }
+    twin_reader_plan(twin);
+}
+
+// --- completions ----------------------------------------------------------------------------------------------------
+
+static enum twin_error answer_of(const pcie_tlp_t *tlp)
+{
+    switch (tlp->cpl_status) {
+    case PCIE_CPL_SC:
+        return tlp->kind == PCIE_TLP_CPLD ? TWIN_OK : TWIN_READ_ABORT;
+    case PCIE_CPL_UR:
+        return TWIN_READ_UR;
+    case PCIE_CPL_CA:
+        break;
+    }
+    return TWIN_READ_ABORT;
+}
+
+// false: no slot waits for it. The header comes at edge `from`.
+static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error answer, uint64_t from)
+{
+    struct twin_slot *slot = &twin->reorder.slots[tlp->tag % TWIN_SLOTS];
+    uint32_t bytes = pcie_tlp_payload_bytes(tlp);
+    if (!slot->open || slot->done_from != TWIN_NEVER || slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
+        return false;
+    }
+    if (answer != TWIN_OK) {
+        slot->report.error = answer;
+        slot->done_from = from + 1;
+    } else {
+        memcpy(slot->data + slot->bytes - slot->left, pcie_tlp_data(tlp), bytes);
+        slot->left -= bytes;
+        slot->done_from = slot->left == 0 ? from + twin_beats(tlp) : TWIN_NEVER;
+    }
+    if (slot->done_from != TWIN_NEVER && slot == twin_reorder_head(twin)) {
+        twin_writer_plan(twin);
+    }
+    return true;
+}
+
+void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
+{
+    enum twin_error answer = answer_of(tlp);
+    bool expected =
+        (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from) : slot_complete(twin, tlp, answer, from);
+    twin->reorder.unexpected += expected ? 0 : 1;
+}
+
+// --- the ring -------------------------------------------------------------------------------------------------------
+
+void twin_reorder_pop(peach2_twin_t *twin, uint64_t edge)
+{
+    struct twin_reorder *reorder = &twin->reorder;
+    reorder->slots[reorder->head].open = false;
+    reorder->head = (reorder->head + 1) % TWIN_SLOTS;
+    reorder->used--;
+    reorder->used_from = edge + 1;
+    reorder->last_pop = edge;
+    if (reorder->used == 0) {
+        sim_event_cancel(twin->sim, &reorder->timeout);
+    }
+    twin_reader_plan(twin);
+}
+
+// The oldest read has had its time, or had a predecessor when the event was set.
+static void timeout_run(void *ctx)
+{
+    peach2_twin_t *twin = ctx;
+    struct twin_slot *head = twin_reorder_head(twin);
+    uint64_t edge = twin_edge(twin);
+    uint64_t due = twin_later(head->take_edge, twin->reorder.last_pop) + 1 + TWIN_TIMEOUT_CYCLES;
+    if (head->done_from != TWIN_NEVER) {
+        due = edge + TWIN_TIMEOUT_CYCLES;
+    } else if (due <= edge) {
+        head->report.error = TWIN_READ_LOST;
+        head->done_from = edge + 1;
+        due = edge + 2 + TWIN_TIMEOUT_CYCLES;
+        twin_writer_plan(twin);
+    }
+    twin_event_set(twin, &twin->reorder.timeout, due);
+}
+
+void twin_dmac_init(peach2_twin_t *twin)
+{
+    twin->reader.fetch_owner = twin->reader.segment_owner = TWIN_CHANNELS - 1;
+    sim_event_init(&twin->reader.event, reader_run, twin);
+    sim_event_init(&twin->reorder.timeout, timeout_run, twin);
+}
+
+void twin_dmac_fini(peach2_twin_t *twin)
+{
+    sim_event_cancel(twin->sim, &twin->reader.event);
+    sim_event_cancel(twin->sim, &twin->reorder.timeout);
+}

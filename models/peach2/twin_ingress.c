@@ -1,0 +1,192 @@
+// The inputs: what the hard IP received, in order, through a FIFO of four beats and the register in which a packet
+// learns where it goes.
+#include <stdlib.h>
+
+#include "models/peach2/twin_internal.h"
+
+// Beats that are inside before their predecessors have left: the FIFO's and the register's.
+enum { INSIDE_BEATS = 5, FIRST_CAPACITY = 16 };
+
+static struct twin_arrival *arrival_at(const struct twin_ingress *ingress, uint32_t number)
+{
+    return &ingress->arrivals[number & (ingress->capacity - 1)];
+}
+
+void twin_moves_add(struct twin_moves *moves, uint64_t last, uint32_t count)
+{
+    uint32_t kept = count < 8 ? count : 8;
+    moves->count += count;
+    for (uint32_t i = 0; i < kept; i++) {
+        moves->edges[(moves->count - 1 - i) % 8] = last - i;
+    }
+}
+
+// --- taking beats from the hard IP ----------------------------------------------------------------------------------
+
+// When the packet's last beat enters; TWIN_NEVER while that is open.
+static uint64_t taken_edge(const struct twin_ingress *ingress, const struct twin_arrival *arrival)
+{
+    uint64_t edge = twin_later(arrival->edge, ingress->last_taken + 1) + arrival->beats - 1;
+    if (arrival->end <= INSIDE_BEATS) {
+        return edge;
+    }
+    uint64_t place = twin_moved(&ingress->moves, arrival->end - 1 - INSIDE_BEATS); // which the last one takes
+    return place == TWIN_NEVER ? TWIN_NEVER : twin_later(edge, place + 1);
+}
+
+// After each packet that came or moved on: who follows it into the FIFO, and when?
+static void time_arrivals(struct twin_ingress *ingress)
+{
+    while (ingress->timed != ingress->tail) {
+        struct twin_arrival *arrival = arrival_at(ingress, ingress->timed);
+        uint64_t edge = taken_edge(ingress, arrival);
+        if (edge == TWIN_NEVER) {
+            break;
+        }
+        arrival->taken = ingress->last_taken = edge;
+        if (ingress->timed++ == ingress->taken) {
+            twin_event_set(ingress->twin, &ingress->taken_event, edge);
+        }
+    }
+}
+
+static void taken_run(void *ctx)
+{
+    struct twin_ingress *ingress = ctx;
+    pcie_tlp_t *tlp = arrival_at(ingress, ingress->taken++)->tlp;
+    if (ingress->taken != ingress->timed) {
+        twin_event_set(ingress->twin, &ingress->taken_event, arrival_at(ingress, ingress->taken)->taken);
+    }
+    ingress->twin->ops->rx_taken(ingress->twin->ctx, ingress->port, tlp);
+}
+
+// --- offering packets to the router ---------------------------------------------------------------------------------
+
+static uint8_t dest_find(struct twin_ingress *ingress, const struct twin_arrival *arrival, bool *unsupported_out)
+{
+    bool north = ingress->port == TWIN_N, in_window;
+    *unsupported_out = false;
+    if (pcie_tlp_class(arrival->tlp) == PCIE_COMPLETION) {
+        return north ? TWIN_DMAC : TWIN_DISCARD;
+    }
+    if (north && arrival->bar == 0) {
+        return TWIN_LOCAL;
+    }
+    uint8_t hit = twin_route_find(ingress->twin, arrival->tlp->address, &in_window);
+    if (arrival->tlp->kind == PCIE_TLP_MRD) {
+        *unsupported_out = !(north && hit == TWIN_LOCAL);
+        return TWIN_LOCAL;
+    }
+    // Back to where it came from, it would bounce between two boards for ever.
+    return !north && hit == ingress->port ? TWIN_DISCARD : hit;
+}
+
+// What takes a beat at every edge.
+static void sink(struct twin_ingress *ingress, struct twin_arrival *arrival, uint8_t dest, uint64_t from)
+{
+    if (dest == TWIN_DMAC) {
+        twin_dmac_complete(ingress->twin, arrival->tlp, from);
+    } else if (pcie_tlp_class(arrival->tlp) == PCIE_COMPLETION) {
+        ingress->unexpected++;
+    } else {
+        ingress->unroutable++;
+    }
+    ingress->last_move = from + arrival->beats - 1;
+    twin_moves_add(&ingress->moves, ingress->last_move, arrival->beats);
+    time_arrivals(ingress);
+    pcie_tlp_unref(arrival->tlp);
+    ingress->head++;
+}
+
+static void head_offer(struct twin_ingress *ingress)
+{
+    while (ingress->head != ingress->tail) {
+        struct twin_arrival *arrival = arrival_at(ingress, ingress->head);
+        uint64_t from = twin_later(arrival->edge + 2, ingress->last_move + 1);
+        bool unsupported;
+        uint8_t dest = dest_find(ingress, arrival, &unsupported);
+        ingress->tlps++;
+        if (dest <= TWIN_LOCAL) {
+            const struct twin_offer offer = {arrival->tlp, from, arrival->beats, arrival->beats, dest, unsupported};
+            ingress->offered = true;
+            twin_offer_put(ingress->twin, ingress->port, &offer);
+            return;
+        }
+        sink(ingress, arrival, dest, from);
+    }
+}
+
+void twin_ingress_moved(struct twin_ingress *ingress, uint64_t last, uint32_t count, bool whole)
+{
+    twin_moves_add(&ingress->moves, last, count);
+    time_arrivals(ingress);
+    if (whole) {
+        pcie_tlp_unref(arrival_at(ingress, ingress->head)->tlp);
+        ingress->last_move = last;
+        ingress->offered = false;
+        ingress->head++;
+        head_offer(ingress);
+    }
+}
+
+static void grow(struct twin_ingress *ingress)
+{
+    uint32_t capacity = ingress->capacity == 0 ? FIRST_CAPACITY : ingress->capacity * 2;
+    struct twin_arrival *arrivals = malloc(capacity * sizeof *arrivals);
+    if (arrivals == NULL) {
+        sim_panic(ingress->twin->name, "no memory for %u packets", capacity);
+    }
+    uint32_t oldest = ingress->tail - ingress->capacity;
+    for (uint32_t number = oldest; number != ingress->tail; number++) {
+        arrivals[number & (capacity - 1)] = *arrival_at(ingress, number);
+    }
+    free(ingress->arrivals);
+    ingress->arrivals = arrivals;
+    ingress->capacity = capacity;
+}
+
+void twin_core_rx(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp)
+{
+    peach2_twin_t *twin = core;
+    struct twin_ingress *ingress = &twin->ingresses[port];
+    uint32_t waiting = ingress->tail - ingress->head, outside = ingress->tail - ingress->taken;
+    if ((waiting > outside ? waiting : outside) == ingress->capacity) {
+        grow(ingress);
+    }
+    uint32_t beats = twin_beats(tlp);
+    ingress->beats += beats;
+    *arrival_at(ingress, ingress->tail++) = (struct twin_arrival){
+        .tlp = tlp, .edge = twin_next_edge(twin), .end = ingress->beats, .beats = beats, .bar = (uint8_t)bar};
+    pcie_tlp_ref(tlp); // one for the way in, one for the way through
+    time_arrivals(ingress);
+    if (!ingress->offered) {
+        head_offer(ingress);
+    }
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+void twin_ingresses_init(peach2_twin_t *twin)
+{
+    for (unsigned port = 0; port < PEACH2_PORTS; port++) {
+        struct twin_ingress *ingress = &twin->ingresses[port];
+        ingress->twin = twin;
+        ingress->port = port;
+        sim_event_init(&ingress->taken_event, taken_run, ingress);
+    }
+}
+
+void twin_ingresses_fini(peach2_twin_t *twin)
+{
+    for (unsigned port = 0; port < PEACH2_PORTS; port++) {
+        struct twin_ingress *ingress = &twin->ingresses[port];
+        sim_event_cancel(twin->sim, &ingress->taken_event);
+        for (; ingress->head != ingress->tail; ingress->head++) {
+            pcie_tlp_unref(arrival_at(ingress, ingress->head)->tlp);
+        }
+        for (; ingress->taken != ingress->tail; ingress->taken++) {
+            pcie_tlp_unref(arrival_at(ingress, ingress->taken)->tlp);
+        }
+        free(ingress->arrivals);
+    }
+}

@@ -1,0 +1,435 @@
+// What the files of the twin share: the chip's state, and what the parts offer each other. Private to the room.
+//
+// Parts meet in facts that carry the edge from which they hold: an offer is there `from` an edge on, a slot is done
+// `done_from`. A fact is always stated before that edge, so that events of one edge may run in any order, as registers
+// make the order of the RTL's modules irrelevant.
+#pragma once
+
+#include "models/peach2/twin.h"
+#include "rtl/peach2_regs.h"
+
+#define TWIN_NEVER UINT64_MAX
+
+enum {
+    TWIN_CHANNELS = PEACH2_DMAC_COUNT,
+    TWIN_ROUTES = PEACH2_ROUTE_COUNT,
+    TWIN_BLOCKS = PEACH2_OFFSET_COUNT,
+    TWIN_SLOTS = 32,
+    TWIN_SLOT_BYTES = 512,
+    TWIN_DESCRIPTOR_BYTES = 32,
+    TWIN_HELD_DESCRIPTORS = 8,
+    TWIN_MEMORY_BYTES = 32 << 10,
+    TWIN_REGISTERS = 1024, // DWs
+    TWIN_BEAT_BYTES = 16,
+    TWIN_TIMEOUT_CYCLES = 1 << 18
+};
+
+// The shared window (rtl/peach2_pkg.sv).
+enum { TWIN_WINDOW_BITS = 39, TWIN_BLOCK_BITS = 33 };
+
+enum twin_dest { TWIN_N, TWIN_E, TWIN_W, TWIN_S, TWIN_LOCAL, TWIN_DMAC, TWIN_DISCARD };
+
+// The first four are the ports.
+enum twin_source { TWIN_SOURCE_LOCAL = 4, TWIN_SOURCE_READ, TWIN_SOURCE_WRITE, TWIN_SOURCES };
+
+// dma_error_e
+enum twin_error {
+    TWIN_OK,
+    TWIN_MISALIGNED,
+    TWIN_LENGTH,
+    TWIN_UNROUTABLE,
+    TWIN_READ_UR,
+    TWIN_READ_ABORT,
+    TWIN_READ_LOST,
+    TWIN_CHAIN_LOOP,
+    TWIN_DESCRIPTOR,
+    TWIN_INVALID
+};
+
+// --- packets between the parts --------------------------------------------------------------------------------------
+
+// What a source offers: one packet at a time, its first beat from that edge on.
+struct twin_offer {
+    pcie_tlp_t *tlp; // NULL: nothing
+    uint64_t from;
+    uint32_t beats;
+    uint32_t span; // cycles from the first to the last beat when nothing stalls; more than beats only from LOCAL
+    uint8_t dest;
+    bool unsupported; // with LOCAL: answer Unsupported Request
+};
+
+// The edges at which the last beats of a source left it; beats are counted from the start of the simulation.
+struct twin_moves {
+    uint64_t edges[8];
+    uint64_t count;
+};
+
+struct twin_arrival {
+    pcie_tlp_t *tlp;
+    uint64_t edge;  // first that may see it
+    uint64_t end;   // the port's beats up to the packet's last
+    uint64_t taken; // edge at which its last beat enters, once that is known
+    uint32_t beats;
+    uint8_t bar;
+};
+
+struct twin_ingress {
+    peach2_twin_t *twin;
+    unsigned port;
+    struct twin_arrival *arrivals; // a ring
+    uint32_t capacity;             // a power of two
+    // Running numbers: offered now, next to be inside, next whose time for that is open, free.
+    uint32_t head, taken, timed, tail;
+    bool offered;
+    uint64_t beats;
+    uint64_t last_move;  // edge at which the beat before the head's first moved
+    uint64_t last_taken; // the same at the input, of the last packet that is timed
+    struct twin_moves moves;
+    sim_event_t taken_event;
+    uint32_t tlps, unroutable, unexpected; // counters
+};
+
+struct twin_leaving {
+    pcie_tlp_t *tlp;
+    uint64_t since; // edge at which its first beat came into the buffer's front
+    uint32_t span, beats;
+    uint32_t moved; // beats that left their source before a stall
+    uint8_t source;
+};
+
+struct twin_output {
+    peach2_twin_t *twin;
+    unsigned port;
+    unsigned owner; // served last
+    struct twin_leaving held[2];
+    unsigned held_count; // two: the first is a single beat and stalls
+    uint64_t due;        // the first one's last beat leaves; TWIN_NEVER: it stalls
+    uint64_t free_from;
+    sim_event_t event;
+    uint32_t tlps;
+};
+
+// What the hard IPs say, a bit a port. A change holds from `edge` on; one that is taken back before that edge was never
+// seen, as the chip samples its inputs.
+struct twin_inputs {
+    uint8_t ready, room; // before edge
+    uint8_t ready_wanted, room_wanted;
+    uint64_t edge;
+    bool emitting; // the chip's own packet causes the change, after the inputs of this edge were sampled
+};
+
+// --- LOCAL ----------------------------------------------------------------------------------------------------------
+
+struct twin_local {
+    unsigned owner;
+    uint64_t free_from;   // TWIN_NEVER: a read is being answered
+    pcie_tlp_t *request;  // the read
+    uint64_t sample_edge; // of its registers; TWIN_NEVER: none to sample
+    uint8_t dest;         // where its completions go
+    uint8_t *data;        // what is read, from the request's first DW on
+    uint8_t sampled[64];
+    uint32_t dwords_done;
+    bool registers;
+    sim_event_t event;
+    uint32_t unsupported, refused; // counters
+};
+
+// --- the DMAC -------------------------------------------------------------------------------------------------------
+
+enum twin_channel_state {
+    TWIN_CHANNEL_IDLE,
+    TWIN_CHANNEL_START,
+    TWIN_CHANNEL_NEXT,
+    TWIN_CHANNEL_SEGMENT, // the two states that check take two cycles before it
+    TWIN_CHANNEL_DRAIN,   // with FINISH
+    TWIN_CHANNEL_NOTIFY_REMOTE,
+    TWIN_CHANNEL_NOTIFY_LOCAL
+};
+
+struct twin_transfer {
+    uint64_t source, destination, row_source, row_destination;
+    uint32_t left, row_left, width, source_pitch, destination_pitch;
+    uint64_t source_block, block; // 8 GB blocks that it was checked for
+    uint8_t dest;
+    bool source_in_window, in_window, stride, interrupt, last;
+    bool length_bad, reserved;
+};
+
+struct twin_channel {
+    peach2_twin_t *twin;
+    unsigned index;
+    enum twin_channel_state state;
+    uint64_t from;
+    struct twin_transfer transfer;
+    enum twin_error error;
+    uint64_t error_from;
+    uint32_t outstanding;  // segments
+    uint64_t drained_from; // outstanding is 0 from there on
+    uint8_t mode;
+    bool notify_local, notify_remote, end_interrupt, done;
+    uint8_t ignored;
+    uint32_t completed;
+    uint64_t completed_edge;                                             // of the last one, perhaps yet to come
+    uint32_t raised;                                                     // bits of interrupts that it set
+    uint64_t chain_address, notify_local_address, notify_remote_address; // taken over at the start
+    uint32_t notify_value;
+    uint64_t notify_address; // in the NOTIFY states, with a status word to be written
+    uint8_t notify_dest;
+    bool notify_due;
+    uint64_t start_edge; // of a start that comes while the channel runs
+    sim_event_t event, start_event;
+};
+
+enum twin_fetch_state { TWIN_FETCH_IDLE, TWIN_FETCH_REQUEST, TWIN_FETCH_WAIT, TWIN_FETCH_END };
+
+struct twin_descriptor {
+    uint32_t words[8];
+    uint64_t from;
+};
+
+struct twin_fetch {
+    peach2_twin_t *twin;
+    unsigned channel;
+    enum twin_fetch_state state;
+    uint64_t from;
+    bool board;
+    uint64_t next, expected;
+    bool follows, ended, half;
+    uint32_t low[4];
+    uint32_t due;
+    uint8_t generation;
+    enum twin_error error;
+    uint64_t saved;
+    uint32_t steps, power;
+    struct twin_descriptor held[TWIN_HELD_DESCRIPTORS];
+    uint32_t write, read; // running numbers
+    uint64_t room_from;   // the count is what it is from there on
+    sim_event_t event;    // in WAIT the time-out, in REQUEST the end by an error
+};
+
+// What the channel of a read is told of it.
+struct twin_report {
+    enum twin_error error;
+    uint8_t channel;
+    bool last, interrupt;
+};
+
+struct twin_slot {
+    uint64_t destination, take_edge;
+    uint64_t done_from; // TWIN_NEVER: data is still to come
+    uint32_t bytes, left;
+    struct twin_report report;
+    uint8_t dest, generation;
+    bool open;
+    uint8_t data[TWIN_SLOT_BYTES];
+};
+
+struct twin_reader {
+    uint64_t free_from; // TWIN_NEVER: its request waits for the output
+    unsigned fetch_owner, segment_owner;
+    sim_event_t event;
+};
+
+struct twin_reorder {
+    struct twin_slot slots[TWIN_SLOTS];
+    uint32_t tail; // generation and slot
+    uint32_t head;
+    uint32_t used;
+    uint64_t used_from; // used is what it is from there on
+    uint64_t last_pop;
+    sim_event_t timeout;
+    uint32_t unexpected; // counter
+};
+
+struct twin_issue {
+    pcie_tlp_t *tlp;
+    uint64_t edge; // of its header
+    uint32_t beats;
+    uint8_t dest;
+    bool retires; // ends a read, to be reported so
+    struct twin_report report;
+};
+
+struct twin_writer {
+    uint64_t from; // WRITER_HEADER from there on
+    bool busy;     // a packet is being issued
+    uint64_t header_edge;
+    uint32_t beats;  // of that packet
+    bool first;      // the next header is the first of its read
+    uint32_t offset; // bytes of the read that were written
+    unsigned notify_owner;
+    struct twin_issue issues[4]; // not yet granted; a ring
+    uint32_t issue_head, issue_tail;
+    uint64_t issued; // beats
+    uint64_t last_move;
+    uint64_t last_report; // one an edge
+    struct twin_moves moves;
+    sim_event_t event;
+};
+
+// The board's memory as the fetch units share it: one read under way.
+struct twin_memory_port {
+    unsigned owner;
+    uint64_t free_from;
+    sim_event_t event;
+};
+
+struct twin_interrupt {
+    uint32_t pending;
+    uint64_t pending_from; // has bits set since
+    bool sent;
+};
+
+struct twin_route {
+    bool enable;
+    uint64_t mask, lower, upper;
+};
+
+struct peach2_twin {
+    sim_t *sim;
+    pcie_pool_t *pool;
+    char *name;
+    struct peach2_twin_config config;
+    const struct peach2_twin_ops *ops;
+    void *ctx;
+    struct twin_offer offers[TWIN_SOURCES];
+    uint8_t offered[TWIN_LOCAL + 1]; // by destination: the sources that offer
+    struct twin_ingress ingresses[PEACH2_PORTS];
+    struct twin_output outputs[PEACH2_PORTS];
+    struct twin_inputs inputs;
+    struct twin_local local;
+    struct twin_channel channels[TWIN_CHANNELS];
+    struct twin_fetch fetches[TWIN_CHANNELS];
+    struct twin_reader reader;
+    struct twin_reorder reorder;
+    struct twin_writer writer;
+    struct twin_memory_port memory_port;
+    struct twin_interrupt interrupt;
+    struct twin_route routes[TWIN_ROUTES];
+    uint64_t window_base;
+    uint32_t registers[TWIN_REGISTERS];
+    uint8_t memory[TWIN_MEMORY_BYTES];
+};
+
+// --- edges ----------------------------------------------------------------------------------------------------------
+
+// Number of the edge at this instant, or of the next one between edges.
+static inline uint64_t twin_edge(const peach2_twin_t *twin)
+{
+    return (sim_now_ps(twin->sim) + twin->config.period_ps - 1) / twin->config.period_ps;
+}
+
+// The first edge that sees what changes now.
+static inline uint64_t twin_next_edge(const peach2_twin_t *twin)
+{
+    return sim_now_ps(twin->sim) / twin->config.period_ps + 1;
+}
+
+static inline uint64_t twin_later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+// When that beat left; TWIN_NEVER: it has not. 0 for one so old that it no longer matters.
+static inline uint64_t twin_moved(const struct twin_moves *moves, uint64_t beat)
+{
+    if (beat >= moves->count) {
+        return TWIN_NEVER;
+    }
+    return moves->count - beat > 8 ? 0 : moves->edges[beat % 8];
+}
+
+// Moves the event to the edge, or to now when that has passed. TWIN_NEVER: cancels it.
+void twin_event_set(peach2_twin_t *twin, sim_event_t *event, uint64_t edge);
+// The same unless it is due earlier already.
+void twin_event_by(peach2_twin_t *twin, sim_event_t *event, uint64_t edge);
+
+// --- router (twin_router.c, twin_ingress.c) -------------------------------------------------------------------------
+
+uint32_t twin_beats(const pcie_tlp_t *tlp);
+// Round robin: the lowest bit of candidates above the last owner, cyclically; candidates are not 0.
+unsigned twin_round_robin(uint32_t candidates, unsigned owner);
+// Where a route leads: TWIN_N .. TWIN_LOCAL, or TWIN_DISCARD when the window has no route for it.
+uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out);
+
+void twin_outputs_init(peach2_twin_t *twin);
+void twin_outputs_fini(peach2_twin_t *twin);
+// Takes the reference of tlp unless source is a port, whose packet stays the port's.
+void twin_offer_put(peach2_twin_t *twin, unsigned source, const struct twin_offer *offer);
+void twin_offer_clear(peach2_twin_t *twin, unsigned source);
+// `count` beats of the packet that source offered left it in a row, the last of them at `last`. whole: its last beat is
+// among them, and the offer is over.
+void twin_source_moved(peach2_twin_t *twin, unsigned source, uint64_t last, uint32_t count, bool whole);
+void twin_core_set_tx_ready(void *twin, unsigned port, bool ready);
+void twin_core_set_tx_room(void *twin, unsigned port, bool room);
+
+void twin_moves_add(struct twin_moves *moves, uint64_t last, uint32_t count);
+void twin_ingresses_init(peach2_twin_t *twin);
+void twin_ingresses_fini(peach2_twin_t *twin);
+void twin_core_rx(void *twin, unsigned port, unsigned bar, pcie_tlp_t *tlp);
+void twin_ingress_moved(struct twin_ingress *ingress, uint64_t last, uint32_t count, bool whole);
+
+// --- registers and memory (twin_registers.c, twin_local.c) ----------------------------------------------------------
+
+// offset: of a DW within the registers. false: nothing lies there. edge: of the access.
+bool twin_register_read(peach2_twin_t *twin, uint32_t offset, uint64_t edge, uint32_t *value_out);
+bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, uint32_t value, uint64_t edge);
+uint64_t twin_register64(const peach2_twin_t *twin, uint32_t offset);
+void twin_registers_init(peach2_twin_t *twin);
+// Interrupts are asked for at that edge. Returns the bits that were not pending.
+uint32_t twin_interrupt_raise(peach2_twin_t *twin, uint32_t bits, uint64_t edge);
+// From when a message is to be sent; TWIN_NEVER: none.
+uint64_t twin_interrupt_due(const peach2_twin_t *twin);
+
+void twin_local_init(peach2_twin_t *twin);
+void twin_local_fini(peach2_twin_t *twin);
+void twin_local_offered(peach2_twin_t *twin, uint64_t from);  // something is to be taken
+void twin_local_answered(peach2_twin_t *twin, uint64_t last); // the completion has left it
+
+// --- the DMAC (twin_channel.c, twin_fetch.c, twin_dmac.c, twin_writer.c) --------------------------------------------
+
+void twin_channels_init(peach2_twin_t *twin);
+void twin_channels_fini(peach2_twin_t *twin);
+void twin_channel_start(peach2_twin_t *twin, unsigned channel, uint64_t edge);
+uint32_t twin_channel_status(const peach2_twin_t *twin, unsigned channel, uint64_t edge);
+void twin_channel_feed(struct twin_channel *channel);  // descriptors, or their end, have come
+void twin_channel_drain(struct twin_channel *channel); // something it waits for in DRAIN may have happened
+bool twin_channel_failed(const struct twin_channel *channel, uint64_t edge);
+// The segment at hand; its bytes.
+uint32_t twin_channel_segment_bytes(const struct twin_channel *channel);
+void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uint32_t bytes);
+void twin_channel_retire(struct twin_channel *channel, const struct twin_report *report, uint64_t edge);
+// From when the channel waits for no read any more, as one was lost; TWIN_NEVER: it waits.
+uint64_t twin_channel_lost(const struct twin_channel *channel);
+void twin_channel_notified(struct twin_channel *channel, uint64_t edge);
+
+void twin_fetches_init(peach2_twin_t *twin);
+void twin_fetches_fini(peach2_twin_t *twin);
+void twin_fetch_begin(struct twin_fetch *fetch, bool board, uint64_t address, uint64_t from);
+void twin_fetch_stop(struct twin_fetch *fetch);
+// TWIN_NEVER: not settled.
+uint64_t twin_fetch_settled(const struct twin_fetch *fetch);
+// A read of host memory is wanted from that edge on; TWIN_NEVER: none.
+uint64_t twin_fetch_wants(const struct twin_fetch *fetch);
+uint32_t twin_fetch_burst(const struct twin_fetch *fetch);
+void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge); // the read goes out
+// A completion for a descriptor read, its header at edge `from`. false: unexpected.
+bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error answer, uint64_t from);
+struct twin_descriptor *twin_fetch_front(struct twin_fetch *fetch); // NULL: none
+void twin_fetch_pop(struct twin_fetch *fetch, uint64_t edge);
+
+void twin_dmac_init(peach2_twin_t *twin);
+void twin_dmac_fini(peach2_twin_t *twin);
+void twin_reader_plan(peach2_twin_t *twin); // a read may have become possible
+void twin_reader_moved(peach2_twin_t *twin, uint64_t last);
+void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from);
+void twin_reorder_pop(peach2_twin_t *twin, uint64_t edge);
+static inline struct twin_slot *twin_reorder_head(peach2_twin_t *twin)
+{
+    return twin->reorder.used == 0 ? NULL : &twin->reorder.slots[twin->reorder.head];
+}
+
+void twin_writer_init(peach2_twin_t *twin);
+void twin_writer_fini(peach2_twin_t *twin);
+void twin_writer_plan(peach2_twin_t *twin); // something to write may be there
+void twin_writer_moved(peach2_twin_t *twin, uint64_t last, uint32_t count, bool whole);

@@ -1,0 +1,304 @@
+// The outputs: whose packet is next, the N port's translation, and the buffer before the hard IP.
+#include "models/peach2/twin_internal.h"
+
+// Sources whose packets are on the ring of an output already, or for which there is none (the bubble rule).
+static const uint8_t on_ring[PEACH2_PORTS] = {0x7f, 1u << TWIN_W, 1u << TWIN_E, 0x7f};
+
+uint32_t twin_beats(const pcie_tlp_t *tlp)
+{
+    uint32_t bytes = pcie_tlp_payload_bytes(tlp);
+    if (bytes == 0) {
+        return 1;
+    }
+    uint32_t lane = tlp->kind == PCIE_TLP_CPLD ? tlp->lower_address & 12u : (uint32_t)(tlp->address & 12u);
+    return 1 + (lane + bytes + TWIN_BEAT_BYTES - 1) / TWIN_BEAT_BYTES;
+}
+
+unsigned twin_round_robin(uint32_t candidates, unsigned owner)
+{
+    uint32_t above = candidates & ~((2u << owner) - 1);
+    return (unsigned)__builtin_ctz(above != 0 ? above : candidates);
+}
+
+// Of each route, as the table of rtl/peach2_route.sv.
+static const uint8_t route_dest[] = {TWIN_N, TWIN_E, TWIN_W, TWIN_S, TWIN_LOCAL, TWIN_E, TWIN_W, TWIN_S};
+_Static_assert(sizeof route_dest == TWIN_ROUTES, "every route leads somewhere");
+
+uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out)
+{
+    uint64_t offset = address & ((1ull << TWIN_WINDOW_BITS) - 1);
+    *in_window_out = address - offset == twin->window_base;
+    if (*in_window_out) {
+        for (unsigned k = 0; k < TWIN_ROUTES; k++) {
+            const struct twin_route *route = &twin->routes[k];
+            if (route->enable && (offset & route->mask) >= route->lower && (offset & route->mask) <= route->upper) {
+                return route_dest[k];
+            }
+        }
+    }
+    return TWIN_DISCARD;
+}
+
+// --- offers ---------------------------------------------------------------------------------------------------------
+
+// The first edge from `floor` on at which the bubble rule lets the offer start.
+static uint64_t start_edge(const struct twin_output *output, unsigned source, uint64_t floor)
+{
+    uint64_t edge = twin_later(output->twin->offers[source].from, floor);
+    if ((on_ring[output->port] >> source & 1) != 0) {
+        return edge;
+    }
+    const struct twin_inputs *inputs = &output->twin->inputs;
+    if (edge < inputs->edge) {
+        if ((inputs->room >> output->port & 1) != 0) {
+            return edge;
+        }
+        edge = inputs->edge;
+    }
+    return (inputs->room_wanted >> output->port & 1) != 0 ? edge : TWIN_NEVER;
+}
+
+static bool is_ready(const struct twin_output *output)
+{
+    return (output->twin->inputs.ready_wanted >> output->port & 1) != 0;
+}
+
+// From when the buffer takes another packet; TWIN_NEVER: that is known only when one has left. Behind a single beat
+// that stalls there is one more place.
+static uint64_t space_from(const struct twin_output *output)
+{
+    if (output->held_count == 0) {
+        return output->free_from;
+    }
+    bool behind = output->held_count == 1 && output->due == TWIN_NEVER && output->held[0].span == 1;
+    return behind ? output->held[0].since + 1 : TWIN_NEVER;
+}
+
+static void output_plan(struct twin_output *output, uint64_t floor)
+{
+    uint64_t next = output->held_count != 0 ? output->due : TWIN_NEVER;
+    uint64_t space = space_from(output);
+    if (space != TWIN_NEVER) {
+        floor = twin_later(floor, space);
+        for (unsigned left = output->twin->offered[output->port]; left != 0; left &= left - 1) {
+            uint64_t edge = start_edge(output, (unsigned)__builtin_ctz(left), floor);
+            next = edge < next ? edge : next;
+        }
+    }
+    twin_event_set(output->twin, &output->event, next);
+}
+
+void twin_offer_put(peach2_twin_t *twin, unsigned source, const struct twin_offer *offer)
+{
+    twin->offers[source] = *offer;
+    twin->offered[offer->dest] |= (uint8_t)(1u << source);
+    if (offer->dest == TWIN_LOCAL) {
+        twin_local_offered(twin, offer->from);
+        return;
+    }
+    struct twin_output *output = &twin->outputs[offer->dest];
+    uint64_t space = space_from(output);
+    if (space != TWIN_NEVER) {
+        twin_event_by(twin, &output->event, start_edge(output, source, space));
+    }
+}
+
+void twin_offer_clear(peach2_twin_t *twin, unsigned source)
+{
+    twin->offered[twin->offers[source].dest] &= (uint8_t) ~(1u << source);
+    twin->offers[source].tlp = NULL;
+}
+
+void twin_source_moved(peach2_twin_t *twin, unsigned source, uint64_t last, uint32_t count, bool whole)
+{
+    switch (source) {
+    case TWIN_SOURCE_LOCAL:
+        if (whole) {
+            twin_local_answered(twin, last);
+        }
+        break;
+    case TWIN_SOURCE_READ:
+        twin_reader_moved(twin, last);
+        break;
+    case TWIN_SOURCE_WRITE:
+        twin_writer_moved(twin, last, count, whole);
+        break;
+    default:
+        twin_ingress_moved(&twin->ingresses[source], last, count, whole);
+        break;
+    }
+}
+
+// --- a packet leaves ------------------------------------------------------------------------------------------------
+
+// The packet in the buffer's front begins to leave at edge `first`.
+static void leave_begin(struct twin_output *output, uint64_t first)
+{
+    struct twin_leaving *front = &output->held[0];
+    // Cycles that LOCAL needs between beats pass while the packet stalls.
+    output->due = twin_later(first + front->beats - 1, front->since + front->span);
+    if (front->moved < front->beats) {
+        uint32_t rest = front->beats - front->moved;
+        front->moved = front->beats;
+        twin_source_moved(output->twin, front->source, output->due - 1, rest, true);
+    }
+}
+
+// At N, a request to the shared window leaves with the offset of its block subtracted.
+static pcie_tlp_t *translated(peach2_twin_t *twin, pcie_tlp_t *tlp)
+{
+    if (pcie_tlp_class(tlp) == PCIE_COMPLETION ||
+        tlp->address >> TWIN_WINDOW_BITS << TWIN_WINDOW_BITS != twin->window_base) {
+        return tlp;
+    }
+    uint32_t block = tlp->address >> TWIN_BLOCK_BITS & (TWIN_BLOCKS - 1);
+    tlp->address -= twin_register64(twin, PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT);
+    tlp->address &= ~3ull;
+    return tlp;
+}
+
+static void output_grant(struct twin_output *output, unsigned source, uint64_t edge)
+{
+    peach2_twin_t *twin = output->twin;
+    struct twin_offer *offer = &twin->offers[source];
+    bool behind = output->held_count != 0;
+    struct twin_leaving *held = &output->held[output->held_count++];
+    // A port's packet is still its neighbour's, who may have to send it again.
+    pcie_tlp_t *tlp = source < PEACH2_PORTS ? pcie_tlp_copy(offer->tlp) : offer->tlp;
+    *held = (struct twin_leaving){.tlp = output->port == TWIN_N ? translated(twin, tlp) : tlp,
+                                  .since = edge,
+                                  .span = offer->span,
+                                  .beats = offer->beats,
+                                  .source = (uint8_t)source};
+    output->owner = source;
+    twin_offer_clear(twin, source);
+    if (!behind && is_ready(output)) {
+        held->moved = held->beats;
+        output->due = edge + held->span;
+        twin_source_moved(twin, source, output->due - 1, held->beats, true);
+        return;
+    }
+    // The buffer's two places fill, and there it stands.
+    held->moved = behind || held->beats == 1 ? 1 : 2;
+    if (!behind) {
+        output->due = TWIN_NEVER;
+    }
+    twin_source_moved(twin, source, edge + held->moved - 1, held->moved, held->moved == held->beats);
+}
+
+static void output_emit(struct twin_output *output, uint64_t edge)
+{
+    pcie_tlp_t *tlp = output->held[0].tlp;
+    output->held[0] = output->held[1];
+    output->held_count--;
+    output->free_from = edge;
+    output->due = TWIN_NEVER;
+    output->tlps++;
+    output->twin->inputs.emitting = true;
+    output->twin->ops->tx(output->twin->ctx, output->port, tlp);
+    output->twin->inputs.emitting = false;
+    if (output->held_count != 0) {
+        struct twin_leaving *front = &output->held[0];
+        front->since = edge;
+        if (is_ready(output)) {
+            leave_begin(output, edge + 1);
+        } else if (front->moved == 1 && front->beats > 1) { // one more beat finds a place
+            front->moved = 2;
+            twin_source_moved(output->twin, front->source, edge + 1, 1, front->beats == 2);
+        }
+    }
+}
+
+static void output_run(void *ctx)
+{
+    struct twin_output *output = ctx;
+    peach2_twin_t *twin = output->twin;
+    uint64_t edge = twin_edge(twin);
+    if (output->held_count != 0 && output->due == edge) {
+        output_emit(output, edge);
+    }
+    if (space_from(output) <= edge) {
+        uint32_t candidates = 0;
+        for (unsigned left = twin->offered[output->port]; left != 0; left &= left - 1) {
+            unsigned source = (unsigned)__builtin_ctz(left);
+            candidates |= start_edge(output, source, edge) == edge ? 1u << source : 0;
+        }
+        if (candidates != 0) {
+            output_grant(output, twin_round_robin(candidates, output->owner), edge);
+        }
+    }
+    output_plan(output, edge + 1);
+}
+
+// --- from the board -------------------------------------------------------------------------------------------------
+
+// A packet that stalls leaves at the first edge that samples its port as ready.
+static void resume(struct twin_output *output, uint64_t edge)
+{
+    const struct twin_inputs *inputs = &output->twin->inputs;
+    bool now = edge < inputs->edge && (inputs->ready >> output->port & 1) != 0;
+    if (output->held_count != 0 && output->due == TWIN_NEVER && (now || is_ready(output))) {
+        leave_begin(output, twin_later(now ? edge : inputs->edge, output->held[0].since + 1));
+    }
+}
+
+static void inputs_change(peach2_twin_t *twin, uint8_t *wanted, unsigned port, bool set)
+{
+    struct twin_inputs *inputs = &twin->inputs;
+    uint8_t value = (uint8_t)(set ? *wanted | 1u << port : *wanted & ~(1u << port));
+    if (value == *wanted) {
+        return;
+    }
+    uint64_t edge = inputs->emitting ? twin_next_edge(twin) : twin_edge(twin); // the first not yet sampled
+    if (inputs->edge < edge) {
+        inputs->ready = inputs->ready_wanted;
+        inputs->room = inputs->room_wanted;
+    }
+    *wanted = value;
+    inputs->edge = twin_next_edge(twin);
+    for (unsigned i = 0; i < PEACH2_PORTS && !inputs->emitting; i++) {
+        resume(&twin->outputs[i], edge);
+        output_plan(&twin->outputs[i], edge);
+    }
+}
+
+void twin_core_set_tx_ready(void *core, unsigned port, bool ready)
+{
+    peach2_twin_t *twin = core;
+    inputs_change(twin, &twin->inputs.ready_wanted, port, ready);
+}
+
+void twin_core_set_tx_room(void *core, unsigned port, bool room)
+{
+    peach2_twin_t *twin = core;
+    inputs_change(twin, &twin->inputs.room_wanted, port, room);
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+void twin_outputs_init(peach2_twin_t *twin)
+{
+    const uint8_t all = (1u << PEACH2_PORTS) - 1;
+    twin->inputs = (struct twin_inputs){.ready = all, .room = all, .ready_wanted = all, .room_wanted = all};
+    for (unsigned port = 0; port < PEACH2_PORTS; port++) {
+        struct twin_output *output = &twin->outputs[port];
+        *output = (struct twin_output){.twin = twin, .port = port, .owner = TWIN_SOURCES - 1, .due = TWIN_NEVER};
+        sim_event_init(&output->event, output_run, output);
+    }
+}
+
+void twin_outputs_fini(peach2_twin_t *twin)
+{
+    for (unsigned port = 0; port < PEACH2_PORTS; port++) {
+        struct twin_output *output = &twin->outputs[port];
+        sim_event_cancel(twin->sim, &output->event);
+        for (unsigned i = 0; i < output->held_count; i++) {
+            pcie_tlp_unref(output->held[i].tlp);
+        }
+    }
+    for (unsigned source = PEACH2_PORTS; source < TWIN_SOURCES; source++) {
+        if (twin->offers[source].tlp != NULL) {
+            pcie_tlp_unref(twin->offers[source].tlp);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+// Memory writes of the DMAC: finished reads as writes of at most Max_Payload_Size, the channels' status words, and the
+// board's interrupt message. A beat a cycle, four of them ahead of the router.
+#include <string.h>
+
+#include "models/peach2/twin_internal.h"
+
+enum { AHEAD_BEATS = 4, BUFFER_CYCLES = 2, ISSUES = 4, STATUS_BYTES = 8, MESSAGE_BYTES = 4 };
+
+static struct twin_issue *issue_at(struct twin_writer *writer, uint32_t number)
+{
+    return &writer->issues[number % ISSUES];
+}
+
+// --- to the router --------------------------------------------------------------------------------------------------
+
+static void front_offer(peach2_twin_t *twin)
+{
+    struct twin_writer *writer = &twin->writer;
+    if (writer->issue_head == writer->issue_tail) {
+        return;
+    }
+    struct twin_issue *issue = issue_at(writer, writer->issue_head);
+    uint64_t from = twin_later(issue->edge + BUFFER_CYCLES, writer->last_move + 1);
+    const struct twin_offer offer = {issue->tlp, from, issue->beats, issue->beats, issue->dest, false};
+    issue->tlp = NULL;
+    twin_offer_put(twin, TWIN_SOURCE_WRITE, &offer);
+}
+
+void twin_writer_moved(peach2_twin_t *twin, uint64_t last, uint32_t count, bool whole)
+{
+    struct twin_writer *writer = &twin->writer;
+    twin_moves_add(&writer->moves, last, count);
+    if (whole) {
+        // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it.
+        const struct twin_issue *gone = issue_at(writer, writer->issue_head++);
+        writer->last_move = last;
+        if (gone->retires) {
+            writer->last_report = last;
+            twin_channel_retire(&twin->channels[gone->report.channel], &gone->report, last);
+        }
+        front_offer(twin);
+    }
+    twin_writer_plan(twin);
+}
+
+// The edge from which the output buffer takes the beat of that number; TWIN_NEVER: that is open.
+static uint64_t credit_from(const struct twin_writer *writer, uint64_t beat)
+{
+    if (beat < AHEAD_BEATS) {
+        return 0;
+    }
+    uint64_t place = twin_moved(&writer->moves, beat - AHEAD_BEATS);
+    return place == TWIN_NEVER ? TWIN_NEVER : place + 1;
+}
+
+// report: of the read that the packet ends, or NULL.
+static void issue(peach2_twin_t *twin, pcie_tlp_t *tlp, uint8_t dest, const struct twin_report *report, uint64_t edge)
+{
+    struct twin_writer *writer = &twin->writer;
+    uint32_t beats = twin_beats(tlp);
+    bool alone = writer->issue_head == writer->issue_tail;
+    struct twin_issue *new = issue_at(writer, writer->issue_tail++);
+    *new = (struct twin_issue){.tlp = tlp, .edge = edge, .beats = beats, .dest = dest, .retires = report != NULL};
+    if (report != NULL) {
+        new->report = *report;
+    }
+    writer->busy = true;
+    writer->header_edge = edge;
+    writer->beats = beats;
+    writer->issued += beats;
+    if (alone) {
+        front_offer(twin);
+    }
+}
+
+// When the last beat of the packet under way is issued; TWIN_NEVER: that is open.
+static uint64_t last_issue(const struct twin_writer *writer)
+{
+    uint64_t credit = credit_from(writer, writer->issued - 1);
+    return credit == TWIN_NEVER ? TWIN_NEVER : twin_later(writer->header_edge + writer->beats - 1, credit);
+}
+
+// --- what to write --------------------------------------------------------------------------------------------------
+
+static uint64_t notify_from(const struct twin_channel *channel)
+{
+    return channel->notify_due ? channel->from : TWIN_NEVER;
+}
+
+static bool notify_issue(peach2_twin_t *twin, uint64_t edge)
+{
+    struct twin_writer *writer = &twin->writer;
+    uint32_t candidates = 0;
+    for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
+        candidates |= notify_from(&twin->channels[i]) <= edge ? 1u << i : 0;
+    }
+    if (candidates == 0) {
+        return false;
+    }
+    writer->notify_owner = twin_round_robin(candidates, writer->notify_owner);
+    struct twin_channel *channel = &twin->channels[writer->notify_owner];
+    const uint32_t words[2] = {channel->notify_value,
+                               PEACH2_DMAC_STATUS_DONE_MASK | (uint32_t)channel->error << PEACH2_DMAC_STATUS_ERROR_LSB |
+                                   (uint32_t)channel->ignored << PEACH2_DMAC_STATUS_IGNORED_STARTS_LSB};
+    pcie_tlp_t *tlp = pcie_tlp_write(twin->pool, twin->config.requester, channel->notify_address, STATUS_BYTES, words);
+    issue(twin, tlp, channel->notify_dest, NULL, edge);
+    twin_channel_notified(channel, edge + 1);
+    return true;
+}
+
+static bool message_issue(peach2_twin_t *twin, uint64_t edge)
+{
+    if (twin_interrupt_due(twin) > edge) {
+        return false;
+    }
+    uint64_t address = twin_register64(twin, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ADDRESS) & ~3ull;
+    uint32_t value = twin->registers[(PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_VALUE) / 4];
+    twin->interrupt.sent = true;
+    issue(twin, pcie_tlp_write(twin->pool, twin->config.requester, address, MESSAGE_BYTES, &value), TWIN_N, NULL, edge);
+    return true;
+}
+
+// Everything of the oldest read is issued, or it is dropped.
+static void pop(peach2_twin_t *twin, uint64_t edge)
+{
+    twin->writer.first = true;
+    twin->writer.offset = 0;
+    twin_reorder_pop(twin, edge);
+}
+
+// The next write of the oldest read.
+static void data_issue(peach2_twin_t *twin, struct twin_slot *slot, uint64_t edge)
+{
+    struct twin_writer *writer = &twin->writer;
+    uint64_t destination = slot->destination + writer->offset;
+    uint32_t room = twin->config.mps_bytes - (uint32_t)(destination & (twin->config.mps_bytes - 1));
+    uint32_t left = slot->bytes - writer->offset;
+    uint32_t bytes = left < room ? left : room;
+    pcie_tlp_t *tlp =
+        pcie_tlp_write(twin->pool, twin->config.requester, destination, bytes, slot->data + writer->offset);
+    writer->offset += bytes;
+    writer->first = false;
+    issue(twin, tlp, slot->dest, writer->offset == slot->bytes ? &slot->report : NULL, edge);
+}
+
+// The oldest read's data is there, or is no longer waited for.
+static uint64_t ready_from(const peach2_twin_t *twin, const struct twin_slot *slot)
+{
+    uint64_t lost = twin_channel_lost(&twin->channels[slot->report.channel]);
+    return slot->done_from < lost ? slot->done_from : lost;
+}
+
+// WRITER_HEADER at that edge: as in the RTL, status words first, then the message, then data.
+static void header_issue(peach2_twin_t *twin, uint64_t edge)
+{
+    struct twin_writer *writer = &twin->writer;
+    bool credit = credit_from(writer, writer->issued) <= edge;
+    if (writer->first && credit && (notify_issue(twin, edge) || message_issue(twin, edge))) {
+        return;
+    }
+    struct twin_slot *slot = twin_reorder_head(twin);
+    if (slot == NULL || ready_from(twin, slot) > edge) {
+        return;
+    }
+    struct twin_channel *channel = &twin->channels[slot->report.channel];
+    if (!writer->first || (slot->report.error == TWIN_OK && !twin_channel_failed(channel, edge))) {
+        if (credit) {
+            data_issue(twin, slot, edge);
+        }
+        return;
+    }
+    writer->from = edge + 1;
+    if (writer->last_report != edge) {
+        const struct twin_report report = slot->report;
+        pop(twin, edge);
+        twin_channel_retire(channel, &report, edge);
+    }
+}
+
+// --- when -----------------------------------------------------------------------------------------------------------
+
+// When the oldest read can be written or dropped; dropping takes no place in the buffer.
+static uint64_t read_edge(peach2_twin_t *twin, uint64_t credit)
+{
+    const struct twin_slot *slot = twin_reorder_head(twin);
+    if (slot == NULL) {
+        return TWIN_NEVER;
+    }
+    const struct twin_channel *channel = &twin->channels[slot->report.channel];
+    uint64_t ready = ready_from(twin, slot), written = twin_later(ready, credit), dropped = TWIN_NEVER;
+    if (twin->writer.first && slot->report.error != TWIN_OK) {
+        dropped = ready;
+    } else if (twin->writer.first && channel->error != TWIN_OK) {
+        dropped = twin_later(ready, channel->error_from);
+    }
+    return written < dropped ? written : dropped;
+}
+
+static uint64_t next_edge(peach2_twin_t *twin)
+{
+    const struct twin_writer *writer = &twin->writer;
+    if (writer->busy) {
+        uint64_t last = last_issue(writer);
+        return last == TWIN_NEVER ? TWIN_NEVER : last + 1;
+    }
+    uint64_t credit = credit_from(writer, writer->issued);
+    uint64_t next = read_edge(twin, credit);
+    if (writer->first) {
+        uint64_t due = twin_interrupt_due(twin);
+        for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
+            uint64_t from = notify_from(&twin->channels[i]);
+            due = from < due ? from : due;
+        }
+        due = twin_later(due, credit);
+        next = due < next ? due : next;
+    }
+    return twin_later(next, writer->from);
+}
+
+void twin_writer_plan(peach2_twin_t *twin)
+{
+    twin_event_set(twin, &twin->writer.event, next_edge(twin));
+}
+
+static void packet_end(peach2_twin_t *twin)
+{
+    struct twin_writer *writer = &twin->writer;
+    uint64_t edge = last_issue(writer);
+    writer->busy = false;
+    writer->from = edge + 1;
+    if (!writer->first && writer->offset == twin_reorder_head(twin)->bytes) {
+        pop(twin, edge);
+    }
+}
+
+static void writer_run(void *ctx)
+{
+    peach2_twin_t *twin = ctx;
+    struct twin_writer *writer = &twin->writer;
+    uint64_t edge = twin_edge(twin);
+    if (writer->busy && next_edge(twin) <= edge) {
+        packet_end(twin);
+    }
+    if (!writer->busy && writer->from <= edge) {
+        header_issue(twin, edge);
+    }
+    twin_writer_plan(twin);
+}
+
+void twin_writer_init(peach2_twin_t *twin)
+{
+    twin->writer.first = true;
+    twin->writer.notify_owner = TWIN_CHANNELS - 1;
+    sim_event_init(&twin->writer.event, writer_run, twin);
+}
+
+void twin_writer_fini(peach2_twin_t *twin)
+{
+    struct twin_writer *writer = &twin->writer;
+    sim_event_cancel(twin->sim, &writer->event);
+    for (; writer->issue_head != writer->issue_tail; writer->issue_head++) {
+        if (issue_at(writer, writer->issue_head)->tlp != NULL) {
+            pcie_tlp_unref(issue_at(writer, writer->issue_head)->tlp);
+        }
+    }
+}

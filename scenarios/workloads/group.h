@@ -1,0 +1,72 @@
+// What programs on libtca between several ranks share: memory and handles of every rank, descriptors, barriers, and the
+// checks of what arrived. Private to the room.
+#pragma once
+
+#include "scenarios/workloads/region.h"
+#include "scenarios/workloads/workload.h"
+#include "verbs-shim/tca.h"
+
+struct group {
+    struct workload *workload;
+    const struct backend *backend;
+    const char *program;
+    struct region send, receive;
+    void *send_memory, *receive_memory;
+    tcaHandle send_handle, receive_handle, others[WORKLOAD_RANKS_MAX]; // others: receive regions, by rank
+    tcaDesc *descs[tcaChannels];
+    uint32_t point;
+    uint64_t bytes; // of a message of the point
+};
+
+// Collective. Each rank gets regions for so many messages of the largest size. Returns 0 or a negative errno after
+// fail().
+int group_init(struct group *group, struct workload *workload, const char *program, uint32_t messages);
+void group_fini(struct group *group);
+
+// Messages lie one behind the other, this far apart.
+size_t group_offset(const struct group *group, uint32_t message);
+// Pattern of the message from one rank to another in the point under way.
+uint32_t group_seed(const struct group *group, uint32_t from, uint32_t to);
+
+// Empties all channels: a point begins.
+int group_reset(struct group *group);
+// Adds message `from_message` of the own rank to what the channel sends, as message to_message of rank `to`, which is
+// notified in slot to_message.
+int group_send_add(struct group *group, unsigned channel, uint32_t from_message, uint32_t to, uint32_t to_message);
+// Hands what was added to the channels; then each start sends it all.
+int group_set(struct group *group);
+int group_start(struct group *group);
+int group_wait_sent(struct group *group);
+int group_wait_received(struct group *group, uint32_t message);
+
+// The pattern goes into message `message`, stamped; and what is there is checked. Returns 0, or -EBADMSG after fail().
+void group_fill(struct group *group, uint32_t message, uint32_t to, uint32_t stamp);
+void group_stamp(struct group *group, uint32_t message, uint32_t to, uint32_t stamp);
+void group_expect(struct group *group, uint32_t message, uint32_t from);
+int group_check_stamp(struct group *group, uint32_t message, uint32_t from, uint32_t stamp);
+int group_check_all(struct group *group, uint32_t message, uint32_t from);
+int group_check_guards(struct group *group);
+
+// Outside the fabric.
+void group_barrier(struct group *group);
+// From the first rank's start to the last one's end; collective.
+uint64_t group_span_ps(struct group *group, uint64_t start_ps, uint64_t end_ps);
+uint64_t group_now_ps(const struct group *group);
+
+// fail() with libtca's message, unless code is tcaSuccess. Returns 0 or -EIO.
+int group_tca(struct group *group, int code, const char *what);
+
+// --- a program of repetitions between barriers -----------------------------------------------------------------------
+
+struct group_program {
+    const char *name;
+    uint32_t (*messages)(const struct workload *workload); // of each rank
+    // Prepares descriptors and patterns of a point.
+    int (*prepare)(struct group *group);
+    // One repetition; stamps differ from one to the next. *sent_ps_out: how long the own sending took.
+    int (*run)(struct group *group, uint32_t stamp, uint64_t *sent_ps_out);
+    int (*check)(struct group *group); // of the whole point
+    // Bytes that one repetition moves, for the table.
+    uint64_t (*moved)(const struct group *group);
+};
+int group_program_run(struct workload *workload, const struct group_program *program);

@@ -1,0 +1,92 @@
+// What one more chip on the way costs: rank 0 plays ping-pong by PIO with rank 1, its neighbour on the way to rank 2,
+// and then with rank 2. An operation is a chip that is passed on the way to rank 2 and not to rank 1, so a row's
+// latency is one traversal, cable included.
+#include "scenarios/workloads/workload.h"
+
+#include <errno.h>
+
+struct traversal {
+    struct workload *workload;
+    const struct backend *backend;
+    struct backend_buffer word;
+    uint64_t addresses[WORKLOAD_RANKS_MAX]; // bus addresses of everyone's word
+    uint32_t nodes[WORKLOAD_RANKS_MAX];
+};
+
+static int word_send(struct traversal *t, uint32_t to, uint64_t value)
+{
+    uint64_t address = peach2_window_address(t->workload->board, t->nodes[to], t->addresses[to]);
+    return peach2_pio_write(t->workload->board, address, &value, sizeof value);
+}
+
+static int word_wait(struct traversal *t, uint64_t value)
+{
+    return t->backend->ops->wait_word(t->backend->ctx, t->word.address, UINT64_MAX, value, 0);
+}
+
+// Round trips first + 1 .. first + count of rank 0 with `other`; no two have the same number.
+static int turns_run(struct traversal *t, uint32_t other, uint64_t first, uint64_t count)
+{
+    uint32_t rank = t->workload->rank;
+    int error = 0;
+    for (uint64_t turn = first + 1; error == 0 && turn <= first + count; turn++) {
+        if (rank == 0) {
+            error = word_send(t, other, turn);
+        }
+        if (error == 0) {
+            error = word_wait(t, turn);
+        }
+        if (error == 0 && rank == other) {
+            error = word_send(t, 0, turn);
+        }
+    }
+    return error;
+}
+
+// Time of the measured round trips with `other`, on rank 0.
+static int pair_measure(struct traversal *t, uint32_t other, uint64_t *total_ps_out)
+{
+    const struct workload *w = t->workload;
+    uint64_t first = (uint64_t)other << 32;
+    uint8_t mine = 0, all[WORKLOAD_RANKS_MAX];
+    w->gather(w->ctx, &mine, all, sizeof mine);
+    if (w->rank != 0 && w->rank != other) {
+        return 0;
+    }
+    int error = turns_run(t, other, first, w->warmup);
+    uint64_t start_ps = t->backend->ops->time_ps(t->backend->ctx);
+    if (error == 0) {
+        error = turns_run(t, other, first + w->warmup, w->iterations);
+    }
+    *total_ps_out = t->backend->ops->time_ps(t->backend->ctx) - start_ps;
+    return error;
+}
+
+int workload_traversal(struct workload *workload)
+{
+    struct traversal t = {.workload = workload, .backend = peach2_backend(workload->board)};
+    struct workload *w = workload;
+    if (w->ranks != 3 || w->hops[2] <= w->hops[1]) {
+        w->fail(w->ctx, "a traversal needs a far node and one on the way");
+        return -EINVAL;
+    }
+    int error = t.backend->ops->alloc_pinned(t.backend->ctx, sizeof(uint64_t), &t.word);
+    if (error != 0) {
+        return error;
+    }
+    w->gather(w->ctx, &t.word.bus_address, t.addresses, sizeof t.word.bus_address);
+    w->gather(w->ctx, &w->node, t.nodes, sizeof w->node);
+    uint64_t near_ps = 0, far_ps = 0;
+    error = pair_measure(&t, 1, &near_ps);
+    if (error == 0) {
+        error = pair_measure(&t, 2, &far_ps);
+    }
+    if (error == 0 && w->rank == 0) {
+        uint64_t chips = 2 * (uint64_t)w->iterations * (w->hops[2] - w->hops[1]);
+        uint64_t one_ps = (far_ps - near_ps) / chips;
+        const struct workload_point point = {sizeof(uint64_t), 1, chips, far_ps - near_ps, one_ps, one_ps};
+        w->report(w->ctx, &point);
+    }
+    t.backend->ops->free_pinned(t.backend->ctx, &t.word);
+    return error;
+}

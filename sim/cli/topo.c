@@ -1,0 +1,185 @@
+// `tcasim topo`: the fabric of a scenario as numbers and as a drawing.
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/load.h"
+#include "sim/platform/routes.h"
+#include "sim/report/report.h"
+#include "sim/report/topology_svg.h"
+#include "sim/scenario/routes.h"
+#include "sim/scenario/topology.h"
+#include "sim/scenario/units.h"
+
+#define END_MAX  (SCN_NAME_MAX + 2)
+#define TEXT_MAX 512
+
+struct topo_options {
+    const char *out;
+    struct cli_list sets;
+};
+
+static const struct cli_option options[] = {
+    {"out", "FILE.svg", "where the drawing goes (default: results/<scenario name>/topology.svg)", CLI_OPTION_TEXT,
+     offsetof(struct topo_options, out)},
+    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+     offsetof(struct topo_options, sets)},
+};
+
+static const struct cli_syntax syntax = {
+    .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--set PATH=VALUE]...",
+    .doc = "Prints the nodes and cables of a scenario, how many cables lie between any two nodes, and the route\n"
+           "registers that each board's driver programs; draws it as SVG. Runs nothing.",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .operands_min = 1,
+    .operands_max = 1,
+    .operand = "a scenario file",
+};
+
+static int name_width(const struct scn_scenario *scenario)
+{
+    size_t widest = 0;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        size_t length = strlen(scenario->nodes[i].name);
+        widest = length > widest ? length : widest;
+    }
+    return (int)widest;
+}
+
+static void nodes_print(const struct scn_scenario *scenario)
+{
+    int width = name_width(scenario);
+    printf("\nnodes\n");
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        const struct scn_node *node = &scenario->nodes[i];
+        printf("  %2" PRIu32 "  %-*s  %s\n", i, width, node->name, node->preset);
+    }
+}
+
+static void end_format(const struct scn_scenario *scenario, uint32_t node, enum scn_port port, char end[END_MAX])
+{
+    snprintf(end, END_MAX, "%s.%s", scenario->nodes[node].name, scn_port_name(port));
+}
+
+static void cables_print(const struct scn_scenario *scenario)
+{
+    int width = name_width(scenario) + 2;
+    if (scenario->cable_count == 0) {
+        return;
+    }
+    printf("\ncables\n      %-*s  %-*s\n", width, "root", width, "endpoint");
+    for (uint32_t i = 0; i < scenario->cable_count; i++) {
+        const struct scn_cable *cable = &scenario->cables[i];
+        bool from_is_root = scn_cable_from_is_root(cable);
+        char from[END_MAX], to[END_MAX], flight[SCN_QUANTITY_MAX];
+        scn_quantity_format(SCN_QUANTITY_TIME, cable->link.flight_ps, flight);
+        end_format(scenario, cable->from_node, cable->from_port, from);
+        end_format(scenario, cable->to_node, cable->to_port, to);
+        printf("  %2" PRIu32 "  %-*s  %-*s  Gen%" PRIu32 " x%" PRIu32 ", %s\n", i, width, from_is_root ? from : to,
+               width, from_is_root ? to : from, cable->link.generation, cable->link.lanes, flight);
+    }
+}
+
+static void hops_print(const struct scn_scenario *scenario, const struct scn_routes *routes)
+{
+    int width = name_width(scenario);
+    uint32_t most = 0, pairs = 0, sum = 0;
+    printf("\nhops, from the node on the left\n  %-*s", width, "");
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        printf("  %s", scenario->nodes[i].name);
+    }
+    for (uint32_t from = 0; from < scenario->node_count; from++) {
+        printf("\n  %-*s", width, scenario->nodes[from].name);
+        for (uint32_t to = 0; to < scenario->node_count; to++) {
+            uint32_t hops = routes->hops[from][to];
+            int column = 2 + (int)strlen(scenario->nodes[to].name);
+            if (from == to || hops == SCN_UNREACHED) {
+                printf("%*s", column, "-");
+                continue;
+            }
+            printf("%*" PRIu32, column, hops);
+            most = hops > most ? hops : most;
+            sum += hops;
+            pairs++;
+        }
+    }
+    printf("\n  at most %" PRIu32 ", on average %.2f\n", most, pairs > 0 ? (double)sum / pairs : 0.0);
+}
+
+static bool routes_print(const struct scn_scenario *scenario, uint32_t node)
+{
+    static const char *const ports[] = {"N", "E", "W", "S", "board"};
+    struct peach2_route routes[PEACH2_ROUTES_MAX];
+    const struct peach2_routing routing = plat_routes_find(scenario, node);
+    if (peach2_routes_make(&routing, routes) != 0) {
+        cli_error("the routes of %s do not fit the board's registers", scenario->nodes[node].name);
+        return false;
+    }
+    printf("\nroutes of %s\n  entry  port   %-12s  %-12s  %s\n", scenario->nodes[node].name, "mask", "lower", "upper");
+    for (unsigned i = 0; i < PEACH2_ROUTES_MAX; i++) {
+        const struct peach2_route *route = &routes[i];
+        if (route->enabled) {
+            printf("  %5u  %-5s  0x%010" PRIx64 "  0x%010" PRIx64 "  0x%010" PRIx64 "\n", i, ports[route->port],
+                   route->mask, route->lower, route->upper);
+        }
+    }
+    return true;
+}
+
+static bool print(const struct scn_scenario *scenario)
+{
+    struct scn_routes routes;
+    bool good = true;
+    scn_routes_find(scenario, &routes);
+    printf("%s: %s\n%" PRIu32 " nodes, %" PRIu32 " cables\n", scenario->name, scenario->title, scenario->node_count,
+           scenario->cable_count);
+    nodes_print(scenario);
+    cables_print(scenario);
+    hops_print(scenario, &routes);
+    for (uint32_t node = 0; node < scenario->node_count; node++) {
+        good = routes_print(scenario, node) && good;
+    }
+    return good;
+}
+
+static bool draw(const struct scn_scenario *scenario, const char *out)
+{
+    char path[PATH_MAX], error[PATH_MAX + TEXT_MAX];
+    enum sim_status status = SIM_OK;
+    if (out == NULL) {
+        snprintf(path, sizeof path, "results/%s", scenario->name);
+        status = report_directory_create(path, error, sizeof error);
+        snprintf(path, sizeof path, "results/%s/topology.svg", scenario->name);
+        out = path;
+    }
+    if (status == SIM_OK) {
+        status = report_topology_write(scenario, out, error, sizeof error);
+    }
+    if (status != SIM_OK) {
+        cli_error("%s", error);
+        return false;
+    }
+    printf("\ndrawing: %s\n", out);
+    return true;
+}
+
+enum cli_exit cli_topo(int argc, char **argv)
+{
+    struct topo_options given = {0};
+    struct cli_list files = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &files);
+    if (parsed == CLI_PARSED_RUN) {
+        struct cli_paths paths;
+        cli_paths_find(&paths);
+        struct scn_scenario *scenario = cli_scenario_load(files.items[0], &paths, &given.sets);
+        bool good = scenario != NULL && print(scenario) && draw(scenario, given.out);
+        result = good ? CLI_EXIT_OK : CLI_EXIT_INPUT;
+        scn_free(scenario);
+    }
+    cli_list_free(&given.sets);
+    cli_list_free(&files);
+    return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;
+}

@@ -1,0 +1,25 @@
+// The driver's service for remote reads on one node: a thread with a core of its own beside the node's program, as the
+// kernel's interrupt thread has on the machine. Private to the room.
+#pragma once
+
+#include "sim/platform/backend_inproc.h"
+#include "sim/platform/machine.h"
+#include "verbs-shim/peach2_proxy.h"
+
+// The DMA channel that the service takes; programs leave it alone.
+#define PLAT_SERVICE_CHANNEL 3u
+
+struct plat_service {
+    plat_machine_t *machine; // NULL: never started
+    uint32_t node;
+    host_core_t *core;
+    struct plat_backend_inproc backend;
+    peach2_handle_t *handle;
+    peach2_proxy_t *proxy;
+};
+
+// From the node's program, with its handle. Returns 0 or a negative errno; fini takes what a failed start left as well.
+int plat_service_start(struct plat_service *service, plat_machine_t *machine, uint32_t node, peach2_handle_t *board,
+                       struct peach2_proxy_place *place_out);
+// From outside threads.
+void plat_service_fini(struct plat_service *service);

@@ -1,0 +1,315 @@
+#include "sim/report/topology_svg.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/scenario/routes.h"
+#include "sim/scenario/topology.h"
+
+// All in SVG's pixels.
+#define NODE_RADIUS   27.0
+#define NODE_DISTANCE 110.0 // between neighbours
+#define RING_GAP      130.0 // between two rings
+#define MARGIN        60.0
+#define HEAD          70.0 // title and numbers
+#define FOOT          30.0 // legend
+#define END_RADIUS    4.0
+#define LETTER_ALONG  19.0 // a port's letter, from the rim of its node
+#define LETTER_ASIDE  10.0
+#define BOW           110.0 // of the second cable between the same nodes
+#define WIDTH_MIN     500.0
+
+static const double pi = 3.14159265358979323846;
+static const char ring_colour[] = "#0072B2", crossing_colour[] = "#D55E00";
+
+struct point {
+    double x, y;
+};
+
+struct drawing {
+    const struct scn_scenario *scenario;
+    FILE *out;
+    struct point places[SCN_NODES_MAX];
+    double width, height;
+};
+
+// --- where the nodes are -------------------------------------------------------------------------------------------
+
+// So wide that neighbours keep their distance.
+static double circle_radius(uint32_t count)
+{
+    return count < 2 ? 0.0 : NODE_DISTANCE / 2 / sin(pi / count);
+}
+
+static void circle_fill(struct drawing *drawing, const uint32_t *nodes, uint32_t count, double radius)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        double angle = 2 * pi * i / count - pi / 2;
+        drawing->places[nodes[i]] =
+            (struct point){drawing->width / 2 + radius * cos(angle), HEAD + MARGIN + radius * sin(angle)};
+    }
+}
+
+static void canvas_set(struct drawing *drawing, double wide, double high)
+{
+    double width = wide + 2 * MARGIN;
+    drawing->width = width > WIDTH_MIN ? width : WIDTH_MIN;
+    drawing->height = high + 2 * MARGIN + HEAD + FOOT;
+}
+
+static void places_lower(struct drawing *drawing, double by)
+{
+    for (uint32_t i = 0; i < drawing->scenario->node_count; i++) {
+        drawing->places[i].y += by;
+    }
+}
+
+static void circle_lay(struct drawing *drawing, const uint32_t *nodes, uint32_t count)
+{
+    double radius = circle_radius(count);
+    canvas_set(drawing, 2 * radius, 2 * radius);
+    circle_fill(drawing, nodes, count, radius);
+    places_lower(drawing, radius);
+}
+
+static void line_lay(struct drawing *drawing, const uint32_t *nodes, uint32_t count, double distance, double y)
+{
+    double length = distance * (count - 1);
+    canvas_set(drawing, length, y);
+    for (uint32_t i = 0; i < count; i++) {
+        drawing->places[nodes[i]] = (struct point){drawing->width / 2 - length / 2 + distance * i, HEAD + MARGIN + y};
+    }
+}
+
+// Inner nodes stand beside the outer ones that S joins them with. False: S does not join the rings one to one.
+static bool inner_order(const struct scn_scenario *scenario, const struct scn_rings *rings,
+                        uint32_t inner[SCN_NODES_MAX])
+{
+    for (uint32_t i = 0; i < rings->sizes[0]; i++) {
+        inner[i] = scn_routes_neighbour(scenario, rings->nodes[0][i], SCN_PORT_S, NULL);
+        if (inner[i] == SCN_NODE_NONE || rings->ring_of[inner[i]] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool two_rings_lay(struct drawing *drawing, const struct scn_rings *rings)
+{
+    uint32_t inner[SCN_NODES_MAX], size = rings->sizes[0];
+    bool fits = rings->count == 2 && rings->sizes[1] == size && 2 * size == drawing->scenario->node_count;
+    if (!fits || !inner_order(drawing->scenario, rings, inner)) {
+        return false;
+    }
+    if (size == 2) { // no circles: one above the other
+        line_lay(drawing, rings->nodes[0], size, RING_GAP + NODE_DISTANCE, 0);
+        line_lay(drawing, inner, size, RING_GAP + NODE_DISTANCE, RING_GAP);
+        return true;
+    }
+    double small = circle_radius(size), large = small + RING_GAP;
+    canvas_set(drawing, 2 * large, 2 * large);
+    circle_fill(drawing, rings->nodes[0], size, large);
+    circle_fill(drawing, inner, size, small);
+    places_lower(drawing, large);
+    return true;
+}
+
+// Whether a cable leads to the node's W port from another's E port.
+static bool has_west(const struct scn_scenario *scenario, uint32_t node)
+{
+    enum scn_port port = SCN_PORT_N;
+    return scn_routes_neighbour(scenario, node, SCN_PORT_W, &port) != SCN_NODE_NONE && port == SCN_PORT_E;
+}
+
+// Appends nodes eastward from one of them, as far as they are new.
+static uint32_t strand_follow(const struct scn_scenario *scenario, uint32_t node, bool seen[SCN_NODES_MAX],
+                              uint32_t order[SCN_NODES_MAX], uint32_t count)
+{
+    while (node != SCN_NODE_NONE && !seen[node]) {
+        seen[node] = true;
+        order[count++] = node;
+        enum scn_port port = SCN_PORT_N;
+        node = scn_routes_neighbour(scenario, node, SCN_PORT_E, &port);
+        node = port == SCN_PORT_W ? node : SCN_NODE_NONE;
+    }
+    return count;
+}
+
+// Chains first, from their western end, then what is left: rings. Returns how many chains there are.
+static uint32_t strands_order(const struct scn_scenario *scenario, uint32_t order[SCN_NODES_MAX])
+{
+    bool seen[SCN_NODES_MAX] = {false};
+    uint32_t count = 0, chains = 0;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        if (!has_west(scenario, i)) {
+            count = strand_follow(scenario, i, seen, order, count);
+            chains++;
+        }
+    }
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        count = strand_follow(scenario, i, seen, order, count);
+    }
+    return chains;
+}
+
+static void lay(struct drawing *drawing)
+{
+    struct scn_rings rings;
+    uint32_t order[SCN_NODES_MAX] = {0};
+    scn_rings_find(drawing->scenario, &rings);
+    if (two_rings_lay(drawing, &rings)) {
+        return;
+    }
+    uint32_t chains = strands_order(drawing->scenario, order);
+    if (drawing->scenario->node_count == 2) { // the second cable needs room for its bow
+        line_lay(drawing, order, 2, NODE_DISTANCE + RING_GAP, 0);
+    } else if (chains == 1 && rings.count == 0) {
+        line_lay(drawing, order, drawing->scenario->node_count, NODE_DISTANCE, 0);
+    } else {
+        circle_lay(drawing, order, drawing->scenario->node_count);
+    }
+}
+
+// --- what is drawn -------------------------------------------------------------------------------------------------
+
+static void text_write(FILE *out, const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        const char *name = *c == '&' ? "&amp;" : *c == '<' ? "&lt;" : *c == '>' ? "&gt;" : NULL;
+        if (name != NULL) {
+            fputs(name, out);
+        } else {
+            fputc(*c, out);
+        }
+    }
+}
+
+// A point `along` the direction from one point to another, and `aside` to its right.
+static struct point point_towards(struct point from, struct point to, double along, double aside)
+{
+    double x = to.x - from.x, y = to.y - from.y, length = sqrt(x * x + y * y);
+    x /= length;
+    y /= length;
+    return (struct point){from.x + along * x - aside * y, from.y + along * y + aside * x};
+}
+
+static void end_draw(const struct drawing *drawing, struct point node, struct point towards, enum scn_port port,
+                     bool is_root, const char *colour)
+{
+    struct point end = point_towards(node, towards, NODE_RADIUS + END_RADIUS, 0);
+    struct point letter = point_towards(node, towards, NODE_RADIUS + LETTER_ALONG, LETTER_ASIDE);
+    fprintf(drawing->out,
+            "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", end.x,
+            end.y, END_RADIUS, is_root ? colour : "white", colour);
+    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"13\" fill=\"%s\">%s</text>\n", letter.x,
+            letter.y, colour, scn_port_name(port));
+}
+
+// How many cables before this one join the same two nodes.
+static uint32_t twins_before(const struct scn_scenario *scenario, uint32_t index)
+{
+    const struct scn_cable *cable = &scenario->cables[index];
+    uint32_t twins = 0;
+    for (uint32_t i = 0; i < index; i++) {
+        const struct scn_cable *other = &scenario->cables[i];
+        twins += (other->from_node == cable->from_node && other->to_node == cable->to_node) ||
+                 (other->from_node == cable->to_node && other->to_node == cable->from_node);
+    }
+    return twins;
+}
+
+static void cable_draw(const struct drawing *drawing, uint32_t index)
+{
+    const struct scn_cable *cable = &drawing->scenario->cables[index];
+    struct point from = drawing->places[cable->from_node], to = drawing->places[cable->to_node];
+    struct point middle = {(from.x + to.x) / 2, (from.y + to.y) / 2};
+    struct point bend = point_towards(middle, to, 0, BOW * twins_before(drawing->scenario, index));
+    bool crossing = cable->from_port == SCN_PORT_S || cable->to_port == SCN_PORT_S;
+    bool from_is_root = scn_cable_from_is_root(cable);
+    const char *colour = crossing ? crossing_colour : ring_colour;
+    fprintf(drawing->out,
+            "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", from.x,
+            from.y, bend.x, bend.y, to.x, to.y, colour);
+    end_draw(drawing, from, bend, cable->from_port, from_is_root, colour);
+    end_draw(drawing, to, bend, cable->to_port, !from_is_root, colour);
+}
+
+static void node_draw(const struct drawing *drawing, uint32_t index)
+{
+    const char *name = drawing->scenario->nodes[index].name;
+    struct point place = drawing->places[index];
+    size_t length = strlen(name);
+    fprintf(drawing->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#f4f4f4\" stroke=\"#444444\"/>\n", place.x,
+            place.y, NODE_RADIUS);
+    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"%d\">", place.x, place.y,
+            length <= 6   ? 13
+            : length <= 8 ? 10
+                          : 8);
+    text_write(drawing->out, name);
+    fputs("</text>\n", drawing->out);
+}
+
+static uint32_t hops_max(const struct scn_scenario *scenario)
+{
+    struct scn_routes routes;
+    uint32_t most = 0;
+    scn_routes_find(scenario, &routes);
+    for (uint32_t i = 0; i < scenario->node_count * scenario->node_count; i++) {
+        uint32_t hops = routes.hops[i / scenario->node_count][i % scenario->node_count];
+        most = hops != SCN_UNREACHED && hops > most ? hops : most;
+    }
+    return most;
+}
+
+static void words_draw(const struct drawing *drawing)
+{
+    const struct scn_scenario *scenario = drawing->scenario;
+    fprintf(drawing->out, "<text x=\"%.1f\" y=\"28\" font-size=\"16\" font-weight=\"bold\">", drawing->width / 2);
+    text_write(drawing->out, scenario->title);
+    fprintf(drawing->out,
+            "</text>\n<text x=\"%.1f\" y=\"50\" font-size=\"13\">%" PRIu32 " node%s, %" PRIu32
+            " cable%s, at most %" PRIu32 " hop%s</text>\n",
+            drawing->width / 2, scenario->node_count, scenario->node_count == 1 ? "" : "s", scenario->cable_count,
+            scenario->cable_count == 1 ? "" : "s", hops_max(scenario), hops_max(scenario) == 1 ? "" : "s");
+    fprintf(drawing->out,
+            "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\">N of every node leads to its host; filled end: root complex, "
+            "hollow: endpoint</text>\n",
+            drawing->width / 2, drawing->height - FOOT / 2);
+}
+
+static void draw(struct drawing *drawing)
+{
+    lay(drawing);
+    fprintf(
+        drawing->out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+        "font-family=\"sans-serif\" text-anchor=\"middle\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+        drawing->width, drawing->height, drawing->width, drawing->height);
+    words_draw(drawing);
+    for (uint32_t i = 0; i < drawing->scenario->cable_count; i++) {
+        cable_draw(drawing, i);
+    }
+    for (uint32_t i = 0; i < drawing->scenario->node_count; i++) {
+        node_draw(drawing, i);
+    }
+    fputs("</svg>\n", drawing->out);
+}
+
+enum sim_status report_topology_write(const struct scn_scenario *scenario, const char *path, char *error,
+                                      size_t error_size)
+{
+    struct drawing drawing = {.scenario = scenario, .out = fopen(path, "w")};
+    bool written = drawing.out != NULL;
+    if (written) {
+        draw(&drawing);
+        written = ferror(drawing.out) == 0;
+        written = fclose(drawing.out) == 0 && written;
+    }
+    if (!written) {
+        snprintf(error, error_size, "cannot write %s: %s", path, strerror(errno));
+    }
+    return written ? SIM_OK : SIM_ERR_IO;
+}

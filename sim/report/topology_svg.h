@@ -1,0 +1,12 @@
+// A drawing of a scenario's fabric as SVG: nodes as discs, cables as lines with the port's letter at each end, filled
+// where the root complex is. A ring becomes a circle, eastward is clockwise; two rings that share their S cables lie
+// one in the other; a chain is a line; anything else stands on one circle.
+#pragma once
+
+#include <stddef.h>
+
+#include "sim/scenario/scenario.h"
+
+// SIM_ERR_IO: the reason is in error.
+enum sim_status report_topology_write(const struct scn_scenario *scenario, const char *path, char *error,
+                                      size_t error_size);

@@ -1,0 +1,53 @@
+// The command that holds the twin to the RTL.
+#include "process.h"
+#include "tests/shim/test.h"
+
+static const char scenario[] = "# Question: does the twin do what the RTL does?\n"
+                               "title: A small ping-pong\n"
+                               "nodes:\n"
+                               "  - {name: node, count: 2, preset: ha-pacs-tca-2013}\n"
+                               "cables:\n"
+                               "  - {from: node0.E, to: node1.W, preset: pearl-gen2-x8}\n"
+                               "runs:\n"
+                               "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1,\n"
+                               "     bytes: [8 B, 4 KiB], iterations: 2, warmup: 1}\n"
+                               "  - {series: pio, program: pingpong, method: pio, node: node0, peer: node1,\n"
+                               "     bytes: [8 B], iterations: 2}\n";
+
+TEST(CrosscheckCommand, ComparesEverySeriesOnBothKindsOfBoard)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "small.yaml", scenario);
+    process_run(&process, "crosscheck small.yaml");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.errors, "");
+    EXPECT_CONTAINS(process.output, "small.yaml: dma\n");
+    EXPECT_CONTAINS(process.output, "small.yaml: pio\n");
+    EXPECT_CONTAINS(process.output, "small.yaml: 3 points");
+    EXPECT_CONTAINS(process.output, " 0 differ;");
+    EXPECT_EQ(process_entries(&process), 1); // it writes nothing
+    process_fini(&process);
+}
+
+TEST(CrosscheckCommand, TakesOverrides)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "small.yaml", scenario);
+    process_run(&process, "crosscheck small.yaml --set nodes.*.host.mps=128_B");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, " 0 differ;");
+    process_fini(&process);
+}
+
+TEST(CrosscheckCommand, RefusesWhatIsNoScenario)
+{
+    struct process process;
+    process_init(&process);
+    process_run(&process, "crosscheck nothing.yaml");
+    EXPECT_EQ(process.status, 2);
+    process_run(&process, "crosscheck");
+    EXPECT_EQ(process.status, 2);
+    process_fini(&process);
+}

@@ -1,0 +1,144 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+#include "tests/shim/test.h"
+
+#define SCENARIOS TCASIM_SOURCE_DIR "/scenarios/"
+
+// Puts a copy of a scenario of the tree into the scratch directory.
+static void scenario_copy(const struct process *process, const char *folder, const char *name)
+{
+    char path[1024], copy[256], text[8192] = "";
+    snprintf(path, sizeof path, SCENARIOS "%s/%s.yaml", folder, name);
+    snprintf(copy, sizeof copy, "%s.yaml", name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL || fread(text, 1, sizeof text - 1, file) == 0) {
+        FAIL("cannot read %s", path);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    process_file_write(process, copy, text);
+}
+
+static void topo(struct process *process, const char *scenario, const char *rest)
+{
+    char words[256];
+    snprintf(words, sizeof words, "topo %s.yaml %s", scenario, rest);
+    process_init(process);
+    scenario_copy(process, "topology", scenario);
+    process_run(process, words);
+}
+
+static unsigned occurrences(const char *text, const char *part)
+{
+    unsigned count = 0;
+    for (const char *found = strstr(text, part); found != NULL; found = strstr(found + 1, part)) {
+        count++;
+    }
+    return count;
+}
+
+TEST(TopoCommand, PrintsCablesHopsAndRoutesOfTwoRings)
+{
+    struct process process;
+    topo(&process, "two-rings-8", "--out x.svg");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "8 nodes, 12 cables\n");
+    EXPECT_CONTAINS(process.output, "  11  node3.S  node7.S  Gen2 x8, 15 ns\n");
+    EXPECT_CONTAINS(process.output, "\n  node1      1      -      1      2      2      1      2      3\n");
+    EXPECT_CONTAINS(process.output, "\n  at most 3, on average 1.71\n");
+    // Node 2: E to node 3 and, around the end of the ring, to node 0; S to the other ring.
+    EXPECT_CONTAINS(process.output, "routes of node2\n"
+                                    "  entry  port   mask          lower         upper\n"
+                                    "      0  N      0x7e00000000  0x1000000000  0x1000000000\n"
+                                    "      1  E      0x7800000000  0x0000000000  0x0000000000\n"
+                                    "      2  W      0x7800000000  0x0800000000  0x0800000000\n"
+                                    "      3  S      0x7800000000  0x2000000000  0x3800000000\n"
+                                    "      4  board  0x7e00000000  0x1600000000  0x1600000000\n"
+                                    "      5  E      0x7800000000  0x1800000000  0x1800000000\n");
+    process_fini(&process);
+}
+
+TEST(TopoCommand, CountsHopsOfTheOtherShapes)
+{
+    static const struct {
+        const char *scenario, *hops;
+    } cases[] = {{"pair", "at most 1, on average 1.00"},
+                 {"ring8", "at most 4, on average 2.29"},
+                 {"two-rings-16", "at most 5, on average 2.67"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct process process;
+        topo(&process, cases[i].scenario, "");
+        EXPECT_EQ(process.status, 0);
+        EXPECT_CONTAINS(process.output, cases[i].hops);
+        process_fini(&process);
+    }
+}
+
+TEST(TopoCommand, DrawsEveryNodeAndEveryPort)
+{
+    struct process process;
+    topo(&process, "two-rings-16", "--out x.svg");
+    char *svg = process_file_read(&process, "x.svg");
+    ASSERT_TRUE(svg != NULL);
+    EXPECT_EQ(occurrences(svg, "<path "), 24);
+    EXPECT_EQ(occurrences(svg, ">S</text>"), 16);
+    EXPECT_EQ(occurrences(svg, ">E</text>"), 16);
+    EXPECT_EQ(occurrences(svg, ">W</text>"), 16);
+    EXPECT_EQ(occurrences(svg, ">node"), 16);
+    EXPECT_EQ(occurrences(svg, "nan"), 0);
+    EXPECT_CONTAINS(svg, "</svg>\n");
+    free(svg);
+    process_fini(&process);
+}
+
+TEST(TopoCommand, DrawsIntoTheResultsUnlessToldOtherwise)
+{
+    struct process process;
+    topo(&process, "pair", "");
+    char *svg = process_file_read(&process, "results/pair/topology.svg");
+    EXPECT_CONTAINS(process.output, "drawing: results/pair/topology.svg\n");
+    EXPECT_CONTAINS(svg != NULL ? svg : "", "Two nodes on one cable");
+    free(svg);
+    process_fini(&process);
+}
+
+static void refuse(const char *words, const char *errors)
+{
+    struct process process;
+    process_init(&process);
+    scenario_copy(&process, "topology", "pair");
+    scenario_copy(&process, "invalid", "odd-two-rings");
+    process_run(&process, words);
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, errors);
+    EXPECT_EQ(process_entries(&process), 2);
+    process_fini(&process);
+}
+
+TEST(TopoCommand, RefusesBadInput)
+{
+    refuse("topo", "a scenario file is missing");
+    refuse("topo nothing.yaml", "nothing.yaml: cannot be read");
+    refuse("topo a.yaml b.yaml", "'b.yaml' is too much");
+    refuse("topo odd-two-rings.yaml", "odd-two-rings.yaml:4:36: nodes: 7 nodes; two_rings needs an even number");
+    refuse("topo pair.yaml --out nowhere/x.svg", "cannot write nowhere/x.svg: No such file or directory");
+    refuse("topo pair.yaml --out /dev/full", "cannot write /dev/full: No space left on device");
+}
+
+TEST(TopoCommand, HelpsAndTakesOverrides)
+{
+    struct process process;
+    process_init(&process);
+    process_run(&process, "topo --help");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "usage: tcasim topo FILE.yaml");
+    process_fini(&process);
+    topo(&process, "ring8", "--set topology.nodes=12");
+    EXPECT_CONTAINS(process.output, "12 nodes, 12 cables\n");
+    EXPECT_CONTAINS(process.output, "at most 6,");
+    process_fini(&process);
+}

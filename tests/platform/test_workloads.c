@@ -1,0 +1,144 @@
+// Programs that run on more than two nodes, and those on libtca: each moves its bytes, checks them, and reports.
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene.h"
+#include "sim/platform/platform.h"
+#include "tests/shim/test.h"
+
+struct outcome {
+    struct plat_result result;
+    unsigned points;
+    struct plat_point last;
+};
+
+static void note_point(void *ctx, const struct plat_point *point)
+{
+    struct outcome *outcome = ctx;
+    outcome->points++;
+    outcome->last = *point;
+}
+
+static void run(const struct scn_scenario *scene, enum sim_status expected, struct outcome *outcome)
+{
+    const struct plat_hooks hooks = {.ctx = outcome, .point = note_point};
+    *outcome = (struct outcome){0};
+    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &outcome->result), expected);
+}
+
+static struct scn_scenario *ring(unsigned nodes)
+{
+    struct scn_scenario *scene = scene_line(nodes);
+    struct scn_cable *closing = &scene->cables[scene->cable_count++];
+    *closing = scene->cables[0];
+    closing->from_node = nodes - 1;
+    closing->to_node = 0;
+    return scene;
+}
+
+// Three sizes, moved `factor` times in a repetition.
+static void expect_program(struct scn_scenario *scene, enum scn_program program, enum scn_method method,
+                           enum scn_notify notify, uint64_t factor)
+{
+    struct scn_run *series = scene_run(scene, program, method);
+    struct outcome outcome;
+    series->peer = scene->node_count - 1;
+    series->notify = notify;
+    series->columns = 2;
+    scene_size(series, 4, 1);
+    scene_size(series, 1000, 1);
+    scene_size(series, 20000, 1);
+    run(scene, SIM_OK, &outcome);
+    EXPECT_STREQ(outcome.result.text, "");
+    EXPECT_EQ(outcome.result.outcome, SIM_RUN_DONE);
+    EXPECT_FALSE(outcome.result.failed);
+    EXPECT_EQ(outcome.points, 3);
+    EXPECT_EQ(outcome.last.bytes, 20000 * factor);
+    EXPECT_TRUE(outcome.last.total_ps > 0);
+    scene_free(scene);
+}
+
+TEST(Workloads, PlayPingPongOnLibtca)
+{
+    expect_program(scene_line(2), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
+    expect_program(scene_line(2), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 1);
+    expect_program(scene_line(2), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 1);
+}
+
+TEST(Workloads, ExchangeWithNeighboursOnARing)
+{
+    expect_program(ring(2), SCN_PROGRAM_RING_EXCHANGE, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 2);
+    expect_program(ring(5), SCN_PROGRAM_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 2);
+}
+
+TEST(Workloads, ShareALink)
+{
+    expect_program(scene_line(3), SCN_PROGRAM_TWO_FLOWS, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 2);
+}
+
+TEST(Workloads, SendFromAllToAll)
+{
+    expect_program(ring(4), SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 3);
+    expect_program(ring(7), SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_BOARD, 6);
+}
+
+TEST(Workloads, ExchangeHalosOnAGrid)
+{
+    expect_program(ring(8), SCN_PROGRAM_HALO, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 3); // 4 rows, 2 columns
+    expect_program(ring(2), SCN_PROGRAM_HALO, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
+}
+
+TEST(Workloads, ReadByProxy)
+{
+    expect_program(scene_line(3), SCN_PROGRAM_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, 1);
+}
+
+TEST(Workloads, MeasureOneChip)
+{
+    struct scn_scenario *scene = scene_line(4);
+    struct scn_run *series = scene_run(scene, SCN_PROGRAM_TRAVERSAL, SCN_METHOD_PIO);
+    struct outcome outcome;
+    series->peer = 3;
+    scene_size(series, 8, 1);
+    run(scene, SIM_OK, &outcome);
+    EXPECT_STREQ(outcome.result.text, "");
+    EXPECT_EQ(outcome.last.operations, 12); // 3 round trips past 2 chips
+    EXPECT_BETWEEN(outcome.last.min_ps, 200000, 300000);
+    scene_free(scene);
+}
+
+static void expect_refused(unsigned nodes, enum scn_program program, uint64_t bytes, enum sim_status status,
+                           const char *why)
+{
+    struct scn_scenario *scene = scene_line(nodes);
+    struct scn_run *series = scene_run(scene, program, SCN_METHOD_CHAIN_BOARD);
+    struct outcome outcome;
+    series->peer = 1;
+    series->columns = 2;
+    scene_size(series, bytes, 1);
+    run(scene, status, &outcome);
+    EXPECT_CONTAINS(outcome.result.text, why);
+    EXPECT_EQ(outcome.points, 0);
+    scene_free(scene);
+}
+
+TEST(Workloads, RefuseWhatTheyCannotDo)
+{
+    expect_refused(2, SCN_PROGRAM_TWO_FLOWS, 8, SIM_ERR_INVALID, "needs a node between");
+    expect_refused(2, SCN_PROGRAM_TCA_PINGPONG, 6, SIM_OK, "multiple of 4 B");
+    expect_refused(3, SCN_PROGRAM_HALO, 6, SIM_OK, "multiple of 4 B");
+    expect_refused(3, SCN_PROGRAM_HALO, 8, SIM_OK, "no grid of 2 columns"); // holds libtca's memory by then
+}
+
+TEST(Workloads, GiveTheSameTimesTwice)
+{
+    struct outcome first, second;
+    for (unsigned i = 0; i < 2; i++) {
+        struct scn_scenario *scene = ring(4);
+        scene_size(scene_run(scene, SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD), 4096, 1);
+        run(scene, SIM_OK, i == 0 ? &first : &second);
+        scene_free(scene);
+    }
+    EXPECT_EQ(first.last.total_ps, second.last.total_ps);
+    EXPECT_EQ(first.result.events, second.result.events);
+}

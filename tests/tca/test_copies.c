@@ -1,0 +1,99 @@
+// Random copies of runs and rows against the same copies made in memory.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+#include "sim/kernel/random.h"
+
+#define COPIES 40u
+#define FILL   9u
+
+struct copies {
+    struct cluster cluster;
+    uint8_t expected[CLUSTER_BYTES];
+    int flags;
+    uint64_t seed;
+};
+
+static uint64_t below(struct sim_random *random, uint64_t limit)
+{
+    return sim_random_below(random, limit);
+}
+
+// Sizes from a word to some thousand bytes, any word offsets that agree in their low 4 bits.
+static void run_add(struct copies *c, tcaDesc *desc, struct sim_random *random)
+{
+    size_t size = 4 * (1 + below(random, 1000)), low = 4 * below(random, 4);
+    size_t to = 16 * below(random, 3800) + low, from = 16 * below(random, 3800) + low;
+    size = to + size > CLUSTER_BYTES ? CLUSTER_BYTES - to : size;
+    size = from + size > CLUSTER_BYTES ? CLUSTER_BYTES - from : size;
+    EXPECT_EQ(tcaDescSetMemcpy(desc, &c->cluster.handles[1], to, &c->cluster.handles[0], from, size, c->flags, 3, 5),
+              tcaSuccess);
+    memcpy(c->expected + to, c->cluster.memory[0] + from, size);
+}
+
+static void rows_add(struct copies *c, tcaDesc *desc, struct sim_random *random)
+{
+    size_t width = 4 * (1 + below(random, 100)), count = 1 + below(random, 20), low = 4 * below(random, 4);
+    size_t gap = 4 * below(random, 30), to_pitch = width + gap, from_pitch = to_pitch + 16 * below(random, 10);
+    size_t to = 16 * below(random, 1000) + low, from = 16 * below(random, 1000) + low;
+    EXPECT_EQ(tcaDescSetMemcpy2D(desc, &c->cluster.handles[1], to, to_pitch, &c->cluster.handles[0], from, from_pitch,
+                                 width, count, c->flags, 3, 5),
+              tcaSuccess);
+    for (size_t row = 0; row < count; row++) {
+        memcpy(c->expected + to + row * to_pitch, c->cluster.memory[0] + from + row * from_pitch, width);
+    }
+}
+
+static void copier(void *arg, peach2_handle_t *board)
+{
+    struct copies *c = arg;
+    struct sim_random random;
+    sim_random_init(&random, c->seed, "copies");
+    cluster_memory(&c->cluster, board, 2);
+    site_fill(c->cluster.memory[0], CLUSTER_BYTES, FILL);
+    for (unsigned round = 0; round < 4; round++) {
+        tcaDesc *desc = tcaDescNew();
+        for (unsigned i = 0; i < COPIES / 4; i++) {
+            if (below(&random, 2) == 0) {
+                run_add(c, desc, &random);
+            } else {
+                rows_add(c, desc, &random);
+            }
+        }
+        EXPECT_EQ(tcaDescSet(desc, (int)round), tcaSuccess);
+        EXPECT_EQ(tcaStartDMADesc((int)round), tcaSuccess);
+        EXPECT_EQ(tcaWaitDMAC((int)round), tcaSuccess);
+        EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
+    }
+    c->cluster.flag = true;
+}
+
+static void expect_copies(int flags, uint64_t seed)
+{
+    struct copies *c = calloc(1, sizeof *c);
+    ASSERT_TRUE(c != NULL);
+    c->flags = flags;
+    c->seed = seed;
+    cluster_init(&c->cluster, 2);
+    cluster_run(&c->cluster, copier, cluster_target);
+    EXPECT_MEMEQ(c->cluster.memory[1], c->expected, CLUSTER_BYTES);
+    cluster_fini(&c->cluster);
+    free(c);
+}
+
+TEST(TcaCopies, ArriveAsThoughCopiedInMemoryByHostChains)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        expect_copies(0, seed);
+        expect_copies(tcaDMAPipeline, seed);
+    }
+}
+
+TEST(TcaCopies, ArriveAsThoughCopiedInMemoryByBoardChains)
+{
+    for (uint64_t seed = 5; seed <= 8; seed++) {
+        expect_copies(tcaDMAUseInternal, seed);
+        expect_copies(tcaDMAUseInternal | tcaDMAPipeline | tcaDMAContinue | tcaDMANotify, seed);
+    }
+}

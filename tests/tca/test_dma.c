@@ -1,0 +1,86 @@
+// Channels: order of calls, and DMAs that fail.
+#include "cluster.h"
+
+static void run_pair(plat_program_fn program)
+{
+    struct cluster cluster;
+    cluster_init(&cluster, 2);
+    cluster_run(&cluster, program, cluster_target);
+    cluster_fini(&cluster);
+}
+
+static void out_of_order(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    cluster_memory(c, board, 2);
+    tcaDesc *desc = tcaDescNew();
+    EXPECT_EQ(tcaStartDMADesc(0), tcaErrorNotSet);
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess); // nothing runs
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaErrorNotSet);
+    EXPECT_EQ(tcaDescSet(NULL, 0), tcaErrorArgument);
+    EXPECT_EQ(tcaDescSet(desc, 4), tcaErrorChannel);
+    EXPECT_EQ(tcaDescSet(desc, -1), tcaErrorChannel);
+    EXPECT_EQ(tcaStartDMADesc(4), tcaErrorChannel);
+    EXPECT_EQ(tcaWaitDMAC(-1), tcaErrorChannel);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 32, 1), tcaErrorSlot);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 1), tcaErrorNotLocal);
+    EXPECT_EQ(tcaWaitDMARecvDesc(NULL, 0, 1), tcaErrorArgument);
+    EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
+    c->flag = true;
+}
+
+TEST(TcaDma, RefusesChannelsAndOrdersThatAreNone)
+{
+    run_pair(out_of_order);
+}
+
+static void while_running(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    cluster_memory(c, board, 2);
+    tcaDesc *desc = tcaDescNew();
+    const tcaHandle *own = &c->handles[0], *other = &c->handles[1];
+    EXPECT_EQ(tcaDescSetMemcpy(desc, other, 0, own, 0, CLUSTER_BYTES, 0, 0, 0), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 2), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorBusy);
+    EXPECT_EQ(tcaDescSet(desc, 2), tcaErrorBusy);
+    EXPECT_EQ(tcaDescSet(desc, 1), tcaErrorBusy);
+    EXPECT_EQ(tcaDescSetMemcpy(desc, other, 0, own, 0, 64, 0, 0, 0), tcaErrorBusy);
+    EXPECT_EQ(tcaDescFree(desc), tcaErrorBusy);
+    EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaErrorBusy);
+    EXPECT_CONTAINS(tcaLastMessage(), "tcaWaitDMAC");
+    EXPECT_EQ(tcaWaitDMAC(2), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMAC(2), tcaSuccess);
+    EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorNotSet); // went with its descriptor
+    EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaSuccess);
+    c->flag = true;
+}
+
+TEST(TcaDma, RefusesToTouchWhatRuns)
+{
+    run_pair(while_running);
+}
+
+static void unreachable(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    cluster_memory(c, board, 2);
+    EXPECT_EQ(cluster_copy(&c->handles[1], 0, &c->handles[0], 0, 64, 0), tcaErrorDMA);
+    EXPECT_CONTAINS(tcaLastMessage(), "unroutable");
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess); // told once
+    EXPECT_EQ(cluster_copy(&c->handles[0], 64, &c->handles[0], 0, 64, 0), tcaSuccess);
+    c->flag = true;
+}
+
+TEST(TcaDma, TellsOfADmaThatFailsAndGoesOn)
+{
+    struct cluster cluster = {0};
+    site_init(&cluster.site, 2);
+    cluster.site.scene->cable_count = 0;
+    site_build(&cluster.site);
+    cluster_run(&cluster, unreachable, cluster_target);
+    cluster_fini(&cluster);
+}

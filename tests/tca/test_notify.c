@@ -1,0 +1,145 @@
+// Notifications: where they go, which tag, and that they stay behind the data.
+#include "cluster.h"
+
+struct notified {
+    struct cluster cluster;
+    int flags;
+    bool seen_data[2], seen_self;
+};
+
+#define MESSAGE 4096u
+
+static void sender(void *arg, peach2_handle_t *board)
+{
+    struct notified *n = arg;
+    struct cluster *c = &n->cluster;
+    cluster_memory(c, board, 2);
+    site_fill(c->memory[0], 2 * MESSAGE, 1);
+    tcaDesc *desc = tcaDescNew();
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(tcaDescSetMemcpy(desc, &c->handles[1], i * MESSAGE, &c->handles[0], i * MESSAGE, MESSAGE,
+                                   n->flags | tcaDMANotify | tcaDMANotifySelf, (int)i, 70 + i),
+                  tcaSuccess);
+    }
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 70), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 1, 71), tcaSuccess);
+    n->seen_self = true;
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess);
+    EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
+}
+
+// Slots in either order: each notification stays until it is taken.
+static void receiver(void *arg, peach2_handle_t *board)
+{
+    struct notified *n = arg;
+    struct cluster *c = &n->cluster;
+    cluster_memory(c, board, 2);
+    for (unsigned i = 2; i-- > 0;) {
+        uint8_t expected[2 * MESSAGE];
+        EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], (int)i, 70 + i), tcaSuccess);
+        site_fill(expected, sizeof expected, 1);
+        EXPECT_MEMEQ(c->memory[1] + i * MESSAGE, expected + i * MESSAGE, MESSAGE);
+        n->seen_data[i] = true;
+    }
+}
+
+static void expect_notified(int flags)
+{
+    struct notified n = {.flags = flags};
+    cluster_init(&n.cluster, 2);
+    cluster_run(&n.cluster, sender, receiver);
+    EXPECT_TRUE(n.seen_data[0] && n.seen_data[1] && n.seen_self);
+    cluster_fini(&n.cluster);
+}
+
+TEST(TcaNotify, StaysBehindTheDataInHostMemory)
+{
+    expect_notified(0);
+    expect_notified(tcaDMAPipeline);
+    expect_notified(tcaDMAUseInternal | tcaDMAPipeline);
+}
+
+TEST(TcaNotify, StaysBehindTheDataInTheBoardsMemory)
+{
+    expect_notified(tcaDMAUseNotifyInternal);
+    expect_notified(tcaDMAUseNotifyInternal | tcaDMAPipeline);
+    expect_notified(tcaDMAUseNotifyInternal | tcaDMAUseInternal | tcaDMAPipeline);
+}
+
+// The same slot and tag again and again: a wait takes the notification of its own turn.
+static void echo(struct notified *n, peach2_handle_t *board, unsigned rank)
+{
+    struct cluster *c = &n->cluster;
+    cluster_memory(c, board, 2);
+    tcaDesc *desc = tcaDescNew();
+    EXPECT_EQ(
+        tcaDescSetMemcpy(desc, &c->handles[1 - rank], 0, &c->handles[rank], 1024, 8, n->flags | tcaDMANotify, 7, 9),
+        tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess);
+    for (uint32_t turn = 1; turn <= 20; turn++) {
+        uint32_t *send = (uint32_t *)(void *)(c->memory[rank] + 1024);
+        if (rank == 0) {
+            *send = turn;
+            EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
+        }
+        EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[rank], 7, 9), tcaSuccess);
+        EXPECT_EQ(*(uint32_t *)(void *)c->memory[rank], turn);
+        if (rank == 1) {
+            *send = turn;
+            EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
+        }
+    }
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess);
+    EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
+}
+
+static void echo_first(void *arg, peach2_handle_t *board)
+{
+    echo(arg, board, 0);
+}
+
+static void echo_second(void *arg, peach2_handle_t *board)
+{
+    echo(arg, board, 1);
+}
+
+TEST(TcaNotify, IsTakenOnceForEachTurn)
+{
+    const int flags[] = {0, tcaDMAUseNotifyInternal, tcaDMAUseInternal | tcaDMAPipeline};
+    for (unsigned i = 0; i < 3; i++) {
+        struct notified n = {.flags = flags[i]};
+        cluster_init(&n.cluster, 2);
+        cluster_run(&n.cluster, echo_first, echo_second);
+        cluster_fini(&n.cluster);
+    }
+}
+
+// A receiver that never set a descriptor of its own finds either place.
+static void silent_receiver(void *arg, peach2_handle_t *board)
+{
+    struct notified *n = arg;
+    cluster_memory(&n->cluster, board, 2);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&n->cluster.handles[1], 0, 1), tcaSuccess);
+    n->seen_data[0] = true;
+}
+
+static void single_sender(void *arg, peach2_handle_t *board)
+{
+    struct notified *n = arg;
+    cluster_memory(&n->cluster, board, 2);
+    EXPECT_EQ(cluster_copy(&n->cluster.handles[1], 0, &n->cluster.handles[0], 0, 64, n->flags | tcaDMANotify),
+              tcaSuccess);
+}
+
+TEST(TcaNotify, IsFoundWhereverTheSenderPutsIt)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct notified n = {.flags = i == 0 ? 0 : tcaDMAUseNotifyInternal};
+        cluster_init(&n.cluster, 2);
+        cluster_run(&n.cluster, single_sender, silent_receiver);
+        EXPECT_TRUE(n.seen_data[0]);
+        cluster_fini(&n.cluster);
+    }
+}

@@ -1,0 +1,124 @@
+// Remote reads by proxy and the interrupts they use, on hardware.
+#include <errno.h>
+
+#include "cluster.h"
+#include "verbs-shim/peach2_proxy.h"
+
+static void raise_own(void *arg, peach2_handle_t *board)
+{
+    struct site *site = arg;
+    uint32_t pending = 0;
+    EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), -EINVAL); // nothing enabled
+    EXPECT_EQ(peach2_interrupt_enable(board, 0x300), 0);
+    EXPECT_EQ(peach2_interrupt_wait(board, 1000, &pending), -ETIMEDOUT);
+    EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x100), 0);
+    EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), 0);
+    EXPECT_EQ(pending, 0x100);
+    EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x400), 0); // pending, but not enabled
+    EXPECT_EQ(peach2_interrupt_wait(board, 20000, &pending), -ETIMEDOUT);
+    EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x200), 0);
+    EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), 0);
+    EXPECT_EQ(pending, 0x600);
+    EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x1), -EINVAL); // a channel's
+    EXPECT_EQ(peach2_interrupt_raise(board, 1, 0x100), -EINVAL);
+    (void)site;
+}
+
+TEST(Interrupts, ReachTheOwnHostOnce)
+{
+    struct site site;
+    site_init(&site, 1);
+    site_build(&site);
+    site_run(&site, raise_own);
+    site_fini(&site);
+}
+
+static void dma_with_interrupt(void *arg, peach2_handle_t *board)
+{
+    struct site *site = arg;
+    struct backend_buffer buffer = site_pinned(board, 8192);
+    const struct peach2_transfer transfer = {.source = buffer.bus_address,
+                                             .destination = buffer.bus_address + 4096,
+                                             .bytes = 64,
+                                             .flags = PEACH2_TRANSFER_INTERRUPT};
+    uint32_t pending = 0;
+    unsigned error = 99;
+    peach2_chain_t *chain = NULL;
+    EXPECT_EQ(peach2_interrupt_enable(board, 0xf), 0);
+    EXPECT_EQ(peach2_dma_prepare(board, 2, &transfer, NULL), 0);
+    EXPECT_EQ(peach2_dma_start(board, 2), 0);
+    EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), 0);
+    EXPECT_EQ(pending, 4);
+    EXPECT_EQ(peach2_chain_create(board, PEACH2_CHAIN_HOST, 0, &transfer, 1, &chain), 0);
+    EXPECT_EQ(peach2_chain_prepare(board, 1, chain, NULL), 0);
+    EXPECT_EQ(peach2_dma_start(board, 1), 0);
+    EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), 0);
+    EXPECT_EQ(pending, 2);
+    EXPECT_EQ(peach2_dma_wait(board, 1, &error), 0);
+    (void)site;
+}
+
+TEST(Interrupts, TellOfADmaAndOfADescriptor)
+{
+    struct site site;
+    site_init(&site, 1);
+    site_build(&site);
+    site_run(&site, dma_with_interrupt);
+    site_fini(&site);
+}
+
+// Node 1 serves in its own thread; node 0 reads and ends the service.
+struct reading {
+    struct cluster cluster;
+    struct peach2_proxy_place place;
+    uint64_t source;
+    bool placed;
+};
+
+static void server(void *arg, peach2_handle_t *board)
+{
+    struct reading *r = arg;
+    peach2_proxy_t *proxy = NULL;
+    struct backend_buffer buffer = site_pinned(board, 16384);
+    site_fill(buffer.address, 16384, 6);
+    r->source = buffer.bus_address;
+    EXPECT_EQ(peach2_proxy_create(board, 0, &proxy), 0);
+    r->place = peach2_proxy_place(proxy);
+    r->placed = true;
+    EXPECT_EQ(peach2_proxy_serve(proxy), 0);
+    peach2_proxy_destroy(proxy);
+}
+
+static void reader(void *arg, peach2_handle_t *board)
+{
+    struct reading *r = arg;
+    struct backend_buffer buffer = site_pinned(board, 16384);
+    peach2_reader_t *remote = NULL;
+    unsigned error = 99;
+    cluster_await(board, &r->placed);
+    EXPECT_EQ(peach2_reader_create(board, &r->place, &remote), 0);
+    EXPECT_EQ(peach2_reader_wait(remote, 0, &error), -EINVAL);
+    for (unsigned i = 0; i < PEACH2_PROXY_REQUESTS; i++) {
+        EXPECT_EQ(peach2_reader_start(remote, r->source + 1024 * i, buffer.bus_address + 1024 * i, 1024), 0);
+    }
+    EXPECT_EQ(peach2_reader_start(remote, r->source, buffer.bus_address, 1024), -EAGAIN);
+    for (unsigned i = 0; i < PEACH2_PROXY_REQUESTS; i++) {
+        EXPECT_EQ(peach2_reader_wait(remote, 0, &error), 0);
+    }
+    EXPECT_TRUE(site_is_filled(buffer.address, 1024 * PEACH2_PROXY_REQUESTS, 6));
+    EXPECT_EQ(peach2_reader_start(remote, r->source + 2, buffer.bus_address, 1024), 0); // misaligned
+    EXPECT_EQ(peach2_reader_wait(remote, 0, &error), -EREMOTEIO);
+    EXPECT_EQ(error, PEACH2_DMA_MISALIGNED);
+    EXPECT_EQ(peach2_reader_start(remote, r->source, buffer.bus_address + 8192, 4), 0);
+    EXPECT_EQ(peach2_reader_wait(remote, 0, &error), 0);
+    peach2_reader_destroy(remote);
+    EXPECT_EQ(peach2_proxy_stop(board, 1), 0);
+}
+
+TEST(Proxy, AnswersReadsInOrderAndTellsWhatFailed)
+{
+    struct reading r = {0};
+    cluster_init(&r.cluster, 2);
+    cluster_run(&r.cluster, reader, server);
+    cluster_fini(&r.cluster);
+}

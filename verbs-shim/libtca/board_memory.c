@@ -1,0 +1,48 @@
+// Which units of the board's memory are in use.
+#include "verbs-shim/libtca/internal.h"
+
+static bool is_free(const struct tca_context *context, uint32_t first, uint32_t units)
+{
+    for (uint32_t i = first; i < first + units; i++) {
+        if (context->board_units_used[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void mark(struct tca_context *context, uint32_t first, uint32_t units, bool used)
+{
+    for (uint32_t i = first; i < first + units; i++) {
+        context->board_units_used[i] = used;
+    }
+}
+
+bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *first_out)
+{
+    for (uint32_t first = 0; units <= TCA_BOARD_UNITS && first <= TCA_BOARD_UNITS - units; first++) {
+        if (is_free(context, first, units)) {
+            mark(context, first, units, true);
+            *first_out = first;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tca_board_take_high(struct tca_context *context, uint32_t units, uint32_t *first_out)
+{
+    for (uint32_t end = TCA_BOARD_UNITS; end >= units; end--) {
+        if (is_free(context, end - units, units)) {
+            mark(context, end - units, units, true);
+            *first_out = end - units;
+            return true;
+        }
+    }
+    return false;
+}
+
+void tca_board_give(struct tca_context *context, uint32_t first, uint32_t units)
+{
+    mark(context, first, units, false);
+}

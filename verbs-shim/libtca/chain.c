@@ -1,0 +1,168 @@
+// Copies become a chain of the board's descriptors, with a small DMA behind a copy for each notification: from a word
+// in pinned memory to the slot. A channel writes in the order of its chain, so a notification needs no wait to stay
+// behind the data.
+#include <stdlib.h>
+
+#include "verbs-shim/libtca/internal.h"
+
+// What one descriptor moves at most: the next part begins at the same low 4 bits.
+#define RUN_BYTES_MAX   (PEACH2_DMA_BYTES_MAX & ~0xfu)
+#define TAG_ENTRY_BYTES 16u
+
+// Counts when transfers is NULL, so that both passes are the same.
+struct builder {
+    struct peach2_transfer *transfers;
+    uint32_t count;
+    uint32_t tags;
+    bool wait; // the next transfer begins a copy that waits
+};
+
+static void transfer_add(struct builder *builder, const struct peach2_transfer *transfer)
+{
+    if (builder->transfers != NULL) {
+        builder->transfers[builder->count] = *transfer;
+        builder->transfers[builder->count].flags = builder->wait ? PEACH2_TRANSFER_WAIT : 0;
+    }
+    builder->wait = false;
+    builder->count++;
+}
+
+static void run_add(struct builder *builder, uint64_t source, uint64_t destination, uint64_t bytes)
+{
+    while (bytes != 0) {
+        uint32_t part = bytes > RUN_BYTES_MAX ? RUN_BYTES_MAX : (uint32_t)bytes;
+        const struct peach2_transfer transfer = {.source = source, .destination = destination, .bytes = part};
+        transfer_add(builder, &transfer);
+        source += part;
+        destination += part;
+        bytes -= part;
+    }
+}
+
+static bool is_one_run(const struct tca_copy *copy)
+{
+    return copy->count == 1 || (copy->source_pitch == copy->width && copy->destination_pitch == copy->width);
+}
+
+static bool has_stride(const struct tca_copy *copy)
+{
+    return copy->width <= PEACH2_DMA_WIDTH_MAX && copy->source_pitch <= PEACH2_DMA_PITCH_MAX &&
+           copy->destination_pitch <= PEACH2_DMA_PITCH_MAX;
+}
+
+static void rows_add(struct builder *builder, const struct tca_copy *copy)
+{
+    uint64_t rows_max = has_stride(copy) ? PEACH2_DMA_BYTES_MAX / copy->width : 1;
+    for (uint64_t row = 0; row < copy->count;) {
+        uint64_t rows = copy->count - row < rows_max ? copy->count - row : rows_max;
+        uint64_t source = copy->source + row * copy->source_pitch;
+        uint64_t destination = copy->destination + row * copy->destination_pitch;
+        if (rows == 1) {
+            run_add(builder, source, destination, copy->width);
+        } else {
+            const struct peach2_transfer transfer = {
+                .source = source,
+                .destination = destination,
+                .bytes = (uint32_t)(rows * copy->width),
+                .width = (uint32_t)copy->width,
+                .source_pitch = (uint32_t)copy->source_pitch,
+                .destination_pitch = (uint32_t)copy->destination_pitch,
+            };
+            transfer_add(builder, &transfer);
+        }
+        row += rows;
+    }
+}
+
+// An entry of the table has the word twice, one at either half of 16 bytes, as a slot may lie at either.
+static void notification_add(struct builder *builder, const tcaDesc *desc, uint64_t slot_address, uint32_t tag)
+{
+    uint64_t offset = (uint64_t)builder->tags * TAG_ENTRY_BYTES;
+    if (builder->transfers != NULL) {
+        uint64_t *entry = (uint64_t *)(void *)((char *)desc->tags.address + offset);
+        entry[0] = entry[1] = tca_notification(tag);
+    }
+    builder->tags++;
+    run_add(builder, desc->tags.bus_address + offset + slot_address % TAG_ENTRY_BYTES, slot_address, TCA_SLOT_BYTES);
+}
+
+static void copies_add(struct builder *builder, const tcaDesc *desc)
+{
+    for (const struct tca_copy *copy = desc->copies; copy != NULL; copy = copy->next) {
+        bool internal = (copy->flags & tcaDMAUseNotifyInternal) != 0;
+        builder->wait = copy != desc->copies && (copy->flags & tcaDMAPipeline) == 0;
+        if (is_one_run(copy)) {
+            run_add(builder, copy->source, copy->destination, copy->width * copy->count);
+        } else {
+            rows_add(builder, copy);
+        }
+        if ((copy->flags & tcaDMANotify) != 0) {
+            notification_add(builder, desc, tca_handle_slot(desc->context, &copy->to, copy->slot, internal), copy->tag);
+        }
+        if ((copy->flags & tcaDMANotifySelf) != 0) {
+            notification_add(builder, desc, tca_handle_slot(desc->context, &copy->from, copy->slot, internal),
+                             copy->tag);
+        }
+    }
+}
+
+static int tags_alloc(tcaDesc *desc, uint32_t tags)
+{
+    const struct backend *backend = &desc->context->backend;
+    if (tags == 0) {
+        return tcaSuccess;
+    }
+    if (backend->ops->alloc_pinned(backend->ctx, (size_t)tags * TAG_ENTRY_BYTES, &desc->tags) != 0) {
+        return tca_refuse(desc->context, tcaErrorNoMemory, "tcaDescSet: no pinned memory for %u notifications", tags);
+    }
+    backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, (uint64_t)tags * 2);
+    return tcaSuccess;
+}
+
+static int place_find(tcaDesc *desc, uint32_t count)
+{
+    if ((desc->copies->flags & tcaDMAUseInternal) == 0) {
+        return tcaSuccess;
+    }
+    if (!tca_board_take_low(desc->context, count, &desc->board_index)) {
+        return tca_refuse(
+            desc->context, tcaErrorBoardMemory,
+            "tcaDescSet: %u descriptors do not fit the board's memory beside what is there: free some, or "
+            "leave out tcaDMAUseInternal",
+            count);
+    }
+    desc->board_count = count;
+    return tcaSuccess;
+}
+
+int tca_desc_build(tcaDesc *desc)
+{
+    struct tca_context *context = desc->context;
+    struct builder counting = {0};
+    copies_add(&counting, desc);
+    int error = place_find(desc, counting.count);
+    if (error == tcaSuccess) {
+        error = tags_alloc(desc, counting.tags);
+    }
+    // In pinned memory, which is the node's, should the process end while the chain is written.
+    struct backend_buffer scratch = {0};
+    const struct backend *backend = &context->backend;
+    if (error == tcaSuccess &&
+        backend->ops->alloc_pinned(backend->ctx, counting.count * sizeof(struct peach2_transfer), &scratch) != 0) {
+        error = tca_refuse(context, tcaErrorNoMemory, "tcaDescSet: no memory for %u descriptors", counting.count);
+    }
+    if (error != tcaSuccess) {
+        tca_desc_release(desc);
+        return error;
+    }
+    struct builder builder = {.transfers = scratch.address};
+    copies_add(&builder, desc);
+    int failure = peach2_chain_create(context->board, desc->board_count != 0 ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST,
+                                      desc->board_index, builder.transfers, builder.count, &desc->chain);
+    backend->ops->free_pinned(backend->ctx, &scratch);
+    if (failure != 0) {
+        tca_desc_release(desc);
+        return tca_refuse(context, tcaErrorNoMemory, "tcaDescSet: no memory for %u descriptors", builder.count);
+    }
+    return tcaSuccess;
+}

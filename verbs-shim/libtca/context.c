@@ -1,0 +1,64 @@
+// The library's state of one process.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs-shim/libtca/internal.h"
+
+struct tca_context *tca_context_current(void)
+{
+    const struct backend_process *process = backend_current();
+    return process != NULL ? process->library : NULL;
+}
+
+// The environment calls it when the process has ended, wherever it was. Pinned memory and chains are the driver's.
+static void context_release(void *library)
+{
+    struct tca_context *context = library;
+    tca_descs_free(context);
+    tca_allocations_free(context);
+    free(context);
+}
+
+int tcaInit(void)
+{
+    struct backend_process *process = backend_current();
+    if (process == NULL || process->board == NULL) {
+        return tcaErrorNoBoard;
+    }
+    if (process->library != NULL) {
+        return tcaSuccess;
+    }
+    struct tca_context *context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        return tcaErrorNoMemory;
+    }
+    context->process = process;
+    context->backend = process->backend;
+    context->board = process->board;
+    process->library = context;
+    process->library_release = context_release;
+    const struct backend *backend = &context->backend;
+    if (backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status) != 0) {
+        process->library = NULL;
+        free(context);
+        return tcaErrorNoMemory;
+    }
+    return tcaSuccess;
+}
+
+int tcaSetComm(const struct tcaComm *comm)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    if (comm == NULL || comm->allgather == NULL || comm->ranks < 1 || comm->rank < 0 || comm->rank >= comm->ranks) {
+        return tca_refuse(context, tcaErrorArgument, "tcaSetComm: needs an exchange, and a rank out of the ranks");
+    }
+    if (comm->ranks > tcaNodesMax) {
+        return tca_refuse(context, tcaErrorNodes, "tcaSetComm: %d ranks, but a sub-cluster has at most %d nodes",
+                          comm->ranks, tcaNodesMax);
+    }
+    context->comm = *comm;
+    return tcaSuccess;
+}

@@ -1,0 +1,288 @@
+// Descriptors as programs fill them: a list of copies.
+#include <stdlib.h>
+
+#include "verbs-shim/libtca/internal.h"
+
+#define FLAGS_ALL                                                                                                      \
+    (tcaDMAUseInternal | tcaDMAUseNotifyInternal | tcaDMANotify | tcaDMANotifySelf | tcaDMAPipeline | tcaDMAContinue)
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+tcaDesc *tcaDescNew(void)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return NULL;
+    }
+    tcaDesc *desc = calloc(1, sizeof *desc);
+    if (desc == NULL) {
+        (void)tca_refuse(context, tcaErrorNoMemory, "tcaDescNew: no memory");
+        return NULL;
+    }
+    desc->context = context;
+    desc->copies_end = &desc->copies;
+    desc->next = context->descs;
+    context->descs = desc;
+    return desc;
+}
+
+static void copies_free(tcaDesc *desc)
+{
+    while (desc->copies != NULL) {
+        struct tca_copy *copy = desc->copies;
+        desc->copies = copy->next;
+        free(copy);
+    }
+}
+
+void tca_descs_free(struct tca_context *context)
+{
+    while (context->descs != NULL) {
+        tcaDesc *desc = context->descs;
+        context->descs = desc->next;
+        copies_free(desc);
+        free(desc);
+    }
+}
+
+void tca_desc_release(tcaDesc *desc)
+{
+    struct tca_context *context = desc->context;
+    peach2_chain_destroy(desc->chain);
+    desc->chain = NULL;
+    if (desc->tags.address != NULL) {
+        context->backend.ops->free_pinned(context->backend.ctx, &desc->tags);
+    }
+    tca_board_give(context, desc->board_index, desc->board_count);
+    desc->board_count = 0;
+    for (unsigned channel = 0; channel < tcaChannels; channel++) {
+        if (tca_desc_is_set(desc, channel)) {
+            context->channels[channel].desc = NULL;
+        }
+    }
+}
+
+bool tca_desc_is_set(const tcaDesc *desc, unsigned channel)
+{
+    return desc->context->channels[channel].desc == desc;
+}
+
+bool tca_desc_is_running(const tcaDesc *desc)
+{
+    for (unsigned channel = 0; channel < tcaChannels; channel++) {
+        if (tca_desc_is_set(desc, channel) && tca_channel_is_running(desc->context, channel)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Its place in the list; NULL: it is not one of this process's.
+static tcaDesc **desc_link(struct tca_context *context, const tcaDesc *desc)
+{
+    for (tcaDesc **link = &context->descs; *link != NULL; link = &(*link)->next) {
+        if (*link == desc) {
+            return link;
+        }
+    }
+    return NULL;
+}
+
+static int desc_check(struct tca_context *context, const char *call, const tcaDesc *desc)
+{
+    if (desc == NULL || desc_link(context, desc) == NULL) {
+        return tca_refuse(context, tcaErrorArgument, "%s: not a descriptor of tcaDescNew, or freed before", call);
+    }
+    if (tca_desc_is_running(desc)) {
+        return tca_refuse(context, tcaErrorBusy, "%s: the descriptor's DMA runs: call tcaWaitDMAC first", call);
+    }
+    return tcaSuccess;
+}
+
+int tcaDescFree(tcaDesc *desc)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    int error = desc_check(context, "tcaDescFree", desc);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    tca_desc_release(desc);
+    *desc_link(context, desc) = desc->next;
+    copies_free(desc);
+    free(desc);
+    return tcaSuccess;
+}
+
+// --- adding a copy -------------------------------------------------------------------------------------------------
+
+// Bytes from the first to behind the last one of the rows; false: too many to count.
+static bool extent(uint64_t width, uint64_t pitch, uint64_t count, uint64_t *bytes_out)
+{
+    uint64_t gaps;
+    return !__builtin_mul_overflow(pitch, count - 1, &gaps) && !__builtin_add_overflow(gaps, width, bytes_out);
+}
+
+static int side_check(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle,
+                      uint64_t offset, uint64_t pitch, const struct tca_copy *copy)
+{
+    uint64_t bytes;
+    if (!extent(copy->width, pitch, copy->count, &bytes) || offset > handle->size || bytes > handle->size - offset) {
+        return tca_refuse(context, tcaErrorRange,
+                          "%s: the copy ends beyond the %llu B of the %s: check offset, size and pitch", call,
+                          (unsigned long long)handle->size, role);
+    }
+    return tcaSuccess;
+}
+
+static int sizes_check(struct tca_context *context, const char *call, const struct tca_copy *copy)
+{
+    if (copy->width == 0 || copy->count == 0 || copy->width % 4 != 0) {
+        return tca_refuse(context, tcaErrorSize, "%s: %llu x %llu B: a copy has a multiple of 4 B, and not none", call,
+                          (unsigned long long)copy->count, (unsigned long long)copy->width);
+    }
+    if (copy->source_pitch % 4 != 0 || copy->destination_pitch % 4 != 0 ||
+        (copy->count > 1 && (copy->source_pitch < copy->width || copy->destination_pitch < copy->width))) {
+        return tca_refuse(context, tcaErrorSize, "%s: a pitch is a multiple of 4 B and not less than the width", call);
+    }
+    return tcaSuccess;
+}
+
+static int addresses_check(struct tca_context *context, const char *call, const struct tca_copy *copy)
+{
+    if (copy->source % 4 != 0 || copy->destination % 4 != 0) {
+        return tca_refuse(context, tcaErrorAlignment, "%s: an offset is no multiple of 4", call);
+    }
+    if (copy->source % 16 != copy->destination % 16 ||
+        (copy->count > 1 && copy->source_pitch % 16 != copy->destination_pitch % 16)) {
+        return tca_refuse(context, tcaErrorAlignment,
+                          "%s: source and destination differ in their low 4 address bits: shift one by %u B", call,
+                          (unsigned)((copy->source - copy->destination) % 16));
+    }
+    return tcaSuccess;
+}
+
+static bool lacks_board_slots(const struct tca_copy *copy)
+{
+    bool to = (copy->flags & tcaDMANotify) != 0 && copy->to.slotsBoard == TCA_BOARD_NONE;
+    bool from = (copy->flags & tcaDMANotifySelf) != 0 && copy->from.slotsBoard == TCA_BOARD_NONE;
+    return (copy->flags & tcaDMAUseNotifyInternal) != 0 && (to || from);
+}
+
+static int flags_check(struct tca_context *context, const char *call, const tcaDesc *desc, const struct tca_copy *copy,
+                       int wait_slot)
+{
+    if ((copy->flags & ~FLAGS_ALL) != 0) {
+        return tca_refuse(context, tcaErrorArgument, "%s: unknown flags 0x%x", call,
+                          (unsigned)(copy->flags & ~FLAGS_ALL));
+    }
+    if ((copy->flags & (tcaDMANotify | tcaDMANotifySelf)) != 0 && (wait_slot < 0 || wait_slot >= tcaSlots)) {
+        return tca_refuse(context, tcaErrorSlot, "%s: slot %d: they are 0 to %d", call, wait_slot, tcaSlots - 1);
+    }
+    if (lacks_board_slots(copy)) {
+        return tca_refuse(context, tcaErrorBoardMemory,
+                          "%s: the handle has no slots in the board's memory: leave out tcaDMAUseNotifyInternal", call);
+    }
+    if (desc->copies != NULL && ((desc->copies->flags ^ copy->flags) & tcaDMAUseInternal) != 0) {
+        return tca_refuse(context, tcaErrorArgument,
+                          "%s: all copies of a descriptor have tcaDMAUseInternal, or none: use two descriptors", call);
+    }
+    return tcaSuccess;
+}
+
+static void addresses_find(const struct tca_context *context, struct tca_copy *copy, uint64_t to_offset,
+                           uint64_t from_offset)
+{
+    bool own = copy->to.node == peach2_node(context->board);
+    uint64_t to = copy->to.busAddress + to_offset;
+    copy->source = copy->from.busAddress + from_offset;
+    copy->destination = own ? to : peach2_window_address(context->board, copy->to.node, to);
+}
+
+static int copy_check(struct tca_context *context, const char *call, const tcaDesc *desc, struct tca_copy *copy,
+                      uint64_t dst_offset, uint64_t src_offset, int wait_slot)
+{
+    int error = sizes_check(context, call, copy);
+    if (error == tcaSuccess) {
+        error = side_check(context, call, "destination", &copy->to, dst_offset, copy->destination_pitch, copy);
+    }
+    if (error == tcaSuccess) {
+        error = side_check(context, call, "source", &copy->from, src_offset, copy->source_pitch, copy);
+    }
+    if (error != tcaSuccess) {
+        return error;
+    }
+    addresses_find(context, copy, dst_offset, src_offset);
+    error = addresses_check(context, call, copy);
+    return error == tcaSuccess ? flags_check(context, call, desc, copy, wait_slot) : error;
+}
+
+static int handles_check(struct tca_context *context, const char *call, const tcaHandle *dst, const tcaHandle *src)
+{
+    int error = tca_handle_check(context, call, "destination", dst);
+    if (error == tcaSuccess && dst->node == peach2_node(context->board)) {
+        error = tca_handle_check_local(context, call, "destination", dst);
+    }
+    return error == tcaSuccess ? tca_handle_check_local(context, call, "source", src) : error;
+}
+
+static int copy_add(tcaDesc *desc, const struct tca_copy *copy)
+{
+    struct tca_context *context = desc->context;
+    struct tca_copy *added = malloc(sizeof *added);
+    if (added == NULL) {
+        return tca_refuse(context, tcaErrorNoMemory, "no memory for a descriptor");
+    }
+    *added = *copy;
+    tca_desc_release(desc);
+    *desc->copies_end = added;
+    desc->copies_end = &added->next;
+    if ((copy->flags & (tcaDMANotify | tcaDMANotifySelf)) != 0) {
+        context->notify_internal = (copy->flags & tcaDMAUseNotifyInternal) != 0;
+    }
+    context->backend.ops->cost(context->backend.ctx, BACKEND_COST_CALL, 1);
+    return tcaSuccess;
+}
+
+static int copy_set(const char *call, tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, const tcaHandle *src,
+                    size_t src_offset, struct tca_copy *copy, int wait_slot)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    int error = desc_check(context, call, desc);
+    if (error == tcaSuccess) {
+        error = handles_check(context, call, dst, src);
+    }
+    if (error != tcaSuccess) {
+        return error;
+    }
+    copy->to = *dst;
+    copy->from = *src;
+    copy->slot = (uint32_t)wait_slot;
+    error = copy_check(context, call, desc, copy, dst_offset, src_offset, wait_slot);
+    return error == tcaSuccess ? copy_add(desc, copy) : error;
+}
+
+int tcaDescSetMemcpy(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, const tcaHandle *src, size_t src_offset,
+                     size_t size, int flags, int wait_slot, uint32_t wait_tag)
+{
+    struct tca_copy copy = {.width = size, .count = 1, .flags = flags, .tag = wait_tag};
+    return copy_set("tcaDescSetMemcpy", desc, dst, dst_offset, src, src_offset, &copy, wait_slot);
+}
+
+int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, size_t dst_pitch, const tcaHandle *src,
+                       size_t src_offset, size_t src_pitch, size_t width, size_t count, int flags, int wait_slot,
+                       uint32_t wait_tag)
+{
+    struct tca_copy copy = {.width = width,
+                            .count = count,
+                            .source_pitch = src_pitch,
+                            .destination_pitch = dst_pitch,
+                            .flags = flags,
+                            .tag = wait_tag};
+    return copy_set("tcaDescSetMemcpy2D", desc, dst, dst_offset, src, src_offset, &copy, wait_slot);
+}

@@ -1,0 +1,273 @@
+// Channels: setting, starting and waiting; and waiting for notifications.
+#include <errno.h>
+
+#include "verbs-shim/libtca/internal.h"
+
+// How long a notification is looked for in host memory alone before the board's memory is looked at once.
+#define PATIENCE_NS 100000ull
+
+static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
+{
+    return (volatile uint64_t *)context->status.address + channel;
+}
+
+// --- channels ------------------------------------------------------------------------------------------------------
+
+static void channel_ended(struct tca_channel *channel, int error, unsigned dma_error)
+{
+    channel->running = false;
+    channel->failed = error == -EREMOTEIO;
+    channel->dma_error = dma_error;
+}
+
+bool tca_channel_is_running(struct tca_context *context, unsigned channel)
+{
+    struct tca_channel *state = &context->channels[channel];
+    if (state->running && *status_word(context, channel) != 0) {
+        unsigned dma_error = PEACH2_DMA_OK;
+        int error = peach2_wait_status(context->board, status_word(context, channel), 0, NULL, &dma_error);
+        channel_ended(state, error, dma_error);
+    }
+    return state->running;
+}
+
+// Tells of a DMA that failed, once.
+static int failure_take(struct tca_context *context, const char *call, unsigned channel)
+{
+    struct tca_channel *state = &context->channels[channel];
+    if (!state->failed) {
+        return tcaSuccess;
+    }
+    state->failed = false;
+    return tca_refuse(context, tcaErrorDMA, "%s: the DMA of channel %u failed: %s", call, channel,
+                      peach2_dma_error_name(state->dma_error));
+}
+
+static int channel_check(struct tca_context *context, const char *call, int channel)
+{
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    if (channel < 0 || channel >= tcaChannels) {
+        return tca_refuse(context, tcaErrorChannel, "%s: channel %d: they are 0 to %d", call, channel, tcaChannels - 1);
+    }
+    return tcaSuccess;
+}
+
+static int channel_check_idle(struct tca_context *context, const char *call, int channel)
+{
+    int error = channel_check(context, call, channel);
+    if (error == tcaSuccess && tca_channel_is_running(context, (unsigned)channel)) {
+        return tca_refuse(context, tcaErrorBusy, "%s: the DMA of channel %d runs: call tcaWaitDMAC first", call,
+                          channel);
+    }
+    return error;
+}
+
+// Memory may have been freed since the copies were added.
+static int copies_check(struct tca_context *context, const char *call, const tcaDesc *desc)
+{
+    for (const struct tca_copy *copy = desc->copies; copy != NULL; copy = copy->next) {
+        int error = tca_handle_check_local(context, call, "source", &copy->from);
+        if (error == tcaSuccess && copy->to.node == peach2_node(context->board)) {
+            error = tca_handle_check_local(context, call, "destination", &copy->to);
+        }
+        if (error != tcaSuccess) {
+            return error;
+        }
+    }
+    return tcaSuccess;
+}
+
+static bool is_known(const struct tca_context *context, const tcaDesc *desc)
+{
+    const tcaDesc *known = context->descs;
+    while (known != NULL && known != desc) {
+        known = known->next;
+    }
+    return known != NULL;
+}
+
+static int desc_check(struct tca_context *context, const tcaDesc *desc)
+{
+    if (!is_known(context, desc)) {
+        return tca_refuse(context, tcaErrorArgument, "tcaDescSet: not a descriptor of tcaDescNew, or freed before");
+    }
+    if (tca_desc_is_running(desc)) {
+        return tca_refuse(context, tcaErrorBusy, "tcaDescSet: the descriptor's DMA runs: call tcaWaitDMAC first");
+    }
+    if (desc->copies == NULL) {
+        return tca_refuse(context, tcaErrorNotSet, "tcaDescSet: no copies: add them with tcaDescSetMemcpy");
+    }
+    return copies_check(context, "tcaDescSet", desc);
+}
+
+int tcaDescSet(tcaDesc *desc, int channel)
+{
+    struct tca_context *context = tca_context_current();
+    int error = channel_check_idle(context, "tcaDescSet", channel);
+    if (error == tcaSuccess) {
+        error = desc_check(context, desc);
+    }
+    if (error == tcaSuccess && desc->chain == NULL) {
+        error = tca_desc_build(desc);
+    }
+    if (error != tcaSuccess) {
+        return error;
+    }
+    const struct peach2_notify notify = {
+        .local_address = context->status.bus_address + (uint64_t)channel * sizeof(uint64_t), .value = 1};
+    if (peach2_chain_prepare(context->board, (unsigned)channel, desc->chain, &notify) != 0) {
+        return tca_refuse(context, tcaErrorIO, "tcaDescSet: the driver refuses the descriptor");
+    }
+    context->channels[channel].desc = desc;
+    return tcaSuccess;
+}
+
+int tcaStartDMADesc(int channel)
+{
+    struct tca_context *context = tca_context_current();
+    int error = channel_check_idle(context, "tcaStartDMADesc", channel);
+    if (error == tcaSuccess) {
+        error = failure_take(context, "tcaStartDMADesc", (unsigned)channel);
+    }
+    if (error != tcaSuccess) {
+        return error;
+    }
+    struct tca_channel *state = &context->channels[channel];
+    if (state->desc == NULL) {
+        return tca_refuse(context, tcaErrorNotSet, "tcaStartDMADesc: nothing is set on channel %d: call tcaDescSet",
+                          channel);
+    }
+    error = copies_check(context, "tcaStartDMADesc", state->desc);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    *status_word(context, (unsigned)channel) = 0;
+    if (peach2_dma_start(context->board, (unsigned)channel) != 0) {
+        return tca_refuse(context, tcaErrorIO, "tcaStartDMADesc: the driver refuses to start");
+    }
+    state->running = true;
+    return tcaSuccess;
+}
+
+int tcaWaitDMAC(int channel)
+{
+    struct tca_context *context = tca_context_current();
+    int error = channel_check(context, "tcaWaitDMAC", channel);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    struct tca_channel *state = &context->channels[channel];
+    if (state->running) {
+        unsigned dma_error = PEACH2_DMA_OK;
+        int status = peach2_wait_status(context->board, status_word(context, (unsigned)channel), 0, NULL, &dma_error);
+        channel_ended(state, status, dma_error);
+    }
+    return failure_take(context, "tcaWaitDMAC", (unsigned)channel);
+}
+
+// --- notifications -------------------------------------------------------------------------------------------------
+
+struct wait {
+    struct tca_context *context;
+    struct tca_allocation *allocation;
+    uint32_t slot;
+    uint64_t word;
+};
+
+static volatile uint64_t *host_slot(const struct wait *wait)
+{
+    return (volatile uint64_t *)(void *)((char *)wait->allocation->buffer.address + wait->allocation->slots) +
+           wait->slot;
+}
+
+// timeout_ns 0: looks once.
+static bool host_take(const struct wait *wait, uint64_t timeout_ns)
+{
+    const struct backend *backend = &wait->context->backend;
+    bool there = *host_slot(wait) == wait->word;
+    backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
+    if (!there && timeout_ns != 0) {
+        there = backend->ops->wait_word(backend->ctx, host_slot(wait), UINT64_MAX, wait->word, timeout_ns) == 0;
+    }
+    if (there) {
+        *host_slot(wait) = 0;
+        backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
+    }
+    return there;
+}
+
+static int board_take(const struct wait *wait, bool *there_out)
+{
+    *there_out = false;
+    if (wait->allocation->slots_board == TCA_BOARD_NONE) {
+        return 0;
+    }
+    uint32_t offset = wait->allocation->slots_board + wait->slot * TCA_SLOT_BYTES;
+    uint64_t word;
+    int error = peach2_board_memory_read(wait->context->board, offset, &word);
+    if (error == 0 && word == wait->word) {
+        *there_out = true;
+        error = peach2_board_memory_write(wait->context->board, offset, 0);
+    }
+    return error;
+}
+
+static bool expects_board(const struct wait *wait)
+{
+    uint32_t bit = 1u << wait->slot;
+    if ((wait->allocation->learned & bit) != 0) {
+        return (wait->allocation->internal & bit) != 0;
+    }
+    return wait->context->notify_internal;
+}
+
+static void place_learn(const struct wait *wait, bool board)
+{
+    uint32_t bit = 1u << wait->slot;
+    wait->allocation->learned |= bit;
+    wait->allocation->internal = board ? wait->allocation->internal | bit : wait->allocation->internal & ~bit;
+}
+
+static int notification_take(const struct wait *wait)
+{
+    uint64_t patience_ns = expects_board(wait) ? 0 : PATIENCE_NS;
+    for (;;) {
+        bool there;
+        if (host_take(wait, patience_ns)) {
+            place_learn(wait, false);
+            return 0;
+        }
+        int error = board_take(wait, &there);
+        if (error != 0) {
+            return error;
+        }
+        if (there) {
+            place_learn(wait, true);
+            return 0;
+        }
+    }
+}
+
+int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    int error = tca_handle_check_local(context, "tcaWaitDMARecvDesc", "memory that is written", handle);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    if (wait_slot < 0 || wait_slot >= tcaSlots) {
+        return tca_refuse(context, tcaErrorSlot, "tcaWaitDMARecvDesc: slot %d: they are 0 to %d", wait_slot,
+                          tcaSlots - 1);
+    }
+    const struct wait wait = {context, tca_allocation_find(context, handle->allocation), (uint32_t)wait_slot,
+                              tca_notification(wait_tag)};
+    if (notification_take(&wait) != 0) {
+        return tca_refuse(context, tcaErrorIO, "tcaWaitDMARecvDesc: the board does not answer");
+    }
+    return tcaSuccess;
+}

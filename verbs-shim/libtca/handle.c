@@ -1,0 +1,189 @@
+// Handles: memory of any node as plain bytes.
+#include <stdlib.h>
+
+#include "verbs-shim/libtca/internal.h"
+
+#define HANDLE_MAGIC 0x54434168u
+
+// FNV-1a.
+static uint32_t checksum(const tcaHandle *handle)
+{
+    const uint8_t *bytes = (const uint8_t *)handle;
+    uint32_t sum = 2166136261u;
+    for (size_t i = 0; i < offsetof(tcaHandle, check); i++) {
+        sum = (sum ^ bytes[i]) * 16777619u;
+    }
+    return sum;
+}
+
+// --- checks --------------------------------------------------------------------------------------------------------
+
+int tca_handle_check(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle)
+{
+    if (handle == NULL) {
+        return tca_refuse(context, tcaErrorArgument, "%s: the handle of the %s is null", call, role);
+    }
+    if (handle->magic != HANDLE_MAGIC) {
+        return tca_refuse(context, tcaErrorHandle,
+                          "%s: the %s is not a handle: make it with tcaCreateHandle and pass all its bytes on", call,
+                          role);
+    }
+    if (handle->bytes != sizeof *handle) {
+        return tca_refuse(context, tcaErrorHandle,
+                          "%s: the handle of the %s has %u B, not %zu B: build all programs with the same library",
+                          call, role, handle->bytes, sizeof *handle);
+    }
+    if (handle->check != checksum(handle) || handle->node >= peach2_node_count(context->board)) {
+        return tca_refuse(context, tcaErrorHandle, "%s: the handle of the %s was changed on its way", call, role);
+    }
+    return tcaSuccess;
+}
+
+int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle)
+{
+    int error = tca_handle_check(context, call, role, handle);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    if (handle->node != peach2_node(context->board)) {
+        return tca_refuse(context, tcaErrorNotLocal,
+                          "%s: the %s lies in node %u, this is node %u: the call takes memory of the own node", call,
+                          role, handle->node, peach2_node(context->board));
+    }
+    if (tca_allocation_find(context, handle->allocation) == NULL) {
+        return tca_refuse(context, tcaErrorFreed, "%s: the memory of the %s was freed: make a new handle", call, role);
+    }
+    return tcaSuccess;
+}
+
+uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board)
+{
+    if (board) {
+        return peach2_board_memory_address(context->board, handle->node, handle->slotsBoard + slot * TCA_SLOT_BYTES);
+    }
+    uint64_t address = handle->slotsAddress + slot * TCA_SLOT_BYTES;
+    return handle->node == peach2_node(context->board) ? address
+                                                       : peach2_window_address(context->board, handle->node, address);
+}
+
+// --- making them ---------------------------------------------------------------------------------------------------
+
+static const struct tca_allocation *allocation_around(const struct tca_context *context, const void *ptr)
+{
+    for (const struct tca_allocation *a = context->allocations; a != NULL; a = a->next) {
+        uintptr_t base = (uintptr_t)a->buffer.address;
+        if ((uintptr_t)ptr >= base && (uintptr_t)ptr - base < a->size) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static int handle_make(struct tca_context *context, const char *call, tcaHandle *handle, const void *ptr, size_t size)
+{
+    const struct tca_allocation *allocation = allocation_around(context, ptr);
+    if (allocation == NULL) {
+        return tca_refuse(context, tcaErrorNotTcaMemory,
+                          "%s: the memory does not come from tcaMalloc, or was freed: the board reaches no other",
+                          call);
+    }
+    size_t offset = (uintptr_t)ptr - (uintptr_t)allocation->buffer.address;
+    if (size == 0 || size > allocation->size - offset) {
+        return tca_refuse(context, tcaErrorRange, "%s: %zu B from byte %zu on do not lie in an allocation of %zu B",
+                          call, size, offset, allocation->size);
+    }
+    if (offset % 4 != 0) {
+        return tca_refuse(context, tcaErrorAlignment, "%s: the address is no multiple of 4", call);
+    }
+    *handle = (tcaHandle){
+        .magic = HANDLE_MAGIC,
+        .bytes = sizeof *handle,
+        .type = tcaMemoryCPU,
+        .node = (uint8_t)peach2_node(context->board),
+        .busAddress = allocation->buffer.bus_address + offset,
+        .size = size,
+        .slotsAddress = allocation->buffer.bus_address + allocation->slots,
+        .slotsBoard = allocation->slots_board,
+        .allocation = allocation->number,
+    };
+    handle->check = checksum(handle);
+    return tcaSuccess;
+}
+
+int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType type)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    if (type == tcaMemoryGPU) {
+        return tca_refuse(context, tcaErrorNotSupported,
+                          "tcaCreateHandle: GPU memory is not supported: use tcaMemoryCPU");
+    }
+    if (handle == NULL || ptr == NULL) {
+        return tca_refuse(context, tcaErrorArgument, "tcaCreateHandle: handle or memory is null");
+    }
+    return handle_make(context, "tcaCreateHandle", handle, ptr, size);
+}
+
+// What a rank tells the others: its handle, or why it has none.
+struct letter {
+    tcaHandle handle;
+    int64_t error;
+};
+
+static int letters_check(struct tca_context *context, const struct letter *letters, int nranks)
+{
+    for (int i = 0; i < nranks; i++) {
+        int error = (int)letters[i].error;
+        if (error == tcaSuccess) {
+            continue;
+        }
+        // The own message stands.
+        return i == context->comm.rank
+                   ? error
+                   : tca_refuse(context, error, "tcaCreateHandleList: rank %d: %s", i, tcaStrError(error));
+    }
+    return tcaSuccess;
+}
+
+int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    const struct tcaComm *comm = &context->comm;
+    if (nranks > tcaNodesMax) {
+        return tca_refuse(context, tcaErrorNodes, "tcaCreateHandleList: %d ranks: a sub-cluster has at most %d nodes",
+                          nranks, tcaNodesMax);
+    }
+    if (comm->allgather == NULL) {
+        return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: call tcaSetComm first");
+    }
+    if (nranks != comm->ranks) {
+        return tca_refuse(context, tcaErrorNodes, "tcaCreateHandleList: %d handles for %d ranks", nranks, comm->ranks);
+    }
+    if (list == NULL) {
+        return tca_refuse(context, tcaErrorArgument, "tcaCreateHandleList: list is null");
+    }
+    // On the stack until the exchange is over, so that a process that ends in it leaves nothing behind.
+    struct letter letters[tcaNodesMax], mine = {0};
+    mine.error = handle_make(context, "tcaCreateHandleList", &mine.handle, ptr, size);
+    if (comm->allgather(comm->ctx, &mine, letters, sizeof mine) != 0) {
+        return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: the ranks could not exchange their handles");
+    }
+    int error = letters_check(context, letters, nranks);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    tcaHandle *handles = malloc((size_t)nranks * sizeof *handles);
+    if (handles == NULL) {
+        return tca_refuse(context, tcaErrorNoMemory, "tcaCreateHandleList: no memory");
+    }
+    for (int i = 0; i < nranks; i++) {
+        handles[i] = letters[i].handle;
+    }
+    *list = handles;
+    return tcaSuccess;
+}

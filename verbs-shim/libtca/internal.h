@@ -1,0 +1,108 @@
+// What the files of libtca share. Private to the folder.
+//
+// All state hangs on the process that backend_current() names. What is on the heap is in lists of the context, so that
+// nothing is lost when a program is abandoned in the middle of a call.
+#pragma once
+
+#include <stdbool.h>
+
+#include "verbs-shim/backend.h"
+#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/tca.h"
+
+#define TCA_MESSAGE_MAX      256
+#define TCA_BOARD_UNITS      PEACH2_BOARD_DESCRIPTORS
+#define TCA_BOARD_UNIT_BYTES 32u
+#define TCA_BOARD_NONE       UINT32_MAX
+#define TCA_SLOT_BYTES       8u
+
+struct tca_allocation {
+    struct tca_allocation *next;
+    uint32_t number;
+    struct backend_buffer buffer; // data, then the slots
+    size_t size;
+    size_t slots;         // offset of the slots in the buffer
+    uint32_t slots_board; // byte offset in the board's memory; TCA_BOARD_NONE: it was full
+    uint32_t internal;    // bit of each slot: its last notification came to the board's memory
+    uint32_t learned;     // bit of each slot: it had a notification
+};
+
+// One tcaDescSetMemcpy.
+struct tca_copy {
+    struct tca_copy *next;
+    uint64_t source, destination;
+    uint64_t width, count; // rows; a copy without rows has one
+    uint64_t source_pitch, destination_pitch;
+    int flags;
+    uint32_t slot, tag;
+    tcaHandle to, from;
+};
+
+struct tcaDesc {
+    struct tca_context *context;
+    struct tcaDesc *next;
+    struct tca_copy *copies, **copies_end;
+    peach2_chain_t *chain;      // NULL: changed since, or never written
+    struct backend_buffer tags; // the words that notifications are copied from
+    uint32_t board_index, board_count;
+};
+
+struct tca_channel {
+    tcaDesc *desc; // NULL: nothing is set
+    bool running;
+    bool failed; // it was seen to end, with this error, and nobody was told
+    unsigned dma_error;
+};
+
+struct tca_context {
+    struct backend_process *process;
+    struct backend backend;
+    peach2_handle_t *board;
+    struct tcaComm comm;
+    struct tca_allocation *allocations;
+    uint32_t allocation_count; // ever made
+    tcaDesc *descs;
+    struct tca_channel channels[tcaChannels];
+    struct backend_buffer status;           // a completion word for each channel
+    bool board_units_used[TCA_BOARD_UNITS]; // of the board's memory, 32 B each
+    bool notify_internal;                   // where the copies of this process notify
+    char message[TCA_MESSAGE_MAX];
+};
+
+// error.c: notes the message and returns the code. context may be NULL.
+int tca_refuse(struct tca_context *context, enum tcaError error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// context.c: of the calling process; NULL before tcaInit.
+struct tca_context *tca_context_current(void);
+
+// board_memory.c: units of the board's memory; chains from the bottom, slots from the top.
+bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *first_out);
+bool tca_board_take_high(struct tca_context *context, uint32_t units, uint32_t *first_out);
+void tca_board_give(struct tca_context *context, uint32_t first, uint32_t units);
+
+// memory.c
+struct tca_allocation *tca_allocation_find(const struct tca_context *context, uint32_t number);
+void tca_allocations_free(struct tca_context *context); // the heap's part alone
+
+// handle.c: the handle is whole and names a node of the sub-cluster. role: what the message calls it.
+int tca_handle_check(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
+// And it lies in this process, in memory that is still there.
+int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
+// Where a slot is written from this process's board: a window address, or an own bus address.
+uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board);
+static inline uint64_t tca_notification(uint32_t tag)
+{
+    return UINT64_C(0x5443416e) << 32 | tag; // never 0, so that an empty slot matches no tag
+}
+
+// desc.c
+void tca_desc_release(tcaDesc *desc); // what tcaDescSet built
+bool tca_desc_is_set(const tcaDesc *desc, unsigned channel);
+bool tca_desc_is_running(const tcaDesc *desc);
+void tca_descs_free(struct tca_context *context); // the heap's part alone
+// chain.c: writes the chain. The descriptor has none.
+int tca_desc_build(tcaDesc *desc);
+
+// dma.c: looks whether a running channel has ended meanwhile.
+bool tca_channel_is_running(struct tca_context *context, unsigned channel);

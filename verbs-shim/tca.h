@@ -1,0 +1,133 @@
+// The TCA user library, as programs for HA-PACS/TCA call it: memory that boards reach, handles, descriptors, DMA, and
+// notifications. CPU memory only so far; GPU memory is refused with tcaErrorNotSupported.
+//
+// Calls return tcaSuccess or one of enum tcaError, and never touch the board after a refusal; tcaStrError says what
+// to do about a code, tcaLastMessage what was wrong with the last call that was refused. Sizes and offsets are bytes.
+//
+// A handle is plain bytes: ranks send it to each other as it is. Copies go from memory of the own node to memory of
+// any node of the sub-cluster; the board cannot read across a cable.
+//
+// A notification is an 8-byte word with a tag, written behind the copied data into a slot of the destination's handle
+// (or of the source's). The wait takes it out again. A second one for a slot that was not waited for replaces the
+// first. Handles of one tcaMalloc share its tcaSlots slots.
+//
+// Where public descriptions leave something open: every tcaDescSetMemcpy adds to what the descriptor holds;
+// tcaDMAContinue (more copies follow) is accepted and changes nothing; the library waits for a notification in host
+// memory and in the board's memory, in the order that the process's own flags suggest.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { tcaNodesMax = 16, tcaChannels = 4, tcaSlots = 32 };
+
+typedef enum tcaMemoryType { tcaMemoryCPU, tcaMemoryGPU } tcaMemoryType;
+
+enum tcaDMAFlag {
+    tcaDMAUseInternal = 1,       // descriptors in the board's memory; all copies of a descriptor or none
+    tcaDMAUseNotifyInternal = 2, // the notification word lies in the board's memory, polled with PCIe reads
+    tcaDMANotify = 4,            // notify the destination
+    tcaDMANotifySelf = 8,        // notify the source as well
+    tcaDMAPipeline = 16,         // do not wait until the copies before have been written
+    tcaDMAContinue = 32          // more copies follow
+};
+
+enum tcaError {
+    tcaSuccess = 0,
+    tcaErrorNotInitialized = -1,
+    tcaErrorNoBoard = -2,
+    tcaErrorArgument = -3,
+    tcaErrorNoMemory = -4,
+    tcaErrorNotSupported = -5,
+    tcaErrorHandle = -6,
+    tcaErrorNotTcaMemory = -7,
+    tcaErrorFreed = -8,
+    tcaErrorRange = -9,
+    tcaErrorAlignment = -10,
+    tcaErrorSize = -11,
+    tcaErrorSlot = -12,
+    tcaErrorChannel = -13,
+    tcaErrorBusy = -14,
+    tcaErrorNotSet = -15,
+    tcaErrorBoardMemory = -16,
+    tcaErrorNodes = -17,
+    tcaErrorComm = -18,
+    tcaErrorNotLocal = -19,
+    tcaErrorDMA = -20,
+    tcaErrorIO = -21
+};
+const char *tcaStrError(int error);
+const char *tcaLastMessage(void); // lives until the next call that is refused
+
+// --- set-up ------------------------------------------------------------------------------------------------------
+
+// Once for each process; again is allowed. tcaErrorNoBoard, tcaErrorNoMemory.
+int tcaInit(void);
+
+// What the environment gives a program in place of MPI, for the collective calls: `all` receives the `bytes` of every
+// rank in rank order. Returns 0 or a negative errno.
+struct tcaComm {
+    void *ctx;
+    int rank, ranks;
+    int (*allgather)(void *ctx, const void *mine, void *all, size_t bytes);
+};
+// Copied. tcaErrorNodes: more than 16 ranks. tcaErrorArgument.
+int tcaSetComm(const struct tcaComm *comm);
+
+// --- memory and handles --------------------------------------------------------------------------------------------
+
+// Zeroed and page-aligned. tcaErrorNoMemory, tcaErrorNotSupported, tcaErrorArgument (no bytes).
+int tcaMalloc(void **ptr, size_t size, tcaMemoryType type);
+// tcaErrorNotTcaMemory; tcaErrorBusy while a DMA reads it.
+int tcaFree(void *ptr, tcaMemoryType type);
+
+typedef struct tcaHandle {
+    uint32_t magic;
+    uint16_t bytes; // of this struct
+    uint8_t type, node;
+    uint64_t busAddress, size;
+    uint64_t slotsAddress; // of the notification slots in host memory
+    uint32_t slotsBoard;   // and their place in the board's memory
+    uint32_t allocation;   // which tcaMalloc of the process
+    uint32_t check;        // over all before it
+    uint32_t reserved;
+} tcaHandle;
+
+// For size bytes at ptr, which lie in one allocation of this process. tcaErrorNotTcaMemory, tcaErrorRange,
+// tcaErrorAlignment (ptr is no multiple of 4), tcaErrorNotSupported.
+int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType type);
+// Collective over the ranks of tcaComm: *list becomes every rank's handle, in rank order; free() it. Every rank returns
+// the error of the first rank that has one. tcaErrorNodes: nranks is not the number of ranks, or more than 16.
+int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
+
+// --- descriptors ---------------------------------------------------------------------------------------------------
+
+typedef struct tcaDesc tcaDesc;
+
+tcaDesc *tcaDescNew(void); // NULL: see tcaLastMessage
+// tcaErrorBusy while its DMA runs.
+int tcaDescFree(tcaDesc *desc);
+
+// Adds a copy of size bytes. size is a multiple of 4; both addresses are, and agree in their low 4 bits. wait_slot and
+// wait_tag count with tcaDMANotify or tcaDMANotifySelf. tcaErrorHandle, tcaErrorFreed, tcaErrorNotLocal (the source
+// lies in another node), tcaErrorRange, tcaErrorAlignment, tcaErrorSize, tcaErrorSlot, tcaErrorBusy, tcaErrorArgument.
+int tcaDescSetMemcpy(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, const tcaHandle *src, size_t src_offset,
+                     size_t size, int flags, int wait_slot, uint32_t wait_tag);
+// Adds a copy of count rows of width bytes. Pitches are multiples of 4 and agree in their low 4 bits.
+int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, size_t dst_pitch, const tcaHandle *src,
+                       size_t src_offset, size_t src_pitch, size_t width, size_t count, int flags, int wait_slot,
+                       uint32_t wait_tag);
+
+// --- DMA -----------------------------------------------------------------------------------------------------------
+
+// Hands the descriptor to a DMA channel. The first time after a change it is written to host or board memory; after
+// that it costs one register. tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it
+// holds no copy), tcaErrorFreed, tcaErrorBoardMemory.
+int tcaDescSet(tcaDesc *desc, int channel);
+// tcaErrorNotSet, tcaErrorBusy, tcaErrorFreed, tcaErrorDMA (the DMA before failed, and nobody waited for it).
+int tcaStartDMADesc(int channel);
+// Until all that was started has been issued; the source may be reused then. Nothing started: at once. tcaErrorDMA.
+int tcaWaitDMAC(int channel);
+// Until the tag has arrived in a slot of the handle, which is of this process. tcaErrorNotLocal, tcaErrorFreed,
+// tcaErrorSlot, tcaErrorIO (the board does not answer).
+int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag);
