@@ -487,3 +487,76 @@ TEST(DmacErrors, OneChannelsErrorLeavesTheOthersAlone)
     dmac_compare(dmac);
     dmac_destroy(dmac);
 }
+
+// --- failures at random ----------------------------------------------------------------------------------------------------
+
+enum { WORK_BYTES = 0x1000, PART_BYTES = 0x400, SEGMENT_BYTES = 0x100 };
+
+// A channel's 4 KB, in register mode or as a chain of four.
+static struct dmac_order random_mode(struct dmac *dmac, uint32_t channel)
+{
+    struct dmac_transfer whole = dmac_copy(WORK_BYTES * channel, SPACE_EAST, WORK_BYTES * channel, WORK_BYTES);
+    unsigned mode = chip_random(&dmac->random) % 3;
+    uint64_t at = mode == MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + 0x100 * channel) : 0x100 * channel;
+    struct dmac_order order = dmac_order_chain(channel, mode, at);
+    struct dmac_transfer parts[WORK_BYTES / PART_BYTES];
+    for (uint32_t i = 0; i < WORK_BYTES / PART_BYTES; i++) {
+        parts[i] = whole;
+        parts[i].source += PART_BYTES * i;
+        parts[i].destination += PART_BYTES * i;
+        parts[i].bytes = PART_BYTES;
+        parts[i].fence = chip_random(&dmac->random) % 4 == 0;
+    }
+    dmac_chain(dmac, mode == MODE_REGISTER ? MODE_CHAIN_BOARD : mode, at, parts, WORK_BYTES / PART_BYTES);
+    order.transfer = whole;
+    return order;
+}
+
+static void end_with_first_fault(struct dmac *dmac, const struct dmac_order *order, const uint32_t *faults)
+{
+    struct dmac_transfer moved = order->transfer;
+    unsigned error = DMAC_OK;
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t from = faults[i] - WORK_BYTES * order->channel;
+        if (from < moved.bytes) {
+            moved.bytes = from;
+            error = error_of(dmac->rules[i].answer);
+        }
+    }
+    dmac_expect_end(dmac, order, error);
+    dmac_expect(dmac, &moved);
+}
+
+static void fail_at_random(uint64_t seed)
+{
+    struct dmac *dmac = dmac_create(NULL);
+    struct dmac_order orders[DMAC_CHANNELS];
+    uint32_t faults[4];
+    dmac->random = seed * UINT64_C(0x9e3779b97f4a7c15);
+    dmac->shuffle = true;
+    for (unsigned i = 0; i < 4; i++) {
+        faults[i] = SEGMENT_BYTES * (chip_random(&dmac->random) % (DMAC_CHANNELS * WORK_BYTES / SEGMENT_BYTES));
+        dmac->rules[i] = (struct dmac_rule){dmac_address(SPACE_HOST, faults[i]), SEGMENT_BYTES,
+                                            i % 2 == 0 ? ANSWER_UNSUPPORTED : ANSWER_ABORT, 0, 0};
+    }
+    for (uint32_t c = 0; c < DMAC_CHANNELS; c++) {
+        orders[c] = random_mode(dmac, c);
+        dmac_start(dmac, &orders[c]);
+    }
+    dmac_stall(dmac, 100);
+    for (uint32_t c = 0; c < DMAC_CHANNELS; c++) {
+        end_with_first_fault(dmac, &orders[c], faults);
+    }
+    dmac_compare(dmac);
+    for (uint32_t c = 0; c < DMAC_CHANNELS; c++) {
+        dmac_expect_works(dmac, c);
+    }
+    dmac_destroy(dmac);
+}
+
+TEST(DmacErrors, WhatWasReadBeforeTheFirstFailureIsMovedAndNothingElse)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        fail_at_random(seed);
+    }
+}
