@@ -133,6 +133,9 @@ module peach2_dmac_fetch #(
 
     always_comb begin
         hit_d = cpl_header_i ? (cpl_expected_o && cpl_error_i == peach2_pkg::DMA_OK) : hit_q;
+        if (state_d != FETCH_WAIT) begin // all is here, or given up: what may still come belongs to nobody
+            hit_d = 1'b0;
+        end
         half_d = half_q;
         if (cpl_data_i && hit_q) begin
             half_d = !half_q;
