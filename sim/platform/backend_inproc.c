@@ -2,8 +2,6 @@
 
 #include <errno.h>
 
-#include "models/peach2/board.h"
-
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
 {
     struct plat_backend_inproc *b = ctx;
@@ -37,26 +35,14 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
 
 static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
 {
-    (void)ctx;
-    switch (bar) {
-    case BACKEND_BAR_REGISTERS:
-        return PEACH2_BAR0_BYTES;
-    case BACKEND_BAR_WINDOW:
-        break;
-    }
-    return PEACH2_WINDOW_BYTES;
+    struct plat_backend_inproc *b = ctx;
+    return b->bars[bar].bytes;
 }
 
 static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
 {
     struct plat_backend_inproc *b = ctx;
-    switch (bar) {
-    case BACKEND_BAR_REGISTERS:
-        return b->bar0_base;
-    case BACKEND_BAR_WINDOW:
-        break;
-    }
-    return b->window_base;
+    return b->bars[bar].base;
 }
 
 static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, const void *data, size_t bytes)
@@ -117,6 +103,9 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
     case BACKEND_COST_INTERRUPT:
         host_core_spend(b->core, amount * b->interrupt_ps);
         break;
+    case BACKEND_COST_TIME:
+        host_core_spend(b->core, amount * SIM_PS_PER_NS);
+        break;
     }
 }
 
@@ -163,8 +152,11 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
         return;
     }
     *link = ctx->next;
-    if (ctx->process.library_release != NULL) {
-        ctx->process.library_release(ctx->process.library);
+    for (unsigned i = 0; i < BACKEND_LIBRARIES; i++) {
+        struct backend_library *library = &ctx->process.libraries[i];
+        if (library->release != NULL) {
+            library->release(library->state);
+        }
     }
     ctx->process = (struct backend_process){0};
 }

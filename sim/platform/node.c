@@ -183,8 +183,8 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
         .sim = node->machine->sim,
         .core = node->core,
         .memory = node->memory,
-        .bar0_base = PLAT_BAR0_BASE,
-        .window_base = node->config->board.window_base,
+        .bars[BACKEND_BAR_REGISTERS] = {PLAT_BAR0_BASE, PEACH2_BAR0_BYTES},
+        .bars[BACKEND_BAR_WINDOW] = {node->config->board.window_base, PEACH2_WINDOW_BYTES},
         .interrupt_ps = node->config->host.interrupt_ps,
     };
     return SIM_OK;
