@@ -90,6 +90,10 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
         return SIM_ERR_INVALID;
     }
     enum placement placement = programs[run->program].placement;
+    if (!scenario->nodes[run->node].board.given) {
+        snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
+        return SIM_ERR_INVALID;
+    }
     if (placement == PLACE_NODE) {
         return SIM_OK;
     }

@@ -56,6 +56,18 @@ static const struct program_rule rules[] = {
     [SCN_PROGRAM_PROXY_READ] = {.peer = true},
 };
 
+static void check_board(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_node *node = *field < scenario->node_count ? &scenario->nodes[*field] : NULL;
+    if (node != NULL && is_good(loader, &run->program) && is_good(loader, field) && !node->board.given &&
+        !scn_loader_is_bad(loader, node, true) && !scn_loader_is_bad(loader, &node->board, true)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+                         "%s: a %s needs a board, '%s' has none", field == &run->node ? "node" : "peer",
+                         scn_program_name(run->program), node->name);
+    }
+}
+
 static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -160,6 +172,8 @@ static void check_method(struct scn_loader *loader, const struct scn_run *run)
 
 static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
+    check_board(loader, run, &run->node);
+    check_board(loader, run, &run->peer);
     check_peer(loader, run);
     if (!is_good(loader, &run->method)) {
         return;

@@ -277,8 +277,15 @@ static const struct scn_key board_keys[] = {
      SCN_FIELD(struct scn_board, dmac_prefetch),
      .doc = "descriptors fetched with one read"},
 };
+static void board_loaded(void *object, const struct scn_tree *tree)
+{
+    (void)tree;
+    ((struct scn_board *)object)->given = true;
+}
+
 const struct scn_kind scn_kind_board = {.name = "board",
                                         .doc = "a PEACH2 board with its logic",
                                         SCN_ROWS(board_keys),
                                         .size = sizeof(struct scn_board),
-                                        .presets = "board"};
+                                        .presets = "board",
+                                        .loaded = board_loaded};

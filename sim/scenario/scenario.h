@@ -68,6 +68,7 @@ enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN };
 
 // A PEACH2 board with its logic.
 struct scn_board {
+    bool given; // a node may have none
     enum scn_fidelity fidelity;
     uint32_t clock_mhz;
     uint64_t window_base;           // host bus address of the 512 GB window; multiple of its size
