@@ -227,6 +227,8 @@ static struct workload workload_of(const struct plat_series *series, uint32_t ra
         .descriptors_count = run->descriptors_count,
         .iterations = run->iterations,
         .warmup = run->warmup,
+        .source_gpu = (int)run->from - (int)SCN_MEMORY_GPU0,
+        .destination_gpu = (int)run->to - (int)SCN_MEMORY_GPU0,
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
         .exchange = rank_exchange,

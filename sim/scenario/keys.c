@@ -17,6 +17,9 @@ static const struct scn_choice programs[] = {
     {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},       {"halo", SCN_PROGRAM_HALO},
     {"proxy-read", SCN_PROGRAM_PROXY_READ},       {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
+static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST}, {"gpu0", SCN_MEMORY_GPU0},
+                                             {"gpu1", SCN_MEMORY_GPU1}, {"gpu2", SCN_MEMORY_GPU2},
+                                             {"gpu3", SCN_MEMORY_GPU3}, {NULL, 0}};
 static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"register", SCN_METHOD_REGISTER},
                                             {"chain-host", SCN_METHOD_CHAIN_HOST},
@@ -181,6 +184,18 @@ static const struct scn_key run_keys[] = {
      .max = 1000000000,
      SCN_FIELD(struct scn_run, warmup),
      .doc = "repetitions before them"},
+    {.name = "from",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = memories,
+     .fallback = "host",
+     SCN_FIELD(struct scn_run, from),
+     .doc = "memory that is read: the host's, or a GPU's"},
+    {.name = "to",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = memories,
+     .fallback = "host",
+     SCN_FIELD(struct scn_run, to),
+     .doc = "memory that is written, on the other node where there is one"},
     {.name = "notify",
      .unit = SCN_UNIT_CHOICE,
      .choices = notifies,

@@ -114,6 +114,9 @@ enum scn_program {
 };
 enum scn_method { SCN_METHOD_PIO, SCN_METHOD_REGISTER, SCN_METHOD_CHAIN_HOST, SCN_METHOD_CHAIN_BOARD };
 
+// Whose memory data lies in.
+enum scn_memory { SCN_MEMORY_HOST, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1, SCN_MEMORY_GPU2, SCN_MEMORY_GPU3 };
+
 // Where the notification words of libtca lie.
 enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
 
@@ -130,6 +133,7 @@ struct scn_run {
     uint32_t descriptors_count;
     uint32_t iterations; // measured repetitions of a point
     uint32_t warmup;     // repetitions before them
+    enum scn_memory from, to;
     enum scn_notify notify;
     uint32_t columns; // of a halo's grid
 };
