@@ -2,8 +2,8 @@
 //
 // They go before TLPs but do not preempt one. What a DLLP says is decided when it is sent, so that one that waited for
 // the wire covers all that happened meanwhile. One that arrives is taken lazily, when the transmitter next has to know
-// what was acknowledged and granted by then; only a transmitter that waits for one gets an event. Their processing time is part of the intervals of clauses 2.6.1.2 and
-// 3.5.3.1 (their "internal delay"); nothing else is charged for it.
+// what was acknowledged and granted by then; only a transmitter that waits for one gets an event. Their processing time
+// is part of the intervals of clauses 2.6.1.2 and 3.5.3.1 (their "internal delay"); nothing else is charged for it.
 #include "models/pcie/link_internal.h"
 
 enum { DLLP_BYTES = 8 };

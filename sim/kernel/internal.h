@@ -89,6 +89,7 @@ struct sim {
     uint64_t progress_ps; // when something last made progress
     uint64_t epoch_ps;    // SystemC's time at sim_create
     uint64_t systemc_ps;  // SystemC's time in this turn, counted from the epoch
+    uint64_t busy_ps;     // when SystemC has something to do by itself, as of the beginning of this turn
     uint64_t next_turn_ps;
     bool exact; // never ahead of SystemC's clock
 
@@ -154,8 +155,8 @@ void sim_coroutine_resume(struct sim_coroutine *coroutine);
 void sim_coroutine_suspend(struct sim_coroutine *coroutine);
 void sim_coroutine_end(struct sim_coroutine *coroutine);
 
-// Would SystemC, left to itself, do nothing from now until due_ps, inclusive?
-bool sim_bridge_quiet_until(const sim_t *sim, uint64_t due_ps);
+// When SystemC, left to itself, does something next, counted from the epoch; 0: at once, SIM_NEVER_PS: nothing.
+uint64_t sim_bridge_busy_ps(const sim_t *sim);
 // Takes turns until one says SIM_TURN_OVER.
 void sim_bridge_run(sim_t *sim);
 // Makes sim (NULL: none) the living simulation and notes SystemC's time as its epoch.
