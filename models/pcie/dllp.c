@@ -1,8 +1,9 @@
 // Data link layer packets: ACK, NAK and UpdateFC, 8 bytes each on the wire (clause 3.4).
 //
 // They go before TLPs but do not preempt one. What a DLLP says is decided when it is sent, so that one that waited for
-// the wire covers all that happened meanwhile. Their processing time is part of the intervals of clauses 2.6.1.2 and
-// 3.5.3.1 (their "internal delay"); nothing else is charged for it.
+// the wire covers all that happened meanwhile. One that arrives is taken lazily, when the transmitter next has to know
+// what was acknowledged and granted by then; only a transmitter that waits for one gets an event. Their processing time
+// is part of the intervals of clauses 2.6.1.2 and 3.5.3.1 (their "internal delay"); nothing else is charged for it.
 #include "models/pcie/link_internal.h"
 
 enum { DLLP_BYTES = 8 };
@@ -74,8 +75,8 @@ void pcie_dllps_send_one(pcie_end_t *end)
     end->counters[PCIE_COUNT_DLLPS_SENT]++;
     end->counters[PCIE_COUNT_WIRE_BYTES] += DLLP_BYTES;
     *(struct pcie_dllp *)pcie_ring_push(&end->peer->rx.dllps) = dllp;
-    if (!sim_event_pending(&end->peer->rx.dllp_event)) {
-        sim_event_schedule_at(end->sim, &end->peer->rx.dllp_event, dllp.arrive_ps);
+    if (dllp.kind == PCIE_DLLP_NAK || pcie_transmitter_waits(end->peer)) {
+        pcie_event_by(end->sim, &end->peer->rx.dllp_event, dllp.arrive_ps);
     }
 }
 
@@ -94,10 +95,10 @@ static void dllp_process(pcie_end_t *end, const struct pcie_dllp *dllp)
 {
     switch (dllp->kind) {
     case PCIE_DLLP_ACK:
-        pcie_transmitter_acknowledge(end, dllp->expected);
+        pcie_transmitter_acknowledge(end, dllp->expected, dllp->arrive_ps);
         break;
     case PCIE_DLLP_NAK:
-        pcie_transmitter_acknowledge(end, dllp->expected);
+        pcie_transmitter_acknowledge(end, dllp->expected, dllp->arrive_ps);
         pcie_transmitter_replay(end);
         break;
     case PCIE_DLLP_UPDATE_FC:
@@ -105,21 +106,39 @@ static void dllp_process(pcie_end_t *end, const struct pcie_dllp *dllp)
         end->tx.limit[dllp->class].data = dllp->data;
         break;
     }
-    pcie_transmitter_wake(end);
 }
 
-void pcie_dllps_arrive(void *ctx)
+void pcie_dllps_take(pcie_end_t *end)
 {
-    pcie_end_t *end = ctx;
     struct pcie_receiver *rx = &end->rx;
     uint64_t now_ps = sim_now_ps(end->sim);
     while (rx->dllps.count > 0) {
         struct pcie_dllp dllp = *(struct pcie_dllp *)pcie_ring_front(&rx->dllps);
         if (dllp.arrive_ps > now_ps) {
-            sim_event_schedule_at(end->sim, &rx->dllp_event, dllp.arrive_ps);
             return;
         }
         pcie_ring_pop(&rx->dllps);
         dllp_process(end, &dllp);
     }
+}
+
+void pcie_dllps_await(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    bool waits = pcie_transmitter_waits(end);
+    for (uint32_t i = 0; i < rx->dllps.count; i++) {
+        const struct pcie_dllp *dllp = pcie_ring_at(&rx->dllps, i);
+        if (waits || dllp->kind == PCIE_DLLP_NAK) {
+            pcie_event_by(end->sim, &rx->dllp_event, dllp->arrive_ps);
+            return;
+        }
+    }
+}
+
+void pcie_dllps_arrive(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    pcie_dllps_take(end);
+    pcie_dllps_await(end);
+    pcie_transmitter_wake(end);
 }

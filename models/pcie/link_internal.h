@@ -142,8 +142,9 @@ void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
 void pcie_transmitter_fini(pcie_end_t *end);
 void pcie_transmitter_room_tell(pcie_end_t *end); // to the owner, when its room changed
 void pcie_transmitter_wake(pcie_end_t *end); // something may have become possible
-// An ACK or NAK arrived: the peer has every TLP before `expected`.
-void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected);
+// An ACK or NAK arrived at that time: the peer has every TLP before `expected`.
+void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps);
+bool pcie_transmitter_waits(const pcie_end_t *end); // a DLLP changes what it does, at the instant of its arrival
 void pcie_transmitter_replay(pcie_end_t *end);
 
 void pcie_receiver_init(pcie_end_t *end);
@@ -157,4 +158,6 @@ void pcie_receiver_check(pcie_end_t *end); // the data link layer's view of what
 bool pcie_dllps_waiting(const pcie_end_t *end);
 void pcie_dllps_send_one(pcie_end_t *end);
 void pcie_dllps_flush(pcie_end_t *end); // sends what waits, now or when the wire is free
+void pcie_dllps_take(pcie_end_t *end);  // what has arrived by now
+void pcie_dllps_await(pcie_end_t *end); // sets the event for what the transmitter waits for
 void pcie_dllps_arrive(void *end);      // event

@@ -136,6 +136,7 @@ static enum pcie_class class_choose(pcie_end_t *end)
     enum pcie_class best = PCIE_CLASS_COUNT;
     uint64_t best_order = UINT64_MAX, barrier = UINT64_MAX;
     if (tx->replay.count >= PCIE_REPLAY_TLPS) {
+        pcie_dllps_await(end);
         return PCIE_CLASS_COUNT;
     }
     for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
@@ -155,6 +156,7 @@ static enum pcie_class class_choose(pcie_end_t *end)
         } else if (tx->stalled_since_ps[class] == SIM_NEVER_PS) {
             uint64_t now_ps = sim_now_ps(end->sim);
             tx->stalled_since_ps[class] = head->ready_ps > now_ps ? head->ready_ps : now_ps;
+            pcie_dllps_await(end);
         }
     }
     return best;
@@ -166,6 +168,7 @@ void pcie_transmitter_wake(pcie_end_t *end)
     if (!end->link->up) {
         return;
     }
+    pcie_dllps_take(end);
     uint64_t due_ps = sim_now_ps(end->sim);
     uint64_t free_ps = pcie_wire_free_ps(&tx->wire);
     if (free_ps > due_ps) {
@@ -274,6 +277,7 @@ static void send_event_run(void *ctx)
     struct pcie_transmitter *tx = &end->tx;
     uint64_t now_ps = sim_now_ps(end->sim);
     enum pcie_class sent = PCIE_CLASS_COUNT;
+    pcie_dllps_take(end);
     if (pcie_wire_free_ps(&tx->wire) <= now_ps) {
         if (pcie_dllps_waiting(end)) {
             pcie_dllps_send_one(end);
@@ -297,7 +301,14 @@ static void send_event_run(void *ctx)
 
 // --- replay --------------------------------------------------------------------------------------------------------
 
-void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected)
+bool pcie_transmitter_waits(const pcie_end_t *end)
+{
+    const struct pcie_transmitter *tx = &end->tx;
+    return tx->stalled_since_ps[PCIE_POSTED] != SIM_NEVER_PS || tx->stalled_since_ps[PCIE_NONPOSTED] != SIM_NEVER_PS ||
+           tx->stalled_since_ps[PCIE_COMPLETION] != SIM_NEVER_PS || tx->replay.count >= PCIE_REPLAY_TLPS;
+}
+
+void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps)
 {
     struct pcie_transmitter *tx = &end->tx;
     uint64_t oldest = tx->next_sequence - tx->replay.count;
@@ -311,7 +322,7 @@ void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected)
     uint64_t purged = expected - oldest;
     tx->resend_index = tx->resend_index > purged ? tx->resend_index - (uint32_t)purged : 0;
     tx->resending = tx->resending && tx->resend_index < tx->replay.count;
-    tx->replay_deadline_ps = sim_now_ps(end->sim) + end->link->replay_timeout_ps;
+    tx->replay_deadline_ps = arrive_ps + end->link->replay_timeout_ps;
 }
 
 void pcie_transmitter_replay(pcie_end_t *end)
@@ -328,6 +339,7 @@ static void replay_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
     struct pcie_transmitter *tx = &end->tx;
+    pcie_dllps_take(end);
     if (tx->replay.count == 0) {
         return;
     }

@@ -82,9 +82,10 @@ typedef void (*sim_event_fn)(void *ctx);
 typedef struct sim_event {
     uint64_t due_ps;
     uint64_t sequence;
-    uint32_t heap_slot; // 1-based place in the queue, 0 when not pending
+    struct sim_event *earlier, *later; // in the queue's bucket
     sim_event_fn fn;
     void *ctx;
+    uint32_t place; // where in the queue, 0 when not pending
 } sim_event_t;
 
 void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx);
@@ -94,7 +95,7 @@ void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps);
 void sim_event_cancel(sim_t *sim, sim_event_t *event); // no effect when not pending
 static inline bool sim_event_pending(const sim_event_t *event)
 {
-    return event->heap_slot != 0;
+    return event->place != 0;
 }
 
 // For a clock: moves time forward by delay_ps at once, from within an event, if no other event is due until then (and
