@@ -1,5 +1,6 @@
 // Channels: setting, starting and waiting; and waiting for notifications.
 #include <errno.h>
+#include <inttypes.h>
 
 #include "verbs-shim/libtca/internal.h"
 
@@ -161,7 +162,14 @@ int tcaWaitDMAC(int channel)
     struct tca_channel *state = &context->channels[channel];
     if (state->running) {
         unsigned dma_error = PEACH2_DMA_OK;
-        int status = peach2_wait_status(context->board, status_word(context, (unsigned)channel), 0, NULL, &dma_error);
+        int status = peach2_wait_status(context->board, status_word(context, (unsigned)channel), context->timeout_ns,
+                                        NULL, &dma_error);
+        if (status == -ETIMEDOUT) {
+            return tca_refuse(context, tcaErrorTimeout,
+                              "tcaWaitDMAC: the DMA of channel %d still runs after %" PRIu64
+                              " ns: wait again, or longer with tcaSetTimeout",
+                              channel, context->timeout_ns);
+        }
         channel_ended(state, status, dma_error);
     }
     return failure_take(context, "tcaWaitDMAC", (unsigned)channel);
@@ -230,12 +238,23 @@ static void place_learn(const struct wait *wait, bool board)
     wait->allocation->internal = board ? wait->allocation->internal | bit : wait->allocation->internal & ~bit;
 }
 
+// The time of one look into host memory: as long as the whole wait may last at most.
+static uint64_t look_ns(const struct wait *wait)
+{
+    uint64_t timeout_ns = wait->context->timeout_ns;
+    if (expects_board(wait)) {
+        return 0;
+    }
+    return timeout_ns != 0 && timeout_ns < PATIENCE_NS ? timeout_ns : PATIENCE_NS;
+}
+
 static int notification_take(const struct wait *wait)
 {
-    uint64_t patience_ns = expects_board(wait) ? 0 : PATIENCE_NS;
+    struct peach2_patience patience = {.timeout_ns = wait->context->timeout_ns};
+    uint64_t each_ns = look_ns(wait), looked_ns = 0;
     for (;;) {
         bool there;
-        if (host_take(wait, patience_ns)) {
+        if (host_take(wait, each_ns)) {
             place_learn(wait, false);
             return 0;
         }
@@ -246,6 +265,13 @@ static int notification_take(const struct wait *wait)
         if (there) {
             place_learn(wait, true);
             return 0;
+        }
+        looked_ns += each_ns;
+        if (patience.timeout_ns != 0 && looked_ns >= patience.timeout_ns) {
+            return -ETIMEDOUT;
+        }
+        if (each_ns == 0 && peach2_patience_ends(&wait->context->backend, &patience)) {
+            return -ETIMEDOUT;
         }
     }
 }
@@ -266,7 +292,14 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
     }
     const struct wait wait = {context, tca_allocation_find(context, handle->allocation), (uint32_t)wait_slot,
                               tca_notification(wait_tag)};
-    if (notification_take(&wait) != 0) {
+    error = notification_take(&wait);
+    if (error == -ETIMEDOUT) {
+        return tca_refuse(context, tcaErrorTimeout,
+                          "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %d within %" PRIu64
+                          " ns: look at the sender and at the cables between",
+                          wait_tag, wait_slot, context->timeout_ns);
+    }
+    if (error != 0) {
         return tca_refuse(context, tcaErrorIO, "tcaWaitDMARecvDesc: the board does not answer");
     }
     return tcaSuccess;
