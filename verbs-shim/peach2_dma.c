@@ -9,6 +9,7 @@
 #define STATUS_SHIFT 32
 
 #define TURNS_PER_LOOK 64u
+#define PS_PER_NS      1000u
 
 static const char *const error_names[] = {
     [PEACH2_DMA_OK] = "no error",
@@ -170,14 +171,15 @@ int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_o
 
 bool peach2_patience_ends(const struct backend *backend, struct peach2_patience *patience)
 {
-    if (patience->timeout_ns == 0 || ++patience->turns % TURNS_PER_LOOK != 0) {
+    if (++patience->turns % TURNS_PER_LOOK != 0) {
         return false;
     }
     uint64_t now_ps = backend->ops->time_ps(backend->ctx);
     if (patience->turns == TURNS_PER_LOOK) {
         patience->start_ps = now_ps;
     }
-    return now_ps - patience->start_ps >= patience->timeout_ns * 1000;
+    patience->waited_ns = (now_ps - patience->start_ps) / PS_PER_NS;
+    return patience->timeout_ns != 0 && patience->waited_ns >= patience->timeout_ns;
 }
 
 int peach2_dma_wait(peach2_handle_t *handle, unsigned channel, unsigned *error_out)

@@ -9,6 +9,7 @@
 struct peach2_patience {
     uint64_t timeout_ns; // 0: for ever
     uint64_t turns, start_ps;
+    uint64_t waited_ns; // at the last look at the clock
 };
 
 // After each turn that found nothing: is it enough?

@@ -137,5 +137,6 @@ int tcaStartDMADesc(int channel);
 int tcaWaitDMAC(int channel);
 // Until the tag has arrived in a slot of the handle, which is of this process. tcaErrorNotLocal, tcaErrorFreed,
 // tcaErrorSlot, tcaErrorIO (the board does not answer), tcaErrorTimeout (nothing came: the sender did not send, or a
-// cable on the way is dead; the board cannot tell which).
+// cable on the way is dead; the board cannot tell which). A wait of more than a millisecond for a notification in the
+// board's memory may see it late by 1/128 of the wait.
 int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag);

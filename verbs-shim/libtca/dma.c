@@ -7,6 +7,10 @@
 // How long a notification is looked for in host memory alone before the board's memory is looked at once.
 #define PATIENCE_NS 100000ull
 
+// How long the board's memory is looked at without a pause, and the part of a longer wait that a look may be late.
+#define BUSY_NS      1000000ull
+#define LATE_DIVISOR 128u
+
 static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
 {
     return (volatile uint64_t *)context->status.address + channel;
@@ -238,23 +242,38 @@ static void place_learn(const struct wait *wait, bool board)
     wait->allocation->internal = board ? wait->allocation->internal | bit : wait->allocation->internal & ~bit;
 }
 
-// The time of one look into host memory: as long as the whole wait may last at most.
-static uint64_t look_ns(const struct wait *wait)
+// How long the next look into host memory lasts. A wait that looks into the board's memory in between does so all the
+// time at first; in a long one a look comes late by 1/128 of it, so that it does not keep the bus busy.
+static uint64_t look_ns(const struct wait *wait, uint64_t waited_ns)
 {
-    uint64_t timeout_ns = wait->context->timeout_ns;
+    uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, look = PATIENCE_NS;
     if (expects_board(wait)) {
-        return 0;
+        look = waited_ns < BUSY_NS ? 0 : waited_ns / LATE_DIVISOR;
     }
-    return timeout_ns != 0 && timeout_ns < PATIENCE_NS ? timeout_ns : PATIENCE_NS;
+    return timeout_ns != 0 && left_ns < look ? left_ns : look;
+}
+
+// false: the wait is over. *waited_ns_out: how long it lasted so far.
+static bool may_wait(const struct wait *wait, struct peach2_patience *patience, uint64_t looked_ns,
+                     uint64_t *waited_ns_out)
+{
+    if (looked_ns == 0) {
+        bool ends = peach2_patience_ends(&wait->context->backend, patience);
+        *waited_ns_out = patience->waited_ns;
+        return !ends;
+    }
+    *waited_ns_out += looked_ns;
+    return patience->timeout_ns == 0 || *waited_ns_out < patience->timeout_ns;
 }
 
 static int notification_take(const struct wait *wait)
 {
     struct peach2_patience patience = {.timeout_ns = wait->context->timeout_ns};
-    uint64_t each_ns = look_ns(wait), looked_ns = 0;
-    for (;;) {
+    uint64_t waited_ns = 0, looked_ns;
+    do {
         bool there;
-        if (host_take(wait, each_ns)) {
+        looked_ns = look_ns(wait, waited_ns);
+        if (host_take(wait, looked_ns)) {
             place_learn(wait, false);
             return 0;
         }
@@ -266,14 +285,8 @@ static int notification_take(const struct wait *wait)
             place_learn(wait, true);
             return 0;
         }
-        looked_ns += each_ns;
-        if (patience.timeout_ns != 0 && looked_ns >= patience.timeout_ns) {
-            return -ETIMEDOUT;
-        }
-        if (each_ns == 0 && peach2_patience_ends(&wait->context->backend, &patience)) {
-            return -ETIMEDOUT;
-        }
-    }
+    } while (may_wait(wait, &patience, looked_ns, &waited_ns));
+    return -ETIMEDOUT;
 }
 
 int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag)
