@@ -8,6 +8,9 @@
 // STATUS is the upper half of a status word.
 #define STATUS_SHIFT 32
 
+#define TURNS_PER_LOOK 64u
+#define PS_PER_NS      1000u
+
 static const char *const error_names[] = {
     [PEACH2_DMA_OK] = "no error",
     [PEACH2_DMA_MISALIGNED] = "misaligned",
@@ -166,11 +169,25 @@ int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_o
     return status_split(status, error_out);
 }
 
+bool peach2_patience_ends(const struct backend *backend, struct peach2_patience *patience)
+{
+    if (++patience->turns % TURNS_PER_LOOK != 0) {
+        return false;
+    }
+    uint64_t now_ps = backend->ops->time_ps(backend->ctx);
+    if (patience->turns == TURNS_PER_LOOK) {
+        patience->start_ps = now_ps;
+    }
+    patience->waited_ns = (now_ps - patience->start_ps) / PS_PER_NS;
+    return patience->timeout_ns != 0 && patience->waited_ns >= patience->timeout_ns;
+}
+
 int peach2_dma_wait(peach2_handle_t *handle, unsigned channel, unsigned *error_out)
 {
+    struct peach2_patience patience = {.timeout_ns = PEACH2_DMA_TIMEOUT_NS};
     int error;
     do {
         error = peach2_dma_poll(handle, channel, error_out);
-    } while (error == -EAGAIN);
-    return error;
+    } while (error == -EAGAIN && !peach2_patience_ends(&handle->backend, &patience));
+    return error == -EAGAIN ? -ETIMEDOUT : error;
 }

@@ -136,7 +136,9 @@ int peach2_chain_prepare(peach2_handle_t *handle, unsigned channel, const peach2
 // timeout_ns 0: forever; -ETIMEDOUT otherwise. value_out may be NULL.
 int peach2_wait_status(peach2_handle_t *handle, volatile uint64_t *status_word, uint64_t timeout_ns,
                        uint32_t *value_out, unsigned *error_out);
-// Reads STATUS of the channel by PIO until it is not busy. -EIO: the board does not answer.
+// Reads STATUS of the channel by PIO until it is not busy. -EIO: the board does not answer. -ETIMEDOUT: it is busy for
+// PEACH2_DMA_TIMEOUT_NS by now; it goes on, and one may wait again.
+#define PEACH2_DMA_TIMEOUT_NS 1000000000ull
 int peach2_dma_wait(peach2_handle_t *handle, unsigned channel, unsigned *error_out);
 // Reads it once. -EAGAIN: a DMA runs.
 int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_out);

@@ -54,7 +54,8 @@ enum tcaError {
     tcaErrorComm = -18,
     tcaErrorNotLocal = -19,
     tcaErrorDMA = -20,
-    tcaErrorIO = -21
+    tcaErrorIO = -21,
+    tcaErrorTimeout = -22
 };
 const char *tcaStrError(int error);
 const char *tcaLastMessage(void); // lives until the next call that is refused
@@ -73,6 +74,11 @@ struct tcaComm {
 };
 // Copied. tcaErrorNodes: more than 16 ranks. tcaErrorArgument.
 int tcaSetComm(const struct tcaComm *comm);
+
+// How long the waits of this process go on before they return tcaErrorTimeout, in nanoseconds of its clock; 0: for ever.
+// Without this call tcaTimeoutDefault, a second. What was waited for may still come, and one may wait again.
+#define tcaTimeoutDefault 1000000000ull
+int tcaSetTimeout(uint64_t timeout_ns);
 
 // --- memory and handles --------------------------------------------------------------------------------------------
 
@@ -126,8 +132,11 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 int tcaDescSet(tcaDesc *desc, int channel);
 // tcaErrorNotSet, tcaErrorBusy, tcaErrorFreed, tcaErrorDMA (the DMA before failed, and nobody waited for it).
 int tcaStartDMADesc(int channel);
-// Until all that was started has been issued; the source may be reused then. Nothing started: at once. tcaErrorDMA.
+// Until all that was started has been issued; the source may be reused then. Nothing started: at once. tcaErrorDMA,
+// tcaErrorTimeout (it still runs). Issued is not arrived: of data that is lost on its way only the receiver can know.
 int tcaWaitDMAC(int channel);
 // Until the tag has arrived in a slot of the handle, which is of this process. tcaErrorNotLocal, tcaErrorFreed,
-// tcaErrorSlot, tcaErrorIO (the board does not answer).
+// tcaErrorSlot, tcaErrorIO (the board does not answer), tcaErrorTimeout (nothing came: the sender did not send, or a
+// cable on the way is dead; the board cannot tell which). A wait of more than a millisecond for a notification in the
+// board's memory may see it late by 1/128 of the wait.
 int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag);

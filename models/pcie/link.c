@@ -26,6 +26,7 @@ static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
     [PCIE_COUNT_REPLAY_TIMEOUTS] = {"replay_timeouts", "events", "expirations of the replay timer"},
     [PCIE_COUNT_TLPS_DISCARDED] = {"tlps_discarded", "TLPs", "arrived corrupt, out of sequence or a second time"},
     [PCIE_COUNT_TLPS_DROPPED] = {"tlps_dropped", "TLPs", "taken by offer and lost because the link went down"},
+    [PCIE_COUNT_TLPS_LOST] = {"tlps_lost", "TLPs", "of tlps_dropped: were under way when the link went down"},
     [PCIE_COUNT_STALL_POSTED] = {"stall_posted", "ps", "the first posted TLP lacked credits"},
     [PCIE_COUNT_STALL_NONPOSTED] = {"stall_nonposted", "ps", "the first non-posted TLP lacked credits"},
     [PCIE_COUNT_STALL_COMPLETION] = {"stall_completion", "ps", "the first completion lacked credits"},
@@ -85,6 +86,11 @@ static enum sim_status counters_register(pcie_link_t *link)
     return SIM_OK;
 }
 
+static void down_event_run(void *ctx)
+{
+    pcie_link_set_down(ctx);
+}
+
 enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name, const struct pcie_link_config *config,
                                  pcie_link_t **link_out)
 {
@@ -98,6 +104,8 @@ enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name
     }
     link->sim = sim;
     link->up = true;
+    link->down_ps = SIM_NEVER_PS;
+    sim_event_init(&link->down_event, down_event_run, link);
     link->config = *config;
     uint64_t symbols = pcie_ack_interval_symbols(config->generation, config->lanes, config->mps_bytes);
     link->interval_ps = pcie_wire_ps(config->generation, 1, symbols);
@@ -120,6 +128,7 @@ void pcie_link_destroy(pcie_link_t *link)
     if (link == NULL) {
         return;
     }
+    sim_event_cancel(link->sim, &link->down_event);
     for (unsigned side = 2; side > 0; side--) {
         sim_counters_unregister(link->sim, link->ends[side - 1].counters);
         end_fini(&link->ends[side - 1]);
@@ -148,11 +157,6 @@ bool pcie_end_is_up(const pcie_end_t *end)
     return end->link->up;
 }
 
-bool pcie_link_is_up(const pcie_link_t *link)
-{
-    return link->up;
-}
-
 void pcie_link_corrupt_next(pcie_link_t *link, unsigned side)
 {
     link->ends[side].tx.corrupt_next = true;
@@ -163,10 +167,20 @@ void pcie_link_drop_next(pcie_link_t *link, unsigned side)
     link->ends[side].tx.drop_next = true;
 }
 
-// What this end took and its peer's owner never got.
+bool pcie_link_is_up(const pcie_link_t *link)
+{
+    return link->up;
+}
+
+uint64_t pcie_link_down_ps(const pcie_link_t *link)
+{
+    return link->down_ps;
+}
+
+// What this end took and its peer did not accept by now.
 static uint64_t undelivered_tlps(const pcie_end_t *end)
 {
-    uint64_t count = end->tx.next_sequence - end->peer->rx.delivered;
+    uint64_t count = end->tx.next_sequence - end->peer->rx.expected;
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
         count += end->tx.queues[class].count;
     }
@@ -197,15 +211,28 @@ void pcie_link_set_down(pcie_link_t *link)
     }
     uint64_t lost_tlps[2];
     link->up = false;
+    link->down_ps = sim_now_ps(link->sim);
+    sim_event_cancel(link->sim, &link->down_event);
+    pcie_receiver_check(&link->ends[0]);
+    pcie_receiver_check(&link->ends[1]);
     for (unsigned side = 0; side < 2; side++) {
         lost_tlps[side] = undelivered_tlps(&link->ends[side]);
         link->ends[side].counters[PCIE_COUNT_TLPS_DROPPED] += lost_tlps[side];
+        link->ends[side].counters[PCIE_COUNT_TLPS_LOST] += lost_tlps[side];
     }
     for (unsigned side = 0; side < 2; side++) {
         pcie_transmitter_clear(&link->ends[side]);
-        pcie_receiver_clear(&link->ends[side]);
+        pcie_receiver_cut(&link->ends[side]);
     }
     for (unsigned side = 0; side < 2; side++) {
         down_tell(&link->ends[side], lost_tlps[side]);
+    }
+}
+
+void pcie_link_set_down_after(pcie_link_t *link, uint64_t tlps)
+{
+    link->tlps_before_down = tlps;
+    if (tlps == 0) {
+        pcie_link_set_down(link);
     }
 }

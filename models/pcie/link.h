@@ -59,9 +59,10 @@ struct pcie_end_ops {
     // Optional. The transmit queue of posted writes has no longer places for PCIE_ROOM_TLPS, or has them again: what a
     // hard IP tells of its credits, for owners that must keep places free.
     void (*room)(void *ctx, pcie_end_t *end, bool room);
-    // The link went down: what this end took by offer and its peer's owner has not received is lost (its count is
-    // given). Nothing is received afterwards; a refused owner gets ready() next, and whatever is offered from then on
-    // is taken, dropped and counted.
+    // The link went down: what this end took by offer and the other end's data link layer has not accepted is lost (its
+    // count is given). What was accepted has been or would have been acknowledged: it is still received, when it comes
+    // out of rx_ps, and nothing after it. A refused owner gets ready() next, and whatever is offered from then on is
+    // taken, dropped and counted.
     void (*down)(void *ctx, pcie_end_t *end, unsigned lost_tlps);
 };
 
@@ -86,7 +87,11 @@ bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class);
 void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp);
 
 void pcie_link_set_down(pcie_link_t *link);
+// Counts TLPs from now on, both directions together and replays left out: the link goes down when the last symbol of
+// so many has left. 0: at once.
+void pcie_link_set_down_after(pcie_link_t *link, uint64_t tlps);
 bool pcie_link_is_up(const pcie_link_t *link);
+uint64_t pcie_link_down_ps(const pcie_link_t *link); // when it went down; SIM_NEVER_PS: it is up
 // Fault injection at an instant: the next TLP sent from `side` is corrupted (NAK and replay), or lost altogether
 // (replay timer).
 void pcie_link_corrupt_next(pcie_link_t *link, unsigned side);

@@ -30,6 +30,7 @@ enum pcie_link_counter {
     PCIE_COUNT_REPLAY_TIMEOUTS,
     PCIE_COUNT_TLPS_DISCARDED,
     PCIE_COUNT_TLPS_DROPPED,
+    PCIE_COUNT_TLPS_LOST,
     PCIE_COUNT_STALL_POSTED,
     PCIE_COUNT_STALL_NONPOSTED,
     PCIE_COUNT_STALL_COMPLETION,
@@ -93,7 +94,6 @@ struct pcie_receiver {
     uint64_t expected;         // the sequence number to come
     uint64_t acknowledged;     // what the last ACK or NAK said
     uint64_t unacknowledged_since_ps;
-    uint64_t delivered;
     bool nak_outstanding;
     bool ack_due, nak_due;
     bool update_due[PCIE_CLASS_COUNT];
@@ -121,6 +121,9 @@ struct pcie_end {
 struct pcie_link {
     sim_t *sim;
     bool up;
+    uint64_t down_ps;          // SIM_NEVER_PS while it is up
+    uint64_t tlps_before_down; // still to be sent; 0: no such fault is set, or it has come
+    sim_event_t down_event;
     struct pcie_link_config config;
     uint64_t interval_ps; // of ACKs and UpdateFCs
     uint64_t replay_timeout_ps;
@@ -148,7 +151,8 @@ bool pcie_transmitter_waits(const pcie_end_t *end); // a DLLP changes what it do
 void pcie_transmitter_replay(pcie_end_t *end);
 
 void pcie_receiver_init(pcie_end_t *end);
-void pcie_receiver_clear(pcie_end_t *end);
+// The link is down: drops what has not arrived by now; what has is still delivered.
+void pcie_receiver_cut(pcie_end_t *end);
 void pcie_receiver_fini(pcie_end_t *end);
 // A TLP is on its way to this end, with a reference of its own. at_once: the data link layer has something to say as
 // soon as it arrives.

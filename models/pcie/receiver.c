@@ -31,21 +31,35 @@ void pcie_receiver_init(pcie_end_t *end)
     sim_event_init(&rx->dllp_event, pcie_dllps_arrive, end);
 }
 
-void pcie_receiver_clear(pcie_end_t *end)
+// Leaves the oldest `count` of those that arrive.
+static void arriving_truncate(pcie_end_t *end, uint32_t count)
+{
+    struct pcie_ring *arriving = &end->rx.arriving;
+    for (uint32_t i = count; i < arriving->count; i++) {
+        const struct pcie_arriving *dropped = pcie_ring_at(arriving, i);
+        if (dropped->tlp != NULL) {
+            pcie_tlp_unref(dropped->tlp);
+        }
+    }
+    if (arriving->count > count) {
+        arriving->count = count;
+    }
+}
+
+void pcie_receiver_cut(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;
-    while (rx->arriving.count > 0) {
-        const struct pcie_arriving *front = pcie_ring_front(&rx->arriving);
-        if (front->tlp != NULL) {
-            pcie_tlp_unref(front->tlp);
-        }
-        pcie_ring_pop(&rx->arriving);
-    }
+    arriving_truncate(end, rx->checked);
     while (rx->dllps.count > 0) {
         pcie_ring_pop(&rx->dllps);
     }
-    rx->checked = 0;
-    sim_event_cancel(end->sim, &rx->deliver_event);
+    rx->ack_due = rx->nak_due = false;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        rx->update_due[class] = false;
+    }
+    if (rx->arriving.count == 0) {
+        sim_event_cancel(end->sim, &rx->deliver_event);
+    }
     sim_event_cancel(end->sim, &rx->ack_event);
     sim_event_cancel(end->sim, &rx->update_event);
     sim_event_cancel(end->sim, &rx->dllp_event);
@@ -53,7 +67,8 @@ void pcie_receiver_clear(pcie_end_t *end)
 
 void pcie_receiver_fini(pcie_end_t *end)
 {
-    pcie_receiver_clear(end);
+    end->rx.checked = 0;
+    pcie_receiver_cut(end);
     pcie_ring_fini(&end->rx.arriving);
     pcie_ring_fini(&end->rx.dllps);
 }
@@ -122,7 +137,6 @@ static void deliver(pcie_end_t *end, pcie_tlp_t *tlp)
 {
     struct pcie_receiver *rx = &end->rx;
     enum pcie_class class = pcie_tlp_class(tlp);
-    rx->delivered++;
     rx->received[class].headers++;
     rx->received[class].data += pcie_tlp_data_credits(tlp);
     end->counters[PCIE_COUNT_TLPS_RECEIVED]++;
@@ -140,7 +154,7 @@ static void deliver_event_run(void *ctx)
     uint64_t now_ps = sim_now_ps(end->sim);
     pcie_receiver_check(end);
     pcie_dllps_flush(end);
-    // receive() may take the link down, which empties the queue.
+    // receive() may take the link down, which shortens the queue.
     while (rx->arriving.count > 0) {
         const struct pcie_arriving *front = pcie_ring_front(&rx->arriving);
         uint64_t due_ps = front->arrive_ps + end->config.rx_ps;

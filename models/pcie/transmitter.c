@@ -247,6 +247,9 @@ static void send_first(pcie_end_t *end, enum pcie_class class)
     end->counters[PCIE_COUNT_PAYLOAD_BYTES] += pcie_tlp_payload_bytes(tlp);
     *(pcie_tlp_t **)pcie_ring_push(&tx->replay) = tlp;
     tlp_transmit(end, tlp, tx->next_sequence++, false);
+    if (end->link->tlps_before_down > 0 && --end->link->tlps_before_down == 0) {
+        sim_event_schedule_at(end->sim, &end->link->down_event, pcie_wire_free_ps(&tx->wire));
+    }
 }
 
 static void send_again(pcie_end_t *end)

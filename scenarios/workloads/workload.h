@@ -57,3 +57,4 @@ int workload_two_flows(struct workload *workload);
 int workload_all_to_all(struct workload *workload);
 int workload_halo(struct workload *workload);
 int workload_proxy_read(struct workload *workload);
+int workload_stream(struct workload *workload);

@@ -54,6 +54,23 @@ static void trace_take(void *ctx, uint64_t time_ps, const char *component, const
     cli_trace_write(running->job->trace, time_ps, component, point, a, b);
 }
 
+static void fault_take(void *ctx, const struct plat_fault *fault)
+{
+    struct running *running = ctx;
+    struct report_fault taken = {
+        .series = series_of(running),
+        .cable = fault->cable,
+        .happened = fault->happened,
+        .at_ps = fault->at_ps,
+        .after_start_ps = fault->after_start_ps,
+    };
+    for (unsigned side = 0; side < 2; side++) {
+        const struct plat_fault_end *end = &fault->ends[side];
+        taken.ends[side] = (struct report_fault_end){end->name, end->sent_tlps, end->lost_tlps, end->dropped_tlps};
+    }
+    report_add_fault(running->report, &taken);
+}
+
 static void progress_take(void *ctx, unsigned permille)
 {
     struct running *running = ctx;
@@ -123,6 +140,7 @@ static enum cli_exit series_run(struct running *running)
         .ctx = running,
         .point = point_take,
         .counter = counter_take,
+        .fault = fault_take,
         .trace = job->trace != NULL ? trace_take : NULL,
         .progress = progress_take,
     };
@@ -197,6 +215,8 @@ enum cli_exit cli_job_run(const struct cli_job *job)
     cli_progress_fini(&running.progress);
     if (result < CLI_EXIT_INPUT) {
         result = worse(result, results_publish(&running));
+    } else {
+        report_faults_print(running.report, stderr); // nobody else will tell
     }
     report_destroy(running.report);
     return result;

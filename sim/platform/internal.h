@@ -33,6 +33,12 @@ struct plat_clock {
     cosim_clock_t *clock;
 };
 
+// A fault that waits for its time.
+struct plat_pull {
+    pcie_link_t *cable;
+    sim_event_t event;
+};
+
 struct plat_machine {
     const struct scn_scenario *scenario;
     sim_t *sim;
@@ -41,7 +47,10 @@ struct plat_machine {
     unsigned clock_count;
     struct plat_node nodes[SCN_NODES_MAX];
     pcie_link_t *cables[SCN_CABLES_MAX];
-    unsigned booted; // nodes whose driver is up
+    struct plat_pull pulls[SCN_FAULTS_MAX]; // of each fault
+    unsigned booted;                        // nodes whose driver is up
+    unsigned ended;                         // nodes whose program has ended
+    uint64_t started_ps;                    // all boards are booted, programs start
     sim_condition_t all_booted;
     bool failed;
     char failure[PLAT_FAILURE_MAX];
@@ -62,6 +71,10 @@ void plat_node_fini(struct plat_node *node);
 // links.c: the slot of every node, and the cables.
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error);
 void plat_links_destroy(plat_machine_t *machine);
+
+// faults.c: from the moment at which programs start; and when the last one has ended, or everything is freed.
+void plat_faults_arm(plat_machine_t *machine);
+void plat_faults_disarm(plat_machine_t *machine);
 
 uint64_t plat_clock_period_ps(uint32_t mhz);
 // The clock of that frequency, created when it is the first.

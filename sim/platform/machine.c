@@ -120,6 +120,9 @@ void plat_machine_destroy(plat_machine_t *machine)
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
         plat_node_fini(&machine->nodes[i]);
     }
+    if (machine->sim != NULL) {
+        plat_faults_disarm(machine);
+    }
     plat_links_destroy(machine);
     for (unsigned i = 0; i < machine->clock_count; i++) {
         cosim_clock_destroy(machine->clocks[i].clock);
@@ -145,6 +148,8 @@ static void boot_wait(plat_machine_t *machine)
     const struct sim_wait_reason reason = {"platform", "all boards to be ready, %llu of %llu are", machine->booted + 1,
                                            machine->scenario->node_count};
     if (++machine->booted == machine->scenario->node_count) {
+        machine->started_ps = sim_now_ps(machine->sim);
+        plat_faults_arm(machine);
         sim_condition_signal(machine->sim, &machine->all_booted);
     }
     while (machine->booted < machine->scenario->node_count) {
@@ -172,6 +177,9 @@ static void node_thread(void *arg)
     if (node->program != NULL) {
         plat_backend_enter(&node->backend, node->handle);
         node->program(node->program_arg, node->handle);
+    }
+    if (++node->machine->ended == node->machine->scenario->node_count) {
+        plat_faults_disarm(node->machine);
     }
 }
 

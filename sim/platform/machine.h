@@ -32,6 +32,9 @@ void plat_machine_fail(plat_machine_t *machine, const char *format, ...) __attri
 // NULL: nothing failed.
 const char *plat_machine_failure(const plat_machine_t *machine);
 
+// What became of the scenario's fault.
+struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t index);
+
 sim_t *plat_machine_sim(const plat_machine_t *machine);
 host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node);
 uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine);

@@ -48,6 +48,10 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
     if (hooks->counter != NULL) {
         sim_counters_visit(sim, hooks->counter, hooks->ctx);
     }
+    for (uint32_t i = 0; hooks->fault != NULL && i < scenario->fault_count; i++) {
+        const struct plat_fault fault = plat_machine_fault(machine, i);
+        hooks->fault(hooks->ctx, &fault);
+    }
     plat_series_fini(&series);
 }
 

@@ -22,11 +22,25 @@ struct plat_point {
     uint64_t min_ps, max_ps;
 };
 
+// What became of a fault of the scenario. An end's TLPs: sent over the cable; under way when it was pulled, and lost;
+// sent by its board to the dead port afterwards, and dropped.
+struct plat_fault_end {
+    char name[SCN_NAME_MAX + 4]; // "node0.E"
+    uint64_t sent_tlps, lost_tlps, dropped_tlps;
+};
+struct plat_fault {
+    char cable[2 * SCN_NAME_MAX + 8]; // "node0.E-node1.W", as in the counters
+    bool happened;
+    uint64_t at_ps, after_start_ps; // simulated time, and since the programs started
+    struct plat_fault_end ends[2];
+};
+
 struct plat_hooks {
     void *ctx;
     void (*point)(void *ctx, const struct plat_point *point);
-    sim_counter_visit_fn counter; // after the series; may be NULL
-    sim_trace_sink_fn trace;      // may be NULL
+    sim_counter_visit_fn counter;                             // after the series; may be NULL
+    void (*fault)(void *ctx, const struct plat_fault *fault); // after the series, each of the scenario; may be NULL
+    sim_trace_sink_fn trace;                                  // may be NULL
     // The work of the series that is done, in thousandths; may be NULL.
     void (*progress)(void *ctx, unsigned permille);
 };

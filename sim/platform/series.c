@@ -28,6 +28,7 @@ static const struct program programs[] = {
     [SCN_PROGRAM_ALL_TO_ALL] = {PLACE_ALL, workload_all_to_all, false},
     [SCN_PROGRAM_HALO] = {PLACE_ALL, workload_halo, false},
     [SCN_PROGRAM_PROXY_READ] = {PLACE_PAIR, workload_proxy_read, true},
+    [SCN_PROGRAM_STREAM] = {PLACE_ALL, workload_stream, false},
 };
 
 static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run,

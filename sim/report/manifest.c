@@ -6,6 +6,7 @@
 #include <nettle/sha2.h>
 #include <string.h>
 
+#include "sim/report/faults.h"
 #include "tcasim_revision.h"
 
 #define HASH_TEXT_MAX (2 * SHA256_DIGEST_SIZE + 1)
@@ -76,6 +77,7 @@ static void runs_write(const report_t *report, FILE *out)
         string_write(out, run->series);
         fprintf(out, "\n    simulated_ps: %" PRIu64 "\n    events: %" PRIu64 "\n    rtl_cycles: %" PRIu64 "\n",
                 run->simulated_ps, run->events, run->rtl_cycles);
+        report_faults_manifest_write(report, run->series, out);
     }
 }
 

@@ -213,4 +213,5 @@ void report_print(const report_t *report, FILE *out)
     if (scenario->compare_count > 0) {
         comparisons_print(report, out);
     }
+    report_faults_print(report, out);
 }

@@ -30,6 +30,21 @@ void report_add_counter(report_t *report, const char *series, const char *compon
 void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events,
                     uint64_t rtl_cycles);
 
+// What became of a fault in a series; for the terminal and the manifest. Texts are copied.
+struct report_fault_end {
+    const char *name; // "node0.E"
+    uint64_t sent_tlps;
+    uint64_t lost_tlps;    // of those it was given, under way when the cable was pulled
+    uint64_t dropped_tlps; // given to it later
+};
+struct report_fault {
+    const char *series, *cable;
+    bool happened;
+    uint64_t at_ps, after_start_ps; // simulated time, and since the programs started
+    struct report_fault_end ends[2];
+};
+void report_add_fault(report_t *report, const struct report_fault *fault);
+
 // Columns of data.csv, in order: series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,
 // max_latency_us. Known names for checks and panels.
 bool report_column_exists(const char *column);
@@ -51,5 +66,7 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
 // Creates a directory and its parents. SIM_ERR_IO: the reason is in error.
 enum sim_status report_directory_create(const char *directory, char *error, size_t error_size);
 
-// The table for people: the curves side by side, then simulated against published.
+// The table for people: the curves side by side, simulated against published, and what faults did.
 void report_print(const report_t *report, FILE *out);
+// The last of these alone; nothing where there were none.
+void report_faults_print(const report_t *report, FILE *out);

@@ -186,6 +186,17 @@ void report_add_run(report_t *report, const char *series, uint64_t simulated_ps,
     report->runs[report->run_count++] = (struct report_run){copy(series), simulated_ps, events, rtl_cycles};
 }
 
+void report_add_fault(report_t *report, const struct report_fault *fault)
+{
+    report->faults = grow(report->faults, report->fault_count, &report->fault_room, sizeof *report->faults);
+    struct report_fault *added = &report->faults[report->fault_count++];
+    *added = *fault;
+    added->series = copy(fault->series);
+    added->cable = copy(fault->cable);
+    added->ends[0].name = copy(fault->ends[0].name);
+    added->ends[1].name = copy(fault->ends[1].name);
+}
+
 enum sim_status report_create(const struct scn_scenario *scenario, const char *reference_csv,
                               report_t **report_out)
 {
@@ -220,6 +231,13 @@ void report_destroy(report_t *report)
     for (size_t i = 0; i < report->run_count; i++) {
         free(report->runs[i].series);
     }
+    for (size_t i = 0; i < report->fault_count; i++) {
+        free((char *)report->faults[i].series);
+        free((char *)report->faults[i].cable);
+        free((char *)report->faults[i].ends[0].name);
+        free((char *)report->faults[i].ends[1].name);
+    }
+    free(report->faults);
     free(report->points);
     free(report->counters);
     free(report->runs);

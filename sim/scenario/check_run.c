@@ -53,7 +53,7 @@ static const struct program_rule rules[] = {
     [SCN_PROGRAM_TRAVERSAL] = {.peer = true},       [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .chains = true},
     [SCN_PROGRAM_RING_EXCHANGE] = {.chains = true}, [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .chains = true},
     [SCN_PROGRAM_ALL_TO_ALL] = {.chains = true},    [SCN_PROGRAM_HALO] = {.chains = true},
-    [SCN_PROGRAM_PROXY_READ] = {.peer = true},
+    [SCN_PROGRAM_PROXY_READ] = {.peer = true},      [SCN_PROGRAM_STREAM] = {0},
 };
 
 static void check_board(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
@@ -178,9 +178,10 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     if (!is_good(loader, &run->method)) {
         return;
     }
-    if (run->program == SCN_PROGRAM_LOCAL_DMA && run->method == SCN_METHOD_PIO && is_good(loader, &run->program)) {
+    bool dma = run->program == SCN_PROGRAM_LOCAL_DMA || run->program == SCN_PROGRAM_STREAM;
+    if (dma && run->method == SCN_METHOD_PIO && is_good(loader, &run->program)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
-                         "method: local-dma needs a DMA method, not pio");
+                         "method: %s needs a DMA method, not pio", scn_program_name(run->program));
     }
     if (is_good(loader, &run->program)) {
         check_method(loader, run);

@@ -15,7 +15,8 @@ static const struct scn_choice programs[] = {
     {"traversal", SCN_PROGRAM_TRAVERSAL},         {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
     {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE}, {"two-flows", SCN_PROGRAM_TWO_FLOWS},
     {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},       {"halo", SCN_PROGRAM_HALO},
-    {"proxy-read", SCN_PROGRAM_PROXY_READ},       {NULL, 0}};
+    {"proxy-read", SCN_PROGRAM_PROXY_READ},       {"stream", SCN_PROGRAM_STREAM},
+    {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST}, {"gpu0", SCN_MEMORY_GPU0},
                                              {"gpu1", SCN_MEMORY_GPU1}, {"gpu2", SCN_MEMORY_GPU2},
@@ -27,6 +28,7 @@ static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {NULL, 0}};
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
+static const struct scn_choice faults[] = {{"pull", SCN_FAULT_PULL}, {NULL, 0}};
 static const struct scn_choice takes[] = {
     {"min", SCN_TAKE_MIN}, {"max", SCN_TAKE_MAX}, {"mean", SCN_TAKE_MEAN}, {"last", SCN_TAKE_LAST}, {NULL, 0}};
 
@@ -126,6 +128,55 @@ const struct scn_kind scn_kind_cable = {.name = "cable",
                                         SCN_ROWS(cable_keys),
                                         .size = sizeof(struct scn_cable),
                                         .presets = "link"};
+
+static const struct scn_key fault_ends_keys[] = {
+    {.name = "from",
+     .unit = SCN_UNIT_ENDPOINT,
+     SCN_FIELD(struct scn_fault_ends, from_node),
+     SCN_SECOND(struct scn_fault_ends, from_port),
+     .doc = "one end, such as node0.E"},
+    {.name = "to",
+     .unit = SCN_UNIT_ENDPOINT,
+     SCN_FIELD(struct scn_fault_ends, to_node),
+     SCN_SECOND(struct scn_fault_ends, to_port),
+     .doc = "other end, such as node1.W"},
+};
+const struct scn_kind scn_kind_fault_ends = {.name = "cable of a fault",
+                                             .doc = "which cable: its two ends, also one that topology: made",
+                                             SCN_ROWS(fault_ends_keys),
+                                             .size = sizeof(struct scn_fault_ends)};
+
+static const struct scn_key fault_keys[] = {
+    {.name = "cable",
+     .unit = SCN_UNIT_OBJECT,
+     .child = &scn_kind_fault_ends,
+     SCN_FIELD(struct scn_fault, ends),
+     .doc = "the cable that it happens to"},
+    {.name = "kind",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = faults,
+     .fallback = "pull",
+     SCN_FIELD(struct scn_fault, kind),
+     .doc = "pull: the link goes down for good"},
+    {.name = "at",
+     .unit = SCN_UNIT_TIME,
+     .fallback = "18446744073709551615 ps",
+     .max = UINT64_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_fault, at_ps),
+     .doc = "so long after all boards are booted and programs start, in every series"},
+    {.name = "after_tlps",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "18446744073709551615",
+     .max = UINT64_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_fault, after_tlps),
+     .doc = "instead of at: when so many TLPs have been sent over the cable since then, both directions together"},
+};
+const struct scn_kind scn_kind_fault = {.name = "fault",
+                                        .doc = "something that happens to a cable once in every series",
+                                        SCN_ROWS(fault_keys),
+                                        .size = sizeof(struct scn_fault)};
 
 static const struct scn_key run_keys[] = {
     {.name = "series",
@@ -456,6 +507,14 @@ static const struct scn_key scenario_keys[] = {
      SCN_FIELD(struct scn_scenario, cables),
      SCN_SECOND(struct scn_scenario, cable_count),
      .doc = "cables between boards"},
+    {.name = "faults",
+     .unit = SCN_UNIT_OBJECTS,
+     .fallback = "",
+     .max = SCN_FAULTS_MAX,
+     .child = &scn_kind_fault,
+     SCN_FIELD(struct scn_scenario, faults),
+     SCN_SECOND(struct scn_scenario, fault_count),
+     .doc = "what happens to cables while programs run"},
     {.name = "runs",
      .unit = SCN_UNIT_OBJECTS,
      .min = 1,
@@ -494,10 +553,7 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario, &scn_kind_topology,
-                                            &scn_kind_node,     &scn_kind_host,
-                                            &scn_kind_board,    &scn_kind_link,
-                                            &scn_kind_cable,    &scn_kind_run,
-                                            &scn_kind_value,    &scn_kind_check,
-                                            &scn_kind_expect,   &scn_kind_compare,
-                                            &scn_kind_panel,    NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology, &scn_kind_node,  &scn_kind_host,
+                                            &scn_kind_board,      &scn_kind_link,     &scn_kind_cable, &scn_kind_fault,
+                                            &scn_kind_fault_ends, &scn_kind_run,      &scn_kind_value, &scn_kind_check,
+                                            &scn_kind_expect,     &scn_kind_compare,  &scn_kind_panel, NULL};

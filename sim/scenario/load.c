@@ -44,6 +44,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     scn_object_require(loader, &scn_kind_scenario, tree->place, loader->scenario);
     if (tree->kind == SCN_TREE_MAPPING) {
         scn_check_hardware(loader);
+        scn_check_faults(loader);
         scn_check_runs(loader);
     }
 }

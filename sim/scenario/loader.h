@@ -70,8 +70,9 @@ bool scn_set_is_early(const char *text);
 void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const char *text, unsigned number);
 void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number);
 
-// check.c, check_routes.c (called by check.c, for good cables) and check_run.c
+// check.c, check_routes.c (called by check.c, for good cables), check_faults.c and check_run.c
 void scn_check_hardware(struct scn_loader *loader);
+void scn_check_faults(struct scn_loader *loader); // also finds the cables that are meant
 void scn_check_routes(struct scn_loader *loader);
 void scn_check_runs(struct scn_loader *loader);
 

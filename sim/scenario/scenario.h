@@ -22,10 +22,12 @@
 #define SCN_LIST_MAX   64
 #define SCN_NODES_MAX  16
 #define SCN_CABLES_MAX 64
+#define SCN_FAULTS_MAX 64
 #define SCN_RUNS_MAX   32
 #define SCN_CHECKS_MAX 64
 #define SCN_PANELS_MAX 4
 #define SCN_NODE_NONE  UINT32_MAX
+#define SCN_NOT_GIVEN  UINT64_MAX
 
 // One PCI Express link: the slot between a host and a board, or a cable between two boards.
 struct scn_link {
@@ -101,6 +103,24 @@ struct scn_cable {
     struct scn_link link;
 };
 
+// Pulled: the link goes down for good, both ways at once.
+enum scn_fault_kind { SCN_FAULT_PULL };
+
+struct scn_fault_ends {
+    uint32_t from_node, to_node; // as written; the cable may name them the other way round
+    enum scn_port from_port, to_port;
+};
+
+// Something that happens to a cable, once in every series. Its moment is counted from the instant at which the boards
+// of all nodes are booted and the programs start.
+struct scn_fault {
+    enum scn_fault_kind kind;
+    struct scn_fault_ends ends;
+    uint32_t cable;      // index into cables
+    uint64_t at_ps;      // one of the two is SCN_NOT_GIVEN
+    uint64_t after_tlps; // sent over the cable, both directions together, replays left out
+};
+
 enum scn_program {
     SCN_PROGRAM_PINGPONG,
     SCN_PROGRAM_LOCAL_DMA,
@@ -110,7 +130,8 @@ enum scn_program {
     SCN_PROGRAM_TWO_FLOWS,
     SCN_PROGRAM_ALL_TO_ALL,
     SCN_PROGRAM_HALO,
-    SCN_PROGRAM_PROXY_READ
+    SCN_PROGRAM_PROXY_READ,
+    SCN_PROGRAM_STREAM
 };
 enum scn_method { SCN_METHOD_PIO, SCN_METHOD_REGISTER, SCN_METHOD_CHAIN_HOST, SCN_METHOD_CHAIN_BOARD };
 
@@ -180,6 +201,8 @@ struct scn_scenario {
     uint32_t node_count;
     struct scn_cable cables[SCN_CABLES_MAX];
     uint32_t cable_count;
+    struct scn_fault faults[SCN_FAULTS_MAX];
+    uint32_t fault_count;
     struct scn_run runs[SCN_RUNS_MAX];
     uint32_t run_count;
     struct scn_check expects[SCN_CHECKS_MAX];

@@ -78,6 +78,7 @@ static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsig
 {
     struct machine *machine = ctx;
     log_add(machine, (struct log_entry){ACCESS_READ, bar, offset, 0, bytes});
+    machine->now_ps += machine->read_ps;
     if (machine->silent) {
         *value_out = UINT64_MAX;
         return -EIO;
@@ -103,8 +104,8 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
 
 static uint64_t time_ps(void *ctx)
 {
-    (void)ctx;
-    return 0;
+    const struct machine *machine = ctx;
+    return machine->now_ps;
 }
 
 static void cost(void *ctx, enum backend_cost kind, uint64_t amount)

@@ -34,6 +34,7 @@ struct machine {
     unsigned pinned_left;     // allocations that still succeed
     uint64_t word_after_wait; // what a wait finds in its word
     bool wait_times_out;
+    uint64_t now_ps, read_ps; // the clock, and how far a read moves it
 };
 
 void machine_init(struct machine *machine);

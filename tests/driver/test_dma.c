@@ -101,6 +101,24 @@ TEST(DriverDma, WaitsUntilTheChannelIsNotBusy)
     machine_fini(&m);
 }
 
+TEST(DriverDma, GivesUpOnAChannelThatStaysBusy)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    unsigned error = 99;
+    machine_register_set(&m, CHANNEL(3) + 0x34, 0x2, 4); // DONE
+    m.busy_reads = UINT32_MAX;
+    m.read_ps = 1000000;
+    EXPECT_EQ(peach2_dma_wait(handle, 3, &error), -ETIMEDOUT);
+    EXPECT_TRUE(m.now_ps >= PEACH2_DMA_TIMEOUT_NS * 1000);
+    EXPECT_TRUE(m.now_ps <= PEACH2_DMA_TIMEOUT_NS * 1000 + 128 * m.read_ps);
+    m.busy_reads = 0;
+    EXPECT_EQ(peach2_dma_wait(handle, 3, &error), 0); // it may be waited for again
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 TEST(DriverDma, TellsTheErrorOfAFailedDma)
 {
     struct machine m;

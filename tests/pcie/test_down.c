@@ -49,6 +49,73 @@ TEST(LinkDown, AccountsForEveryTlpWheneverItHappens)
     }
 }
 
+// Every TLP is acknowledged by itself, long before its owner gets it.
+TEST(LinkDown, LosesNothingThatWasAcknowledged)
+{
+    for (uint64_t at_ps = 0; at_ps < 9 * SIM_PS_PER_US; at_ps += 97003) {
+        struct pcie_link_config config = pair_config();
+        config.flight_ps = 15000;
+        config.ends[1].rx_ps = SIM_PS_PER_US;
+        config.ack_every_tlps = 1;
+        struct pair *pair = pair_create(&config);
+        sim_event_t event;
+        sim_event_init(&event, set_down, pair);
+        sim_event_schedule(pair->sim, &event, at_ps);
+        pair_saturate(pair, 0, 100, 256);
+        EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+        EXPECT_TRUE(pair->owners[1].received >= pair_counter(pair, 1, "acks"));
+        EXPECT_EQ(pair->owners[1].received + pair_counter(pair, 0, "tlps_dropped"), 100);
+        pair_destroy(pair);
+    }
+}
+
+TEST(LinkDown, DeliversWhatHadArrivedAtItsTime)
+{
+    struct pcie_link_config config = pair_config();
+    config.ends[1].rx_ps = SIM_PS_PER_US;
+    struct pair *pair = pair_create(&config);
+    sim_event_t event;
+    sim_event_init(&event, set_down, pair);
+    sim_event_schedule(pair->sim, &event, SIM_PS_PER_US / 2);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+    EXPECT_EQ(pair->owners[1].received, 1);
+    EXPECT_EQ(pair->owners[1].last_ps, SIM_PS_PER_US + 70000); // 280 bytes on Gen2 x8
+    EXPECT_EQ(pair->owners[0].lost_tlps, 0);
+    EXPECT_EQ(pcie_link_down_ps(pair->link), SIM_PS_PER_US / 2);
+    pair_destroy(pair);
+}
+
+TEST(LinkDown, ComesAfterSoManyTlps)
+{
+    for (unsigned count = 0; count < 40; count++) {
+        const struct pcie_link_config config = pair_config();
+        struct pair *pair = pair_create(&config);
+        EXPECT_EQ(pcie_link_down_ps(pair->link), SIM_NEVER_PS);
+        pcie_link_set_down_after(pair->link, count);
+        pair_saturate(pair, 0, 100, 256);
+        EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+        EXPECT_FALSE(pcie_link_is_up(pair->link));
+        EXPECT_EQ(pair_counter(pair, 0, "tlps_sent"), count);
+        EXPECT_EQ(pair_counter(pair, 0, "tlps_lost") + pair->owners[1].received, count == 0 ? 0 : count + 32);
+        pair_destroy(pair);
+    }
+}
+
+TEST(LinkDown, CountsTheTlpsOfBothDirections)
+{
+    struct pcie_link_config config = pair_config();
+    config.corrupt_every_tlps = 3; // replays do not count
+    struct pair *pair = pair_create(&config);
+    pcie_link_set_down_after(pair->link, 50);
+    pair_saturate(pair, 0, 100, 256);
+    pair_saturate(pair, 1, 100, 256);
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+    uint64_t sent = pair_counter(pair, 0, "tlps_sent") + pair_counter(pair, 1, "tlps_sent");
+    EXPECT_TRUE(sent == 50 || sent == 51); // the other direction may be in the middle of one
+    pair_destroy(pair);
+}
+
 TEST(LinkDown, TakesAndDropsLaterOffers)
 {
     const struct pcie_link_config config = pair_config();

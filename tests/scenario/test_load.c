@@ -99,7 +99,7 @@ TEST(Load, ReadsExpectationsAndTheirOpenBounds)
     EXPECT_TRUE(isinf(expects[1].min) && expects[1].max == 3);
     EXPECT_EQ(expects[1].value.take, SCN_TAKE_MEAN);
     EXPECT_FALSE(expects[1].over.given);
-    EXPECT_EQ(expects[1].line, 32);
+    EXPECT_EQ(expects[1].line, 35);
     EXPECT_EQ(expects[1].column, 5);
     fixture_fini(&fixture);
 }

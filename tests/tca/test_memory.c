@@ -42,11 +42,11 @@ TEST(TcaInit, IsRefusedWhereThereIsNoBoard)
 
 TEST(TcaErrors, EachSaysWhatToDo)
 {
-    for (int error = 0; error >= tcaErrorIO; error--) {
+    for (int error = 0; error >= tcaErrorTimeout; error--) {
         EXPECT_TRUE(strlen(tcaStrError(error)) > 5);
     }
     EXPECT_STREQ(tcaStrError(1), "unknown error");
-    EXPECT_STREQ(tcaStrError(tcaErrorIO - 1), "unknown error");
+    EXPECT_STREQ(tcaStrError(tcaErrorTimeout - 1), "unknown error");
     EXPECT_STREQ(tcaStrError(-2147483647 - 1), "unknown error");
 }
 

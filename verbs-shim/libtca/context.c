@@ -35,6 +35,7 @@ int tcaInit(void)
     context->process = process;
     context->backend = process->backend;
     context->board = process->board;
+    context->timeout_ns = tcaTimeoutDefault;
     process->libraries[BACKEND_LIBRARY_TCA].state = context;
     process->libraries[BACKEND_LIBRARY_TCA].release = context_release;
     const struct backend *backend = &context->backend;
@@ -60,5 +61,15 @@ int tcaSetComm(const struct tcaComm *comm)
                           comm->ranks, tcaNodesMax);
     }
     context->comm = *comm;
+    return tcaSuccess;
+}
+
+int tcaSetTimeout(uint64_t timeout_ns)
+{
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    context->timeout_ns = timeout_ns;
     return tcaSuccess;
 }

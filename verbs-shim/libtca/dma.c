@@ -1,10 +1,15 @@
 // Channels: setting, starting and waiting; and waiting for notifications.
 #include <errno.h>
+#include <inttypes.h>
 
 #include "verbs-shim/libtca/internal.h"
 
 // How long a notification is looked for in host memory alone before the board's memory is looked at once.
 #define PATIENCE_NS 100000ull
+
+// How long the board's memory is looked at without a pause, and the part of a longer wait that a look may be late.
+#define BUSY_NS      1000000ull
+#define LATE_DIVISOR 128u
 
 static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
 {
@@ -161,7 +166,14 @@ int tcaWaitDMAC(int channel)
     struct tca_channel *state = &context->channels[channel];
     if (state->running) {
         unsigned dma_error = PEACH2_DMA_OK;
-        int status = peach2_wait_status(context->board, status_word(context, (unsigned)channel), 0, NULL, &dma_error);
+        int status = peach2_wait_status(context->board, status_word(context, (unsigned)channel), context->timeout_ns,
+                                        NULL, &dma_error);
+        if (status == -ETIMEDOUT) {
+            return tca_refuse(context, tcaErrorTimeout,
+                              "tcaWaitDMAC: the DMA of channel %d still runs after %" PRIu64
+                              " ns: wait again, or longer with tcaSetTimeout",
+                              channel, context->timeout_ns);
+        }
         channel_ended(state, status, dma_error);
     }
     return failure_take(context, "tcaWaitDMAC", (unsigned)channel);
@@ -230,12 +242,38 @@ static void place_learn(const struct wait *wait, bool board)
     wait->allocation->internal = board ? wait->allocation->internal | bit : wait->allocation->internal & ~bit;
 }
 
+// How long the next look into host memory lasts. A wait that looks into the board's memory in between does so all the
+// time at first; in a long one a look comes late by 1/128 of it, so that it does not keep the bus busy.
+static uint64_t look_ns(const struct wait *wait, uint64_t waited_ns)
+{
+    uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, look = PATIENCE_NS;
+    if (expects_board(wait)) {
+        look = waited_ns < BUSY_NS ? 0 : waited_ns / LATE_DIVISOR;
+    }
+    return timeout_ns != 0 && left_ns < look ? left_ns : look;
+}
+
+// false: the wait is over. *waited_ns_out: how long it lasted so far.
+static bool may_wait(const struct wait *wait, struct peach2_patience *patience, uint64_t looked_ns,
+                     uint64_t *waited_ns_out)
+{
+    if (looked_ns == 0) {
+        bool ends = peach2_patience_ends(&wait->context->backend, patience);
+        *waited_ns_out = patience->waited_ns;
+        return !ends;
+    }
+    *waited_ns_out += looked_ns;
+    return patience->timeout_ns == 0 || *waited_ns_out < patience->timeout_ns;
+}
+
 static int notification_take(const struct wait *wait)
 {
-    uint64_t patience_ns = expects_board(wait) ? 0 : PATIENCE_NS;
-    for (;;) {
+    struct peach2_patience patience = {.timeout_ns = wait->context->timeout_ns};
+    uint64_t waited_ns = 0, looked_ns;
+    do {
         bool there;
-        if (host_take(wait, patience_ns)) {
+        looked_ns = look_ns(wait, waited_ns);
+        if (host_take(wait, looked_ns)) {
             place_learn(wait, false);
             return 0;
         }
@@ -247,7 +285,8 @@ static int notification_take(const struct wait *wait)
             place_learn(wait, true);
             return 0;
         }
-    }
+    } while (may_wait(wait, &patience, looked_ns, &waited_ns));
+    return -ETIMEDOUT;
 }
 
 int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag)
@@ -266,7 +305,14 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
     }
     const struct wait wait = {context, tca_allocation_find(context, handle->allocation), (uint32_t)wait_slot,
                               tca_notification(wait_tag)};
-    if (notification_take(&wait) != 0) {
+    error = notification_take(&wait);
+    if (error == -ETIMEDOUT) {
+        return tca_refuse(context, tcaErrorTimeout,
+                          "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %d within %" PRIu64
+                          " ns: look at the sender and at the cables between",
+                          wait_tag, wait_slot, context->timeout_ns);
+    }
+    if (error != 0) {
         return tca_refuse(context, tcaErrorIO, "tcaWaitDMARecvDesc: the board does not answer");
     }
     return tcaSuccess;

@@ -27,6 +27,7 @@ static const char *const texts[] = {
     [-tcaErrorNotLocal] = "the memory lies in another node: this call takes memory of the own one",
     [-tcaErrorDMA] = "the board refused or could not finish the DMA: see tcaLastMessage",
     [-tcaErrorIO] = "the board does not answer",
+    [-tcaErrorTimeout] = "it did not come in time: look at the sender and the cables, or wait longer with tcaSetTimeout",
 };
 
 const char *tcaStrError(int error)

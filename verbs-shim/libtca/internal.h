@@ -8,6 +8,7 @@
 
 #include "verbs-shim/backend.h"
 #include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2_patience.h"
 #include "verbs-shim/tca.h"
 
 #define TCA_MESSAGE_MAX      256
@@ -65,6 +66,7 @@ struct tca_context {
     struct tca_channel channels[tcaChannels];
     struct backend_buffer status;           // a completion word for each channel
     bool board_units_used[TCA_BOARD_UNITS]; // of the board's memory, 32 B each
+    uint64_t timeout_ns;                    // of waits; 0: none
     bool notify_internal;                   // where the copies of this process notify
     char message[TCA_MESSAGE_MAX];
 };

@@ -1,0 +1,104 @@
+// Rules about faults, and which cable each one means.
+#include "sim/scenario/loader.h"
+
+#include <inttypes.h>
+
+#include "sim/scenario/routes.h"
+#include "sim/scenario/units.h"
+
+#define ENDPOINT_MAX (SCN_NAME_MAX + 4)
+
+static void endpoint_print(const struct scn_scenario *scenario, uint32_t node, enum scn_port port,
+                           char text[ENDPOINT_MAX])
+{
+    snprintf(text, ENDPOINT_MAX, "%s.%s", scenario->nodes[node].name, scn_port_name(port));
+}
+
+static bool is_cable(const struct scn_cable *cable, const struct scn_fault_ends *ends)
+{
+    bool straight = cable->from_node == ends->from_node && cable->from_port == ends->from_port &&
+                    cable->to_node == ends->to_node && cable->to_port == ends->to_port;
+    bool reversed = cable->from_node == ends->to_node && cable->from_port == ends->to_port &&
+                    cable->to_node == ends->from_node && cable->to_port == ends->from_port;
+    return straight || reversed;
+}
+
+static void complain_no_cable(struct scn_loader *loader, const struct scn_fault *fault)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_fault_ends *ends = &fault->ends;
+    struct scn_place place = scn_loader_place(loader, &ends->from_node, ends);
+    char from[ENDPOINT_MAX], to[ENDPOINT_MAX], other[ENDPOINT_MAX];
+    enum scn_port port = SCN_PORT_N;
+    uint32_t neighbour = scn_routes_neighbour(scenario, ends->from_node, ends->from_port, &port);
+    endpoint_print(scenario, ends->from_node, ends->from_port, from);
+    endpoint_print(scenario, ends->to_node, ends->to_port, to);
+    if (neighbour == SCN_NODE_NONE) {
+        scn_mistakes_add(&loader->mistakes, place, "cable: no cable joins %s and %s; %s has none", from, to, from);
+        return;
+    }
+    endpoint_print(scenario, neighbour, port, other);
+    scn_mistakes_add(&loader->mistakes, place, "cable: no cable joins %s and %s; that of %s leads to %s", from, to,
+                     from, other);
+}
+
+static void check_cable(struct scn_loader *loader, struct scn_fault *fault)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_fault_ends *ends = &fault->ends;
+    if (scn_loader_is_bad(loader, &scenario->cable_count, true) || scn_loader_is_bad(loader, ends, true) ||
+        scn_loader_is_bad(loader, &ends->from_node, false) || scn_loader_is_bad(loader, &ends->to_node, false) ||
+        ends->from_node >= scenario->node_count || ends->to_node >= scenario->node_count) {
+        return; // reported
+    }
+    while (fault->cable < scenario->cable_count && !is_cable(&scenario->cables[fault->cable], ends)) {
+        fault->cable++;
+    }
+    if (fault->cable == scenario->cable_count) {
+        complain_no_cable(loader, fault);
+        return;
+    }
+    for (const struct scn_fault *earlier = scenario->faults; earlier < fault; earlier++) {
+        if (earlier->cable == fault->cable) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &ends->from_node, ends),
+                             "cable: it has a fault already (line %u); a cable is pulled once",
+                             scn_loader_place(loader, &earlier->ends.from_node, &earlier->ends).line);
+            return;
+        }
+    }
+}
+
+static void check_moment(struct scn_loader *loader, const struct scn_fault *fault)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    if (scn_loader_is_bad(loader, &fault->at_ps, false) || scn_loader_is_bad(loader, &fault->after_tlps, false) ||
+        scn_loader_is_bad(loader, fault, true)) {
+        return;
+    }
+    bool timed = fault->at_ps != SCN_NOT_GIVEN, counted = fault->after_tlps != SCN_NOT_GIVEN;
+    if (timed && counted) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &fault->after_tlps, fault),
+                         "'at' and 'after_tlps' exclude each other: a fault happens once");
+    } else if (!timed && !counted) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, fault, fault),
+                         "fault: needs at: (a time) or after_tlps: (a number of TLPs)");
+    }
+    if (timed && fault->at_ps >= scenario->time_limit_ps &&
+        !scn_loader_is_bad(loader, &scenario->time_limit_ps, false)) {
+        char at[SCN_QUANTITY_MAX], limit[SCN_QUANTITY_MAX];
+        scn_quantity_format(SCN_QUANTITY_TIME, fault->at_ps, at);
+        scn_quantity_format(SCN_QUANTITY_TIME, scenario->time_limit_ps, limit);
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &fault->at_ps, fault),
+                         "at: %s never comes, as a series ends at time_limit (%s)", at, limit);
+    }
+}
+
+void scn_check_faults(struct scn_loader *loader)
+{
+    struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 0; i < scenario->fault_count; i++) {
+        check_moment(loader, &scenario->faults[i]);
+        scenario->faults[i].cable = 0;
+        check_cable(loader, &scenario->faults[i]);
+    }
+}

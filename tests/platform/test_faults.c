@@ -1,0 +1,258 @@
+// Cables that are pulled at many instants: what was told to be there is there, whoever does not use the cable does not
+// notice, and everything ends. The program `stream` checks the data that it gets.
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene.h"
+#include "sim/platform/platform.h"
+#include "tests/shim/test.h"
+
+#define US             1000000ull
+#define NODES          4
+#define MESSAGES       40
+#define MESSAGE_TLPS   3 // two of data, one of the completion word
+#define THROUGH        1 // the node whose E cable is pulled
+#define BESIDE         2
+#define STEP_PS        421337ull // 200 of them last longer than a run
+#define TLPS_OF_STREAM (MESSAGES * MESSAGE_TLPS)
+
+struct outcome {
+    struct plat_result result;
+    struct plat_point point;
+    struct plat_fault faults[2];
+    unsigned points, fault_count;
+};
+
+static void note_point(void *ctx, const struct plat_point *point)
+{
+    struct outcome *outcome = ctx;
+    outcome->points++;
+    outcome->point = *point;
+}
+
+static void note_fault(void *ctx, const struct plat_fault *fault)
+{
+    struct outcome *outcome = ctx;
+    outcome->faults[outcome->fault_count++] = *fault;
+}
+
+static void run(const struct scn_scenario *scene, struct outcome *outcome)
+{
+    const struct plat_hooks hooks = {.ctx = outcome, .point = note_point, .fault = note_fault};
+    *outcome = (struct outcome){0};
+    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &outcome->result), SIM_OK);
+}
+
+static struct scn_scenario *ring(enum scn_fidelity fidelity)
+{
+    struct scn_scenario *scene = scene_line(NODES);
+    struct scn_cable *closing = &scene->cables[scene->cable_count++];
+    *closing = scene->cables[0];
+    closing->from_node = NODES - 1;
+    closing->to_node = 0;
+    for (uint32_t i = 0; i < NODES; i++) {
+        scene->nodes[i].board.fidelity = fidelity;
+    }
+    return scene;
+}
+
+static void pull(struct scn_scenario *scene, uint32_t cable, uint64_t at_ps, uint64_t after_tlps)
+{
+    scene->faults[scene->fault_count++] = (struct scn_fault){.cable = cable, .at_ps = at_ps, .after_tlps = after_tlps};
+}
+
+// The stream that begins at `node` is the one that is reported; all run.
+static struct scn_scenario *streams(enum scn_fidelity fidelity, enum scn_method method, uint32_t node)
+{
+    struct scn_scenario *scene = ring(fidelity);
+    struct scn_run *series = scene_run(scene, SCN_PROGRAM_STREAM, method);
+    series->node = node;
+    series->peer = SCN_NODE_NONE;
+    series->iterations = MESSAGES;
+    scene_size(series, method == SCN_METHOD_REGISTER ? 512 : 256, method == SCN_METHOD_REGISTER ? 1 : 2);
+    return scene;
+}
+
+static void expect_done(const struct outcome *outcome)
+{
+    EXPECT_STREQ(outcome->result.text, ""); // also when a packet is left over
+    EXPECT_EQ(outcome->result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(outcome->points, 1);
+}
+
+// Every packet that was sent arrived, was lost or was dropped, and what arrived are whole messages but for the last.
+static void expect_accounted(const struct outcome *outcome)
+{
+    const struct plat_fault_end *from = &outcome->faults[0].ends[0], *to = &outcome->faults[0].ends[1];
+    uint64_t gone = from->lost_tlps + from->dropped_tlps;
+    EXPECT_EQ(outcome->point.operations, (TLPS_OF_STREAM - gone) / MESSAGE_TLPS);
+    EXPECT_EQ(to->sent_tlps + to->lost_tlps + to->dropped_tlps, 0);
+}
+
+static void run_pulled(enum scn_fidelity fidelity, enum scn_method method, uint64_t at_ps, uint64_t after_tlps,
+                       struct outcome *outcome)
+{
+    struct scn_scenario *scene = streams(fidelity, method, THROUGH);
+    pull(scene, THROUGH, at_ps, after_tlps);
+    run(scene, outcome);
+    expect_done(outcome);
+    EXPECT_EQ(outcome->fault_count, 1);
+    expect_accounted(outcome);
+    scene_free(scene);
+}
+
+TEST(PulledCable, LosesOnlyWhatWasNotToldToBeThereAfterAnyNumberOfPackets)
+{
+    const enum scn_method methods[] = {SCN_METHOD_REGISTER, SCN_METHOD_CHAIN_HOST, SCN_METHOD_CHAIN_BOARD};
+    for (uint64_t tlps = 0; tlps <= TLPS_OF_STREAM; tlps++) {
+        struct outcome outcome;
+        run_pulled(SCN_FIDELITY_TWIN, methods[tlps % 3], SCN_NOT_GIVEN, tlps, &outcome);
+        EXPECT_TRUE(outcome.faults[0].happened);
+        EXPECT_EQ(outcome.faults[0].ends[0].sent_tlps, tlps);
+        EXPECT_TRUE(outcome.point.operations <= tlps / MESSAGE_TLPS);
+    }
+}
+
+TEST(PulledCable, LosesOnlyWhatWasNotToldToBeThereAtAnyTime)
+{
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < 200; i++) {
+        struct outcome outcome;
+        run_pulled(SCN_FIDELITY_TWIN, i % 2 == 0 ? SCN_METHOD_REGISTER : SCN_METHOD_CHAIN_BOARD, i * STEP_PS,
+                   SCN_NOT_GIVEN, &outcome);
+        EXPECT_EQ(outcome.faults[0].after_start_ps, outcome.faults[0].happened ? i * STEP_PS : 0);
+        most = outcome.point.operations > most ? outcome.point.operations : most;
+    }
+    EXPECT_EQ(most, MESSAGES); // the last pulls come too late to matter
+}
+
+static void expect_same(const struct outcome *rtl, const struct outcome *twin)
+{
+    EXPECT_EQ(rtl->point.operations, twin->point.operations);
+    EXPECT_EQ(rtl->point.total_ps, twin->point.total_ps);
+    EXPECT_EQ(rtl->result.simulated_ps, twin->result.simulated_ps);
+    EXPECT_EQ(rtl->faults[0].at_ps, twin->faults[0].at_ps);
+    EXPECT_EQ(rtl->faults[0].ends[0].lost_tlps, twin->faults[0].ends[0].lost_tlps);
+    EXPECT_EQ(rtl->faults[0].ends[0].dropped_tlps, twin->faults[0].ends[0].dropped_tlps);
+}
+
+TEST(PulledCable, IsTheSameToTheRtlAndItsTwin)
+{
+    for (uint64_t i = 0; i < 12; i++) {
+        struct outcome rtl, twin;
+        enum scn_method method = i % 2 == 0 ? SCN_METHOD_REGISTER : SCN_METHOD_CHAIN_HOST;
+        uint64_t at_ps = i % 3 == 0 ? i * 4 * US + 1234567 : SCN_NOT_GIVEN;
+        uint64_t after_tlps = i % 3 == 0 ? SCN_NOT_GIVEN : i * 9;
+        run_pulled(SCN_FIDELITY_RTL, method, at_ps, after_tlps, &rtl);
+        run_pulled(SCN_FIDELITY_TWIN, method, at_ps, after_tlps, &twin);
+        expect_same(&rtl, &twin);
+    }
+}
+
+TEST(PulledCable, IsNotNoticedBesideIt)
+{
+    for (uint64_t tlps = 0; tlps < TLPS_OF_STREAM; tlps += 7) {
+        struct scn_scenario *scene = streams(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, BESIDE);
+        struct outcome outcome;
+        pull(scene, THROUGH, SCN_NOT_GIVEN, tlps);
+        run(scene, &outcome);
+        expect_done(&outcome);
+        EXPECT_EQ(outcome.point.operations, MESSAGES);
+        scene_free(scene);
+    }
+}
+
+TEST(PulledCable, CarriesNothingWhenItIsPulledBeforeTheFirstPacket)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct outcome outcome;
+        run_pulled(i == 0 ? SCN_FIDELITY_TWIN : SCN_FIDELITY_RTL, SCN_METHOD_REGISTER, i == 0 ? 0 : SCN_NOT_GIVEN,
+                   i == 0 ? SCN_NOT_GIVEN : 0, &outcome);
+        EXPECT_EQ(outcome.point.operations, 0);
+        EXPECT_EQ(outcome.faults[0].after_start_ps, 0);
+        EXPECT_EQ(outcome.faults[0].ends[0].lost_tlps, 0);
+        EXPECT_EQ(outcome.faults[0].ends[0].dropped_tlps, TLPS_OF_STREAM);
+    }
+}
+
+TEST(PulledCable, MayBeSeveral)
+{
+    struct scn_scenario *scene = streams(SCN_FIDELITY_TWIN, SCN_METHOD_CHAIN_HOST, THROUGH);
+    struct outcome outcome;
+    pull(scene, THROUGH, SCN_NOT_GIVEN, 50);
+    pull(scene, 0, 20 * US, SCN_NOT_GIVEN);
+    run(scene, &outcome);
+    expect_done(&outcome);
+    EXPECT_EQ(outcome.fault_count, 2);
+    EXPECT_STREQ(outcome.faults[0].cable, "node1.E-node2.W");
+    EXPECT_STREQ(outcome.faults[1].cable, "node0.E-node1.W");
+    EXPECT_STREQ(outcome.faults[1].ends[1].name, "node1.W");
+    EXPECT_TRUE(outcome.faults[0].happened && outcome.faults[1].happened);
+    scene_free(scene);
+}
+
+// Neither waits for its moment: the series is as long as without it.
+TEST(PulledCable, DoesNotComeAfterTheEnd)
+{
+    struct scn_scenario *scene = streams(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, 0);
+    struct outcome without, with;
+    run(scene, &without);
+    pull(scene, THROUGH, 5 * 1000000 * US, SCN_NOT_GIVEN);
+    pull(scene, 0, SCN_NOT_GIVEN, TLPS_OF_STREAM + 1);
+    run(scene, &with);
+    expect_done(&with);
+    EXPECT_EQ(with.result.simulated_ps, without.result.simulated_ps);
+    EXPECT_FALSE(with.faults[0].happened || with.faults[1].happened);
+    EXPECT_EQ(with.faults[1].ends[0].sent_tlps, TLPS_OF_STREAM);
+    scene_free(scene);
+}
+
+TEST(PulledCable, GivesTheSameTwice)
+{
+    struct outcome first, second;
+    run_pulled(SCN_FIDELITY_TWIN, SCN_METHOD_CHAIN_BOARD, 30 * US, SCN_NOT_GIVEN, &first);
+    run_pulled(SCN_FIDELITY_TWIN, SCN_METHOD_CHAIN_BOARD, 30 * US, SCN_NOT_GIVEN, &second);
+    EXPECT_EQ(first.result.events, second.result.events);
+    expect_same(&first, &second);
+}
+
+// --- programs that wait for what was lost ----------------------------------------------------------------------------
+
+// Whatever the program: it ends by itself, or says what it waits for; and never takes wrong data.
+static void expect_ended(enum scn_program program, enum scn_method method, enum scn_notify notify, uint64_t tlps,
+                         const char *says)
+{
+    struct scn_scenario *scene = ring(SCN_FIDELITY_TWIN);
+    struct scn_run *series = scene_run(scene, program, method);
+    struct outcome outcome;
+    series->columns = 2;
+    series->notify = notify;
+    scene->time_limit_ps = 2000000 * US;
+    scene_size(series, 1000, 1);
+    pull(scene, 0, SCN_NOT_GIVEN, tlps);
+    run(scene, &outcome);
+    EXPECT_TRUE(outcome.result.outcome != SIM_RUN_TIME_LIMIT);
+    EXPECT_TRUE(strstr(outcome.result.text, "wrong") == NULL);
+    if (outcome.faults[0].happened) {
+        EXPECT_EQ(outcome.points, 0);
+        EXPECT_CONTAINS(outcome.result.text, says);
+    } else {
+        expect_done(&outcome);
+    }
+    scene_free(scene);
+}
+
+TEST(PulledCable, LeavesProgramsThatSayWhatTheyWaitFor)
+{
+    static const char stuck[] = "waits for node", timeout[] = "tcaWaitDMARecvDesc: tag 1 did not come to slot";
+    for (uint64_t tlps = 0; tlps < 60; tlps += 6) {
+        expect_ended(SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_PROGRAM_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_PROGRAM_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, tlps, timeout);
+        expect_ended(SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, tlps, timeout);
+        expect_ended(SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, tlps, timeout);
+        expect_ended(SCN_PROGRAM_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, tlps, timeout);
+    }
+}
