@@ -26,7 +26,8 @@ static void help_print(FILE *out)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
     }
     fputs("\n  --version, --help\n\n"
-          "Exit status: 0 fine, 1 an expectation does not hold, 2 bad input, 3 the simulation got stuck.\n",
+          "Exit status: 0 fine, 1 an expectation does not hold, 2 bad input, 3 the simulation got stuck,\n"
+          "130 stopped by Ctrl-C.\n",
           out);
 }
 

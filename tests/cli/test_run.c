@@ -246,36 +246,6 @@ TEST(RunCommand, ADirectoryThatMayNotBeWrittenIsRefusedBeforeTheRun)
     process_fini(&process);
 }
 
-TEST(RunCommand, TraceIsACsvOfItsOwn)
-{
-    struct process process;
-    start(&process);
-    process_run(&process, "run good.yaml --quiet --trace trace.csv");
-    EXPECT_EQ(process.status, 0);
-    char *trace = process_file_read(&process, "trace.csv");
-    EXPECT_CONTAINS(trace, "time_ps,component,point,a_name,a,b_name,b\n");
-    free(trace);
-    EXPECT_EQ(process_entries(&process), 3); // the scenario, results, the trace
-    process_run(&process, "run good.yaml --quiet --trace none/trace.csv");
-    EXPECT_EQ(process.status, 2);
-    process_fini(&process);
-}
-
-TEST(RunCommand, TraceRtlLeavesAWaveformForEachBoard)
-{
-    struct process process;
-    start(&process);
-    process_run(&process, "run good.yaml --quiet --trace-rtl --out out");
-    EXPECT_EQ(process.status, 0);
-    static const char *const names[] = {"out/dma-node0.fst", "out/dma-node1.fst"};
-    for (size_t i = 0; i < 2; i++) {
-        char *waveform = process_file_read(&process, names[i]);
-        EXPECT_TRUE(waveform != NULL);
-        free(waveform);
-    }
-    process_fini(&process);
-}
-
 TEST(CheckCommand, SaysOkOrEveryMistake)
 {
     struct process process;
