@@ -136,6 +136,19 @@ static enum cli_exit series_run(struct running *running)
     return outcome_judge(running, status, &result);
 }
 
+static enum cli_exit expectations_judge(const struct running *running)
+{
+    unsigned count = running->job->scenario->expect_count;
+    unsigned failed = report_expect(running->report, stderr);
+    if (failed == 0 && count > 0 && !running->job->quiet) {
+        printf("%u expectation%s\n", count, count == 1 ? " holds" : "s hold");
+        fflush(stdout);
+    } else if (failed > 0 && count > 1) {
+        fprintf(stderr, "%u of %u expectations %s not hold\n", failed, count, failed == 1 ? "does" : "do");
+    }
+    return failed > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+}
+
 static enum cli_exit results_publish(const struct running *running)
 {
     const struct cli_job *job = running->job;
@@ -155,7 +168,7 @@ static enum cli_exit results_publish(const struct running *running)
         printf("\nResults: %s\n", job->directory);
         fflush(stdout);
     }
-    return report_expect(running->report, stderr) > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+    return expectations_judge(running);
 }
 
 static enum cli_exit worse(enum cli_exit a, enum cli_exit b)
@@ -193,6 +206,9 @@ enum cli_exit cli_job_run(const struct cli_job *job)
     if (status != SIM_OK) {
         cli_error("%s: %s", job->reference_csv, sim_status_text(status));
         return CLI_EXIT_INPUT;
+    }
+    for (size_t i = 0; i < job->sets->count; i++) {
+        report_add_set(running.report, job->sets->items[i]);
     }
     enum cli_exit result = CLI_EXIT_INPUT;
     cli_interrupt_loss_set("the scenario that was running leaves no results");

@@ -8,7 +8,8 @@
 struct cli_job {
     const char *path; // of the scenario's file
     struct scn_scenario *scenario;
-    char *directory; // where the results go
+    const struct cli_list *sets; // as given, for the manifest
+    char *directory;             // where the results go
     const char *reference_csv;
     bool quiet;
     bool trace_rtl;

@@ -61,8 +61,11 @@ static bool directory_choose(struct cli_job *job, const char *out, bool several)
 static bool job_prepare(struct cli_job *job, const char *path, const struct cli_paths *paths,
                         const struct run_options *given, bool several)
 {
-    *job = (struct cli_job){
-        .path = path, .reference_csv = paths->reference, .quiet = given->quiet, .trace_rtl = given->trace_rtl};
+    *job = (struct cli_job){.path = path,
+                            .sets = &given->sets,
+                            .reference_csv = paths->reference,
+                            .quiet = given->quiet,
+                            .trace_rtl = given->trace_rtl};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
 }

@@ -29,6 +29,8 @@ struct report {
     size_t counter_count, counter_room;
     struct report_run *runs;
     size_t run_count, run_room;
+    char **sets;
+    size_t set_count, set_room;
 };
 
 enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_COUNT };

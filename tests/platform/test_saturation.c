@@ -37,7 +37,7 @@ static void counter_note(void *ctx, const char *component, const struct sim_coun
 static void saturate(const char *fidelity, struct outcome *outcome)
 {
     const char *const sets[] = {fidelity, "runs.0.bytes=[1 KiB, 64 KiB, 256 KiB]"};
-    const struct scn_load_options options = {TCASIM_SOURCE_DIR "/configs", sets, 2};
+    const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = sets, .set_count = 2};
     struct scn_scenario *scenario = NULL;
     struct scn_messages messages = {0};
     ASSERT_EQ(scn_load(SCENARIO, &options, &scenario, &messages), SIM_OK);
