@@ -130,7 +130,18 @@ struct pcie_link {
     pcie_end_t ends[2];
 };
 
-extern const struct sim_trace_point pcie_trace_tlp_sent, pcie_trace_tlp_received;
+// trace.c: a TLP at one of the link's two trace points, without cost while nobody listens.
+enum { PCIE_TRACE_FIELD_COUNT = 6 };
+extern const struct sim_trace_field pcie_trace_fields[PCIE_TRACE_FIELD_COUNT];
+#define PCIE_TRACE_FIELDS pcie_trace_fields, PCIE_TRACE_FIELD_COUNT
+void pcie_trace_emit(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp);
+
+static inline void pcie_trace_tlp(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp)
+{
+    if (sim_trace_wanted(end->sim)) {
+        pcie_trace_emit(end, point, tlp);
+    }
+}
 
 // Schedules the event at due_ps unless it comes earlier anyway.
 static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps)

@@ -4,8 +4,8 @@
 // arrival; so it needs no event of its own for a TLP that is in order.
 #include "models/pcie/link_internal.h"
 
-const struct sim_trace_point pcie_trace_tlp_received = {"tlp_received", "address", "payload_bytes",
-                                                        "the owner of the receiving end gets a TLP"};
+static const struct sim_trace_point tlp_received = {"tlp_received", PCIE_TRACE_FIELDS,
+                                                    "the owner of the receiving end gets a TLP"};
 
 enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (reference/components.md)
 enum { DATA_CREDIT_BYTES = 16 };
@@ -140,7 +140,7 @@ static void deliver(pcie_end_t *end, pcie_tlp_t *tlp)
     rx->received[class].headers++;
     rx->received[class].data += pcie_tlp_data_credits(tlp);
     end->counters[PCIE_COUNT_TLPS_RECEIVED]++;
-    sim_trace(end->sim, end->name, &pcie_trace_tlp_received, tlp->address, pcie_tlp_payload_bytes(tlp));
+    pcie_trace_tlp(end, &tlp_received, tlp);
     if (end->ops == NULL) {
         sim_panic(end->name, "a TLP arrived and nobody is attached");
     }

@@ -1,8 +1,8 @@
 // The transmitting half of a link's end: which TLP goes next, and what is kept of it until the ACK.
 #include "models/pcie/link_internal.h"
 
-const struct sim_trace_point pcie_trace_tlp_sent = {"tlp_sent", "address", "payload_bytes",
-                                                    "the first symbol of a TLP goes on the wire (replays included)"};
+static const struct sim_trace_point tlp_sent = {"tlp_sent", PCIE_TRACE_FIELDS,
+                                                "the first symbol of a TLP goes on the wire (replays included)"};
 
 static void send_event_run(void *ctx);
 static void replay_event_run(void *ctx);
@@ -212,7 +212,7 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
     uint32_t bytes = pcie_tlp_wire_bytes(tlp);
     uint64_t sent_ps = pcie_wire_send(&tx->wire, sim_now_ps(end->sim), bytes);
     end->counters[PCIE_COUNT_WIRE_BYTES] += bytes;
-    sim_trace(end->sim, end->name, &pcie_trace_tlp_sent, tlp->address, pcie_tlp_payload_bytes(tlp));
+    pcie_trace_tlp(end, &tlp_sent, tlp);
     bool corrupt = corruption_due(tx, end->link->config.corrupt_every_tlps, spare);
     if (tx->replay.count == 1 || tx->resend_begins) {
         tx->replay_deadline_ps = sent_ps + end->link->replay_timeout_ps;

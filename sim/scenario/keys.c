@@ -430,6 +430,13 @@ const struct scn_kind scn_kind_compare = {.name = "compare",
                                           .size = sizeof(struct scn_check),
                                           .loaded = check_loaded};
 
+static void panel_loaded(void *object, const struct scn_tree *tree)
+{
+    struct scn_panel *panel = object;
+    panel->line = tree->place.line;
+    panel->column = tree->place.column;
+}
+
 static const struct scn_key panel_keys[] = {
     {.name = "title", .unit = SCN_UNIT_TEXT, .min = 1, SCN_FIELD(struct scn_panel, title), .doc = "title of the panel"},
     {.name = "x",
@@ -456,8 +463,11 @@ static const struct scn_key panel_keys[] = {
      SCN_FIELD(struct scn_panel, x_max),
      .doc = "end of the axis; 0 B: all"},
 };
-const struct scn_kind scn_kind_panel = {
-    .name = "panel", .doc = "a panel of the plot", SCN_ROWS(panel_keys), .size = sizeof(struct scn_panel)};
+const struct scn_kind scn_kind_panel = {.name = "panel",
+                                        .doc = "a panel of the plot",
+                                        SCN_ROWS(panel_keys),
+                                        .size = sizeof(struct scn_panel),
+                                        .loaded = panel_loaded};
 
 static const struct scn_key scenario_keys[] = {
     {.name = "name",

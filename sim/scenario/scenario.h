@@ -188,7 +188,8 @@ struct scn_panel {
     char title[SCN_TEXT_MAX];
     char x[SCN_NAME_MAX], y[SCN_NAME_MAX]; // columns of data.csv
     bool x_log, y_log;
-    uint64_t x_max; // 0: all
+    uint64_t x_max;        // 0: all
+    unsigned line, column; // in the file, for messages
 };
 
 struct scn_scenario {
@@ -220,10 +221,17 @@ struct scn_messages {
 };
 void scn_messages_free(struct scn_messages *messages);
 
+// Takes a mistake at a place of the scenario's file; line 0: of the file as a whole.
+typedef void (*scn_complain_fn)(void *ctx, unsigned line, unsigned column, const char *text);
+
 struct scn_load_options {
     const char *configs_dir; // where presets are
     const char *const *sets; // "path=value", applied last
     size_t set_count;
+    // What can only be judged elsewhere (names of columns), or NULL. Also called for a scenario with mistakes: what could
+    // not be read is empty then.
+    void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
+    void *check_ctx;
 };
 
 // Reads, resolves and checks. SIM_OK: *scenario_out is owned by the caller. SIM_ERR_INVALID or SIM_ERR_IO: every
@@ -247,7 +255,10 @@ enum sim_status scn_write_resolved(const struct scn_scenario *scenario, FILE *ou
 
 // `tcasim params`: every key with kind, unit, default, range and doc; with configs_dir also the value and source in
 // each preset. filter (may be NULL) keeps keys that contain it.
+// SIM_ERR_NOT_FOUND: no key does.
 enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter);
+// The key nearest to a mistyped word, NULL when none is near.
+const char *scn_key_suggest(const char *word);
 
 // Names as they stand in YAML.
 const char *scn_port_name(enum scn_port port);
