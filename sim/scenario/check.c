@@ -66,6 +66,13 @@ static void check_slots(struct scn_loader *loader)
     const struct scn_scenario *scenario = loader->scenario;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         const struct scn_node *node = &scenario->nodes[i];
+        for (uint32_t j = 0; j < node->gpu_count; j++) {
+            if (node->gpus[j].socket != 0 && node->host.qpi_peer_lines_max == 0) {
+                scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->gpus[j].socket, node),
+                                 "socket: the host of '%s' has one socket; a second one needs qpi_peer_lines_max",
+                                 node->name);
+            }
+        }
         if (node->board.given && node->slot.generation == 0 && !scn_loader_is_bad(loader, &node->slot, true)) {
             scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->slot, node),
                              "missing key 'slot' in node: a board needs the link that joins it with its host");

@@ -68,6 +68,21 @@ static void check_board(struct scn_loader *loader, const struct scn_run *run, co
     }
 }
 
+// from: is memory of the node, to: of the node or of its peer.
+static void check_memory(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field,
+                         uint32_t node)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    if (*field == SCN_MEMORY_HOST || node >= scenario->node_count || !is_good(loader, field)) {
+        return;
+    }
+    uint32_t count = scenario->nodes[node].gpu_count;
+    if ((uint32_t)(*field - SCN_MEMORY_GPU0) >= count) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: '%s' has %" PRIu32 " GPU%s",
+                         field == &run->from ? "from" : "to", scenario->nodes[node].name, count, count == 1 ? "" : "s");
+    }
+}
+
 static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -174,6 +189,8 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
     check_board(loader, run, &run->node);
     check_board(loader, run, &run->peer);
+    check_memory(loader, run, &run->from, run->node);
+    check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_peer(loader, run);
     if (!is_good(loader, &run->method)) {
         return;

@@ -10,13 +10,17 @@
 
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
-static const struct scn_choice programs[] = {
-    {"pingpong", SCN_PROGRAM_PINGPONG},           {"local-dma", SCN_PROGRAM_LOCAL_DMA},
-    {"traversal", SCN_PROGRAM_TRAVERSAL},         {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
-    {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE}, {"two-flows", SCN_PROGRAM_TWO_FLOWS},
-    {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},       {"halo", SCN_PROGRAM_HALO},
-    {"proxy-read", SCN_PROGRAM_PROXY_READ},       {"stream", SCN_PROGRAM_STREAM},
-    {NULL, 0}};
+static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
+                                             {"local-dma", SCN_PROGRAM_LOCAL_DMA},
+                                             {"traversal", SCN_PROGRAM_TRAVERSAL},
+                                             {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
+                                             {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE},
+                                             {"two-flows", SCN_PROGRAM_TWO_FLOWS},
+                                             {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},
+                                             {"halo", SCN_PROGRAM_HALO},
+                                             {"proxy-read", SCN_PROGRAM_PROXY_READ},
+                                             {"stream", SCN_PROGRAM_STREAM},
+                                             {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST}, {"gpu0", SCN_MEMORY_GPU0},
                                              {"gpu1", SCN_MEMORY_GPU1}, {"gpu2", SCN_MEMORY_GPU2},
@@ -96,6 +100,14 @@ static const struct scn_key node_keys[] = {
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_node, slot),
      .doc = "link between host and board; required with a board"},
+    {.name = "gpus",
+     .unit = SCN_UNIT_OBJECTS,
+     .fallback = "",
+     .max = SCN_GPUS_MAX,
+     .child = &scn_kind_gpu,
+     SCN_FIELD(struct scn_node, gpus),
+     SCN_SECOND(struct scn_node, gpu_count),
+     .doc = "GPUs, called gpu0, gpu1, ...; the first two are in the board's window"},
 };
 const struct scn_kind scn_kind_node = {.name = "node",
                                        .doc = "a host with the devices in its slots",
@@ -563,7 +575,20 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology, &scn_kind_node,  &scn_kind_host,
-                                            &scn_kind_board,      &scn_kind_link,     &scn_kind_cable, &scn_kind_fault,
-                                            &scn_kind_fault_ends, &scn_kind_run,      &scn_kind_value, &scn_kind_check,
-                                            &scn_kind_expect,     &scn_kind_compare,  &scn_kind_panel, NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,
+                                            &scn_kind_topology,
+                                            &scn_kind_node,
+                                            &scn_kind_host,
+                                            &scn_kind_board,
+                                            &scn_kind_gpu,
+                                            &scn_kind_link,
+                                            &scn_kind_cable,
+                                            &scn_kind_fault,
+                                            &scn_kind_fault_ends,
+                                            &scn_kind_run,
+                                            &scn_kind_value,
+                                            &scn_kind_check,
+                                            &scn_kind_expect,
+                                            &scn_kind_compare,
+                                            &scn_kind_panel,
+                                            NULL};

@@ -21,6 +21,7 @@
 #define SCN_TEXT_MAX   256
 #define SCN_LIST_MAX   64
 #define SCN_NODES_MAX  16
+#define SCN_GPUS_MAX   4 // of a node
 #define SCN_CABLES_MAX 64
 #define SCN_FAULTS_MAX 64
 #define SCN_RUNS_MAX   32
@@ -50,7 +51,11 @@ struct scn_host {
     uint64_t memory_write_ps;       // posted write at the transaction layer to visible for a polling core
     uint32_t memory_reads_max;      // inbound reads the root complex works on at once
     uint64_t peer_ps;               // port to port inside the root complex
-    uint32_t peer_reads_max;        // outstanding reads between two ports
+    uint32_t peer_reads_max;        // outstanding reads between two ports, in pieces as they are passed on
+    uint32_t peer_read_bytes;       // largest piece of a read from port to port; 0: passed on whole
+    uint64_t qpi_ps;                // one way between two sockets
+    uint64_t qpi_peer_ps;           // until the far socket has a write from port to port in order at its port
+    uint32_t qpi_peer_lines_max;    // outstanding lines of 64 B from port to port across QPI, each way; 0: one socket
     uint32_t posted_header_credits; // receive buffer of a root port, as advertised
     uint32_t posted_data_credits;   // in units of 16 B
     uint32_t nonposted_header_credits;
@@ -87,12 +92,32 @@ struct scn_board {
     uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
 };
 
+// A GPU with its slot, and what its driver's calls cost.
+struct scn_gpu {
+    uint64_t memory_bytes, bar_bytes;
+    uint32_t socket;
+    uint64_t ip_tx_ps, ip_rx_ps; // as a board's
+    uint32_t posted_header_credits, posted_data_credits, nonposted_header_credits, tx_buffer_tlps;
+    // the rest as in models/gpu/gpu.h
+    uint64_t write_ps, read_ps;
+    uint32_t reads_max, completion_bytes;
+    uint32_t translations, translation_walks_max;
+    uint64_t translation_miss_ps;
+    uint32_t copy_engines, copy_reads_max;
+    uint64_t copy_setup_ps, launch_ps;
+    uint64_t memory_bytes_per_us, flops_per_us;
+    uint64_t copy_call_ps, submit_call_ps, manage_call_ps;
+    struct scn_link slot;
+};
+
 struct scn_node {
     char name[SCN_NAME_MAX];
     char preset[SCN_NAME_MAX]; // what its hardware is called: the preset's name, or the key `hardware`
     struct scn_host host;
     struct scn_board board;
     struct scn_link slot;
+    struct scn_gpu gpus[SCN_GPUS_MAX];
+    uint32_t gpu_count;
 };
 
 enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
@@ -228,8 +253,8 @@ struct scn_load_options {
     const char *configs_dir; // where presets are
     const char *const *sets; // "path=value", applied last
     size_t set_count;
-    // What can only be judged elsewhere (names of columns), or NULL. Also called for a scenario with mistakes: what could
-    // not be read is empty then.
+    // What can only be judged elsewhere (names of columns), or NULL. Also called for a scenario with mistakes: what
+    // could not be read is empty then.
     void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
     void *check_ctx;
 };
