@@ -69,6 +69,12 @@ static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsig
     return host_core_load_uc(b->core, bar_bus_address(ctx, bar) + offset, bytes, value_out) ? 0 : -EIO;
 }
 
+static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes)
+{
+    struct plat_backend_inproc *b = ctx;
+    return host_core_load_wc(b->core, bar_bus_address(ctx, bar) + offset, data, bytes) ? 0 : -EIO;
+}
+
 static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
 {
     struct plat_backend_inproc *b = ctx;
@@ -118,6 +124,7 @@ static const struct backend_ops inproc_ops = {
     .fence = fence,
     .write = write_uncached,
     .read = read_uncached,
+    .read_combined = read_combined,
     .wait_word = wait_word,
     .time_ps = time_ps,
     .cost = cost,
