@@ -9,7 +9,10 @@ void pcie_rc_memory_init(pcie_rc_t *rc)
 {
     pcie_ring_init(&rc->commits, sizeof(struct pcie_rc_commit));
     pcie_ring_init(&rc->reads_waiting, sizeof(struct pcie_rc_memory_read));
-    pcie_ring_init(&rc->reads_active, sizeof(struct pcie_rc_memory_read));
+    for (unsigned far = 0; far < PCIE_RC_SOCKETS; far++) {
+        pcie_ring_init(&rc->reads_active[far], sizeof(struct pcie_rc_memory_read));
+    }
+    rc->far_memory_base = UINT64_MAX;
     sim_event_init(&rc->commit_event, commit_event_run, rc);
     sim_event_init(&rc->read_event, read_event_run, rc);
 }
@@ -27,13 +30,21 @@ void pcie_rc_memory_fini(pcie_rc_t *rc)
 {
     sim_event_cancel(rc->sim, &rc->read_event);
     sim_event_cancel(rc->sim, &rc->commit_event);
-    reads_drop(&rc->reads_active);
+    for (unsigned far = 0; far < PCIE_RC_SOCKETS; far++) {
+        reads_drop(&rc->reads_active[far]);
+    }
     reads_drop(&rc->reads_waiting);
     while (rc->commits.count > 0) {
         pcie_tlp_unref(((struct pcie_rc_commit *)pcie_ring_front(&rc->commits))->tlp);
         pcie_ring_pop(&rc->commits);
     }
     pcie_ring_fini(&rc->commits);
+}
+
+// Does the port reach that memory through the other socket?
+static bool is_far(const struct pcie_rc_port *port, const pcie_tlp_t *tlp)
+{
+    return port->socket != (tlp->address >= port->rc->far_memory_base ? 1u : 0u);
 }
 
 // --- writes --------------------------------------------------------------------------------------------------------
@@ -135,7 +146,10 @@ void pcie_rc_memory_write(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     pcie_rc_t *rc = port->rc;
     rc->counters[PCIE_RC_MEMORY_WRITES]++;
     pcie_end_release(port->end, tlp);
-    commit_push(port, tlp, sim_now_ps(rc->sim) + rc->config.memory_write_ps);
+    uint64_t visible_ps = sim_now_ps(rc->sim) + rc->config.memory_write_ps;
+    visible_ps += is_far(port, tlp) ? rc->config.qpi_ps : 0;
+    // One order for all: a write of the nearer memory waits for one of the other that came before it.
+    commit_push(port, tlp, visible_ps > rc->visible_ps ? visible_ps : rc->visible_ps);
 }
 
 void pcie_rc_memory_behind_writes(struct pcie_rc_port *port, pcie_tlp_t *completion)
@@ -151,6 +165,13 @@ void pcie_rc_memory_behind_writes(struct pcie_rc_port *port, pcie_tlp_t *complet
 
 // --- reads ---------------------------------------------------------------------------------------------------------
 
+static void read_event_by(pcie_rc_t *rc, uint64_t due_ps)
+{
+    if (!sim_event_pending(&rc->read_event) || rc->read_event.due_ps > due_ps) {
+        sim_event_schedule_at(rc->sim, &rc->read_event, due_ps);
+    }
+}
+
 static void reads_start(pcie_rc_t *rc)
 {
     uint64_t now_ps = sim_now_ps(rc->sim);
@@ -158,15 +179,14 @@ static void reads_start(pcie_rc_t *rc)
         struct pcie_rc_memory_read read = *(struct pcie_rc_memory_read *)pcie_ring_front(&rc->reads_waiting);
         pcie_ring_pop(&rc->reads_waiting);
         pcie_end_release(read.port->end, read.request);
-        read.due_ps = now_ps + rc->config.memory_read_ps;
+        bool far = is_far(read.port, read.request);
+        read.due_ps = now_ps + rc->config.memory_read_ps + (far ? 2 * rc->config.qpi_ps : 0);
         if (read.due_ps < rc->visible_ps) {
             read.due_ps = rc->visible_ps;
         }
-        *(struct pcie_rc_memory_read *)pcie_ring_push(&rc->reads_active) = read;
+        *(struct pcie_rc_memory_read *)pcie_ring_push(&rc->reads_active[far]) = read;
         rc->reads_at_work++;
-        if (rc->reads_active.count == 1) {
-            sim_event_schedule_at(rc->sim, &rc->read_event, read.due_ps);
-        }
+        read_event_by(rc, read.due_ps);
     }
 }
 
@@ -206,22 +226,25 @@ static void read_answer(pcie_rc_t *rc, const struct pcie_rc_memory_read *read)
     }
 }
 
-static void read_event_run(void *ctx)
+static void reads_answer_due(pcie_rc_t *rc, struct pcie_ring *reads)
 {
-    pcie_rc_t *rc = ctx;
-    uint64_t now_ps = sim_now_ps(rc->sim);
-    commit_due(rc);
-    while (rc->reads_active.count > 0) {
-        struct pcie_rc_memory_read read = *(struct pcie_rc_memory_read *)pcie_ring_front(&rc->reads_active);
-        if (read.due_ps > now_ps) {
-            break;
+    while (reads->count > 0) {
+        struct pcie_rc_memory_read read = *(struct pcie_rc_memory_read *)pcie_ring_front(reads);
+        if (read.due_ps > sim_now_ps(rc->sim)) {
+            read_event_by(rc, read.due_ps);
+            return;
         }
-        pcie_ring_pop(&rc->reads_active);
+        pcie_ring_pop(reads);
         read_answer(rc, &read);
         pcie_tlp_unref(read.request);
     }
-    if (rc->reads_active.count > 0) {
-        const struct pcie_rc_memory_read *front = pcie_ring_front(&rc->reads_active);
-        sim_event_schedule_at(rc->sim, &rc->read_event, front->due_ps);
+}
+
+static void read_event_run(void *ctx)
+{
+    pcie_rc_t *rc = ctx;
+    commit_due(rc);
+    for (unsigned far = 0; far < PCIE_RC_SOCKETS; far++) {
+        reads_answer_due(rc, &rc->reads_active[far]);
     }
 }
