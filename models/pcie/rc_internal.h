@@ -227,10 +227,6 @@ void pcie_rc_qpi_port_fini(struct pcie_rc_port *port);
 // pcie_rc_arrived takes at once.
 void pcie_rc_qpi_receive(struct pcie_rc_port *port, pcie_tlp_t *tlp);
 void pcie_rc_qpi_line_left(struct pcie_rc_port *crossed); // the link of the far port took a line
-static inline uint64_t pcie_rc_qpi_ps(const struct pcie_rc_port *from, const struct pcie_rc_port *to)
-{
-    return from->socket == to->socket ? 0 : from->rc->config.qpi_ps;
-}
 
 void pcie_rc_cpu_init(struct pcie_rc_port *port);
 void pcie_rc_cpu_fini(struct pcie_rc_port *port);

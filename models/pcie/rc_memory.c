@@ -49,53 +49,16 @@ static bool is_far(const struct pcie_rc_port *port, const pcie_tlp_t *tlp)
 
 // --- writes --------------------------------------------------------------------------------------------------------
 
-static bool byte_enabled(const pcie_tlp_t *tlp, uint32_t offset)
+static void run_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
-    uint32_t dword = offset / 4;
-    if (dword == 0) {
-        return tlp->first_be >> offset & 1;
-    }
-    return dword < tlp->dwords - 1u || (tlp->last_be >> offset % 4 & 1);
-}
-
-// One call for each run of enabled bytes: byte enables may have holes in the first and the last DW (clause 2.2.5).
-static void write_runs(pcie_rc_t *rc, pcie_tlp_t *tlp)
-{
-    const uint8_t *data = pcie_tlp_data(tlp);
-    uint32_t first = (uint32_t)(pcie_tlp_first_byte(tlp) - tlp->address);
-    uint32_t end = first + pcie_tlp_byte_count(tlp);
-    while (first < end) {
-        uint32_t run = first;
-        while (run < end && byte_enabled(tlp, run)) {
-            run++;
-        }
-        rc->memory->write(rc->memory_ctx, tlp->address + first, data + first, run - first);
-        rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += run - first;
-        while (run < end && !byte_enabled(tlp, run)) {
-            run++;
-        }
-        first = run;
-    }
-}
-
-static bool run_is_single(const pcie_tlp_t *tlp)
-{
-    // A contiguous run ends at the DW's top in the first DW and begins at its bottom in the last one.
-    static const uint16_t UP_TO_TOP = 1 << 0xf | 1 << 0xe | 1 << 0xc | 1 << 0x8;
-    static const uint16_t FROM_BOTTOM = 1 << 0xf | 1 << 0x7 | 1 << 0x3 | 1 << 0x1;
-    return tlp->dwords > 1 && (UP_TO_TOP >> tlp->first_be & 1) && (FROM_BOTTOM >> tlp->last_be & 1);
+    pcie_rc_t *rc = ctx;
+    rc->memory->write(rc->memory_ctx, address, data, bytes);
+    rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += bytes;
 }
 
 static void write_apply(pcie_rc_t *rc, pcie_tlp_t *tlp)
 {
-    if (!run_is_single(tlp)) {
-        write_runs(rc, tlp);
-    } else {
-        uint64_t first = pcie_tlp_first_byte(tlp);
-        uint32_t bytes = pcie_tlp_byte_count(tlp);
-        rc->memory->write(rc->memory_ctx, first, pcie_tlp_data(tlp) + (first - tlp->address), bytes);
-        rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += bytes;
-    }
+    pcie_tlp_for_runs(tlp, run_write, rc);
     sim_progress(rc->sim);
 }
 

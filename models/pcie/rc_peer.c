@@ -18,8 +18,11 @@ void pcie_rc_peer_init(struct pcie_rc_port *port)
 // tlp leaves through `to`; `held`, whose reference is taken, came through `from`. NULL: nothing is held.
 static void forward(struct pcie_rc_port *from, struct pcie_rc_port *to, pcie_tlp_t *tlp, pcie_tlp_t *held)
 {
-    pcie_rc_t *rc = to->rc;
-    uint64_t ready_ps = sim_now_ps(rc->sim) + rc->config.peer_ps + pcie_rc_qpi_ps(from, to);
+    const struct pcie_rc_config *config = &to->rc->config;
+    uint64_t ready_ps = sim_now_ps(to->rc->sim) + config->peer_ps;
+    if (from->socket != to->socket) {
+        ready_ps += config->qpi_ps + (tlp->kind == PCIE_TLP_MRD ? config->qpi_peer_read_ps : 0);
+    }
     pcie_rc_egress_push(to, &(struct pcie_rc_leaving){
                                 .tlp = tlp, .ready_ps = ready_ps, .held = held, .held_at = held == NULL ? NULL : from});
 }

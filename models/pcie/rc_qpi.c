@@ -89,7 +89,7 @@ static bool line_send(struct pcie_rc_port *from, struct pcie_rc_crossing *crossi
                               .held = dwords == left ? tlp : NULL,
                               .from = from,
                               .to = crossing->to,
-                              .due_ps = sim_now_ps(rc->sim) + rc->config.qpi_ps + rc->config.qpi_peer_ps};
+                              .due_ps = sim_now_ps(rc->sim) + rc->config.qpi_ps + rc->config.qpi_peer_write_ps};
     crossing->crossed_dwords += dwords;
     rc->counters[PCIE_RC_QPI_WRITE_LINES]++;
     rc->write_lines[from->socket]++;

@@ -25,10 +25,12 @@ struct pcie_rc_config {
     // Largest piece in which a read is passed from port to port, a power of two from 64 on; pieces end at multiples of
     // it. 0: reads are passed on whole. Clause 1.3.1 allows it.
     uint32_t peer_read_bytes;
-    // Two sockets. From port to port across QPI everything goes in lines of 64 B, each a transaction of its own that is
-    // acknowledged: qpi_ps there, qpi_peer_ps until the far side has it in order at its port, out, and qpi_ps back.
+    // Two sockets. From port to port across QPI everything goes in lines of 64 B, each a transaction of its own: a
+    // write goes there, is put in order at its port, leaves, and is acknowledged; a read is under way until its data
+    // are back.
     uint64_t qpi_ps;             // one way
-    uint64_t qpi_peer_ps;        // writes only; a read's line is under way until its data is back
+    uint64_t qpi_peer_write_ps;  // what the far side takes to put a line in order at its port
+    uint64_t qpi_peer_read_ps;   // what it takes to pass the request for a line on, besides peer_ps
     uint32_t qpi_peer_lines_max; // outstanding lines, of writes and of reads each, in each direction
 };
 

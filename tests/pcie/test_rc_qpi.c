@@ -4,13 +4,14 @@
 #include "host.h"
 #include "tests/shim/test.h"
 
-enum { QPI_PS = 60000, QPI_PEER_PS = 300000, LINES = 2, FAR_PORT = 1 };
+enum { QPI_PS = 60000, QPI_PEER_PS = 300000, QPI_READ_PS = 70000, LINES = 2, FAR_PORT = 1 };
 
 static struct host_config qpi_config(void)
 {
     struct host_config config = host_config();
     config.rc.qpi_ps = QPI_PS;
-    config.rc.qpi_peer_ps = QPI_PEER_PS;
+    config.rc.qpi_peer_write_ps = QPI_PEER_PS;
+    config.rc.qpi_peer_read_ps = QPI_READ_PS;
     config.rc.qpi_peer_lines_max = LINES;
     config.rc.peer_reads_max = 64;
     return config;
@@ -84,7 +85,7 @@ TEST(Qpi, ReadBandwidthIsLinesOverTheirRoundTrip)
     EXPECT_MEMEQ(host->devices[0].reads[15].data, host->devices[1].memory + 15 * 512, 512);
     uint64_t ps = host->devices[0].reads[15].last_ps - host->devices[0].reads[0].first_ps;
     // Port to port and across, 24 B and 84 B at 4 B/ns.
-    uint64_t line_ps = 50000 + QPI_PS + 6000 + 21000;
+    uint64_t line_ps = 50000 + QPI_PS + QPI_READ_PS + 6000 + 21000;
     EXPECT_BETWEEN(ps, 126 / LINES * line_ps, 126 / LINES * (line_ps + 21000));
     host_destroy(host);
 }
