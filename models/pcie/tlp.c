@@ -96,6 +96,45 @@ uint32_t pcie_tlp_byte_count(const pcie_tlp_t *tlp)
     return carried < tlp->byte_count ? carried : tlp->byte_count;
 }
 
+static bool byte_enabled(const pcie_tlp_t *tlp, uint32_t offset)
+{
+    uint32_t dword = offset / 4;
+    if (dword == 0) {
+        return tlp->first_be >> offset & 1;
+    }
+    return dword < tlp->dwords - 1u || (tlp->last_be >> offset % 4 & 1);
+}
+
+static bool run_is_single(const pcie_tlp_t *tlp)
+{
+    // A contiguous run ends at the DW's top in the first DW and begins at its bottom in the last one.
+    static const uint16_t UP_TO_TOP = 1 << 0xf | 1 << 0xe | 1 << 0xc | 1 << 0x8;
+    static const uint16_t FROM_BOTTOM = 1 << 0xf | 1 << 0x7 | 1 << 0x3 | 1 << 0x1;
+    return tlp->dwords > 1 && (UP_TO_TOP >> tlp->first_be & 1) && (FROM_BOTTOM >> tlp->last_be & 1);
+}
+
+void pcie_tlp_for_runs(pcie_tlp_t *tlp, pcie_tlp_run_fn run, void *ctx)
+{
+    const uint8_t *data = pcie_tlp_data(tlp);
+    uint32_t begin = (uint32_t)(pcie_tlp_first_byte(tlp) - tlp->address);
+    uint32_t end = begin + pcie_tlp_byte_count(tlp);
+    if (run_is_single(tlp)) {
+        run(ctx, tlp->address + begin, data + begin, end - begin);
+        return;
+    }
+    while (begin < end) {
+        uint32_t stop = begin;
+        while (stop < end && byte_enabled(tlp, stop)) {
+            stop++;
+        }
+        run(ctx, tlp->address + begin, data + begin, stop - begin);
+        begin = stop;
+        while (begin < end && !byte_enabled(tlp, begin)) {
+            begin++;
+        }
+    }
+}
+
 // --- making TLPs ---------------------------------------------------------------------------------------------------
 
 static void payload_attach(pcie_tlp_t *tlp, uint32_t offset, uint32_t bytes, const void *data)

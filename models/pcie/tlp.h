@@ -107,3 +107,6 @@ static inline uint32_t pcie_tlp_data_credits(const pcie_tlp_t *tlp) // units of 
 // no bytes counts 1 and a write of none 0. Of a completion: the bytes asked for that it carries, and Lower Address.
 uint64_t pcie_tlp_first_byte(const pcie_tlp_t *tlp);
 uint32_t pcie_tlp_byte_count(const pcie_tlp_t *tlp);
+// Of a write: one call for each contiguous run of enabled bytes; enables may have holes (clause 2.2.5).
+typedef void (*pcie_tlp_run_fn)(void *ctx, uint64_t address, const void *data, uint32_t bytes);
+void pcie_tlp_for_runs(pcie_tlp_t *tlp, pcie_tlp_run_fn run, void *ctx);
