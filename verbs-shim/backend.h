@@ -48,6 +48,7 @@ struct backend_buffer {
 struct backend_gpu_info {
     char name[64];
     uint64_t memory_bytes, bar_bytes;
+    uint64_t memory_free_bytes; // now, whoever has the rest
     uint32_t pci_bus; // as cudaDeviceGetPCIBusId prints it
     uint32_t socket;  // of the processor whose root port it sits behind
     uint32_t copy_engines;
@@ -55,6 +56,9 @@ struct backend_gpu_info {
     uint64_t copy_call_ns;   // a copy that the caller waits for
     uint64_t submit_call_ns; // anything asynchronous
     uint64_t manage_call_ns; // allocation, pinning and their ends
+    // Of each of the driver's two bounce buffers, through which it copies what the GPU cannot reach. A multiple of
+    // 4 KiB.
+    uint64_t staging_bytes;
 };
 
 enum backend_gpu_work_kind {
@@ -65,7 +69,7 @@ enum backend_gpu_work_kind {
     BACKEND_GPU_SET,       // fill with a byte
     BACKEND_GPU_KERNEL,
     BACKEND_GPU_MARK, // nothing but a place in the queue: an event
-    BACKEND_GPU_AFTER // the queue goes on when the ticket of another queue has ended
+    BACKEND_GPU_AFTER // the queue goes on when the ticket of another queue, of any GPU of the node, has ended
 };
 
 // Rows of `bytes`, pitches apart; one row: pitches count for nothing.
@@ -73,7 +77,7 @@ struct backend_gpu_work {
     enum backend_gpu_work_kind kind;
     uint64_t device_address; // source or destination in the GPU that does the work
     uint64_t other_address;  // host bus address, or device address (of the peer)
-    uint32_t peer;           // TO_PEER: the other GPU
+    uint32_t peer;           // TO_PEER: the other GPU. AFTER: the GPU of the other queue
     uint64_t bytes, rows, device_pitch, other_pitch;
     uint8_t value;                // SET
     uint64_t duration_ns;         // KERNEL: at least so long,
@@ -96,7 +100,7 @@ struct backend_gpu_ops {
     // Queues run side by side, the work of one in order. -ENOMEM.
     int (*queue_create)(void *ctx, unsigned gpu, uint32_t *queue_out);
     int (*queue_destroy)(void *ctx, unsigned gpu, uint32_t queue); // waits for its work
-    // Rings the GPU's doorbell and returns; tickets of a queue count from 1. -EINVAL.
+    // Rings the GPU's doorbell and returns, however much waits already; tickets of a queue count from 1. -EINVAL.
     int (*submit)(void *ctx, unsigned gpu, uint32_t queue, const struct backend_gpu_work *work, uint64_t *ticket_out);
     // 1: ended, 0: not yet. ended_ps (may be NULL): when it ended on the GPU. -EIO: it failed.
     int (*poll)(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket, uint64_t *ended_ps_out);
@@ -143,6 +147,7 @@ enum { BACKEND_LIBRARY_TCA, BACKEND_LIBRARY_CUDA, BACKEND_LIBRARY_GDR, BACKEND_L
 struct backend_process {
     struct backend backend;
     struct peach2_board_handle *board; // the node's board, opened by the environment; NULL: none
+    uint32_t number;                   // no other process of the node has it, as a process id
     // One for each library that keeps state; NULL before its first use.
     struct backend_library {
         void *state;
