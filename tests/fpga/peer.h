@@ -1,0 +1,42 @@
+// A device as the FPGA's partner: memory behind a window, reads answered after a declared latency.
+#pragma once
+
+#include "models/pcie/link.h"
+#include "sim/kernel/random.h"
+
+enum { PEER_BYTES = 4 << 20, PEER_LOG_MAX = 4096, PEER_READS_MAX = 256 };
+
+struct peer_access {
+    uint64_t time_ps, address;
+    uint32_t bytes;
+};
+
+struct peer_read {
+    struct peer *peer;
+    pcie_tlp_t *request;
+    unsigned number;
+    sim_event_t event;
+};
+
+struct peer {
+    sim_t *sim;
+    pcie_end_t *end;
+    uint64_t base;
+    uint8_t *memory;
+    uint64_t latency_ps;
+    uint64_t jitter_ps;          // each read takes up to so much longer: answers leave out of order
+    uint32_t completion_bytes;   // largest completion
+    enum pcie_cpl_status status; // of the answer to read number fail_from and later ones
+    unsigned fail_from;          // counted from 0
+    unsigned silent_from;        // reads from this number on are never answered
+    struct sim_random random;
+    struct peer_read reads[PEER_READS_MAX];
+    unsigned at_work, at_work_peak;
+    unsigned newest_answered, overtaken; // overtaken: answered after a read that came later
+    struct peer_access read_log[PEER_LOG_MAX], write_log[PEER_LOG_MAX];
+    unsigned read_count, write_count;
+    pcie_tlp_t *out, **out_end;
+};
+
+void peer_init(struct peer *peer, sim_t *sim, pcie_end_t *end, uint64_t base);
+void peer_fini(struct peer *peer);
