@@ -95,6 +95,11 @@ static void receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
     struct peer *peer = ctx;
     if (tlp->kind == PCIE_TLP_MWR) {
         write_take(peer, tlp);
+        if (peer->holds_writes) {
+            tlp->next = peer->held;
+            peer->held = tlp;
+            return;
+        }
     } else if (tlp->kind == PCIE_TLP_MRD) {
         read_take(peer, tlp);
     }
@@ -122,6 +127,17 @@ void peer_init(struct peer *peer, sim_t *sim, pcie_end_t *end, uint64_t base)
         sim_event_init(&peer->reads[i].event, answer_run, &peer->reads[i]);
     }
     pcie_end_attach(end, &OPS, peer);
+}
+
+void peer_release(struct peer *peer)
+{
+    peer->holds_writes = false;
+    while (peer->held != NULL) {
+        pcie_tlp_t *tlp = peer->held;
+        peer->held = tlp->next;
+        pcie_end_release(peer->end, tlp);
+        pcie_tlp_unref(tlp);
+    }
 }
 
 void peer_fini(struct peer *peer)

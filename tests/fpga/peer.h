@@ -29,6 +29,8 @@ struct peer {
     enum pcie_cpl_status status; // of the answer to read number fail_from and later ones
     unsigned fail_from;          // counted from 0
     unsigned silent_from;        // reads from this number on are never answered
+    bool holds_writes;           // keeps writes in the receive buffer until peer_release
+    pcie_tlp_t *held;
     struct sim_random random;
     struct peer_read reads[PEER_READS_MAX];
     unsigned at_work, at_work_peak;
@@ -40,3 +42,4 @@ struct peer {
 
 void peer_init(struct peer *peer, sim_t *sim, pcie_end_t *end, uint64_t base);
 void peer_fini(struct peer *peer);
+void peer_release(struct peer *peer); // takes the writes it held, and from now on each as it comes

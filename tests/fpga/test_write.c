@@ -75,6 +75,31 @@ TEST(FpgaWrite, WaitsForTheHardIpsRoom)
     rig_destroy(rig);
 }
 
+TEST(FpgaWrite, ReadDoesNotPassAWriteThatTheHardIpRefused)
+{
+    // Four writes to a partner that takes none fill every place on the way; the fifth, to host memory, is held.
+    struct rig_config config = rig_config();
+    for (unsigned side = 0; side < 2; side++) {
+        config.fpga_link.ends[side].tx_queue_tlps = config.peer_link.ends[side].tx_queue_tlps = 1;
+        config.fpga_link.ends[side].headers[PCIE_POSTED] = config.peer_link.ends[side].headers[PCIE_POSTED] = 1;
+    }
+    config.rc.memory_read_ps = 10000; // faster than a write becomes visible, unless it came before
+    struct rig *rig = rig_create(&config);
+    rig->peer.holds_writes = true;
+    rig_fill(rig->fpga_memory, 64, 1);
+    for (unsigned i = 0; i < 5; i++) {
+        rig_descriptor(rig, FPGA_WRITE, 4 * i, (i < 4 ? RIG_PEER_BASE : RIG_HOST_BASE), 4, (uint8_t)i);
+    }
+    rig_descriptor(rig, FPGA_READ, RIG_HOST_BASE, 4096, 4, 9);
+    rig_run_for(rig, 10 * SIM_PS_PER_US);
+    EXPECT_EQ(rig_counter(rig, "writes_done"), 4);
+    EXPECT_EQ(rig_counter(rig, "reads_done"), 0);
+    peer_release(&rig->peer);
+    rig_run(rig);
+    EXPECT_MEMEQ(rig->fpga_memory + 4096, rig->fpga_memory + 16, 4);
+    rig_destroy(rig);
+}
+
 TEST(FpgaWrite, RateIsThatOfTheInternalPath)
 {
     // A header in half a beat and 256 B of data: 9 beats of 4 ns, 7.111 GB/s; the link would carry 7.183 GB/s.
