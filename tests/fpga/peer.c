@@ -90,6 +90,23 @@ static void write_take(struct peer *peer, pcie_tlp_t *tlp)
     memcpy(peer->memory + (address - peer->base), pcie_tlp_data(tlp) + (address & 3), bytes);
 }
 
+static void answer_take(struct peer *peer, pcie_tlp_t *tlp)
+{
+    uint32_t bytes = pcie_tlp_byte_count(tlp);
+    memcpy(peer->answer + (peer->asked_bytes - tlp->byte_count), pcie_tlp_data(tlp) + (tlp->lower_address & 3), bytes);
+    peer->answer_bytes += bytes;
+    peer->answer_ends[peer->answer_count++ % 64] = (uint8_t)((tlp->lower_address + bytes) & 0x7f);
+}
+
+void peer_ask(struct peer *peer, pcie_pool_t *pool, uint64_t address, uint32_t bytes)
+{
+    peer->asked_bytes = bytes;
+    peer->answer_bytes = 0;
+    peer->answer_count = 0;
+    out_put(peer, pcie_tlp_read(pool, 0x200, 0, address, bytes));
+    out_flush(peer, peer->end);
+}
+
 static void receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
 {
     struct peer *peer = ctx;
@@ -102,6 +119,8 @@ static void receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
         }
     } else if (tlp->kind == PCIE_TLP_MRD) {
         read_take(peer, tlp);
+    } else if (tlp->kind == PCIE_TLP_CPLD) {
+        answer_take(peer, tlp);
     }
     pcie_end_release(end, tlp);
     pcie_tlp_unref(tlp);

@@ -38,8 +38,15 @@ struct peer {
     struct peer_access read_log[PEER_LOG_MAX], write_log[PEER_LOG_MAX];
     unsigned read_count, write_count;
     pcie_tlp_t *out, **out_end;
+    // what it read itself
+    uint8_t answer[PCIE_PAYLOAD_MAX];
+    uint32_t asked_bytes, answer_bytes;
+    unsigned answer_count;
+    uint8_t answer_ends[64]; // lower address bits behind each completion
 };
 
 void peer_init(struct peer *peer, sim_t *sim, pcie_end_t *end, uint64_t base);
 void peer_fini(struct peer *peer);
+// One read at a time, into `answer`.
+void peer_ask(struct peer *peer, pcie_pool_t *pool, uint64_t address, uint32_t bytes);
 void peer_release(struct peer *peer); // takes the writes it held, and from now on each as it comes

@@ -9,11 +9,27 @@ TEST(FpgaBar, ProcessorReadsWhatItWroteInTheOnChipMemory)
     struct rig *rig = rig_create_default();
     const uint8_t data[7] = {1, 2, 3, 4, 5, 6, 7};
     uint8_t back[9] = {0};
+    memset(rig->fpga_memory, 0xee, 8192);
     EXPECT_TRUE(pcie_rc_cpu_write(rig->rc, RIG_MEMORY_BASE + 0x1003, data, sizeof data, NULL, NULL));
     EXPECT_EQ(rig_load(rig, RIG_MEMORY_BASE + 0x1002, sizeof back, back), PCIE_CPL_SC);
-    EXPECT_EQ(back[0], 0);
+    EXPECT_EQ(back[0], 0xee);
     EXPECT_MEMEQ(back + 1, data, sizeof data);
-    EXPECT_EQ(back[8], 0);
+    EXPECT_EQ(back[8], 0xee);
+    rig_destroy(rig);
+}
+
+TEST(FpgaBar, PartnersReadIsSplitAtMaxPayloadSizeAndBoundariesOf128)
+{
+    struct rig *rig = rig_create_default();
+    rig_fill(rig->fpga_memory, 8192, 1);
+    peer_ask(&rig->peer, rig->pool, RIG_MEMORY_BASE + 0x123, 1001);
+    rig_run(rig);
+    EXPECT_EQ(rig->peer.answer_bytes, 1001);
+    EXPECT_MEMEQ(rig->peer.answer, rig->fpga_memory + 0x123, 1001);
+    EXPECT_EQ(rig->peer.answer_count, 5); // 0x123-0x1ff, three of 256, the rest
+    for (unsigned i = 0; i < 4; i++) {
+        EXPECT_EQ(rig->peer.answer_ends[i], 0);
+    }
     rig_destroy(rig);
 }
 

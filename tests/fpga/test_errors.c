@@ -128,6 +128,23 @@ TEST(FpgaErrors, CompletionNobodyAskedForIsCountedAndDropped)
     rig_destroy(rig);
 }
 
+TEST(FpgaErrors, CompletionOfAnotherLengthDoesNotContinueARead)
+{
+    struct rig *rig = rig_create_default();
+    const uint8_t data[128] = {1, 2, 3};
+    rig->peer.silent_from = 0;
+    rig_descriptor(rig, FPGA_READ, RIG_PEER_BASE, 0, 64, 1);
+    rig_run_for(rig, 10 * SIM_PS_PER_US);
+    pcie_tlp_t *request = pcie_tlp_read(rig->pool, 0x100, 0x10, RIG_PEER_BASE, 128); // 0x10: the first tag
+    EXPECT_TRUE(pcie_end_offer(pcie_link_end(rig->fpga_link, 0), pcie_tlp_completion(request, 0, 0, 128, data)));
+    pcie_tlp_unref(request);
+    rig_run(rig);
+    EXPECT_EQ(rig_counter(rig, "unexpected_completions"), 1);
+    EXPECT_EQ(rig_counter(rig, "read_bytes"), 0);
+    EXPECT_EQ(rig_status(rig, FPGA_READ, 1), RIG_FAILED(1, FPGA_ERROR_TIMEOUT));
+    rig_destroy(rig);
+}
+
 TEST(FpgaErrors, LinkThatGoesDownLeavesNoDescriptorWaiting)
 {
     struct rig *rig = rig_create_default();
