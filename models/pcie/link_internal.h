@@ -1,4 +1,5 @@
-// What the files of a link share: link.c (life and death), transmitter.c, receiver.c, dllp.c. Internal to models/pcie.
+// What the files of a link share: link.c (life and death), transmitter.c, receiver.c,
+// credits.c, dllp.c. Internal to models/pcie.
 //
 // Data flows: pcie_end_offer -> queues -> wire -> the peer's `arriving` -> receive(). A copy of the reference stays in
 // `replay` until an ACK comes back. What flies towards an end is kept by that end.
@@ -53,7 +54,7 @@ struct pcie_arriving {
 enum pcie_dllp_kind { PCIE_DLLP_ACK, PCIE_DLLP_NAK, PCIE_DLLP_UPDATE_FC };
 
 struct pcie_dllp {
-    uint64_t arrive_ps;
+    uint64_t arrive_ps, as_of_ps; // as_of_ps: arrive_ps of the one before, or when it was sent
     enum pcie_dllp_kind kind;
     enum pcie_class class;  // UpdateFC
     uint64_t expected;      // ACK, NAK: every TLP before this one has arrived
@@ -62,6 +63,13 @@ struct pcie_dllp {
 
 struct pcie_credits {
     uint64_t headers, data;
+};
+
+// A TLP that is going to leave the receive buffer.
+struct pcie_freeing {
+    uint64_t at_ps, as_of_ps; // as_of_ps: at_ps of the one before, or when it was said
+    struct pcie_credits credits;
+    enum pcie_class class;
 };
 
 // The transmitter's half: queues, credits (clause 2.6.1), sequence numbers and replay (clause 3.5.2).
@@ -90,6 +98,7 @@ struct pcie_transmitter {
 struct pcie_receiver {
     struct pcie_ring arriving; // struct pcie_arriving
     struct pcie_ring dllps;    // struct pcie_dllp
+    uint64_t last_dllp_ps;     // arrive_ps of the last one there was
     uint32_t checked;          // of `arriving`, seen by the data link layer
     uint64_t expected;         // the sequence number to come
     uint64_t acknowledged;     // what the last ACK or NAK said
@@ -99,9 +108,12 @@ struct pcie_receiver {
     bool update_due[PCIE_CLASS_COUNT];
     struct pcie_credits granted[PCIE_CLASS_COUNT];  // as last advertised
     struct pcie_credits freed[PCIE_CLASS_COUNT];    // as could be advertised now
+    struct pcie_ring freeing;                       // struct pcie_freeing, in order of time
+    struct pcie_credits to_free[PCIE_CLASS_COUNT];  // the sum of `freeing`
     struct pcie_credits received[PCIE_CLASS_COUNT]; // consumed by the peer, as far as known here
+    uint64_t last_freeing_ps;                       // at_ps of the last one there was
     uint64_t unreported_since_ps;                   // SIM_NEVER_PS: everything is reported
-    sim_event_t deliver_event, ack_event, update_event, dllp_event;
+    sim_event_t deliver_event, ack_event, update_event, free_event, dllp_event;
 };
 
 struct pcie_end {
@@ -151,6 +163,14 @@ static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps
     }
 }
 
+// The same for what happens in a row, one thing scheduled by the one before.
+static inline void pcie_event_by_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+{
+    if (!sim_event_pending(event) || event->due_ps > due_ps) {
+        sim_event_schedule_as_of(sim, event, due_ps, as_of_ps);
+    }
+}
+
 void pcie_transmitter_init(pcie_end_t *end);
 void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
 void pcie_transmitter_fini(pcie_end_t *end);
@@ -169,6 +189,12 @@ void pcie_receiver_fini(pcie_end_t *end);
 // soon as it arrives.
 void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arriving, bool at_once);
 void pcie_receiver_check(pcie_end_t *end); // the data link layer's view of what has arrived by now
+
+void pcie_credits_init(pcie_end_t *end);
+void pcie_credits_clear(pcie_end_t *end);
+void pcie_credits_take(pcie_end_t *end); // counts what was to be released before now
+// A TLP arrived: a release to come may have become urgent.
+void pcie_credits_watch(pcie_end_t *end, enum pcie_class class);
 
 bool pcie_dllps_waiting(const pcie_end_t *end);
 void pcie_dllps_send_one(pcie_end_t *end);

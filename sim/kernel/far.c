@@ -1,5 +1,5 @@
-// The far level of the queue: a 4-ary heap by (due_ps, sequence). Each event knows its place, so that it can be
-// removed.
+// The far level of the queue: a 4-ary heap by (due_ps, as_of_ps, sequence). Each event knows its place, so that it can
+// be removed.
 #include "sim/kernel/internal.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ enum { ARITY = 4, FIRST_CAPACITY = 256 };
 
 static inline bool entry_before(const struct sim_far_entry *a, const struct sim_far_entry *b)
 {
-    return sim_queue_before(a->due_ps, a->sequence, b->due_ps, b->sequence);
+    return sim_queue_before(a->key, b->key);
 }
 
 static inline void entry_place(struct sim_far *far, uint32_t index, struct sim_far_entry entry)
@@ -79,7 +79,7 @@ void sim_far_add(struct sim_far *far, sim_event_t *event)
     if (far->count == far->capacity) {
         grow(far);
     }
-    const struct sim_far_entry entry = {event->due_ps, event->sequence, event};
+    const struct sim_far_entry entry = {sim_queue_key_of(event), event};
     sift_up(far, far->count++, entry);
 }
 

@@ -16,15 +16,28 @@
 extern "C" {
 #endif
 
-// --- the queue: pending events in the order (due_ps, sequence) ------------------------------------------------------
+// --- the queue: pending events in the order (due_ps, as_of_ps, sequence) --------------------------------------------
 //
 // Nearly all events are due within a microsecond: those lie in a ring of buckets (near.c), where coming and going costs
 // a few instructions however many there are. The others lie in a heap (far.c) and stay there; the next event is the
 // earlier of the two levels' next.
 
-static inline bool sim_queue_before(uint64_t due_a_ps, uint64_t sequence_a, uint64_t due_b_ps, uint64_t sequence_b)
+// Later scheduling has a later time and a larger number, so that as_of_ps decides only for sim_event_schedule_as_of.
+struct sim_queue_key {
+    uint64_t due_ps, as_of_ps, sequence;
+};
+
+static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)
 {
-    return due_a_ps < due_b_ps || (due_a_ps == due_b_ps && sequence_a < sequence_b);
+    return (struct sim_queue_key){event->due_ps, event->as_of_ps, event->sequence};
+}
+
+static inline bool sim_queue_before(struct sim_queue_key a, struct sim_queue_key b)
+{
+    if (a.due_ps != b.due_ps) {
+        return a.due_ps < b.due_ps;
+    }
+    return a.as_of_ps != b.as_of_ps ? a.as_of_ps < b.as_of_ps : a.sequence < b.sequence;
 }
 
 enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_BUCKETS / 64 };
@@ -46,8 +59,7 @@ sim_event_t *sim_near_first(const struct sim_near *near, uint64_t from_ps);
 
 // The key is repeated beside the pointer so that a comparison touches the heap's own cache lines only.
 struct sim_far_entry {
-    uint64_t due_ps;
-    uint64_t sequence;
+    struct sim_queue_key key;
     sim_event_t *event;
 };
 
@@ -95,6 +107,7 @@ struct sim {
 
     struct sim_queue queue;
     uint64_t sequence;
+    uint64_t as_of_ps; // of the event that runs, or of the thread's wake
     uint64_t events_run;
     uint64_t instant_events; // run since time last moved
 

@@ -16,7 +16,7 @@ static bool predecessor_find(const struct sim_near_bucket *bucket, const sim_eve
 {
     // What is scheduled last is mostly due last.
     sim_event_t *other = bucket->last;
-    for (unsigned steps = 0; other != NULL && other->due_ps > event->due_ps; steps++) {
+    for (unsigned steps = 0; other != NULL && sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(other)); steps++) {
         if (steps == STEPS_MAX) {
             return false;
         }

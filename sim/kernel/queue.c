@@ -7,7 +7,7 @@
 
 static inline bool event_before(const sim_event_t *a, const sim_event_t *b)
 {
-    return sim_queue_before(a->due_ps, a->sequence, b->due_ps, b->sequence);
+    return sim_queue_before(sim_queue_key_of(a), sim_queue_key_of(b));
 }
 
 static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_ps)
@@ -61,6 +61,16 @@ void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx)
 
 void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps)
 {
+    sim_event_schedule_as_of(sim, event, due_ps, sim->now_ps);
+}
+
+bool sim_is_past(const sim_t *sim, uint64_t due_ps, uint64_t as_of_ps)
+{
+    return due_ps < sim->now_ps || (due_ps == sim->now_ps && as_of_ps < sim->as_of_ps);
+}
+
+void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+{
     if (due_ps < sim->now_ps) {
         sim_panic("kernel", "event scheduled at %" PRIu64 " ps, in the past", due_ps);
     }
@@ -71,6 +81,7 @@ void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps)
         queue_remove(&sim->queue, event);
     }
     event->due_ps = due_ps;
+    event->as_of_ps = as_of_ps;
     event->sequence = ++sim->sequence;
     queue_add(&sim->queue, event, sim->now_ps);
 }

@@ -79,7 +79,7 @@ static enum sim_status rtl_create(struct plat_node *node, const struct plat_opti
 
 static enum sim_status twin_create(struct plat_node *node)
 {
-    static const struct peach2_twin_ops ops = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken};
+    static const struct peach2_twin_ops ops = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken_at};
     const struct scn_board *board = &node->config->board;
     const struct peach2_twin_config config = {
         .period_ps = plat_clock_period_ps(board->clock_mhz),
