@@ -2,15 +2,17 @@
 // become status words and cycle counts.
 #include "models/fpga/internal.h"
 
+static const struct sim_trace_field MOVED[] = {{"id", SIM_TRACE_DECIMAL, NULL}, {"bytes", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_field ENDED[] = {{"id", SIM_TRACE_DECIMAL, NULL}, {"error", SIM_TRACE_DECIMAL, NULL}};
 static const struct sim_trace_point ACCEPTED[FPGA_DIRECTIONS] = {
-    [FPGA_READ] = {"read_descriptor", "id", "bytes", "a descriptor was written into the read controller"},
-    [FPGA_WRITE] = {"write_descriptor", "id", "bytes", "a descriptor was written into the write controller"},
+    [FPGA_READ] = {"read_descriptor", MOVED, 2, "a descriptor was written into the read controller"},
+    [FPGA_WRITE] = {"write_descriptor", MOVED, 2, "a descriptor was written into the write controller"},
 };
 static const struct sim_trace_point SIGNALLED[FPGA_DIRECTIONS] = {
-    [FPGA_READ] = {"read_signalled", "id", "error", "the completion signal of a read"},
-    [FPGA_WRITE] = {"write_signalled", "id", "error", "the completion signal of a write"},
+    [FPGA_READ] = {"read_signalled", ENDED, 2, "the completion signal of a read"},
+    [FPGA_WRITE] = {"write_signalled", ENDED, 2, "the completion signal of a write"},
 };
-static const struct sim_trace_point REFUSED = {"descriptor_refused", "id", "bytes",
+static const struct sim_trace_point REFUSED = {"descriptor_refused", MOVED, 2,
                                                "a descriptor came to a controller that was full"};
 
 static void signal_event_run(void *ctx);
@@ -82,7 +84,7 @@ static void descriptor_accept(struct fpga_controller *controller, const struct f
     if (controller->used > fpga->counters[FPGA_QUEUE_PEAK]) {
         fpga->counters[FPGA_QUEUE_PEAK] = controller->used;
     }
-    sim_trace(fpga->sim, fpga->name, &ACCEPTED[controller->direction], entry->id, entry->bytes);
+    sim_trace(fpga->sim, fpga->name, &ACCEPTED[controller->direction], (const uint64_t[]){entry->id, entry->bytes});
     fpga_transmit_kick(fpga);
 }
 
@@ -93,7 +95,7 @@ static void descriptor_refuse(struct fpga_controller *controller, const struct f
     controller->status[descriptor->id] =
         FPGA_STATUS_DONE | FPGA_ERROR_QUEUE_FULL << FPGA_STATUS_ERROR_SHIFT | descriptor->id;
     controller->count[descriptor->id] = 0;
-    sim_trace(fpga->sim, fpga->name, &REFUSED, descriptor->id, descriptor->bytes);
+    sim_trace(fpga->sim, fpga->name, &REFUSED, (const uint64_t[]){descriptor->id, descriptor->bytes});
 }
 
 void fpga_controller_word(struct fpga_controller *controller, uint32_t word)
@@ -184,7 +186,7 @@ static void signal_event_run(void *ctx)
     controller->status[entry->id] = FPGA_STATUS_DONE | (uint32_t)entry->error << FPGA_STATUS_ERROR_SHIFT | entry->id;
     controller->count[entry->id] = (uint32_t)cycles;
     fpga->counters[controller->direction == FPGA_READ ? FPGA_READS_DONE : FPGA_WRITES_DONE]++;
-    sim_trace(fpga->sim, fpga->name, &SIGNALLED[controller->direction], entry->id, entry->error);
+    sim_trace(fpga->sim, fpga->name, &SIGNALLED[controller->direction], (const uint64_t[]){entry->id, entry->error});
     entry->used = false;
     controller->used--;
     sim_progress(fpga->sim);

@@ -1,8 +1,10 @@
 // The units of the GPU: each works on one item at a time, first come first served.
 #include "models/gpu/internal.h"
 
-static const struct sim_trace_point TRACE_BEGIN = {"work_begins", "kind", "bytes", "a unit takes an item of a queue"};
-static const struct sim_trace_point TRACE_END = {"work_ends", "kind", "bytes", "the item is done"};
+static const char *const KINDS[] = {"copy_in", "copy_out", "copy", "fill", "kernel", "mark", "wait"};
+static const struct sim_trace_field FIELDS[] = {{"kind", SIM_TRACE_NAME, KINDS}, {"bytes", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_point TRACE_BEGIN = {"work_begins", FIELDS, 2, "a unit takes an item of a queue"};
+static const struct sim_trace_point TRACE_END = {"work_ends", FIELDS, 2, "the item is done"};
 
 static void begin_event_run(void *ctx);
 static void end_event_run(void *ctx);
@@ -58,7 +60,7 @@ static void next_take(struct gpu_unit *unit)
     gpu_t *gpu = unit->gpu;
     unit->item = item;
     unit->status = SIM_OK;
-    sim_trace(gpu->sim, gpu->name, &TRACE_BEGIN, item->work.kind, item->work.bytes);
+    sim_trace(gpu->sim, gpu->name, &TRACE_BEGIN, (const uint64_t[]){item->work.kind, item->work.bytes});
     if (is_over_the_bus(&item->work)) {
         sim_event_schedule(gpu->sim, &unit->begin_event, gpu->config.copy_setup_ps);
     } else {
@@ -94,7 +96,7 @@ static void end_event_run(void *ctx)
     if (!is_over_the_bus(&item->work)) {
         gpu_compute_apply(gpu, &item->work);
     }
-    sim_trace(gpu->sim, gpu->name, &TRACE_END, item->work.kind, item->work.bytes);
+    sim_trace(gpu->sim, gpu->name, &TRACE_END, (const uint64_t[]){item->work.kind, item->work.bytes});
     unit->item = NULL;
     next_take(unit);
     gpu_item_done(item, unit->status);

@@ -283,7 +283,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
     while (bytes != 0) {
         size_t in_line = HOST_LINE_BYTES - bus_address % HOST_LINE_BYTES;
         size_t taken = bytes < in_line ? bytes : in_line;
-        host_core_spend(core, core->config.load_uc_ps);
+        host_core_spend(core, core->config.load_ps);
         stream_wait(&stream, UNDER_WAY_MAX - 1);
         unsigned free = 0;
         while (lines[free].data != NULL) {
@@ -298,6 +298,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
         bytes -= taken;
     }
     stream_wait(&stream, 0);
+    host_core_spend(core, core->config.load_uc_ps);
     return stream.good;
 }
 

@@ -43,7 +43,7 @@ void host_core_fence(host_core_t *core);
 void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value, unsigned bytes);
 // The same; false: answered with an error, and *value_out is all ones.
 bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, uint64_t *value_out);
-// Streaming loads, after a fence. Pays load_uc_ps for each line. false: a line was answered with an error, and its bytes
+// Streaming loads, after a fence. Pays load_ps for each line, and load_uc_ps once as latency. false: a line was answered with an error, and its bytes
 // are all ones.
 bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes);
 

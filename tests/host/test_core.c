@@ -209,7 +209,7 @@ TEST(Core, PaysForReadingTheClock)
     bench_fini(&b);
 }
 
-// How many lines of 640 B are asked for before the first answer is back?
+// Ten lines take no ten times as long as one.
 static void stream_from_device(void *arg)
 {
     struct bench *b = arg;
