@@ -113,7 +113,7 @@ static void control_read(fpga_t *fpga, const struct fpga_controller *controller,
 
 static bool lies_in(const pcie_tlp_t *tlp, uint64_t base, uint64_t bytes)
 {
-    return tlp->address >= base && tlp->address - base < bytes && tlp->dwords * 4u <= bytes - (tlp->address - base);
+    return tlp->address >= base && tlp->address - base < bytes && tlp->dwords * 4ull <= bytes - (tlp->address - base);
 }
 
 static void write_perform(fpga_t *fpga, pcie_tlp_t *tlp)

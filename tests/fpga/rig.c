@@ -11,7 +11,8 @@
 static bool memory_claims(void *ctx, uint64_t address, uint64_t bytes)
 {
     (void)ctx;
-    return address >= RIG_HOST_BASE && address + bytes <= RIG_HOST_BASE + RIG_HOST_BYTES;
+    uint64_t offset = address - RIG_HOST_BASE;
+    return address >= RIG_HOST_BASE && offset < RIG_HOST_BYTES && bytes <= RIG_HOST_BYTES - offset;
 }
 
 static void memory_read(void *ctx, uint64_t address, void *data, uint32_t bytes)

@@ -145,6 +145,42 @@ TEST(FpgaErrors, CompletionOfAnotherLengthDoesNotContinueARead)
     rig_destroy(rig);
 }
 
+// Any words at all: most are refused or answered Unsupported Request; some addresses are made to hit.
+static uint32_t word_random(struct sim_random *random)
+{
+    static const uint32_t ADDRESSES[] = {(uint32_t)(RIG_PEER_BASE >> 32),
+                                         (uint32_t)(RIG_HOST_BASE >> 32),
+                                         0,
+                                         UINT32_MAX,
+                                         UINT32_MAX - 3,
+                                         RIG_FPGA_BYTES - 4,
+                                         4096 - 4};
+    uint64_t draw = sim_random_u64(random);
+    return draw % 4 == 0 ? (uint32_t)(draw >> 32) : ADDRESSES[(draw >> 8) % (sizeof ADDRESSES / sizeof *ADDRESSES)];
+}
+
+TEST(FpgaErrors, NoSequenceOfWordsHangsIt)
+{
+    struct rig *rig = rig_create_default();
+    struct sim_random random;
+    sim_random_init(&random, 1, "words");
+    for (unsigned round = 0; round < 100; round++) {
+        for (unsigned i = 0; i < 500; i++) {
+            uint32_t direction = sim_random_u64(&random) % FPGA_DIRECTIONS;
+            rig_store_control(rig, direction * FPGA_CONTROLLER_STRIDE + FPGA_DESCRIPTOR, word_random(&random));
+        }
+        rig_run(rig);
+    }
+    EXPECT_EQ(rig_control(rig, FPGA_READ, FPGA_LEVEL), 0);
+    EXPECT_EQ(rig_control(rig, FPGA_WRITE, FPGA_LEVEL), 0);
+    EXPECT_TRUE(rig_counter(rig, "bad_descriptors") > 100);
+    EXPECT_TRUE(rig_counter(rig, "failed_reads") > 100);
+    uint64_t left = rig_control(rig, FPGA_READ, FPGA_WORDS) + rig_control(rig, FPGA_WRITE, FPGA_WORDS);
+    EXPECT_EQ(rig_counter(rig, "reads_done") + rig_counter(rig, "writes_done"),
+              (100 * 500 - left) / 5 - rig_counter(rig, "refused_descriptors"));
+    rig_destroy(rig);
+}
+
 TEST(FpgaErrors, LinkThatGoesDownLeavesNoDescriptorWaiting)
 {
     struct rig *rig = rig_create_default();
