@@ -80,9 +80,12 @@ static void check_cable(struct scn_loader *loader, const struct scn_cable *cable
         scn_mistakes_add(&loader->mistakes, place, "to: the cable joins node '%s' to itself",
                          loader->scenario->nodes[cable->from_node].name);
     } else if (ends && cable->from_port == cable->to_port && cable->from_port != SCN_PORT_S) {
-        scn_mistakes_add(&loader->mistakes, place, "to: the cable joins two %s (%s to %s); a link needs one of each",
-                         cable->from_port == SCN_PORT_E ? "endpoints" : "root complexes",
-                         scn_port_name(cable->from_port), scn_port_name(cable->to_port));
+        scn_mistakes_add(
+            &loader->mistakes, place,
+            "to: the cable joins two %s (%s to %s); a link needs one of each: E is an endpoint, W a root complex, "
+            "S either",
+            cable->from_port == SCN_PORT_E ? "endpoints" : "root complexes", scn_port_name(cable->from_port),
+            scn_port_name(cable->to_port));
     }
 }
 
@@ -92,7 +95,7 @@ static void check_port_free(struct scn_loader *loader, const uint32_t *node_fiel
 {
     struct scn_place place = scn_loader_place(loader, node_field, cable);
     if (*user != 0) {
-        scn_mistakes_add(&loader->mistakes, place, "%s: port %s.%s already has a cable (line %u)",
+        scn_mistakes_add(&loader->mistakes, place, "%s: port %s.%s already has a cable (line %u); take another one",
                          node_field == &cable->from_node ? "from" : "to", loader->scenario->nodes[*node_field].name,
                          scn_port_name(port), *user);
     }
@@ -128,8 +131,8 @@ static void check_windows(struct scn_loader *loader)
         const uint64_t *base = &scenario->nodes[i].board.window_base;
         if (*base != 0 && scenario->nodes[0].board.window_base != 0 && *base != scenario->nodes[0].board.window_base) {
             scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, base, &scenario->nodes[i]),
-                             "window_base: 0x%" PRIx64 " differs from that of '%s'; joined boards share one window", *base,
-                             scenario->nodes[0].name);
+                             "window_base: 0x%" PRIx64 " differs from that of '%s'; joined boards share one window",
+                             *base, scenario->nodes[0].name);
         }
     }
 }

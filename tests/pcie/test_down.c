@@ -83,6 +83,8 @@ TEST(LinkDown, DeliversWhatHadArrivedAtItsTime)
     EXPECT_EQ(pair->owners[1].last_ps, SIM_PS_PER_US + 70000); // 280 bytes on Gen2 x8
     EXPECT_EQ(pair->owners[0].lost_tlps, 0);
     EXPECT_EQ(pcie_link_down_ps(pair->link), SIM_PS_PER_US / 2);
+    EXPECT_EQ(pair_counter(pair, 0, "down_at"), SIM_PS_PER_US / 2);
+    EXPECT_EQ(pair_counter(pair, 1, "down_at"), SIM_PS_PER_US / 2);
     pair_destroy(pair);
 }
 
