@@ -1,4 +1,7 @@
+#include <string.h>
+
 #include "pair.h"
+#include "sim/kernel/trace.h"
 #include "tests/shim/test.h"
 
 static void set_down(void *ctx)
@@ -128,6 +131,30 @@ TEST(LinkDown, TakesAndDropsLaterOffers)
     EXPECT_TRUE(pcie_end_has_room(pair->owners[0].end, PCIE_POSTED));
     EXPECT_EQ(pair_counter(pair, 0, "tlps_dropped"), 1000);
     EXPECT_EQ(pair_counter(pair, 0, "tlps_sent"), 0);
+    pair_destroy(pair);
+}
+
+static void trace_note(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       uint64_t a, uint64_t b)
+{
+    uint64_t *lost_tlps = ctx;
+    (void)time_ps;
+    (void)b;
+    if (strcmp(point->name, "link_down") == 0) {
+        lost_tlps[strcmp(component, "link.1") == 0] += a;
+    }
+}
+
+TEST(LinkDown, IsTraced)
+{
+    const struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    uint64_t lost_tlps[2] = {100, 100};
+    sim_trace_set_sink(pair->sim, trace_note, lost_tlps);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    pcie_link_set_down(pair->link);
+    EXPECT_EQ(lost_tlps[0], 101);
+    EXPECT_EQ(lost_tlps[1], 100);
     pair_destroy(pair);
 }
 
