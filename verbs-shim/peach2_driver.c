@@ -60,6 +60,7 @@ void peach2_close(peach2_handle_t *handle)
     while (handle->chains != NULL) {
         peach2_chain_destroy(handle->chains);
     }
+    peach2_readers_destroy(handle);
     if (handle->interrupt_word.address != NULL) {
         handle->backend.ops->free_pinned(handle->backend.ctx, &handle->interrupt_word);
     }

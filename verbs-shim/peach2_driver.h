@@ -72,7 +72,7 @@ int peach2_open(const struct backend *backend, const struct peach2_routing *rout
 // Another thread's view of a board that is open: its own backend, the same routes, which are left alone. The two may
 // not use the same DMA channel, and only one of them may use interrupts.
 int peach2_open_shared(const peach2_handle_t *open, const struct backend *backend, peach2_handle_t **handle_out);
-// Releases the chains that still exist as well.
+// Releases the chains and readers that still exist as well.
 void peach2_close(peach2_handle_t *handle);
 const struct backend *peach2_backend(const peach2_handle_t *handle);
 uint32_t peach2_node(const peach2_handle_t *handle); // the own one

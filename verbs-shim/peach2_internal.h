@@ -16,9 +16,13 @@ struct peach2_board_handle {
     uint32_t control[PEACH2_CHANNELS];    // what starts the channel; 0: nothing prepared
     struct backend_buffer interrupt_word; // where the board's messages go; without memory until they are enabled
     peach2_chain_t *chains;
+    struct peach2_reader *readers; // of peach2_proxy.h
 };
 
 uint64_t peach2_block_address(const peach2_handle_t *handle, uint32_t node, enum peach2_block block);
+
+// peach2_proxy.c: those that their program left behind.
+void peach2_readers_destroy(peach2_handle_t *handle);
 
 // Offset in BAR 0 of a channel's register.
 uint64_t peach2_dmac_register(unsigned channel, unsigned reg);

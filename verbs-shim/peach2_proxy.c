@@ -137,6 +137,7 @@ int peach2_proxy_stop(peach2_handle_t *handle, uint32_t node)
 
 struct peach2_reader {
     peach2_handle_t *handle;
+    struct peach2_reader *next; // of the handle's
     struct peach2_proxy_place place;
     struct backend_buffer completions; // a word for each entry of the ring
     uint64_t started, finished;
@@ -160,6 +161,8 @@ int peach2_reader_create(peach2_handle_t *handle, const struct peach2_proxy_plac
         free(reader);
         return error;
     }
+    reader->next = handle->readers;
+    handle->readers = reader;
     *reader_out = reader;
     return 0;
 }
@@ -170,8 +173,20 @@ void peach2_reader_destroy(peach2_reader_t *reader)
         return;
     }
     const struct backend *backend = &reader->handle->backend;
+    struct peach2_reader **link = &reader->handle->readers;
+    while (*link != reader) {
+        link = &(*link)->next;
+    }
+    *link = reader->next;
     backend->ops->free_pinned(backend->ctx, &reader->completions);
     free(reader);
+}
+
+void peach2_readers_destroy(peach2_handle_t *handle)
+{
+    while (handle->readers != NULL) {
+        peach2_reader_destroy(handle->readers);
+    }
 }
 
 int peach2_reader_start(peach2_reader_t *reader, uint64_t source, uint64_t destination, uint32_t bytes)

@@ -40,7 +40,7 @@ int peach2_proxy_stop(peach2_handle_t *handle, uint32_t node);
 typedef struct peach2_reader peach2_reader_t;
 
 int peach2_reader_create(peach2_handle_t *handle, const struct peach2_proxy_place *place, peach2_reader_t **reader_out);
-// Requests under way are forgotten; their data still comes.
+// Requests under way are forgotten; their data still comes. peach2_close does it for those that still exist.
 void peach2_reader_destroy(peach2_reader_t *reader);
 // Asks for bytes from bus address `source` of the owner, to bus address `destination` of the own node; the limits are
 // those of a DMA. -EAGAIN: as many as may be are under way.

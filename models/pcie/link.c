@@ -27,10 +27,14 @@ static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
     [PCIE_COUNT_TLPS_DISCARDED] = {"tlps_discarded", "TLPs", "arrived corrupt, out of sequence or a second time"},
     [PCIE_COUNT_TLPS_DROPPED] = {"tlps_dropped", "TLPs", "taken by offer and lost because the link went down"},
     [PCIE_COUNT_TLPS_LOST] = {"tlps_lost", "TLPs", "of tlps_dropped: were under way when the link went down"},
+    [PCIE_COUNT_DOWN_AT] = {"down_at", "ps", "when the link went down; 0: it is up"},
     [PCIE_COUNT_STALL_POSTED] = {"stall_posted", "ps", "the first posted TLP lacked credits"},
     [PCIE_COUNT_STALL_NONPOSTED] = {"stall_nonposted", "ps", "the first non-posted TLP lacked credits"},
     [PCIE_COUNT_STALL_COMPLETION] = {"stall_completion", "ps", "the first completion lacked credits"},
 };
+
+static const struct sim_trace_point link_down = {"link_down", "lost_tlps", "sent_tlps",
+                                                 "the link of this end went down; what the end lost, and had sent"};
 
 static bool end_config_valid(const struct pcie_end_config *config, uint32_t mps_bytes)
 {
@@ -218,7 +222,10 @@ void pcie_link_set_down(pcie_link_t *link)
     for (unsigned side = 0; side < 2; side++) {
         lost_tlps[side] = undelivered_tlps(&link->ends[side]);
         link->ends[side].counters[PCIE_COUNT_TLPS_DROPPED] += lost_tlps[side];
-        link->ends[side].counters[PCIE_COUNT_TLPS_LOST] += lost_tlps[side];
+        link->ends[side].counters[PCIE_COUNT_TLPS_LOST] = lost_tlps[side];
+        link->ends[side].counters[PCIE_COUNT_DOWN_AT] = link->down_ps;
+        sim_trace(link->sim, link->ends[side].name, &link_down, lost_tlps[side],
+                  link->ends[side].counters[PCIE_COUNT_TLPS_SENT]);
     }
     for (unsigned side = 0; side < 2; side++) {
         pcie_transmitter_clear(&link->ends[side]);

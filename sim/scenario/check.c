@@ -108,9 +108,12 @@ static void check_cable(struct scn_loader *loader, const struct scn_cable *cable
         scn_mistakes_add(&loader->mistakes, place, "to: the cable joins node '%s' to itself",
                          loader->scenario->nodes[cable->from_node].name);
     } else if (ends && cable->from_port == cable->to_port && cable->from_port != SCN_PORT_S) {
-        scn_mistakes_add(&loader->mistakes, place, "to: the cable joins two %s (%s to %s); a link needs one of each",
-                         cable->from_port == SCN_PORT_E ? "endpoints" : "root complexes",
-                         scn_port_name(cable->from_port), scn_port_name(cable->to_port));
+        scn_mistakes_add(
+            &loader->mistakes, place,
+            "to: the cable joins two %s (%s to %s); a link needs one of each: E is an endpoint, W a root complex, "
+            "S either",
+            cable->from_port == SCN_PORT_E ? "endpoints" : "root complexes", scn_port_name(cable->from_port),
+            scn_port_name(cable->to_port));
     }
 }
 
@@ -120,7 +123,7 @@ static void check_port_free(struct scn_loader *loader, const uint32_t *node_fiel
 {
     struct scn_place place = scn_loader_place(loader, node_field, cable);
     if (*user != 0) {
-        scn_mistakes_add(&loader->mistakes, place, "%s: port %s.%s already has a cable (line %u)",
+        scn_mistakes_add(&loader->mistakes, place, "%s: port %s.%s already has a cable (line %u); take another one",
                          node_field == &cable->from_node ? "from" : "to", loader->scenario->nodes[*node_field].name,
                          scn_port_name(port), *user);
     }

@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "machine.h"
+#include "verbs-shim/peach2_proxy.h"
 
 static int open_with(struct machine *machine, const struct peach2_routing *routing)
 {
@@ -76,5 +77,24 @@ TEST(DriverOpen, PaysOneLibraryCall)
     machine_init(&m);
     EXPECT_EQ(open_with(&m, &alone), 0);
     EXPECT_EQ(m.calls, 1);
+    machine_fini(&m);
+}
+
+// A program that is abandoned destroys nothing itself.
+TEST(DriverClose, ReleasesReadersThatStillExist)
+{
+    const struct peach2_proxy_place place = {.ring = 0x1000, .node = 2};
+    peach2_reader_t *readers[3];
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(peach2_reader_create(handle, &place, &readers[i]), 0);
+    }
+    EXPECT_EQ(m.pinned_live, 3);
+    peach2_reader_destroy(readers[1]);
+    EXPECT_EQ(m.pinned_live, 2);
+    peach2_close(handle);
+    EXPECT_EQ(m.pinned_live, 0);
     machine_fini(&m);
 }

@@ -1,4 +1,7 @@
+#include <string.h>
+
 #include "pair.h"
+#include "sim/kernel/trace.h"
 #include "tests/shim/test.h"
 
 static void set_down(void *ctx)
@@ -83,6 +86,8 @@ TEST(LinkDown, DeliversWhatHadArrivedAtItsTime)
     EXPECT_EQ(pair->owners[1].last_ps, SIM_PS_PER_US + 70000); // 280 bytes on Gen2 x8
     EXPECT_EQ(pair->owners[0].lost_tlps, 0);
     EXPECT_EQ(pcie_link_down_ps(pair->link), SIM_PS_PER_US / 2);
+    EXPECT_EQ(pair_counter(pair, 0, "down_at"), SIM_PS_PER_US / 2);
+    EXPECT_EQ(pair_counter(pair, 1, "down_at"), SIM_PS_PER_US / 2);
     pair_destroy(pair);
 }
 
@@ -126,6 +131,30 @@ TEST(LinkDown, TakesAndDropsLaterOffers)
     EXPECT_TRUE(pcie_end_has_room(pair->owners[0].end, PCIE_POSTED));
     EXPECT_EQ(pair_counter(pair, 0, "tlps_dropped"), 1000);
     EXPECT_EQ(pair_counter(pair, 0, "tlps_sent"), 0);
+    pair_destroy(pair);
+}
+
+static void trace_note(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       uint64_t a, uint64_t b)
+{
+    uint64_t *lost_tlps = ctx;
+    (void)time_ps;
+    (void)b;
+    if (strcmp(point->name, "link_down") == 0) {
+        lost_tlps[strcmp(component, "link.1") == 0] += a;
+    }
+}
+
+TEST(LinkDown, IsTraced)
+{
+    const struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    uint64_t lost_tlps[2] = {100, 100};
+    sim_trace_set_sink(pair->sim, trace_note, lost_tlps);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    pcie_link_set_down(pair->link);
+    EXPECT_EQ(lost_tlps[0], 101);
+    EXPECT_EQ(lost_tlps[1], 100);
     pair_destroy(pair);
 }
 

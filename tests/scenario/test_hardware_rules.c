@@ -36,9 +36,11 @@ TEST(CableRules, JoinAnEndpointToARootComplex)
     accept_cables("[{from: a.S, to: b.S" LINK "]");
     accept_cables("[{from: a.S, to: b.E" LINK "]");
     refuse_cables("[{from: a.E, to: b.E" LINK "]",
-                  "to: the cable joins two endpoints (E to E); a link needs one of each");
+                  "to: the cable joins two endpoints (E to E); a link needs one of each: E is an endpoint, W a "
+                  "root complex, S either");
     refuse_cables("[{from: a.W, to: b.W" LINK "]",
-                  "to: the cable joins two root complexes (W to W); a link needs one of each");
+                  "to: the cable joins two root complexes (W to W); a link needs one of each: E is an endpoint, W a "
+                  "root complex, S either");
 }
 
 TEST(CableRules, LeaveTheHostsPortAlone)
@@ -51,7 +53,7 @@ TEST(CableRules, TakeEachPortOnce)
 {
     accept_cables("[{from: a.E, to: b.W" LINK ", {from: b.E, to: a.W" LINK "]");
     refuse_cables("[{from: a.E, to: b.W" LINK ", {from: a.E, to: b.S" LINK "]",
-                  "from: port a.E already has a cable (line 3)");
+                  "from: port a.E already has a cable (line 3); take another one");
 }
 
 TEST(CableRules, JoinTwoNodes)

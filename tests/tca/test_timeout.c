@@ -21,7 +21,7 @@ static void receiver(void *arg, peach2_handle_t *board)
     uint64_t start_ps = backend->ops->time_ps(backend->ctx);
     late->codes[0] = tcaWaitDMARecvDesc(&c->handles[1], 0, 1);
     late->waited_ps = backend->ops->time_ps(backend->ctx) - start_ps;
-    EXPECT_CONTAINS(tcaLastMessage(), "tag 1 did not come to slot 0 within 300000 ns");
+    EXPECT_CONTAINS(tcaLastMessage(), "tag 1 did not come to slot 0 within 300 us");
     c->flag = true;
     EXPECT_EQ(tcaSetTimeout(tcaTimeoutDefault), tcaSuccess);
     late->codes[1] = late->send ? tcaWaitDMARecvDesc(&c->handles[1], 0, 1) : tcaErrorTimeout;

@@ -11,6 +11,8 @@
 #define BUSY_NS      1000000ull
 #define LATE_DIVISOR 128u
 
+#define NS_PER_US 1000u
+
 static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
 {
     return (volatile uint64_t *)context->status.address + channel;
@@ -171,8 +173,8 @@ int tcaWaitDMAC(int channel)
         if (status == -ETIMEDOUT) {
             return tca_refuse(context, tcaErrorTimeout,
                               "tcaWaitDMAC: the DMA of channel %d still runs after %" PRIu64
-                              " ns: wait again, or longer with tcaSetTimeout",
-                              channel, context->timeout_ns);
+                              " us: wait again, or longer with tcaSetTimeout",
+                              channel, context->timeout_ns / NS_PER_US);
         }
         channel_ended(state, status, dma_error);
     }
@@ -309,8 +311,8 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
     if (error == -ETIMEDOUT) {
         return tca_refuse(context, tcaErrorTimeout,
                           "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %d within %" PRIu64
-                          " ns: look at the sender and at the cables between",
-                          wait_tag, wait_slot, context->timeout_ns);
+                          " us: look at the sender and at the cables between",
+                          wait_tag, wait_slot, context->timeout_ns / NS_PER_US);
     }
     if (error != 0) {
         return tca_refuse(context, tcaErrorIO, "tcaWaitDMARecvDesc: the board does not answer");

@@ -34,7 +34,9 @@ int tca_handle_check(struct tca_context *context, const char *call, const char *
                           call, role, handle->bytes, sizeof *handle);
     }
     if (handle->check != checksum(handle) || handle->node >= peach2_node_count(context->board)) {
-        return tca_refuse(context, tcaErrorHandle, "%s: the handle of the %s was changed on its way", call, role);
+        return tca_refuse(context, tcaErrorHandle,
+                          "%s: the handle of the %s was changed on its way: pass all its bytes on unchanged", call,
+                          role);
     }
     return tcaSuccess;
 }
