@@ -164,7 +164,7 @@ static struct rig_config rig_kepler(uint32_t peer_reads_max)
     config.port_rx_ps = 60 * NS;
     config.gpu.memory_bytes = 5120 * MIB;
     config.gpu.bar_bytes = 256 * MIB;
-    config.gpu.read_ps = 40 * NS;
+    config.gpu.read_ps = 45 * NS;
     config.gpu.translation_miss_ps = 500 * NS;
     config.gpu_link.tx_ps = 30 * NS;
     config.gpu_link.rx_ps = 30 * NS;

@@ -100,18 +100,29 @@ TEST(Copy, TakesAnySizeAndOffsetOut)
 }
 
 struct look {
-    struct rig *rig;
-    uint64_t host;
-    uint8_t last;
-    bool called;
+    const uint8_t *at;
+    uint8_t found;
 };
 
-static void look_at_last(void *ctx, enum sim_status status)
+static void look_at(void *ctx, enum sim_status status)
 {
     struct look *look = ctx;
     EXPECT_EQ(status, SIM_OK);
-    look->last = *(uint8_t *)host_memory_at(look->rig->memory, look->host);
-    look->called = true;
+    look->found = *look->at;
+}
+
+static void copy_out_and_look(struct rig *rig, uint64_t bus, const uint8_t *last)
+{
+    uint64_t device = device_alloc(rig, 0, 4096);
+    memset(gpu_memory_at(rig->gpus[0], device, 4096), 0x5a, 4096);
+    struct look look = {.at = last};
+    gpu_queue_t *queue;
+    ASSERT_EQ(gpu_queue_create(rig->gpus[0], &queue), SIM_OK);
+    const struct gpu_work work = {
+        .kind = GPU_WORK_COPY_OUT, .bus_address = bus, .source = device, .bytes = 4096, .done = look_at, .ctx = &look};
+    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
+    rig_run(rig);
+    EXPECT_EQ(look.found, 0x5a);
 }
 
 TEST(Copy, IsVisibleToTheProcessorWhenItIsDone)
@@ -120,21 +131,19 @@ TEST(Copy, IsVisibleToTheProcessorWhenItIsDone)
     config.rc.memory_write_ps = 20 * US; // far longer than anything else
     struct rig rig;
     rig_init(&rig, &config);
-    uint64_t device = device_alloc(&rig, 0, 4096);
-    memset(gpu_memory_at(rig.gpus[0], device, 4096), 0x5a, 4096);
-    struct look look = {.rig = &rig, .host = 2 * MIB + 4095};
-    gpu_queue_t *queue;
-    ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
-    const struct gpu_work work = {.kind = GPU_WORK_COPY_OUT,
-                                  .bus_address = 2 * MIB,
-                                  .source = device,
-                                  .bytes = 4096,
-                                  .done = look_at_last,
-                                  .ctx = &look};
-    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
-    rig_run(&rig);
-    EXPECT_TRUE(look.called);
-    EXPECT_EQ(look.last, 0x5a);
+    copy_out_and_look(&rig, 2 * MIB, host_memory_at(rig.memory, 2 * MIB + 4095));
+    rig_fini(&rig);
+}
+
+TEST(Copy, IsVisibleInAnotherGpuWhenItIsDone)
+{
+    struct rig_config config = rig_config();
+    config.gpu.write_ps = 20 * US;
+    config.rc.peer_read_bytes = 64;
+    struct rig rig;
+    rig_init(&rig, &config);
+    uint64_t device, bus = rig_pinned(&rig, 1, 4096, &device);
+    copy_out_and_look(&rig, bus, gpu_memory_at(rig.gpus[1], device + 4095, 1));
     rig_fini(&rig);
 }
 
@@ -186,6 +195,38 @@ TEST(Copy, ReachesAnotherGpusWindowByWritesAndByReads)
         &rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = bus, .destination = near, .bytes = MIB});
     EXPECT_EQ(in.status, SIM_OK);
     EXPECT_MEMEQ(gpu_memory_at(rig.gpus[0], near, MIB), gpu_memory_at(rig.gpus[1], far, MIB), MIB);
+    rig_fini(&rig);
+}
+
+TEST(Copy, BothGpusMayWriteAndReadEachOtherAcrossQpi)
+{
+    struct rig_config config = rig_k20x();
+    config.far = true;
+    struct rig rig;
+    rig_init(&rig, &config);
+    uint64_t device[2], bus[2], written = 64 * KIB;
+    for (unsigned i = 0; i < 2; i++) {
+        bus[i] = rig_pinned(&rig, i, 4 * written, &device[i]);
+        rig_pattern(gpu_memory_at(rig.gpus[i], device[i], 2 * written), 2 * written, i + 1);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        const struct gpu_work works[2] = {
+            {.kind = GPU_WORK_COPY_OUT, .bus_address = bus[1 - i] + 2 * written, .source = device[i], .bytes = written},
+            {.kind = GPU_WORK_COPY_IN,
+             .bus_address = bus[1 - i] + written,
+             .destination = device[i] + 3 * written,
+             .bytes = written}};
+        for (unsigned j = 0; j < 2; j++) {
+            gpu_queue_t *queue;
+            ASSERT_EQ(gpu_queue_create(rig.gpus[i], &queue), SIM_OK);
+            EXPECT_EQ(gpu_queue_submit(queue, &works[j], NULL), SIM_OK);
+        }
+    }
+    rig_run(&rig);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_MEMEQ(gpu_memory_at(rig.gpus[i], device[i] + 2 * written, 2 * written),
+                     gpu_memory_at(rig.gpus[1 - i], device[1 - i], 2 * written), 2 * written);
+    }
     rig_fini(&rig);
 }
 
