@@ -22,7 +22,8 @@ module peach2 (
     output logic [511:0] tx_data_o,
     input  logic [15:0]  cfg_requester_i,    // requester and completer ID
     input  logic [3:0]   cfg_mps_log2_i,     // maximum payload size: 7 (128 B) .. 12 (4096 B)
-    input  logic [15:0]  cfg_start_cycles_i, // DMAC: from start to the first request
+    input  logic [15:0]  cfg_start_cycles_i, // DMAC: from start to the first request for data
+    input  logic [15:0]  cfg_fetch_cycles_i, // DMAC: to the request for a chain's first descriptor, if that is sooner
     input  logic [15:0]  cfg_finish_cycles_i, // DMAC: from the last write to the notification
     input  logic [9:0]   cfg_read_bytes_i,   // DMAC: size of its reads
     input  logic [5:0]   cfg_read_tags_i,    // DMAC: outstanding reads
@@ -40,6 +41,7 @@ module peach2 (
     logic [15:0]  cfg_requester_q;
     logic [3:0]   cfg_mps_log2_q;
     logic [15:0]  cfg_start_cycles_q;
+    logic [15:0]  fetch_left_q; // what of the start-up a chain's first fetch does not wait for
     logic [15:0]  cfg_finish_cycles_q;
     logic [9:0]   cfg_read_bytes_q;
     logic [5:0]   cfg_read_tags_q;
@@ -49,6 +51,7 @@ module peach2 (
         cfg_requester_q <= cfg_requester_i;
         cfg_mps_log2_q <= cfg_mps_log2_i;
         cfg_start_cycles_q <= cfg_start_cycles_i;
+        fetch_left_q <= cfg_fetch_cycles_i < cfg_start_cycles_i ? cfg_start_cycles_i - cfg_fetch_cycles_i : 16'd0;
         cfg_finish_cycles_q <= cfg_finish_cycles_i;
         cfg_read_bytes_q <= cfg_read_bytes_i;
         cfg_read_tags_q <= cfg_read_tags_i;
@@ -244,7 +247,7 @@ module peach2 (
 
     peach2_dmac i_dmac (
         .clk_i, .rst_i, .cfg_requester_i(cfg_requester_q), .cfg_mps_log2_i(cfg_mps_log2_q),
-        .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_finish_cycles_i(cfg_finish_cycles_q),
+        .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_fetch_left_i(fetch_left_q), .cfg_finish_cycles_i(cfg_finish_cycles_q),
         .cfg_read_bytes_i(cfg_read_bytes_q), .cfg_read_tags_i(cfg_read_tags_q), .cfg_prefetch_i(cfg_prefetch_q),
         .source_i(source), .destination_i(destination), .descriptor_i(descriptor), .notify_local_i(notify_local),
         .notify_remote_i(notify_remote), .length_i(length), .control_i(control), .notify_value_i(notify_value),
