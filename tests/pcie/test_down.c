@@ -135,13 +135,12 @@ TEST(LinkDown, TakesAndDropsLaterOffers)
 }
 
 static void trace_note(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       uint64_t a, uint64_t b)
+                       const uint64_t *values)
 {
     uint64_t *lost_tlps = ctx;
     (void)time_ps;
-    (void)b;
     if (strcmp(point->name, "link_down") == 0) {
-        lost_tlps[strcmp(component, "link.1") == 0] += a;
+        lost_tlps[strcmp(component, "link.1") == 0] += values[0];
     }
 }
 
