@@ -49,8 +49,8 @@ struct backend_gpu_info {
     char name[64];
     uint64_t memory_bytes, bar_bytes;
     uint64_t memory_free_bytes; // now, whoever has the rest
-    uint32_t pci_bus; // as cudaDeviceGetPCIBusId prints it
-    uint32_t socket;  // of the processor whose root port it sits behind
+    uint32_t pci_bus;           // as cudaDeviceGetPCIBusId prints it
+    uint32_t socket;            // of the processor whose root port it sits behind
     uint32_t copy_engines;
     // What the driver's part of a call takes, beside the GPU's own time. 0 on real hardware, where it just passes.
     uint64_t copy_call_ns;   // a copy that the caller waits for
@@ -100,15 +100,16 @@ struct backend_gpu_ops {
     // Queues run side by side, the work of one in order. -ENOMEM.
     int (*queue_create)(void *ctx, unsigned gpu, uint32_t *queue_out);
     int (*queue_destroy)(void *ctx, unsigned gpu, uint32_t queue); // waits for its work
-    // Rings the GPU's doorbell and returns, however much waits already; tickets of a queue count from 1. -EINVAL.
+    // Rings the GPU's doorbell and returns, however much waits already; tickets of a queue grow. -EINVAL.
     int (*submit)(void *ctx, unsigned gpu, uint32_t queue, const struct backend_gpu_work *work, uint64_t *ticket_out);
-    // 1: ended, 0: not yet. ended_ps (may be NULL): when it ended on the GPU. -EIO: it failed.
+    // 1: ended, 0: not yet. ended_ps: when a MARK ended on the GPU; NULL for other work. -EIO: it or something before
+    // it in the queue failed.
     int (*poll)(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket, uint64_t *ended_ps_out);
     int (*wait)(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket);
 };
 
 struct backend_ops {
-    const struct backend_gpu_ops *gpu; // NULL: the node has no GPU
+    const struct backend_gpu_ops *gpu; // NULL, or a count of 0: the node has no GPU
     // Page-aligned, zeroed. -ENOMEM, -EINVAL (0 bytes).
     int (*alloc_pinned)(void *ctx, size_t bytes, struct backend_buffer *buffer_out);
     void (*free_pinned)(void *ctx, struct backend_buffer *buffer);

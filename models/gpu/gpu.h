@@ -58,8 +58,7 @@ const char *gpu_name(const gpu_t *gpu);
 const struct gpu_config *gpu_get_config(const gpu_t *gpu);
 uint64_t gpu_bar_base(const gpu_t *gpu);
 
-// --- device memory
-// ----------------------------------------------------------------------------------------------------
+// --- device memory ---------------------------------------------------------------------------------------------------
 
 // Whole pages of 64 KB, zeroed, the lowest that are free: no page belongs to two allocations, so that freeing one never
 // unmaps another. SIM_ERR_NO_MEMORY: no gap is large enough. SIM_ERR_INVALID: 0 bytes.
@@ -67,6 +66,7 @@ enum sim_status gpu_memory_alloc(gpu_t *gpu, uint64_t bytes, uint64_t *address_o
 // SIM_ERR_NOT_FOUND: no allocation begins there. SIM_ERR_BUSY: it is pinned, or work in a queue uses it; nothing
 // changes. (A driver revokes the pins first, as GPUDirect RDMA's free callback does.)
 enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address);
+uint64_t gpu_memory_free_bytes(const gpu_t *gpu); // in whole pages that are not handed out
 // The simulator's own pointer to a range inside one allocation, else NULL.
 void *gpu_memory_at(gpu_t *gpu, uint64_t address, uint64_t bytes);
 // The allocation an address lies in. false: none.
@@ -75,8 +75,7 @@ bool gpu_memory_find(const gpu_t *gpu, uint64_t address, uint64_t *base_out, uin
 // of 8, in an allocation), or until deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.
 bool gpu_memory_wait_write(gpu_t *gpu, uint64_t address, uint64_t deadline_ps, const struct sim_wait_reason *reason);
 
-// --- the window
-// -------------------------------------------------------------------------------------------------------
+// --- the window ------------------------------------------------------------------------------------------------------
 
 // Maps the pages of [address, address + bytes) one after the other into the window, at the lowest gap. Every pin is a
 // mapping of its own: the same pages may be pinned several times. SIM_ERR_INVALID: address is no multiple of a page,
@@ -86,8 +85,7 @@ enum sim_status gpu_pin(gpu_t *gpu, uint64_t address, uint64_t bytes, uint64_t *
 // At once: accesses on their way find no page and are Unsupported Requests. SIM_ERR_NOT_FOUND: no pin begins there.
 enum sim_status gpu_unpin(gpu_t *gpu, uint64_t bar_offset);
 
-// --- work queues
-// ------------------------------------------------------------------------------------------------------
+// --- work queues -----------------------------------------------------------------------------------------------------
 
 enum gpu_work_kind {
     GPU_WORK_COPY_IN,  // bus to device: memory reads by a copy engine

@@ -40,6 +40,15 @@ enum sim_status gpu_memory_alloc(gpu_t *gpu, uint64_t bytes, uint64_t *address_o
     return SIM_OK;
 }
 
+uint64_t gpu_memory_free_bytes(const gpu_t *gpu)
+{
+    uint64_t bytes = gpu->config.memory_bytes - GPU_PAGE_BYTES; // 0 is never a buffer's address
+    for (const struct gpu_allocation *i = gpu->allocations; i != NULL; i = i->next) {
+        bytes -= gpu_pages_bytes(i->bytes);
+    }
+    return bytes;
+}
+
 enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
 {
     struct gpu_allocation **link = &gpu->allocations;

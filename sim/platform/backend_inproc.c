@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "sim/platform/backend_gpu.h"
+
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
 {
     struct plat_backend_inproc *b = ctx;
@@ -116,6 +118,7 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 }
 
 static const struct backend_ops inproc_ops = {
+    .gpu = &plat_backend_gpu_ops,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
     .bar_bytes = bar_bytes,
@@ -143,7 +146,7 @@ static struct plat_backend_inproc *entered;
 
 void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board)
 {
-    ctx->process = (struct backend_process){.backend = plat_backend_inproc(ctx), .board = board};
+    ctx->process = (struct backend_process){.backend = plat_backend_inproc(ctx), .board = board, .number = ctx->number};
     ctx->thread = sim_thread_name(ctx->sim);
     ctx->next = entered;
     entered = ctx;

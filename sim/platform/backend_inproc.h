@@ -4,6 +4,7 @@
 
 #include "models/host/core.h"
 #include "models/host/memory.h"
+#include "sim/platform/gpus.h"
 #include "verbs-shim/backend.h"
 
 struct plat_bar {
@@ -15,7 +16,9 @@ struct plat_backend_inproc {
     host_core_t *core;
     host_memory_t *memory;
     struct plat_bar bars[BACKEND_BARS]; // of the node's devices
+    struct plat_gpus *gpus;             // of the node; NULL: none
     uint64_t interrupt_ps;              // handling of one
+    uint32_t number;                    // of the process
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has

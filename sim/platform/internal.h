@@ -21,6 +21,8 @@ struct plat_node {
     cosim_peach2_t *chip; // one of these two, by the board's fidelity
     peach2_twin_t *twin;
     pcie_link_t *slot;
+    struct plat_gpus gpus;
+    pcie_link_t *gpu_slots[SCN_GPUS_MAX];
     struct plat_backend_inproc backend;
     peach2_handle_t *handle; // once the driver is up
     plat_program_fn program; // may be NULL

@@ -86,6 +86,56 @@ static enum sim_status slot_create(struct plat_node *node)
     return status;
 }
 
+// --- GPUs ----------------------------------------------------------------------------------------------------------
+
+static struct pcie_end_config gpu_end(const struct scn_gpu *gpu)
+{
+    return (struct pcie_end_config){
+        .tx_ps = gpu->ip_tx_ps,
+        .rx_ps = gpu->ip_rx_ps,
+        .headers = {[PCIE_POSTED] = gpu->posted_header_credits,
+                    [PCIE_NONPOSTED] = gpu->nonposted_header_credits,
+                    [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .data = {[PCIE_POSTED] = gpu->posted_data_credits,
+                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE,
+                 [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .tx_queue_tlps = gpu->tx_buffer_tlps,
+    };
+}
+
+static enum sim_status gpu_slot_create(struct plat_node *node, unsigned index)
+{
+    struct plat_gpu *gpu = &node->gpus.list[index];
+    plat_machine_t *machine = node->machine;
+    uint64_t base = PLAT_GPU_BASE + index * PLAT_GPU_STEP_BYTES;
+    char name[SCN_NAME_MAX + 32];
+    snprintf(name, sizeof name, "%s.slot", gpu->name);
+    const struct pcie_link_config link = link_config(&gpu->config->slot, node->config->host.mps_bytes,
+                                                     root_port(&node->config->host), gpu_end(gpu->config));
+    enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->gpu_slots[index]);
+    if (status != SIM_OK) {
+        return status;
+    }
+    unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->gpu_slots[index], 0));
+    status = pcie_rc_add_window(node->rc, port, base, gpu->config->bar_bytes);
+    if (status == SIM_OK && gpu->config->socket != 0) {
+        status = pcie_rc_set_port_socket(node->rc, port, gpu->config->socket);
+    }
+    if (status == SIM_OK) {
+        gpu_connect(gpu->gpu, pcie_link_end(node->gpu_slots[index], 1), base);
+    }
+    return status;
+}
+
+static enum sim_status slots_create(struct plat_node *node)
+{
+    enum sim_status status = slot_create(node);
+    for (unsigned i = 0; i < node->gpus.count && status == SIM_OK; i++) {
+        status = gpu_slot_create(node, i);
+    }
+    return status;
+}
+
 // --- cables --------------------------------------------------------------------------------------------------------
 
 static enum peach2_port board_port(enum scn_port port)
@@ -147,7 +197,7 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error)
 {
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
-        enum sim_status status = slot_create(&machine->nodes[i]);
+        enum sim_status status = slots_create(&machine->nodes[i]);
         if (status != SIM_OK) {
             return plat_error_set(error, status, "the slot of %s cannot be built: %s", machine->nodes[i].config->name,
                                   sim_status_text(status));
@@ -172,6 +222,11 @@ void plat_links_destroy(plat_machine_t *machine)
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
         if (machine->nodes[i].slot != NULL) {
             pcie_link_destroy(machine->nodes[i].slot);
+        }
+        for (unsigned j = 0; j < SCN_GPUS_MAX; j++) {
+            if (machine->nodes[i].gpu_slots[j] != NULL) {
+                pcie_link_destroy(machine->nodes[i].gpu_slots[j]);
+            }
         }
     }
 }

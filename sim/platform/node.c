@@ -145,6 +145,11 @@ static enum sim_status root_complex_create(struct plat_node *node)
         .mps_bytes = host->mps_bytes,
         .peer_ps = host->peer_ps,
         .peer_reads_max = host->peer_reads_max,
+        .peer_read_bytes = host->peer_read_bytes,
+        .qpi_ps = host->qpi_ps,
+        .qpi_peer_write_ps = host->qpi_peer_write_ps,
+        .qpi_peer_read_ps = host->qpi_peer_read_ps,
+        .qpi_peer_lines_max = host->qpi_peer_lines_max,
     };
     return pcie_rc_create(node->machine->sim, node->machine->pool, name_of(node, "root_complex").text, &config,
                           &host_memory_pcie_ops, node->memory, &node->rc);
@@ -179,6 +184,9 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
     if (status == SIM_OK) {
         status = core_create(node);
     }
+    if (status == SIM_OK) {
+        status = plat_gpus_init(&node->gpus, node->config, node->machine->sim, node->machine->pool);
+    }
     if (status == SIM_OK && node->config->board.given) {
         status = board_create(node, options);
     }
@@ -189,8 +197,13 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
         .sim = node->machine->sim,
         .core = node->core,
         .memory = node->memory,
+        .gpus = &node->gpus,
         .interrupt_ps = node->config->host.interrupt_ps,
     };
+    for (unsigned i = 0; i < node->gpus.count; i++) {
+        node->backend.bars[BACKEND_BAR_GPU0 + i] =
+            (struct plat_bar){PLAT_GPU_BASE + i * PLAT_GPU_STEP_BYTES, node->config->gpus[i].bar_bytes};
+    }
     if (node->board != NULL) {
         node->backend.bars[BACKEND_BAR_REGISTERS] = (struct plat_bar){PLAT_BAR0_BASE, PEACH2_BAR0_BYTES};
         node->backend.bars[BACKEND_BAR_WINDOW] =
@@ -208,6 +221,7 @@ void plat_node_fini(struct plat_node *node)
     }
     peach2_twin_destroy(node->twin);
     peach2_board_destroy(node->board);
+    plat_gpus_fini(&node->gpus);
     host_core_destroy(node->core);
     if (node->rc != NULL) {
         pcie_rc_destroy(node->rc);

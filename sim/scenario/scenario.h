@@ -54,7 +54,8 @@ struct scn_host {
     uint32_t peer_reads_max;        // outstanding reads between two ports, in pieces as they are passed on
     uint32_t peer_read_bytes;       // largest piece of a read from port to port; 0: passed on whole
     uint64_t qpi_ps;                // one way between two sockets
-    uint64_t qpi_peer_ps;           // until the far socket has a write from port to port in order at its port
+    uint64_t qpi_peer_write_ps;     // until the far socket has a write from port to port in order at its port
+    uint64_t qpi_peer_read_ps;      // what a read from port to port costs the far socket, beside the way
     uint32_t qpi_peer_lines_max;    // outstanding lines of 64 B from port to port across QPI, each way; 0: one socket
     uint32_t posted_header_credits; // receive buffer of a root port, as advertised
     uint32_t posted_data_credits;   // in units of 16 B
@@ -95,6 +96,7 @@ struct scn_board {
 
 // A GPU with its slot, and what its driver's calls cost.
 struct scn_gpu {
+    char model[SCN_NAME_MAX];
     uint64_t memory_bytes, bar_bytes;
     uint32_t socket;
     uint64_t ip_tx_ps, ip_rx_ps; // as a board's
@@ -104,10 +106,10 @@ struct scn_gpu {
     uint32_t reads_max, completion_bytes;
     uint32_t translations, translation_walks_max;
     uint64_t translation_miss_ps;
-    uint32_t copy_engines, copy_reads_max;
+    uint32_t copy_engines, copy_reads_max, copy_read_bytes;
     uint64_t copy_setup_ps, launch_ps;
     uint64_t memory_bytes_per_us, flops_per_us;
-    uint64_t copy_call_ps, submit_call_ps, manage_call_ps;
+    uint64_t copy_call_ps, submit_call_ps, manage_call_ps, staging_bytes; // as in verbs-shim/backend.h
     struct scn_link slot;
 };
 

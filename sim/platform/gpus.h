@@ -1,0 +1,51 @@
+// The GPUs of a node, and what the backend keeps of each beside the model: queues by number, and when their work ended.
+// Private to the room.
+#pragma once
+
+#include "models/gpu/gpu.h"
+#include "sim/kernel/thread.h"
+#include "sim/scenario/scenario.h"
+
+// Address map of every node: the window of GPU i lies here, below the board's BAR 0.
+#define PLAT_GPU_BASE       0x1000000000ull
+#define PLAT_GPU_STEP_BYTES 0x800000000ull
+
+#define PLAT_GPU_QUEUES_MAX 256
+
+// Work that was submitted, until it has ended; marks are kept, as their times may be asked for at any time.
+struct plat_gpu_item {
+    struct plat_gpu_queue *queue;
+    uint64_t number; // of the model's item; a ticket is the number of its last one
+    uint64_t ended_ps;
+    bool is_mark;
+    gpu_t *pinned_at; // whose window was opened for it; NULL: nobody's
+    uint64_t pinned_offset;
+    struct plat_gpu_item *next;
+};
+
+struct plat_gpu_queue {
+    sim_t *sim;
+    gpu_queue_t *queue;                           // NULL: the number is free
+    struct plat_gpu_item *pending, *pending_last; // in order, as they end
+    struct plat_gpu_item *marks;                  // that ended, the latest first
+    uint64_t failed;                              // the first item that failed; 0: none
+    sim_condition_t ended;
+};
+
+struct plat_gpu {
+    const struct scn_gpu *config;
+    gpu_t *gpu;
+    char name[SCN_NAME_MAX + 16];
+    struct plat_gpu_queue queues[PLAT_GPU_QUEUES_MAX];
+};
+
+struct plat_gpus {
+    struct plat_gpu *list; // NULL: none
+    unsigned count;
+};
+
+// Everything but the links. fini takes what a failed init left as well.
+enum sim_status plat_gpus_init(struct plat_gpus *gpus, const struct scn_node *node, sim_t *sim, pcie_pool_t *pool);
+void plat_gpus_fini(struct plat_gpus *gpus); // before the links
+
+void plat_gpu_queue_clear(struct plat_gpu_queue *queue); // forgets what it kept
