@@ -1,7 +1,8 @@
 # tcasim_test(tests/kernel ROOMS sim/kernel ... SOURCES test_event.c ...)
-# One GoogleTest program a room, named after its folder; each of its tests is a test of ctest's.
+# One GoogleTest program a room, named after its folder; each of its tests is a test of ctest's. SLOW: a filter of
+# GoogleTest's, for those that run in release only (the label `slow`).
 function(tcasim_test path)
-    cmake_parse_arguments(TEST "" "TIMEOUT" "ROOMS;SOURCES;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(TEST "" "SLOW" "ROOMS;SOURCES;LIBRARIES" ${ARGN})
     string(REPLACE "/" "_" name ${path})
     list(TRANSFORM TEST_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${path}/)
     add_executable(${name} ${TEST_SOURCES})
@@ -14,7 +15,11 @@ function(tcasim_test path)
     target_compile_definitions(${name} PRIVATE TCASIM_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                TCASIM_BINARY_DIR="${CMAKE_BINARY_DIR}")
     tcasim_strict(${name})
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-${TEST_SLOW}" PROPERTIES TIMEOUT 300)
+    if(TEST_SLOW)
+        gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "${TEST_SLOW}"
+                             PROPERTIES TIMEOUT 300 LABELS slow)
+    endif()
 endfunction()
 
 # The shim: C tests on one side, GoogleTest on the other.

@@ -11,14 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum backend_bar { BACKEND_BAR_REGISTERS, BACKEND_BAR_WINDOW };
+// The board's two, and the memory windows of the node's GPUs.
+enum backend_bar {
+    BACKEND_BAR_REGISTERS,
+    BACKEND_BAR_WINDOW,
+    BACKEND_BAR_GPU0,
+    BACKEND_BAR_GPU1,
+    BACKEND_BAR_GPU2,
+    BACKEND_BAR_GPU3,
+    BACKEND_BAR_FPGA_MEMORY,  // the FPGA endpoint's on-chip memory
+    BACKEND_BAR_FPGA_CONTROL, // and its descriptor controllers, 32-bit accesses
+    BACKEND_BARS
+};
+
+#define BACKEND_GPUS_MAX 4
 
 // Work of the program itself that takes time on a processor. Empty on real hardware.
 enum backend_cost {
     BACKEND_COST_CALL,       // entry and exit of a library call; amount: calls
     BACKEND_COST_LOAD_STORE, // cached accesses of up to 8 B; amount: accesses
     BACKEND_COST_COPY,       // memcpy in host memory; amount: bytes
-    BACKEND_COST_INTERRUPT   // from a device's message to the thread that waits for it; amount: interrupts
+    BACKEND_COST_INTERRUPT,  // from a device's message to the thread that waits for it; amount: interrupts
+    BACKEND_COST_TIME        // a declared time of a library or driver; amount: nanoseconds
 };
 
 // Pinned host memory that a board can reach.
@@ -28,12 +42,78 @@ struct backend_buffer {
     size_t bytes;
 };
 
+// --- GPUs -----------------------------------------------------------------------------------------------------------
+// What the kernel driver of a GPU offers to the libraries above it. A device address is a GPU's own, from 0 on.
+
+struct backend_gpu_info {
+    char name[64];
+    uint64_t memory_bytes, bar_bytes;
+    uint64_t memory_free_bytes; // now, whoever has the rest
+    uint32_t pci_bus; // as cudaDeviceGetPCIBusId prints it
+    uint32_t socket;  // of the processor whose root port it sits behind
+    uint32_t copy_engines;
+    // What the driver's part of a call takes, beside the GPU's own time. 0 on real hardware, where it just passes.
+    uint64_t copy_call_ns;   // a copy that the caller waits for
+    uint64_t submit_call_ns; // anything asynchronous
+    uint64_t manage_call_ns; // allocation, pinning and their ends
+    // Of each of the driver's two bounce buffers, through which it copies what the GPU cannot reach. A multiple of
+    // 4 KiB.
+    uint64_t staging_bytes;
+};
+
+enum backend_gpu_work_kind {
+    BACKEND_GPU_TO_DEVICE, // from pinned host memory
+    BACKEND_GPU_TO_HOST,   // to pinned host memory
+    BACKEND_GPU_INSIDE,    // device memory to device memory
+    BACKEND_GPU_TO_PEER,   // device memory to that of another GPU of the node, pinned in its window by the driver
+    BACKEND_GPU_SET,       // fill with a byte
+    BACKEND_GPU_KERNEL,
+    BACKEND_GPU_MARK, // nothing but a place in the queue: an event
+    BACKEND_GPU_AFTER // the queue goes on when the ticket of another queue, of any GPU of the node, has ended
+};
+
+// Rows of `bytes`, pitches apart; one row: pitches count for nothing.
+struct backend_gpu_work {
+    enum backend_gpu_work_kind kind;
+    uint64_t device_address; // source or destination in the GPU that does the work
+    uint64_t other_address;  // host bus address, or device address (of the peer)
+    uint32_t peer;           // TO_PEER: the other GPU. AFTER: the GPU of the other queue
+    uint64_t bytes, rows, device_pitch, other_pitch;
+    uint8_t value;                // SET
+    uint64_t duration_ns;         // KERNEL: at least so long,
+    uint64_t memory_bytes, flops; // and as long as these take at the GPU's rates
+    uint32_t queue;               // AFTER: whose ticket
+    uint64_t ticket;
+};
+
+struct backend_gpu_ops {
+    unsigned (*count)(void *ctx);
+    int (*info)(void *ctx, unsigned gpu, struct backend_gpu_info *info_out);
+    // Aligned to 256 B; what it holds is undefined on hardware and zero in the simulation. -ENOMEM.
+    int (*alloc)(void *ctx, unsigned gpu, uint64_t bytes, uint64_t *device_address_out);
+    int (*free)(void *ctx, unsigned gpu, uint64_t device_address); // -EINVAL; -EBUSY: still pinned
+    // GPUDirect RDMA: maps the 64 KB pages of the range into the GPU's window, contiguously. offset: of the range's
+    // first byte in the window (enum backend_bar); bus_address: the same for other devices. -EINVAL, -ENOSPC.
+    int (*pin)(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes, uint64_t *offset_out,
+               uint64_t *bus_address_out);
+    int (*unpin)(void *ctx, unsigned gpu, uint64_t offset);
+    // Queues run side by side, the work of one in order. -ENOMEM.
+    int (*queue_create)(void *ctx, unsigned gpu, uint32_t *queue_out);
+    int (*queue_destroy)(void *ctx, unsigned gpu, uint32_t queue); // waits for its work
+    // Rings the GPU's doorbell and returns, however much waits already; tickets of a queue count from 1. -EINVAL.
+    int (*submit)(void *ctx, unsigned gpu, uint32_t queue, const struct backend_gpu_work *work, uint64_t *ticket_out);
+    // 1: ended, 0: not yet. ended_ps (may be NULL): when it ended on the GPU. -EIO: it failed.
+    int (*poll)(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket, uint64_t *ended_ps_out);
+    int (*wait)(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket);
+};
+
 struct backend_ops {
+    const struct backend_gpu_ops *gpu; // NULL: the node has no GPU
     // Page-aligned, zeroed. -ENOMEM, -EINVAL (0 bytes).
     int (*alloc_pinned)(void *ctx, size_t bytes, struct backend_buffer *buffer_out);
     void (*free_pinned)(void *ctx, struct backend_buffer *buffer);
 
-    uint64_t (*bar_bytes)(void *ctx, enum backend_bar bar);
+    uint64_t (*bar_bytes)(void *ctx, enum backend_bar bar); // 0: the node has no such device
     uint64_t (*bar_bus_address)(void *ctx, enum backend_bar bar);
 
     // Stores through a write-combining mapping; they leave at the latest with the next fence. Any length and alignment.
@@ -42,6 +122,10 @@ struct backend_ops {
     // Uncached accesses, naturally aligned, 4 or 8 bytes. A read that nobody answers gives all ones and -EIO.
     void (*write)(void *ctx, enum backend_bar bar, uint64_t offset, uint64_t value, unsigned bytes);
     int (*read)(void *ctx, enum backend_bar bar, uint64_t offset, unsigned bytes, uint64_t *value_out);
+
+    // Streaming loads from a write-combining mapping: any length and alignment, several lines of 64 B under way at
+    // once. -EIO: part of it was not answered and is all ones.
+    int (*read_combined)(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes);
 
     // Waits until (*word & mask) == value, where word lies in pinned memory. timeout_ns 0: forever. -ETIMEDOUT.
     int (*wait_word)(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns);
@@ -56,13 +140,19 @@ struct backend {
     void *ctx;
 };
 
+enum { BACKEND_LIBRARY_TCA, BACKEND_LIBRARY_CUDA, BACKEND_LIBRARY_GDR, BACKEND_LIBRARY_IBVERBS, BACKEND_LIBRARIES };
+
 // A program's process as its environment knows it. Libraries that keep state for a process hang it here, so that
 // several simulated processes may live in one.
 struct backend_process {
     struct backend backend;
-    struct peach2_board_handle *board;      // the node's board, opened by the environment; NULL: none
-    void *library;                          // libtca's state; NULL before its first use
-    void (*library_release)(void *library); // called by the environment after the process's last instruction
+    struct peach2_board_handle *board; // the node's board, opened by the environment; NULL: none
+    uint32_t number;                   // no other process of the node has it, as a process id
+    // One for each library that keeps state; NULL before its first use.
+    struct backend_library {
+        void *state;
+        void (*release)(void *state); // called by the environment after the process's last instruction
+    } libraries[BACKEND_LIBRARIES];
 };
 
 // The calling process: a function of the environment. In one process of simulated threads that of the calling thread,

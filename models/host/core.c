@@ -9,13 +9,15 @@
 // Line fill buffers, see core.h.
 #define UNDER_WAY_MAX 10u
 
-enum counter { WC_RUNS, UC_STORES, UC_LOADS, UC_LOAD_ERRORS, POLL_TURNS, COUNTERS };
+enum counter { WC_RUNS, UC_STORES, UC_LOADS, UC_LOAD_ERRORS, WC_LOADS, WC_LOAD_ERRORS, POLL_TURNS, COUNTERS };
 
 static const struct sim_counter_desc counter_descs[COUNTERS] = {
     [WC_RUNS] = {"wc_writes", "writes", "writes that left write-combining buffers"},
     [UC_STORES] = {"uc_stores", "stores", "uncached stores"},
     [UC_LOADS] = {"uc_loads", "loads", "uncached loads"},
     [UC_LOAD_ERRORS] = {"uc_load_errors", "loads", "uncached loads answered with an error; they read all ones"},
+    [WC_LOADS] = {"wc_loads", "loads", "lines fetched by streaming loads"},
+    [WC_LOAD_ERRORS] = {"wc_load_errors", "loads", "lines answered with an error; they read all ones"},
     [POLL_TURNS] = {"poll_turns", "turns", "turns of polling loops over words in memory"},
 };
 
@@ -229,6 +231,75 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
     }
     *value_out = load.value;
     return load.good;
+}
+
+// --- streaming loads -----------------------------------------------------------------------------------------------
+
+struct stream {
+    host_core_t *core;
+    sim_condition_t answered;
+    unsigned under_way;
+    bool good;
+};
+
+struct stream_line {
+    struct stream *stream;
+    uint8_t *data; // NULL: the line fill buffer is free
+    uint32_t bytes;
+};
+
+static void line_answered(void *ctx, enum pcie_cpl_status status, const uint8_t *data, uint32_t bytes)
+{
+    struct stream_line *line = ctx;
+    struct stream *stream = line->stream;
+    if (status == PCIE_CPL_SC) {
+        memcpy(line->data, data, bytes);
+    } else {
+        memset(line->data, 0xff, line->bytes);
+        stream->core->counters[WC_LOAD_ERRORS]++;
+        stream->good = false;
+    }
+    line->data = NULL;
+    stream->under_way--;
+    sim_condition_signal(stream->core->sim, &stream->answered);
+}
+
+static void stream_wait(struct stream *stream, unsigned left)
+{
+    const struct sim_wait_reason reason = {stream->core->name, "the answers to %llu streaming loads", stream->under_way,
+                                           0};
+    while (stream->under_way > left) {
+        (void)sim_condition_wait(stream->core->sim, &stream->answered, SIM_NEVER_PS, &reason);
+    }
+}
+
+bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes)
+{
+    struct stream stream = {.core = core, .good = true};
+    struct stream_line lines[UNDER_WAY_MAX] = {{0}};
+    uint8_t *to = data;
+    sim_condition_init(&stream.answered);
+    host_core_fence(core);
+    while (bytes != 0) {
+        size_t in_line = HOST_LINE_BYTES - bus_address % HOST_LINE_BYTES;
+        size_t taken = bytes < in_line ? bytes : in_line;
+        host_core_spend(core, core->config.load_ps);
+        stream_wait(&stream, UNDER_WAY_MAX - 1);
+        unsigned free = 0;
+        while (lines[free].data != NULL) {
+            free++;
+        }
+        lines[free] = (struct stream_line){&stream, to, (uint32_t)taken};
+        stream.under_way++;
+        core->counters[WC_LOADS]++;
+        pcie_rc_cpu_read(core->rc, bus_address, (uint32_t)taken, line_answered, &lines[free]);
+        bus_address += taken;
+        to += taken;
+        bytes -= taken;
+    }
+    stream_wait(&stream, 0);
+    host_core_spend(core, core->config.load_uc_ps);
+    return stream.good;
 }
 
 // --- polling -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@
 // has reached the root complex. An uncached store waits for what is under way and stalls the core for store_uc_ps: x86
 // orders such stores one by one.
 //
+// Streaming loads from a write-combining mapping (MOVNTDQA; Intel 64 SDM volume 1, 12.10.3): each fetches a line of 64 B
+// into one of the ten line fill buffers; they overlap, and nothing is kept.
+//
 // Polling: the loop of a poll called at t0 samples the word at t0 + k * poll_ps; a write is seen by the first sample at
 // its time or later, and the turn that saw it is paid as well. A sample at the deadline or later does not count, except
 // the very first.
@@ -40,6 +43,9 @@ void host_core_fence(host_core_t *core);
 void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value, unsigned bytes);
 // The same; false: answered with an error, and *value_out is all ones.
 bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, uint64_t *value_out);
+// Streaming loads, after a fence. Pays load_ps for each line, and load_uc_ps once as latency. false: a line was answered with an error, and its bytes
+// are all ones.
+bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes);
 
 // Waits until (word & mask) == value; false when deadline_ps came first (SIM_NEVER_PS: no deadline). bus_address is a
 // multiple of 8.

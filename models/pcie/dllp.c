@@ -1,8 +1,9 @@
 // Data link layer packets: ACK, NAK and UpdateFC, 8 bytes each on the wire (clause 3.4).
 //
 // They go before TLPs but do not preempt one. What a DLLP says is decided when it is sent, so that one that waited for
-// the wire covers all that happened meanwhile. Their processing time is part of the intervals of clauses 2.6.1.2 and
-// 3.5.3.1 (their "internal delay"); nothing else is charged for it.
+// the wire covers all that happened meanwhile. One that arrives is taken lazily, when the transmitter next has to know
+// what was acknowledged and granted by then; only a transmitter that waits for one gets an event. Their processing time
+// is part of the intervals of clauses 2.6.1.2 and 3.5.3.1 (their "internal delay"); nothing else is charged for it.
 #include "models/pcie/link_internal.h"
 
 enum { DLLP_BYTES = 8 };
@@ -49,6 +50,7 @@ static void update_fill(pcie_end_t *end, struct pcie_dllp *dllp)
         class ++;
     }
     rx->update_due[class] = false;
+    pcie_credits_take(end);
     rx->granted[class] = rx->freed[class];
     if (all_reported(rx)) {
         rx->unreported_since_ps = SIM_NEVER_PS;
@@ -69,13 +71,17 @@ void pcie_dllps_send_one(pcie_end_t *end)
     } else {
         update_fill(end, &dllp);
     }
-    uint64_t sent_ps = pcie_wire_send(&end->tx.wire, sim_now_ps(end->sim), DLLP_BYTES);
+    uint64_t now_ps = sim_now_ps(end->sim);
+    uint64_t sent_ps = pcie_wire_send(&end->tx.wire, now_ps, DLLP_BYTES);
+    struct pcie_receiver *peer = &end->peer->rx;
     dllp.arrive_ps = sent_ps + end->link->config.flight_ps;
+    dllp.as_of_ps = peer->last_dllp_ps > now_ps ? peer->last_dllp_ps : now_ps;
+    peer->last_dllp_ps = dllp.arrive_ps;
     end->counters[PCIE_COUNT_DLLPS_SENT]++;
     end->counters[PCIE_COUNT_WIRE_BYTES] += DLLP_BYTES;
-    *(struct pcie_dllp *)pcie_ring_push(&end->peer->rx.dllps) = dllp;
-    if (!sim_event_pending(&end->peer->rx.dllp_event)) {
-        sim_event_schedule_at(end->sim, &end->peer->rx.dllp_event, dllp.arrive_ps);
+    *(struct pcie_dllp *)pcie_ring_push(&peer->dllps) = dllp;
+    if (dllp.kind == PCIE_DLLP_NAK || pcie_transmitter_waits(end->peer)) {
+        pcie_event_by_as_of(end->sim, &peer->dllp_event, dllp.arrive_ps, dllp.as_of_ps);
     }
 }
 
@@ -94,10 +100,10 @@ static void dllp_process(pcie_end_t *end, const struct pcie_dllp *dllp)
 {
     switch (dllp->kind) {
     case PCIE_DLLP_ACK:
-        pcie_transmitter_acknowledge(end, dllp->expected);
+        pcie_transmitter_acknowledge(end, dllp->expected, dllp->arrive_ps);
         break;
     case PCIE_DLLP_NAK:
-        pcie_transmitter_acknowledge(end, dllp->expected);
+        pcie_transmitter_acknowledge(end, dllp->expected, dllp->arrive_ps);
         pcie_transmitter_replay(end);
         break;
     case PCIE_DLLP_UPDATE_FC:
@@ -105,21 +111,44 @@ static void dllp_process(pcie_end_t *end, const struct pcie_dllp *dllp)
         end->tx.limit[dllp->class].data = dllp->data;
         break;
     }
-    pcie_transmitter_wake(end);
 }
 
-void pcie_dllps_arrive(void *ctx)
+static void dllps_take(pcie_end_t *end, bool of_now)
 {
-    pcie_end_t *end = ctx;
     struct pcie_receiver *rx = &end->rx;
-    uint64_t now_ps = sim_now_ps(end->sim);
     while (rx->dllps.count > 0) {
         struct pcie_dllp dllp = *(struct pcie_dllp *)pcie_ring_front(&rx->dllps);
-        if (dllp.arrive_ps > now_ps) {
-            sim_event_schedule_at(end->sim, &rx->dllp_event, dllp.arrive_ps);
+        bool past = sim_is_past(end->sim, dllp.arrive_ps, dllp.as_of_ps);
+        if (!past && !(of_now && dllp.arrive_ps == sim_now_ps(end->sim))) {
             return;
         }
         pcie_ring_pop(&rx->dllps);
         dllp_process(end, &dllp);
     }
+}
+
+void pcie_dllps_take(pcie_end_t *end)
+{
+    dllps_take(end, false);
+}
+
+void pcie_dllps_await(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    bool waits = pcie_transmitter_waits(end);
+    for (uint32_t i = 0; i < rx->dllps.count; i++) {
+        const struct pcie_dllp *dllp = pcie_ring_at(&rx->dllps, i);
+        if (waits || dllp->kind == PCIE_DLLP_NAK) {
+            pcie_event_by_as_of(end->sim, &rx->dllp_event, dllp->arrive_ps, dllp->as_of_ps);
+            return;
+        }
+    }
+}
+
+void pcie_dllps_arrive(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    dllps_take(end, true);
+    pcie_dllps_await(end);
+    pcie_transmitter_wake(end);
 }

@@ -85,6 +85,8 @@ bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp);
 bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps);
 bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class);
 void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp);
+// The same for a TLP that will leave the receive buffer at at_ps; calls with a time to come are in the order of time.
+void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps);
 
 void pcie_link_set_down(pcie_link_t *link);
 // Counts TLPs from now on, both directions together and replays left out: the link goes down when the last symbol of

@@ -1,4 +1,5 @@
-// What the files of a link share: link.c (life and death), transmitter.c, receiver.c, dllp.c. Internal to models/pcie.
+// What the files of a link share: link.c (life and death), transmitter.c, receiver.c,
+// credits.c, dllp.c. Internal to models/pcie.
 //
 // Data flows: pcie_end_offer -> queues -> wire -> the peer's `arriving` -> receive(). A copy of the reference stays in
 // `replay` until an ACK comes back. What flies towards an end is kept by that end.
@@ -54,7 +55,7 @@ struct pcie_arriving {
 enum pcie_dllp_kind { PCIE_DLLP_ACK, PCIE_DLLP_NAK, PCIE_DLLP_UPDATE_FC };
 
 struct pcie_dllp {
-    uint64_t arrive_ps;
+    uint64_t arrive_ps, as_of_ps; // as_of_ps: arrive_ps of the one before, or when it was sent
     enum pcie_dllp_kind kind;
     enum pcie_class class;  // UpdateFC
     uint64_t expected;      // ACK, NAK: every TLP before this one has arrived
@@ -63,6 +64,13 @@ struct pcie_dllp {
 
 struct pcie_credits {
     uint64_t headers, data;
+};
+
+// A TLP that is going to leave the receive buffer.
+struct pcie_freeing {
+    uint64_t at_ps, as_of_ps; // as_of_ps: at_ps of the one before, or when it was said
+    struct pcie_credits credits;
+    enum pcie_class class;
 };
 
 // The transmitter's half: queues, credits (clause 2.6.1), sequence numbers and replay (clause 3.5.2).
@@ -91,6 +99,7 @@ struct pcie_transmitter {
 struct pcie_receiver {
     struct pcie_ring arriving; // struct pcie_arriving
     struct pcie_ring dllps;    // struct pcie_dllp
+    uint64_t last_dllp_ps;     // arrive_ps of the last one there was
     uint32_t checked;          // of `arriving`, seen by the data link layer
     uint64_t expected;         // the sequence number to come
     uint64_t acknowledged;     // what the last ACK or NAK said
@@ -100,9 +109,12 @@ struct pcie_receiver {
     bool update_due[PCIE_CLASS_COUNT];
     struct pcie_credits granted[PCIE_CLASS_COUNT];  // as last advertised
     struct pcie_credits freed[PCIE_CLASS_COUNT];    // as could be advertised now
+    struct pcie_ring freeing;                       // struct pcie_freeing, in order of time
+    struct pcie_credits to_free[PCIE_CLASS_COUNT];  // the sum of `freeing`
     struct pcie_credits received[PCIE_CLASS_COUNT]; // consumed by the peer, as far as known here
+    uint64_t last_freeing_ps;                       // at_ps of the last one there was
     uint64_t unreported_since_ps;                   // SIM_NEVER_PS: everything is reported
-    sim_event_t deliver_event, ack_event, update_event, dllp_event;
+    sim_event_t deliver_event, ack_event, update_event, free_event, dllp_event;
 };
 
 struct pcie_end {
@@ -131,7 +143,18 @@ struct pcie_link {
     pcie_end_t ends[2];
 };
 
-extern const struct sim_trace_point pcie_trace_tlp_sent, pcie_trace_tlp_received;
+// trace.c: a TLP at one of the link's two trace points, without cost while nobody listens.
+enum { PCIE_TRACE_FIELD_COUNT = 6 };
+extern const struct sim_trace_field pcie_trace_fields[PCIE_TRACE_FIELD_COUNT];
+#define PCIE_TRACE_FIELDS pcie_trace_fields, PCIE_TRACE_FIELD_COUNT
+void pcie_trace_emit(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp);
+
+static inline void pcie_trace_tlp(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp)
+{
+    if (sim_trace_wanted(end->sim)) {
+        pcie_trace_emit(end, point, tlp);
+    }
+}
 
 // Schedules the event at due_ps unless it comes earlier anyway.
 static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps)
@@ -141,13 +164,22 @@ static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps
     }
 }
 
+// The same for what happens in a row, one thing scheduled by the one before.
+static inline void pcie_event_by_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+{
+    if (!sim_event_pending(event) || event->due_ps > due_ps) {
+        sim_event_schedule_as_of(sim, event, due_ps, as_of_ps);
+    }
+}
+
 void pcie_transmitter_init(pcie_end_t *end);
 void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
 void pcie_transmitter_fini(pcie_end_t *end);
 void pcie_transmitter_room_tell(pcie_end_t *end); // to the owner, when its room changed
 void pcie_transmitter_wake(pcie_end_t *end); // something may have become possible
-// An ACK or NAK arrived: the peer has every TLP before `expected`.
-void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected);
+// An ACK or NAK arrived at that time: the peer has every TLP before `expected`.
+void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps);
+bool pcie_transmitter_waits(const pcie_end_t *end); // a DLLP changes what it does, at the instant of its arrival
 void pcie_transmitter_replay(pcie_end_t *end);
 
 void pcie_receiver_init(pcie_end_t *end);
@@ -159,7 +191,15 @@ void pcie_receiver_fini(pcie_end_t *end);
 void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arriving, bool at_once);
 void pcie_receiver_check(pcie_end_t *end); // the data link layer's view of what has arrived by now
 
+void pcie_credits_init(pcie_end_t *end);
+void pcie_credits_clear(pcie_end_t *end);
+void pcie_credits_take(pcie_end_t *end); // counts what was to be released before now
+// A TLP arrived: a release to come may have become urgent.
+void pcie_credits_watch(pcie_end_t *end, enum pcie_class class);
+
 bool pcie_dllps_waiting(const pcie_end_t *end);
 void pcie_dllps_send_one(pcie_end_t *end);
 void pcie_dllps_flush(pcie_end_t *end); // sends what waits, now or when the wire is free
+void pcie_dllps_take(pcie_end_t *end);  // what has arrived by now
+void pcie_dllps_await(pcie_end_t *end); // sets the event for what the transmitter waits for
 void pcie_dllps_arrive(void *end);      // event

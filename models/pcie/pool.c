@@ -9,14 +9,17 @@ enum {
     SMALLEST_PAYLOAD = 64,
     SIZE_CLASSES = 7, // 64 B doubled six times is PCIE_PAYLOAD_MAX
     TLPS_PER_SLAB = 128,
-    PAYLOAD_SLAB_BYTES = 16384
+    PAYLOAD_SLAB_BYTES = 16384,
+    LINE_BYTES = 64
 };
 
 _Static_assert(SMALLEST_PAYLOAD << (SIZE_CLASSES - 1) == PCIE_PAYLOAD_MAX, "the largest class holds any payload");
 
+_Static_assert(sizeof(pcie_tlp_t) <= LINE_BYTES, "a TLP lies in one cache line");
+
 struct slab {
     struct slab *next;
-    _Alignas(16) uint8_t bytes[];
+    _Alignas(LINE_BYTES) uint8_t bytes[];
 };
 
 struct pcie_pool {
@@ -28,7 +31,8 @@ struct pcie_pool {
 
 static uint8_t *slab_add(pcie_pool_t *pool, size_t bytes)
 {
-    struct slab *slab = malloc(sizeof *slab + bytes);
+    size_t size = (sizeof(struct slab) + bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    struct slab *slab = aligned_alloc(LINE_BYTES, size);
     if (slab == NULL) {
         sim_panic("pcie", "no memory for another %zu bytes of TLPs", bytes);
     }

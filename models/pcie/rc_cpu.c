@@ -21,6 +21,12 @@ void pcie_rc_cpu_fini(struct pcie_rc_port *port)
     pcie_ring_fini(&port->retries);
 }
 
+// The processor is of socket 0.
+static uint64_t far_ps(const struct pcie_rc_port *port)
+{
+    return port->socket == 0 ? 0 : port->rc->config.qpi_ps;
+}
+
 // --- writes --------------------------------------------------------------------------------------------------------
 
 bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32_t bytes, pcie_rc_retry_fn retry,
@@ -39,7 +45,7 @@ bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32
     rc->counters[PCIE_RC_CPU_WRITES]++;
     pcie_rc_egress_push(port,
                         &(struct pcie_rc_leaving){.tlp = pcie_tlp_write(rc->pool, PCIE_RC_CPU_ID, address, bytes, data),
-                                                  .ready_ps = sim_now_ps(rc->sim),
+                                                  .ready_ps = sim_now_ps(rc->sim) + far_ps(port),
                                                   .from_cpu = true});
     return true;
 }
@@ -83,9 +89,10 @@ static void read_issue(struct pcie_rc_port *port, const struct pcie_rc_cpu_read 
 {
     uint8_t tag = port->cpu_free_tags[--port->cpu_free_count];
     port->cpu_reads[tag] = *read;
+    // The way back is charged here as well: a completion waits among the writes of all ports, which it must not delay.
     pcie_rc_egress_push(port, &(struct pcie_rc_leaving){
                                   .tlp = pcie_tlp_read(port->rc->pool, PCIE_RC_CPU_ID, tag, read->address, read->bytes),
-                                  .ready_ps = sim_now_ps(port->rc->sim)});
+                                  .ready_ps = sim_now_ps(port->rc->sim) + 2 * far_ps(port)});
 }
 
 void pcie_rc_cpu_read(pcie_rc_t *rc, uint64_t address, uint32_t bytes, pcie_rc_read_fn done, void *ctx)

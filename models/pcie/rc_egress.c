@@ -57,6 +57,9 @@ static bool leave(struct pcie_rc_port *port, enum pcie_class class)
         pcie_end_release(front.held_at->end, front.held);
         pcie_tlp_unref(front.held);
     }
+    if (front.crossed != NULL) {
+        pcie_rc_qpi_line_left(front.crossed);
+    }
     if (front.ends_read) {
         pcie_rc_memory_read_left(port->rc);
     }

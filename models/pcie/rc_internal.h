@@ -1,5 +1,5 @@
 // What the files of the root complex share: root_complex.c (life, decode), rc_memory.c, rc_egress.c, rc_peer.c,
-// rc_cpu.c. Internal to models/pcie.
+// rc_qpi.c, rc_cpu.c. Internal to models/pcie.
 //
 // Data flows: receive() decodes a TLP and hands it to memory (commit or read), to another port (peer) or to the
 // processor; whatever leaves through a port goes through its egress, which keeps the order and waits for the link.
@@ -15,6 +15,8 @@ enum {
     PCIE_RC_TAGS = 256,
     PCIE_RC_CPU_FIRST_TAG = 32,
     PCIE_RC_CPU_READ_BYTES = 64,
+    PCIE_RC_SOCKETS = 2,
+    PCIE_RC_LINE_BYTES = 64, // what crosses QPI in one transaction
     // Requester IDs of the root complex: its processors are device 0, its peer-to-peer bridge device 1.
     PCIE_RC_CPU_ID = 0x0000,
     PCIE_RC_PEER_ID = 0x0008,
@@ -27,6 +29,8 @@ enum pcie_rc_counter {
     PCIE_RC_MEMORY_READ_BYTES,
     PCIE_RC_PEER_WRITES,
     PCIE_RC_PEER_READS,
+    PCIE_RC_QPI_WRITE_LINES,
+    PCIE_RC_QPI_READ_LINES,
     PCIE_RC_CPU_WRITES,
     PCIE_RC_CPU_READS,
     PCIE_RC_CPU_REFUSALS,
@@ -47,6 +51,7 @@ struct pcie_rc_leaving {
     struct pcie_rc_port *held_at; // NULL: nothing held
     bool from_cpu;                // a processor's posted write
     bool ends_read;               // the last completion of a memory read
+    struct pcie_rc_port *crossed; // a line that came across QPI: where it came from
 };
 
 struct pcie_rc_cpu_read {
@@ -64,15 +69,25 @@ struct pcie_rc_retry {
     void *ctx;
 };
 
-// A read forwarded to a port, under that port's tag.
-struct pcie_rc_peer_read {
-    pcie_tlp_t *request; // NULL: the tag is free
-    struct pcie_rc_port *from;
+struct pcie_rc_peer_request;
+
+// A piece of a read, forwarded to a port under that port's tag.
+struct pcie_rc_peer_piece {
+    struct pcie_rc_peer_request *request; // NULL: the tag is free
+    struct pcie_rc_peer_piece *next;      // of the same request, by address
+    uint32_t offset, bytes;               // in the request
+    bool ended;                           // its last completion is here
+    pcie_tlp_t *early, **early_end;       // completions that wait for those of the pieces before
 };
 
-struct pcie_rc_peer_waiting {
-    pcie_tlp_t *request;
-    struct pcie_rc_port *to;
+// A read from port to port: in the queue of its port until all of it is forwarded, then known by its pieces alone.
+struct pcie_rc_peer_request {
+    pcie_tlp_t *tlp;
+    struct pcie_rc_port *from, *to;
+    uint32_t bytes, forwarded_bytes;
+    struct pcie_rc_peer_piece *first, *last;
+    bool waiting; // in the queue
+    bool failed;  // answered with an error; what still comes is dropped
 };
 
 struct pcie_rc_port {
@@ -91,10 +106,34 @@ struct pcie_rc_port {
     uint32_t cpu_free_count;
     struct pcie_ring cpu_reads_waiting; // struct pcie_rc_cpu_read, for a tag
     // peer to peer
-    struct pcie_rc_peer_read peer_reads[PCIE_RC_TAGS]; // forwarded to this port
+    struct pcie_rc_peer_piece peer_pieces[PCIE_RC_TAGS]; // forwarded to this port
     uint32_t peer_next_tag;
-    uint32_t peer_outstanding[PCIE_RC_PORTS_MAX]; // by the port they came from
-    struct pcie_ring peer_waiting;                // struct pcie_rc_peer_waiting, that came from this port
+    uint32_t peer_outstanding[PCIE_RC_PORTS_MAX]; // pieces by the port they came from
+    struct pcie_ring peer_waiting;                // struct pcie_rc_peer_request *, that came from this port
+    // QPI
+    unsigned socket;
+    struct pcie_ring behind;   // struct pcie_rc_crossing: a write that crosses, and all that arrived after it
+    uint32_t lines_on_the_way; // of its writes: not yet in order at the far port
+};
+
+// A TLP that came through a port; `to` is NULL for one that does not cross but has to keep behind those that do.
+struct pcie_rc_crossing {
+    pcie_tlp_t *tlp;
+    struct pcie_rc_port *to;
+    uint32_t crossed_dwords;
+};
+
+// A line on its way to the far socket.
+struct pcie_rc_line {
+    pcie_tlp_t *tlp, *held; // held: the TLP it ends, or NULL
+    struct pcie_rc_port *from, *to;
+    uint64_t due_ps;
+};
+
+// An acknowledgement on its way back.
+struct pcie_rc_line_ack {
+    uint64_t due_ps;
+    unsigned socket;
 };
 
 // A write on its way to visibility, or a completion for the processor behind writes.
@@ -135,9 +174,17 @@ struct pcie_rc {
     struct pcie_ring commits; // struct pcie_rc_commit
     uint64_t visible_ps;      // when everything that has arrived is visible
     sim_event_t commit_event;
-    struct pcie_ring reads_waiting, reads_active; // struct pcie_rc_memory_read
-    uint32_t reads_at_work;                       // active, or with completions not yet taken by the link
+    uint64_t far_memory_base;                       // of socket 1 from here on
+    struct pcie_ring reads_waiting;                 // struct pcie_rc_memory_read
+    struct pcie_ring reads_active[PCIE_RC_SOCKETS]; // the same: of the port's own socket, and of the other
+    uint32_t reads_at_work;                         // active, or with completions not yet taken by the link
     sim_event_t read_event;
+    // QPI, by the socket a line comes from
+    bool two_sockets;
+    struct pcie_ring lines, line_acks; // struct pcie_rc_line, struct pcie_rc_line_ack
+    sim_event_t line_event, line_ack_event;
+    unsigned line_turn; // which port is the first to use entries that became free
+    uint32_t write_lines[PCIE_RC_SOCKETS], read_lines[PCIE_RC_SOCKETS]; // outstanding
     // the processor
     struct pcie_ring refused_reads; // struct pcie_rc_refused_read
     sim_event_t refuse_event;
@@ -147,6 +194,9 @@ struct pcie_rc {
 
 // The port whose window holds all of the range, or NULL.
 struct pcie_rc_port *pcie_rc_decode(const pcie_rc_t *rc, uint64_t address, uint64_t bytes);
+
+// What a TLP is there for, once nothing that came before it is in its way.
+void pcie_rc_arrived(struct pcie_rc_port *port, pcie_tlp_t *tlp);
 
 void pcie_rc_egress_init(struct pcie_rc_port *port);
 void pcie_rc_egress_fini(struct pcie_rc_port *port);
@@ -168,6 +218,15 @@ void pcie_rc_peer_write(struct pcie_rc_port *from, struct pcie_rc_port *to, pcie
 void pcie_rc_peer_read(struct pcie_rc_port *from, struct pcie_rc_port *to, pcie_tlp_t *tlp);
 void pcie_rc_peer_complete(struct pcie_rc_port *port, pcie_tlp_t *completion);
 void pcie_rc_peer_port_down(struct pcie_rc_port *port);
+
+void pcie_rc_qpi_init(pcie_rc_t *rc);
+void pcie_rc_qpi_fini(pcie_rc_t *rc);
+void pcie_rc_qpi_port_init(struct pcie_rc_port *port);
+void pcie_rc_qpi_port_fini(struct pcie_rc_port *port);
+// A TLP came through the port: a write that crosses, one that has to keep behind such a write, or one that
+// pcie_rc_arrived takes at once.
+void pcie_rc_qpi_receive(struct pcie_rc_port *port, pcie_tlp_t *tlp);
+void pcie_rc_qpi_line_left(struct pcie_rc_port *crossed); // the link of the far port took a line
 
 void pcie_rc_cpu_init(struct pcie_rc_port *port);
 void pcie_rc_cpu_fini(struct pcie_rc_port *port);

@@ -9,7 +9,10 @@ void pcie_rc_memory_init(pcie_rc_t *rc)
 {
     pcie_ring_init(&rc->commits, sizeof(struct pcie_rc_commit));
     pcie_ring_init(&rc->reads_waiting, sizeof(struct pcie_rc_memory_read));
-    pcie_ring_init(&rc->reads_active, sizeof(struct pcie_rc_memory_read));
+    for (unsigned far = 0; far < PCIE_RC_SOCKETS; far++) {
+        pcie_ring_init(&rc->reads_active[far], sizeof(struct pcie_rc_memory_read));
+    }
+    rc->far_memory_base = UINT64_MAX;
     sim_event_init(&rc->commit_event, commit_event_run, rc);
     sim_event_init(&rc->read_event, read_event_run, rc);
 }
@@ -27,7 +30,9 @@ void pcie_rc_memory_fini(pcie_rc_t *rc)
 {
     sim_event_cancel(rc->sim, &rc->read_event);
     sim_event_cancel(rc->sim, &rc->commit_event);
-    reads_drop(&rc->reads_active);
+    for (unsigned far = 0; far < PCIE_RC_SOCKETS; far++) {
+        reads_drop(&rc->reads_active[far]);
+    }
     reads_drop(&rc->reads_waiting);
     while (rc->commits.count > 0) {
         pcie_tlp_unref(((struct pcie_rc_commit *)pcie_ring_front(&rc->commits))->tlp);
@@ -36,55 +41,24 @@ void pcie_rc_memory_fini(pcie_rc_t *rc)
     pcie_ring_fini(&rc->commits);
 }
 
+// Does the port reach that memory through the other socket?
+static bool is_far(const struct pcie_rc_port *port, const pcie_tlp_t *tlp)
+{
+    return port->socket != (tlp->address >= port->rc->far_memory_base ? 1u : 0u);
+}
+
 // --- writes --------------------------------------------------------------------------------------------------------
 
-static bool byte_enabled(const pcie_tlp_t *tlp, uint32_t offset)
+static void run_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
-    uint32_t dword = offset / 4;
-    if (dword == 0) {
-        return tlp->first_be >> offset & 1;
-    }
-    return dword < tlp->dwords - 1u || (tlp->last_be >> offset % 4 & 1);
-}
-
-// One call for each run of enabled bytes: byte enables may have holes in the first and the last DW (clause 2.2.5).
-static void write_runs(pcie_rc_t *rc, pcie_tlp_t *tlp)
-{
-    const uint8_t *data = pcie_tlp_data(tlp);
-    uint32_t first = (uint32_t)(pcie_tlp_first_byte(tlp) - tlp->address);
-    uint32_t end = first + pcie_tlp_byte_count(tlp);
-    while (first < end) {
-        uint32_t run = first;
-        while (run < end && byte_enabled(tlp, run)) {
-            run++;
-        }
-        rc->memory->write(rc->memory_ctx, tlp->address + first, data + first, run - first);
-        rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += run - first;
-        while (run < end && !byte_enabled(tlp, run)) {
-            run++;
-        }
-        first = run;
-    }
-}
-
-static bool run_is_single(const pcie_tlp_t *tlp)
-{
-    // A contiguous run ends at the DW's top in the first DW and begins at its bottom in the last one.
-    static const uint16_t UP_TO_TOP = 1 << 0xf | 1 << 0xe | 1 << 0xc | 1 << 0x8;
-    static const uint16_t FROM_BOTTOM = 1 << 0xf | 1 << 0x7 | 1 << 0x3 | 1 << 0x1;
-    return tlp->dwords > 1 && (UP_TO_TOP >> tlp->first_be & 1) && (FROM_BOTTOM >> tlp->last_be & 1);
+    pcie_rc_t *rc = ctx;
+    rc->memory->write(rc->memory_ctx, address, data, bytes);
+    rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += bytes;
 }
 
 static void write_apply(pcie_rc_t *rc, pcie_tlp_t *tlp)
 {
-    if (!run_is_single(tlp)) {
-        write_runs(rc, tlp);
-    } else {
-        uint64_t first = pcie_tlp_first_byte(tlp);
-        uint32_t bytes = pcie_tlp_byte_count(tlp);
-        rc->memory->write(rc->memory_ctx, first, pcie_tlp_data(tlp) + (first - tlp->address), bytes);
-        rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += bytes;
-    }
+    pcie_tlp_for_runs(tlp, run_write, rc);
     sim_progress(rc->sim);
 }
 
@@ -135,7 +109,10 @@ void pcie_rc_memory_write(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     pcie_rc_t *rc = port->rc;
     rc->counters[PCIE_RC_MEMORY_WRITES]++;
     pcie_end_release(port->end, tlp);
-    commit_push(port, tlp, sim_now_ps(rc->sim) + rc->config.memory_write_ps);
+    uint64_t visible_ps = sim_now_ps(rc->sim) + rc->config.memory_write_ps;
+    visible_ps += is_far(port, tlp) ? rc->config.qpi_ps : 0;
+    // One order for all: a write of the nearer memory waits for one of the other that came before it.
+    commit_push(port, tlp, visible_ps > rc->visible_ps ? visible_ps : rc->visible_ps);
 }
 
 void pcie_rc_memory_behind_writes(struct pcie_rc_port *port, pcie_tlp_t *completion)
@@ -151,6 +128,13 @@ void pcie_rc_memory_behind_writes(struct pcie_rc_port *port, pcie_tlp_t *complet
 
 // --- reads ---------------------------------------------------------------------------------------------------------
 
+static void read_event_by(pcie_rc_t *rc, uint64_t due_ps)
+{
+    if (!sim_event_pending(&rc->read_event) || rc->read_event.due_ps > due_ps) {
+        sim_event_schedule_at(rc->sim, &rc->read_event, due_ps);
+    }
+}
+
 static void reads_start(pcie_rc_t *rc)
 {
     uint64_t now_ps = sim_now_ps(rc->sim);
@@ -158,15 +142,14 @@ static void reads_start(pcie_rc_t *rc)
         struct pcie_rc_memory_read read = *(struct pcie_rc_memory_read *)pcie_ring_front(&rc->reads_waiting);
         pcie_ring_pop(&rc->reads_waiting);
         pcie_end_release(read.port->end, read.request);
-        read.due_ps = now_ps + rc->config.memory_read_ps;
+        bool far = is_far(read.port, read.request);
+        read.due_ps = now_ps + rc->config.memory_read_ps + (far ? 2 * rc->config.qpi_ps : 0);
         if (read.due_ps < rc->visible_ps) {
             read.due_ps = rc->visible_ps;
         }
-        *(struct pcie_rc_memory_read *)pcie_ring_push(&rc->reads_active) = read;
+        *(struct pcie_rc_memory_read *)pcie_ring_push(&rc->reads_active[far]) = read;
         rc->reads_at_work++;
-        if (rc->reads_active.count == 1) {
-            sim_event_schedule_at(rc->sim, &rc->read_event, read.due_ps);
-        }
+        read_event_by(rc, read.due_ps);
     }
 }
 
@@ -206,22 +189,25 @@ static void read_answer(pcie_rc_t *rc, const struct pcie_rc_memory_read *read)
     }
 }
 
-static void read_event_run(void *ctx)
+static void reads_answer_due(pcie_rc_t *rc, struct pcie_ring *reads)
 {
-    pcie_rc_t *rc = ctx;
-    uint64_t now_ps = sim_now_ps(rc->sim);
-    commit_due(rc);
-    while (rc->reads_active.count > 0) {
-        struct pcie_rc_memory_read read = *(struct pcie_rc_memory_read *)pcie_ring_front(&rc->reads_active);
-        if (read.due_ps > now_ps) {
-            break;
+    while (reads->count > 0) {
+        struct pcie_rc_memory_read read = *(struct pcie_rc_memory_read *)pcie_ring_front(reads);
+        if (read.due_ps > sim_now_ps(rc->sim)) {
+            read_event_by(rc, read.due_ps);
+            return;
         }
-        pcie_ring_pop(&rc->reads_active);
+        pcie_ring_pop(reads);
         read_answer(rc, &read);
         pcie_tlp_unref(read.request);
     }
-    if (rc->reads_active.count > 0) {
-        const struct pcie_rc_memory_read *front = pcie_ring_front(&rc->reads_active);
-        sim_event_schedule_at(rc->sim, &rc->read_event, front->due_ps);
+}
+
+static void read_event_run(void *ctx)
+{
+    pcie_rc_t *rc = ctx;
+    commit_due(rc);
+    for (unsigned far = 0; far < PCIE_RC_SOCKETS; far++) {
+        reads_answer_due(rc, &rc->reads_active[far]);
     }
 }

@@ -1,34 +1,24 @@
-// The receiving half of a link's end: the data link layer's checks, delivery, ACK timing, and the return of credits.
+// The receiving half of a link's end: the data link layer's checks, delivery, and ACK timing.
 //
 // The data link layer looks at TLPs lazily, whenever something depends on it, but judges each by its instant of
 // arrival; so it needs no event of its own for a TLP that is in order.
 #include "models/pcie/link_internal.h"
 
-const struct sim_trace_point pcie_trace_tlp_received = {"tlp_received", "address", "payload_bytes",
-                                                        "the owner of the receiving end gets a TLP"};
-
-enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (reference/components.md)
-enum { DATA_CREDIT_BYTES = 16 };
+static const struct sim_trace_point tlp_received = {"tlp_received", PCIE_TRACE_FIELDS,
+                                                    "the owner of the receiving end gets a TLP"};
 
 static void deliver_event_run(void *ctx);
 static void ack_event_run(void *ctx);
-static void update_event_run(void *ctx);
 
 void pcie_receiver_init(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;
     pcie_ring_init(&rx->arriving, sizeof(struct pcie_arriving));
     pcie_ring_init(&rx->dllps, sizeof(struct pcie_dllp));
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        rx->granted[class].headers = end->config.headers[class];
-        rx->granted[class].data = end->config.data[class];
-        rx->freed[class] = rx->granted[class];
-    }
-    rx->unreported_since_ps = SIM_NEVER_PS;
     sim_event_init(&rx->deliver_event, deliver_event_run, end);
     sim_event_init(&rx->ack_event, ack_event_run, end);
-    sim_event_init(&rx->update_event, update_event_run, end);
     sim_event_init(&rx->dllp_event, pcie_dllps_arrive, end);
+    pcie_credits_init(end);
 }
 
 // Leaves the oldest `count` of those that arrive.
@@ -61,8 +51,8 @@ void pcie_receiver_cut(pcie_end_t *end)
         sim_event_cancel(end->sim, &rx->deliver_event);
     }
     sim_event_cancel(end->sim, &rx->ack_event);
-    sim_event_cancel(end->sim, &rx->update_event);
     sim_event_cancel(end->sim, &rx->dllp_event);
+    pcie_credits_clear(end);
 }
 
 void pcie_receiver_fini(pcie_end_t *end)
@@ -71,6 +61,7 @@ void pcie_receiver_fini(pcie_end_t *end)
     pcie_receiver_cut(end);
     pcie_ring_fini(&end->rx.arriving);
     pcie_ring_fini(&end->rx.dllps);
+    pcie_ring_fini(&end->rx.freeing);
 }
 
 // --- arrival -------------------------------------------------------------------------------------------------------
@@ -140,7 +131,8 @@ static void deliver(pcie_end_t *end, pcie_tlp_t *tlp)
     rx->received[class].headers++;
     rx->received[class].data += pcie_tlp_data_credits(tlp);
     end->counters[PCIE_COUNT_TLPS_RECEIVED]++;
-    sim_trace(end->sim, end->name, &pcie_trace_tlp_received, tlp->address, pcie_tlp_payload_bytes(tlp));
+    pcie_credits_watch(end, class);
+    pcie_trace_tlp(end, &tlp_received, tlp);
     if (end->ops == NULL) {
         sim_panic(end->name, "a TLP arrived and nobody is attached");
     }
@@ -209,70 +201,6 @@ static void ack_event_run(void *ctx)
     }
     if (due_ps != SIM_NEVER_PS) {
         sim_event_schedule_at(end->sim, &rx->ack_event, due_ps);
-    }
-    pcie_dllps_flush(end);
-}
-
-// --- credits (clause 2.6.1.2) --------------------------------------------------------------------------------------
-
-static bool update_urgent(const pcie_end_t *end, enum pcie_class class)
-{
-    const struct pcie_receiver *rx = &end->rx;
-    const struct pcie_credits *granted = &rx->granted[class], *freed = &rx->freed[class];
-    uint64_t headers = freed->headers - granted->headers, data = freed->data - granted->data;
-    if (headers > 0 && (granted->headers == rx->received[class].headers ||
-                        headers * UNREPORTED_DIVISOR >= end->config.headers[class])) {
-        return true;
-    }
-    uint64_t left = granted->data - rx->received[class].data;
-    return data > 0 && (left * DATA_CREDIT_BYTES < end->link->config.mps_bytes ||
-                        data * UNREPORTED_DIVISOR >= end->config.data[class]);
-}
-
-void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp)
-{
-    struct pcie_receiver *rx = &end->rx;
-    enum pcie_class class = pcie_tlp_class(tlp);
-    if (!end->link->up) {
-        return;
-    }
-    if (end->config.headers[class] != PCIE_CREDITS_INFINITE) {
-        rx->freed[class].headers++;
-    }
-    if (end->config.data[class] != PCIE_CREDITS_INFINITE) {
-        rx->freed[class].data += pcie_tlp_data_credits(tlp);
-    }
-    if (rx->freed[class].headers == rx->granted[class].headers && rx->freed[class].data == rx->granted[class].data) {
-        return; // infinite
-    }
-    uint64_t now_ps = sim_now_ps(end->sim);
-    if (rx->unreported_since_ps == SIM_NEVER_PS) {
-        rx->unreported_since_ps = now_ps;
-    }
-    if (update_urgent(end, class)) {
-        rx->update_due[class] = true;
-        pcie_dllps_flush(end);
-    } else if (!sim_event_pending(&rx->update_event)) {
-        sim_event_schedule_at(end->sim, &rx->update_event, now_ps + end->link->interval_ps);
-    }
-}
-
-static void update_event_run(void *ctx)
-{
-    pcie_end_t *end = ctx;
-    struct pcie_receiver *rx = &end->rx;
-    if (rx->unreported_since_ps == SIM_NEVER_PS) {
-        return;
-    }
-    // Credits that were reported early moved the beginning of the interval.
-    uint64_t due_ps = rx->unreported_since_ps + end->link->interval_ps;
-    if (due_ps > sim_now_ps(end->sim)) {
-        sim_event_schedule_at(end->sim, &rx->update_event, due_ps);
-        return;
-    }
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        rx->update_due[class] =
-            rx->freed[class].headers != rx->granted[class].headers || rx->freed[class].data != rx->granted[class].data;
     }
     pcie_dllps_flush(end);
 }

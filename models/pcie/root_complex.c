@@ -15,6 +15,8 @@ static const struct sim_counter_desc COUNTERS[PCIE_RC_COUNTERS] = {
     [PCIE_RC_MEMORY_READ_BYTES] = {"memory_read_bytes", "bytes", "bytes of those that were read"},
     [PCIE_RC_PEER_WRITES] = {"peer_writes", "TLPs", "writes from port to port"},
     [PCIE_RC_PEER_READS] = {"peer_reads", "TLPs", "reads from port to port"},
+    [PCIE_RC_QPI_WRITE_LINES] = {"qpi_write_lines", "lines", "64 B of writes from port to port across QPI"},
+    [PCIE_RC_QPI_READ_LINES] = {"qpi_read_lines", "lines", "64 B of reads from port to port across QPI"},
     [PCIE_RC_CPU_WRITES] = {"cpu_writes", "TLPs", "the processor's posted writes to windows"},
     [PCIE_RC_CPU_READS] = {"cpu_reads", "TLPs", "the processor's reads"},
     [PCIE_RC_CPU_REFUSALS] = {"cpu_refusals", "events", "the processor's writes that had to be tried again"},
@@ -34,7 +36,10 @@ static const struct pcie_end_ops PORT_OPS = {
 
 static bool config_valid(const struct pcie_rc_config *config)
 {
-    uint32_t mps = config->mps_bytes;
+    uint32_t mps = config->mps_bytes, piece = config->peer_read_bytes;
+    if (piece != 0 && (piece < PCIE_RC_LINE_BYTES || (piece & (piece - 1)) != 0)) {
+        return false;
+    }
     return config->memory_reads_max > 0 && (config->rcb_bytes == 64 || config->rcb_bytes == 128) && mps >= 128 &&
            mps <= PCIE_PAYLOAD_MAX && (mps & (mps - 1)) == 0 && config->peer_reads_max > 0;
 }
@@ -61,6 +66,7 @@ enum sim_status pcie_rc_create(sim_t *sim, pcie_pool_t *pool, const char *name, 
         return status;
     }
     pcie_rc_memory_init(rc);
+    pcie_rc_qpi_init(rc);
     pcie_ring_init(&rc->refused_reads, sizeof(struct pcie_rc_refused_read));
     sim_event_init(&rc->refuse_event, pcie_rc_cpu_refuse_run, rc);
     *rc_out = rc;
@@ -73,14 +79,18 @@ void pcie_rc_destroy(pcie_rc_t *rc)
         return;
     }
     for (unsigned i = rc->port_count; i > 0; i--) {
+        pcie_rc_peer_fini(rc->ports[i - 1]); // a read belongs to two ports
+    }
+    for (unsigned i = rc->port_count; i > 0; i--) {
         struct pcie_rc_port *port = rc->ports[i - 1];
         pcie_rc_cpu_fini(port);
-        pcie_rc_peer_fini(port);
+        pcie_rc_qpi_port_fini(port);
         pcie_rc_egress_fini(port);
         free(port);
     }
     sim_event_cancel(rc->sim, &rc->refuse_event);
     pcie_ring_fini(&rc->refused_reads);
+    pcie_rc_qpi_fini(rc);
     pcie_rc_memory_fini(rc);
     sim_counters_unregister(rc->sim, rc->counters);
     free(rc);
@@ -100,6 +110,7 @@ unsigned pcie_rc_add_port(pcie_rc_t *rc, pcie_end_t *end)
     rc->ports[rc->port_count++] = port;
     pcie_rc_egress_init(port);
     pcie_rc_peer_init(port);
+    pcie_rc_qpi_port_init(port);
     pcie_rc_cpu_init(port);
     pcie_end_attach(end, &PORT_OPS, port);
     return port->index;
@@ -123,6 +134,21 @@ enum sim_status pcie_rc_add_window(pcie_rc_t *rc, unsigned port, uint64_t base, 
     }
     rc->windows[rc->window_count++] = (struct pcie_rc_window){base, size, rc->ports[port]};
     return SIM_OK;
+}
+
+enum sim_status pcie_rc_set_port_socket(pcie_rc_t *rc, unsigned port, unsigned socket)
+{
+    if (port >= rc->port_count || socket >= PCIE_RC_SOCKETS || rc->config.qpi_peer_lines_max == 0) {
+        return SIM_ERR_INVALID;
+    }
+    rc->ports[port]->socket = socket;
+    rc->two_sockets = true;
+    return SIM_OK;
+}
+
+void pcie_rc_set_far_memory(pcie_rc_t *rc, uint64_t base)
+{
+    rc->far_memory_base = base;
 }
 
 struct pcie_rc_port *pcie_rc_decode(const pcie_rc_t *rc, uint64_t address, uint64_t bytes)
@@ -196,21 +222,26 @@ static void completion_arrived(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     pcie_tlp_unref(tlp);
 }
 
-static void port_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
+void pcie_rc_arrived(struct pcie_rc_port *port, pcie_tlp_t *tlp)
 {
-    (void)end;
     switch (tlp->kind) {
     case PCIE_TLP_MWR:
-        write_arrived(ctx, tlp);
+        write_arrived(port, tlp);
         break;
     case PCIE_TLP_MRD:
-        read_arrived(ctx, tlp);
+        read_arrived(port, tlp);
         break;
     case PCIE_TLP_CPL:
     case PCIE_TLP_CPLD:
-        completion_arrived(ctx, tlp);
+        completion_arrived(port, tlp);
         break;
     }
+}
+
+static void port_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
+{
+    (void)end;
+    pcie_rc_qpi_receive(ctx, tlp);
 }
 
 static void port_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)

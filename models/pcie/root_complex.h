@@ -3,10 +3,11 @@
 // Models: address decode into memory and the windows (BARs) of the devices behind its root ports; memory writes that
 // become visible after a latency, in order; memory reads with a latency, a bounded number at work, and completions
 // split at the read completion boundary into at most Max_Payload_Size; peer-to-peer forwarding between ports with a
-// bounded number of outstanding reads; the processor's own posted writes and non-posted reads; Unsupported Request for
-// addresses nobody claims. Ordering: a completion never overtakes posted writes that arrived before its read; reads see
-// every write that arrived before them.
-// Leaves out: caches (latencies are for warm lines), configuration space, interrupts as messages, QPI (later).
+// bounded number of outstanding reads, which may be cut into cache lines; the processor's own posted writes and
+// non-posted reads; Unsupported Request for addresses nobody claims; two sockets joined by QPI. Ordering: a completion
+// never overtakes posted writes that arrived before its read; reads see every write that arrived before them.
+// Leaves out: caches (latencies are for warm lines), configuration space, interrupts as messages, QPI's bandwidth for
+// accesses of memory (far above that of a link).
 #pragma once
 
 #include "models/pcie/link.h"
@@ -14,13 +15,23 @@
 typedef struct pcie_rc pcie_rc_t;
 
 struct pcie_rc_config {
-    uint64_t memory_read_ps;    // request at the transaction layer to its first completion
-    uint64_t memory_write_ps;   // arrival at the transaction layer to visible
-    uint32_t memory_reads_max;  // inbound memory reads at work at once; others wait in order
-    uint32_t rcb_bytes;         // 64 or 128
+    uint64_t memory_read_ps;   // request at the transaction layer to its first completion
+    uint64_t memory_write_ps;  // arrival at the transaction layer to visible
+    uint32_t memory_reads_max; // inbound memory reads at work at once; others wait in order
+    uint32_t rcb_bytes;        // 64 or 128
     uint32_t mps_bytes;
-    uint64_t peer_ps;           // port to port
-    uint32_t peer_reads_max;    // outstanding reads between two ports
+    uint64_t peer_ps;        // port to port
+    uint32_t peer_reads_max; // outstanding reads between two ports, in pieces as they are passed on
+    // Largest piece in which a read is passed from port to port, a power of two from 64 on; pieces end at multiples of
+    // it. 0: reads are passed on whole. Clause 1.3.1 allows it.
+    uint32_t peer_read_bytes;
+    // Two sockets. From port to port across QPI everything goes in lines of 64 B, each a transaction of its own: a
+    // write goes there, is put in order at its port, leaves, and is acknowledged; a read is under way until its data
+    // are back.
+    uint64_t qpi_ps;             // one way
+    uint64_t qpi_peer_write_ps;  // what the far side takes to put a line in order at its port
+    uint64_t qpi_peer_read_ps;   // what it takes to pass the request for a line on, besides peer_ps
+    uint32_t qpi_peer_lines_max; // outstanding lines, of writes and of reads each, in each direction
 };
 
 // The memory behind the root complex. Called at the simulated instant at which bytes are read or become visible.
@@ -39,6 +50,12 @@ void pcie_rc_destroy(pcie_rc_t *rc);
 unsigned pcie_rc_add_port(pcie_rc_t *rc, pcie_end_t *end);
 // Addresses [base, base + size) go to that port. SIM_ERR_EXISTS when it overlaps another window or memory.
 enum sim_status pcie_rc_add_window(pcie_rc_t *rc, unsigned port, uint64_t base, uint64_t size);
+
+// Ports, memory and the processor belong to socket 0 until told otherwise; the processor stays there. Before the first
+// TLP. SIM_ERR_INVALID: no such port or socket (0, 1), or qpi_peer_lines_max is 0.
+enum sim_status pcie_rc_set_port_socket(pcie_rc_t *rc, unsigned port, unsigned socket);
+// Memory from base on belongs to socket 1.
+void pcie_rc_set_far_memory(pcie_rc_t *rc, uint64_t base);
 
 // --- the processor's accesses ---------------------------------------------------------------------------------------
 // To windows. The processor reaches its memory without passing here: an address of memory counts as one nobody claims.

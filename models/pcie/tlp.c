@@ -8,44 +8,20 @@
 // Framing 2 (STP, END), sequence number 2, LCRC 4 (clauses 3.5.2, 4.2.2; Gen3 moves bytes between the first two but
 // keeps their sum), and the header of 4 DWs, or 3 DWs for a completion (clause 2.2.1).
 enum { LINK_BYTES = 8, REQUEST_HEADER_BYTES = 16, COMPLETION_HEADER_BYTES = 12 };
-enum { DATA_CREDIT_BYTES = 16 }; // clause 2.6.1
-enum { PAGE_BYTES = 4096 };      // no request crosses one (clause 2.2.7)
+enum { PAGE_BYTES = 4096 }; // no request crosses one (clause 2.2.7)
 
-static const struct kind_row {
-    const char *name;
-    enum pcie_class class;
-    bool has_data;
-    uint32_t overhead_bytes;
-} KINDS[] = {
-    [PCIE_TLP_MRD] = {"MRd", PCIE_NONPOSTED, false, LINK_BYTES + REQUEST_HEADER_BYTES},
-    [PCIE_TLP_MWR] = {"MWr", PCIE_POSTED, true, LINK_BYTES + REQUEST_HEADER_BYTES},
-    [PCIE_TLP_CPL] = {"Cpl", PCIE_COMPLETION, false, LINK_BYTES + COMPLETION_HEADER_BYTES},
-    [PCIE_TLP_CPLD] = {"CplD", PCIE_COMPLETION, true, LINK_BYTES + COMPLETION_HEADER_BYTES},
-};
-
-enum pcie_class pcie_tlp_class(const pcie_tlp_t *tlp)
-{
-    return KINDS[tlp->kind].class;
-}
+static const char *const KIND_NAMES[] = {
+    [PCIE_TLP_MRD] = "MRd", [PCIE_TLP_MWR] = "MWr", [PCIE_TLP_CPL] = "Cpl", [PCIE_TLP_CPLD] = "CplD"};
 
 const char *pcie_tlp_kind_name(enum pcie_tlp_kind kind)
 {
-    return KINDS[kind].name;
-}
-
-uint32_t pcie_tlp_payload_bytes(const pcie_tlp_t *tlp)
-{
-    return KINDS[tlp->kind].has_data ? tlp->dwords * 4u : 0;
+    return KIND_NAMES[kind];
 }
 
 uint32_t pcie_tlp_wire_bytes(const pcie_tlp_t *tlp)
 {
-    return KINDS[tlp->kind].overhead_bytes + pcie_tlp_payload_bytes(tlp);
-}
-
-uint32_t pcie_tlp_data_credits(const pcie_tlp_t *tlp)
-{
-    return (pcie_tlp_payload_bytes(tlp) + DATA_CREDIT_BYTES - 1) / DATA_CREDIT_BYTES;
+    bool completion = pcie_tlp_class(tlp) == PCIE_COMPLETION;
+    return LINK_BYTES + (completion ? COMPLETION_HEADER_BYTES : REQUEST_HEADER_BYTES) + pcie_tlp_payload_bytes(tlp);
 }
 
 uint8_t *pcie_tlp_data(pcie_tlp_t *tlp)
@@ -118,6 +94,45 @@ uint32_t pcie_tlp_byte_count(const pcie_tlp_t *tlp)
     }
     uint32_t carried = tlp->dwords * 4u - (tlp->lower_address & 3u);
     return carried < tlp->byte_count ? carried : tlp->byte_count;
+}
+
+static bool byte_enabled(const pcie_tlp_t *tlp, uint32_t offset)
+{
+    uint32_t dword = offset / 4;
+    if (dword == 0) {
+        return tlp->first_be >> offset & 1;
+    }
+    return dword < tlp->dwords - 1u || (tlp->last_be >> offset % 4 & 1);
+}
+
+static bool run_is_single(const pcie_tlp_t *tlp)
+{
+    // A contiguous run ends at the DW's top in the first DW and begins at its bottom in the last one.
+    static const uint16_t UP_TO_TOP = 1 << 0xf | 1 << 0xe | 1 << 0xc | 1 << 0x8;
+    static const uint16_t FROM_BOTTOM = 1 << 0xf | 1 << 0x7 | 1 << 0x3 | 1 << 0x1;
+    return tlp->dwords > 1 && (UP_TO_TOP >> tlp->first_be & 1) && (FROM_BOTTOM >> tlp->last_be & 1);
+}
+
+void pcie_tlp_for_runs(pcie_tlp_t *tlp, pcie_tlp_run_fn run, void *ctx)
+{
+    const uint8_t *data = pcie_tlp_data(tlp);
+    uint32_t begin = (uint32_t)(pcie_tlp_first_byte(tlp) - tlp->address);
+    uint32_t end = begin + pcie_tlp_byte_count(tlp);
+    if (run_is_single(tlp)) {
+        run(ctx, tlp->address + begin, data + begin, end - begin);
+        return;
+    }
+    while (begin < end) {
+        uint32_t stop = begin;
+        while (stop < end && byte_enabled(tlp, stop)) {
+            stop++;
+        }
+        run(ctx, tlp->address + begin, data + begin, stop - begin);
+        begin = stop;
+        while (begin < end && !byte_enabled(tlp, begin)) {
+            begin++;
+        }
+    }
 }
 
 // --- making TLPs ---------------------------------------------------------------------------------------------------
@@ -231,16 +246,8 @@ pcie_tlp_t *pcie_tlp_blank(pcie_pool_t *pool, enum pcie_tlp_kind kind, uint16_t 
     return tlp;
 }
 
-void pcie_tlp_ref(pcie_tlp_t *tlp)
+void pcie_tlp_free(pcie_tlp_t *tlp)
 {
-    tlp->references++;
-}
-
-void pcie_tlp_unref(pcie_tlp_t *tlp)
-{
-    if (--tlp->references > 0) {
-        return;
-    }
     pcie_payload_t *payload = tlp->payload;
     if (payload != NULL && --payload->references == 0) {
         pcie_pool_give_payload(tlp->pool, payload);

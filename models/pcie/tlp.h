@@ -27,24 +27,24 @@ enum pcie_cpl_status { PCIE_CPL_SC = 0, PCIE_CPL_UR = 1, PCIE_CPL_CA = 4 };
 typedef struct pcie_pool pcie_pool_t;
 typedef struct pcie_payload pcie_payload_t;
 
+// Its fields fill one cache line.
 typedef struct pcie_tlp {
-    enum pcie_tlp_kind kind;
-    uint16_t requester;     // requester ID (bus 8, device 5, function 3)
-    uint8_t tag;
-    uint16_t dwords;        // Length: DWs of payload, or asked for
-    // requests
-    uint64_t address;       // of the first DW, 4 B aligned
-    uint8_t first_be, last_be;
-    // completions
-    uint16_t completer;
-    enum pcie_cpl_status cpl_status;
-    uint16_t byte_count;    // bytes left including this completion (4096 as 4096, not 0)
-    uint8_t lower_address;  // low 7 bits of the first enabled byte's address
+    uint64_t address;        // of the first DW, 4 B aligned; requests
     pcie_payload_t *payload; // NULL without data; dwords * 4 bytes
+    enum pcie_tlp_kind kind;
+    uint16_t requester; // requester ID (bus 8, device 5, function 3)
+    uint16_t dwords;    // Length: DWs of payload, or asked for
+    uint8_t tag;
+    uint8_t first_be, last_be; // requests
+    // completions
+    uint8_t lower_address; // low 7 bits of the first enabled byte's address
+    enum pcie_cpl_status cpl_status;
+    uint16_t completer;
+    uint16_t byte_count; // bytes left including this completion (4096 as 4096, not 0)
     // the pool's
-    pcie_pool_t *pool;
     uint32_t references;
-    struct pcie_tlp *next;  // for the queue the TLP is in; one at a time
+    pcie_pool_t *pool;
+    struct pcie_tlp *next; // for the queue the TLP is in; one at a time
 } pcie_tlp_t;
 
 // --- pool --------------------------------------------------------------------------------------------------------
@@ -73,19 +73,40 @@ pcie_tlp_t *pcie_tlp_copy(const pcie_tlp_t *tlp);
 // An empty TLP with room for payload_dwords, for those who fill the fields themselves (the beat adaptor).
 pcie_tlp_t *pcie_tlp_blank(pcie_pool_t *pool, enum pcie_tlp_kind kind, uint16_t payload_dwords);
 
-void pcie_tlp_ref(pcie_tlp_t *tlp);
-void pcie_tlp_unref(pcie_tlp_t *tlp);
+static inline void pcie_tlp_ref(pcie_tlp_t *tlp)
+{
+    tlp->references++;
+}
+void pcie_tlp_free(pcie_tlp_t *tlp); // the last reference is gone
+static inline void pcie_tlp_unref(pcie_tlp_t *tlp)
+{
+    if (--tlp->references == 0) {
+        pcie_tlp_free(tlp);
+    }
+}
 
 // --- reading TLPs --------------------------------------------------------------------------------------------------
 
 uint8_t *pcie_tlp_data(pcie_tlp_t *tlp); // payload, dwords * 4 bytes, first byte belongs to the DW at address
-enum pcie_class pcie_tlp_class(const pcie_tlp_t *tlp);
 const char *pcie_tlp_kind_name(enum pcie_tlp_kind kind);
-uint32_t pcie_tlp_payload_bytes(const pcie_tlp_t *tlp);  // 0 without data
+static inline enum pcie_class pcie_tlp_class(const pcie_tlp_t *tlp)
+{
+    return tlp->kind == PCIE_TLP_MWR ? PCIE_POSTED : tlp->kind == PCIE_TLP_MRD ? PCIE_NONPOSTED : PCIE_COMPLETION;
+}
+static inline uint32_t pcie_tlp_payload_bytes(const pcie_tlp_t *tlp) // 0 without data
+{
+    return tlp->kind == PCIE_TLP_MWR || tlp->kind == PCIE_TLP_CPLD ? tlp->dwords * 4u : 0;
+}
 // With framing, sequence number, header and LCRC: requests 24 + data, completions 20 + data.
 uint32_t pcie_tlp_wire_bytes(const pcie_tlp_t *tlp);
-uint32_t pcie_tlp_data_credits(const pcie_tlp_t *tlp);   // units of 16 B
+static inline uint32_t pcie_tlp_data_credits(const pcie_tlp_t *tlp) // units of 16 B (clause 2.6.1)
+{
+    return (pcie_tlp_payload_bytes(tlp) + 15) / 16;
+}
 // Of a request: from its first to its last enabled byte (table 2-38), the first one's address and the count; a read of
 // no bytes counts 1 and a write of none 0. Of a completion: the bytes asked for that it carries, and Lower Address.
 uint64_t pcie_tlp_first_byte(const pcie_tlp_t *tlp);
 uint32_t pcie_tlp_byte_count(const pcie_tlp_t *tlp);
+// Of a write: one call for each contiguous run of enabled bytes; enables may have holes (clause 2.2.5).
+typedef void (*pcie_tlp_run_fn)(void *ctx, uint64_t address, const void *data, uint32_t bytes);
+void pcie_tlp_for_runs(pcie_tlp_t *tlp, pcie_tlp_run_fn run, void *ctx);

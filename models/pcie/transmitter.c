@@ -1,8 +1,8 @@
 // The transmitting half of a link's end: which TLP goes next, and what is kept of it until the ACK.
 #include "models/pcie/link_internal.h"
 
-const struct sim_trace_point pcie_trace_tlp_sent = {"tlp_sent", "address", "payload_bytes",
-                                                    "the first symbol of a TLP goes on the wire (replays included)"};
+static const struct sim_trace_point tlp_sent = {"tlp_sent", PCIE_TRACE_FIELDS,
+                                                "the first symbol of a TLP goes on the wire (replays included)"};
 
 static void send_event_run(void *ctx);
 static void replay_event_run(void *ctx);
@@ -136,6 +136,7 @@ static enum pcie_class class_choose(pcie_end_t *end)
     enum pcie_class best = PCIE_CLASS_COUNT;
     uint64_t best_order = UINT64_MAX, barrier = UINT64_MAX;
     if (tx->replay.count >= PCIE_REPLAY_TLPS) {
+        pcie_dllps_await(end);
         return PCIE_CLASS_COUNT;
     }
     for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
@@ -155,6 +156,7 @@ static enum pcie_class class_choose(pcie_end_t *end)
         } else if (tx->stalled_since_ps[class] == SIM_NEVER_PS) {
             uint64_t now_ps = sim_now_ps(end->sim);
             tx->stalled_since_ps[class] = head->ready_ps > now_ps ? head->ready_ps : now_ps;
+            pcie_dllps_await(end);
         }
     }
     return best;
@@ -166,6 +168,7 @@ void pcie_transmitter_wake(pcie_end_t *end)
     if (!end->link->up) {
         return;
     }
+    pcie_dllps_take(end);
     uint64_t due_ps = sim_now_ps(end->sim);
     uint64_t free_ps = pcie_wire_free_ps(&tx->wire);
     if (free_ps > due_ps) {
@@ -209,7 +212,7 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
     uint32_t bytes = pcie_tlp_wire_bytes(tlp);
     uint64_t sent_ps = pcie_wire_send(&tx->wire, sim_now_ps(end->sim), bytes);
     end->counters[PCIE_COUNT_WIRE_BYTES] += bytes;
-    sim_trace(end->sim, end->name, &pcie_trace_tlp_sent, tlp->address, pcie_tlp_payload_bytes(tlp));
+    pcie_trace_tlp(end, &tlp_sent, tlp);
     bool corrupt = corruption_due(tx, end->link->config.corrupt_every_tlps, spare);
     if (tx->replay.count == 1 || tx->resend_begins) {
         tx->replay_deadline_ps = sent_ps + end->link->replay_timeout_ps;
@@ -277,6 +280,7 @@ static void send_event_run(void *ctx)
     struct pcie_transmitter *tx = &end->tx;
     uint64_t now_ps = sim_now_ps(end->sim);
     enum pcie_class sent = PCIE_CLASS_COUNT;
+    pcie_dllps_take(end);
     if (pcie_wire_free_ps(&tx->wire) <= now_ps) {
         if (pcie_dllps_waiting(end)) {
             pcie_dllps_send_one(end);
@@ -300,7 +304,14 @@ static void send_event_run(void *ctx)
 
 // --- replay --------------------------------------------------------------------------------------------------------
 
-void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected)
+bool pcie_transmitter_waits(const pcie_end_t *end)
+{
+    const struct pcie_transmitter *tx = &end->tx;
+    return tx->stalled_since_ps[PCIE_POSTED] != SIM_NEVER_PS || tx->stalled_since_ps[PCIE_NONPOSTED] != SIM_NEVER_PS ||
+           tx->stalled_since_ps[PCIE_COMPLETION] != SIM_NEVER_PS || tx->replay.count >= PCIE_REPLAY_TLPS;
+}
+
+void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps)
 {
     struct pcie_transmitter *tx = &end->tx;
     uint64_t oldest = tx->next_sequence - tx->replay.count;
@@ -314,7 +325,7 @@ void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected)
     uint64_t purged = expected - oldest;
     tx->resend_index = tx->resend_index > purged ? tx->resend_index - (uint32_t)purged : 0;
     tx->resending = tx->resending && tx->resend_index < tx->replay.count;
-    tx->replay_deadline_ps = sim_now_ps(end->sim) + end->link->replay_timeout_ps;
+    tx->replay_deadline_ps = arrive_ps + end->link->replay_timeout_ps;
 }
 
 void pcie_transmitter_replay(pcie_end_t *end)
@@ -331,6 +342,7 @@ static void replay_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
     struct pcie_transmitter *tx = &end->tx;
+    pcie_dllps_take(end);
     if (tx->replay.count == 0) {
         return;
     }

@@ -218,6 +218,13 @@ void peach2_board_rx_taken(void *ctx, unsigned port_index, pcie_tlp_t *tlp)
     pcie_tlp_unref(tlp);
 }
 
+void peach2_board_rx_taken_at(void *ctx, unsigned port_index, pcie_tlp_t *tlp, uint64_t taken_ps)
+{
+    peach2_board_t *board = ctx;
+    pcie_end_release_at(board->ports[port_index].end, tlp, taken_ps);
+    pcie_tlp_unref(tlp);
+}
+
 // The link lost what it had accepted; what is held here is offered to it, and it drops it.
 static void link_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
 {

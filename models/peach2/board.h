@@ -21,10 +21,11 @@ enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_
                                     uint64_t beat_ps, peach2_board_t **board_out);
 void peach2_board_destroy(peach2_board_t *board);
 
-// The chip; set once, before the first packet. The chip's callbacks are the two functions below.
+// The chip; set once, before the first packet. The chip's callbacks are the functions below.
 void peach2_board_set_core(peach2_board_t *board, const struct peach2_core_ops *ops, void *core);
 void peach2_board_tx(void *board, unsigned port, pcie_tlp_t *tlp);
 void peach2_board_rx_taken(void *board, unsigned port, pcie_tlp_t *tlp);
+void peach2_board_rx_taken_at(void *board, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps); // known before
 
 // Becomes the owner of the link end (once per port). Packets of the chip for a port without a link are dropped and
 // counted.

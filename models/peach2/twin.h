@@ -26,8 +26,9 @@ struct peach2_twin_config {
 struct peach2_twin_ops {
     // A packet left the chip. The reference is the owner's.
     void (*tx)(void *ctx, unsigned port, pcie_tlp_t *tlp);
-    // The last beat of a packet given to rx was taken; the reference is the owner's again.
-    void (*rx_taken)(void *ctx, unsigned port, pcie_tlp_t *tlp);
+    // The last beat of a packet given to rx is taken at taken_ps, now or later; the reference is the owner's again.
+    // Told as soon as it is known, for each port in order.
+    void (*rx_taken)(void *ctx, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps);
 };
 
 // ops must stay valid. SIM_ERR_RANGE: the chip does not take the values.

@@ -43,21 +43,11 @@ static void time_arrivals(struct twin_ingress *ingress)
         if (edge == TWIN_NEVER) {
             break;
         }
-        arrival->taken = ingress->last_taken = edge;
-        if (ingress->timed++ == ingress->taken) {
-            twin_event_set(ingress->twin, &ingress->taken_event, edge);
-        }
+        ingress->last_taken = edge;
+        ingress->timed++;
+        ingress->twin->ops->rx_taken(ingress->twin->ctx, ingress->port, arrival->tlp,
+                                     edge * ingress->twin->config.period_ps);
     }
-}
-
-static void taken_run(void *ctx)
-{
-    struct twin_ingress *ingress = ctx;
-    pcie_tlp_t *tlp = arrival_at(ingress, ingress->taken++)->tlp;
-    if (ingress->taken != ingress->timed) {
-        twin_event_set(ingress->twin, &ingress->taken_event, arrival_at(ingress, ingress->taken)->taken);
-    }
-    ingress->twin->ops->rx_taken(ingress->twin->ctx, ingress->port, tlp);
 }
 
 // --- offering packets to the router ---------------------------------------------------------------------------------
@@ -149,7 +139,7 @@ void twin_core_rx(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp)
 {
     peach2_twin_t *twin = core;
     struct twin_ingress *ingress = &twin->ingresses[port];
-    uint32_t waiting = ingress->tail - ingress->head, outside = ingress->tail - ingress->taken;
+    uint32_t waiting = ingress->tail - ingress->head, outside = ingress->tail - ingress->timed;
     if ((waiting > outside ? waiting : outside) == ingress->capacity) {
         grow(ingress);
     }
@@ -172,7 +162,6 @@ void twin_ingresses_init(peach2_twin_t *twin)
         struct twin_ingress *ingress = &twin->ingresses[port];
         ingress->twin = twin;
         ingress->port = port;
-        sim_event_init(&ingress->taken_event, taken_run, ingress);
     }
 }
 
@@ -180,12 +169,11 @@ void twin_ingresses_fini(peach2_twin_t *twin)
 {
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {
         struct twin_ingress *ingress = &twin->ingresses[port];
-        sim_event_cancel(twin->sim, &ingress->taken_event);
         for (; ingress->head != ingress->tail; ingress->head++) {
             pcie_tlp_unref(arrival_at(ingress, ingress->head)->tlp);
         }
-        for (; ingress->taken != ingress->tail; ingress->taken++) {
-            pcie_tlp_unref(arrival_at(ingress, ingress->taken)->tlp);
+        for (; ingress->timed != ingress->tail; ingress->timed++) {
+            pcie_tlp_unref(arrival_at(ingress, ingress->timed)->tlp);
         }
         free(ingress->arrivals);
     }

@@ -68,7 +68,6 @@ struct twin_arrival {
     pcie_tlp_t *tlp;
     uint64_t edge;  // first that may see it
     uint64_t end;   // the port's beats up to the packet's last
-    uint64_t taken; // edge at which its last beat enters, once that is known
     uint32_t beats;
     uint8_t bar;
 };
@@ -78,14 +77,13 @@ struct twin_ingress {
     unsigned port;
     struct twin_arrival *arrivals; // a ring
     uint32_t capacity;             // a power of two
-    // Running numbers: offered now, next to be inside, next whose time for that is open, free.
-    uint32_t head, taken, timed, tail;
+    // Running numbers: offered now, next of which it is open when it will be inside, free.
+    uint32_t head, timed, tail;
     bool offered;
     uint64_t beats;
     uint64_t last_move;  // edge at which the beat before the head's first moved
     uint64_t last_taken; // the same at the input, of the last packet that is timed
     struct twin_moves moves;
-    sim_event_t taken_event;
     uint32_t tlps, unroutable, unexpected; // counters
 };
 

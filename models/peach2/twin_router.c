@@ -144,13 +144,15 @@ static void leave_begin(struct twin_output *output, uint64_t first)
     }
 }
 
+static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp)
+{
+    return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION &&
+           tlp->address >> TWIN_WINDOW_BITS << TWIN_WINDOW_BITS == output->twin->window_base;
+}
+
 // At N, a request to the shared window leaves with the offset of its block subtracted.
 static pcie_tlp_t *translated(peach2_twin_t *twin, pcie_tlp_t *tlp)
 {
-    if (pcie_tlp_class(tlp) == PCIE_COMPLETION ||
-        tlp->address >> TWIN_WINDOW_BITS << TWIN_WINDOW_BITS != twin->window_base) {
-        return tlp;
-    }
     uint32_t block = tlp->address >> TWIN_BLOCK_BITS & (TWIN_BLOCKS - 1);
     tlp->address -= twin_register64(twin, PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT);
     tlp->address &= ~3ull;
@@ -163,9 +165,15 @@ static void output_grant(struct twin_output *output, unsigned source, uint64_t e
     struct twin_offer *offer = &twin->offers[source];
     bool behind = output->held_count != 0;
     struct twin_leaving *held = &output->held[output->held_count++];
-    // A port's packet is still its neighbour's, who may have to send it again.
-    pcie_tlp_t *tlp = source < PEACH2_PORTS ? pcie_tlp_copy(offer->tlp) : offer->tlp;
-    *held = (struct twin_leaving){.tlp = output->port == TWIN_N ? translated(twin, tlp) : tlp,
+    // A port's packet is still its neighbour's, who may have to send it again as it is.
+    pcie_tlp_t *tlp = offer->tlp;
+    bool changed = is_translated(output, tlp), shared = source < PEACH2_PORTS;
+    if (shared && changed) {
+        tlp = pcie_tlp_copy(tlp);
+    } else if (shared) {
+        pcie_tlp_ref(tlp);
+    }
+    *held = (struct twin_leaving){.tlp = changed ? translated(twin, tlp) : tlp,
                                   .since = edge,
                                   .span = offer->span,
                                   .beats = offer->beats,

@@ -1,4 +1,4 @@
-// DMA from host memory to host memory of one node, as hanawa2013 4.1 measures it: the clock is read right before the
+// DMA from memory to memory of one node, host or GPU, as hanawa2013 4.1 measures it: the clock is read right before the
 // write that starts the channel, and again when the local completion status is seen.
 #include "scenarios/workloads/workload.h"
 
@@ -59,12 +59,19 @@ static int point_prepare(struct local_dma *l)
     size_t total = (size_t)(l->bytes * l->descriptors);
     region_fill(&l->source, 0, total, l->point);
     region_expect(&l->destination, 0, total, l->point);
+    int error = region_push(l->backend, &l->source);
+    if (error == 0) {
+        error = region_push(l->backend, &l->destination);
+    }
+    if (error != 0) {
+        return give_up(l, error, "filling the buffers");
+    }
     const struct peach2_notify notify = {.local_address = l->status.bus_address, .value = l->point};
     if (w->method != WORKLOAD_REGISTER) {
         return chain_prepare(l, &notify);
     }
     const struct peach2_transfer transfer = piece(l, 0);
-    int error = peach2_dma_prepare(w->board, w->channel, &transfer, &notify);
+    error = peach2_dma_prepare(w->board, w->channel, &transfer, &notify);
     return error == 0 ? 0 : give_up(l, error, "preparing the registers");
 }
 
@@ -90,6 +97,10 @@ static int point_check(const struct local_dma *l)
 {
     struct workload *w = l->workload;
     long bad;
+    int error = region_pull(l->backend, &l->destination);
+    if (error != 0) {
+        return give_up(l, error, "fetching the destination");
+    }
     if (region_check(&l->destination, 0, (size_t)(l->bytes * l->descriptors), l->point, &bad)) {
         return 0;
     }
@@ -160,9 +171,9 @@ static int buffers_alloc(struct local_dma *l)
     const struct workload *w = l->workload;
     uint64_t descriptors = region_largest(w->descriptors, w->descriptors_count);
     size_t capacity = (size_t)(region_largest(w->bytes, w->bytes_count) * descriptors);
-    int error = region_alloc(l->backend, capacity, &l->source);
+    int error = region_alloc_in(l->backend, w->source_gpu, capacity, &l->source);
     if (error == 0) {
-        error = region_alloc(l->backend, capacity, &l->destination);
+        error = region_alloc_in(l->backend, w->destination_gpu, capacity, &l->destination);
     }
     if (error == 0) {
         error = region_alloc(l->backend, (size_t)descriptors * sizeof(struct peach2_transfer), &l->scratch);
@@ -171,7 +182,7 @@ static int buffers_alloc(struct local_dma *l)
         error = l->backend->ops->alloc_pinned(l->backend->ctx, sizeof(uint64_t), &l->status);
     }
     if (error != 0) {
-        w->fail(w->ctx, "local DMA: no pinned memory for %llu B", (unsigned long long)capacity);
+        w->fail(w->ctx, "local DMA: no memory for %llu B: %s", (unsigned long long)capacity, strerror(-error));
     }
     return error;
 }

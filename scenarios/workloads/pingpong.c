@@ -1,8 +1,9 @@
 // Ping-pong between two nodes, as hanawa2013 4.2 measures it.
 //
 // PIO: each rank stores a message into the other's receive buffer through the window and polls the last word of its
-// own. DMA: the registers, or the chain, are prepared once for each size; a turn is one write that starts the channel.
-// The board tells the other rank through its ack word when the message is written; that rank polls it and resets it.
+// own, in GPU memory by uncached loads. DMA: the registers, or the chain, are prepared once for each size; a turn is
+// one write that starts the channel. The board tells the other rank through its ack word when the message is written;
+// that rank polls it and resets it.
 //
 // A block of round trips is timed as a whole, so that reading the clock disturbs nothing; an operation is half a round
 // trip. Every byte received is checked after each point, and the bytes around it.
@@ -120,6 +121,25 @@ static int ack_wait(struct pingpong *p)
     return error;
 }
 
+// Polls the word in the GPU's memory through its window.
+static int window_wait(struct pingpong *p, uint64_t word)
+{
+    const struct backend *backend = p->backend;
+    enum backend_bar bar = BACKEND_BAR_GPU0 + (unsigned)p->workload->destination_gpu;
+    uint64_t offset = region_window_offset(&p->receive) + p->offset + p->message - word_bytes(p);
+    uint64_t start_ps = backend->ops->time_ps(backend->ctx), value;
+    do {
+        int error = backend->ops->read(backend->ctx, bar, offset, (unsigned)word_bytes(p), &value);
+        if (error != 0) {
+            return give_up(p, error, "polling GPU memory");
+        }
+        if (backend->ops->time_ps(backend->ctx) - start_ps > PATIENCE_NS * 1000) {
+            return give_up(p, -ETIMEDOUT, "polling GPU memory");
+        }
+    } while (value != word);
+    return 0;
+}
+
 static int message_wait(struct pingpong *p, uint64_t turn)
 {
     if (!is_pio(p)) {
@@ -128,6 +148,9 @@ static int message_wait(struct pingpong *p, uint64_t turn)
     uint8_t *end = region_data(&p->receive) + p->offset + p->message;
     uint64_t word = p->expected_word ^ turn;
     bool half = word_bytes(p) == 4; // the upper half of the word that a rank can poll
+    if (p->workload->destination_gpu >= 0) {
+        return window_wait(p, half ? (uint32_t)word : word);
+    }
     return p->backend->ops->wait_word(p->backend->ctx, (volatile uint64_t *)(void *)(end - 8),
                                       half ? UINT64_C(0xffffffff) << 32 : UINT64_MAX, half ? word << 32 : word, 0);
 }
@@ -180,12 +203,23 @@ static int point_prepare(struct pingpong *p)
         memcpy(&p->expected_word, last_word(p, &p->receive), word_bytes(p));
     }
     region_expect(&p->receive, p->offset, p->message, seed_of(p, 1 - rank));
+    int error = region_push(p->backend, &p->send);
+    if (error == 0) {
+        error = region_push(p->backend, &p->receive);
+    }
+    if (error != 0) {
+        return give_up(p, error, "filling the buffers");
+    }
     return is_pio(p) ? 0 : dma_prepare(p);
 }
 
 static int point_check(struct pingpong *p, uint64_t last_turn)
 {
     struct workload *w = p->workload;
+    int error = region_pull(p->backend, &p->receive);
+    if (error != 0) {
+        return give_up(p, error, "fetching the receive buffer");
+    }
     if (is_pio(p)) {
         turn_mix(p, &p->receive, last_turn);
     }
@@ -266,6 +300,10 @@ static int parameters_check(const struct pingpong *p)
         w->fail(w->ctx, "a ping-pong needs two nodes, not %u", w->ranks);
         return -EINVAL;
     }
+    if (is_pio(p) && w->source_gpu >= 0) {
+        w->fail(w->ctx, "a ping-pong by PIO sends from host memory");
+        return -EINVAL;
+    }
     for (uint32_t i = 0; i < w->bytes_count; i++) {
         if (is_pio(p) && w->bytes[i] % 4 != 0) {
             w->fail(w->ctx, "a ping-pong by PIO needs a multiple of 4 B, not %llu B", (unsigned long long)w->bytes[i]);
@@ -287,9 +325,9 @@ static int buffers_alloc(struct pingpong *p)
     const struct workload *w = p->workload;
     uint64_t descriptors = region_largest(w->descriptors, w->descriptors_count);
     size_t capacity = (size_t)(region_largest(w->bytes, w->bytes_count) * descriptors) + 8;
-    int error = region_alloc(p->backend, capacity, &p->send);
+    int error = region_alloc_in(p->backend, w->source_gpu, capacity, &p->send);
     if (error == 0) {
-        error = region_alloc(p->backend, capacity, &p->receive);
+        error = region_alloc_in(p->backend, w->destination_gpu, capacity, &p->receive);
     }
     if (error == 0) {
         error = region_alloc(p->backend, (size_t)descriptors * sizeof(struct peach2_transfer), &p->scratch);
@@ -298,7 +336,8 @@ static int buffers_alloc(struct pingpong *p)
         error = p->backend->ops->alloc_pinned(p->backend->ctx, sizeof(uint64_t), &p->ack);
     }
     if (error != 0) {
-        w->fail(w->ctx, "ping-pong: no pinned memory for messages of %llu B", (unsigned long long)capacity);
+        w->fail(w->ctx, "ping-pong: no memory for messages of %llu B: %s", (unsigned long long)capacity,
+                strerror(-error));
     }
     return error;
 }

@@ -1,5 +1,6 @@
 #include "scenarios/workloads/region.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define GUARD_BYTES 4096u
@@ -7,7 +8,7 @@
 
 int region_alloc(const struct backend *backend, size_t capacity, struct region *region_out)
 {
-    struct region region = {.capacity = capacity};
+    struct region region = {.capacity = capacity, .gpu = REGION_HOST};
     int error = backend->ops->alloc_pinned(backend->ctx, capacity + 2 * GUARD_BYTES, &region.buffer);
     if (error == 0) {
         *region_out = region;
@@ -15,8 +16,88 @@ int region_alloc(const struct backend *backend, size_t capacity, struct region *
     return error;
 }
 
+static int gpu_alloc(const struct backend *backend, struct region *region)
+{
+    const struct backend_gpu_ops *gpu = backend->ops->gpu;
+    unsigned number = (unsigned)region->gpu;
+    if (gpu == NULL || number >= gpu->count(backend->ctx)) {
+        return -ENODEV;
+    }
+    size_t bytes = region_memory_bytes(region->capacity);
+    int error = gpu->alloc(backend->ctx, number, bytes, &region->device_address);
+    if (error != 0) {
+        return error;
+    }
+    error = gpu->pin(backend->ctx, number, region->device_address, bytes, &region->window_offset, &region->bus_address);
+    if (error != 0) {
+        goto free_memory;
+    }
+    error = gpu->queue_create(backend->ctx, number, &region->queue);
+    if (error != 0) {
+        goto unpin;
+    }
+    return 0;
+
+unpin:
+    (void)gpu->unpin(backend->ctx, number, region->window_offset);
+free_memory:
+    (void)gpu->free(backend->ctx, number, region->device_address);
+    return error;
+}
+
+int region_alloc_in(const struct backend *backend, int gpu, size_t capacity, struct region *region_out)
+{
+    struct region region;
+    int error = region_alloc(backend, capacity, &region);
+    if (error == 0 && gpu != REGION_HOST) {
+        region.gpu = gpu;
+        error = gpu_alloc(backend, &region);
+        if (error != 0) {
+            backend->ops->free_pinned(backend->ctx, &region.buffer);
+        }
+    }
+    if (error == 0) {
+        *region_out = region;
+    }
+    return error;
+}
+
+static int image_move(const struct backend *backend, const struct region *region, enum backend_gpu_work_kind kind)
+{
+    const struct backend_gpu_ops *gpu = backend->ops->gpu;
+    const struct backend_gpu_work work = {
+        .kind = kind,
+        .device_address = region->device_address,
+        .other_address = region->buffer.bus_address,
+        .bytes = region_memory_bytes(region->capacity),
+        .rows = 1,
+    };
+    uint64_t ticket;
+    if (region->gpu == REGION_HOST) {
+        return 0;
+    }
+    int error = gpu->submit(backend->ctx, (unsigned)region->gpu, region->queue, &work, &ticket);
+    return error == 0 ? gpu->wait(backend->ctx, (unsigned)region->gpu, region->queue, ticket) : error;
+}
+
+int region_push(const struct backend *backend, const struct region *region)
+{
+    return image_move(backend, region, BACKEND_GPU_TO_DEVICE);
+}
+
+int region_pull(const struct backend *backend, const struct region *region)
+{
+    return image_move(backend, region, BACKEND_GPU_TO_HOST);
+}
+
 void region_free(const struct backend *backend, struct region *region)
 {
+    if (region->buffer.address != NULL && region->gpu != REGION_HOST) {
+        unsigned number = (unsigned)region->gpu;
+        (void)backend->ops->gpu->queue_destroy(backend->ctx, number, region->queue);
+        (void)backend->ops->gpu->unpin(backend->ctx, number, region->window_offset);
+        (void)backend->ops->gpu->free(backend->ctx, number, region->device_address);
+    }
     if (region->buffer.address != NULL) {
         backend->ops->free_pinned(backend->ctx, &region->buffer);
         region->buffer.address = NULL;
@@ -25,7 +106,7 @@ void region_free(const struct backend *backend, struct region *region)
 
 void region_over(void *memory, size_t capacity, struct region *region_out)
 {
-    *region_out = (struct region){.buffer = {.address = memory}, .capacity = capacity};
+    *region_out = (struct region){.buffer = {.address = memory}, .capacity = capacity, .gpu = REGION_HOST};
 }
 
 size_t region_memory_bytes(size_t capacity)
@@ -40,7 +121,12 @@ uint8_t *region_data(const struct region *region)
 
 uint64_t region_bus_address(const struct region *region)
 {
-    return region->buffer.bus_address + GUARD_BYTES;
+    return (region->gpu == REGION_HOST ? region->buffer.bus_address : region->bus_address) + GUARD_BYTES;
+}
+
+uint64_t region_window_offset(const struct region *region)
+{
+    return region->window_offset + GUARD_BYTES;
 }
 
 // Differs between neighbours, between pages, and between seeds.

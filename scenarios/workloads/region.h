@@ -1,5 +1,5 @@
-// A buffer in pinned memory with guards around it, a pattern that no other place has, and a check of both. Private to
-// the room.
+// A buffer in pinned host memory, or in a GPU's memory, with guards around it, a pattern that no other place has, and a
+// check of both. What is filled and checked of a buffer in a GPU is an image of it in host memory. Private to the room.
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +8,22 @@
 
 #include "verbs-shim/backend.h"
 
+#define REGION_HOST (-1)
+
 struct region {
-    struct backend_buffer buffer;
+    struct backend_buffer buffer; // the image, or the buffer itself
     size_t capacity;
+    int gpu; // REGION_HOST: in host memory
+    uint32_t queue;
+    uint64_t device_address, window_offset, bus_address; // in the GPU, from the first guard on
 };
 
-// The data begins on a page.
+// The data begins on a page. gpu: the node's GPU of that number, pinned so that the board reaches it; REGION_HOST.
+int region_alloc_in(const struct backend *backend, int gpu, size_t capacity, struct region *region_out);
 int region_alloc(const struct backend *backend, size_t capacity, struct region *region_out);
+// The image goes to the GPU, or comes from there. Nothing to do in host memory.
+int region_push(const struct backend *backend, const struct region *region);
+int region_pull(const struct backend *backend, const struct region *region);
 void region_free(const struct backend *backend, struct region *region);
 // Over memory of somebody else's, of region_memory_bytes. It has no bus address and is not freed.
 size_t region_memory_bytes(size_t capacity);
@@ -22,6 +31,8 @@ void region_over(void *memory, size_t capacity, struct region *region_out);
 
 uint8_t *region_data(const struct region *region);
 uint64_t region_bus_address(const struct region *region);
+// Of a region in a GPU: the data's place in the GPU's window, for the CPU.
+uint64_t region_window_offset(const struct region *region);
 
 // Bytes [offset, offset + bytes) become the pattern of `seed`.
 void region_fill(const struct region *region, size_t offset, size_t bytes, uint32_t seed);

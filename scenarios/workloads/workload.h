@@ -33,6 +33,7 @@ struct workload {
     const uint64_t *descriptors;
     uint32_t descriptors_count;
     uint32_t iterations, warmup;
+    int source_gpu, destination_gpu;        // whose memory the data lies in and goes to; negative: host memory
     bool notify_board;                      // where libtca's notifications go
     uint32_t columns;                       // of a grid
     const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it runs none

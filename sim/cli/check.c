@@ -6,6 +6,16 @@
 #include "sim/cli/options.h"
 #include "sim/cli/paths.h"
 
+static void summary_print(size_t files, size_t wrong)
+{
+    const char *scenarios = files == 1 ? "scenario" : "scenarios";
+    if (wrong == 0) {
+        printf("%zu %s, no mistakes\n", files, scenarios);
+    } else {
+        printf("%zu %s, %zu with mistakes\n", files, scenarios, wrong);
+    }
+}
+
 enum cli_exit cli_check(int argc, char **argv)
 {
     struct cli_list sets = {0};
@@ -22,6 +32,7 @@ enum cli_exit cli_check(int argc, char **argv)
         .operand = "a scenario file",
     };
     struct cli_list files = {0};
+    size_t wrong = 0;
     enum cli_exit result = CLI_EXIT_OK;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &sets, &files);
     if (parsed == CLI_PARSED_RUN) {
@@ -29,13 +40,11 @@ enum cli_exit cli_check(int argc, char **argv)
         cli_paths_find(&paths);
         for (size_t i = 0; i < files.count; i++) {
             struct scn_scenario *scenario = cli_scenario_load(files.items[i], &paths, &sets);
-            if (scenario == NULL) {
-                result = CLI_EXIT_INPUT;
-                continue;
-            }
-            printf("%s: ok\n", files.items[i]);
+            wrong += scenario == NULL;
             scn_free(scenario);
         }
+        summary_print(files.count, wrong);
+        result = wrong > 0 ? CLI_EXIT_INPUT : CLI_EXIT_OK;
     }
     cli_list_free(&sets);
     cli_list_free(&files);

@@ -1,37 +1,24 @@
 // `tcasim crosscheck`: every series on RTL boards and on their twins, and what differs.
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "sim/cli/agreement.h"
 #include "sim/cli/load.h"
 #include "sim/platform/platform.h"
 
-#define LATENCY_PERCENT   2.0
-#define BANDWIDTH_PERCENT 1.0
-
 // --- what a series gave ---------------------------------------------------------------------------------------------
 
-struct counted {
-    char *component;
-    const struct sim_counter_desc *desc;
-    uint64_t value;
-};
-
 struct outcome {
-    struct plat_point *points;
-    size_t point_count;
-    struct counted *counters;
-    size_t counter_count;
+    struct agreement_side side;
     double seconds;
     bool out_of_memory;
 };
 
 struct tally {
-    double latency_percent, bandwidth_percent; // the largest
-    size_t points, counters, wrong;
+    struct agreement agreement;
     double rtl_seconds, twin_seconds;
 };
 
@@ -46,33 +33,34 @@ static void *grown(struct outcome *outcome, void *items, size_t count, size_t si
 static void point_take(void *ctx, const struct plat_point *point)
 {
     struct outcome *outcome = ctx;
-    struct plat_point *points = grown(outcome, outcome->points, outcome->point_count, sizeof *points);
+    struct plat_point *points = grown(outcome, outcome->side.points, outcome->side.point_count, sizeof *points);
     if (points != NULL) {
-        outcome->points = points;
-        points[outcome->point_count++] = *point;
+        outcome->side.points = points;
+        points[outcome->side.point_count++] = *point;
     }
 }
 
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
 {
     struct outcome *outcome = ctx;
-    struct counted *counters = grown(outcome, outcome->counters, outcome->counter_count, sizeof *counters);
+    struct agreement_counter *counters =
+        grown(outcome, outcome->side.counters, outcome->side.counter_count, sizeof *counters);
     if (counters == NULL) {
         return;
     }
-    outcome->counters = counters;
-    counters[outcome->counter_count] = (struct counted){strdup(component), desc, value};
-    outcome->out_of_memory = outcome->out_of_memory || counters[outcome->counter_count].component == NULL;
-    outcome->counter_count++;
+    outcome->side.counters = counters;
+    counters[outcome->side.counter_count] = (struct agreement_counter){strdup(component), desc, value};
+    outcome->out_of_memory = outcome->out_of_memory || counters[outcome->side.counter_count].component == NULL;
+    outcome->side.counter_count++;
 }
 
 static void outcome_free(struct outcome *outcome)
 {
-    for (size_t i = 0; i < outcome->counter_count; i++) {
-        free(outcome->counters[i].component);
+    for (size_t i = 0; i < outcome->side.counter_count; i++) {
+        free(outcome->side.counters[i].component);
     }
-    free(outcome->counters);
-    free(outcome->points);
+    free(outcome->side.counters);
+    free(outcome->side.points);
 }
 
 // --- running --------------------------------------------------------------------------------------------------------
@@ -124,84 +112,6 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
     return CLI_EXIT_OK;
 }
 
-// --- comparing ------------------------------------------------------------------------------------------------------
-
-static double percent(double rtl, double twin)
-{
-    return rtl == twin ? 0.0 : rtl == 0.0 ? INFINITY : (twin - rtl) / rtl * 100.0;
-}
-
-static double mean_us(const struct plat_point *point)
-{
-    return (double)point->total_ps / (double)point->operations * 1e-6;
-}
-
-static bool point_compare(const struct plat_point *rtl, const struct plat_point *twin, struct tally *tally)
-{
-    double latency = percent(mean_us(rtl), mean_us(twin));
-    double bandwidth = percent(1.0 / mean_us(rtl), 1.0 / mean_us(twin));
-    double least = percent((double)rtl->min_ps, (double)twin->min_ps);
-    double most = percent((double)rtl->max_ps, (double)twin->max_ps);
-    bool same =
-        rtl->bytes == twin->bytes && rtl->descriptors == twin->descriptors && rtl->operations == twin->operations;
-    double worst = fmax(fabs(latency), fmax(fabs(least), fabs(most)));
-    bool held = same && worst <= LATENCY_PERCENT && fabs(bandwidth) <= BANDWIDTH_PERCENT;
-    printf("  %10llu %11llu %12.6f %12.6f %+9.4f %+9.4f%s\n", (unsigned long long)rtl->bytes,
-           (unsigned long long)rtl->descriptors, mean_us(rtl), mean_us(twin), latency, bandwidth,
-           held ? "" : "  DIFFERS");
-    tally->latency_percent = fmax(tally->latency_percent, worst);
-    tally->bandwidth_percent = fmax(tally->bandwidth_percent, fabs(bandwidth));
-    return held;
-}
-
-static void points_compare(const struct outcome *rtl, const struct outcome *twin, struct tally *tally)
-{
-    printf("  %10s %11s %12s %12s %9s %9s\n", "bytes", "descriptors", "rtl [us]", "twin [us]", "latency %", "bandw. %");
-    size_t count = rtl->point_count < twin->point_count ? rtl->point_count : twin->point_count;
-    for (size_t i = 0; i < count; i++) {
-        tally->wrong += point_compare(&rtl->points[i], &twin->points[i], tally) ? 0 : 1;
-    }
-    if (rtl->point_count != twin->point_count) {
-        printf("  %zu points on rtl, %zu on twin  DIFFERS\n", rtl->point_count, twin->point_count);
-        tally->wrong++;
-    }
-    tally->points += count;
-}
-
-// Counts of what moved are held to be equal. Those that only tell when (polls, DLLPs, stalls, picoseconds) follow from
-// the latencies; they are shown.
-static bool counter_is_held(const struct sim_counter_desc *desc)
-{
-    static const char *const units[] = {"DLLPs", "turns", "ps", "stalls", "events"};
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(desc->unit, units[i]) == 0) {
-            return false;
-        }
-    }
-    return strcmp(desc->name, "wire_bytes_sent") != 0; // DLLPs included
-}
-
-static void counters_compare(const struct outcome *rtl, const struct outcome *twin, struct tally *tally)
-{
-    if (rtl->counter_count != twin->counter_count) {
-        printf("  %zu counters on rtl, %zu on twin  DIFFERS\n", rtl->counter_count, twin->counter_count);
-        tally->wrong++;
-        return;
-    }
-    for (size_t i = 0; i < rtl->counter_count; i++) {
-        const struct counted *a = &rtl->counters[i], *b = &twin->counters[i];
-        bool same_counter = strcmp(a->component, b->component) == 0 && strcmp(a->desc->name, b->desc->name) == 0;
-        if (same_counter && a->value == b->value) {
-            continue;
-        }
-        bool held = same_counter && !counter_is_held(a->desc);
-        printf("  %s.%s: rtl %llu, twin %llu %s%s\n", a->component, a->desc->name, (unsigned long long)a->value,
-               (unsigned long long)b->value, a->desc->unit, held ? "" : "  DIFFERS");
-        tally->wrong += held ? 0 : 1;
-    }
-    tally->counters += rtl->counter_count;
-}
-
 static enum cli_exit series_check(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                   struct tally *tally)
 {
@@ -212,8 +122,7 @@ static enum cli_exit series_check(const char *path, struct scn_scenario *scenari
     }
     if (result == CLI_EXIT_OK) {
         printf("%s: %s\n", path, scenario->runs[run_index].series);
-        points_compare(&rtl, &twin, tally);
-        counters_compare(&rtl, &twin, tally);
+        agreement_compare(&rtl.side, &twin.side, &tally->agreement, stdout);
         fflush(stdout);
         tally->rtl_seconds += rtl.seconds;
         tally->twin_seconds += twin.seconds;
@@ -235,12 +144,13 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
         enum cli_exit one = series_check(path, scenario, i, &tally);
         result = one > result ? one : result;
     }
+    const struct agreement *all = &tally.agreement;
     printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu differ; "
            "rtl %.2f s, twin %.2f s\n",
-           path, tally.points, tally.latency_percent, tally.bandwidth_percent, tally.counters, tally.wrong,
+           path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
            tally.rtl_seconds, tally.twin_seconds);
     scn_free(scenario);
-    return tally.wrong != 0 && result == CLI_EXIT_OK ? CLI_EXIT_EXPECT : result;
+    return all->wrong != 0 && result == CLI_EXIT_OK ? CLI_EXIT_EXPECT : result;
 }
 
 enum cli_exit cli_crosscheck(int argc, char **argv)

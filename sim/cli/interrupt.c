@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
@@ -9,6 +10,13 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 // A signal handler has no context to be passed; these are its only way to know.
 static const char *volatile unfinished[CLI_INTERRUPT_SLOTS];
 static volatile sig_atomic_t line_shown;
+static const char *volatile loss;
+
+static void say(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
 
 static void tidy(int signal_number)
 {
@@ -18,9 +26,15 @@ static void tidy(int signal_number)
         }
     }
     if (line_shown) {
-        static const char clear[] = "\r\033[K";
-        ssize_t ignored = write(STDERR_FILENO, clear, sizeof clear - 1);
-        (void)ignored;
+        say("\r\033[K");
+    }
+    if (signal_number != SIGPIPE) {
+        say("tcasim: interrupted");
+        if (loss != NULL) {
+            say("; ");
+            say(loss);
+        }
+        say("\n");
     }
     // SA_RESETHAND has put the default action back: the caller sees a program that ended by this signal.
     (void)raise(signal_number);
@@ -37,6 +51,11 @@ void cli_interrupt_init(void)
             (void)sigaction(signals[i], &action, NULL);
         }
     }
+}
+
+void cli_interrupt_loss_set(const char *text)
+{
+    loss = text;
 }
 
 void cli_interrupt_file_set(unsigned slot, const char *path)

@@ -1,12 +1,17 @@
 // What is to be tidied up when the user stops the program (SIGINT, SIGTERM, SIGHUP) or stops reading it (SIGPIPE):
-// half-written files go, the line of the progress bar is cleared, and the program ends by the signal.
+// half-written files go, the line of the progress bar is cleared, the user is told (SIGPIPE: not), and the program ends
+// by the signal, which a shell shows as 128 and its number (130 for Ctrl-C).
 #pragma once
 
 #include <stdbool.h>
 
 void cli_interrupt_init(void);
 
-#define CLI_INTERRUPT_SLOTS 64
+// What is lost if the program is stopped now, for the user: a static text, NULL for nothing.
+void cli_interrupt_loss_set(const char *text);
+
+// A trace, and for each series and node a waveform and its scratch file.
+#define CLI_INTERRUPT_SLOTS 1025
 
 // Registers a file that is being written; NULL: none. The path must stay valid until it is taken back.
 void cli_interrupt_file_set(unsigned slot, const char *path);

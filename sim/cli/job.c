@@ -4,6 +4,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ struct running {
     const struct cli_job *job;
     report_t *report;
     struct cli_progress progress;
+    struct cli_waves waves;
     uint32_t run_index;
 };
 
@@ -48,10 +50,10 @@ static void counter_take(void *ctx, const char *component, const struct sim_coun
 }
 
 static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       uint64_t a, uint64_t b)
+                       const uint64_t *values)
 {
     struct running *running = ctx;
-    cli_trace_write(running->job->trace, time_ps, component, point, a, b);
+    cli_trace_write(running->job->trace, time_ps, component, point, values);
 }
 
 static void fault_take(void *ctx, const struct plat_fault *fault)
@@ -131,11 +133,11 @@ static enum cli_exit outcome_judge(const struct running *running, enum sim_statu
 static enum cli_exit series_run(struct running *running)
 {
     const struct cli_job *job = running->job;
-    struct cli_waves waves = {0};
-    if (job->trace_rtl) {
-        cli_waves_init(&waves, job->directory, job->scenario, running->run_index);
+    char *waves = job->trace_rtl ? cli_waves_prefix(&running->waves, job->scenario, running->run_index) : NULL;
+    if (job->trace != NULL) {
+        job->trace->series = series_of(running);
     }
-    const struct plat_options options = {.trace_rtl_path = waves.prefix};
+    const struct plat_options options = {.trace_rtl_path = waves};
     const struct plat_hooks hooks = {
         .ctx = running,
         .point = point_take,
@@ -146,10 +148,23 @@ static enum cli_exit series_run(struct running *running)
     };
     struct plat_result result = {0};
     enum sim_status status = plat_run_series(job->scenario, running->run_index, &options, &hooks, &result);
-    cli_waves_fini(&waves);
+    free(waves);
     report_add_run(running->report, series_of(running), result.simulated_ps, result.events, result.rtl_cycles);
     cli_progress_fini(&running->progress); // a message must not stand behind the bar
     return outcome_judge(running, status, &result);
+}
+
+static enum cli_exit expectations_judge(const struct running *running)
+{
+    unsigned count = running->job->scenario->expect_count;
+    unsigned failed = report_expect(running->report, stderr);
+    if (failed == 0 && count > 0 && !running->job->quiet) {
+        printf("%u expectation%s\n", count, count == 1 ? " holds" : "s hold");
+        fflush(stdout);
+    } else if (failed > 0 && count > 1) {
+        fprintf(stderr, "%u of %u expectations %s not hold\n", failed, count, failed == 1 ? "does" : "do");
+    }
+    return failed > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
 }
 
 static enum cli_exit results_publish(const struct running *running)
@@ -163,12 +178,15 @@ static enum cli_exit results_publish(const struct running *running)
         cli_error("%s: %s", job->path, error);
         return CLI_EXIT_INPUT;
     }
+    if (!job->trace_rtl) {
+        cli_waves_clear(job->directory); // those of an earlier run would pass for waveforms of these results
+    }
     if (!job->quiet) {
         report_print(running->report, stdout);
         printf("\nResults: %s\n", job->directory);
         fflush(stdout);
     }
-    return report_expect(running->report, stderr) > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+    return expectations_judge(running);
 }
 
 static enum cli_exit worse(enum cli_exit a, enum cli_exit b)
@@ -188,36 +206,37 @@ static enum cli_exit all_series_run(struct running *running)
     return result;
 }
 
-// Waveforms are written while the series run, so their directory has to be there before.
-static bool waveforms_prepare(const struct cli_job *job)
+static enum cli_exit report_run(struct running *running)
 {
-    char error[512];
-    if (job->trace_rtl && report_directory_create(job->directory, error, sizeof error) != SIM_OK) {
-        cli_error("%s: %s", job->path, error);
-        return false;
+    cli_progress_init(&running->progress, !running->job->quiet);
+    enum cli_exit result = all_series_run(running);
+    cli_progress_fini(&running->progress);
+    if (result < CLI_EXIT_INPUT) {
+        result = worse(result, results_publish(running));
+    } else {
+        report_faults_print(running->report, stderr); // nobody else will tell
     }
-    return true;
+    return result;
 }
 
 enum cli_exit cli_job_run(const struct cli_job *job)
 {
     struct running running = {.job = job};
-    if (!waveforms_prepare(job)) {
-        return CLI_EXIT_INPUT;
-    }
     enum sim_status status = report_create(job->scenario, job->reference_csv, &running.report);
     if (status != SIM_OK) {
         cli_error("%s: %s", job->reference_csv, sim_status_text(status));
         return CLI_EXIT_INPUT;
     }
-    cli_progress_init(&running.progress, !job->quiet);
-    enum cli_exit result = all_series_run(&running);
-    cli_progress_fini(&running.progress);
-    if (result < CLI_EXIT_INPUT) {
-        result = worse(result, results_publish(&running));
-    } else {
-        report_faults_print(running.report, stderr); // nobody else will tell
+    for (size_t i = 0; i < job->sets->count; i++) {
+        report_add_set(running.report, job->sets->items[i]);
     }
+    enum cli_exit result = CLI_EXIT_INPUT;
+    cli_interrupt_loss_set("the scenario that was running leaves no results");
+    if (!job->trace_rtl || cli_waves_init(&running.waves, job->directory)) {
+        result = report_run(&running);
+    }
+    cli_waves_fini(&running.waves);
+    cli_interrupt_loss_set(NULL);
     report_destroy(running.report);
     return result;
 }

@@ -6,13 +6,14 @@
 #include "sim/scenario/scenario.h"
 
 struct cli_job {
-    const char *path;         // of the scenario's file
+    const char *path; // of the scenario's file
     struct scn_scenario *scenario;
-    char *directory;          // where the results go
+    const struct cli_list *sets; // as given, for the manifest
+    char *directory;             // where the results go
     const char *reference_csv;
     bool quiet;
     bool trace_rtl;
-    struct cli_trace *trace;  // NULL: none
+    struct cli_trace *trace; // NULL: none
 };
 
 // Can the results be written there, as far as can be seen now? Prints why not.

@@ -1,5 +1,6 @@
 #include "sim/cli/load.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "sim/report/report.h"
@@ -12,22 +13,27 @@ static void mistakes_print(struct scn_messages *messages)
     scn_messages_free(messages);
 }
 
+static void columns_check(void *ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx)
+{
+    const struct cli_paths *paths = ctx;
+    report_check_scenario(scenario, paths->reference, complain, complain_ctx);
+}
+
 struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths *paths, const struct cli_list *sets)
 {
     const struct scn_load_options options = {
-        .configs_dir = paths->configs, .sets = sets->items, .set_count = sets->count};
+        .configs_dir = paths->configs,
+        .sets = sets->items,
+        .set_count = sets->count,
+        .check = columns_check,
+        .check_ctx = (void *)(uintptr_t)paths,
+    };
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     enum sim_status status = scn_load(path, &options, &scenario, &messages);
-    if (status == SIM_OK) {
-        report_check_scenario(scenario, paths->reference, path, &messages);
-    } else if (messages.count == 0) {
+    if (status != SIM_OK && messages.count == 0) {
         fprintf(stderr, "%s: %s\n", path, sim_status_text(status));
     }
-    bool wrong = status != SIM_OK || messages.count > 0;
     mistakes_print(&messages);
-    if (wrong && status == SIM_OK) {
-        scn_free(scenario);
-    }
-    return wrong ? NULL : scenario;
+    return status == SIM_OK ? scenario : NULL;
 }

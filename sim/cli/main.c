@@ -25,8 +25,9 @@ static void help_print(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
     }
-    fputs("\n  --version, --help\n\n"
-          "Exit status: 0 fine, 1 an expectation does not hold, 2 bad input, 3 the simulation got stuck.\n",
+    fputs("  help       explain a command: tcasim help run\n\n  --version, --help\n\n"
+          "Exit status: 0 fine, 1 an expectation does not hold, 2 bad input, 3 the simulation got stuck,\n"
+          "130 stopped by Ctrl-C.\n",
           out);
 }
 
@@ -45,6 +46,21 @@ static enum cli_exit unknown_report(const char *word)
     return CLI_EXIT_INPUT;
 }
 
+static enum cli_exit help_run(int argc, char **argv)
+{
+    if (argc < 3) {
+        help_print(stdout);
+        return CLI_EXIT_OK;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[2], commands[i].name) == 0) {
+            char *arguments[] = {argv[2], "--help", NULL};
+            return commands[i].main(2, arguments);
+        }
+    }
+    return unknown_report(argv[2]);
+}
+
 static enum cli_exit dispatch(int argc, char **argv)
 {
     if (argc < 2) {
@@ -54,6 +70,9 @@ static enum cli_exit dispatch(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         help_print(stdout);
         return CLI_EXIT_OK;
+    }
+    if (strcmp(argv[1], "help") == 0) {
+        return help_run(argc, argv);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("tcasim %s\n", TCASIM_VERSION);

@@ -72,7 +72,7 @@ static void help_line(const struct cli_option *option)
     char left[64];
     snprintf(left, sizeof left, "--%s%s%s", option->name, option->value != NULL ? " " : "",
              option->value != NULL ? option->value : "");
-    printf("  %-20s %s\n", left, option->doc);
+    printf("  %-22s %s\n", left, option->doc);
 }
 
 static void help_print(const struct cli_syntax *syntax)

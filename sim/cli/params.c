@@ -5,6 +5,16 @@
 #include "sim/cli/paths.h"
 #include "sim/scenario/scenario.h"
 
+static void nothing_report(const char *filter)
+{
+    const char *nearest = scn_key_suggest(filter);
+    if (nearest != NULL) {
+        cli_error("no key contains '%s'; did you mean '%s'?", filter, nearest);
+    } else {
+        cli_error("no key contains '%s'; 'tcasim params' lists them all", filter);
+    }
+}
+
 enum cli_exit cli_params(int argc, char **argv)
 {
     const struct cli_syntax syntax = {
@@ -23,7 +33,7 @@ enum cli_exit cli_params(int argc, char **argv)
         const char *filter = filters.count > 0 ? filters.items[0] : NULL;
         enum sim_status status = scn_print_params(stdout, paths.configs, filter);
         if (status == SIM_ERR_NOT_FOUND) {
-            cli_error("no key contains '%s'", filter);
+            nothing_report(filter);
         } else if (status != SIM_OK && ferror(stdout) == 0) {
             cli_error("the presets in %s cannot be read: %s", paths.configs, sim_status_text(status));
         }

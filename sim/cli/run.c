@@ -12,6 +12,7 @@ struct run_options {
     const char *out;
     struct cli_list sets;
     const char *trace;
+    struct cli_list trace_only;
     bool quiet, trace_rtl;
 };
 
@@ -21,13 +22,17 @@ static const struct cli_option options[] = {
     {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
      offsetof(struct run_options, sets)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
-    {"trace", "FILE.csv", "write every trace point", CLI_OPTION_TEXT, offsetof(struct run_options, trace)},
-    {"trace-rtl", NULL, "write a waveform (FST) of the boards' RTL for each series", CLI_OPTION_FLAG,
+    {"trace", "FILE.csv", "write every TLP at every end of a link", CLI_OPTION_TEXT,
+     offsetof(struct run_options, trace)},
+    {"trace-only", "GLOB", "only components or points of that name ('node0.*', tlp_sent); may be given more than once",
+     CLI_OPTION_LIST, offsetof(struct run_options, trace_only)},
+    {"trace-rtl", NULL, "write a waveform (FST) of each RTL board and series, in DIR/waves", CLI_OPTION_FLAG,
      offsetof(struct run_options, trace_rtl)},
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]",
+    .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]\n"
+             "                  [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]",
     .doc = "Runs each scenario, writes its results and prints them. Without a file: the ping-pong of hanawa2013,\n"
            "figures 7 and 8. With several files and --out each gets a directory of its own in DIR.",
     .options = options,
@@ -56,8 +61,11 @@ static bool directory_choose(struct cli_job *job, const char *out, bool several)
 static bool job_prepare(struct cli_job *job, const char *path, const struct cli_paths *paths,
                         const struct run_options *given, bool several)
 {
-    *job = (struct cli_job){
-        .path = path, .reference_csv = paths->reference, .quiet = given->quiet, .trace_rtl = given->trace_rtl};
+    *job = (struct cli_job){.path = path,
+                            .sets = &given->sets,
+                            .reference_csv = paths->reference,
+                            .quiet = given->quiet,
+                            .trace_rtl = given->trace_rtl};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
 }
@@ -78,10 +86,11 @@ static bool directories_differ(const struct cli_job *jobs, size_t count)
     return differ;
 }
 
-static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const char *trace_path)
+static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct run_options *given)
 {
     struct cli_trace trace;
-    if (trace_path != NULL && !cli_trace_open(&trace, trace_path)) {
+    const char *trace_path = given->trace;
+    if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only)) {
         return CLI_EXIT_INPUT;
     }
     enum cli_exit worst = CLI_EXIT_OK;
@@ -95,6 +104,19 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const char *tr
         worst = CLI_EXIT_INPUT;
     }
     return worst;
+}
+
+static bool trace_options_right(const struct run_options *given, size_t files)
+{
+    if (given->trace == NULL && given->trace_only.count > 0) {
+        cli_error("--trace-only needs --trace FILE.csv");
+        return false;
+    }
+    if (given->trace != NULL && files > 1) {
+        cli_error("--trace takes one scenario at a time");
+        return false;
+    }
+    return true;
 }
 
 static enum cli_exit files_run(const struct run_options *given, const struct cli_list *files)
@@ -113,7 +135,7 @@ static enum cli_exit files_run(const struct run_options *given, const struct cli
         right = job_prepare(&jobs[i], path, &paths, given, count > 1) && right;
     }
     right = directories_differ(jobs, count) && right;
-    enum cli_exit result = right ? jobs_run(jobs, count, given->trace) : CLI_EXIT_INPUT;
+    enum cli_exit result = right ? jobs_run(jobs, count, given) : CLI_EXIT_INPUT;
     for (size_t i = 0; i < count; i++) {
         scn_free(jobs[i].scenario);
         free(jobs[i].directory);
@@ -128,10 +150,14 @@ enum cli_exit cli_run(int argc, char **argv)
     struct cli_list files = {0};
     enum cli_exit result = CLI_EXIT_OK;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &files);
+    if (parsed == CLI_PARSED_RUN && !trace_options_right(&given, files.count)) {
+        parsed = CLI_PARSED_WRONG;
+    }
     if (parsed == CLI_PARSED_RUN) {
         result = files_run(&given, &files);
     }
     cli_list_free(&given.sets);
+    cli_list_free(&given.trace_only);
     cli_list_free(&files);
     return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;
 }

@@ -1,18 +1,47 @@
 #include "sim/cli/trace.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/cli/interrupt.h"
+#include "sim/report/csv.h"
 
 #define INTERRUPT_SLOT 0
 
-bool cli_trace_open(struct cli_trace *trace, const char *path)
+// The fields of all trace points there are; a new one gets a column of its own.
+static const char *const columns[] = {"kind", "address", "length_bytes", "requester", "tag", "status"};
+#define COLUMN_COUNT (sizeof columns / sizeof columns[0])
+
+static bool place_usable(const char *path)
 {
-    *trace = (struct cli_trace){.path = path};
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        cli_error("cannot write %s: %s", path, S_ISDIR(about.st_mode) ? "it is a directory" : "it is no ordinary file");
+        return false;
+    }
+    return true;
+}
+
+static void head_write(FILE *file)
+{
+    fputs("series,time_ps,component,point", file);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        fprintf(file, ",%s", columns[i]);
+    }
+    fputc('\n', file);
+}
+
+bool cli_trace_open(struct cli_trace *trace, const char *path, const struct cli_list *only)
+{
+    *trace = (struct cli_trace){.path = path, .only = only, .series = ""};
+    if (!place_usable(path)) {
+        return false;
+    }
     if (asprintf(&trace->temporary, "%s.%ld.tmp", path, (long)getpid()) < 0) {
         cli_error("out of memory");
         return false;
@@ -24,26 +53,56 @@ bool cli_trace_open(struct cli_trace *trace, const char *path)
         return false;
     }
     cli_interrupt_file_set(INTERRUPT_SLOT, trace->temporary);
-    fputs("time_ps,component,point,a_name,a,b_name,b\n", trace->file);
+    head_write(trace->file);
     return true;
 }
 
-static void number_write(FILE *file, const char *name, uint64_t value)
+static bool is_wanted(const struct cli_trace *trace, const char *component, const char *point)
 {
-    if (name != NULL) {
-        fprintf(file, ",%s,%" PRIu64, name, value);
-    } else {
-        fputs(",,", file);
+    for (size_t i = 0; trace->only != NULL && i < trace->only->count; i++) {
+        const char *pattern = trace->only->items[i];
+        if (fnmatch(pattern, component, 0) == 0 || fnmatch(pattern, point, 0) == 0) {
+            return true;
+        }
+    }
+    return trace->only == NULL || trace->only->count == 0;
+}
+
+static void value_write(FILE *file, const struct sim_trace_field *field, uint64_t value)
+{
+    if (value == SIM_TRACE_ABSENT) {
+        return;
+    }
+    switch (field->form) {
+    case SIM_TRACE_DECIMAL:
+        fprintf(file, "%" PRIu64, value);
+        break;
+    case SIM_TRACE_HEX:
+        fprintf(file, "0x%" PRIx64, value);
+        break;
+    case SIM_TRACE_NAME:
+        fputs(field->names[value], file);
+        break;
     }
 }
 
 void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                     uint64_t a, uint64_t b)
+                     const uint64_t *values)
 {
     struct cli_trace *trace = ctx;
-    fprintf(trace->file, "%" PRIu64 ",%s,%s", time_ps, component, point->name);
-    number_write(trace->file, point->a_name, a);
-    number_write(trace->file, point->b_name, b);
+    if (!is_wanted(trace, component, point->name)) {
+        return;
+    }
+    csv_text_write(trace->file, trace->series);
+    fprintf(trace->file, ",%" PRIu64 ",%s,%s", time_ps, component, point->name);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        fputc(',', trace->file);
+        for (unsigned k = 0; k < point->field_count; k++) {
+            if (strcmp(point->fields[k].name, columns[i]) == 0) {
+                value_write(trace->file, &point->fields[k], values[k]);
+            }
+        }
+    }
     fputc('\n', trace->file);
 }
 

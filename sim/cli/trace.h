@@ -1,22 +1,25 @@
-// Trace points as CSV: time_ps,component,point,a_name,a,b_name,b. Written beside the file and renamed at the end.
+// Trace points as CSV: series, time_ps, component, point, then a column for each field that points have; empty where a
+// point has no such field or no value. Written beside the file and renamed at the end.
 #pragma once
 
 #include <stdint.h>
 #include <stdio.h>
 
-#include "sim/cli/cli.h"
+#include "sim/cli/options.h"
 #include "sim/kernel/trace.h"
 
 struct cli_trace {
     const char *path;
+    const struct cli_list *only; // patterns; NULL or empty: everything
+    const char *series;          // of what comes next
     char *temporary;
     FILE *file;
 };
 
-// False, after printing why, when the file cannot be written.
-bool cli_trace_open(struct cli_trace *trace, const char *path);
+// False, after printing why, when the file cannot be written. What exists under that name must be an ordinary file.
+bool cli_trace_open(struct cli_trace *trace, const char *path, const struct cli_list *only);
 // A sink for sim_trace; ctx is the struct cli_trace.
 void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                     uint64_t a, uint64_t b);
+                     const uint64_t *values);
 // keep: rename it into place; otherwise remove it. False, after printing why, when it could not be completed.
 bool cli_trace_close(struct cli_trace *trace, bool keep);

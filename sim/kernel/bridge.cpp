@@ -18,7 +18,7 @@ namespace
 // thread has blocked.
 class Bridge : public sc_core::sc_module
 {
-public:
+  public:
     SC_HAS_PROCESS(Bridge);
     explicit Bridge(const sc_core::sc_module_name &name) : sc_core::sc_module(name)
     {
@@ -33,7 +33,7 @@ public:
         wake_.notify(sc_core::SC_ZERO_TIME);
     }
 
-private:
+  private:
     void turn();
 
     sc_core::sc_event wake_;
@@ -42,8 +42,8 @@ private:
 // The one place of process-wide state, as SystemC itself is process-wide.
 struct ProcessState {
     int (*program)(int argc, char **argv);
-    Bridge *bridge; // lives from sim_main to its end
-    sim_t *living;  // NULL: none
+    Bridge *bridge;      // lives from sim_main to its end
+    sim_t *living;       // NULL: none
     sim_coroutine *idle; // threads of SystemC without work
 };
 ProcessState process;
@@ -123,14 +123,14 @@ extern "C" void sim_bridge_keep_exact(sim_t *sim)
     sim->exact = true;
 }
 
-extern "C" bool sim_bridge_quiet_until(const sim_t *sim, uint64_t due_ps)
+extern "C" uint64_t sim_bridge_busy_ps(const sim_t *sim)
 {
     const sc_core::sc_simcontext *context = sc_core::sc_get_curr_simcontext();
     if (sc_core::sc_pending_activity_at_current_time(context)) {
-        return false;
+        return 0;
     }
     sc_core::sc_time next;
-    return !context->next_time(next) || next.value() - sim->epoch_ps > due_ps;
+    return context->next_time(next) ? next.value() - sim->epoch_ps : SIM_NEVER_PS;
 }
 
 extern "C" void sim_bridge_run(sim_t *sim)
@@ -143,8 +143,8 @@ extern "C" void sim_bridge_run(sim_t *sim)
 
 // --- coroutines -----------------------------------------------------------------------------------------------------
 
-// A coroutine is a SystemC thread that runs one body after another. SystemC keeps the name of every process it ever had,
-// so that new ones for each simulation would make a long-lived process grow; those that are out of work are kept.
+// A coroutine is a SystemC thread that runs one body after another. SystemC keeps the name of every process it ever
+// had, so that new ones for each simulation would make a long-lived process grow; those that are out of work are kept.
 struct sim_coroutine {
     sc_core::sc_event resume;
     void (*body)(void *arg);

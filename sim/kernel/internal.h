@@ -1,9 +1,9 @@
 // What the files of this room share: the simulation's struct, and the functions they offer to each other. No other room
 // includes this.
 //
-// The way of one event: queue.c holds it, loop.c decides when it runs, bridge.cpp asks SystemC for the time at which
-// loop.c has to look again. A thread's wake is such an event too; thread.c knows what it waits for, bridge.cpp owns its
-// coroutine.
+// The way of one event: queue.c holds it (in near.c or far.c), loop.c decides when it runs, bridge.cpp asks SystemC for
+// the time at which loop.c has to look again. A thread's wake is such an event too; thread.c knows what it waits for,
+// bridge.cpp owns its coroutine.
 #pragma once
 
 #include "sim/kernel/counter.h"
@@ -16,19 +16,67 @@
 extern "C" {
 #endif
 
-// --- the queue: a 4-ary heap ordered by (due_ps, sequence) ---------------------------------------------------------
+// --- the queue: pending events in the order (due_ps, as_of_ps, sequence) --------------------------------------------
+//
+// Nearly all events are due within a microsecond: those lie in a ring of buckets (near.c), where coming and going costs
+// a few instructions however many there are. The others lie in a heap (far.c) and stay there; the next event is the
+// earlier of the two levels' next.
+
+// Later scheduling has a later time and a larger number, so that as_of_ps decides only for sim_event_schedule_as_of.
+struct sim_queue_key {
+    uint64_t due_ps, as_of_ps, sequence;
+};
+
+static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)
+{
+    return (struct sim_queue_key){event->due_ps, event->as_of_ps, event->sequence};
+}
+
+static inline bool sim_queue_before(struct sim_queue_key a, struct sim_queue_key b)
+{
+    if (a.due_ps != b.due_ps) {
+        return a.due_ps < b.due_ps;
+    }
+    return a.as_of_ps != b.as_of_ps ? a.as_of_ps < b.as_of_ps : a.sequence < b.sequence;
+}
+
+enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_BUCKETS / 64 };
+
+// A bucket holds SIM_NEAR_SHIFT bits of picoseconds, sorted.
+struct sim_near {
+    struct sim_near_bucket {
+        sim_event_t *first, *last;
+    } buckets[SIM_NEAR_BUCKETS];
+    uint64_t filled[SIM_NEAR_WORDS]; // a bit a bucket that holds something
+    uint64_t filled_words;           // a bit a word of `filled` that is not 0
+};
+
+// false: it is due too far from now, or among too many others.
+bool sim_near_add(struct sim_near *near, sim_event_t *event, uint64_t now_ps);
+void sim_near_remove(struct sim_near *near, sim_event_t *event);
+// The next one, when none is due before from_ps; NULL: none.
+sim_event_t *sim_near_first(const struct sim_near *near, uint64_t from_ps);
 
 // The key is repeated beside the pointer so that a comparison touches the heap's own cache lines only.
-struct sim_queue_entry {
-    uint64_t due_ps;
-    uint64_t sequence;
+struct sim_far_entry {
+    struct sim_queue_key key;
     sim_event_t *event;
 };
 
-struct sim_queue {
-    struct sim_queue_entry *entries;
+struct sim_far {
+    struct sim_far_entry *entries;
     uint32_t count;
     uint32_t capacity;
+};
+
+void sim_far_add(struct sim_far *far, sim_event_t *event);
+void sim_far_remove(struct sim_far *far, sim_event_t *event);
+void sim_far_fini(struct sim_far *far);
+
+struct sim_queue {
+    sim_event_t *first; // the next event; NULL: the queue is empty
+    struct sim_far far;
+    struct sim_near near;
 };
 
 // Precondition: the queue is not empty.
@@ -53,11 +101,13 @@ struct sim {
     uint64_t progress_ps; // when something last made progress
     uint64_t epoch_ps;    // SystemC's time at sim_create
     uint64_t systemc_ps;  // SystemC's time in this turn, counted from the epoch
+    uint64_t busy_ps;     // when SystemC has something to do by itself, as of the beginning of this turn
     uint64_t next_turn_ps;
-    bool exact;           // never ahead of SystemC's clock
+    bool exact; // never ahead of SystemC's clock
 
     struct sim_queue queue;
     uint64_t sequence;
+    uint64_t as_of_ps; // of the event that runs, or of the thread's wake
     uint64_t events_run;
     uint64_t instant_events; // run since time last moved
 
@@ -118,8 +168,8 @@ void sim_coroutine_resume(struct sim_coroutine *coroutine);
 void sim_coroutine_suspend(struct sim_coroutine *coroutine);
 void sim_coroutine_end(struct sim_coroutine *coroutine);
 
-// Would SystemC, left to itself, do nothing from now until due_ps, inclusive?
-bool sim_bridge_quiet_until(const sim_t *sim, uint64_t due_ps);
+// When SystemC, left to itself, does something next, counted from the epoch; 0: at once, SIM_NEVER_PS: nothing.
+uint64_t sim_bridge_busy_ps(const sim_t *sim);
 // Takes turns until one says SIM_TURN_OVER.
 void sim_bridge_run(sim_t *sim);
 // Makes sim (NULL: none) the living simulation and notes SystemC's time as its epoch.

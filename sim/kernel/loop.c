@@ -52,10 +52,10 @@ bool sim_try_advance(sim_t *sim, uint64_t delay_ps)
     if (to_ps > sim->horizon_ps || delay_ps > sim->horizon_ps || sim->exact) {
         return false;
     }
-    if (sim->queue.count != 0 && sim->queue.entries[0].due_ps <= to_ps) {
+    if (sim->queue.first != NULL && sim->queue.first->due_ps <= to_ps) {
         return false;
     }
-    if (!sim_bridge_quiet_until(sim, to_ps)) {
+    if (to_ps >= (sim->current != NULL ? sim_bridge_busy_ps(sim) : sim->busy_ps)) {
         return false;
     }
     move_time(sim, to_ps);
@@ -83,22 +83,21 @@ static enum sim_turn over_at_limit(sim_t *sim)
 }
 
 // A thread runs with SystemC's clock at the thread's time. An event may run ahead of it while SystemC is quiet.
-static bool needs_systemc(const sim_t *sim, const struct sim_queue_entry *head)
+static bool needs_systemc(const sim_t *sim, const sim_event_t *head)
 {
     if (head->due_ps == sim->systemc_ps) {
         return false;
     }
-    return sim->exact || head->event->fn == sim_thread_wake ||
-           (head->due_ps != sim->now_ps && !sim_bridge_quiet_until(sim, head->due_ps));
+    return sim->exact || head->fn == sim_thread_wake || (head->due_ps != sim->now_ps && head->due_ps >= sim->busy_ps);
 }
 
 static enum sim_turn run_events(sim_t *sim)
 {
     while (!sim->stopping) {
-        if (sim->queue.count == 0) {
+        if (sim->queue.first == NULL) {
             return over(sim, sim->thread_count == 0 ? SIM_RUN_DONE : SIM_RUN_STUCK);
         }
-        const struct sim_queue_entry *head = &sim->queue.entries[0];
+        const sim_event_t *head = sim->queue.first;
         if (head->due_ps > sim->horizon_ps) {
             return over_at_limit(sim);
         }
@@ -114,6 +113,7 @@ static enum sim_turn run_events(sim_t *sim)
         }
         sim_event_t *event = sim_queue_pop(&sim->queue);
         sim->events_run++;
+        sim->as_of_ps = event->as_of_ps;
         event->fn(event->ctx);
         if (sim->current != NULL) {
             return SIM_TURN_THREAD;
@@ -128,5 +128,6 @@ enum sim_turn sim_loop_turn(sim_t *sim, uint64_t systemc_ps)
         return sim_thread_unwind_next(sim) ? SIM_TURN_THREAD : SIM_TURN_OVER;
     }
     sim->systemc_ps = systemc_ps;
+    sim->busy_ps = sim_bridge_busy_ps(sim); // events leave SystemC alone
     return run_events(sim);
 }

@@ -186,7 +186,9 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps)
     struct sim_thread *thread = thread_current(sim, "sim_thread_sleep");
     // Where the wake would be the very next event, the thread moves time itself and goes on: same order, same count,
     // no switch. Not for 0 ps, or a thread that only yields would never let the loop see that time stands still.
+    uint64_t now_ps = sim->now_ps;
     if (delay_ps != 0 && sim_try_advance(sim, delay_ps)) {
+        sim->as_of_ps = now_ps;
         sim->sequence++;
         sim->events_run++;
         sim->instant_events = 1;
@@ -280,8 +282,7 @@ static void describe(const struct sim_thread *thread, FILE *out)
         break;
     case THREAD_WAITING:
         fprintf(out, "%s waits for %s: ", thread->name, thread->reason.component);
-        fprintf(out, thread->reason.format, (unsigned long long)thread->reason.a,
-                (unsigned long long)thread->reason.b);
+        fprintf(out, thread->reason.format, (unsigned long long)thread->reason.a, (unsigned long long)thread->reason.b);
         if (thread->until_ps != SIM_NEVER_PS) {
             fprintf(out, " (since %s ns, until %s ns)\n", since, until);
         } else {

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 
-#include "models/peach2/board.h"
-
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
 {
     struct plat_backend_inproc *b = ctx;
@@ -37,26 +35,14 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
 
 static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
 {
-    (void)ctx;
-    switch (bar) {
-    case BACKEND_BAR_REGISTERS:
-        return PEACH2_BAR0_BYTES;
-    case BACKEND_BAR_WINDOW:
-        break;
-    }
-    return PEACH2_WINDOW_BYTES;
+    struct plat_backend_inproc *b = ctx;
+    return b->bars[bar].bytes;
 }
 
 static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
 {
     struct plat_backend_inproc *b = ctx;
-    switch (bar) {
-    case BACKEND_BAR_REGISTERS:
-        return b->bar0_base;
-    case BACKEND_BAR_WINDOW:
-        break;
-    }
-    return b->window_base;
+    return b->bars[bar].base;
 }
 
 static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, const void *data, size_t bytes)
@@ -81,6 +67,12 @@ static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsig
 {
     struct plat_backend_inproc *b = ctx;
     return host_core_load_uc(b->core, bar_bus_address(ctx, bar) + offset, bytes, value_out) ? 0 : -EIO;
+}
+
+static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes)
+{
+    struct plat_backend_inproc *b = ctx;
+    return host_core_load_wc(b->core, bar_bus_address(ctx, bar) + offset, data, bytes) ? 0 : -EIO;
 }
 
 static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
@@ -117,6 +109,9 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
     case BACKEND_COST_INTERRUPT:
         host_core_spend(b->core, amount * b->interrupt_ps);
         break;
+    case BACKEND_COST_TIME:
+        host_core_spend(b->core, amount * SIM_PS_PER_NS);
+        break;
     }
 }
 
@@ -129,6 +124,7 @@ static const struct backend_ops inproc_ops = {
     .fence = fence,
     .write = write_uncached,
     .read = read_uncached,
+    .read_combined = read_combined,
     .wait_word = wait_word,
     .time_ps = time_ps,
     .cost = cost,
@@ -163,8 +159,11 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
         return;
     }
     *link = ctx->next;
-    if (ctx->process.library_release != NULL) {
-        ctx->process.library_release(ctx->process.library);
+    for (unsigned i = 0; i < BACKEND_LIBRARIES; i++) {
+        struct backend_library *library = &ctx->process.libraries[i];
+        if (library->release != NULL) {
+            library->release(library->state);
+        }
     }
     ctx->process = (struct backend_process){0};
 }

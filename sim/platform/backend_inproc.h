@@ -6,12 +6,16 @@
 #include "models/host/memory.h"
 #include "verbs-shim/backend.h"
 
+struct plat_bar {
+    uint64_t base, bytes;
+};
+
 struct plat_backend_inproc {
     sim_t *sim;
     host_core_t *core;
     host_memory_t *memory;
-    uint64_t bar0_base, window_base;
-    uint64_t interrupt_ps; // handling of one
+    struct plat_bar bars[BACKEND_BARS]; // of the node's devices
+    uint64_t interrupt_ps;              // handling of one
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has

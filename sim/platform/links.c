@@ -67,6 +67,9 @@ static enum sim_status slot_windows_add(struct plat_node *node)
 
 static enum sim_status slot_create(struct plat_node *node)
 {
+    if (node->board == NULL) {
+        return SIM_OK;
+    }
     const struct scn_node *config = node->config;
     plat_machine_t *machine = node->machine;
     char name[SCN_NAME_MAX + 8];

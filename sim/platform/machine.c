@@ -157,12 +157,17 @@ static void boot_wait(plat_machine_t *machine)
     }
 }
 
+static int driver_start(struct plat_node *node)
+{
+    const struct peach2_routing routing = plat_routes_find(node->machine->scenario, node->index);
+    const struct backend backend = plat_backend_inproc(&node->backend);
+    return peach2_open(&backend, &routing, &node->handle);
+}
+
 static void node_thread(void *arg)
 {
     struct plat_node *node = arg;
-    const struct peach2_routing routing = plat_routes_find(node->machine->scenario, node->index);
-    const struct backend backend = plat_backend_inproc(&node->backend);
-    int error = peach2_open(&backend, &routing, &node->handle);
+    int error = node->board != NULL ? driver_start(node) : 0;
     if (error != 0) {
         plat_machine_fail(node->machine, "%s: the board's driver does not start: %s", node->config->name,
                           strerror(-error));

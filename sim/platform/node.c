@@ -79,7 +79,7 @@ static enum sim_status rtl_create(struct plat_node *node, const struct plat_opti
 
 static enum sim_status twin_create(struct plat_node *node)
 {
-    static const struct peach2_twin_ops ops = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken};
+    static const struct peach2_twin_ops ops = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken_at};
     const struct scn_board *board = &node->config->board;
     const struct peach2_twin_config config = {
         .period_ps = plat_clock_period_ps(board->clock_mhz),
@@ -108,6 +108,15 @@ static enum sim_status chip_create(struct plat_node *node, const struct plat_opt
         return twin_create(node);
     }
     return rtl_create(node, options);
+}
+
+static enum sim_status board_create(struct plat_node *node, const struct plat_options *options)
+{
+    const struct scn_board *board = &node->config->board;
+    enum sim_status status =
+        peach2_board_create(node->machine->sim, name_of(node, "board").text, PLAT_BAR0_BASE, board->window_base,
+                            plat_clock_period_ps(board->clock_mhz), &node->board);
+    return status == SIM_OK ? chip_create(node, options) : status;
 }
 
 // --- the host ------------------------------------------------------------------------------------------------------
@@ -168,13 +177,8 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
     if (status == SIM_OK) {
         status = core_create(node);
     }
-    if (status == SIM_OK) {
-        status = peach2_board_create(node->machine->sim, name_of(node, "board").text, PLAT_BAR0_BASE,
-                                     node->config->board.window_base,
-                                     plat_clock_period_ps(node->config->board.clock_mhz), &node->board);
-    }
-    if (status == SIM_OK) {
-        status = chip_create(node, options);
+    if (status == SIM_OK && node->config->board.given) {
+        status = board_create(node, options);
     }
     if (status != SIM_OK) {
         return plat_error_set(error, status, "%s cannot be built: %s", node->config->name, sim_status_text(status));
@@ -183,10 +187,13 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
         .sim = node->machine->sim,
         .core = node->core,
         .memory = node->memory,
-        .bar0_base = PLAT_BAR0_BASE,
-        .window_base = node->config->board.window_base,
         .interrupt_ps = node->config->host.interrupt_ps,
     };
+    if (node->board != NULL) {
+        node->backend.bars[BACKEND_BAR_REGISTERS] = (struct plat_bar){PLAT_BAR0_BASE, PEACH2_BAR0_BYTES};
+        node->backend.bars[BACKEND_BAR_WINDOW] =
+            (struct plat_bar){node->config->board.window_base, PEACH2_WINDOW_BYTES};
+    }
     return SIM_OK;
 }
 

@@ -91,6 +91,10 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
         return SIM_ERR_INVALID;
     }
     enum placement placement = programs[run->program].placement;
+    if (!scenario->nodes[run->node].board.given) {
+        snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
+        return SIM_ERR_INVALID;
+    }
     if (placement == PLACE_NODE) {
         return SIM_OK;
     }
@@ -224,6 +228,8 @@ static struct workload workload_of(const struct plat_series *series, uint32_t ra
         .descriptors_count = run->descriptors_count,
         .iterations = run->iterations,
         .warmup = run->warmup,
+        .source_gpu = (int)run->from - (int)SCN_MEMORY_GPU0,
+        .destination_gpu = (int)run->to - (int)SCN_MEMORY_GPU0,
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
         .exchange = rank_exchange,

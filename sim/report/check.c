@@ -1,42 +1,56 @@
 // The checks of a scenario: before the run against the tables known here, after it against the results.
 #include "sim/report/results.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/report/value.h"
 
 struct checking {
     const struct scn_scenario *scenario;
-    const char *path;
-    struct scn_messages *messages;
+    scn_complain_fn complain;
+    void *complain_ctx;
 };
 
-__attribute__((format(printf, 4, 5))) static void complain(struct checking *checking, unsigned line,
-                                                           unsigned column, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void complain(struct checking *checking, unsigned line, unsigned column,
+                                                           const char *format, ...)
 {
     char text[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    struct scn_messages *messages = checking->messages;
-    char **lines = realloc(messages->lines, (messages->count + 1) * sizeof *lines);
-    char *message = NULL;
-    if (lines == NULL || asprintf(&message, "%s:%u:%u: %s", checking->path, line, column, text) < 0) {
-        sim_panic("report", "out of memory for a message");
-    }
-    messages->lines = lines;
-    lines[messages->count++] = message;
+    checking->complain(checking->complain_ctx, line, column, text);
 }
 
+// "'<what>': 'x' is not ... (there are: ...)"; of a scenario with other mistakes a name may be missing.
+static bool column_check(struct checking *checking, unsigned line, unsigned column, const char *what, const char *name)
+{
+    if (report_column_find(name, NULL) != NULL) {
+        return true;
+    }
+    char list[256] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+        length +=
+            (size_t)snprintf(list + length, sizeof list - length, "%s%s", i == 0 ? "" : ", ", report_columns[i].name);
+    }
+    if (name[0] != '\0') {
+        complain(checking, line, column, "'%s': '%s' is not a numeric column of data.csv (there are: %s)", what, name,
+                 list);
+    }
+    return false;
+}
+
+// Also where that cannot be known, as series are without names.
 static bool series_exists(const struct scn_scenario *scenario, const char *series)
 {
+    if (scenario->run_count == 0 || series[0] == '\0') {
+        return true;
+    }
     for (uint32_t i = 0; i < scenario->run_count; i++) {
-        if (strcmp(scenario->runs[i].series, series) == 0) {
+        if (scenario->runs[i].series[0] == '\0' || strcmp(scenario->runs[i].series, series) == 0) {
             return true;
         }
     }
@@ -45,12 +59,7 @@ static bool series_exists(const struct scn_scenario *scenario, const char *serie
 
 static bool value_check(struct checking *checking, const struct scn_check *check, const struct scn_value *value)
 {
-    bool known = true;
-    if (report_column_find(value->column, NULL) == NULL) {
-        complain(checking, check->line, check->column, "'%s': '%s' is not a numeric column of data.csv", check->id,
-                 value->column);
-        known = false;
-    }
+    bool known = column_check(checking, check->line, check->column, check->id, value->column);
     if (!series_exists(checking->scenario, value->series)) {
         complain(checking, check->line, check->column, "'%s': no series is named '%s'", check->id, value->series);
         known = false;
@@ -78,7 +87,9 @@ static void check_check(struct checking *checking, const struct scn_check *check
     if (reference != NULL && !report_value_scale(check, reference->unit, &scale)) {
         complain(checking, check->line, check->column, "'%s' is published in %s, which does not fit %s", check->id,
                  reference->unit,
-                 check->first_reaching > 0.0 ? "a number of bytes" : check->over.given ? "a ratio" : column->name);
+                 check->first_reaching > 0.0 ? "a number of bytes"
+                 : check->over.given         ? "a ratio"
+                                             : column->name);
     }
 }
 
@@ -86,23 +97,19 @@ static void panels_check(struct checking *checking)
 {
     for (uint32_t i = 0; i < checking->scenario->panel_count; i++) {
         const struct scn_panel *panel = &checking->scenario->panels[i];
-        const char *const names[] = {panel->x, panel->y};
-        for (size_t k = 0; k < 2; k++) {
-            if (report_column_find(names[k], NULL) == NULL) {
-                complain(checking, 1, 1, "panel %u: '%s' is not a numeric column of data.csv", i + 1, names[k]);
-            }
-        }
+        (void)column_check(checking, panel->line, panel->column, panel->title, panel->x);
+        (void)column_check(checking, panel->line, panel->column, panel->title, panel->y);
     }
 }
 
-void report_check_scenario(const struct scn_scenario *scenario, const char *reference_csv, const char *path,
-                           struct scn_messages *messages)
+void report_check_scenario(const struct scn_scenario *scenario, const char *reference_csv, scn_complain_fn complain_fn,
+                           void *complain_ctx)
 {
-    struct checking checking = {scenario, path, messages};
+    struct checking checking = {scenario, complain_fn, complain_ctx};
     struct report_references references = {0};
     enum sim_status status = report_references_read(&references, reference_csv);
     if (status != SIM_OK) {
-        complain(&checking, 1, 1, "the published values in %s cannot be used: %s", reference_csv,
+        complain(&checking, 0, 0, "the published values in %s cannot be used: %s", reference_csv,
                  sim_status_text(status));
         return;
     }
@@ -112,7 +119,7 @@ void report_check_scenario(const struct scn_scenario *scenario, const char *refe
     for (uint32_t i = 0; i < scenario->compare_count; i++) {
         const struct scn_check *compare = &scenario->compares[i];
         const struct report_reference *reference = report_references_find(&references, compare->id);
-        if (reference == NULL) {
+        if (reference == NULL && compare->id[0] != '\0') {
             complain(&checking, compare->line, compare->column, "'%s' is not in the table of published values",
                      compare->id);
         }

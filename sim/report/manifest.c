@@ -63,6 +63,16 @@ static void string_write(FILE *out, const char *text)
     fputc('"', out);
 }
 
+static void sets_write(const report_t *report, FILE *out)
+{
+    fputs(report->set_count == 0 ? "set: []\n" : "set:\n", out);
+    for (size_t i = 0; i < report->set_count; i++) {
+        fputs("  - ", out);
+        string_write(out, report->sets[i]);
+        fputc('\n', out);
+    }
+}
+
 static void runs_write(const report_t *report, FILE *out)
 {
     uint64_t simulated_ps = 0;
@@ -97,6 +107,7 @@ void report_manifest_write(const report_t *report, struct files *files, const ch
     fputs("scenario: ", out);
     string_write(out, report->scenario->name);
     fprintf(out, "\nseed: %" PRIu64 "\n", report->scenario->seed);
+    sets_write(report, out);
     fprintf(out, "sha256:\n  scenario: %s\n  resolved.yaml: %s\n  data.csv: %s\n", scenario, resolved, data);
     fprintf(out, "tcasim: \"%s\"\nrevision: \"%s\"\n", TCASIM_VERSION, TCASIM_REVISION);
     fprintf(out, "tools:\n  systemc: \"%s\"\n  verilator: \"%s\"\n  compiler: \"%s\"\n", TCASIM_SYSTEMC_VERSION,

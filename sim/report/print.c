@@ -199,6 +199,9 @@ static void comparisons_print(const report_t *report, FILE *out)
     fputs("\nSimulated against published\n", out);
     grid_print(grid, out);
     grid_destroy(grid);
+    fputs("ok: within 5 % of the published value; near: within 15 %; off: farther. Inside a published range or bound\n"
+          "(2-8, <1, >3) the error is +0.0 %; outside it is the distance to the nearest end.\n",
+          out);
 }
 
 void report_print(const report_t *report, FILE *out)

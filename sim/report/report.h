@@ -49,10 +49,13 @@ void report_add_fault(report_t *report, const struct report_fault *fault);
 // max_latency_us. Known names for checks and panels.
 bool report_column_exists(const char *column);
 
-// Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. Appends
-// "file:line:column: text" lines.
-void report_check_scenario(const struct scn_scenario *scenario, const char *reference_csv, const char *path,
-                           struct scn_messages *messages);
+// Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. For
+// scn_load_options.check.
+void report_check_scenario(const struct scn_scenario *scenario, const char *reference_csv, scn_complain_fn complain,
+                           void *complain_ctx);
+
+// An override of the command line, for the manifest.
+void report_add_set(report_t *report, const char *set);
 
 // Evaluates `expect:`; prints one line for each that does not hold to out. Returns how many do not hold.
 unsigned report_expect(const report_t *report, FILE *out);

@@ -163,24 +163,21 @@ void report_add_point(report_t *report, const struct report_point *point)
             break;
         }
     }
-    memmove(&report->points[place + 1], &report->points[place],
-            (report->point_count - place) * sizeof *report->points);
+    memmove(&report->points[place + 1], &report->points[place], (report->point_count - place) * sizeof *report->points);
     report->points[place] = *point;
     report->points[place].series = copy(point->series);
     report->point_count++;
 }
 
-void report_add_counter(report_t *report, const char *series, const char *component, const char *name,
-                        const char *unit, uint64_t value)
+void report_add_counter(report_t *report, const char *series, const char *component, const char *name, const char *unit,
+                        uint64_t value)
 {
-    report->counters =
-        grow(report->counters, report->counter_count, &report->counter_room, sizeof *report->counters);
+    report->counters = grow(report->counters, report->counter_count, &report->counter_room, sizeof *report->counters);
     report->counters[report->counter_count++] =
         (struct report_counter){copy(series), copy(component), copy(name), copy(unit), value};
 }
 
-void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events,
-                    uint64_t rtl_cycles)
+void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events, uint64_t rtl_cycles)
 {
     report->runs = grow(report->runs, report->run_count, &report->run_room, sizeof *report->runs);
     report->runs[report->run_count++] = (struct report_run){copy(series), simulated_ps, events, rtl_cycles};
@@ -197,8 +194,13 @@ void report_add_fault(report_t *report, const struct report_fault *fault)
     added->ends[1].name = copy(fault->ends[1].name);
 }
 
-enum sim_status report_create(const struct scn_scenario *scenario, const char *reference_csv,
-                              report_t **report_out)
+void report_add_set(report_t *report, const char *set)
+{
+    report->sets = grow(report->sets, report->set_count, &report->set_room, sizeof *report->sets);
+    report->sets[report->set_count++] = copy(set);
+}
+
+enum sim_status report_create(const struct scn_scenario *scenario, const char *reference_csv, report_t **report_out)
 {
     report_t *report = calloc(1, sizeof *report);
     if (report == NULL) {
@@ -238,6 +240,10 @@ void report_destroy(report_t *report)
         free((char *)report->faults[i].ends[1].name);
     }
     free(report->faults);
+    for (size_t i = 0; i < report->set_count; i++) {
+        free(report->sets[i]);
+    }
+    free(report->sets);
     free(report->points);
     free(report->counters);
     free(report->runs);

@@ -31,6 +31,8 @@ struct report {
     size_t run_count, run_room;
     struct report_fault *faults; // texts are owned
     size_t fault_count, fault_room;
+    char **sets;
+    size_t set_count, set_room;
 };
 
 enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_COUNT };

@@ -55,7 +55,28 @@ static void check_receive_buffers(struct scn_loader *loader)
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         const struct scn_node *node = &scenario->nodes[i];
         check_credits(loader, &node->host.posted_data_credits, node, mps_bytes);
-        check_credits(loader, &node->board.posted_data_credits, node, mps_bytes);
+        if (node->board.given) {
+            check_credits(loader, &node->board.posted_data_credits, node, mps_bytes);
+        }
+    }
+}
+
+static void check_slots(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        const struct scn_node *node = &scenario->nodes[i];
+        for (uint32_t j = 0; j < node->gpu_count; j++) {
+            if (node->gpus[j].socket != 0 && node->host.qpi_peer_lines_max == 0) {
+                scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->gpus[j].socket, node),
+                                 "socket: the host of '%s' has one socket; a second one needs qpi_peer_lines_max",
+                                 node->name);
+            }
+        }
+        if (node->board.given && node->slot.generation == 0 && !scn_loader_is_bad(loader, &node->slot, true)) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->slot, node),
+                             "missing key 'slot' in node: a board needs the link that joins it with its host");
+        }
     }
 }
 
@@ -66,6 +87,13 @@ static bool check_end(struct scn_loader *loader, const struct scn_cable *cable, 
     if (port == SCN_PORT_N) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, cable),
                          "%s: port N is the host's port; a cable joins E, W or S", is_from ? "from" : "to");
+        return false;
+    }
+    const struct scn_node *node = &loader->scenario->nodes[*field];
+    if (!node->board.given && !scn_loader_is_bad(loader, node, true) &&
+        !scn_loader_is_bad(loader, &node->board, true)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, cable), "%s: node '%s' has no board",
+                         is_from ? "from" : "to", node->name);
         return false;
     }
     return true;
@@ -143,6 +171,7 @@ void scn_check_hardware(struct scn_loader *loader)
     check_scenario_name(loader);
     check_node_names(loader);
     check_receive_buffers(loader);
+    check_slots(loader);
     check_windows(loader);
     if (check_cables(loader) && loader->mistakes.count == before) {
         scn_check_routes(loader);

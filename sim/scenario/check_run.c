@@ -56,6 +56,33 @@ static const struct program_rule rules[] = {
     [SCN_PROGRAM_PROXY_READ] = {.peer = true},      [SCN_PROGRAM_STREAM] = {0},
 };
 
+static void check_board(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_node *node = *field < scenario->node_count ? &scenario->nodes[*field] : NULL;
+    if (node != NULL && is_good(loader, &run->program) && is_good(loader, field) && !node->board.given &&
+        !scn_loader_is_bad(loader, node, true) && !scn_loader_is_bad(loader, &node->board, true)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+                         "%s: a %s needs a board, '%s' has none", field == &run->node ? "node" : "peer",
+                         scn_program_name(run->program), node->name);
+    }
+}
+
+// from: is memory of the node, to: of the node or of its peer.
+static void check_memory(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field,
+                         uint32_t node)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    if (*field == SCN_MEMORY_HOST || node >= scenario->node_count || !is_good(loader, field)) {
+        return;
+    }
+    uint32_t count = scenario->nodes[node].gpu_count;
+    if ((uint32_t)(*field - SCN_MEMORY_GPU0) >= count) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: '%s' has %" PRIu32 " GPU%s",
+                         field == &run->from ? "from" : "to", scenario->nodes[node].name, count, count == 1 ? "" : "s");
+    }
+}
+
 static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -160,6 +187,10 @@ static void check_method(struct scn_loader *loader, const struct scn_run *run)
 
 static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
+    check_board(loader, run, &run->node);
+    check_board(loader, run, &run->peer);
+    check_memory(loader, run, &run->from, run->node);
+    check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_peer(loader, run);
     if (!is_good(loader, &run->method)) {
         return;

@@ -113,7 +113,31 @@ static const struct scn_key host_keys[] = {
      .min = 1,
      .max = 1024,
      SCN_FIELD(struct scn_host, peer_reads_max),
-     .doc = "outstanding reads between two ports"},
+     .doc = "outstanding reads between two ports, in pieces as they are passed on"},
+    {.name = "peer_read",
+     .unit = SCN_UNIT_SIZE,
+     .fallback = "0 B",
+     .max = 4 * KIB,
+     SCN_FIELD(struct scn_host, peer_read_bytes),
+     .doc = "largest piece in which a read is passed from port to port; 0 B: whole"},
+    {.name = "qpi",
+     .unit = SCN_UNIT_TIME,
+     .fallback = "0 ns",
+     .max = 10 * US,
+     SCN_FIELD(struct scn_host, qpi_ps),
+     .doc = "one way between two sockets"},
+    {.name = "qpi_peer",
+     .unit = SCN_UNIT_TIME,
+     .fallback = "0 ns",
+     .max = 10 * US,
+     SCN_FIELD(struct scn_host, qpi_peer_ps),
+     .doc = "until the far socket has a write from port to port in order at its port"},
+    {.name = "qpi_peer_lines_max",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "0",
+     .max = 1024,
+     SCN_FIELD(struct scn_host, qpi_peer_lines_max),
+     .doc = "outstanding lines of 64 B from port to port across QPI, each way; 0: the node has one socket"},
     {.name = "posted_header_credits",
      .unit = SCN_UNIT_INTEGER,
      .min = 1,
@@ -277,8 +301,15 @@ static const struct scn_key board_keys[] = {
      SCN_FIELD(struct scn_board, dmac_prefetch),
      .doc = "descriptors fetched with one read"},
 };
+static void board_loaded(void *object, const struct scn_tree *tree)
+{
+    (void)tree;
+    ((struct scn_board *)object)->given = true;
+}
+
 const struct scn_kind scn_kind_board = {.name = "board",
                                         .doc = "a PEACH2 board with its logic",
                                         SCN_ROWS(board_keys),
                                         .size = sizeof(struct scn_board),
-                                        .presets = "board"};
+                                        .presets = "board",
+                                        .loaded = board_loaded};

@@ -40,9 +40,21 @@ const char *scn_key_nearest(const struct scn_kind *kind, const char *name)
     struct scn_nearest nearest;
     scn_nearest_init(&nearest, name);
     offer_keys(kind, &nearest);
-    if (kind->presets != NULL) {
+    if (kind->presets != NULL && strcmp(name, "preset") != 0 && strcmp(name, "with") != 0) {
         scn_nearest_offer(&nearest, "preset");
         scn_nearest_offer(&nearest, "with");
+    }
+    return nearest.name;
+}
+
+const char *scn_key_suggest(const char *word)
+{
+    struct scn_nearest nearest;
+    const char *dot = strrchr(word, '.');
+    scn_nearest_init(&nearest, dot != NULL ? dot + 1 : word);
+    for (size_t i = 0; scn_kinds[i] != NULL; i++) {
+        offer_keys(scn_kinds[i], &nearest);
+        scn_nearest_offer(&nearest, scn_kinds[i]->name);
     }
     return nearest.name;
 }

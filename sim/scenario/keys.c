@@ -10,14 +10,21 @@
 
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
-static const struct scn_choice programs[] = {
-    {"pingpong", SCN_PROGRAM_PINGPONG},           {"local-dma", SCN_PROGRAM_LOCAL_DMA},
-    {"traversal", SCN_PROGRAM_TRAVERSAL},         {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
-    {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE}, {"two-flows", SCN_PROGRAM_TWO_FLOWS},
-    {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},       {"halo", SCN_PROGRAM_HALO},
-    {"proxy-read", SCN_PROGRAM_PROXY_READ},       {"stream", SCN_PROGRAM_STREAM},
-    {NULL, 0}};
+static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
+                                             {"local-dma", SCN_PROGRAM_LOCAL_DMA},
+                                             {"traversal", SCN_PROGRAM_TRAVERSAL},
+                                             {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
+                                             {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE},
+                                             {"two-flows", SCN_PROGRAM_TWO_FLOWS},
+                                             {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},
+                                             {"halo", SCN_PROGRAM_HALO},
+                                             {"proxy-read", SCN_PROGRAM_PROXY_READ},
+                                             {"stream", SCN_PROGRAM_STREAM},
+                                             {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
+static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST}, {"gpu0", SCN_MEMORY_GPU0},
+                                             {"gpu1", SCN_MEMORY_GPU1}, {"gpu2", SCN_MEMORY_GPU2},
+                                             {"gpu3", SCN_MEMORY_GPU3}, {NULL, 0}};
 static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"register", SCN_METHOD_REGISTER},
                                             {"chain-host", SCN_METHOD_CHAIN_HOST},
@@ -82,16 +89,28 @@ static const struct scn_key node_keys[] = {
     {.name = "board",
      .unit = SCN_UNIT_OBJECT,
      .child = &scn_kind_board,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_node, board),
-     .doc = "PEACH2 board"},
+     .doc = "PEACH2 board, if it has one"},
     {.name = "slot",
      .unit = SCN_UNIT_OBJECT,
      .child = &scn_kind_link,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_node, slot),
-     .doc = "link between host and board"},
+     .doc = "link between host and board; required with a board"},
+    {.name = "gpus",
+     .unit = SCN_UNIT_OBJECTS,
+     .fallback = "",
+     .max = SCN_GPUS_MAX,
+     .child = &scn_kind_gpu,
+     SCN_FIELD(struct scn_node, gpus),
+     SCN_SECOND(struct scn_node, gpu_count),
+     .doc = "GPUs, called gpu0, gpu1, ...; the first two are in the board's window"},
 };
 const struct scn_kind scn_kind_node = {.name = "node",
-                                       .doc = "a host with a board in its slot",
+                                       .doc = "a host with the devices in its slots",
                                        SCN_ROWS(node_keys),
                                        .size = sizeof(struct scn_node),
                                        .presets = "node"};
@@ -228,6 +247,18 @@ static const struct scn_key run_keys[] = {
      .max = 1000000000,
      SCN_FIELD(struct scn_run, warmup),
      .doc = "repetitions before them"},
+    {.name = "from",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = memories,
+     .fallback = "host",
+     SCN_FIELD(struct scn_run, from),
+     .doc = "memory that is read: the host's, or a GPU's"},
+    {.name = "to",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = memories,
+     .fallback = "host",
+     SCN_FIELD(struct scn_run, to),
+     .doc = "memory that is written, on the other node where there is one"},
     {.name = "notify",
      .unit = SCN_UNIT_CHOICE,
      .choices = notifies,
@@ -411,6 +442,13 @@ const struct scn_kind scn_kind_compare = {.name = "compare",
                                           .size = sizeof(struct scn_check),
                                           .loaded = check_loaded};
 
+static void panel_loaded(void *object, const struct scn_tree *tree)
+{
+    struct scn_panel *panel = object;
+    panel->line = tree->place.line;
+    panel->column = tree->place.column;
+}
+
 static const struct scn_key panel_keys[] = {
     {.name = "title", .unit = SCN_UNIT_TEXT, .min = 1, SCN_FIELD(struct scn_panel, title), .doc = "title of the panel"},
     {.name = "x",
@@ -437,8 +475,11 @@ static const struct scn_key panel_keys[] = {
      SCN_FIELD(struct scn_panel, x_max),
      .doc = "end of the axis; 0 B: all"},
 };
-const struct scn_kind scn_kind_panel = {
-    .name = "panel", .doc = "a panel of the plot", SCN_ROWS(panel_keys), .size = sizeof(struct scn_panel)};
+const struct scn_kind scn_kind_panel = {.name = "panel",
+                                        .doc = "a panel of the plot",
+                                        SCN_ROWS(panel_keys),
+                                        .size = sizeof(struct scn_panel),
+                                        .loaded = panel_loaded};
 
 static const struct scn_key scenario_keys[] = {
     {.name = "name",
@@ -534,7 +575,20 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology, &scn_kind_node,  &scn_kind_host,
-                                            &scn_kind_board,      &scn_kind_link,     &scn_kind_cable, &scn_kind_fault,
-                                            &scn_kind_fault_ends, &scn_kind_run,      &scn_kind_value, &scn_kind_check,
-                                            &scn_kind_expect,     &scn_kind_compare,  &scn_kind_panel, NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,
+                                            &scn_kind_topology,
+                                            &scn_kind_node,
+                                            &scn_kind_host,
+                                            &scn_kind_board,
+                                            &scn_kind_gpu,
+                                            &scn_kind_link,
+                                            &scn_kind_cable,
+                                            &scn_kind_fault,
+                                            &scn_kind_fault_ends,
+                                            &scn_kind_run,
+                                            &scn_kind_value,
+                                            &scn_kind_check,
+                                            &scn_kind_expect,
+                                            &scn_kind_compare,
+                                            &scn_kind_panel,
+                                            NULL};

@@ -23,6 +23,21 @@ static void name_after_file(struct scn_scenario *scenario, const char *path)
     }
 }
 
+static void apply_sets(struct scn_loader *loader, const struct scn_load_options *options, bool presets)
+{
+    for (size_t i = 0; i < options->set_count; i++) {
+        if (!scn_set_is_early(options->sets[i]) && scn_set_is_preset(options->sets[i]) == presets) {
+            scn_set_apply(loader, options->sets[i], (unsigned)i);
+        }
+    }
+}
+
+static void complain(void *ctx, unsigned line, unsigned column, const char *text)
+{
+    struct scn_loader *loader = ctx;
+    scn_mistakes_add(&loader->mistakes, (struct scn_place){loader->file, line, column}, "%s", text);
+}
+
 static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char *path,
                     const struct scn_load_options *options)
 {
@@ -33,11 +48,8 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
         }
     }
     scn_object_load(loader, &scn_kind_scenario, tree, loader->scenario);
-    for (size_t i = 0; i < options->set_count; i++) {
-        if (!scn_set_is_early(options->sets[i])) {
-            scn_set_apply(loader, options->sets[i], (unsigned)i);
-        }
-    }
+    apply_sets(loader, options, true);
+    apply_sets(loader, options, false);
     if (loader->scenario->name[0] == '\0') {
         name_after_file(loader->scenario, path);
     }
@@ -46,6 +58,9 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
         scn_check_hardware(loader);
         scn_check_faults(loader);
         scn_check_runs(loader);
+        if (options->check != NULL) {
+            options->check(options->check_ctx, loader->scenario, complain, loader);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ struct scn_loaded {
 };
 
 struct scn_preset;
+struct scn_given;
 
 struct scn_loader {
     struct scn_arena *arena;
@@ -27,6 +28,7 @@ struct scn_loader {
     struct scn_scenario *scenario;
     const char *configs_dir;
     struct scn_preset *presets; // those read so far
+    struct scn_given *given;    // what the scenario's file puts over presets
     unsigned presets_read;
     unsigned preset_depth; // presets being applied, one inside another
     const struct scn_file *file;
@@ -35,6 +37,9 @@ struct scn_loader {
 
 // object.c: applies a mapping to the object at base. Mistakes are reported, what can be read is read.
 void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base);
+
+// What the scenario's file puts over the preset of the object at base: the mapping behind `with:`; NULL: nothing.
+const struct scn_tree *scn_given_find(const struct scn_loader *loader, const void *base);
 
 // One entry of a mapping, by its row.
 void scn_object_load_key(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree, void *base);
@@ -65,8 +70,9 @@ const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *fol
 char **scn_preset_names(struct scn_arena *arena, const char *configs_dir, const char *folder);
 
 // set.c: one "path=value"; number: its place among them. Those of which scn_set_is_early is true change the tree before
-// it is loaded.
+// it is loaded; those that name a preset come next, so that the others go over what they bring.
 bool scn_set_is_early(const char *text);
+bool scn_set_is_preset(const char *text);
 void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const char *text, unsigned number);
 void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number);
 
@@ -83,6 +89,7 @@ void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool st
 
 // Where the value at address was set; if nothing set it, where the object that holds it starts.
 struct scn_place scn_loader_place(const struct scn_loader *loader, const void *address, const void *object);
+bool scn_loader_is_given(const struct scn_loader *loader, const void *address);
 bool scn_loader_is_bad(const struct scn_loader *loader, const void *address, bool structure);
 
 // The index of the node of that name, or SCN_NODE_NONE.

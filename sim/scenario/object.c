@@ -34,6 +34,11 @@ struct scn_place scn_loader_place(const struct scn_loader *loader, const void *a
     return source != NULL ? source->place : (struct scn_place){loader->file, 1, 1};
 }
 
+bool scn_loader_is_given(const struct scn_loader *loader, const void *address)
+{
+    return scn_sources_find(loader->sources, offset_of(loader, address), false) != NULL;
+}
+
 bool scn_loader_is_bad(const struct scn_loader *loader, const void *address, bool structure)
 {
     const struct scn_source *source = scn_sources_find(loader->sources, offset_of(loader, address), structure);
@@ -228,6 +233,45 @@ static void load_with(struct scn_loader *loader, const struct scn_kind *kind, co
     loader->sourced = sourced;
 }
 
+// --- what the file puts over presets -------------------------------------------------------------------------------
+
+struct scn_given {
+    struct scn_given *next;
+    size_t offset;               // of the object
+    bool preset;                 // it took one
+    const struct scn_tree *tree; // NULL: nothing
+};
+
+static const struct scn_given *given_find(const struct scn_loader *loader, const void *base)
+{
+    const struct scn_given *given = loader->given;
+    while (given != NULL && given->offset != offset_of(loader, base)) {
+        given = given->next;
+    }
+    return given;
+}
+
+const struct scn_tree *scn_given_find(const struct scn_loader *loader, const void *base)
+{
+    const struct scn_given *given = given_find(loader, base);
+    return given != NULL ? given->tree : NULL;
+}
+
+// An object within a `with:` has no preset beside it: all of it goes over the one it got before.
+static void given_note(struct scn_loader *loader, const struct scn_tree *tree, const struct scn_tree *preset,
+                       const struct scn_tree *with, const void *base)
+{
+    const struct scn_given *before = given_find(loader, base);
+    const struct scn_tree *over = preset != NULL ? with : loader->preset_depth > 0 ? tree : NULL;
+    if (over != NULL && over->place.file != loader->file) {
+        over = NULL; // a preset's own
+    }
+    struct scn_given *given = scn_arena_alloc(loader->arena, sizeof *given);
+    *given = (struct scn_given){loader->given, offset_of(loader, base),
+                                preset != NULL || (before != NULL && before->preset), over};
+    loader->given = given;
+}
+
 void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base)
 {
     if (tree->kind != SCN_TREE_MAPPING) {
@@ -239,6 +283,7 @@ void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, con
     check_names(loader, kind, tree);
     const struct scn_tree *preset = kind->presets != NULL ? scn_tree_find(tree, "preset") : NULL;
     const struct scn_tree *with = kind->presets != NULL ? scn_tree_find(tree, "with") : NULL;
+    given_note(loader, tree, preset, with, base);
     bool bad = preset == NULL && (with != NULL || scn_loader_is_bad(loader, base, true));
     if (preset != NULL) {
         reset(loader, kind, base);
@@ -269,15 +314,35 @@ static void require_items(struct scn_loader *loader, const struct scn_key *key, 
     }
 }
 
+// Once an object: what would give it all its keys.
+static const char *preset_hint(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_key *key,
+                               bool *hinted)
+{
+    if (*hinted || kind->presets == NULL || (key->flags & SCN_KEY_OWN) != 0) {
+        return "";
+    }
+    *hinted = true;
+    char **names = scn_preset_names(loader->arena, loader->configs_dir, kind->presets);
+    if (names == NULL || names[0] == NULL) {
+        return "";
+    }
+    const char *list = names[0];
+    for (size_t i = 1; names[i] != NULL; i++) {
+        list = scn_arena_format(loader->arena, "%s, %s", list, names[i]);
+    }
+    return scn_arena_format(loader->arena, "; preset: gives all of them (there are: %s)", list);
+}
+
 static void require_key(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_key *key,
-                        struct scn_place place, void *base)
+                        struct scn_place place, void *base, bool *hinted)
 {
     bool list = key->unit == SCN_UNIT_OBJECTS;
     void *field = (char *)base + (list ? key->second : key->offset);
     size_t offset = offset_of(loader, field);
     const struct scn_source *source = scn_sources_find(loader->sources, offset, scn_key_is_structure(key));
     if (source == NULL && key->fallback == NULL) {
-        scn_mistakes_add(&loader->mistakes, place, "missing key '%s' in %s", key->name, kind->name);
+        const char *hint = preset_hint(loader, kind, key, hinted);
+        scn_mistakes_add(&loader->mistakes, place, "missing key '%s' in %s%s", key->name, kind->name, hint);
         scn_loader_note_bad(loader, field, scn_key_is_structure(key), place);
     } else if (source != NULL && key->unit == SCN_UNIT_OBJECT) {
         scn_object_require(loader, key->child, source->place, field);
@@ -286,7 +351,8 @@ static void require_key(struct scn_loader *loader, const struct scn_kind *kind, 
     }
 }
 
-void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base)
+static void require_keys(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base,
+                         bool *hinted)
 {
     if (scn_loader_is_bad(loader, base, true)) {
         return;
@@ -294,9 +360,16 @@ void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, 
     for (size_t i = 0; i < kind->key_count; i++) {
         const struct scn_key *key = &kind->keys[i];
         if (key->unit == SCN_UNIT_EMBED) {
-            scn_object_require(loader, key->child, place, (char *)base + key->offset);
+            require_keys(loader, key->child, place, (char *)base + key->offset, hinted);
         } else {
-            require_key(loader, kind, key, place, base);
+            require_key(loader, kind, key, place, base, hinted);
         }
     }
+}
+
+void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base)
+{
+    const struct scn_given *given = given_find(loader, base);
+    bool hinted = given != NULL && given->preset; // a preset that lacks a key is not helped by another
+    require_keys(loader, kind, place, base, &hinted);
 }

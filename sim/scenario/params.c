@@ -12,6 +12,7 @@ struct printer {
     struct scn_mistakes mistakes;
     const char *configs_dir;
     const char *filter;
+    bool found;
 };
 
 // A preset's file, read for its values.
@@ -132,6 +133,7 @@ static void print_kind(struct printer *printer, const struct scn_kind *kind)
     }
     if (presets != NULL) {
         fputc('\n', printer->out);
+        printer->found = true;
     }
 }
 
@@ -157,5 +159,8 @@ enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char 
         print_mistakes(&printer);
     }
     scn_arena_fini(&printer.arena);
-    return good ? SIM_OK : SIM_ERR_INVALID;
+    if (!good) {
+        return SIM_ERR_INVALID;
+    }
+    return printer.found ? SIM_OK : SIM_ERR_NOT_FOUND;
 }

@@ -21,6 +21,7 @@
 #define SCN_TEXT_MAX   256
 #define SCN_LIST_MAX   64
 #define SCN_NODES_MAX  16
+#define SCN_GPUS_MAX   4 // of a node
 #define SCN_CABLES_MAX 64
 #define SCN_FAULTS_MAX 64
 #define SCN_RUNS_MAX   32
@@ -50,7 +51,11 @@ struct scn_host {
     uint64_t memory_write_ps;       // posted write at the transaction layer to visible for a polling core
     uint32_t memory_reads_max;      // inbound reads the root complex works on at once
     uint64_t peer_ps;               // port to port inside the root complex
-    uint32_t peer_reads_max;        // outstanding reads between two ports
+    uint32_t peer_reads_max;        // outstanding reads between two ports, in pieces as they are passed on
+    uint32_t peer_read_bytes;       // largest piece of a read from port to port; 0: passed on whole
+    uint64_t qpi_ps;                // one way between two sockets
+    uint64_t qpi_peer_ps;           // until the far socket has a write from port to port in order at its port
+    uint32_t qpi_peer_lines_max;    // outstanding lines of 64 B from port to port across QPI, each way; 0: one socket
     uint32_t posted_header_credits; // receive buffer of a root port, as advertised
     uint32_t posted_data_credits;   // in units of 16 B
     uint32_t nonposted_header_credits;
@@ -70,6 +75,7 @@ enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN };
 
 // A PEACH2 board with its logic.
 struct scn_board {
+    bool given; // a node may have none
     enum scn_fidelity fidelity;
     uint32_t clock_mhz;
     uint64_t window_base;           // host bus address of the 512 GB window; multiple of its size
@@ -86,12 +92,32 @@ struct scn_board {
     uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
 };
 
+// A GPU with its slot, and what its driver's calls cost.
+struct scn_gpu {
+    uint64_t memory_bytes, bar_bytes;
+    uint32_t socket;
+    uint64_t ip_tx_ps, ip_rx_ps; // as a board's
+    uint32_t posted_header_credits, posted_data_credits, nonposted_header_credits, tx_buffer_tlps;
+    // the rest as in models/gpu/gpu.h
+    uint64_t write_ps, read_ps;
+    uint32_t reads_max, completion_bytes;
+    uint32_t translations, translation_walks_max;
+    uint64_t translation_miss_ps;
+    uint32_t copy_engines, copy_reads_max;
+    uint64_t copy_setup_ps, launch_ps;
+    uint64_t memory_bytes_per_us, flops_per_us;
+    uint64_t copy_call_ps, submit_call_ps, manage_call_ps;
+    struct scn_link slot;
+};
+
 struct scn_node {
     char name[SCN_NAME_MAX];
     char preset[SCN_NAME_MAX]; // what its hardware is called: the preset's name, or the key `hardware`
     struct scn_host host;
     struct scn_board board;
     struct scn_link slot;
+    struct scn_gpu gpus[SCN_GPUS_MAX];
+    uint32_t gpu_count;
 };
 
 enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
@@ -134,6 +160,9 @@ enum scn_program {
 };
 enum scn_method { SCN_METHOD_PIO, SCN_METHOD_REGISTER, SCN_METHOD_CHAIN_HOST, SCN_METHOD_CHAIN_BOARD };
 
+// Whose memory data lies in.
+enum scn_memory { SCN_MEMORY_HOST, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1, SCN_MEMORY_GPU2, SCN_MEMORY_GPU3 };
+
 // Where the notification words of libtca lie.
 enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
 
@@ -150,6 +179,7 @@ struct scn_run {
     uint32_t descriptors_count;
     uint32_t iterations; // measured repetitions of a point
     uint32_t warmup;     // repetitions before them
+    enum scn_memory from, to;
     enum scn_notify notify;
     uint32_t columns; // of a halo's grid
 };
@@ -183,7 +213,8 @@ struct scn_panel {
     char title[SCN_TEXT_MAX];
     char x[SCN_NAME_MAX], y[SCN_NAME_MAX]; // columns of data.csv
     bool x_log, y_log;
-    uint64_t x_max; // 0: all
+    uint64_t x_max;        // 0: all
+    unsigned line, column; // in the file, for messages
 };
 
 struct scn_scenario {
@@ -215,10 +246,17 @@ struct scn_messages {
 };
 void scn_messages_free(struct scn_messages *messages);
 
+// Takes a mistake at a place of the scenario's file; line 0: of the file as a whole.
+typedef void (*scn_complain_fn)(void *ctx, unsigned line, unsigned column, const char *text);
+
 struct scn_load_options {
     const char *configs_dir; // where presets are
     const char *const *sets; // "path=value", applied last
     size_t set_count;
+    // What can only be judged elsewhere (names of columns), or NULL. Also called for a scenario with mistakes: what
+    // could not be read is empty then.
+    void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
+    void *check_ctx;
 };
 
 // Reads, resolves and checks. SIM_OK: *scenario_out is owned by the caller. SIM_ERR_INVALID or SIM_ERR_IO: every
@@ -242,7 +280,10 @@ enum sim_status scn_write_resolved(const struct scn_scenario *scenario, FILE *ou
 
 // `tcasim params`: every key with kind, unit, default, range and doc; with configs_dir also the value and source in
 // each preset. filter (may be NULL) keeps keys that contain it.
+// SIM_ERR_NOT_FOUND: no key does.
 enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter);
+// The key nearest to a mistyped word, NULL when none is near.
+const char *scn_key_suggest(const char *word);
 
 // Names as they stand in YAML.
 const char *scn_port_name(enum scn_port port);

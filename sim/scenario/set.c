@@ -50,27 +50,53 @@ static void apply(struct scn_loader *loader, struct setting *setting, const stru
     setting->failed = tree == NULL || loader->mistakes.count > before;
 }
 
+// Lists whose entries have a name of their own: it is their first key.
+static const struct scn_key *name_key(const struct scn_kind *kind)
+{
+    const struct scn_key *first = &kind->keys[0];
+    return first->unit == SCN_UNIT_TEXT && first->min > 0 ? first : NULL;
+}
+
+// The entries that a step names, by index, by name or all; false: reported.
+static bool entries_find(struct scn_loader *loader, struct setting *setting, const struct scn_key *key,
+                         const char *step, const char *base, uint32_t count, uint64_t *first, uint64_t *last)
+{
+    char why[SCN_WHY_MAX];
+    const struct scn_key *name = name_key(key->child);
+    *first = 0;
+    *last = count - 1;
+    if (strcmp(step, "*") == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; name != NULL && i < count; i++) {
+        if (strcmp(base + key->offset + i * key->child->size + name->offset, step) == 0) {
+            *first = *last = i;
+            return true;
+        }
+    }
+    if (scn_integer_parse(step, first, why) && *first < count) {
+        *last = *first;
+        return true;
+    }
+    complain(loader, setting,
+             scn_arena_format(loader->arena, "'%s.%.80s': expected 0 to %" PRIu32 "%s, or *", key->name, step,
+                              count - 1, name != NULL ? ", a name" : ""));
+    return false;
+}
+
 static void walk_list(struct scn_loader *loader, struct setting *setting, const struct scn_key *key, char *path,
                       char *base)
 {
     uint32_t count = 0;
     uint64_t first = 0, last = 0;
-    char why[SCN_WHY_MAX];
     char *rest = split(path);
     memcpy(&count, base + key->second, sizeof count);
     if (count == 0) {
         complain(loader, setting, scn_arena_format(loader->arena, "the list '%s' is empty", key->name));
         return;
     }
-    if (strcmp(path, "*") == 0) {
-        last = count - 1;
-    } else if (!scn_integer_parse(path, &first, why) || first >= count) {
-        complain(
-            loader, setting,
-            scn_arena_format(loader->arena, "'%s.%.80s': expected 0 to %" PRIu32 ", or *", key->name, path, count - 1));
+    if (!entries_find(loader, setting, key, path, base, count, &first, &last)) {
         return;
-    } else {
-        last = first;
     }
     if (rest == NULL) {
         complain(loader, setting, scn_arena_format(loader->arena, "a key must follow '%s.%s'", key->name, path));
@@ -79,6 +105,29 @@ static void walk_list(struct scn_loader *loader, struct setting *setting, const 
     for (uint64_t i = first; i <= last && !setting->failed; i++) {
         char *copy = scn_arena_format(loader->arena, "%s", rest);
         walk(loader, setting, key->child, copy, base + key->offset + i * key->child->size);
+    }
+}
+
+// Another preset, with the same `with:` over it.
+static void apply_preset(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, void *base)
+{
+    const struct scn_tree *with = scn_given_find(loader, base);
+    struct scn_tree mapping = {.kind = SCN_TREE_MAPPING, .place = setting->place};
+    struct scn_tree name = {.kind = SCN_TREE_SCALAR, .place = setting->place, .key = "preset", .text = setting->value};
+    struct scn_tree over = {0};
+    scn_tree_append(&mapping, &name);
+    if (with != NULL) {
+        over = *with;
+        over.key = "with";
+        over.next = NULL;
+        scn_tree_append(&mapping, &over);
+    }
+    size_t before = loader->mistakes.count;
+    scn_object_load(loader, kind, &mapping, base);
+    setting->failed = loader->mistakes.count > before;
+    struct scn_node *node = kind == &scn_kind_node ? base : NULL;
+    if (node != NULL && scn_loader_is_given(loader, node->preset) == false) {
+        snprintf(node->preset, sizeof node->preset, "%s", setting->value);
     }
 }
 
@@ -97,8 +146,13 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
                  void *base)
 {
     char *rest = split(path);
+    void *object = base;
     const struct scn_key *key = scn_key_find(kind, path, &base);
-    if (key == NULL || key->unit == SCN_UNIT_ABSENT || key->unit == SCN_UNIT_GENERATOR) {
+    if (kind->presets != NULL && strcmp(path, "preset") == 0 && rest == NULL) {
+        apply_preset(loader, setting, kind, object);
+    } else if (kind->presets != NULL && strcmp(path, "with") == 0) {
+        complain(loader, setting, "leave 'with' out: --set goes over presets by itself");
+    } else if (key == NULL || key->unit == SCN_UNIT_ABSENT || key->unit == SCN_UNIT_GENERATOR) {
         scn_object_complain_unknown(loader, kind, setting->place, path);
         setting->failed = true;
     } else if (key->unit == SCN_UNIT_OBJECTS && rest != NULL) {
@@ -142,6 +196,14 @@ void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
     if (path != NULL) {
         walk(loader, &setting, &scn_kind_scenario, path, loader->scenario);
     }
+}
+
+bool scn_set_is_preset(const char *text)
+{
+    static const char preset[] = ".preset=";
+    const char *equals = strchr(text, '=');
+    size_t length = sizeof preset - 1;
+    return equals != NULL && (size_t)(equals + 1 - text) >= length && strncmp(equals + 1 - length, preset, length) == 0;
 }
 
 // --- on the tree ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +123,18 @@ static void words_split(char *words, char *argv[WORDS_MAX])
     argv[count] = NULL;
 }
 
-void process_run(struct process *process, const char *words)
+// Waits for a new entry, half a minute at most, and sends the signal; 0: lets it run.
+static void stop(const struct process *process, pid_t child, unsigned entries, int signal_number)
+{
+    for (unsigned i = 0; signal_number != 0 && i < 3000 && process_entries(process) <= entries; i++) {
+        usleep(10000);
+    }
+    if (signal_number != 0) {
+        (void)kill(child, signal_number);
+    }
+}
+
+void process_run_stopped(struct process *process, const char *words, int signal_number)
 {
     free(process->output);
     free(process->errors);
@@ -131,10 +143,15 @@ void process_run(struct process *process, const char *words)
     words_split(copy, argv);
     FILE *output = tmpfile();
     FILE *errors = tmpfile();
+    unsigned entries = process_entries(process);
     pid_t child;
     int status = 0;
-    if (spawn(process, argv, output, errors, &child) != 0 || waitpid(child, &status, 0) < 0) {
+    if (spawn(process, argv, output, errors, &child) != 0) {
         FAIL("%s cannot be run", PROCESS_PROGRAM);
+    }
+    stop(process, child, entries, signal_number);
+    if (waitpid(child, &status, 0) < 0) {
+        FAIL("%s cannot be waited for", PROCESS_PROGRAM);
     }
     process->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     rewind(output);
@@ -144,4 +161,9 @@ void process_run(struct process *process, const char *words)
     fclose(output);
     fclose(errors);
     free(copy);
+}
+
+void process_run(struct process *process, const char *words)
+{
+    process_run_stopped(process, words, 0);
 }

@@ -23,6 +23,9 @@ TEST(Program, HelpsWithEveryCommand)
     run_is("check --help", 0, "usage: tcasim check", "");
     run_is("params --help", 0, "usage: tcasim params", "");
     run_is("bench --help", 0, "usage: tcasim bench", "");
+    run_is("help", 0, "usage: tcasim COMMAND", "");
+    run_is("help topo", 0, "usage: tcasim topo", "");
+    run_is("help tpo", 2, "", "unknown command 'tpo'; did you mean 'topo'?");
 }
 
 TEST(Program, NamesItsVersion)
@@ -45,6 +48,8 @@ TEST(Program, RefusesUnknownWordsWithASuggestion)
 TEST(Program, ListsTheKeys)
 {
     run_is("params lanes", 0, "lanes", "");
+    run_is("params flihgt", 2, "", "no key contains 'flihgt'; did you mean 'flight'?");
+    run_is("params nonsense", 2, "", "no key contains 'nonsense'; 'tcasim params' lists them all");
 }
 
 TEST(Program, ListsItsBenchmarks)

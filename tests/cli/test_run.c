@@ -67,7 +67,8 @@ TEST(RunCommand, WritesAndPrintsTheResults)
     EXPECT_STREQ(process.errors, "");
     EXPECT_CONTAINS(process.output, "Latency");
     EXPECT_CONTAINS(process.output, "H09");
-    EXPECT_CONTAINS(process.output, "Results: results/good\n");
+    EXPECT_CONTAINS(process.output, "ok: within 5 %");
+    EXPECT_CONTAINS(process.output, "Results: results/good\n1 expectation holds\n");
     exists(&process, "results/good/data.csv");
     exists(&process, "results/good/counters.csv");
     exists(&process, "results/good/compare.csv");
@@ -246,33 +247,38 @@ TEST(RunCommand, ADirectoryThatMayNotBeWrittenIsRefusedBeforeTheRun)
     process_fini(&process);
 }
 
-TEST(RunCommand, TraceIsACsvOfItsOwn)
+TEST(RunCommand, TheManifestNamesWhatWasSet)
 {
     struct process process;
     start(&process);
-    process_run(&process, "run good.yaml --quiet --trace trace.csv");
+    process_run(&process, "run good.yaml --quiet --set nodes.node1.host.poll=30_ns --out out");
     EXPECT_EQ(process.status, 0);
-    char *trace = process_file_read(&process, "trace.csv");
-    EXPECT_CONTAINS(trace, "time_ps,component,point,a_name,a,b_name,b\n");
-    free(trace);
-    EXPECT_EQ(process_entries(&process), 3); // the scenario, results, the trace
-    process_run(&process, "run good.yaml --quiet --trace none/trace.csv");
-    EXPECT_EQ(process.status, 2);
+    char *manifest = process_file_read(&process, "out/manifest.yaml");
+    EXPECT_CONTAINS(manifest, "set:\n  - \"nodes.node1.host.poll=30 ns\"\n");
+    free(manifest);
     process_fini(&process);
 }
 
-TEST(RunCommand, TraceRtlLeavesAWaveformForEachBoard)
+TEST(CheckCommand, ReportsColumnsAmongTheOtherMistakes)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "bad.yaml", "title: t\nruns:\n  - {series: s}\nplot:\n  - {title: p, y: speed}\n");
+    process_run(&process, "check bad.yaml");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "bad.yaml:3:5: missing key 'program' in run\n");
+    EXPECT_CONTAINS(process.errors,
+                    "bad.yaml:5:5: 'p': 'speed' is not a numeric column of data.csv (there are: bytes,");
+    process_fini(&process);
+}
+
+TEST(CheckCommand, SaysThatThereAreNoMistakes)
 {
     struct process process;
     start(&process);
-    process_run(&process, "run good.yaml --quiet --trace-rtl --out out");
+    process_run(&process, "check good.yaml");
     EXPECT_EQ(process.status, 0);
-    static const char *const names[] = {"out/dma-node0.fst", "out/dma-node1.fst"};
-    for (size_t i = 0; i < 2; i++) {
-        char *waveform = process_file_read(&process, names[i]);
-        EXPECT_TRUE(waveform != NULL);
-        free(waveform);
-    }
+    EXPECT_STREQ(process.output, "1 scenario, no mistakes\n");
     process_fini(&process);
 }
 
@@ -283,7 +289,7 @@ TEST(CheckCommand, SaysOkOrEveryMistake)
     process_file_write(&process, "bad.yaml", "title: t\nnodse: 3\nruns: 4\n");
     process_run(&process, "check good.yaml bad.yaml");
     EXPECT_EQ(process.status, 2);
-    EXPECT_STREQ(process.output, "good.yaml: ok\n");
+    EXPECT_STREQ(process.output, "2 scenarios, 1 with mistakes\n");
     EXPECT_CONTAINS(process.errors, "bad.yaml:2:1: ");
     EXPECT_EQ(process_entries(&process), 2);
     process_fini(&process);

@@ -208,3 +208,43 @@ TEST(Core, PaysForReadingTheClock)
     EXPECT_EQ(bench_run(&b, read_the_clock), SIM_RUN_DONE);
     bench_fini(&b);
 }
+
+// Ten lines take no ten times as long as one.
+static void stream_from_device(void *arg)
+{
+    struct bench *b = arg;
+    uint8_t data[640];
+    uint64_t one_ps, start_ps = sim_now_ps(b->sim);
+    EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE, data, 64));
+    one_ps = sim_now_ps(b->sim) - start_ps;
+    start_ps = sim_now_ps(b->sim);
+    EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE + 60, data, 576));
+    EXPECT_TRUE(sim_now_ps(b->sim) - start_ps < 3 * one_ps);
+}
+
+TEST(Core, OverlapsStreamingLoads)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, stream_from_device), SIM_RUN_DONE);
+    EXPECT_EQ(bench_counter(&b, "core", "wc_loads"), 11);
+    bench_fini(&b);
+}
+
+static void stream_from_nobody(void *arg)
+{
+    struct bench *b = arg;
+    uint8_t data[100];
+    memset(data, 0, sizeof data);
+    EXPECT_FALSE(host_core_load_wc(b->core, HOLE, data, sizeof data));
+    EXPECT_EQ(data[0] & data[99], 0xff);
+}
+
+TEST(Core, StreamsAllOnesWhereNobodyAnswers)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, stream_from_nobody), SIM_RUN_DONE);
+    EXPECT_EQ(bench_counter(&b, "core", "wc_load_errors"), 2);
+    bench_fini(&b);
+}

@@ -69,6 +69,7 @@ struct model_event {
 struct model {
     sim_t *sim;
     struct sim_random random;
+    uint64_t scales; // delays are multiples of 1 ps, 600 ps and 0.4 us: the first so many of those
     uint64_t order;
     unsigned steps, wrong;
     struct model_event events[MODEL_EVENTS];
@@ -95,7 +96,9 @@ static void model_operate(struct model *model)
         event->pending = false;
         return;
     }
-    uint64_t delay_ps = sim_random_below(&model->random, 50);
+    static const uint64_t scale_ps[] = {1, 600, 400000};
+    uint64_t delay_ps =
+        sim_random_below(&model->random, 50) * scale_ps[sim_random_below(&model->random, model->scales)];
     sim_event_schedule(model->sim, &event->event, delay_ps);
     event->pending = true;
     event->due_ps = sim_now_ps(model->sim) + delay_ps;
@@ -114,10 +117,11 @@ static void model_event_runs(void *ctx)
     }
 }
 
-TEST(Queue, AgreesWithASearchedArrayUnderRandomOperations)
+static void model_run(uint64_t scales)
 {
     struct model *model = calloc(1, sizeof *model);
     model->sim = helper_sim_create();
+    model->scales = scales;
     sim_random_init(&model->random, 7, "queue");
     for (int i = 0; i < MODEL_EVENTS; i++) {
         model->events[i].model = model;
@@ -131,6 +135,43 @@ TEST(Queue, AgreesWithASearchedArrayUnderRandomOperations)
     EXPECT_TRUE(model_next(model) == NULL);
     sim_destroy(model->sim);
     free(model);
+}
+
+TEST(Queue, AgreesWithASearchedArrayUnderRandomOperations)
+{
+    model_run(1);
+}
+
+TEST(Queue, AgreesWithASearchedArrayWhenEventsAreNearAndFar)
+{
+    model_run(3);
+}
+
+// --- near and far ------------------------------------------------------------------------------------------------
+
+static void schedules_both_for_100_us(void *ctx)
+{
+    struct actor *actors = ctx;
+    sim_t *sim = actors[0].record->sim;
+    sim_event_schedule_at(sim, &actors[2].event, 100000000);
+    sim_event_schedule_at(sim, &actors[3].event, 99999999);
+}
+
+TEST(Queue, OrdersEventsOfOneTimeThatWereScheduledLongBeforeAndJustBefore)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct actor actors[4];
+    sim_event_t just_before;
+    for (int i = 0; i < 4; i++) {
+        actor_init(&actors[i], &record, (char)('a' + i));
+    }
+    sim_event_schedule(record.sim, &actors[0].event, 100000000);
+    sim_event_schedule(record.sim, &actors[1].event, 99999999);
+    sim_event_init(&just_before, schedules_both_for_100_us, actors);
+    sim_event_schedule(record.sim, &just_before, 99999990);
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_STREQ(record.letters, "bdac");
+    sim_destroy(record.sim);
 }
 
 TEST(Queue, HoldsTensOfThousandsOfEvents)

@@ -2,7 +2,8 @@
 #include "sim/kernel/trace.h"
 #include "helpers.h"
 
-static const struct sim_trace_point tlp_sent = {"tlp_sent", "address", NULL, "The last symbol left."};
+static const struct sim_trace_field fields[] = {{"address", SIM_TRACE_HEX, NULL}, {"bytes", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_point tlp_sent = {"tlp_sent", fields, 2, "The last symbol left."};
 
 struct seen {
     unsigned count;
@@ -11,16 +12,17 @@ struct seen {
     const struct sim_trace_point *point;
 };
 
-static void see(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point, uint64_t a,
-                uint64_t b)
+static void see(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                const uint64_t *values)
 {
     struct seen *seen = ctx;
-    *seen = (struct seen){seen->count + 1, time_ps, a, b, component, point};
+    *seen = (struct seen){seen->count + 1, time_ps, values[0], values[1], component, point};
 }
 
 static void trace_once(void *ctx)
 {
-    sim_trace(ctx, "link", &tlp_sent, 0x1000, 3);
+    const uint64_t values[] = {0x1000, 3};
+    sim_trace(ctx, "link", &tlp_sent, values);
 }
 
 TEST(Trace, ReachesTheSinkWithTimeAndNumbers)
@@ -46,7 +48,9 @@ TEST(Trace, IsSilentOnceTheSinkIsRemoved)
     struct seen seen = {0};
     sim_t *sim = helper_sim_create();
     sim_trace_set_sink(sim, see, &seen);
+    EXPECT_TRUE(sim_trace_wanted(sim));
     sim_trace_set_sink(sim, NULL, NULL);
+    EXPECT_FALSE(sim_trace_wanted(sim));
     trace_once(sim);
     EXPECT_EQ(seen.count, 0);
     sim_destroy(sim);

@@ -126,6 +126,12 @@ static void device_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
         }
         break;
     case PCIE_TLP_MRD:
+        if (device->holds_reads) {
+            pcie_end_release(end, tlp);
+            tlp->next = device->asked;
+            device->asked = tlp;
+            return;
+        }
         answer(device, tlp);
         break;
     case PCIE_TLP_CPL:
@@ -148,6 +154,16 @@ void device_release_writes(struct device *device)
         pcie_tlp_unref(tlp);
     }
     device->held_end = &device->held;
+}
+
+void device_answer_backwards(struct device *device)
+{
+    while (device->asked != NULL) {
+        pcie_tlp_t *tlp = device->asked;
+        device->asked = tlp->next;
+        answer(device, tlp);
+        pcie_tlp_unref(tlp);
+    }
 }
 
 void device_write(struct device *device, uint64_t address, uint32_t bytes, const void *data)

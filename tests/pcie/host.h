@@ -39,6 +39,8 @@ struct device {
     struct device_read reads[HOST_TAGS];
     uint32_t answer_bytes;      // largest completion, a multiple of 4; 0: never answers
     bool holds_writes;          // keeps writes in the receive buffer
+    bool holds_reads;           // answers them when device_answer_backwards is called
+    pcie_tlp_t *asked;          // reads held, the latest first
     pcie_tlp_t *out, **out_end; // what the link refused, in order
     pcie_tlp_t *held, **held_end;
     unsigned writes;
@@ -69,3 +71,4 @@ void device_write(struct device *device, uint64_t address, uint32_t bytes, const
 void device_read(struct device *device, uint8_t tag, uint64_t address, uint32_t bytes);
 void device_offer(struct device *device, pcie_tlp_t *tlp);
 void device_release_writes(struct device *device);
+void device_answer_backwards(struct device *device); // the latest read first

@@ -16,6 +16,7 @@
 #define PERIOD_PS       4000u
 #define ANSWER_PS       300100u // from a read of the chip to its first completion; no multiple of the period
 #define LEFT_MAX        20000u
+#define TAKEN_MAX       20000u
 #define ANSWERS         256u
 #define DMAC(register_) (PEACH2_DMAC_BASE + (register_))
 
@@ -36,7 +37,8 @@ struct bench {
     const struct peach2_core_ops *ops;
     void *core;
     struct left *left;
-    unsigned count, taken;
+    unsigned count, taken[PEACH2_PORTS];
+    uint64_t taken_ps[PEACH2_PORTS][TAKEN_MAX];
     struct sim_random random, stalls[PEACH2_PORTS];
     unsigned steps;              // of random traffic still to come
     bool silent;                 // reads of the chip are not answered
@@ -124,11 +126,17 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
     }
 }
 
+static void on_rx_taken_at(void *ctx, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps)
+{
+    struct bench *bench = ctx;
+    ASSERT_TRUE(bench->taken[port] < TAKEN_MAX);
+    bench->taken_ps[port][bench->taken[port]++] = taken_ps;
+    pcie_tlp_unref(tlp);
+}
+
 static void on_rx_taken(void *ctx, unsigned port, pcie_tlp_t *tlp)
 {
-    (void)port;
-    ((struct bench *)ctx)->taken++;
-    pcie_tlp_unref(tlp);
+    on_rx_taken_at(ctx, port, tlp, sim_now_ps(((struct bench *)ctx)->sim));
 }
 
 // --- random packets -------------------------------------------------------------------------------------------------
@@ -294,7 +302,7 @@ static void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*prog
                                                    .read_tags = 6,
                                                    .prefetch = 2};
     static const struct cosim_peach2_ops rtl_callbacks = {on_tx, on_rx_taken};
-    static const struct peach2_twin_ops twin_callbacks = {on_tx, on_rx_taken};
+    static const struct peach2_twin_ops twin_callbacks = {on_tx, on_rx_taken_at};
     const struct sim_config sim_config = {.seed = seed};
     cosim_clock_t *clock = NULL;
     ASSERT_EQ(sim_create(&sim_config, &bench->sim), SIM_OK);
@@ -347,7 +355,8 @@ static void compare(uint64_t seed, void (*program)(struct bench *bench))
     bench_run(rtl, false, seed, program);
     bench_run(twin, true, seed, program);
     EXPECT_EQ(twin->count, rtl->count);
-    EXPECT_EQ(twin->taken, rtl->taken);
+    EXPECT_MEMEQ(twin->taken, rtl->taken, sizeof rtl->taken);
+    EXPECT_MEMEQ(twin->taken_ps, rtl->taken_ps, sizeof rtl->taken_ps);
     qsort(rtl->left, rtl->count, sizeof *rtl->left, left_order);
     qsort(twin->left, twin->count, sizeof *twin->left, left_order);
     for (unsigned i = 0; i < rtl->count; i++) {

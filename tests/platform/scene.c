@@ -34,6 +34,7 @@ static const struct scn_host host = {
 };
 
 static const struct scn_board board = {
+    .given = true,
     .fidelity = SCN_FIDELITY_RTL,
     .clock_mhz = 250,
     .window_base = 0x8000000000ull,

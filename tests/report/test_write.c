@@ -79,10 +79,11 @@ TEST(Files, ManifestNamesHashesAndTools)
     fixture.scenario->seed = 42;
     report_add_run(fixture.report, "pio", 1000, 20, 3);
     report_add_run(fixture.report, "dma", 500, 2, 1);
+    report_add_set(fixture.report, "title=a \"b\"");
     char error[256];
     EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
     char *text = fixture_read(&fixture, "out", "manifest.yaml");
-    EXPECT_CONTAINS(text, "scenario: \"example\"\nseed: 42\n");
+    EXPECT_CONTAINS(text, "scenario: \"example\"\nseed: 42\nset:\n  - \"title=a \\\"b\\\"\"\n");
     // SHA-256 of "abc", from FIPS 180-4's examples.
     EXPECT_CONTAINS(text, "  scenario: ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n");
     EXPECT_CONTAINS(text, "simulated_ps: 1500\n");

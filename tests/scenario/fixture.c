@@ -8,7 +8,7 @@
 
 void fixture_load_file(struct fixture *fixture, const char *path, const char *configs_dir, const char *set)
 {
-    struct scn_load_options options = {configs_dir, &set, set != NULL ? 1 : 0};
+    struct scn_load_options options = {.configs_dir = configs_dir, .sets = &set, .set_count = set != NULL ? 1 : 0};
     *fixture = (struct fixture){0};
     fixture->status = scn_load(path, &options, &fixture->scenario, &fixture->messages);
 }

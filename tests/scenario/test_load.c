@@ -157,7 +157,7 @@ TEST(Load, VisitsEveryValueWithPathAndSource)
 
 TEST(Load, LeavesTheOutputAloneWhenAFileIsMissing)
 {
-    struct scn_load_options options = {FIXTURE_CONFIGS, NULL, 0};
+    struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS};
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     EXPECT_EQ(scn_load("/nowhere/x.yaml", &options, &scenario, &messages), SIM_ERR_IO);
@@ -174,4 +174,40 @@ TEST(Load, RefusesAFolder)
     EXPECT_EQ(fixture.status, SIM_ERR_IO);
     EXPECT_STREQ(fixture_message(&fixture), "cannot be read: Is a directory");
     fixture_fini(&fixture);
+}
+
+TEST(Load, SaysWhichPresetsWouldGiveWhatIsMissing)
+{
+    const struct fixture_parts parts = {.nodes = "[{name: node0, preset: ha-pacs-tca-2013}, {name: node1}]"};
+    struct fixture fixture;
+    fixture_load_parts(&fixture, &parts);
+    EXPECT_STREQ(fixture_message(&fixture), "missing key 'host' in node; preset: gives all of them (there are: "
+                                            "ha-pacs-tca-2013, ha-pacs-tca-2014)");
+    EXPECT_TRUE(fixture.messages.count > 1 && strstr(fixture.messages.lines[1], "preset:") == NULL);
+    fixture_fini(&fixture);
+}
+
+static void find_fault(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain,
+                       void *complain_ctx)
+{
+    (void)check_ctx;
+    complain(complain_ctx, 2, 7, scenario->runs[0].series);
+}
+
+TEST(Load, ReportsWhatTheCallerFindsAmongTheOtherMistakes)
+{
+    char folder[64], path[128];
+    static const char text[] = "runs:\n  - {series: s}\nseed: x\n";
+    const struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS, .check = find_fault};
+    struct scn_messages messages = {0};
+    struct scn_scenario *scenario = NULL;
+    fixture_folder_create(folder);
+    snprintf(path, sizeof path, "%s/case.yaml", folder);
+    fixture_write(path, text, sizeof text - 1);
+    EXPECT_EQ(scn_load(path, &options, &scenario, &messages), SIM_ERR_INVALID);
+    ASSERT_TRUE(messages.count > 2);
+    EXPECT_CONTAINS(messages.lines[messages.count - 2], "case.yaml:2:7: s");
+    EXPECT_CONTAINS(messages.lines[messages.count - 1], "case.yaml:3:7: seed");
+    scn_messages_free(&messages);
+    fixture_folder_remove(folder);
 }

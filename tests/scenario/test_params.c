@@ -6,14 +6,19 @@
 
 #include "sim/scenario/keys.h"
 
-static char *params(const char *configs_dir, const char *filter)
+static char *params_printed(const char *configs_dir, const char *filter, enum sim_status status)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    EXPECT_EQ(scn_print_params(out, configs_dir, filter), SIM_OK);
+    EXPECT_EQ(scn_print_params(out, configs_dir, filter), status);
     fclose(out);
     return text;
+}
+
+static char *params(const char *configs_dir, const char *filter)
+{
+    return params_printed(configs_dir, filter, SIM_OK);
 }
 
 TEST(Params, ListsEveryKeyOfTheTable)
@@ -56,7 +61,14 @@ TEST(Params, ShowsValueAndSourceOfEachPreset)
 
 TEST(Params, PrintNothingForAFilterThatFitsNoKey)
 {
-    char *text = params(FIXTURE_CONFIGS, "no-such-key");
+    char *text = params_printed(FIXTURE_CONFIGS, "no-such-key", SIM_ERR_NOT_FOUND);
     EXPECT_STREQ(text, "");
     free(text);
+}
+
+TEST(Params, SuggestTheNearestKey)
+{
+    EXPECT_STREQ(scn_key_suggest("flihgt"), "flight");
+    EXPECT_STREQ(scn_key_suggest("board.dmac_raed_tags"), "dmac_read_tags");
+    EXPECT_TRUE(scn_key_suggest("no-such-key") == NULL);
 }

@@ -13,6 +13,10 @@ static void forget_places(struct scn_scenario *scenario)
         scenario->compares[i].line = 0;
         scenario->compares[i].column = 0;
     }
+    for (uint32_t i = 0; i < SCN_PANELS_MAX; i++) {
+        scenario->panels[i].line = 0;
+        scenario->panels[i].column = 0;
+    }
 }
 
 static void expect_round_trip(const char *path, const char *set)

@@ -47,7 +47,7 @@ TEST(Set, ReachesCablesRunsAndTheTop)
     static const char *const sets[] = {
         "cables.*.lanes=x1",        "runs.0.iterations=5", "seed=3",
         "runs.1.bytes=[8 B, 16 B]", "title=a: b",          "runs.0.bytes={from: 8 B, to: 64 B, factor: 2}"};
-    struct scn_load_options options = {FIXTURE_CONFIGS, sets, 6};
+    struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS, .sets = sets, .set_count = 6};
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     ASSERT_EQ(scn_load(FIXTURE_FULL, &options, &scenario, &messages), SIM_OK);
@@ -57,6 +57,64 @@ TEST(Set, ReachesCablesRunsAndTheTop)
     EXPECT_EQ(scenario->runs[1].bytes[1], 16);
     EXPECT_EQ(scenario->seed, 3);
     EXPECT_STREQ(scenario->title, "a: b");
+    scn_free(scenario);
+}
+
+TEST(Set, FindsEntriesOfAListByName)
+{
+    struct fixture fixture;
+    load(&fixture, "nodes.ring1.host.poll=30 ns");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->nodes[3].host.poll_ps, 30000);
+    EXPECT_TRUE(fixture.scenario->nodes[2].host.poll_ps != 30000);
+    fixture_fini(&fixture);
+    load(&fixture, "runs.DMA CPU-CPU.iterations=5");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->runs[0].iterations, 5);
+    fixture_fini(&fixture);
+}
+
+TEST(Set, ReplacesAPresetUnderWhatTheFilePutsOverIt)
+{
+    struct fixture fixture;
+    load(&fixture, "nodes.*.preset=ha-pacs-tca-2014");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    const struct scn_node *nodes = fixture.scenario->nodes;
+    EXPECT_EQ(nodes[0].board.dmac_start_cycles, nodes[1].board.dmac_start_cycles);
+    EXPECT_TRUE(nodes[0].board.dmac_start_cycles != 205);
+    EXPECT_EQ(nodes[1].board.dmac_read_tags, 8);
+    EXPECT_EQ(nodes[1].board.fidelity, SCN_FIDELITY_TWIN);
+    EXPECT_EQ(nodes[1].host.poll_ps, 25000);
+    EXPECT_STREQ(nodes[3].name, "ring1");
+    EXPECT_STREQ(nodes[3].preset, "ha-pacs-tca-2014");
+    fixture_fini(&fixture);
+}
+
+TEST(Set, ReplacesThePresetOfAPart)
+{
+    struct fixture fixture;
+    load(&fixture, "nodes.node1.board.preset=peach2-production");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    const struct scn_node *nodes = fixture.scenario->nodes;
+    EXPECT_EQ(nodes[0].board.dmac_start_cycles, 205);
+    EXPECT_TRUE(nodes[1].board.dmac_start_cycles != 205);
+    EXPECT_EQ(nodes[1].board.dmac_read_tags, 8);
+    fixture_fini(&fixture);
+    load(&fixture, "cables.0.preset=slot-gen2-x8");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->cables[0].link.flight_ps, 10000);
+    fixture_fini(&fixture);
+}
+
+TEST(Set, PutsOtherValuesOverAPresetThatIsSetBehindThem)
+{
+    static const char *const sets[] = {"nodes.0.board.dmac_start_cycles=7", "nodes.0.preset=ha-pacs-tca-2014"};
+    const struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS, .sets = sets, .set_count = 2};
+    struct scn_messages messages = {0};
+    struct scn_scenario *scenario = NULL;
+    ASSERT_EQ(scn_load(FIXTURE_FULL, &options, &scenario, &messages), SIM_OK);
+    EXPECT_EQ(scenario->nodes[0].board.dmac_start_cycles, 7);
+    EXPECT_STREQ(scenario->nodes[0].preset, "ha-pacs-tca-2014");
     scn_free(scenario);
 }
 
@@ -74,10 +132,15 @@ TEST(Set, RefusesUnknownPaths)
 {
     expect_refused("nodes.0.host.pol=20 ns", "unknown key 'pol' (did you mean 'poll'?)");
     expect_refused("node.0.host.poll=20 ns", "unknown key 'node' (did you mean 'nodes'?)");
-    expect_refused("nodes.9.host.poll=20 ns", "'nodes.9': expected 0 to 3, or *");
-    expect_refused("nodes.x.host.poll=20 ns", "'nodes.x': expected 0 to 3, or *");
+    expect_refused("nodes.9.host.poll=20 ns", "'nodes.9': expected 0 to 3, a name, or *");
+    expect_refused("nodes.x.host.poll=20 ns", "'nodes.x': expected 0 to 3, a name, or *");
     expect_refused("nodes.0=1", "a key must follow 'nodes.0'");
     expect_refused("nodes=1", "an index or * must follow 'nodes'");
+    expect_refused("cables.9.lanes=x1", "'cables.9': expected 0 to 2, or *");
+    expect_refused("nodes.0.with.host.poll=1 ns", "leave 'with' out: --set goes over presets by itself");
+    expect_refused("nodes.0.preset=ha-pacs", "unknown node preset 'ha-pacs' (there are: ha-pacs-tca-2013, "
+                                             "ha-pacs-tca-2014)");
+    expect_refused("runs.0.preset=x", "unknown key 'preset' in run");
     expect_refused("seed.x=1", "'seed' has no keys");
     expect_refused("expect.0.over.take=max", "'over' is not given");
     expect_refused("seed", "expected path=value");

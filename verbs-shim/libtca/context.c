@@ -7,7 +7,7 @@
 struct tca_context *tca_context_current(void)
 {
     const struct backend_process *process = backend_current();
-    return process != NULL ? process->library : NULL;
+    return process != NULL ? process->libraries[BACKEND_LIBRARY_TCA].state : NULL;
 }
 
 // The environment calls it when the process has ended, wherever it was. Pinned memory and chains are the driver's.
@@ -25,7 +25,7 @@ int tcaInit(void)
     if (process == NULL || process->board == NULL) {
         return tcaErrorNoBoard;
     }
-    if (process->library != NULL) {
+    if (process->libraries[BACKEND_LIBRARY_TCA].state != NULL) {
         return tcaSuccess;
     }
     struct tca_context *context = calloc(1, sizeof *context);
@@ -36,11 +36,11 @@ int tcaInit(void)
     context->backend = process->backend;
     context->board = process->board;
     context->timeout_ns = tcaTimeoutDefault;
-    process->library = context;
-    process->library_release = context_release;
+    process->libraries[BACKEND_LIBRARY_TCA].state = context;
+    process->libraries[BACKEND_LIBRARY_TCA].release = context_release;
     const struct backend *backend = &context->backend;
     if (backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status) != 0) {
-        process->library = NULL;
+        process->libraries[BACKEND_LIBRARY_TCA].state = NULL;
         free(context);
         return tcaErrorNoMemory;
     }

@@ -1,0 +1,160 @@
+// What the files of the endpoint share. Internal to models/fpga.
+//
+// Data flows: receive (fpga.c) takes packets off the hard IP at 32 B a cycle; requests go to the BARs (bar.c), which
+// feed descriptors to the controllers (controller.c), completions to the read mover (read_mover.c). Whatever leaves
+// goes through transmit.c, which asks the movers for their next packet when the path is free.
+#pragma once
+
+#include "models/fpga/fifo.h"
+#include "models/fpga/fpga.h"
+#include "sim/kernel/trace.h"
+
+enum { FPGA_PAGE_BYTES = 4096, FPGA_BEAT_BYTES = 32, FPGA_HEADER_BYTES = 16 };
+
+enum fpga_counter {
+    FPGA_READS_DONE,
+    FPGA_WRITES_DONE,
+    FPGA_READ_BYTES,
+    FPGA_WRITE_BYTES,
+    FPGA_READ_REQUESTS,
+    FPGA_WRITE_PACKETS,
+    FPGA_TAGS_PEAK,
+    FPGA_QUEUE_PEAK,
+    FPGA_REFUSED_DESCRIPTORS,
+    FPGA_BAD_DESCRIPTORS,
+    FPGA_FAILED_READS,
+    FPGA_TIMEOUTS,
+    FPGA_UNEXPECTED_COMPLETIONS,
+    FPGA_UNCLAIMED_WRITES,
+    FPGA_UNCLAIMED_READS,
+    FPGA_CONTROL_IGNORED,
+    FPGA_STALLS,
+    FPGA_LOST_TLPS,
+    FPGA_COUNTERS
+};
+
+// A descriptor in a controller.
+struct fpga_entry {
+    bool used;
+    uint8_t id;
+    uint64_t remote, local; // addresses on PCI Express and in the on-chip memory
+    uint32_t bytes, issued;
+    uint32_t outstanding; // read requests
+    uint64_t accepted_ps;
+    enum fpga_error error;
+};
+
+struct fpga_controller {
+    fpga_t *fpga;
+    enum fpga_direction direction;
+    uint32_t words[FPGA_DESCRIPTOR_WORDS], word_count;
+    struct fpga_entry entries[FPGA_DESCRIPTORS];
+    uint32_t used;
+    uint8_t waiting[FPGA_DESCRIPTORS]; // a ring: entries with packets to issue, in order
+    uint32_t waiting_head, waiting_count;
+    struct fpga_fifo signals; // completion signals on their way
+    sim_event_t signal_event;
+    uint32_t status[FPGA_IDS], count[FPGA_IDS];
+};
+
+struct fpga_tag {
+    bool active;
+    bool sent;          // handed to the hard IP: the time-out counts
+    uint8_t generation; // upper bits of the tag, so that a late completion is recognised
+    struct fpga_entry *entry;
+    uint64_t remote, local;
+    uint32_t bytes, left;
+    uint64_t deadline_ps;
+};
+
+struct fpga_read_mover {
+    struct fpga_tag tags[FPGA_TAGS_MAX];
+    uint32_t active;
+    struct fpga_tag *unsent; // whose request is between the mover and the hard IP
+    sim_event_t timeout_event;
+};
+
+struct fpga_transmit {
+    sim_event_t event;
+    pcie_tlp_t *moving; // on the path until the event
+    uint64_t begun_ps;
+    unsigned last;                      // class that was served last
+    pcie_tlp_t *held[PCIE_CLASS_COUNT]; // refused by the link
+    struct fpga_fifo answers;           // completions to be sent
+    pcie_tlp_t *answer_request;         // that the completion on its way ends
+    struct fpga_entry *write_last;      // whose last packet is on its way
+};
+
+struct fpga {
+    sim_t *sim;
+    pcie_pool_t *pool;
+    char *name;
+    struct fpga_config config;
+    pcie_end_t *end;
+    uint64_t memory_base, control_base;
+    uint8_t *memory;
+    // from the hard IP
+    pcie_tlp_t *arrived, **arrived_end;
+    uint64_t receive_free_ps;
+    sim_event_t receive_event;
+    struct fpga_fifo accesses; // on their way to a BAR's module
+    sim_event_t access_event;
+    struct fpga_transmit transmit;
+    struct fpga_controller controllers[FPGA_DIRECTIONS];
+    struct fpga_read_mover reader;
+    uint64_t counters[FPGA_COUNTERS];
+};
+
+// The clock edge now, or the next one.
+static inline uint64_t fpga_edge_ps(const fpga_t *fpga)
+{
+    uint64_t clock_ps = fpga->config.clock_ps;
+    return (sim_now_ps(fpga->sim) + clock_ps - 1) / clock_ps * clock_ps;
+}
+
+static inline uint64_t fpga_cycles_ps(const fpga_t *fpga, uint32_t cycles)
+{
+    return cycles * fpga->config.clock_ps;
+}
+
+uint64_t fpga_tlp_path_ps(const fpga_t *fpga, const pcie_tlp_t *tlp);
+
+// --- transmit.c ------------------------------------------------------------------------------------------------------
+
+void fpga_transmit_init(fpga_t *fpga);
+void fpga_transmit_fini(fpga_t *fpga);
+void fpga_transmit_kick(fpga_t *fpga); // there may be something to send
+void fpga_transmit_ready(void *fpga, pcie_end_t *end);
+// Sends a completion after answer_cycles; takes its reference. request: what it ends, or NULL; its place in the receive
+// buffer is given back when the completion has left.
+void fpga_transmit_answer(fpga_t *fpga, pcie_tlp_t *completion, pcie_tlp_t *request);
+
+// --- bar.c -----------------------------------------------------------------------------------------------------------
+
+void fpga_bar_init(fpga_t *fpga);
+void fpga_bar_fini(fpga_t *fpga);
+void fpga_bar_request(fpga_t *fpga, pcie_tlp_t *tlp); // takes the reference
+
+// --- controller.c ----------------------------------------------------------------------------------------------------
+
+void fpga_controller_init(fpga_t *fpga, enum fpga_direction direction);
+void fpga_controller_fini(struct fpga_controller *controller);
+void fpga_controller_word(struct fpga_controller *controller, uint32_t word);
+// The first descriptor with packets to issue, or NULL; *due_ps_out: when it may go on, when that is later than now.
+struct fpga_entry *fpga_controller_front(struct fpga_controller *controller, uint64_t *due_ps_out);
+void fpga_controller_front_issued(struct fpga_controller *controller); // no packet of it is left to issue
+bool fpga_controller_is_front(const struct fpga_controller *controller, const struct fpga_entry *entry);
+// The descriptor has ended now: the completion signal follows.
+void fpga_controller_end(struct fpga_controller *controller, struct fpga_entry *entry);
+
+// --- the movers ------------------------------------------------------------------------------------------------------
+
+// The next packet, or NULL; then *due_ps_out is when to ask again, SIM_NEVER_PS when the mover will kick by itself.
+pcie_tlp_t *fpga_read_mover_take(fpga_t *fpga, uint64_t *due_ps_out);
+pcie_tlp_t *fpga_write_mover_take(fpga_t *fpga, uint64_t *due_ps_out);
+// The hard IP has it.
+void fpga_read_mover_sent(fpga_t *fpga);
+void fpga_write_mover_sent(fpga_t *fpga);
+void fpga_read_mover_init(fpga_t *fpga);
+void fpga_read_mover_fini(fpga_t *fpga);
+void fpga_read_mover_complete(fpga_t *fpga, pcie_tlp_t *tlp);

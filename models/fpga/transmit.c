@@ -1,0 +1,147 @@
+// The path to the hard IP: one packet at a time, 32 B a cycle, the three classes in turn. What the link refuses is
+// held; behind a held write nothing goes (clause 2.4.1), a held read or completion stops only its own class.
+#include "models/fpga/internal.h"
+
+static void transmit_event_run(void *ctx);
+
+void fpga_transmit_init(fpga_t *fpga)
+{
+    sim_event_init(&fpga->transmit.event, transmit_event_run, fpga);
+}
+
+void fpga_transmit_fini(fpga_t *fpga)
+{
+    struct fpga_transmit *transmit = &fpga->transmit;
+    sim_event_cancel(fpga->sim, &transmit->event);
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        if (transmit->held[class] != NULL) {
+            pcie_tlp_unref(transmit->held[class]);
+        }
+    }
+    if (transmit->moving != NULL) {
+        pcie_tlp_unref(transmit->moving);
+    }
+    if (transmit->answer_request != NULL) {
+        pcie_tlp_unref(transmit->answer_request);
+    }
+    fpga_fifo_fini(&transmit->answers);
+}
+
+void fpga_transmit_answer(fpga_t *fpga, pcie_tlp_t *completion, pcie_tlp_t *request)
+{
+    uint64_t due_ps = fpga_edge_ps(fpga) + fpga_cycles_ps(fpga, fpga->config.answer_cycles);
+    fpga_fifo_push(&fpga->transmit.answers,
+                   &(struct fpga_due){.due_ps = due_ps, .tlp = completion, .request = request});
+    fpga_transmit_kick(fpga);
+}
+
+static pcie_tlp_t *answer_take(fpga_t *fpga, uint64_t *due_ps_out)
+{
+    const struct fpga_due *front = fpga_fifo_front(&fpga->transmit.answers);
+    *due_ps_out = front == NULL ? SIM_NEVER_PS : front->due_ps;
+    if (front == NULL || front->due_ps > sim_now_ps(fpga->sim)) {
+        return NULL;
+    }
+    struct fpga_due due = fpga_fifo_pop(&fpga->transmit.answers);
+    fpga->transmit.answer_request = due.request;
+    return due.tlp;
+}
+
+static void answer_sent(fpga_t *fpga)
+{
+    pcie_tlp_t *request = fpga->transmit.answer_request;
+    fpga->transmit.answer_request = NULL;
+    if (request != NULL) {
+        pcie_end_release(fpga->end, request);
+        pcie_tlp_unref(request);
+    }
+}
+
+static const struct source {
+    pcie_tlp_t *(*take)(fpga_t *fpga, uint64_t *due_ps_out);
+    void (*sent)(fpga_t *fpga);
+} SOURCES[PCIE_CLASS_COUNT] = {
+    [PCIE_POSTED] = {fpga_write_mover_take, fpga_write_mover_sent},
+    [PCIE_NONPOSTED] = {fpga_read_mover_take, fpga_read_mover_sent},
+    [PCIE_COMPLETION] = {answer_take, answer_sent},
+};
+
+// Puts the next packet on the path, or finds out when there will be one.
+static void transmit_begin(fpga_t *fpga)
+{
+    struct fpga_transmit *transmit = &fpga->transmit;
+    uint64_t next_ps = SIM_NEVER_PS;
+    for (unsigned i = 1; i <= PCIE_CLASS_COUNT; i++) {
+        unsigned class = (transmit->last + i) % PCIE_CLASS_COUNT;
+        uint64_t due_ps = SIM_NEVER_PS;
+        if (transmit->held[class] != NULL) {
+            continue;
+        }
+        pcie_tlp_t *tlp = SOURCES[class].take(fpga, &due_ps);
+        if (tlp != NULL) {
+            transmit->moving = tlp;
+            transmit->last = class;
+            transmit->begun_ps = sim_now_ps(fpga->sim);
+            sim_event_schedule(fpga->sim, &transmit->event, fpga_tlp_path_ps(fpga, tlp));
+            return;
+        }
+        next_ps = due_ps < next_ps ? due_ps : next_ps;
+    }
+    if (next_ps != SIM_NEVER_PS) {
+        sim_event_schedule_at(fpga->sim, &transmit->event, next_ps);
+    }
+}
+
+static void transmit_end(fpga_t *fpga)
+{
+    struct fpga_transmit *transmit = &fpga->transmit;
+    pcie_tlp_t *tlp = transmit->moving;
+    enum pcie_class class = pcie_tlp_class(tlp);
+    transmit->moving = NULL;
+    if (pcie_end_offer_begun(fpga->end, tlp, transmit->begun_ps)) {
+        SOURCES[class].sent(fpga);
+        return;
+    }
+    fpga->counters[FPGA_STALLS]++;
+    transmit->held[class] = tlp;
+}
+
+static void transmit_event_run(void *ctx)
+{
+    fpga_t *fpga = ctx;
+    if (fpga->transmit.moving != NULL) {
+        transmit_end(fpga);
+    }
+    if (fpga->transmit.moving == NULL && fpga->transmit.held[PCIE_POSTED] == NULL) {
+        transmit_begin(fpga);
+    }
+}
+
+void fpga_transmit_kick(fpga_t *fpga)
+{
+    struct fpga_transmit *transmit = &fpga->transmit;
+    uint64_t edge_ps = fpga_edge_ps(fpga);
+    if (transmit->moving != NULL || transmit->held[PCIE_POSTED] != NULL) {
+        return;
+    }
+    if (!sim_event_pending(&transmit->event) || transmit->event.due_ps > edge_ps) {
+        sim_event_schedule_at(fpga->sim, &transmit->event, edge_ps);
+    }
+}
+
+void fpga_transmit_ready(void *ctx, pcie_end_t *end)
+{
+    fpga_t *fpga = ctx;
+    struct fpga_transmit *transmit = &fpga->transmit;
+    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
+        pcie_tlp_t *tlp = transmit->held[class];
+        if (tlp != NULL && pcie_end_offer(end, tlp)) {
+            transmit->held[class] = NULL;
+            SOURCES[class].sent(fpga);
+        }
+        if (class == PCIE_POSTED && transmit->held[class] != NULL) {
+            return;
+        }
+    }
+    fpga_transmit_kick(fpga);
+}

@@ -1,0 +1,171 @@
+// What the files of the GPU share: gpu.c (life, arrival), memory.c, window.c, target.c, egress.c, copy.c, compute.c,
+// unit.c, queue.c. Internal to models/gpu.
+#pragma once
+
+#include "models/gpu/fifo.h"
+#include "models/gpu/gpu.h"
+#include "sim/kernel/counter.h"
+#include "sim/kernel/trace.h"
+
+enum { GPU_NAME_MAX = 64, GPU_TAGS_MAX = 256, GPU_WALKS_MAX = 64 };
+
+enum gpu_counter {
+    GPU_BAR_WRITES,
+    GPU_BAR_WRITE_BYTES,
+    GPU_BAR_READS,
+    GPU_BAR_READ_BYTES,
+    GPU_UNSUPPORTED_WRITES,
+    GPU_UNSUPPORTED_READS,
+    GPU_TRANSLATION_MISSES,
+    GPU_COPY_READS,
+    GPU_COPY_READ_BYTES,
+    GPU_COPY_WRITES,
+    GPU_COPY_WRITE_BYTES,
+    GPU_UNEXPECTED_COMPLETIONS,
+    GPU_WORK_ITEMS,
+    GPU_WORK_FAULTS,
+    GPU_COUNTERS
+};
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+struct gpu_allocation {
+    uint64_t base, bytes;        // as asked for; it owns whole pages
+    uint32_t uses;               // pins, and items in queues
+    struct gpu_allocation *next; // by address
+};
+
+struct gpu_waiter; // memory.c
+
+struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uint64_t bytes); // NULL: no single one
+void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes); // and wakes who waits for it
+void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes);                 // wakes
+static inline uint64_t gpu_pages_bytes(uint64_t bytes)
+{
+    return (bytes + GPU_PAGE_BYTES - 1) & ~(GPU_PAGE_BYTES - 1);
+}
+
+// --- window ---------------------------------------------------------------------------------------------------------
+
+struct gpu_window_page {
+    uint32_t device_page; // page 0 is never handed out: not mapped
+    uint32_t cached;      // its entry of the cache, counted from 1; 0: none
+};
+
+struct gpu_pin {
+    uint64_t offset, bytes; // in the window, whole pages
+    struct gpu_allocation *allocation;
+    struct gpu_pin *next; // by offset
+};
+
+struct gpu_translation {
+    uint32_t window_page;
+    bool valid;
+    uint64_t ready_ps; // when its walk is done
+    uint64_t used;
+};
+
+// false: nothing is pinned there.
+bool gpu_window_find(const gpu_t *gpu, uint64_t bus_address, uint64_t *device_address_out);
+uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address); // when it is done
+
+// --- engines --------------------------------------------------------------------------------------------------------
+
+enum gpu_unit_kind { GPU_UNIT_IN, GPU_UNIT_OUT, GPU_UNIT_COMPUTE, GPU_UNIT_COUNT };
+
+struct gpu_item {
+    struct gpu_work work;
+    gpu_queue_t *queue;
+    uint64_t number;
+    bool started;
+    struct gpu_allocation *uses[2];
+    struct gpu_item *next;      // of its queue
+    struct gpu_item *next_unit; // of those that wait for the unit, or for the same queue
+};
+
+struct gpu_unit {
+    gpu_t *gpu;
+    struct gpu_item *item; // at work
+    struct gpu_item *waiting, **waiting_end;
+    sim_event_t begin_event, end_event;
+    enum sim_status status;
+    // copies over the bus
+    uint64_t done_bytes; // asked for, or written
+    uint32_t outstanding;
+    bool moving; // set up and not yet ended
+};
+
+struct gpu_tag {
+    struct gpu_unit *unit; // NULL: free
+    uint64_t device_address;
+    uint32_t bytes, received_bytes;
+    bool flush; // a read of no bytes behind the writes
+};
+
+struct gpu_queue {
+    gpu_t *gpu;
+    struct gpu_item *items, **items_end; // the first is the one at work
+    uint64_t submitted, done;
+    struct gpu_item *waiters; // of any queue
+    sim_event_t event;
+    bool reporting;
+    gpu_queue_t *next;
+};
+
+void gpu_unit_init(gpu_t *gpu, enum gpu_unit_kind kind);
+void gpu_unit_fini(struct gpu_unit *unit);
+void gpu_unit_submit(gpu_t *gpu, struct gpu_item *item);
+void gpu_unit_end(struct gpu_unit *unit, uint64_t delay_ps); // the item at work, with unit->status
+void gpu_copy_begin(struct gpu_unit *unit);
+void gpu_copy_go_on(gpu_t *gpu); // there is room to send
+void gpu_copy_complete(gpu_t *gpu, pcie_tlp_t *completion);
+void gpu_copy_down(gpu_t *gpu);
+uint64_t gpu_compute_ps(const gpu_t *gpu, const struct gpu_work *work);
+void gpu_compute_apply(gpu_t *gpu, const struct gpu_work *work);
+void gpu_item_done(struct gpu_item *item, enum sim_status status); // frees it
+void gpu_queue_fini(gpu_queue_t *queue);
+
+// --- target and egress ----------------------------------------------------------------------------------------------
+
+void gpu_target_init(gpu_t *gpu);
+void gpu_target_fini(gpu_t *gpu);
+void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp);
+void gpu_target_read_left(gpu_t *gpu); // the last completion of a read was taken by the link
+
+void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the reference
+bool gpu_egress_has_room(const gpu_t *gpu, enum pcie_class class); // nothing of the class waits
+void gpu_egress_pump(gpu_t *gpu);
+
+struct gpu {
+    sim_t *sim;
+    pcie_pool_t *pool;
+    struct gpu_config config;
+    pcie_end_t *end;
+    uint64_t bar_base;
+    // memory
+    uint8_t *memory;
+    struct gpu_allocation *allocations;
+    struct gpu_waiter *waiters;
+    // window
+    struct gpu_window_page *pages;
+    struct gpu_pin *pins;
+    struct gpu_translation *cache;
+    uint64_t cache_uses;
+    uint64_t walk_free_ps[GPU_WALKS_MAX];
+    // target
+    struct gpu_fifo translating, committing, reads_waiting, reads_active;
+    uint64_t translated_ps; // when all that arrived is translated
+    uint64_t visible_ps;    // when every write that was translated is visible
+    uint32_t reads_at_work; // active, or with completions not yet taken by the link
+    sim_event_t translate_event, commit_event, read_event;
+    // egress
+    struct gpu_fifo leaving[PCIE_CLASS_COUNT];
+    uint64_t leaving_order;
+    // engines
+    struct gpu_unit units[GPU_UNIT_COUNT];
+    struct gpu_tag tags[GPU_TAGS_MAX];
+    uint32_t next_tag;
+    gpu_queue_t *queues;
+    uint64_t counters[GPU_COUNTERS];
+    char name[GPU_NAME_MAX];
+};

@@ -1,0 +1,128 @@
+// Device memory: which pages are handed out, and threads that wait for writes.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "models/gpu/internal.h"
+
+enum { WORD_BYTES = 8 };
+
+// On the stack of the thread that waits.
+struct gpu_waiter {
+    uint64_t address;
+    sim_condition_t written;
+    struct gpu_waiter *next;
+};
+
+// --- allocations -----------------------------------------------------------------------------------------------------
+
+enum sim_status gpu_memory_alloc(gpu_t *gpu, uint64_t bytes, uint64_t *address_out)
+{
+    if (bytes == 0) {
+        return SIM_ERR_INVALID;
+    }
+    uint64_t size = gpu_pages_bytes(bytes), base = GPU_PAGE_BYTES;
+    if (size < bytes) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    struct gpu_allocation **link = &gpu->allocations;
+    while (*link != NULL && (*link)->base - base < size) {
+        base = (*link)->base + gpu_pages_bytes((*link)->bytes);
+        link = &(*link)->next;
+    }
+    struct gpu_allocation *allocation = gpu->config.memory_bytes - base < size ? NULL : malloc(sizeof *allocation);
+    if (allocation == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    *allocation = (struct gpu_allocation){.base = base, .bytes = bytes, .next = *link};
+    *link = allocation;
+    *address_out = base;
+    return SIM_OK;
+}
+
+enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
+{
+    struct gpu_allocation **link = &gpu->allocations;
+    while (*link != NULL && (*link)->base != address) {
+        link = &(*link)->next;
+    }
+    struct gpu_allocation *allocation = *link;
+    if (allocation == NULL) {
+        return SIM_ERR_NOT_FOUND;
+    }
+    if (allocation->uses > 0) {
+        return SIM_ERR_BUSY;
+    }
+    // Gives the pages back and zeroes them, so that no later content depends on an earlier one.
+    if (madvise(gpu->memory + address, gpu_pages_bytes(allocation->bytes), MADV_DONTNEED) != 0) {
+        memset(gpu->memory + address, 0, gpu_pages_bytes(allocation->bytes));
+    }
+    *link = allocation->next;
+    free(allocation);
+    return SIM_OK;
+}
+
+struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uint64_t bytes)
+{
+    for (struct gpu_allocation *allocation = gpu->allocations; allocation != NULL; allocation = allocation->next) {
+        uint64_t offset = address - allocation->base; // wraps to a large one below the base
+        if (offset < allocation->bytes) {
+            return bytes <= allocation->bytes - offset ? allocation : NULL;
+        }
+    }
+    return NULL;
+}
+
+void *gpu_memory_at(gpu_t *gpu, uint64_t address, uint64_t bytes)
+{
+    return gpu_memory_holder(gpu, address, bytes) == NULL ? NULL : gpu->memory + address;
+}
+
+bool gpu_memory_find(const gpu_t *gpu, uint64_t address, uint64_t *base_out, uint64_t *bytes_out)
+{
+    const struct gpu_allocation *allocation = gpu_memory_holder(gpu, address, 1);
+    if (allocation == NULL) {
+        return false;
+    }
+    *base_out = allocation->base;
+    *bytes_out = allocation->bytes;
+    return true;
+}
+
+// --- writes ----------------------------------------------------------------------------------------------------------
+
+void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes)
+{
+    sim_progress(gpu->sim);
+    for (struct gpu_waiter *waiter = gpu->waiters; waiter != NULL; waiter = waiter->next) {
+        if (waiter->address < address + bytes && address < waiter->address + WORD_BYTES) {
+            sim_condition_signal(gpu->sim, &waiter->written);
+        }
+    }
+}
+
+void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes)
+{
+    memcpy(gpu->memory + address, data, bytes);
+    gpu_memory_touched(gpu, address, bytes);
+}
+
+bool gpu_memory_wait_write(gpu_t *gpu, uint64_t address, uint64_t deadline_ps, const struct sim_wait_reason *reason)
+{
+    if (address % WORD_BYTES != 0 || gpu_memory_holder(gpu, address, 1) == NULL) {
+        sim_panic(gpu->name, "0x%llx is not a word of allocated memory to wait for", (unsigned long long)address);
+    }
+    const struct sim_wait_reason write = {gpu->name, "a write to 0x%llx", address, 0};
+    struct gpu_waiter waiter = {.address = address, .next = gpu->waiters};
+    sim_condition_init(&waiter.written);
+    gpu->waiters = &waiter;
+
+    bool written = sim_condition_wait(gpu->sim, &waiter.written, deadline_ps, reason != NULL ? reason : &write);
+
+    struct gpu_waiter **link = &gpu->waiters;
+    while (*link != &waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter.next;
+    return written;
+}

@@ -1,0 +1,176 @@
+// The GPU as a target: requests are translated in order, writes become visible in order, reads are worked on in order,
+// a bounded number at a time, and see every write that arrived before them. What the window shows is looked up at the
+// instant of the access itself: an unpinned page is never touched, whatever is on its way.
+#include "models/gpu/internal.h"
+
+static void translate_event_run(void *ctx);
+static void commit_event_run(void *ctx);
+static void read_event_run(void *ctx);
+
+void gpu_target_init(gpu_t *gpu)
+{
+    sim_event_init(&gpu->translate_event, translate_event_run, gpu);
+    sim_event_init(&gpu->commit_event, commit_event_run, gpu);
+    sim_event_init(&gpu->read_event, read_event_run, gpu);
+}
+
+void gpu_target_fini(gpu_t *gpu)
+{
+    sim_event_cancel(gpu->sim, &gpu->read_event);
+    sim_event_cancel(gpu->sim, &gpu->commit_event);
+    sim_event_cancel(gpu->sim, &gpu->translate_event);
+    gpu_fifo_fini(&gpu->reads_active);
+    gpu_fifo_fini(&gpu->reads_waiting);
+    gpu_fifo_fini(&gpu->committing);
+    gpu_fifo_fini(&gpu->translating);
+}
+
+static void schedule_front(gpu_t *gpu, const struct gpu_fifo *fifo, sim_event_t *event)
+{
+    if (fifo->count > 0 && !sim_event_pending(event)) {
+        sim_event_schedule_at(gpu->sim, event, gpu_fifo_front(fifo)->due_ps);
+    }
+}
+
+static bool front_is_due(const gpu_t *gpu, const struct gpu_fifo *fifo)
+{
+    return fifo->count > 0 && gpu_fifo_front(fifo)->due_ps <= sim_now_ps(gpu->sim);
+}
+
+// --- writes ----------------------------------------------------------------------------------------------------------
+
+struct write_target {
+    gpu_t *gpu;
+    uint64_t bus_to_device; // to be added, modulo 2^64
+};
+
+static void run_store(void *ctx, uint64_t bus_address, const void *data, uint32_t bytes)
+{
+    const struct write_target *target = ctx;
+    target->gpu->counters[GPU_BAR_WRITE_BYTES] += bytes;
+    gpu_memory_store(target->gpu, bus_address + target->bus_to_device, data, bytes);
+}
+
+static void commit_event_run(void *ctx)
+{
+    gpu_t *gpu = ctx;
+    while (front_is_due(gpu, &gpu->committing)) {
+        pcie_tlp_t *tlp = gpu_fifo_pop(&gpu->committing).tlp;
+        uint64_t device_address;
+        // No request crosses 4 KB, so none crosses a page.
+        if (gpu_window_find(gpu, tlp->address, &device_address)) {
+            struct write_target target = {gpu, device_address - tlp->address};
+            pcie_tlp_for_runs(tlp, run_store, &target);
+        } else {
+            gpu->counters[GPU_UNSUPPORTED_WRITES]++;
+        }
+        pcie_tlp_unref(tlp);
+    }
+    schedule_front(gpu, &gpu->committing, &gpu->commit_event);
+}
+
+static void write_take(gpu_t *gpu, pcie_tlp_t *tlp)
+{
+    gpu->visible_ps = sim_now_ps(gpu->sim) + gpu->config.write_ps;
+    pcie_end_release(gpu->end, tlp);
+    gpu_fifo_push(&gpu->committing, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps});
+    schedule_front(gpu, &gpu->committing, &gpu->commit_event);
+}
+
+// --- reads -----------------------------------------------------------------------------------------------------------
+
+static void reads_start(gpu_t *gpu)
+{
+    while (gpu->reads_at_work < gpu->config.reads_max && gpu->reads_waiting.count > 0) {
+        struct gpu_slot slot = gpu_fifo_pop(&gpu->reads_waiting);
+        pcie_end_release(gpu->end, slot.tlp);
+        uint64_t ready_ps = sim_now_ps(gpu->sim) + gpu->config.read_ps;
+        slot.due_ps = ready_ps > slot.due_ps ? ready_ps : slot.due_ps;
+        gpu->reads_at_work++;
+        gpu_fifo_push(&gpu->reads_active, &slot);
+        schedule_front(gpu, &gpu->reads_active, &gpu->read_event);
+    }
+}
+
+static void read_take(gpu_t *gpu, pcie_tlp_t *tlp)
+{
+    gpu_fifo_push(&gpu->reads_waiting, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps});
+    reads_start(gpu);
+}
+
+// Clause 2.3.1.1: a completion carries at most Max_Payload_Size and, but for the last, ends at a boundary.
+static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address)
+{
+    uint32_t total = pcie_tlp_byte_count(request), done = 0;
+    gpu->counters[GPU_BAR_READ_BYTES] += total;
+    while (done < total) {
+        uint64_t begin = device_address + done;
+        uint64_t end = (begin + gpu->config.mps_bytes) & ~(uint64_t)(gpu->config.completion_bytes - 1);
+        uint32_t left = total - done;
+        uint32_t bytes = end - begin < left ? (uint32_t)(end - begin) : left;
+        pcie_tlp_t *completion =
+            pcie_tlp_completion(request, gpu->config.requester_id, done, bytes, gpu->memory + begin);
+        done += bytes;
+        gpu_egress_push(gpu, completion, done == total);
+    }
+}
+
+static void read_event_run(void *ctx)
+{
+    gpu_t *gpu = ctx;
+    commit_event_run(gpu); // what is due at this instant came before
+    while (front_is_due(gpu, &gpu->reads_active)) {
+        pcie_tlp_t *request = gpu_fifo_pop(&gpu->reads_active).tlp;
+        uint64_t device_address;
+        if (gpu_window_find(gpu, pcie_tlp_first_byte(request), &device_address)) {
+            read_answer(gpu, request, device_address);
+        } else {
+            gpu->counters[GPU_UNSUPPORTED_READS]++;
+            gpu_egress_push(gpu, pcie_tlp_error(request, gpu->config.requester_id, PCIE_CPL_UR), true);
+        }
+        pcie_tlp_unref(request);
+    }
+    schedule_front(gpu, &gpu->reads_active, &gpu->read_event);
+}
+
+void gpu_target_read_left(gpu_t *gpu)
+{
+    gpu->reads_at_work--;
+    reads_start(gpu);
+}
+
+// --- translation -----------------------------------------------------------------------------------------------------
+
+static void translated(gpu_t *gpu, pcie_tlp_t *tlp)
+{
+    if (tlp->kind == PCIE_TLP_MWR) {
+        write_take(gpu, tlp);
+    } else {
+        read_take(gpu, tlp);
+    }
+}
+
+static void translate_event_run(void *ctx)
+{
+    gpu_t *gpu = ctx;
+    while (front_is_due(gpu, &gpu->translating)) {
+        translated(gpu, gpu_fifo_pop(&gpu->translating).tlp);
+    }
+    schedule_front(gpu, &gpu->translating, &gpu->translate_event);
+}
+
+void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp)
+{
+    gpu->counters[tlp->kind == PCIE_TLP_MWR ? GPU_BAR_WRITES : GPU_BAR_READS]++;
+    uint64_t done_ps = gpu_window_translate(gpu, tlp->address);
+    if (done_ps < gpu->translated_ps) {
+        done_ps = gpu->translated_ps;
+    }
+    gpu->translated_ps = done_ps;
+    if (gpu->translating.count == 0 && done_ps <= sim_now_ps(gpu->sim)) {
+        translated(gpu, tlp);
+        return;
+    }
+    gpu_fifo_push(&gpu->translating, &(struct gpu_slot){.tlp = tlp, .due_ps = done_ps});
+    schedule_front(gpu, &gpu->translating, &gpu->translate_event);
+}

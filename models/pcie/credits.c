@@ -1,0 +1,238 @@
+// The return of credits (clause 2.6.1.2): when what the owner released is reported to the peer.
+//
+// An owner that knows when a TLP will have left the receive buffer says so before. Such a release costs no event of its
+// own unless it may have to be reported at once; it is counted by the time something depends on it.
+#include "models/pcie/link_internal.h"
+
+enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (reference/components.md)
+enum { DATA_CREDIT_BYTES = 16 };
+
+static void free_event_run(void *ctx);
+static void update_event_run(void *ctx);
+
+void pcie_credits_init(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        rx->granted[class].headers = end->config.headers[class];
+        rx->granted[class].data = end->config.data[class];
+        rx->freed[class] = rx->granted[class];
+    }
+    rx->unreported_since_ps = SIM_NEVER_PS;
+    pcie_ring_init(&rx->freeing, sizeof(struct pcie_freeing));
+    sim_event_init(&rx->free_event, free_event_run, end);
+    sim_event_init(&rx->update_event, update_event_run, end);
+}
+
+void pcie_credits_clear(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    rx->freeing.count = 0;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        rx->to_free[class] = (struct pcie_credits){0};
+    }
+    sim_event_cancel(end->sim, &rx->free_event);
+    sim_event_cancel(end->sim, &rx->update_event);
+}
+
+// What a TLP occupied. Infinite credits are never returned.
+static struct pcie_credits credits_of(const pcie_end_t *end, enum pcie_class class, const pcie_tlp_t *tlp)
+{
+    bool headers = end->config.headers[class] != PCIE_CREDITS_INFINITE;
+    bool data = end->config.data[class] != PCIE_CREDITS_INFINITE;
+    return (struct pcie_credits){headers ? 1 : 0, data ? pcie_tlp_data_credits(tlp) : 0};
+}
+
+// --- what is urgent ------------------------------------------------------------------------------------------------
+
+// The peer cannot send another TLP of the largest size.
+static bool peer_lacks_headers(const struct pcie_receiver *rx, enum pcie_class class)
+{
+    return rx->granted[class].headers == rx->received[class].headers;
+}
+
+static bool peer_lacks_data(const pcie_end_t *end, enum pcie_class class)
+{
+    const struct pcie_receiver *rx = &end->rx;
+    uint64_t left = rx->granted[class].data - rx->received[class].data;
+    return left * DATA_CREDIT_BYTES < end->link->config.mps_bytes;
+}
+
+// Is it to be reported at once that so much is free?
+static bool update_urgent(const pcie_end_t *end, enum pcie_class class, const struct pcie_credits *freed)
+{
+    const struct pcie_receiver *rx = &end->rx;
+    uint64_t headers = freed->headers - rx->granted[class].headers, data = freed->data - rx->granted[class].data;
+    return (headers > 0 &&
+            (peer_lacks_headers(rx, class) || headers * UNREPORTED_DIVISOR >= end->config.headers[class])) ||
+           (data > 0 && (peer_lacks_data(end, class) || data * UNREPORTED_DIVISOR >= end->config.data[class]));
+}
+
+// Might one of the releases that are known before, the last one at the latest, have to be reported at once?
+static bool urgency_ahead(const pcie_end_t *end, enum pcie_class class)
+{
+    const struct pcie_receiver *rx = &end->rx;
+    const struct pcie_credits freed = {rx->freed[class].headers + rx->to_free[class].headers,
+                                       rx->freed[class].data + rx->to_free[class].data};
+    return (rx->to_free[class].headers > 0 || rx->to_free[class].data > 0) && update_urgent(end, class, &freed);
+}
+
+// --- releases ------------------------------------------------------------------------------------------------------
+
+static void credits_free(struct pcie_receiver *rx, enum pcie_class class, const struct pcie_credits *credits,
+                         uint64_t at_ps)
+{
+    rx->freed[class].headers += credits->headers;
+    rx->freed[class].data += credits->data;
+    if (rx->unreported_since_ps == SIM_NEVER_PS) {
+        rx->unreported_since_ps = at_ps;
+    }
+}
+
+// Counts the releases that are past, and those of this instant. Returns their classes, a bit each.
+static unsigned credits_take(pcie_end_t *end, bool of_now)
+{
+    struct pcie_receiver *rx = &end->rx;
+    unsigned classes = 0;
+    while (rx->freeing.count > 0) {
+        const struct pcie_freeing *front = pcie_ring_front(&rx->freeing);
+        bool past = sim_is_past(end->sim, front->at_ps, front->as_of_ps);
+        if (!past && !(of_now && front->at_ps == sim_now_ps(end->sim))) {
+            break;
+        }
+        rx->to_free[front->class].headers -= front->credits.headers;
+        rx->to_free[front->class].data -= front->credits.data;
+        credits_free(rx, front->class, &front->credits, front->at_ps);
+        classes |= 1u << front->class;
+        pcie_ring_pop(&rx->freeing);
+    }
+    return classes;
+}
+
+void pcie_credits_take(pcie_end_t *end)
+{
+    (void)credits_take(end, false);
+}
+
+static void urgent_report(pcie_end_t *end, unsigned classes)
+{
+    struct pcie_receiver *rx = &end->rx;
+    bool urgent = false;
+    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
+        if ((classes >> class & 1) != 0 && update_urgent(end, class, &rx->freed[class])) {
+            rx->update_due[class] = urgent = true;
+        }
+    }
+    if (urgent) {
+        pcie_dllps_flush(end);
+    }
+}
+
+static void update_arm(pcie_end_t *end, uint64_t released_ps)
+{
+    if (!sim_event_pending(&end->rx.update_event)) {
+        sim_event_schedule_as_of(end->sim, &end->rx.update_event, released_ps + end->link->interval_ps, released_ps);
+    }
+}
+
+static void free_event_set(pcie_end_t *end, const struct pcie_freeing *freeing)
+{
+    pcie_event_by_as_of(end->sim, &end->rx.free_event, freeing->at_ps, freeing->as_of_ps);
+}
+
+void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp)
+{
+    enum pcie_class class = pcie_tlp_class(tlp);
+    const struct pcie_credits credits = credits_of(end, class, tlp);
+    if (!end->link->up || (credits.headers == 0 && credits.data == 0)) {
+        return;
+    }
+    uint64_t now_ps = sim_now_ps(end->sim);
+    unsigned classes = credits_take(end, false) | 1u << class;
+    credits_free(&end->rx, class, &credits, now_ps);
+    urgent_report(end, classes);
+    if (end->rx.unreported_since_ps != SIM_NEVER_PS) {
+        update_arm(end, now_ps);
+    }
+}
+
+void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps)
+{
+    struct pcie_receiver *rx = &end->rx;
+    enum pcie_class class = pcie_tlp_class(tlp);
+    const struct pcie_credits credits = credits_of(end, class, tlp);
+    if (at_ps <= sim_now_ps(end->sim)) {
+        pcie_end_release(end, tlp);
+        return;
+    }
+    if (!end->link->up || (credits.headers == 0 && credits.data == 0)) {
+        return;
+    }
+    pcie_credits_take(end);
+    uint64_t now_ps = sim_now_ps(end->sim);
+    uint64_t as_of_ps = rx->last_freeing_ps > now_ps ? rx->last_freeing_ps : now_ps;
+    rx->last_freeing_ps = at_ps;
+    *(struct pcie_freeing *)pcie_ring_push(&rx->freeing) = (struct pcie_freeing){at_ps, as_of_ps, credits, class};
+    rx->to_free[class].headers += credits.headers;
+    rx->to_free[class].data += credits.data;
+    update_arm(end, at_ps);
+    if (urgency_ahead(end, class)) {
+        // Enough free places make this one urgent; a peer that lacks credits, any of them.
+        bool any = peer_lacks_headers(rx, class) || peer_lacks_data(end, class);
+        free_event_set(end, pcie_ring_at(&rx->freeing, any ? 0 : rx->freeing.count - 1));
+    }
+}
+
+void pcie_credits_watch(pcie_end_t *end, enum pcie_class class)
+{
+    struct pcie_receiver *rx = &end->rx;
+    if (rx->freeing.count > 0) {
+        pcie_credits_take(end);
+        if (urgency_ahead(end, class)) {
+            free_event_set(end, pcie_ring_front(&rx->freeing));
+        }
+    }
+}
+
+static void free_event_run(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    struct pcie_receiver *rx = &end->rx;
+    urgent_report(end, credits_take(end, true));
+    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
+        if (urgency_ahead(end, class)) {
+            free_event_set(end, pcie_ring_front(&rx->freeing));
+        }
+    }
+}
+
+// --- the interval --------------------------------------------------------------------------------------------------
+
+static void unreported_report(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        rx->update_due[class] =
+            rx->freed[class].headers != rx->granted[class].headers || rx->freed[class].data != rx->granted[class].data;
+    }
+    pcie_dllps_flush(end);
+}
+
+static void update_event_run(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    struct pcie_receiver *rx = &end->rx;
+    pcie_credits_take(end);
+    if (rx->unreported_since_ps != SIM_NEVER_PS) {
+        // Credits that were reported early moved the beginning of the interval.
+        uint64_t due_ps = rx->unreported_since_ps + end->link->interval_ps;
+        if (due_ps > sim_now_ps(end->sim)) {
+            sim_event_schedule_at(end->sim, &rx->update_event, due_ps);
+            return;
+        }
+        unreported_report(end);
+    }
+    if (rx->freeing.count > 0) {
+        update_arm(end, ((const struct pcie_freeing *)pcie_ring_front(&rx->freeing))->at_ps);
+    }
+}

@@ -1,0 +1,94 @@
+#include "sim/cli/agreement.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LATENCY_PERCENT   2.0
+#define BANDWIDTH_PERCENT 1.0
+
+static double percent(double rtl, double twin)
+{
+    return rtl == twin ? 0.0 : rtl == 0.0 ? INFINITY : (twin - rtl) / rtl * 100.0;
+}
+
+static double mean_us(const struct plat_point *point)
+{
+    return (double)point->total_ps / (double)point->operations * 1e-6;
+}
+
+static bool point_compare(const struct plat_point *rtl, const struct plat_point *twin, struct agreement *agreement,
+                          FILE *out)
+{
+    double latency = percent(mean_us(rtl), mean_us(twin));
+    double bandwidth = percent(1.0 / mean_us(rtl), 1.0 / mean_us(twin));
+    double least = percent((double)rtl->min_ps, (double)twin->min_ps);
+    double most = percent((double)rtl->max_ps, (double)twin->max_ps);
+    bool same =
+        rtl->bytes == twin->bytes && rtl->descriptors == twin->descriptors && rtl->operations == twin->operations;
+    double worst = fmax(fabs(latency), fmax(fabs(least), fabs(most)));
+    bool held = same && worst <= LATENCY_PERCENT && fabs(bandwidth) <= BANDWIDTH_PERCENT;
+    fprintf(out, "  %10llu %11llu %12.6f %12.6f %+9.4f %+9.4f%s\n", (unsigned long long)rtl->bytes,
+            (unsigned long long)rtl->descriptors, mean_us(rtl), mean_us(twin), latency, bandwidth,
+            held ? "" : "  DIFFERS");
+    agreement->latency_percent = fmax(agreement->latency_percent, worst);
+    agreement->bandwidth_percent = fmax(agreement->bandwidth_percent, fabs(bandwidth));
+    return held;
+}
+
+static void points_compare(const struct agreement_side *rtl, const struct agreement_side *twin,
+                           struct agreement *agreement, FILE *out)
+{
+    fprintf(out, "  %10s %11s %12s %12s %9s %9s\n", "bytes", "descriptors", "rtl [us]", "twin [us]", "latency %",
+            "bandw. %");
+    size_t count = rtl->point_count < twin->point_count ? rtl->point_count : twin->point_count;
+    for (size_t i = 0; i < count; i++) {
+        agreement->wrong += point_compare(&rtl->points[i], &twin->points[i], agreement, out) ? 0 : 1;
+    }
+    if (rtl->point_count != twin->point_count) {
+        fprintf(out, "  %zu points on rtl, %zu on twin  DIFFERS\n", rtl->point_count, twin->point_count);
+        agreement->wrong++;
+    }
+    agreement->points += count;
+}
+
+// Counts of what moved are held to be equal. Those that only tell when (polls, DLLPs, stalls, picoseconds) follow from
+// the latencies; they are shown.
+static bool counter_is_held(const struct sim_counter_desc *desc)
+{
+    static const char *const units[] = {"DLLPs", "turns", "ps", "stalls", "events"};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(desc->unit, units[i]) == 0) {
+            return false;
+        }
+    }
+    return strcmp(desc->name, "wire_bytes_sent") != 0; // DLLPs included
+}
+
+static void counters_compare(const struct agreement_side *rtl, const struct agreement_side *twin,
+                             struct agreement *agreement, FILE *out)
+{
+    if (rtl->counter_count != twin->counter_count) {
+        fprintf(out, "  %zu counters on rtl, %zu on twin  DIFFERS\n", rtl->counter_count, twin->counter_count);
+        agreement->wrong++;
+        return;
+    }
+    for (size_t i = 0; i < rtl->counter_count; i++) {
+        const struct agreement_counter *a = &rtl->counters[i], *b = &twin->counters[i];
+        bool same_counter = strcmp(a->component, b->component) == 0 && strcmp(a->desc->name, b->desc->name) == 0;
+        if (same_counter && a->value == b->value) {
+            continue;
+        }
+        bool held = same_counter && !counter_is_held(a->desc);
+        fprintf(out, "  %s.%s: rtl %llu, twin %llu %s%s\n", a->component, a->desc->name, (unsigned long long)a->value,
+                (unsigned long long)b->value, a->desc->unit, held ? "" : "  DIFFERS");
+        agreement->wrong += held ? 0 : 1;
+    }
+    agreement->counters += rtl->counter_count;
+}
+
+void agreement_compare(const struct agreement_side *rtl, const struct agreement_side *twin, struct agreement *agreement,
+                       FILE *out)
+{
+    points_compare(rtl, twin, agreement, out);
+    counters_compare(rtl, twin, agreement, out);
+}

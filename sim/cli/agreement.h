@@ -1,0 +1,34 @@
+// Do two runs of a series agree, one on RTL boards and one on their twins? Latencies within 2 %, bandwidths within 1 %,
+// what moved exactly. Counters that only tell when (polls, DLLPs, stalls) follow from the latencies and are shown, not
+// held.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim/platform/platform.h"
+
+struct agreement_counter {
+    char *component;
+    const struct sim_counter_desc *desc;
+    uint64_t value;
+};
+
+// What a series gave.
+struct agreement_side {
+    struct plat_point *points;
+    size_t point_count;
+    struct agreement_counter *counters;
+    size_t counter_count;
+};
+
+struct agreement {
+    double latency_percent, bandwidth_percent; // the largest differences
+    size_t points, counters, wrong;
+};
+
+// Adds what differs to *agreement and prints the points, and the counters that are not equal.
+void agreement_compare(const struct agreement_side *rtl, const struct agreement_side *twin, struct agreement *agreement,
+                       FILE *out);

@@ -1,0 +1,78 @@
+// The near level of the queue: a ring of buckets, each a sorted list of the events due within one stretch of time.
+//
+// The ring reaches SIM_NEAR_BUCKETS stretches ahead of now; what it holds is never before now, so that a bucket's place
+// in the ring says which stretch it stands for.
+#include "sim/kernel/internal.h"
+
+enum { STEPS_MAX = 32, WORD_BITS = 64 };
+
+static uint32_t bucket_of(uint64_t due_ps)
+{
+    return (uint32_t)(due_ps >> SIM_NEAR_SHIFT) % SIM_NEAR_BUCKETS;
+}
+
+// The last event of the bucket that comes before `event`, or NULL; false: that takes too many steps.
+static bool predecessor_find(const struct sim_near_bucket *bucket, const sim_event_t *event, sim_event_t **found_out)
+{
+    // What is scheduled last is mostly due last.
+    sim_event_t *other = bucket->last;
+    for (unsigned steps = 0; other != NULL && sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(other)); steps++) {
+        if (steps == STEPS_MAX) {
+            return false;
+        }
+        other = other->earlier;
+    }
+    *found_out = other;
+    return true;
+}
+
+bool sim_near_add(struct sim_near *near, sim_event_t *event, uint64_t now_ps)
+{
+    if ((event->due_ps >> SIM_NEAR_SHIFT) - (now_ps >> SIM_NEAR_SHIFT) >= SIM_NEAR_BUCKETS) {
+        return false;
+    }
+    uint32_t index = bucket_of(event->due_ps);
+    struct sim_near_bucket *bucket = &near->buckets[index];
+    sim_event_t *earlier;
+    if (!predecessor_find(bucket, event, &earlier)) {
+        return false;
+    }
+    event->earlier = earlier;
+    event->later = earlier != NULL ? earlier->later : bucket->first;
+    *(event->earlier != NULL ? &event->earlier->later : &bucket->first) = event;
+    *(event->later != NULL ? &event->later->earlier : &bucket->last) = event;
+    near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
+    near->filled_words |= 1ull << index / WORD_BITS;
+    return true;
+}
+
+void sim_near_remove(struct sim_near *near, sim_event_t *event)
+{
+    uint32_t index = bucket_of(event->due_ps);
+    struct sim_near_bucket *bucket = &near->buckets[index];
+    *(event->earlier != NULL ? &event->earlier->later : &bucket->first) = event->later;
+    *(event->later != NULL ? &event->later->earlier : &bucket->last) = event->earlier;
+    if (bucket->first == NULL) {
+        near->filled[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
+        if (near->filled[index / WORD_BITS] == 0) {
+            near->filled_words &= ~(1ull << index / WORD_BITS);
+        }
+    }
+}
+
+sim_event_t *sim_near_first(const struct sim_near *near, uint64_t from_ps)
+{
+    uint32_t from = bucket_of(from_ps), word = from / WORD_BITS;
+    uint64_t ahead = near->filled[word] >> from % WORD_BITS << from % WORD_BITS;
+    if (ahead == 0) {
+        // Cyclically the next word; that is `word` again when only buckets below `from` are filled.
+        uint64_t above = near->filled_words & ~((2ull << word) - 1);
+        uint64_t words = above != 0 ? above : near->filled_words;
+        if (words == 0) {
+            return NULL;
+        }
+        word = (uint32_t)__builtin_ctzll(words);
+        ahead = near->filled[word];
+    }
+    return near->buckets[word * WORD_BITS + (uint32_t)__builtin_ctzll(ahead)].first;
+}

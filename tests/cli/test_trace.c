@@ -1,0 +1,129 @@
+// Traces and waveforms of a run, and what is left of a run that was stopped.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "process.h"
+#include "tests/shim/test.h"
+
+static const char scenario[] = "# Question: what does a DMA do on the wires?\n"
+                               "title: A small ping-pong\n"
+                               "nodes:\n"
+                               "  - {name: node, count: 2, preset: ha-pacs-tca-2013}\n"
+                               "cables:\n"
+                               "  - {from: node0.E, to: node1.W, preset: pearl-gen2-x8}\n"
+                               "runs:\n"
+                               "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1,\n"
+                               "     bytes: [64 B], iterations: 2, warmup: 1}\n";
+
+static void start(struct process *process)
+{
+    process_init(process);
+    process_file_write(process, "small.yaml", scenario);
+}
+
+TEST(TraceOption, TellsWhatEachTlpWas)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run small.yaml --quiet --trace trace.csv");
+    EXPECT_EQ(process.status, 0);
+    char *trace = process_file_read(&process, "trace.csv");
+    EXPECT_CONTAINS(trace, "series,time_ps,component,point,kind,address,length_bytes,requester,tag,status\n");
+    EXPECT_CONTAINS(trace, ",node0.E-node1.W.0,tlp_sent,MWr,0x8");
+    EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_sent,MRd,0x");
+    EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_received,CplD,,64,0x100,");
+    EXPECT_CONTAINS(trace, ",SC\ndma,");
+    free(trace);
+    EXPECT_EQ(process_entries(&process), 3); // the scenario, results, the trace
+    process_fini(&process);
+}
+
+TEST(TraceOption, KeepsToThePatternsGiven)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run small.yaml --quiet --trace trace.csv --trace-only *-node1.W.? --trace-only none");
+    EXPECT_EQ(process.status, 0);
+    char *trace = process_file_read(&process, "trace.csv");
+    EXPECT_CONTAINS(trace, ",node0.E-node1.W.1,tlp_received,");
+    EXPECT_TRUE(strstr(trace, ".slot.") == NULL);
+    free(trace);
+    process_fini(&process);
+}
+
+static void refused(const char *words, const char *errors)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, words);
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, errors);
+    EXPECT_EQ(process_entries(&process), 1);
+    process_fini(&process);
+}
+
+TEST(TraceOption, RefusesAtOnceWhatCannotBeWritten)
+{
+    refused("run small.yaml --trace /tmp", "cannot write /tmp: it is a directory");
+    refused("run small.yaml --trace none/trace.csv", "cannot write none/trace.csv: No such file");
+    refused("run small.yaml --trace-only x", "--trace-only needs --trace");
+    refused("run small.yaml other.yaml --trace t.csv", "--trace takes one scenario at a time");
+}
+
+// A rename over a device file, as root, would take the device away from everybody.
+TEST(TraceOption, ReplacesNothingButOrdinaryFiles)
+{
+    struct process process;
+    char path[128];
+    start(&process);
+    snprintf(path, sizeof path, "%s/pipe", process.directory);
+    ASSERT_EQ(mkfifo(path, 0600), 0);
+    process_run(&process, "run small.yaml --trace pipe");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "cannot write pipe: it is no ordinary file");
+    EXPECT_EQ(process_entries(&process), 2);
+    process_fini(&process);
+}
+
+static void waveform_is(const struct process *process, const char *name, bool there)
+{
+    char *waveform = process_file_read(process, name);
+    if ((waveform != NULL) != there) {
+        FAIL("%s is %s", name, there ? "missing" : "still there");
+    }
+    free(waveform);
+}
+
+TEST(Waveforms, AreThoseOfTheLatestRunAlone)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run small.yaml --quiet --trace-rtl --out out");
+    EXPECT_EQ(process.status, 0);
+    waveform_is(&process, "out/waves/dma-node0.fst", true);
+    waveform_is(&process, "out/waves/dma-node1.fst", true);
+    process_run(&process, "run small.yaml --quiet --trace-rtl --out out --set runs.0.series=other");
+    waveform_is(&process, "out/waves/dma-node0.fst", false);
+    waveform_is(&process, "out/waves/other-node0.fst", true);
+    process_run(&process, "run small.yaml --quiet --out out");
+    waveform_is(&process, "out/waves/other-node0.fst", false);
+    process_fini(&process);
+}
+
+TEST(Interrupt, SaysSoAndLeavesNothingBehind)
+{
+    struct process process;
+    start(&process);
+    process_run_stopped(&process, "run small.yaml --trace trace.csv --trace-rtl --set runs.0.iterations=1000000",
+                        SIGINT);
+    EXPECT_EQ(process.status, 128 + SIGINT);
+    EXPECT_CONTAINS(process.errors, "tcasim: interrupted; the scenario that was running leaves no results\n");
+    char *trace = process_file_read(&process, "trace.csv");
+    EXPECT_TRUE(trace == NULL);
+    waveform_is(&process, "results/small/waves/dma-node0.fst", false);
+    waveform_is(&process, "results/small/data.csv", false);
+    process_fini(&process);
+}

@@ -1,0 +1,308 @@
+#include "rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/shim/test.h"
+
+enum { PROBE_ID = 0x300 };
+
+// --- the probe -------------------------------------------------------------------------------------------------------
+
+static void probe_ready(void *ctx, pcie_end_t *end)
+{
+    struct probe *probe = ctx;
+    while (probe->out != NULL) {
+        pcie_tlp_t *next = probe->out->next;
+        if (!pcie_end_offer(end, probe->out)) {
+            return;
+        }
+        probe->out = next;
+    }
+    probe->out_end = &probe->out;
+}
+
+static void probe_offer(struct probe *probe, pcie_tlp_t *tlp)
+{
+    tlp->next = NULL;
+    *probe->out_end = tlp;
+    probe->out_end = &tlp->next;
+    if (probe->out == tlp) {
+        probe_ready(probe, probe->end);
+    }
+}
+
+void probe_write(struct rig *rig, uint64_t address, uint32_t bytes, const void *data)
+{
+    probe_offer(&rig->probe, pcie_tlp_write(rig->pool, PROBE_ID, address, bytes, data));
+}
+
+static void read_send(struct probe *probe, pcie_pool_t *pool, uint8_t tag, uint64_t address, uint32_t bytes)
+{
+    memset(&probe->reads[tag], 0, sizeof probe->reads[tag]);
+    probe->reads[tag].address = address;
+    probe->reads[tag].bytes = bytes;
+    probe_offer(probe, pcie_tlp_read(pool, PROBE_ID, tag, address, bytes));
+}
+
+void probe_read(struct rig *rig, uint8_t tag, uint64_t address, uint32_t bytes)
+{
+    read_send(&rig->probe, rig->pool, tag, address, bytes);
+}
+
+static void stream_take(struct probe *probe, pcie_pool_t *pool, uint8_t tag)
+{
+    struct probe_stream *stream = &probe->stream;
+    const struct probe_read *read = &probe->reads[tag];
+    uint64_t now_ps = sim_now_ps(probe->sim);
+    stream->first_ps = stream->received_bytes == 0 ? now_ps : stream->first_ps;
+    stream->last_ps = now_ps;
+    stream->received_bytes += read->bytes;
+    memcpy(stream->data + (read->address - stream->base), read->data, read->bytes);
+    if (stream->next < stream->end) {
+        uint64_t address = stream->next;
+        stream->next += stream->bytes;
+        read_send(probe, pool, tag, address, stream->bytes);
+    }
+}
+
+static void probe_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
+{
+    struct probe *probe = ctx;
+    struct probe_read *read = &probe->reads[tlp->tag];
+    uint32_t bytes = pcie_tlp_byte_count(tlp);
+    EXPECT_TRUE(tlp->kind == PCIE_TLP_CPL || tlp->kind == PCIE_TLP_CPLD);
+    EXPECT_EQ(tlp->requester, PROBE_ID);
+    EXPECT_EQ(tlp->byte_count, read->bytes - read->received_bytes);
+    read->status = tlp->cpl_status;
+    read->completion_bytes[read->completions++ % 64] = bytes;
+    if (bytes > 0) {
+        memcpy(read->data + read->received_bytes, pcie_tlp_data(tlp) + (tlp->lower_address & 3), bytes);
+    }
+    read->received_bytes += bytes;
+    read->done_ps = sim_now_ps(probe->sim);
+    pcie_end_release(end, tlp);
+    bool done = read->received_bytes == read->bytes || read->status != PCIE_CPL_SC;
+    if (done && probe->answered < PROBE_LOG_MAX) {
+        probe->log[probe->answered++] = tlp->tag;
+    }
+    if (done && probe->stream.data != NULL) {
+        stream_take(probe, tlp->pool, tlp->tag);
+    }
+    pcie_tlp_unref(tlp);
+}
+
+static const struct pcie_end_ops PROBE_OPS = {.receive = probe_receive, .ready = probe_ready};
+
+uint64_t probe_read_rate(struct rig *rig, uint64_t address, uint32_t bytes, uint32_t tags, uint32_t request_bytes,
+                         const void *expected)
+{
+    struct probe_stream *stream = &rig->probe.stream;
+    *stream = (struct probe_stream){.next = address + (uint64_t)tags * request_bytes,
+                                    .end = address + bytes,
+                                    .bytes = request_bytes,
+                                    .data = malloc(bytes),
+                                    .base = address};
+    for (uint8_t tag = 0; tag < tags; tag++) {
+        read_send(&rig->probe, rig->pool, tag, address + (uint64_t)tag * request_bytes, request_bytes);
+    }
+    rig_run(rig);
+    EXPECT_EQ(stream->received_bytes, bytes);
+    EXPECT_MEMEQ(stream->data, expected, bytes);
+    free(stream->data);
+    stream->data = NULL;
+    return (bytes - request_bytes) * US / (stream->last_ps - stream->first_ps);
+}
+
+// --- configurations --------------------------------------------------------------------------------------------------
+
+struct rig_config rig_config(void)
+{
+    return (struct rig_config){
+        .rc = {.memory_read_ps = 200 * NS,
+               .memory_write_ps = 100 * NS,
+               .memory_reads_max = 32,
+               .rcb_bytes = 64,
+               .mps_bytes = 256,
+               .peer_ps = 50 * NS,
+               .peer_reads_max = 64},
+        .gpu = {.memory_bytes = 64 * MIB,
+                .bar_bytes = 16 * MIB,
+                .requester_id = 0x200,
+                .write_ps = 100 * NS,
+                .read_ps = 200 * NS,
+                .reads_max = 32,
+                .mps_bytes = 256,
+                .completion_bytes = 64,
+                .translations = 64,
+                .translation_walks_max = 1,
+                .copy_engines = 2,
+                .copy_setup_ps = 1 * US,
+                .mrrs_bytes = 512,
+                .copy_reads_max = 32,
+                .launch_ps = 5 * US,
+                .memory_bytes_per_us = 200000,
+                .flops_per_us = 1000000},
+        .gpu_link = {.generation = 2, .lanes = 16},
+        .probe_link = {.generation = 2, .lanes = 8},
+    };
+}
+
+// The root ports of configs/host/xeon-e5-2670.yaml, the hard IP of the board.
+static struct rig_config rig_kepler(uint32_t peer_reads_max)
+{
+    struct rig_config config = rig_config();
+    config.rc.memory_read_ps = 150 * NS;
+    config.rc.memory_write_ps = 120 * NS;
+    config.rc.peer_read_bytes = 64;
+    config.rc.peer_reads_max = peer_reads_max;
+    config.rc.qpi_ps = 57500;
+    config.rc.qpi_peer_write_ps = 310 * NS;
+    config.rc.qpi_peer_read_ps = 80 * NS;
+    config.rc.qpi_peer_lines_max = 2;
+    config.port_tx_ps = 60 * NS;
+    config.port_rx_ps = 60 * NS;
+    config.gpu.memory_bytes = 5120 * MIB;
+    config.gpu.bar_bytes = 256 * MIB;
+    config.gpu.read_ps = 40 * NS;
+    config.gpu.translation_miss_ps = 500 * NS;
+    config.gpu_link.tx_ps = 30 * NS;
+    config.gpu_link.rx_ps = 30 * NS;
+    config.probe_link.tx_ps = 60 * NS;
+    config.probe_link.rx_ps = 60 * NS;
+    return config;
+}
+
+struct rig_config rig_k20(void)
+{
+    return rig_kepler(4);
+}
+
+struct rig_config rig_k20x(void)
+{
+    struct rig_config config = rig_kepler(13);
+    config.gpu.memory_bytes = 6144 * MIB;
+    return config;
+}
+
+struct rig_config rig_p100(void)
+{
+    struct rig_config config = rig_kepler(64);
+    config.gpu.memory_bytes = 16384 * MIB;
+    config.gpu.bar_bytes = 16384 * MIB;
+    config.gpu.read_ps = 640 * NS;
+    config.gpu.reads_max = 64;
+    config.gpu_link.generation = 3;
+    config.probe_link.generation = 3;
+    return config;
+}
+
+// --- life ------------------------------------------------------------------------------------------------------------
+
+static pcie_link_t *link_create(struct rig *rig, const char *name, const struct rig_config *config,
+                                const struct rig_link *device, uint64_t base, uint64_t bytes, bool far)
+{
+    const struct pcie_end_config end = {
+        .headers = {64, 64, PCIE_CREDITS_INFINITE}, .data = {1024, 64, PCIE_CREDITS_INFINITE}, .tx_queue_tlps = 16};
+    struct pcie_link_config link_config = {.generation = device->generation,
+                                           .lanes = device->lanes,
+                                           .mps_bytes = 256,
+                                           .flight_ps = 2 * NS,
+                                           .ends = {end, end}};
+    pcie_link_t *link = NULL;
+    link_config.ends[0].tx_ps = config->port_tx_ps;
+    link_config.ends[0].rx_ps = config->port_rx_ps;
+    link_config.ends[1].tx_ps = device->tx_ps;
+    link_config.ends[1].rx_ps = device->rx_ps;
+    EXPECT_EQ(pcie_link_create(rig->sim, rig->pool, name, &link_config, &link), SIM_OK);
+    unsigned port = pcie_rc_add_port(rig->rc, pcie_link_end(link, 0));
+    if (bytes > 0) {
+        EXPECT_EQ(pcie_rc_add_window(rig->rc, port, base, bytes), SIM_OK);
+    }
+    if (far) {
+        EXPECT_EQ(pcie_rc_set_port_socket(rig->rc, port, 1), SIM_OK);
+    }
+    return link;
+}
+
+void rig_init(struct rig *rig, const struct rig_config *config)
+{
+    static const char *const LINKS[RIG_GPUS] = {"link0", "link1"}, *const GPUS[RIG_GPUS] = {"gpu0", "gpu1"};
+    memset(rig, 0, sizeof *rig);
+    const struct sim_config sim_config = {.seed = 1};
+    if (sim_create(&sim_config, &rig->sim) != SIM_OK || pcie_pool_create(&rig->pool) != SIM_OK ||
+        host_memory_create(rig->sim, "memory", 64 * MIB, &rig->memory) != SIM_OK ||
+        pcie_rc_create(rig->sim, rig->pool, "rc", &config->rc, &host_memory_pcie_ops, rig->memory, &rig->rc) !=
+            SIM_OK) {
+        sim_panic("rig", "the host of a test cannot be created");
+    }
+    for (unsigned i = 0; i < RIG_GPUS; i++) {
+        if (gpu_create(rig->sim, rig->pool, GPUS[i], &config->gpu, &rig->gpus[i]) != SIM_OK) {
+            sim_panic("rig", "a GPU of a test cannot be created");
+        }
+        rig->links[i] = link_create(rig, LINKS[i], config, &config->gpu_link, RIG_BAR(i), config->gpu.bar_bytes,
+                                    config->far && i == 0);
+        gpu_connect(rig->gpus[i], pcie_link_end(rig->links[i], 1), RIG_BAR(i));
+    }
+    struct probe *probe = &rig->probe;
+    probe->sim = rig->sim;
+    probe->out_end = &probe->out;
+    probe->link = link_create(rig, "link2", config, &config->probe_link, 0, 0, false);
+    probe->end = pcie_link_end(probe->link, 1);
+    pcie_end_attach(probe->end, &PROBE_OPS, probe);
+    sim_event_init(&rig->stop, (sim_event_fn)sim_stop, rig->sim);
+}
+
+void rig_fini(struct rig *rig)
+{
+    EXPECT_TRUE(rig->probe.out == NULL);
+    for (unsigned i = 0; i < RIG_GPUS; i++) {
+        gpu_destroy(rig->gpus[i]);
+    }
+    pcie_rc_destroy(rig->rc);
+    for (unsigned i = 0; i < RIG_GPUS; i++) {
+        pcie_link_destroy(rig->links[i]);
+    }
+    pcie_link_destroy(rig->probe.link);
+    host_memory_destroy(rig->memory);
+    EXPECT_EQ(pcie_pool_destroy(rig->pool), 0);
+    sim_destroy(rig->sim);
+}
+
+void rig_run(struct rig *rig)
+{
+    EXPECT_EQ(sim_run(rig->sim), SIM_RUN_DONE);
+}
+
+void rig_run_for(struct rig *rig, uint64_t delay_ps)
+{
+    sim_event_schedule(rig->sim, &rig->stop, delay_ps);
+    EXPECT_EQ(sim_run(rig->sim), SIM_RUN_STOPPED);
+}
+
+uint64_t rig_counter(const struct rig *rig, unsigned gpu, const char *name)
+{
+    bool found = false;
+    uint64_t value = sim_counter_value(rig->sim, gpu_name(rig->gpus[gpu]), name, &found);
+    EXPECT_TRUE(found);
+    return value;
+}
+
+uint64_t rig_pinned(struct rig *rig, unsigned gpu, uint64_t bytes, uint64_t *device_out)
+{
+    uint64_t device = 0, offset = 0;
+    EXPECT_EQ(gpu_memory_alloc(rig->gpus[gpu], bytes, &device), SIM_OK);
+    EXPECT_EQ(gpu_pin(rig->gpus[gpu], device, bytes, &offset), SIM_OK);
+    if (device_out != NULL) {
+        *device_out = device;
+    }
+    return gpu_bar_base(rig->gpus[gpu]) + offset;
+}
+
+void rig_pattern(void *data, uint64_t bytes, unsigned seed)
+{
+    uint8_t *out = data;
+    for (uint64_t i = 0; i < bytes; i++) {
+        out[i] = (uint8_t)(i ^ i >> 8 ^ i >> 16 ^ seed);
+    }
+}

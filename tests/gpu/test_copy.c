@@ -1,0 +1,287 @@
+// Copies of the engines over the bus.
+#include <stdlib.h>
+#include <string.h>
+
+#include "rig.h"
+#include "tests/shim/test.h"
+
+struct outcome {
+    sim_t *sim;
+    unsigned calls;
+    enum sim_status status;
+    uint64_t done_ps;
+};
+
+static void note(void *ctx, enum sim_status status)
+{
+    struct outcome *outcome = ctx;
+    outcome->calls++;
+    outcome->status = status;
+    outcome->done_ps = sim_now_ps(outcome->sim);
+}
+
+static struct outcome copy(struct rig *rig, unsigned gpu, struct gpu_work work)
+{
+    struct outcome outcome = {.sim = rig->sim};
+    gpu_queue_t *queue = NULL;
+    work.done = note;
+    work.ctx = &outcome;
+    EXPECT_EQ(gpu_queue_create(rig->gpus[gpu], &queue), SIM_OK);
+    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
+    EXPECT_EQ(outcome.calls, 0);
+    rig_run(rig);
+    EXPECT_EQ(outcome.calls, 1);
+    EXPECT_EQ(gpu_queue_destroy(queue), SIM_OK);
+    return outcome;
+}
+
+static void rig_plain(struct rig *rig)
+{
+    const struct rig_config config = rig_config();
+    rig_init(rig, &config);
+}
+
+static uint64_t device_alloc(struct rig *rig, unsigned gpu, uint64_t bytes)
+{
+    uint64_t address = 0;
+    EXPECT_EQ(gpu_memory_alloc(rig->gpus[gpu], bytes, &address), SIM_OK);
+    return address;
+}
+
+static const struct {
+    uint64_t host, device, bytes;
+} SHAPES[] = {{0, 0, 1}, {3, 5, 7}, {1, 0, 4096}, {4093, 1, 70001}, {0, 63, 512}, {511, 2, 2}, {0, 0, 65536}};
+
+TEST(Copy, BringsAnySizeAndOffsetIn)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t host = 2 * MIB, device = device_alloc(&rig, 0, 2 * MIB);
+    for (unsigned i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
+        uint8_t *from = host_memory_at(rig.memory, host + SHAPES[i].host);
+        uint8_t *to = gpu_memory_at(rig.gpus[0], device, 2 * MIB);
+        rig_pattern(from, SHAPES[i].bytes, i + 1);
+        memset(to, 0xee, MIB);
+        struct outcome outcome = copy(&rig, 0,
+                                      (struct gpu_work){.kind = GPU_WORK_COPY_IN,
+                                                        .bus_address = host + SHAPES[i].host,
+                                                        .destination = device + 8 + SHAPES[i].device,
+                                                        .bytes = SHAPES[i].bytes});
+        to += 8 + SHAPES[i].device;
+        EXPECT_EQ(outcome.status, SIM_OK);
+        EXPECT_MEMEQ(to, from, SHAPES[i].bytes);
+        EXPECT_EQ(to[-1], 0xee);
+        EXPECT_EQ(to[SHAPES[i].bytes], 0xee);
+    }
+    rig_fini(&rig);
+}
+
+TEST(Copy, TakesAnySizeAndOffsetOut)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t host = 2 * MIB, device = device_alloc(&rig, 0, 2 * MIB);
+    for (unsigned i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
+        uint8_t *to = host_memory_at(rig.memory, host + 8 + SHAPES[i].host);
+        uint8_t *from = gpu_memory_at(rig.gpus[0], device + SHAPES[i].device, SHAPES[i].bytes);
+        rig_pattern(from, SHAPES[i].bytes, i + 1);
+        memset(host_memory_at(rig.memory, host), 0xee, MIB);
+        struct outcome outcome = copy(&rig, 0,
+                                      (struct gpu_work){.kind = GPU_WORK_COPY_OUT,
+                                                        .bus_address = host + 8 + SHAPES[i].host,
+                                                        .source = device + SHAPES[i].device,
+                                                        .bytes = SHAPES[i].bytes});
+        EXPECT_EQ(outcome.status, SIM_OK);
+        EXPECT_MEMEQ(to, from, SHAPES[i].bytes);
+        EXPECT_EQ(to[-1], 0xee);
+        EXPECT_EQ(to[SHAPES[i].bytes], 0xee);
+    }
+    rig_fini(&rig);
+}
+
+struct look {
+    struct rig *rig;
+    uint64_t host;
+    uint8_t last;
+    bool called;
+};
+
+static void look_at_last(void *ctx, enum sim_status status)
+{
+    struct look *look = ctx;
+    EXPECT_EQ(status, SIM_OK);
+    look->last = *(uint8_t *)host_memory_at(look->rig->memory, look->host);
+    look->called = true;
+}
+
+TEST(Copy, IsVisibleToTheProcessorWhenItIsDone)
+{
+    struct rig_config config = rig_config();
+    config.rc.memory_write_ps = 20 * US; // far longer than anything else
+    struct rig rig;
+    rig_init(&rig, &config);
+    uint64_t device = device_alloc(&rig, 0, 4096);
+    memset(gpu_memory_at(rig.gpus[0], device, 4096), 0x5a, 4096);
+    struct look look = {.rig = &rig, .host = 2 * MIB + 4095};
+    gpu_queue_t *queue;
+    ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
+    const struct gpu_work work = {.kind = GPU_WORK_COPY_OUT,
+                                  .bus_address = 2 * MIB,
+                                  .source = device,
+                                  .bytes = 4096,
+                                  .done = look_at_last,
+                                  .ctx = &look};
+    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
+    rig_run(&rig);
+    EXPECT_TRUE(look.called);
+    EXPECT_EQ(look.last, 0x5a);
+    rig_fini(&rig);
+}
+
+TEST(Copy, BeginsAfterItsSetUp)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t device = device_alloc(&rig, 0, 64);
+    struct outcome outcome =
+        copy(&rig, 0,
+             (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = 64});
+    // Set up, 24 B there and 84 B back at 8 B/ns, the read, and the write in the GPU.
+    EXPECT_EQ(outcome.done_ps, 1 * US + 3 * NS + 10500 + 4 * NS + 200 * NS + 100 * NS);
+    rig_fini(&rig);
+}
+
+TEST(Copy, KeepsNoMoreReadsOutstandingThanConfigured)
+{
+    struct rig_config config = rig_config();
+    config.gpu.copy_reads_max = 3;
+    config.rc.memory_read_ps = 100 * US;
+    struct rig rig;
+    rig_init(&rig, &config);
+    uint64_t device = device_alloc(&rig, 0, 8192);
+    gpu_queue_t *queue;
+    ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
+    const struct gpu_work work = {
+        .kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = 8192};
+    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
+    rig_run_for(&rig, 50 * US);
+    EXPECT_EQ(rig_counter(&rig, 0, "copy_reads"), 3);
+    rig_run(&rig);
+    EXPECT_EQ(rig_counter(&rig, 0, "copy_reads"), 16);
+    rig_fini(&rig);
+}
+
+TEST(Copy, ReachesAnotherGpusWindowByWritesAndByReads)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t near = device_alloc(&rig, 0, MIB), far, bus = rig_pinned(&rig, 1, MIB, &far);
+    rig_pattern(gpu_memory_at(rig.gpus[0], near, MIB), MIB, 3);
+    struct outcome out =
+        copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .bus_address = bus, .source = near, .bytes = MIB});
+    EXPECT_EQ(out.status, SIM_OK);
+    EXPECT_MEMEQ(gpu_memory_at(rig.gpus[1], far, MIB), gpu_memory_at(rig.gpus[0], near, MIB), MIB);
+    rig_pattern(gpu_memory_at(rig.gpus[1], far, MIB), MIB, 9);
+    struct outcome in = copy(
+        &rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = bus, .destination = near, .bytes = MIB});
+    EXPECT_EQ(in.status, SIM_OK);
+    EXPECT_MEMEQ(gpu_memory_at(rig.gpus[0], near, MIB), gpu_memory_at(rig.gpus[1], far, MIB), MIB);
+    rig_fini(&rig);
+}
+
+TEST(Copy, FromNowhereFailsAndWritesNothing)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t device = device_alloc(&rig, 0, 8192);
+    memset(gpu_memory_at(rig.gpus[0], device, 8192), 0xee, 8192);
+    struct outcome outcome = copy(
+        &rig, 0,
+        (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 64 * MIB, .destination = device, .bytes = 8192});
+    EXPECT_EQ(outcome.status, SIM_ERR_FAULT);
+    EXPECT_EQ(*(uint8_t *)gpu_memory_at(rig.gpus[0], device, 1), 0xee);
+    EXPECT_EQ(rig_counter(&rig, 0, "work_faults"), 1);
+    rig_fini(&rig);
+}
+
+TEST(Copy, IntoAWindowWithoutAPinFails)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t device = device_alloc(&rig, 0, 4096);
+    struct outcome outcome =
+        copy(&rig, 0,
+             (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .bus_address = RIG_BAR(1), .source = device, .bytes = 4096});
+    EXPECT_EQ(outcome.status, SIM_ERR_FAULT);
+    EXPECT_EQ(rig_counter(&rig, 1, "unsupported_writes"), 16);
+    rig_fini(&rig);
+}
+
+TEST(Copy, FailsWhenTheLinkGoesDownAndSoDoTheNext)
+{
+    for (unsigned out = 0; out < 2; out++) {
+        struct rig rig;
+        rig_plain(&rig);
+        uint64_t device = device_alloc(&rig, 0, MIB);
+        struct outcome outcomes[2] = {{.sim = rig.sim}, {.sim = rig.sim}};
+        gpu_queue_t *queue;
+        ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
+        for (unsigned i = 0; i < 2; i++) {
+            const struct gpu_work work = {.kind = out == 1 ? GPU_WORK_COPY_OUT : GPU_WORK_COPY_IN,
+                                          .bus_address = 2 * MIB,
+                                          .source = device,
+                                          .destination = device,
+                                          .bytes = MIB,
+                                          .done = note,
+                                          .ctx = &outcomes[i]};
+            EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
+        }
+        rig_run_for(&rig, 20 * US);
+        pcie_link_set_down(rig.links[0]);
+        rig_run(&rig);
+        EXPECT_EQ(outcomes[0].status, SIM_ERR_FAULT);
+        EXPECT_EQ(outcomes[1].status, SIM_ERR_FAULT);
+        EXPECT_EQ(gpu_queue_done(queue), 2);
+        rig_fini(&rig);
+    }
+}
+
+TEST(Copy, BothDirectionsRunAtOnceWithTwoEnginesOnly)
+{
+    uint64_t ps[3];
+    for (uint32_t engines = 1; engines <= 2; engines++) {
+        struct rig_config config = rig_config();
+        config.gpu.copy_engines = engines;
+        struct rig rig;
+        rig_init(&rig, &config);
+        uint64_t device = device_alloc(&rig, 0, MIB);
+        gpu_queue_t *queues[2];
+        for (unsigned out = 0; out < 2; out++) {
+            const struct gpu_work work = {.kind = out == 1 ? GPU_WORK_COPY_OUT : GPU_WORK_COPY_IN,
+                                          .bus_address = (2 + 2 * out) * MIB,
+                                          .source = device,
+                                          .destination = device,
+                                          .bytes = MIB};
+            ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queues[out]), SIM_OK);
+            EXPECT_EQ(gpu_queue_submit(queues[out], &work, NULL), SIM_OK);
+        }
+        rig_run(&rig);
+        ps[engines] = sim_now_ps(rig.sim);
+        rig_fini(&rig);
+    }
+    EXPECT_BETWEEN(ps[1] * 100 / ps[2], 170, 205);
+}
+
+TEST(Copy, MayBeUnderWayWhenTheGpuIsDestroyed)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t device = device_alloc(&rig, 0, MIB);
+    gpu_queue_t *queue;
+    ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
+    const struct gpu_work in = {.kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = MIB};
+    EXPECT_EQ(gpu_queue_submit(queue, &in, NULL), SIM_OK);
+    EXPECT_EQ(gpu_queue_submit(queue, &in, NULL), SIM_OK);
+    rig_run_for(&rig, 20 * US);
+    rig_fini(&rig);
+}

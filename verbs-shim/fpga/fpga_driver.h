@@ -1,0 +1,39 @@
+// The driver of the FPGA endpoint: descriptors by 32-bit PIO, completions by polling status words, the endpoint's own
+// counter. What kobayashi2018's program does with mmap'ed BARs (figure 6).
+//
+// Functions return 0 or a negative errno. What a descriptor cannot carry is refused here (-EINVAL); everything else
+// goes to the endpoint, whose error comes with fpga_wait (-EREMOTEIO). An id is in flight from fpga_read or fpga_write
+// until fpga_wait has told its end.
+//
+// Time: fpga_open pays a library call; stores and loads of the BARs cost what the backend says. Nothing here polls host
+// memory: every look at a status word is a read over PCI Express.
+//
+// A handle belongs to one thread.
+#pragma once
+
+#include "models/fpga/registers/fpga_regs.h"
+#include "verbs-shim/backend.h"
+
+typedef struct fpga_handle fpga_handle_t;
+
+// -ENODEV: the node has no FPGA. -EBUSY: descriptors of somebody else are at work. -EIO: it does not answer.
+int fpga_open(const struct backend *backend, fpga_handle_t **handle_out);
+void fpga_close(fpga_handle_t *handle);
+
+uint64_t fpga_memory_bytes(const fpga_handle_t *handle);
+uint64_t fpga_memory_bus_address(const fpga_handle_t *handle, uint64_t offset); // for other devices
+// The on-chip memory by the processor. -EINVAL: beyond it.
+int fpga_store(fpga_handle_t *handle, uint64_t offset, const void *data, size_t bytes);
+int fpga_load(fpga_handle_t *handle, uint64_t offset, void *data, size_t bytes);
+
+// From a bus address to the on-chip memory, and back. bytes: a multiple of 4, at most FPGA_BYTES_MAX.
+// -EBUSY: the id is in flight in this direction. -EAGAIN: FPGA_DESCRIPTORS are.
+int fpga_read(fpga_handle_t *handle, uint64_t source, uint64_t offset, uint32_t bytes, uint8_t id);
+int fpga_write(fpga_handle_t *handle, uint64_t offset, uint64_t destination, uint32_t bytes, uint8_t id);
+
+// Polls until the descriptor has ended. timeout_ns 0: forever. error_out may be NULL. -ENOENT: no such id is in flight;
+// -ETIMEDOUT: it stays in flight; -EREMOTEIO: ended with *error_out; -EIO: the endpoint does not answer.
+int fpga_wait(fpga_handle_t *handle, enum fpga_direction direction, uint8_t id, uint64_t timeout_ns,
+              enum fpga_error *error_out);
+// What the endpoint counted for the last descriptor of that id, from its controller to the completion signal.
+int fpga_counter(fpga_handle_t *handle, enum fpga_direction direction, uint8_t id, uint64_t *ns_out);
