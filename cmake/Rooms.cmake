@@ -9,16 +9,21 @@ set(TCASIM_INCLUDE_ROOT ${CMAKE_BINARY_DIR}/include)
 # tcasim_room(sim/kernel USES ... SOURCES ... LIBRARIES ...)
 #   USES       rooms by path; what they use is not passed on
 #   LIBRARIES  outside libraries, private to the room
+#   PROGRAM_HEADERS  folders of the room whose headers its users include as programs do: <cuda_runtime.h>
 function(tcasim_room path)
-    cmake_parse_arguments(ROOM "" "" "USES;SOURCES;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(ROOM "" "" "USES;SOURCES;LIBRARIES;PROGRAM_HEADERS" ${ARGN})
     string(REPLACE "/" "_" name ${path})
     list(TRANSFORM ROOM_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${path}/)
     add_library(${name} STATIC ${ROOM_SOURCES})
     tcasim_room_view(${name} ${path})
     target_include_directories(${name} PUBLIC ${TCASIM_INCLUDE_ROOT}/${name})
+    list(TRANSFORM ROOM_PROGRAM_HEADERS PREPEND ${TCASIM_INCLUDE_ROOT}/${name}/${path}/)
+    target_include_directories(${name} INTERFACE ${ROOM_PROGRAM_HEADERS})
+    set_property(GLOBAL PROPERTY TCASIM_PROGRAM_HEADERS_${name} ${ROOM_PROGRAM_HEADERS})
     foreach(used ${ROOM_USES})
         string(REPLACE "/" "_" used_name ${used})
-        target_include_directories(${name} PRIVATE ${TCASIM_INCLUDE_ROOT}/${used_name})
+        get_property(headers GLOBAL PROPERTY TCASIM_PROGRAM_HEADERS_${used_name})
+        target_include_directories(${name} PRIVATE ${TCASIM_INCLUDE_ROOT}/${used_name} ${headers})
         target_link_libraries(${name} INTERFACE ${used_name})
         if(used STREQUAL "rtl")
             add_dependencies(${name} rtl) # its header is generated

@@ -22,7 +22,8 @@ module peach2 (
     output logic [511:0] tx_data_o,
     input  logic [15:0]  cfg_requester_i,    // requester and completer ID
     input  logic [3:0]   cfg_mps_log2_i,     // maximum payload size: 7 (128 B) .. 12 (4096 B)
-    input  logic [15:0]  cfg_start_cycles_i, // DMAC: from start to the first request
+    input  logic [15:0]  cfg_start_cycles_i, // DMAC: from start to the first request for data
+    input  logic [15:0]  cfg_fetch_cycles_i, // DMAC: to the request for a chain's first descriptor, if that is sooner
     input  logic [15:0]  cfg_finish_cycles_i, // DMAC: from the last write to the notification
     input  logic [9:0]   cfg_read_bytes_i,   // DMAC: size of its reads
     input  logic [5:0]   cfg_read_tags_i,    // DMAC: outstanding reads
@@ -40,6 +41,7 @@ module peach2 (
     logic [15:0]  cfg_requester_q;
     logic [3:0]   cfg_mps_log2_q;
     logic [15:0]  cfg_start_cycles_q;
+    logic [15:0]  fetch_left_q; // what of the start-up a chain's first fetch does not wait for
     logic [15:0]  cfg_finish_cycles_q;
     logic [9:0]   cfg_read_bytes_q;
     logic [5:0]   cfg_read_tags_q;
@@ -49,6 +51,7 @@ module peach2 (
         cfg_requester_q <= cfg_requester_i;
         cfg_mps_log2_q <= cfg_mps_log2_i;
         cfg_start_cycles_q <= cfg_start_cycles_i;
+        fetch_left_q <= cfg_fetch_cycles_i < cfg_start_cycles_i ? cfg_start_cycles_i - cfg_fetch_cycles_i : 16'd0;
         cfg_finish_cycles_q <= cfg_finish_cycles_i;
         cfg_read_bytes_q <= cfg_read_bytes_i;
         cfg_read_tags_q <= cfg_read_tags_i;
@@ -73,7 +76,7 @@ module peach2 (
     logic [3:0]   reg_enable;
     logic [31:0]  reg_wdata, reg_rdata;
     logic [127:0] tlps_in, tlps_out, unroutable, unexpected;
-    logic [31:0]  unsupported, refused, unexpected_north, unexpected_dmac_q;
+    logic [31:0]  unsupported, refused, unexpected_north, unexpected_dmac_q, holds_n, holds_e, holds_w, holds_s;
     logic         unexpected_dmac;
 
     peach2_regfile i_regfile (
@@ -89,7 +92,8 @@ module peach2 (
         .interrupt_enable_o(interrupt_enable), .interrupt_address_o(interrupt_address),
         .interrupt_value_o(interrupt_value), .pending_i(pending), .start_o(start), .status_i(status), .completed_i(completed),
         .tlps_in_i(tlps_in), .tlps_out_i(tlps_out), .unroutable_i(unroutable), .unexpected_i(unexpected),
-        .unsupported_i(unsupported), .refused_i(refused), .idle_o(regfile_idle)
+        .unsupported_i(unsupported), .refused_i(refused), .holds_e_i(holds_e), .holds_w_i(holds_w),
+        .idle_o(regfile_idle)
     );
 
     peach2_interrupt i_interrupt (
@@ -244,7 +248,7 @@ module peach2 (
 
     peach2_dmac i_dmac (
         .clk_i, .rst_i, .cfg_requester_i(cfg_requester_q), .cfg_mps_log2_i(cfg_mps_log2_q),
-        .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_finish_cycles_i(cfg_finish_cycles_q),
+        .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_fetch_left_i(fetch_left_q), .cfg_finish_cycles_i(cfg_finish_cycles_q),
         .cfg_read_bytes_i(cfg_read_bytes_q), .cfg_read_tags_i(cfg_read_tags_q), .cfg_prefetch_i(cfg_prefetch_q),
         .source_i(source), .destination_i(destination), .descriptor_i(descriptor), .notify_local_i(notify_local),
         .notify_remote_i(notify_remote), .length_i(length), .control_i(control), .notify_value_i(notify_value),
@@ -300,7 +304,7 @@ module peach2 (
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_n),
         .window_base_i(window_base), .subtract_i(subtract),
         .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tx_room_i(tx_room_i[0]), .tlps_o(tlps_out[31:0]),
-        .idle_o(out_idle_n), .still_o(out_still_n)
+        .holds_o(holds_n), .idle_o(out_idle_n), .still_o(out_still_n)
     );
 
     // A packet from W to E stays on its ring, and one from E to W.
@@ -311,7 +315,7 @@ module peach2 (
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_e),
         .window_base_i(window_base), .subtract_i(subtract),
         .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tx_room_i(tx_room_i[1]), .tlps_o(tlps_out[63:32]),
-        .idle_o(out_idle_e), .still_o(out_still_e)
+        .holds_o(holds_e), .idle_o(out_idle_e), .still_o(out_still_e)
     );
 
     peach2_egress #(.ON_RING(7'd1 << peach2_pkg::DEST_E)) i_egress_w (
@@ -321,7 +325,7 @@ module peach2 (
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_w),
         .window_base_i(window_base), .subtract_i(subtract),
         .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tx_room_i(tx_room_i[2]), .tlps_o(tlps_out[95:64]),
-        .idle_o(out_idle_w), .still_o(out_still_w)
+        .holds_o(holds_w), .idle_o(out_idle_w), .still_o(out_still_w)
     );
 
     peach2_egress i_egress_s (
@@ -331,7 +335,7 @@ module peach2 (
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_s),
         .window_base_i(window_base), .subtract_i(subtract),
         .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tx_room_i(tx_room_i[3]), .tlps_o(tlps_out[127:96]),
-        .idle_o(out_idle_s), .still_o(out_still_s)
+        .holds_o(holds_s), .idle_o(out_idle_s), .still_o(out_still_s)
     );
 
     assign tx_mark_o = {tx_s.sop, tx_s.eop, tx_s.empty, tx_w.sop, tx_w.eop, tx_w.empty,
@@ -354,7 +358,7 @@ module peach2 (
     assign unexpected[31:0] = unexpected_dmac_q;
 
     logic unused_ok;
-    assign unused_ok = &{1'b0, unexpected_north, dest_local[DESTS-1:4]};
+    assign unused_ok = &{1'b0, unexpected_north, holds_n, holds_s, dest_local[DESTS-1:4]};
 
 `ifndef SYNTHESIS
     for (genvar p = 0; p < LINKS; p++) begin : gen_asserts

@@ -10,7 +10,8 @@ module peach2_dmac (
     input  logic         rst_i,
     input  logic [15:0]  cfg_requester_i,
     input  logic [3:0]   cfg_mps_log2_i,
-    input  logic [15:0]  cfg_start_cycles_i,  // before a channel's first request
+    input  logic [15:0]  cfg_start_cycles_i,  // before a channel's first request for data
+    input  logic [15:0]  cfg_fetch_left_i,    // how many of them are left when it asks for a chain's first descriptor
     input  logic [15:0]  cfg_finish_cycles_i, // between its last write and the completion status
     input  logic [9:0]   cfg_read_bytes_i,    // largest read request: 64, 128, 256 or 512
     input  logic [5:0]   cfg_read_tags_i,     // outstanding data reads, 1..32
@@ -104,7 +105,7 @@ module peach2_dmac (
 
     for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
         peach2_dmac_channel u_channel (
-            .clk_i(clk_i), .rst_i(rst_i), .cfg_start_cycles_i(cfg_start_cycles_i),
+            .clk_i(clk_i), .rst_i(rst_i), .cfg_start_cycles_i(cfg_start_cycles_i), .cfg_fetch_left_i(cfg_fetch_left_i),
             .cfg_finish_cycles_i(cfg_finish_cycles_i), .cfg_read_bytes_i(cfg_read_bytes_i),
             .source_i(source_i[64*c +: 64]), .destination_i(destination_i[64*c +: 64]),
             .length_i(length_i[32*c +: 32]), .descriptor_address_i(descriptor_i[64*c +: 64]),

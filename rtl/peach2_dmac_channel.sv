@@ -10,6 +10,7 @@ module peach2_dmac_channel #(
     input  logic         clk_i,
     input  logic         rst_i,
     input  logic [15:0]  cfg_start_cycles_i,
+    input  logic [15:0]  cfg_fetch_left_i,   // at most cfg_start_cycles_i
     input  logic [15:0]  cfg_finish_cycles_i,
     input  logic [9:0]   cfg_read_bytes_i,
 
@@ -78,7 +79,7 @@ module peach2_dmac_channel #(
 );
     typedef enum logic [3:0] {
         CHANNEL_IDLE,
-        CHANNEL_START,         // the sequencer's own overhead
+        CHANNEL_START,         // the sequencer's own overhead; a chain's first fetch may begin in it
         CHANNEL_NEXT,          // take a transfer
         CHANNEL_CHECK_SOURCE,
         CHANNEL_CHECK_DESTINATION,
@@ -208,7 +209,7 @@ module peach2_dmac_channel #(
     assign notify_dest_o = route_dest;
     assign notify_data_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, 2'b10, notify_value_q};
 
-    assign fetch_begin_o = state_q == CHANNEL_START && wait_q == 16'd0 && chained && mode_q != 2'd3;
+    assign fetch_begin_o = state_q == CHANNEL_START && wait_q == cfg_fetch_left_i && chained && mode_q != 2'd3;
     assign fetch_address_o = source_q;
     assign fetch_board_o = mode_q == peach2_pkg::MODE_CHAIN_BOARD;
     assign fetch_stop_o = error_q != peach2_pkg::DMA_OK;

@@ -1,7 +1,9 @@
 // Output side of a link port: packets of all sources in turn, the N port's address translation, and an output buffer.
 //
 // Each packet stays whole. A packet that enters a ring here needs room for two in the hard IP, one that stays on its ring
-// for one: the bubble rule of docs/decisions/0005-whole-board.md.
+// for one: the bubble rule of docs/decisions/0005-whole-board.md. When it is the turn of one that enters and there is no
+// room, those of the ring are held back so that the hard IP can make some. A hold ends after a while, at least one of the
+// ring goes before the next, and many do after one that was in vain.
 //
 // The two entries of the buffer let ready_o come from a register and still move a beat every cycle. At N, a request to an address of the shared window leaves with the offset of its block subtracted.
 module peach2_egress #(
@@ -28,25 +30,65 @@ module peach2_egress #(
     input  logic                           tx_ready_i,
     input  logic                           tx_room_i,     // the hard IP has room for two packets
     output logic [31:0]                    tlps_o,        // counter: packets that left
+    output logic [31:0]                    holds_o,       // counter: holds that ended
     output logic                           idle_o,
     output logic                           still_o        // no beat moves inside
 );
     logic [peach2_pkg::SOURCES-1:0] grant;
     logic [peach2_pkg::SOURCES-1:0] allowed; // may move now
     logic                           inside_q; // between a header and its last beat
+    logic                           lacks;    // the packet whose turn it is waits for room
+    logic                           holds;    // and one of the ring for it
     logic                           space, push, pop;
     peach2_pkg::beat_t              chosen, translated;
     // The older beat is in front_q.
     peach2_pkg::beat_t              front_q, back_q;
     logic                           front_valid_q, back_valid_q;
-    logic [31:0]                    tlps_q;
+    logic [31:0]                    tlps_q, holds_q;
+
+    localparam int unsigned LEVELS = peach2_regs_pkg::RING_LEVELS;
+    localparam int unsigned LEVEL_BITS = $clog2(LEVELS);
+    localparam int unsigned HOLD_BITS = $clog2(peach2_regs_pkg::RING_HOLD_CYCLES << (LEVELS - 1)) + 1;
+    localparam int unsigned REST_BITS = $clog2(peach2_regs_pkg::RING_REST_TLPS << (LEVELS - 1)) + 1;
+    localparam logic [HOLD_BITS-1:0] HOLD = peach2_regs_pkg::RING_HOLD_CYCLES[HOLD_BITS-1:0];
+    localparam logic [REST_BITS-1:0] REST = peach2_regs_pkg::RING_REST_TLPS[REST_BITS-1:0];
+    logic [LEVEL_BITS-1:0]          level_d, level_q;
+    logic [HOLD_BITS-1:0]           full;           // the longest hold of the level
+    logic [HOLD_BITS-1:0]           hold_d, hold_q; // how long those of the ring may still be held back
+    logic [REST_BITS-1:0]           rest_d, rest_q; // how many of them go before the next hold
+    logic                           passes;         // the packet is one of them
 
     assign space = !back_valid_q;
     // Once begun, a packet goes on.
-    assign allowed = inside_q || tx_room_i ? request_i : request_i & ON_RING;
-    assign push = space && grant != '0;
+    assign allowed = inside_q || tx_room_i || hold_q != '0 ? request_i : request_i & ON_RING;
+    assign lacks = !inside_q && !tx_room_i && (grant & ~ON_RING) != '0;
+    assign push = space && grant != '0 && !lacks;
     assign pop = front_valid_q && tx_ready_i;
-    assign ready_o = space ? grant : '0;
+    assign ready_o = space && !lacks ? grant : '0;
+    // While the hard IP takes nothing from here, nothing is held back.
+    assign holds = lacks && !front_valid_q && (request_i & ON_RING) != '0;
+
+    // With each packet it is settled what becomes of the next hold.
+    assign full = HOLD << level_q;
+    assign passes = (grant & ON_RING) != '0;
+    always_comb begin
+        level_d = level_q;
+        rest_d = rest_q;
+        hold_d = hold_q;
+        if (push && !inside_q) begin
+            if (passes && rest_q != '0) begin
+                rest_d = rest_q - 1'b1;
+            end else if (passes && hold_q == '0) begin // in vain: the link is slower than that, or stands
+                rest_d = REST << level_q;
+                level_d = {{(32 - LEVEL_BITS){1'b0}}, level_q} == LEVELS - 1 ? level_q : level_q + 1'b1;
+            end else if (!passes && hold_q != full && hold_q >= full - (full >> 2) && level_q != '0) begin
+                level_d = level_q - 1'b1; // a quarter of it was enough
+            end
+            hold_d = rest_d != '0 ? '0 : HOLD << level_d;
+        end else if (holds) begin
+            hold_d = hold_q - 1'b1;
+        end
+    end
 
     peach2_arbiter #(.COUNT(peach2_pkg::SOURCES)) i_arbiter (
         .clk_i, .rst_i, .request_i(allowed), .taken_i(push), .last_i(chosen.eop), .grant_o(grant)
@@ -94,10 +136,20 @@ module peach2_egress #(
             back_valid_q <= 1'b0;
             tlps_q <= '0;
             inside_q <= 1'b0;
+            level_q <= '0;
+            hold_q <= HOLD;
+            rest_q <= '0;
+            holds_q <= '0;
         end else begin
             if (push) begin
                 inside_q <= !chosen.eop;
             end
+            if (push && !inside_q && rest_q == '0 && hold_q != full) begin
+                holds_q <= holds_q + 32'd1;
+            end
+            level_q <= level_d;
+            hold_q <= hold_d;
+            rest_q <= rest_d;
             front_valid_q <= push || back_valid_q || (front_valid_q && !pop);
             back_valid_q <= !pop && (back_valid_q || (front_valid_q && push));
             if (pop && front_q.eop) begin
@@ -120,14 +172,19 @@ module peach2_egress #(
     assign tx_valid_o = front_valid_q;
     assign tx_beat_o = front_q;
     assign tlps_o = tlps_q;
+    assign holds_o = holds_q;
     assign idle_o = !front_valid_q;
-    assign still_o = !push;
+    assign still_o = !push && !holds;
 
 `ifndef SYNTHESIS
     buffer_fills_from_the_front: assert property (@(posedge clk_i) disable iff (rst_i)
         back_valid_q |-> front_valid_q);
     buffer_never_overflows: assert property (@(posedge clk_i) disable iff (rst_i)
         push |-> !back_valid_q);
+    every_hold_ends: assert property (@(posedge clk_i) disable iff (rst_i)
+        holds |-> hold_q != '0);
+    no_packet_enters_a_ring_without_room: assert property (@(posedge clk_i) disable iff (rst_i)
+        push && chosen.sop && !tx_room_i |-> (grant & ~ON_RING) == '0);
     beat_is_stable_until_taken: assert property (@(posedge clk_i) disable iff (rst_i)
         tx_valid_o && !tx_ready_i |=> tx_valid_o && $stable(tx_beat_o));
 `endif

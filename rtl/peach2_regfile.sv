@@ -46,6 +46,8 @@ module peach2_regfile (
     input  logic [127:0] unexpected_i,
     input  logic [31:0]  unsupported_i,
     input  logic [31:0]  refused_i,
+    input  logic [31:0]  holds_e_i,
+    input  logic [31:0]  holds_w_i,
     output logic         idle_o
 );
     localparam int unsigned ROUTES = peach2_regs_pkg::ROUTE_COUNT;
@@ -143,6 +145,10 @@ module peach2_regfile (
                     {mapped_d, rdata_d} = {1'b1, total(unexpected_i)};
                 peach2_regs_pkg::COUNTER_BASE + peach2_regs_pkg::COUNTER_REFUSED_WRITES_OFFSET:
                     {mapped_d, rdata_d} = {1'b1, refused_i};
+                peach2_regs_pkg::COUNTER_BASE + peach2_regs_pkg::COUNTER_RING_HOLDS_E_OFFSET:
+                    {mapped_d, rdata_d} = {1'b1, holds_e_i};
+                peach2_regs_pkg::COUNTER_BASE + peach2_regs_pkg::COUNTER_RING_HOLDS_W_OFFSET:
+                    {mapped_d, rdata_d} = {1'b1, holds_w_i};
                 default: begin
                 end
             endcase

@@ -91,7 +91,7 @@ struct backend_gpu_ops {
     int (*info)(void *ctx, unsigned gpu, struct backend_gpu_info *info_out);
     // Aligned to 256 B; what it holds is undefined on hardware and zero in the simulation. -ENOMEM.
     int (*alloc)(void *ctx, unsigned gpu, uint64_t bytes, uint64_t *device_address_out);
-    int (*free)(void *ctx, unsigned gpu, uint64_t device_address); // -EINVAL; -EBUSY: still pinned
+    int (*free)(void *ctx, unsigned gpu, uint64_t device_address); // -EINVAL; -EBUSY: bytes of it are pinned
     // GPUDirect RDMA: maps the 64 KB pages of the range into the GPU's window, contiguously. offset: of the range's
     // first byte in the window (enum backend_bar); bus_address: the same for other devices. -EINVAL, -ENOSPC.
     int (*pin)(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes, uint64_t *offset_out,

@@ -26,6 +26,17 @@ static int chip_identify(peach2_handle_t *handle)
     return 0;
 }
 
+// Those that the window has blocks for.
+static uint8_t gpus_count(const struct backend *backend)
+{
+    uint8_t gpus = 0;
+    while (gpus < PEACH2_GPUS_MAX &&
+           backend->ops->bar_bytes(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpus)) != 0) {
+        gpus++;
+    }
+    return gpus;
+}
+
 int peach2_open(const struct backend *backend, const struct peach2_routing *routing, peach2_handle_t **handle_out)
 {
     if (backend == NULL || routing == NULL || handle_out == NULL) {
@@ -34,6 +45,7 @@ int peach2_open(const struct backend *backend, const struct peach2_routing *rout
     // On the stack until the board is ready, so that a thread abandoned in here leaves nothing behind.
     peach2_handle_t opening = {.backend = *backend, .routing = *routing};
     opening.window_base = backend->ops->bar_bus_address(backend->ctx, BACKEND_BAR_WINDOW);
+    opening.routing.gpus = gpus_count(backend);
     peach2_pay_call(&opening);
     int error = chip_identify(&opening);
     if (error != 0) {
@@ -109,6 +121,14 @@ uint64_t peach2_window_address(const peach2_handle_t *handle, uint32_t node, uin
         return 0;
     }
     return peach2_block_address(handle, node, PEACH2_BLOCK_HOST) + bus_address;
+}
+
+uint64_t peach2_gpu_window_address(const peach2_handle_t *handle, uint32_t node, uint32_t gpu, uint64_t offset)
+{
+    if (node >= PEACH2_NODES_MAX || gpu >= PEACH2_GPUS_MAX || offset >= PEACH2_GPU_BYTES_MAX) {
+        return 0;
+    }
+    return peach2_block_address(handle, node, (enum peach2_block)(PEACH2_BLOCK_GPU0 + gpu)) + offset;
 }
 
 uint64_t peach2_board_memory_address(const peach2_handle_t *handle, uint32_t node, uint32_t offset)

@@ -26,6 +26,8 @@
 #define PEACH2_DMA_WIDTH_MAX     0x3fffcu
 #define PEACH2_DMA_PITCH_MAX     0x3ffffcu
 #define PEACH2_HOST_BYTES_MAX    (8ull << 30) // of a node's host memory, what the window reaches
+#define PEACH2_GPUS_MAX          2            // of a node, what the window reaches: the first ones,
+#define PEACH2_GPU_BYTES_MAX     (8ull << 30) // and this much of the BAR of each
 #define PEACH2_NO_PORT           0xffu
 
 typedef struct peach2_board_handle peach2_handle_t;
@@ -35,6 +37,7 @@ typedef struct peach2_board_handle peach2_handle_t;
 struct peach2_routing {
     uint32_t node, node_count;
     uint8_t port_of_node[PEACH2_NODES_MAX];
+    uint8_t gpus; // of the own node, that have a block of the window. peach2_open finds them itself
 };
 
 // An entry of the board's ROUTE registers: offsets in the window whose masked bits lie within the bounds go to the
@@ -48,7 +51,7 @@ struct peach2_route {
 
 // What peach2_open programs, entry by entry; of those that match the lowest wins. Each cable port has two entries, as
 // the nodes that one direction of a ring reaches wrap around the end of the numbering. -EINVAL: no such node, a port
-// that is none of E, W and S, or a port that leads to more than two ranges of consecutive nodes.
+// that is none of E, W and S, a port that leads to more than two ranges of consecutive nodes, or too many GPUs.
 int peach2_routes_make(const struct peach2_routing *routing, struct peach2_route routes_out[PEACH2_ROUTES_MAX]);
 
 // Errors of a DMA, as the board reports them (dma_error_e in rtl/peach2_pkg.sv).
@@ -81,6 +84,10 @@ uint32_t peach2_node_count(const peach2_handle_t *handle);
 // Bus address through which any board and any CPU of the sub-cluster writes to `bus_address` of host memory in `node`.
 // 0: there is no such node, or the address is beyond what the window reaches.
 uint64_t peach2_window_address(const peach2_handle_t *handle, uint32_t node, uint64_t bus_address);
+
+// The same for what lies `offset` bytes into the BAR of a GPU of `node`. 0: there is no such node, or the window
+// reaches no such GPU or so far. Whether the node has that GPU is not known here.
+uint64_t peach2_gpu_window_address(const peach2_handle_t *handle, uint32_t node, uint32_t gpu, uint64_t offset);
 
 // PIO: stores into the window and a fence. window_address as above. -EINVAL: not within the window.
 int peach2_pio_write(peach2_handle_t *handle, uint64_t window_address, const void *data, size_t bytes);

@@ -63,18 +63,20 @@ static int cable_routes_make(const struct peach2_routing *routing, struct peach2
 int peach2_routes_make(const struct peach2_routing *routing, struct peach2_route routes_out[PEACH2_ROUTES_MAX])
 {
     struct peach2_route routes[PEACH2_ROUTES_MAX] = {0};
-    if (routing->node_count > PEACH2_NODES_MAX || routing->node >= routing->node_count) {
+    if (routing->node_count > PEACH2_NODES_MAX || routing->node >= routing->node_count ||
+        routing->gpus > PEACH2_GPUS_MAX) {
         return -EINVAL;
     }
     int error = cable_routes_make(routing, routes);
     if (error != 0) {
         return error;
     }
-    // N takes the host's block alone: the GPUs' blocks have nothing behind them yet, and a write that left through N
-    // untranslated would come straight back from the root complex.
+    // N takes the blocks that have something behind them: a write that left through N untranslated would come straight
+    // back from the root complex.
     uint64_t host = block_offset(routing->node, PEACH2_BLOCK_HOST);
+    uint64_t last = block_offset(routing->node, (enum peach2_block)(PEACH2_BLOCK_HOST + routing->gpus));
     uint64_t board = block_offset(routing->node, PEACH2_BLOCK_BOARD);
-    routes[ENTRY_N] = (struct peach2_route){true, ENTRY_N, block_mask, host, host};
+    routes[ENTRY_N] = (struct peach2_route){true, ENTRY_N, block_mask, host, last};
     routes[ENTRY_LOCAL] = (struct peach2_route){true, ENTRY_LOCAL, block_mask, board, board};
     memcpy(routes_out, routes, sizeof routes);
     return 0;
@@ -93,6 +95,13 @@ static void route_program(peach2_handle_t *handle, unsigned entry, const struct 
     peach2_register_write(handle, base + PEACH2_ROUTE_CONTROL, PEACH2_ROUTE_CONTROL_ENABLE_MASK, 4);
 }
 
+// What N subtracts, so that the block of the own node begins at the bus address.
+static void block_program(peach2_handle_t *handle, enum peach2_block block, uint64_t bus_address)
+{
+    uint64_t offset = PEACH2_OFFSET_BASE + (uint64_t)block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT;
+    peach2_register_write(handle, offset, peach2_block_address(handle, handle->routing.node, block) - bus_address, 8);
+}
+
 int peach2_routes_program(peach2_handle_t *handle)
 {
     const struct peach2_routing *routing = &handle->routing;
@@ -102,9 +111,12 @@ int peach2_routes_program(peach2_handle_t *handle)
         return error;
     }
     peach2_register_write(handle, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE, handle->window_base, 8);
-    peach2_register_write(handle,
-                          PEACH2_OFFSET_BASE + PEACH2_BLOCK_HOST * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT,
-                          peach2_block_address(handle, routing->node, PEACH2_BLOCK_HOST), 8);
+    block_program(handle, PEACH2_BLOCK_HOST, 0);
+    const struct backend *backend = &handle->backend;
+    for (unsigned gpu = 0; gpu < routing->gpus; gpu++) {
+        block_program(handle, (enum peach2_block)(PEACH2_BLOCK_GPU0 + gpu),
+                      backend->ops->bar_bus_address(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpu)));
+    }
     for (unsigned entry = 0; entry < PEACH2_ROUTE_COUNT; entry++) {
         route_program(handle, entry, &routes[entry]);
     }

@@ -154,7 +154,6 @@ struct gpu {
     uint64_t walk_free_ps[GPU_WALKS_MAX];
     // target
     struct gpu_fifo translating, committing, reads_waiting, reads_active;
-    uint64_t translated_ps; // when all that arrived is translated
     uint64_t visible_ps;    // when every write that was translated is visible
     uint32_t reads_at_work; // active, or with completions not yet taken by the link
     sim_event_t translate_event, commit_event, read_event;

@@ -163,10 +163,6 @@ void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp)
 {
     gpu->counters[tlp->kind == PCIE_TLP_MWR ? GPU_BAR_WRITES : GPU_BAR_READS]++;
     uint64_t done_ps = gpu_window_translate(gpu, tlp->address);
-    if (done_ps < gpu->translated_ps) {
-        done_ps = gpu->translated_ps;
-    }
-    gpu->translated_ps = done_ps;
     if (gpu->translating.count == 0 && done_ps <= sim_now_ps(gpu->sim)) {
         translated(gpu, tlp);
         return;

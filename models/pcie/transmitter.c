@@ -4,6 +4,8 @@
 static const struct sim_trace_point tlp_sent = {"tlp_sent", PCIE_TRACE_FIELDS,
                                                 "the first symbol of a TLP goes on the wire (replays included)"};
 
+enum { PATIENCE = 8 }; // of the replay timer when nothing was lost, in time-outs
+
 static void send_event_run(void *ctx);
 static void replay_event_run(void *ctx);
 
@@ -206,6 +208,15 @@ static bool corruption_due(struct pcie_transmitter *tx, uint32_t every, bool spa
     return corrupt;
 }
 
+// ACKs are never lost, and an interval and one TLP are less than the time-out, so that the timer expires only after a
+// TLP was lost or corrupted. Until then it may run out late, to find that nothing is left to acknowledge.
+static void replay_event_set(pcie_end_t *end)
+{
+    const struct pcie_transmitter *tx = &end->tx;
+    uint64_t patience_ps = tx->gap || tx->resending ? 0 : PATIENCE * end->link->replay_timeout_ps;
+    pcie_event_by(end->sim, &end->tx.replay_event, tx->replay_deadline_ps + patience_ps);
+}
+
 static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bool spare)
 {
     struct pcie_transmitter *tx = &end->tx;
@@ -217,10 +228,10 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
     if (tx->replay.count == 1 || tx->resend_begins) {
         tx->replay_deadline_ps = sent_ps + end->link->replay_timeout_ps;
     }
-    if (!sim_event_pending(&tx->replay_event)) {
-        sim_event_schedule_at(end->sim, &tx->replay_event, tx->replay_deadline_ps);
-    }
     tx->gap = tx->gap || corrupt || tx->drop_next;
+    if (tx->gap || !sim_event_pending(&tx->replay_event)) {
+        replay_event_set(end);
+    }
     if (tx->drop_next) {
         tx->drop_next = false;
         return;
@@ -348,13 +359,13 @@ static void replay_event_run(void *ctx)
     }
     uint64_t now_ps = sim_now_ps(end->sim);
     if (tx->replay_deadline_ps > now_ps) {
-        sim_event_schedule_at(end->sim, &tx->replay_event, tx->replay_deadline_ps);
+        replay_event_set(end);
         return;
     }
     if (tx->resending) {
         // Being sent again already; the deadline counts from there.
         tx->replay_deadline_ps = now_ps + end->link->replay_timeout_ps;
-        sim_event_schedule_at(end->sim, &tx->replay_event, tx->replay_deadline_ps);
+        replay_event_set(end);
         return;
     }
     end->counters[PCIE_COUNT_REPLAY_TIMEOUTS]++;

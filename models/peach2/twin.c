@@ -19,9 +19,9 @@ static bool config_fits(const struct peach2_twin_config *config)
 {
     return config->period_ps != 0 && is_power_of_two(config->mps_bytes) && config->mps_bytes >= 128 &&
            config->mps_bytes <= PCIE_PAYLOAD_MAX && config->start_cycles <= UINT16_MAX &&
-           config->finish_cycles <= UINT16_MAX && is_power_of_two(config->read_bytes) && config->read_bytes >= 64 &&
-           config->read_bytes <= TWIN_SLOT_BYTES && config->read_tags >= 1 && config->read_tags <= TWIN_SLOTS &&
-           config->prefetch >= 1 && config->prefetch <= 4;
+           config->fetch_cycles <= UINT16_MAX && config->finish_cycles <= UINT16_MAX &&
+           is_power_of_two(config->read_bytes) && config->read_bytes >= 64 && config->read_bytes <= TWIN_SLOT_BYTES &&
+           config->read_tags >= 1 && config->read_tags <= TWIN_SLOTS && config->prefetch >= 1 && config->prefetch <= 4;
 }
 
 enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *name,

@@ -17,6 +17,7 @@ struct peach2_twin_config {
     uint16_t requester;
     uint32_t mps_bytes;    // 128 .. 4096
     uint32_t start_cycles; // of the DMAC
+    uint32_t fetch_cycles; // to a chain's first fetch, if less than start_cycles
     uint32_t finish_cycles;
     uint32_t read_bytes; // 64, 128, 256, 512
     uint32_t read_tags;  // 1..32

@@ -379,6 +379,7 @@ void twin_channel_retire(struct twin_channel *channel, const struct twin_report 
 
 static void start_at(struct twin_channel *channel, uint64_t edge)
 {
+    const struct peach2_twin_config *config = &channel->twin->config;
     uint32_t control = reg32(channel, PEACH2_DMAC_CONTROL);
     if (channel->state != TWIN_CHANNEL_IDLE || channel->from > edge) {
         channel->ignored += channel->ignored < UINT8_MAX;
@@ -396,8 +397,13 @@ static void start_at(struct twin_channel *channel, uint64_t edge)
     channel->error = TWIN_OK;
     channel->done = false;
     channel->completed = 0;
+    uint64_t begun = edge + 2;
     enter(channel, TWIN_CHANNEL_START, edge + 1);
-    twin_event_set(channel->twin, &channel->event, edge + 2 + channel->twin->config.start_cycles);
+    twin_event_set(channel->twin, &channel->event, begun + config->start_cycles);
+    if (channel->mode == MODE_CHAIN_HOST || channel->mode == MODE_CHAIN_BOARD) {
+        uint32_t cycles = config->fetch_cycles < config->start_cycles ? config->fetch_cycles : config->start_cycles;
+        twin_fetch_begin(fetch_of(channel), channel->mode == MODE_CHAIN_BOARD, channel->chain_address, begun + cycles);
+    }
 }
 
 void twin_channel_start(peach2_twin_t *twin, unsigned index, uint64_t edge)
@@ -439,7 +445,7 @@ static void channel_run(void *ctx)
         break;
     default:
         enter(channel, TWIN_CHANNEL_NEXT, edge);
-        twin_fetch_begin(fetch_of(channel), channel->mode == MODE_CHAIN_BOARD, channel->chain_address, edge);
+        twin_channel_feed(channel);
         break;
     }
 }

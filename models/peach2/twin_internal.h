@@ -103,8 +103,12 @@ struct twin_output {
     unsigned held_count; // two: the first is a single beat and stalls
     uint64_t due;        // the first one's last beat leaves; TWIN_NEVER: it stalls
     uint64_t free_from;
+    uint32_t hold_cycles; // how long those of the ring may still be held back, as of edge hold_edge
+    uint64_t hold_edge;
+    uint32_t hold_level;
+    uint32_t rest_tlps; // how many of them go before the next hold
     sim_event_t event;
-    uint32_t tlps;
+    uint32_t tlps, holds; // counters
 };
 
 // What the hard IPs say, a bit a port. A change holds from `edge` on; one that is taken back before that edge was never

@@ -77,7 +77,9 @@ static const struct dword counter[] = {{PEACH2_COUNTER_TLPS_IN_N, 0},
                                        {PEACH2_COUNTER_UNROUTABLE_WRITES, 0},
                                        {PEACH2_COUNTER_UNSUPPORTED_READS, 0},
                                        {PEACH2_COUNTER_UNEXPECTED_COMPLETIONS, 0},
-                                       {PEACH2_COUNTER_REFUSED_WRITES, 0}};
+                                       {PEACH2_COUNTER_REFUSED_WRITES, 0},
+                                       {PEACH2_COUNTER_RING_HOLDS_E, 0},
+                                       {PEACH2_COUNTER_RING_HOLDS_W, 0}};
 
 #define ROWS(rows) rows, sizeof rows / sizeof rows[0]
 
@@ -138,6 +140,10 @@ static uint32_t counter_read(const peach2_twin_t *twin, uint32_t offset)
         return unexpected;
     case PEACH2_COUNTER_REFUSED_WRITES:
         return twin->local.refused;
+    case PEACH2_COUNTER_RING_HOLDS_E:
+        return twin->outputs[TWIN_E].holds;
+    case PEACH2_COUNTER_RING_HOLDS_W:
+        return twin->outputs[TWIN_W].holds;
     default:
         break;
     }

@@ -41,23 +41,6 @@ uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_wi
 
 // --- offers ---------------------------------------------------------------------------------------------------------
 
-// The first edge from `floor` on at which the bubble rule lets the offer start.
-static uint64_t start_edge(const struct twin_output *output, unsigned source, uint64_t floor)
-{
-    uint64_t edge = twin_later(output->twin->offers[source].from, floor);
-    if ((on_ring[output->port] >> source & 1) != 0) {
-        return edge;
-    }
-    const struct twin_inputs *inputs = &output->twin->inputs;
-    if (edge < inputs->edge) {
-        if ((inputs->room >> output->port & 1) != 0) {
-            return edge;
-        }
-        edge = inputs->edge;
-    }
-    return (inputs->room_wanted >> output->port & 1) != 0 ? edge : TWIN_NEVER;
-}
-
 static bool is_ready(const struct twin_output *output)
 {
     return (output->twin->inputs.ready_wanted >> output->port & 1) != 0;
@@ -74,18 +57,66 @@ static uint64_t space_from(const struct twin_output *output)
     return behind ? output->held[0].since + 1 : TWIN_NEVER;
 }
 
-static void output_plan(struct twin_output *output, uint64_t floor)
+static bool has_room(const struct twin_output *output, uint64_t edge)
 {
-    uint64_t next = output->held_count != 0 ? output->due : TWIN_NEVER;
-    uint64_t space = space_from(output);
-    if (space != TWIN_NEVER) {
-        floor = twin_later(floor, space);
-        for (unsigned left = output->twin->offered[output->port]; left != 0; left &= left - 1) {
-            uint64_t edge = start_edge(output, (unsigned)__builtin_ctz(left), floor);
-            next = edge < next ? edge : next;
+    const struct twin_inputs *inputs = &output->twin->inputs;
+    return ((edge < inputs->edge ? inputs->room : inputs->room_wanted) >> output->port & 1) != 0;
+}
+
+// The sources whose offers stand at that edge; change_inout: or the next that comes, if that is earlier.
+static uint32_t waiting_at(const struct twin_output *output, uint64_t edge, uint64_t *change_inout)
+{
+    uint32_t waiting = 0;
+    for (unsigned left = output->twin->offered[output->port]; left != 0; left &= left - 1) {
+        unsigned source = (unsigned)__builtin_ctz(left);
+        uint64_t from = output->twin->offers[source].from;
+        if (from <= edge) {
+            waiting |= 1u << source;
+        } else if (from < *change_inout) {
+            *change_inout = from;
         }
     }
-    twin_event_set(output->twin, &output->event, next);
+    return waiting;
+}
+
+// The first edge before `end` at which a packet begins, and whose; `end` if none does. hold_out: how long one of the
+// ring may be held back from there on.
+static uint64_t turn_find(const struct twin_output *output, uint64_t end, unsigned *source_out, uint32_t *hold_out)
+{
+    const struct twin_inputs *inputs = &output->twin->inputs;
+    uint32_t hold = output->hold_cycles;
+    uint64_t edge = twin_later(space_from(output), output->hold_edge);
+    while (edge < end) {
+        uint64_t change = edge < inputs->edge && inputs->edge < end ? inputs->edge : end;
+        uint32_t waiting = waiting_at(output, edge, &change);
+        uint32_t ring = waiting & on_ring[output->port];
+        bool room = has_room(output, edge);
+        uint32_t allowed = room || hold != 0 ? waiting : ring;
+        if (allowed != 0) {
+            unsigned source = twin_round_robin(allowed, output->owner);
+            if (room || (ring >> source & 1) != 0) {
+                *source_out = source;
+                *hold_out = hold;
+                return edge;
+            }
+            uint64_t begin = twin_later(edge, output->free_from + 1);
+            if (ring != 0 && output->held_count == 0 && begin < change) {
+                change = begin + hold < change ? begin + hold : change;
+                hold -= (uint32_t)(change - begin);
+            }
+        }
+        edge = change;
+    }
+    *hold_out = hold;
+    return end;
+}
+
+static void output_plan(struct twin_output *output)
+{
+    unsigned source;
+    uint32_t hold;
+    uint64_t next = output->held_count != 0 ? output->due : TWIN_NEVER;
+    twin_event_set(output->twin, &output->event, turn_find(output, next, &source, &hold));
 }
 
 void twin_offer_put(peach2_twin_t *twin, unsigned source, const struct twin_offer *offer)
@@ -96,11 +127,7 @@ void twin_offer_put(peach2_twin_t *twin, unsigned source, const struct twin_offe
         twin_local_offered(twin, offer->from);
         return;
     }
-    struct twin_output *output = &twin->outputs[offer->dest];
-    uint64_t space = space_from(output);
-    if (space != TWIN_NEVER) {
-        twin_event_by(twin, &output->event, start_edge(output, source, space));
-    }
+    output_plan(&twin->outputs[offer->dest]);
 }
 
 void twin_offer_clear(peach2_twin_t *twin, unsigned source)
@@ -157,6 +184,24 @@ static pcie_tlp_t *translated(peach2_twin_t *twin, pcie_tlp_t *tlp)
     tlp->address -= twin_register64(twin, PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT);
     tlp->address &= ~3ull;
     return tlp;
+}
+
+// With a packet of `source`, `hold` cycles before those of the ring could be held back no longer, it is settled what
+// becomes of the next hold.
+static void hold_next(struct twin_output *output, unsigned source, uint32_t hold)
+{
+    bool passes = (on_ring[output->port] >> source & 1) != 0;
+    uint32_t full = PEACH2_RING_HOLD_CYCLES << output->hold_level;
+    output->holds += output->rest_tlps == 0 && hold != full;
+    if (passes && output->rest_tlps != 0) {
+        output->rest_tlps--;
+    } else if (passes && hold == 0) { // in vain: the link is slower than that, or stands
+        output->rest_tlps = PEACH2_RING_REST_TLPS << output->hold_level;
+        output->hold_level += output->hold_level < PEACH2_RING_LEVELS - 1;
+    } else if (!passes && hold != full && hold >= full - full / 4 && output->hold_level != 0) {
+        output->hold_level--; // a quarter of it was enough
+    }
+    output->hold_cycles = output->rest_tlps != 0 ? 0 : PEACH2_RING_HOLD_CYCLES << output->hold_level;
 }
 
 static void output_grant(struct twin_output *output, unsigned source, uint64_t edge)
@@ -220,22 +265,17 @@ static void output_emit(struct twin_output *output, uint64_t edge)
 static void output_run(void *ctx)
 {
     struct twin_output *output = ctx;
-    peach2_twin_t *twin = output->twin;
-    uint64_t edge = twin_edge(twin);
+    uint64_t edge = twin_edge(output->twin);
     if (output->held_count != 0 && output->due == edge) {
         output_emit(output, edge);
     }
-    if (space_from(output) <= edge) {
-        uint32_t candidates = 0;
-        for (unsigned left = twin->offered[output->port]; left != 0; left &= left - 1) {
-            unsigned source = (unsigned)__builtin_ctz(left);
-            candidates |= start_edge(output, source, edge) == edge ? 1u << source : 0;
-        }
-        if (candidates != 0) {
-            output_grant(output, twin_round_robin(candidates, output->owner), edge);
-        }
+    unsigned source;
+    uint32_t hold;
+    if (turn_find(output, edge + 1, &source, &hold) <= edge) {
+        hold_next(output, source, hold);
+        output_grant(output, source, edge);
     }
-    output_plan(output, edge + 1);
+    output_plan(output);
 }
 
 // --- from the board -------------------------------------------------------------------------------------------------
@@ -250,6 +290,15 @@ static void resume(struct twin_output *output, uint64_t edge)
     }
 }
 
+static void hold_settle(struct twin_output *output, uint64_t edge)
+{
+    unsigned source;
+    if (output->hold_edge < edge) {
+        (void)turn_find(output, edge, &source, &output->hold_cycles);
+        output->hold_edge = edge;
+    }
+}
+
 static void inputs_change(peach2_twin_t *twin, uint8_t *wanted, unsigned port, bool set)
 {
     struct twin_inputs *inputs = &twin->inputs;
@@ -258,6 +307,10 @@ static void inputs_change(peach2_twin_t *twin, uint8_t *wanted, unsigned port, b
         return;
     }
     uint64_t edge = inputs->emitting ? twin_next_edge(twin) : twin_edge(twin); // the first not yet sampled
+    // What was decided with the old values stays so.
+    for (unsigned i = 0; i < PEACH2_PORTS; i++) {
+        hold_settle(&twin->outputs[i], twin_edge(twin));
+    }
     if (inputs->edge < edge) {
         inputs->ready = inputs->ready_wanted;
         inputs->room = inputs->room_wanted;
@@ -266,7 +319,7 @@ static void inputs_change(peach2_twin_t *twin, uint8_t *wanted, unsigned port, b
     inputs->edge = twin_next_edge(twin);
     for (unsigned i = 0; i < PEACH2_PORTS && !inputs->emitting; i++) {
         resume(&twin->outputs[i], edge);
-        output_plan(&twin->outputs[i], edge);
+        output_plan(&twin->outputs[i]);
     }
 }
 
@@ -290,7 +343,11 @@ void twin_outputs_init(peach2_twin_t *twin)
     twin->inputs = (struct twin_inputs){.ready = all, .room = all, .ready_wanted = all, .room_wanted = all};
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {
         struct twin_output *output = &twin->outputs[port];
-        *output = (struct twin_output){.twin = twin, .port = port, .owner = TWIN_SOURCES - 1, .due = TWIN_NEVER};
+        *output = (struct twin_output){.twin = twin,
+                                       .port = port,
+                                       .owner = TWIN_SOURCES - 1,
+                                       .due = TWIN_NEVER,
+                                       .hold_cycles = PEACH2_RING_HOLD_CYCLES};
         sim_event_init(&output->event, output_run, output);
     }
 }

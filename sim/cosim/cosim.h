@@ -25,6 +25,7 @@ struct cosim_peach2_config {
     uint16_t requester;
     uint32_t mps_bytes;      // 128, 256, 512, ...
     uint32_t start_cycles;   // dmac_start_cycles
+    uint32_t fetch_cycles;   // dmac_fetch_cycles
     uint32_t finish_cycles;
     uint32_t read_bytes;     // 64, 128, 256, 512
     uint32_t read_tags;      // 1..32

@@ -20,9 +20,10 @@ bool is_power_of_two(uint32_t value)
 sim_status cosim_model::check(const cosim_peach2_config *config)
 {
     bool good = is_power_of_two(config->mps_bytes) && config->mps_bytes >= 128 && config->mps_bytes <= 4096 &&
-                config->start_cycles <= UINT16_MAX && config->finish_cycles <= UINT16_MAX &&
-                is_power_of_two(config->read_bytes) && config->read_bytes >= 64 && config->read_bytes <= 512 &&
-                config->read_tags >= 1 && config->read_tags <= 32 && config->prefetch >= 1 && config->prefetch <= 4;
+                config->start_cycles <= UINT16_MAX && config->fetch_cycles <= UINT16_MAX &&
+                config->finish_cycles <= UINT16_MAX && is_power_of_two(config->read_bytes) &&
+                config->read_bytes >= 64 && config->read_bytes <= 512 && config->read_tags >= 1 &&
+                config->read_tags <= 32 && config->prefetch >= 1 && config->prefetch <= 4;
     return good ? SIM_OK : SIM_ERR_RANGE;
 }
 
@@ -34,6 +35,7 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
     pins_.cfg_requester_i = config->requester;
     pins_.cfg_mps_log2_i = static_cast<CData>(__builtin_ctz(config->mps_bytes));
     pins_.cfg_start_cycles_i = static_cast<SData>(config->start_cycles);
+    pins_.cfg_fetch_cycles_i = static_cast<SData>(config->fetch_cycles);
     pins_.cfg_finish_cycles_i = static_cast<SData>(config->finish_cycles);
     pins_.cfg_read_bytes_i = static_cast<SData>(config->read_bytes);
     pins_.cfg_read_tags_i = static_cast<CData>(config->read_tags);

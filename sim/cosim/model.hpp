@@ -26,9 +26,10 @@ struct cosim_pins {
           rx_mark_i(chip.rx_mark_i), rx_data_i(chip.rx_data_i), rx_bar_i(chip.rx_bar_i), tx_valid_o(chip.tx_valid_o),
           tx_ready_i(chip.tx_ready_i), tx_room_i(chip.tx_room_i), tx_mark_o(chip.tx_mark_o), tx_data_o(chip.tx_data_o),
           cfg_requester_i(chip.cfg_requester_i), cfg_mps_log2_i(chip.cfg_mps_log2_i),
-          cfg_start_cycles_i(chip.cfg_start_cycles_i), cfg_finish_cycles_i(chip.cfg_finish_cycles_i),
-          cfg_read_bytes_i(chip.cfg_read_bytes_i), cfg_read_tags_i(chip.cfg_read_tags_i),
-          cfg_prefetch_i(chip.cfg_prefetch_i), idle_o(chip.idle_o), still_o(chip.still_o)
+          cfg_start_cycles_i(chip.cfg_start_cycles_i), cfg_fetch_cycles_i(chip.cfg_fetch_cycles_i),
+          cfg_finish_cycles_i(chip.cfg_finish_cycles_i), cfg_read_bytes_i(chip.cfg_read_bytes_i),
+          cfg_read_tags_i(chip.cfg_read_tags_i), cfg_prefetch_i(chip.cfg_prefetch_i), idle_o(chip.idle_o),
+          still_o(chip.still_o)
     {
     }
 
@@ -44,14 +45,14 @@ struct cosim_pins {
     const VlWide<16> &tx_data_o;
     SData &cfg_requester_i;
     CData &cfg_mps_log2_i;
-    SData &cfg_start_cycles_i, &cfg_finish_cycles_i, &cfg_read_bytes_i;
+    SData &cfg_start_cycles_i, &cfg_fetch_cycles_i, &cfg_finish_cycles_i, &cfg_read_bytes_i;
     CData &cfg_read_tags_i, &cfg_prefetch_i;
     const CData &idle_o, &still_o;
 };
 
 class cosim_model
 {
-public:
+  public:
     // The chip after a reset, with every tx_ready set. trace_path: NULL for none.
     cosim_model(const char *name, const cosim_peach2_config *config, const char *trace_path);
     ~cosim_model();
@@ -87,7 +88,7 @@ public:
     // SIM_ERR_RANGE if the chip cannot be told so.
     static sim_status check(const cosim_peach2_config *config);
 
-private:
+  private:
 #ifdef TCASIM_RTL_ASSERTIONS
     static constexpr bool assertions = true;
 #else
@@ -96,7 +97,7 @@ private:
 
     class named_context : public VerilatedContext
     {
-    public:
+      public:
         explicit named_context(const char *chip_name) : name(chip_name)
         {
         }

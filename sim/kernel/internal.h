@@ -1,7 +1,7 @@
 // What the files of this room share: the simulation's struct, and the functions they offer to each other. No other room
 // includes this.
 //
-// The way of one event: queue.c holds it (in near.c or far.c), loop.c decides when it runs, bridge.cpp asks SystemC for
+// The way of one event: queue.c holds it (in near.h or far.c), loop.c decides when it runs, bridge.cpp asks SystemC for
 // the time at which loop.c has to look again. A thread's wake is such an event too; thread.c knows what it waits for,
 // bridge.cpp owns its coroutine.
 #pragma once
@@ -18,7 +18,7 @@ extern "C" {
 
 // --- the queue: pending events in the order (due_ps, as_of_ps, sequence) --------------------------------------------
 //
-// Nearly all events are due within a microsecond: those lie in a ring of buckets (near.c), where coming and going costs
+// Nearly all events are due within a microsecond: those lie in a ring of buckets (near.h), where coming and going costs
 // a few instructions however many there are. The others lie in a heap (far.c) and stay there; the next event is the
 // earlier of the two levels' next.
 
@@ -50,12 +50,6 @@ struct sim_near {
     uint64_t filled[SIM_NEAR_WORDS]; // a bit a bucket that holds something
     uint64_t filled_words;           // a bit a word of `filled` that is not 0
 };
-
-// false: it is due too far from now, or among too many others.
-bool sim_near_add(struct sim_near *near, sim_event_t *event, uint64_t now_ps);
-void sim_near_remove(struct sim_near *near, sim_event_t *event);
-// The next one, when none is due before from_ps; NULL: none.
-sim_event_t *sim_near_first(const struct sim_near *near, uint64_t from_ps);
 
 // The key is repeated beside the pointer so that a comparison touches the heap's own cache lines only.
 struct sim_far_entry {

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "sim/kernel/near.h"
+
 #define PLACE_NEAR UINT32_MAX // the far level's places are 1-based indices
 
 static inline bool event_before(const sim_event_t *a, const sim_event_t *b)
@@ -12,7 +14,7 @@ static inline bool event_before(const sim_event_t *a, const sim_event_t *b)
 
 static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_ps)
 {
-    if (sim_near_add(&queue->near, event, now_ps)) {
+    if (near_add(&queue->near, event, now_ps)) {
         event->place = PLACE_NEAR;
     } else {
         sim_far_add(&queue->far, event);
@@ -22,23 +24,30 @@ static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_
     }
 }
 
-static void queue_remove(struct sim_queue *queue, sim_event_t *event)
+// near: the next of the near level; NULL: none.
+static inline void first_find(struct sim_queue *queue, sim_event_t *near)
 {
+    queue->first = near;
+    if (queue->far.count != 0) {
+        sim_event_t *far = queue->far.entries[0].event;
+        if (near == NULL || event_before(far, near)) {
+            queue->first = far;
+        }
+    }
+}
+
+static inline void queue_remove(struct sim_queue *queue, sim_event_t *event)
+{
+    sim_event_t *later = NULL;
     if (event->place == PLACE_NEAR) {
-        sim_near_remove(&queue->near, event);
+        near_remove(&queue->near, event);
+        later = event->later;
     } else {
         sim_far_remove(&queue->far, event);
     }
     event->place = 0;
-    if (queue->first != event) {
-        return;
-    }
-    queue->first = sim_near_first(&queue->near, event->due_ps);
-    if (queue->far.count != 0) {
-        sim_event_t *far = queue->far.entries[0].event;
-        if (queue->first == NULL || event_before(far, queue->first)) {
-            queue->first = far;
-        }
+    if (queue->first == event) {
+        first_find(queue, later != NULL ? later : near_first(&queue->near, event->due_ps));
     }
 }
 

@@ -86,6 +86,7 @@ struct scn_board {
     uint32_t nonposted_header_credits;
     uint32_t tx_buffer_tlps;     // TLPs the hard IP takes before it stalls the core
     uint32_t dmac_start_cycles;  // sequencer overhead before the first request of a DMA
+    uint32_t dmac_fetch_cycles;  // from the start to the first fetch of a chain, at most dmac_start_cycles
     uint32_t dmac_finish_cycles; // and between the last write and the completion status
     uint32_t dmac_read_bytes;    // largest read request, at most 512
     uint32_t dmac_read_tags;     // outstanding reads, 1..32

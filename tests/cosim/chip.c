@@ -9,6 +9,7 @@ struct cosim_peach2_config chip_config(void)
     return (struct cosim_peach2_config){.requester = REQUESTER_CHIP,
                                         .mps_bytes = 256,
                                         .start_cycles = 10,
+                                        .fetch_cycles = 4,
                                         .finish_cycles = 10,
                                         .read_bytes = 256,
                                         .read_tags = 16,

@@ -18,8 +18,8 @@ TEST(Board, RefusesValuesThatTheChipCannotTake)
     struct chip *chip = chip_create(NULL);
     struct cosim_peach2_ops ops = {0};
     cosim_peach2_t *board = NULL;
-    struct cosim_peach2_config wrong[6];
-    for (unsigned i = 0; i < 6; i++) {
+    struct cosim_peach2_config wrong[7];
+    for (unsigned i = 0; i < 7; i++) {
         wrong[i] = chip_config();
     }
     wrong[0].mps_bytes = 64;
@@ -28,7 +28,8 @@ TEST(Board, RefusesValuesThatTheChipCannotTake)
     wrong[3].read_tags = 33;
     wrong[4].prefetch = 0;
     wrong[5].start_cycles = 65536;
-    for (unsigned i = 0; i < 6; i++) {
+    wrong[6].fetch_cycles = 65536;
+    for (unsigned i = 0; i < 7; i++) {
         EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "wrong", &wrong[i], &ops, NULL, NULL, &board),
                   SIM_ERR_RANGE);
     }

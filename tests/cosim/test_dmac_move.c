@@ -329,6 +329,7 @@ TEST(DmacMove, MovesWhatItIsToldWithEveryConfiguration)
                 config.read_tags = tags[i];
                 config.prefetch = 1 + (uint32_t)seed % 4;
                 config.start_cycles = config.finish_cycles = (uint32_t)seed % 3;
+                config.fetch_cycles = (uint32_t)seed / 3 % 3;
                 run_random(seed, &config, seed % 2 == 0);
                 seed++;
             }

@@ -4,7 +4,8 @@
 
 #include "tests/cosim/dmac.h"
 
-// --- starting ------------------------------------------------------------------------------------------------------------
+// --- starting
+// ------------------------------------------------------------------------------------------------------------
 
 static void spoil_registers(struct dmac *dmac, unsigned channel)
 {
@@ -66,7 +67,43 @@ TEST(DmacOrder, StartsOfABusyChannelAreIgnoredAndCounted)
     dmac_destroy(dmac);
 }
 
-// --- STATUS --------------------------------------------------------------------------------------------------------------
+// When the reads left N of a chain of one descriptor: the descriptor's and the data's.
+static void fetch_times(uint32_t fetch_cycles, uint64_t times_ps[2])
+{
+    struct cosim_peach2_config config = chip_config();
+    config.start_cycles = 300;
+    config.fetch_cycles = fetch_cycles;
+    struct dmac *dmac = dmac_create(&config);
+    struct dmac_transfer transfer = dmac_copy(0, SPACE_EAST, 0, 64);
+    struct dmac_order order = dmac_order_chain(0, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
+    unsigned from = dmac->chip->ports[PORT_N].count, reads = 0;
+    dmac_chain(dmac, MODE_CHAIN_HOST, order.descriptor, &transfer, 1);
+    dmac_start(dmac, &order);
+    dmac_expect_end(dmac, &order, DMAC_OK);
+    for (unsigned i = from; i < dmac->chip->ports[PORT_N].count && reads < 2; i++) {
+        if (dmac->chip->ports[PORT_N].left[i].tlp->kind == PCIE_TLP_MRD) {
+            times_ps[reads++] = dmac->chip->ports[PORT_N].left[i].time_ps;
+        }
+    }
+    EXPECT_EQ(reads, 2);
+    dmac_destroy(dmac);
+}
+
+TEST(DmacOrder, AChainsFirstFetchBeginsWhileTheSequencerStarts)
+{
+    uint64_t early[2], late[2], latest[2];
+    fetch_times(100, early);
+    fetch_times(300, late);
+    fetch_times(65535, latest);
+    EXPECT_EQ(late[0] - early[0], 200 * CHIP_PERIOD_PS);
+    EXPECT_TRUE(early[1] - early[0] >= 200 * CHIP_PERIOD_PS); // the data wait for the sequencer all the same
+    EXPECT_TRUE(early[1] < late[1]);
+    EXPECT_EQ(latest[0], late[0]);
+    EXPECT_EQ(latest[1], late[1]);
+}
+
+// --- STATUS
+// --------------------------------------------------------------------------------------------------------------
 
 enum { STATUS_0 = PEACH2_DMAC_BASE + PEACH2_DMAC_STATUS };
 
@@ -166,7 +203,8 @@ TEST(DmacOrder, StatusSaysDoneOnlyAfterTheDataLeftWhenNorthIsBusy)
     dmac_destroy(dmac);
 }
 
-// --- fences --------------------------------------------------------------------------------------------------------------
+// --- fences
+// --------------------------------------------------------------------------------------------------------------
 
 // Four copies, each of what the one before it wrote.
 static void hand_on(bool fence, struct dmac_transfer *hops)
@@ -231,7 +269,8 @@ TEST(DmacOrder, AFenceCostsNothingWhenNothingIsUnderWay)
     dmac_destroy(dmac);
 }
 
-// --- status words --------------------------------------------------------------------------------------------------------
+// --- status words
+// --------------------------------------------------------------------------------------------------------
 
 TEST(DmacOrder, StatusWordsReachTheBoardsMemory)
 {
@@ -280,7 +319,8 @@ TEST(DmacOrder, NoStatusWordIsSentThatWasNotAskedFor)
     dmac_destroy(dmac);
 }
 
-// --- failures while descriptors arrive -------------------------------------------------------------------------------------
+// --- failures while descriptors arrive
+// -------------------------------------------------------------------------------------
 
 // A chain of five from the middle of 64 bytes on, so that a burst comes in several completions. The first descriptor's
 // data fails while the second completion is `gap` cycles behind the first.

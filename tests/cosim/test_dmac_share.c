@@ -3,7 +3,8 @@
 
 #include "tests/cosim/dmac.h"
 
-// --- channels --------------------------------------------------------------------------------------------------------------
+// --- channels
+// --------------------------------------------------------------------------------------------------------------
 
 // Neither the start, when one channel has its descriptors before the others, nor the end.
 enum { COUNT_FROM = 0x2000, COUNT_TO = 0x12000, FAIR_SHARE = (COUNT_TO - COUNT_FROM) / DMAC_CHANNELS };
@@ -86,7 +87,8 @@ TEST(DmacShare, FourChannelsMoveAboutTheSameWithFewTagsOrMany)
     }
 }
 
-// --- the bubble rule ---------------------------------------------------------------------------------------------------------
+// --- the bubble rule
+// ---------------------------------------------------------------------------------------------------------
 
 enum { SOURCE_REQUESTER = 0x40 };
 
@@ -189,6 +191,76 @@ TEST(DmacShare, AnswersEnterARingOnlyWhileItHasRoom)
     ASSERT_EQ(dmac->chip->ports[PORT_E].count, 1);
     EXPECT_EQ(dmac->chip->ports[PORT_E].left[0].tlp->cpl_status, PCIE_CPL_UR);
     dmac_destroy(dmac);
+}
+
+// --- a ring that is full
+// ----------------------------------------------------------------------------------------------------
+
+enum { IP_TLPS = 16, IP_ROOM = 12, CROWD = 1200 };
+
+// The hard IP of PORT_E: a buffer that the link empties.
+struct drain {
+    struct chip *chip;
+    unsigned held;
+    uint64_t period_ps;
+    sim_event_t event;
+};
+
+static void drain_run(void *ctx)
+{
+    struct drain *drain = ctx;
+    drain->held--;
+    cosim_peach2_set_tx_ready(drain->chip->board, PORT_E, true);
+    cosim_peach2_set_tx_room(drain->chip->board, PORT_E, drain->held <= IP_ROOM);
+    if (drain->held != 0) {
+        sim_event_schedule(drain->chip->sim, &drain->event, drain->period_ps);
+    }
+}
+
+static void drain_take(struct chip *chip, unsigned port, pcie_tlp_t *tlp)
+{
+    struct drain *drain = chip->user;
+    (void)tlp;
+    if (port == PORT_E) {
+        if (drain->held++ == 0) {
+            sim_event_schedule(chip->sim, &drain->event, drain->period_ps);
+        }
+        cosim_peach2_set_tx_room(chip->board, PORT_E, drain->held <= IP_ROOM);
+        cosim_peach2_set_tx_ready(chip->board, PORT_E, drain->held < IP_TLPS);
+    }
+}
+
+// W passes through; N and S enter. After `learned` packets, a hundred turns are counted.
+static void crowd(uint64_t cycles_a_packet, unsigned learned)
+{
+    static const unsigned ports[] = {PORT_W, PORT_N, PORT_S};
+    struct chip *chip = chip_create(NULL);
+    struct drain drain = {.chip = chip, .period_ps = cycles_a_packet * CHIP_PERIOD_PS};
+    unsigned counts[COSIM_PORTS] = {0};
+    chip_join(chip);
+    sim_event_init(&drain.event, drain_run, &drain);
+    chip->user = &drain;
+    chip->on_tx = drain_take;
+    for (unsigned i = 0; i < 3 * CROWD; i++) {
+        pcie_tlp_t *tlp = pcie_tlp_write(chip->pool, (uint16_t)ports[i % 3], chip_window(4, 1, 0), 256, NULL);
+        chip_send(chip, ports[i % 3], BAR_WINDOW, tlp);
+    }
+    chip_run(chip);
+    ASSERT_EQ(chip->ports[PORT_E].count, 3 * CROWD);
+    for (unsigned i = 0; i < 300; i++) {
+        counts[chip->ports[PORT_E].left[learned + i].tlp->requester]++;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_BETWEEN(counts[ports[i]], 90, 110);
+    }
+    chip_destroy(chip);
+}
+
+TEST(DmacShare, APassingFlowAndTwoThatEnterTakeTurns)
+{
+    crowd(18, 0);   // at the rate of the cable
+    crowd(40, 420); // or of one that is shared farther on; that takes longer holds, which are found by trial
+    crowd(100, 960);
 }
 
 static void take_room(struct dmac *dmac, unsigned port)

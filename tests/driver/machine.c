@@ -38,15 +38,26 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
     *buffer = (struct backend_buffer){0};
 }
 
+static bool is_gpu(enum backend_bar bar)
+{
+    return bar >= BACKEND_BAR_GPU0 && bar < BACKEND_BAR_GPU0 + BACKEND_GPUS_MAX;
+}
+
 static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
 {
-    (void)ctx;
+    const struct machine *machine = ctx;
+    if (is_gpu(bar)) {
+        return bar - BACKEND_BAR_GPU0 < machine->gpus ? 256u << 20 : 0;
+    }
     return bar == BACKEND_BAR_REGISTERS ? BAR0_BYTES : 512ull << 30;
 }
 
 static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
 {
     (void)ctx;
+    if (is_gpu(bar)) {
+        return GPU_BASE(bar - BACKEND_BAR_GPU0);
+    }
     return bar == BACKEND_BAR_REGISTERS ? BAR0_BASE : WINDOW_BASE;
 }
 

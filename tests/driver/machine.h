@@ -9,6 +9,7 @@
 #define WINDOW_BASE 0x8000000000ull
 #define BAR0_BASE   0x4000000000ull
 #define BAR0_BYTES  (128u << 10)
+#define GPU_BASE(n) (0xc000000000ull + ((uint64_t)(n) << 34))
 #define LOG_MAX     512
 #define PINNED_MAX  16
 
@@ -24,6 +25,7 @@ struct log_entry {
 struct machine {
     struct backend backend;
     uint8_t bar0[BAR0_BYTES];
+    unsigned gpus;       // GPU n has its BAR at GPU_BASE(n)
     bool silent;         // no read is answered
     unsigned busy_reads; // reads of a STATUS that find it busy, before it is as bar0 has it
     struct log_entry log[LOG_MAX];

@@ -115,6 +115,48 @@ TEST(DriverRoutes, TranslateTheOwnHostBlockToBusAddresses)
     machine_fini(&m);
 }
 
+static void expect_gpus(unsigned gpus, uint64_t last_block)
+{
+    struct machine m;
+    machine_init(&m);
+    m.gpus = gpus;
+    peach2_handle_t *handle = machine_open(&m);
+    expect_route(&m, 0, 0x7e00000000, 0x0800000000, last_block);
+    EXPECT_EQ(machine_register(&m, 0x208, 8), gpus > 0 ? WINDOW_BASE + 0x0a00000000 - GPU_BASE(0) : 0);
+    EXPECT_EQ(machine_register(&m, 0x210, 8), gpus > 1 ? WINDOW_BASE + 0x0c00000000 - GPU_BASE(1) : 0);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverRoutes, GiveTheFirstTwoGpusTheirBlocks)
+{
+    expect_gpus(0, 0x0800000000);
+    expect_gpus(1, 0x0a00000000);
+    expect_gpus(2, 0x0c00000000);
+    expect_gpus(4, 0x0c00000000);
+}
+
+TEST(DriverRoutes, HaveNoBlocksForMoreGpus)
+{
+    const struct peach2_routing routing = {.node = 0, .node_count = 1, .gpus = 3};
+    struct peach2_route routes[PEACH2_ROUTES_MAX];
+    EXPECT_EQ(peach2_routes_make(&routing, routes), -EINVAL);
+}
+
+TEST(DriverRoutes, NameWindowAddressesOfGpus)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    EXPECT_EQ(peach2_gpu_window_address(handle, 0, 0, 0x1000), 0x8200001000);
+    EXPECT_EQ(peach2_gpu_window_address(handle, 3, 1, 0x1ffffffff), 0x9dffffffff);
+    EXPECT_EQ(peach2_gpu_window_address(handle, 16, 0, 0), 0);
+    EXPECT_EQ(peach2_gpu_window_address(handle, 0, 2, 0), 0);
+    EXPECT_EQ(peach2_gpu_window_address(handle, 0, 0, 0x200000000), 0);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 TEST(DriverRoutes, NameWindowAddressesOfAnyNode)
 {
     struct machine m;

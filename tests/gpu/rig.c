@@ -164,7 +164,9 @@ static struct rig_config rig_kepler(uint32_t peer_reads_max)
     config.port_rx_ps = 60 * NS;
     config.gpu.memory_bytes = 5120 * MIB;
     config.gpu.bar_bytes = 256 * MIB;
-    config.gpu.read_ps = 40 * NS;
+    config.gpu.memory_bytes_per_us = 208000;
+    config.gpu.flops_per_us = 1170000;
+    config.gpu.read_ps = 45 * NS;
     config.gpu.translation_miss_ps = 500 * NS;
     config.gpu_link.tx_ps = 30 * NS;
     config.gpu_link.rx_ps = 30 * NS;
@@ -182,15 +184,19 @@ struct rig_config rig_k20x(void)
 {
     struct rig_config config = rig_kepler(13);
     config.gpu.memory_bytes = 6144 * MIB;
+    config.gpu.memory_bytes_per_us = 250000;
+    config.gpu.flops_per_us = 1310000;
     return config;
 }
 
 struct rig_config rig_p100(void)
 {
-    struct rig_config config = rig_kepler(64);
+    struct rig_config config = rig_kepler(56);
     config.gpu.memory_bytes = 16384 * MIB;
+    config.gpu.memory_bytes_per_us = 732000;
+    config.gpu.flops_per_us = 4700000;
     config.gpu.bar_bytes = 16384 * MIB;
-    config.gpu.read_ps = 640 * NS;
+    config.gpu.read_ps = 530 * NS;
     config.gpu.reads_max = 64;
     config.gpu_link.generation = 3;
     config.probe_link.generation = 3;

@@ -35,6 +35,14 @@ static struct outcome copy(struct rig *rig, unsigned gpu, struct gpu_work work)
     return outcome;
 }
 
+// In a queue of its own.
+static void start(struct rig *rig, unsigned gpu, struct gpu_work work)
+{
+    gpu_queue_t *queue = NULL;
+    EXPECT_EQ(gpu_queue_create(rig->gpus[gpu], &queue), SIM_OK);
+    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
+}
+
 static void rig_plain(struct rig *rig)
 {
     const struct rig_config config = rig_config();
@@ -100,18 +108,31 @@ TEST(Copy, TakesAnySizeAndOffsetOut)
 }
 
 struct look {
-    struct rig *rig;
-    uint64_t host;
-    uint8_t last;
-    bool called;
+    const uint8_t *at;
+    uint8_t found;
 };
 
-static void look_at_last(void *ctx, enum sim_status status)
+static void look_at(void *ctx, enum sim_status status)
 {
     struct look *look = ctx;
     EXPECT_EQ(status, SIM_OK);
-    look->last = *(uint8_t *)host_memory_at(look->rig->memory, look->host);
-    look->called = true;
+    look->found = *look->at;
+}
+
+static void copy_out_and_look(struct rig *rig, uint64_t bus, const uint8_t *last)
+{
+    uint64_t device = device_alloc(rig, 0, 4096);
+    memset(gpu_memory_at(rig->gpus[0], device, 4096), 0x5a, 4096);
+    struct look look = {.at = last};
+    start(rig, 0,
+          (struct gpu_work){.kind = GPU_WORK_COPY_OUT,
+                            .bus_address = bus,
+                            .source = device,
+                            .bytes = 4096,
+                            .done = look_at,
+                            .ctx = &look});
+    rig_run(rig);
+    EXPECT_EQ(look.found, 0x5a);
 }
 
 TEST(Copy, IsVisibleToTheProcessorWhenItIsDone)
@@ -120,21 +141,19 @@ TEST(Copy, IsVisibleToTheProcessorWhenItIsDone)
     config.rc.memory_write_ps = 20 * US; // far longer than anything else
     struct rig rig;
     rig_init(&rig, &config);
-    uint64_t device = device_alloc(&rig, 0, 4096);
-    memset(gpu_memory_at(rig.gpus[0], device, 4096), 0x5a, 4096);
-    struct look look = {.rig = &rig, .host = 2 * MIB + 4095};
-    gpu_queue_t *queue;
-    ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
-    const struct gpu_work work = {.kind = GPU_WORK_COPY_OUT,
-                                  .bus_address = 2 * MIB,
-                                  .source = device,
-                                  .bytes = 4096,
-                                  .done = look_at_last,
-                                  .ctx = &look};
-    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
-    rig_run(&rig);
-    EXPECT_TRUE(look.called);
-    EXPECT_EQ(look.last, 0x5a);
+    copy_out_and_look(&rig, 2 * MIB, host_memory_at(rig.memory, 2 * MIB + 4095));
+    rig_fini(&rig);
+}
+
+TEST(Copy, IsVisibleInAnotherGpuWhenItIsDone)
+{
+    struct rig_config config = rig_config();
+    config.gpu.write_ps = 20 * US;
+    config.rc.peer_read_bytes = 64;
+    struct rig rig;
+    rig_init(&rig, &config);
+    uint64_t device, bus = rig_pinned(&rig, 1, 4096, &device);
+    copy_out_and_look(&rig, bus, gpu_memory_at(rig.gpus[1], device + 4095, 1));
     rig_fini(&rig);
 }
 
@@ -159,11 +178,8 @@ TEST(Copy, KeepsNoMoreReadsOutstandingThanConfigured)
     struct rig rig;
     rig_init(&rig, &config);
     uint64_t device = device_alloc(&rig, 0, 8192);
-    gpu_queue_t *queue;
-    ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
-    const struct gpu_work work = {
-        .kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = 8192};
-    EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
+    start(&rig, 0,
+          (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = 8192});
     rig_run_for(&rig, 50 * US);
     EXPECT_EQ(rig_counter(&rig, 0, "copy_reads"), 3);
     rig_run(&rig);
@@ -186,6 +202,37 @@ TEST(Copy, ReachesAnotherGpusWindowByWritesAndByReads)
         &rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = bus, .destination = near, .bytes = MIB});
     EXPECT_EQ(in.status, SIM_OK);
     EXPECT_MEMEQ(gpu_memory_at(rig.gpus[0], near, MIB), gpu_memory_at(rig.gpus[1], far, MIB), MIB);
+    rig_fini(&rig);
+}
+
+TEST(Copy, BothGpusMayWriteAndReadEachOtherAcrossQpi)
+{
+    struct rig_config config = rig_k20x();
+    config.far = true;
+    struct rig rig;
+    rig_init(&rig, &config);
+    uint64_t device[2], bus[2], written = 64 * KIB;
+    for (unsigned i = 0; i < 2; i++) {
+        bus[i] = rig_pinned(&rig, i, 4 * written, &device[i]);
+        rig_pattern(gpu_memory_at(rig.gpus[i], device[i], 2 * written), 2 * written, i + 1);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t other = bus[1 - i];
+        start(
+            &rig, i,
+            (struct gpu_work){
+                .kind = GPU_WORK_COPY_OUT, .bus_address = other + 2 * written, .source = device[i], .bytes = written});
+        start(&rig, i,
+              (struct gpu_work){.kind = GPU_WORK_COPY_IN,
+                                .bus_address = other + written,
+                                .destination = device[i] + 3 * written,
+                                .bytes = written});
+    }
+    rig_run(&rig);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_MEMEQ(gpu_memory_at(rig.gpus[i], device[i] + 2 * written, 2 * written),
+                     gpu_memory_at(rig.gpus[1 - i], device[1 - i], 2 * written), 2 * written);
+    }
     rig_fini(&rig);
 }
 
@@ -217,33 +264,35 @@ TEST(Copy, IntoAWindowWithoutAPinFails)
     rig_fini(&rig);
 }
 
-TEST(Copy, FailsWhenTheLinkGoesDownAndSoDoTheNext)
+static void fail_by_link(enum gpu_work_kind kind)
 {
-    for (unsigned out = 0; out < 2; out++) {
-        struct rig rig;
-        rig_plain(&rig);
-        uint64_t device = device_alloc(&rig, 0, MIB);
-        struct outcome outcomes[2] = {{.sim = rig.sim}, {.sim = rig.sim}};
-        gpu_queue_t *queue;
-        ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
-        for (unsigned i = 0; i < 2; i++) {
-            const struct gpu_work work = {.kind = out == 1 ? GPU_WORK_COPY_OUT : GPU_WORK_COPY_IN,
-                                          .bus_address = 2 * MIB,
-                                          .source = device,
-                                          .destination = device,
-                                          .bytes = MIB,
-                                          .done = note,
-                                          .ctx = &outcomes[i]};
-            EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
-        }
-        rig_run_for(&rig, 20 * US);
-        pcie_link_set_down(rig.links[0]);
-        rig_run(&rig);
-        EXPECT_EQ(outcomes[0].status, SIM_ERR_FAULT);
-        EXPECT_EQ(outcomes[1].status, SIM_ERR_FAULT);
-        EXPECT_EQ(gpu_queue_done(queue), 2);
-        rig_fini(&rig);
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t device = device_alloc(&rig, 0, MIB);
+    struct outcome outcomes[2] = {{.sim = rig.sim}, {.sim = rig.sim}};
+    for (unsigned i = 0; i < 2; i++) {
+        start(&rig, 0,
+              (struct gpu_work){.kind = kind,
+                                .bus_address = 2 * MIB,
+                                .source = device,
+                                .destination = device,
+                                .bytes = MIB,
+                                .done = note,
+                                .ctx = &outcomes[i]});
     }
+    rig_run_for(&rig, 20 * US);
+    pcie_link_set_down(rig.links[0]);
+    rig_run(&rig);
+    EXPECT_EQ(outcomes[0].status, SIM_ERR_FAULT);
+    EXPECT_EQ(outcomes[1].status, SIM_ERR_FAULT);
+    EXPECT_EQ(outcomes[1].calls, 1);
+    rig_fini(&rig);
+}
+
+TEST(Copy, FailsWhenTheLinkGoesDownAndSoDoesTheNext)
+{
+    fail_by_link(GPU_WORK_COPY_IN);
+    fail_by_link(GPU_WORK_COPY_OUT);
 }
 
 TEST(Copy, BothDirectionsRunAtOnceWithTwoEnginesOnly)
@@ -255,15 +304,13 @@ TEST(Copy, BothDirectionsRunAtOnceWithTwoEnginesOnly)
         struct rig rig;
         rig_init(&rig, &config);
         uint64_t device = device_alloc(&rig, 0, MIB);
-        gpu_queue_t *queues[2];
         for (unsigned out = 0; out < 2; out++) {
-            const struct gpu_work work = {.kind = out == 1 ? GPU_WORK_COPY_OUT : GPU_WORK_COPY_IN,
-                                          .bus_address = (2 + 2 * out) * MIB,
-                                          .source = device,
-                                          .destination = device,
-                                          .bytes = MIB};
-            ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queues[out]), SIM_OK);
-            EXPECT_EQ(gpu_queue_submit(queues[out], &work, NULL), SIM_OK);
+            start(&rig, 0,
+                  (struct gpu_work){.kind = out == 1 ? GPU_WORK_COPY_OUT : GPU_WORK_COPY_IN,
+                                    .bus_address = (2 + 2 * out) * MIB,
+                                    .source = device,
+                                    .destination = device,
+                                    .bytes = MIB});
         }
         rig_run(&rig);
         ps[engines] = sim_now_ps(rig.sim);

@@ -75,22 +75,6 @@ TEST(Target, AReadSeesEveryWriteBeforeIt)
     rig_fini(&rig);
 }
 
-TEST(Target, AReadOfNoBytesWaitsForTheWritesAsWell)
-{
-    struct rig_config config = rig_config();
-    config.gpu.write_ps = 3 * US;
-    struct rig rig;
-    rig_init(&rig, &config);
-    uint64_t bus = rig_pinned(&rig, 0, 4096, NULL);
-    probe_write(&rig, bus, 4, "data");
-    probe_read(&rig, 0, bus, 1);
-    rig.probe.reads[0].bytes = 1;
-    rig_run(&rig);
-    EXPECT_TRUE(rig.probe.reads[0].done_ps > 3 * US);
-    EXPECT_EQ(rig.probe.reads[0].received_bytes, 1);
-    rig_fini(&rig);
-}
-
 TEST(Target, WorksOnABoundedNumberOfReads)
 {
     struct rig_config config = rig_config();

@@ -131,3 +131,19 @@ TEST(Translation, ForgetsAPageThatIsUnpinned)
     EXPECT_EQ(rig_counter(&rig, 0, "translation_misses"), 2);
     rig_fini(&rig);
 }
+
+TEST(Translation, AnUnpinnedPageLeavesItsEntryFree)
+{
+    struct rig rig;
+    uint64_t bus = rig_with_pages(&rig, 2, 1, 1);
+    uint64_t other = rig_pinned(&rig, 0, 64, NULL);
+    (void)read_ps(&rig, bus);
+    EXPECT_EQ(gpu_unpin(rig.gpus[0], bus - RIG_BAR(0)), SIM_OK);
+    EXPECT_EQ(rig_pinned(&rig, 0, 64, NULL), bus);
+    (void)read_ps(&rig, bus);
+    (void)read_ps(&rig, other);
+    EXPECT_EQ(rig_counter(&rig, 0, "translation_misses"), 3);
+    (void)read_ps(&rig, bus);
+    EXPECT_EQ(rig_counter(&rig, 0, "translation_misses"), 3);
+    rig_fini(&rig);
+}

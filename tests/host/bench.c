@@ -19,8 +19,12 @@ const struct host_core_config bench_costs = {
 
 static void read_answer(struct bench *bench, const pcie_tlp_t *request)
 {
-    pcie_tlp_t *answer = pcie_tlp_completion(request, 0x0100, 0, pcie_tlp_byte_count(request), &bench->answer);
-    (void)pcie_end_offer(bench->device, answer);
+    uint64_t line[8];
+    for (unsigned i = 0; i < 8; i++) {
+        line[i] = bench->answer;
+    }
+    pcie_tlp_t *answer = pcie_tlp_completion(request, 0x0100, 0, pcie_tlp_byte_count(request), line);
+    EXPECT_TRUE(pcie_end_offer(bench->device, answer));
 }
 
 static void device_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
@@ -75,7 +79,7 @@ static void link_init(struct bench *bench)
     const struct pcie_end_config end = {
         .headers = {4, 4, PCIE_CREDITS_INFINITE},
         .data = {64, 64, PCIE_CREDITS_INFINITE},
-        .tx_queue_tlps = 4,
+        .tx_queue_tlps = 16,
     };
     const struct pcie_link_config link = {
         .generation = 2, .lanes = 8, .mps_bytes = 256, .flight_ps = 1 * NS, .ends = {end, end}};

@@ -214,12 +214,16 @@ static void stream_from_device(void *arg)
 {
     struct bench *b = arg;
     uint8_t data[640];
+    b->answer = 0x0101010101010101ull;
     uint64_t one_ps, start_ps = sim_now_ps(b->sim);
     EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE, data, 64));
     one_ps = sim_now_ps(b->sim) - start_ps;
     start_ps = sim_now_ps(b->sim);
     EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE + 60, data, 576));
     EXPECT_TRUE(sim_now_ps(b->sim) - start_ps < 3 * one_ps);
+    for (unsigned i = 0; i < 576; i++) {
+        EXPECT_EQ(data[i], 1);
+    }
 }
 
 TEST(Core, OverlapsStreamingLoads)

@@ -98,6 +98,10 @@ static void traffic_run(const struct host_config *config, uint64_t seed)
 {
     struct model *model = calloc(1, sizeof *model);
     model->host = host_create(config);
+    if (config->rc.qpi_peer_lines_max > 0) {
+        EXPECT_EQ(pcie_rc_set_port_socket(model->host->rc, 1, 1), SIM_OK);
+        pcie_rc_set_far_memory(model->host->rc, HOST_MEMORY_BASE + HOST_BYTES / 2);
+    }
     sim_random_init(&model->random, seed, "traffic");
     for (unsigned round = 0; round < ROUNDS; round++) {
         round_run(model);
@@ -121,7 +125,7 @@ TEST(Integrity, HoldsOnLinksThatCorruptTlps)
     traffic_run(&config, 2);
 }
 
-TEST(Integrity, HoldsWithTheSmallestBuffers)
+static struct host_config smallest_config(void)
 {
     struct host_config config = host_config();
     config.rc.memory_reads_max = 1;
@@ -133,7 +137,39 @@ TEST(Integrity, HoldsWithTheSmallestBuffers)
             config.link.ends[side].data[class] = 16;
         }
     }
+    return config;
+}
+
+TEST(Integrity, HoldsWithTheSmallestBuffers)
+{
+    const struct host_config config = smallest_config();
     traffic_run(&config, 3);
+}
+
+TEST(Integrity, HoldsWithPeerReadsInPieces)
+{
+    struct host_config config = host_config();
+    config.rc.peer_read_bytes = 64;
+    traffic_run(&config, 5);
+}
+
+TEST(Integrity, HoldsAcrossQpi)
+{
+    struct host_config config = host_config();
+    config.rc.qpi_ps = 60000;
+    config.rc.qpi_peer_write_ps = 300000;
+    config.rc.qpi_peer_read_ps = 80000;
+    config.rc.qpi_peer_lines_max = 2;
+    traffic_run(&config, 6);
+}
+
+TEST(Integrity, HoldsAcrossQpiWithTheSmallestBuffers)
+{
+    struct host_config config = smallest_config();
+    config.rc.qpi_ps = 60000;
+    config.rc.peer_read_bytes = 128;
+    config.rc.qpi_peer_lines_max = 1;
+    traffic_run(&config, 7);
 }
 
 TEST(Integrity, HoldsAtGen3WithPayloadsOf128)

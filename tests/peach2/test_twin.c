@@ -18,6 +18,9 @@
 #define LEFT_MAX        20000u
 #define TAKEN_MAX       20000u
 #define ANSWERS         256u
+#define IP_TLPS         16u
+#define IP_ROOM         12u // there is room up to here
+#define HOLDS_TAG       99u
 #define DMAC(register_) (PEACH2_DMAC_BASE + (register_))
 
 struct left {
@@ -29,6 +32,14 @@ struct left {
 struct answer {
     pcie_tlp_t *tlp;
     uint64_t due_ps;
+};
+
+// The hard IP of a port: a buffer that the link empties, a packet every so often.
+struct drain {
+    struct bench *bench;
+    unsigned port, held;
+    uint64_t period_ps; // 0: none
+    sim_event_t event;
 };
 
 struct bench {
@@ -43,9 +54,11 @@ struct bench {
     unsigned steps;              // of random traffic still to come
     bool silent;                 // reads of the chip are not answered
     enum pcie_cpl_status status; // or so
+    struct drain drains[PEACH2_PORTS];
+    unsigned holds; // as the chip counted them
     struct answer answers[ANSWERS];
     unsigned answer_head, answer_tail;
-    sim_event_t step_event, answer_event;
+    sim_event_t step_event, answer_event, begin_event;
 };
 
 // --- the chip's surroundings ----------------------------------------------------------------------------------------
@@ -97,6 +110,42 @@ static void answer_run(void *ctx)
     }
 }
 
+// Between two edges, so that nothing depends on the order of events at one.
+static void drain_schedule(struct drain *drain)
+{
+    uint64_t edge = (sim_now_ps(drain->bench->sim) + drain->period_ps) / PERIOD_PS;
+    sim_event_schedule_at(drain->bench->sim, &drain->event, edge * PERIOD_PS + 700);
+}
+
+static void drain_run(void *ctx)
+{
+    struct drain *drain = ctx;
+    struct bench *bench = drain->bench;
+    drain->held--;
+    if (drain->held == IP_TLPS - 1) {
+        bench->ops->set_tx_ready(bench->core, drain->port, true);
+    }
+    if (drain->held == IP_ROOM) {
+        bench->ops->set_tx_room(bench->core, drain->port, true);
+    }
+    if (drain->held != 0) {
+        drain_schedule(drain);
+    }
+}
+
+static void drain_take(struct drain *drain)
+{
+    if (drain->held++ == 0) {
+        drain_schedule(drain);
+    }
+    if (drain->held == IP_ROOM + 1) {
+        drain->bench->ops->set_tx_room(drain->bench->core, drain->port, false);
+    }
+    if (drain->held == IP_TLPS) {
+        drain->bench->ops->set_tx_ready(drain->bench->core, drain->port, false);
+    }
+}
+
 static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
 {
     struct bench *bench = ctx;
@@ -119,7 +168,15 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
     if (tlp->kind == PCIE_TLP_MRD) {
         answer_make(bench, tlp);
     }
+    if (tlp->kind == PCIE_TLP_CPLD && tlp->tag == HOLDS_TAG) {
+        uint32_t holds[2];
+        memcpy(holds, pcie_tlp_data(tlp), sizeof holds);
+        bench->holds = holds[0] + holds[1];
+    }
     pcie_tlp_unref(tlp);
+    if (bench->drains[port].period_ps != 0) {
+        drain_take(&bench->drains[port]);
+    }
     // A hard IP stalls the chip with the packet that fills it.
     if (bench->steps != 0 && sim_random_below(&bench->stalls[port], 12) == 0) {
         bench->ops->set_tx_ready(bench->core, port, false);
@@ -218,6 +275,12 @@ static void random_dma(struct bench *bench)
             PEACH2_DMAC_CONTROL_START_MASK | PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
 }
 
+static void holds_ask(struct bench *bench)
+{
+    uint32_t offset = PEACH2_COUNTER_BASE + PEACH2_COUNTER_RING_HOLDS_E;
+    bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_read(bench->pool, 7, HOLDS_TAG, offset, 8));
+}
+
 static void step_run(void *ctx)
 {
     struct bench *bench = ctx;
@@ -226,6 +289,7 @@ static void step_run(void *ctx)
             bench->ops->set_tx_ready(bench->core, port, true);
             bench->ops->set_tx_room(bench->core, port, true);
         }
+        holds_ask(bench);
         return;
     }
     bench->steps--;
@@ -289,6 +353,7 @@ static void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*prog
     const struct cosim_peach2_config rtl_config = {.requester = 0x100,
                                                    .mps_bytes = 128,
                                                    .start_cycles = 5,
+                                                   .fetch_cycles = 2,
                                                    .finish_cycles = 7,
                                                    .read_bytes = 256,
                                                    .read_tags = 6,
@@ -297,6 +362,7 @@ static void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*prog
                                                    .requester = 0x100,
                                                    .mps_bytes = 128,
                                                    .start_cycles = 5,
+                                                   .fetch_cycles = 2,
                                                    .finish_cycles = 7,
                                                    .read_bytes = 256,
                                                    .read_tags = 6,
@@ -310,6 +376,9 @@ static void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*prog
     sim_random_init(&bench->random, seed, "bench");
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {
         sim_random_init(&bench->stalls[port], seed + port, "stalls");
+        bench->drains[port].bench = bench;
+        bench->drains[port].port = port;
+        sim_event_init(&bench->drains[port].event, drain_run, &bench->drains[port]);
     }
     sim_event_init(&bench->step_event, step_run, bench);
     sim_event_init(&bench->answer_event, answer_run, bench);
@@ -348,7 +417,7 @@ static int left_order(const void *a, const void *b)
 }
 
 // Every packet, its time included; one packet a port and edge, so that the order is that of time and port.
-static void compare(uint64_t seed, void (*program)(struct bench *bench))
+static void compare(uint64_t seed, void (*program)(struct bench *bench), unsigned *holds_out)
 {
     struct bench *rtl = calloc(1, sizeof *rtl), *twin = calloc(1, sizeof *twin);
     ASSERT_TRUE(rtl != NULL && twin != NULL);
@@ -357,6 +426,10 @@ static void compare(uint64_t seed, void (*program)(struct bench *bench))
     EXPECT_EQ(twin->count, rtl->count);
     EXPECT_MEMEQ(twin->taken, rtl->taken, sizeof rtl->taken);
     EXPECT_MEMEQ(twin->taken_ps, rtl->taken_ps, sizeof rtl->taken_ps);
+    EXPECT_EQ(twin->holds, rtl->holds);
+    if (holds_out != NULL) {
+        *holds_out = rtl->holds;
+    }
     qsort(rtl->left, rtl->count, sizeof *rtl->left, left_order);
     qsort(twin->left, twin->count, sizeof *twin->left, left_order);
     for (unsigned i = 0; i < rtl->count; i++) {
@@ -385,7 +458,48 @@ static void traffic(struct bench *bench)
 TEST(TwinChip, MovesEveryPacketAtTheEdgeAtWhichTheRtlDoes)
 {
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        compare(seed, traffic);
+        compare(seed, traffic, NULL);
+    }
+}
+
+// --- saturated rings ------------------------------------------------------------------------------------------------
+
+static void crowd(struct bench *bench, unsigned port, uint64_t node, unsigned packets)
+{
+    for (unsigned i = 0; i < packets; i++) {
+        uint32_t bytes = 4 * (1 + dice(bench, 64));
+        pcie_tlp_t *tlp = pcie_tlp_write(bench->pool, (uint16_t)(8 + port), WINDOW + (node << 35) + 4096, bytes, NULL);
+        bench->ops->rx(bench->core, port, 2, tlp);
+    }
+}
+
+// Both directions of the ring pass through, and N and S send into both. E is emptied faster than W.
+static void saturate_run(void *ctx)
+{
+    struct bench *bench = ctx;
+    bench->drains[PEACH2_PORT_E].period_ps = (8 + dice(bench, 16)) * (uint64_t)PERIOD_PS;
+    bench->drains[PEACH2_PORT_W].period_ps = (10 + dice(bench, 50)) * (uint64_t)PERIOD_PS;
+    crowd(bench, PEACH2_PORT_W, 2, 3000);
+    crowd(bench, PEACH2_PORT_E, 0, 3000);
+    for (unsigned i = 0; i < 200; i++) {
+        crowd(bench, PEACH2_PORT_N, 2 * dice(bench, 2), 7);
+        crowd(bench, PEACH2_PORT_S, 2 * dice(bench, 2), 7);
+    }
+    sim_event_schedule(bench->sim, &bench->step_event, 1000000000);
+}
+
+static void saturate(struct bench *bench)
+{
+    sim_event_init(&bench->begin_event, saturate_run, bench);
+    sim_event_schedule(bench->sim, &bench->begin_event, 1000100); // when the routes are there
+}
+
+TEST(TwinChip, HoldsRingsBackAsTheRtlDoes)
+{
+    for (uint64_t seed = 41; seed <= 48; seed++) {
+        unsigned holds = 0;
+        compare(seed, saturate, &holds);
+        EXPECT_TRUE(holds > 20);
     }
 }
 
@@ -435,15 +549,15 @@ static unsigned error_of(void (*program)(struct bench *bench))
 
 TEST(TwinChip, GivesUpReadsThatNobodyAnswers)
 {
-    compare(1, dma_lost);
+    compare(1, dma_lost, NULL);
     EXPECT_EQ(error_of(dma_lost), 6);
-    compare(1, chain_lost);
+    compare(1, chain_lost, NULL);
     EXPECT_EQ(error_of(chain_lost), 6);
 }
 
 TEST(TwinChip, ReportsReadsThatAreAborted)
 {
-    compare(1, dma_aborted);
+    compare(1, dma_aborted, NULL);
     EXPECT_EQ(error_of(dma_aborted), 5);
 }
 

@@ -45,6 +45,7 @@ static const struct scn_board board = {
     .nonposted_header_credits = 32,
     .tx_buffer_tlps = 16,
     .dmac_start_cycles = 20,
+    .dmac_fetch_cycles = 65535,
     .dmac_finish_cycles = 10,
     .dmac_read_bytes = 512,
     .dmac_read_tags = 16,

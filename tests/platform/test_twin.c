@@ -365,6 +365,8 @@ static void make_small_reads(struct scn_scenario *scene)
         scene->nodes[i].board.dmac_read_bytes = 64;
         scene->nodes[i].board.dmac_read_tags = 3;
         scene->nodes[i].board.dmac_prefetch = 1 + i;
+        scene->nodes[i].board.dmac_start_cycles = 300;
+        scene->nodes[i].board.dmac_fetch_cycles = 20 * i;
         scene->nodes[i].board.clock_mhz = 125;
     }
 }

@@ -2,21 +2,26 @@
 //
 // The ring reaches SIM_NEAR_BUCKETS stretches ahead of now; what it holds is never before now, so that a bucket's place
 // in the ring says which stretch it stands for.
+// In a header so that queue.c, which alone includes it, has all of it inline.
+#pragma once
+
 #include "sim/kernel/internal.h"
 
 enum { STEPS_MAX = 32, WORD_BITS = 64 };
 
-static uint32_t bucket_of(uint64_t due_ps)
+static inline uint32_t bucket_of(uint64_t due_ps)
 {
     return (uint32_t)(due_ps >> SIM_NEAR_SHIFT) % SIM_NEAR_BUCKETS;
 }
 
 // The last event of the bucket that comes before `event`, or NULL; false: that takes too many steps.
-static bool predecessor_find(const struct sim_near_bucket *bucket, const sim_event_t *event, sim_event_t **found_out)
+static inline bool predecessor_find(const struct sim_near_bucket *bucket, const sim_event_t *event,
+                                    sim_event_t **found_out)
 {
     // What is scheduled last is mostly due last.
     sim_event_t *other = bucket->last;
-    for (unsigned steps = 0; other != NULL && sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(other)); steps++) {
+    for (unsigned steps = 0; other != NULL && sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(other));
+         steps++) {
         if (steps == STEPS_MAX) {
             return false;
         }
@@ -26,7 +31,8 @@ static bool predecessor_find(const struct sim_near_bucket *bucket, const sim_eve
     return true;
 }
 
-bool sim_near_add(struct sim_near *near, sim_event_t *event, uint64_t now_ps)
+// false: it is due too far from now, or among too many others.
+static inline bool near_add(struct sim_near *near, sim_event_t *event, uint64_t now_ps)
 {
     if ((event->due_ps >> SIM_NEAR_SHIFT) - (now_ps >> SIM_NEAR_SHIFT) >= SIM_NEAR_BUCKETS) {
         return false;
@@ -46,7 +52,7 @@ bool sim_near_add(struct sim_near *near, sim_event_t *event, uint64_t now_ps)
     return true;
 }
 
-void sim_near_remove(struct sim_near *near, sim_event_t *event)
+static inline void near_remove(struct sim_near *near, sim_event_t *event)
 {
     uint32_t index = bucket_of(event->due_ps);
     struct sim_near_bucket *bucket = &near->buckets[index];
@@ -60,7 +66,8 @@ void sim_near_remove(struct sim_near *near, sim_event_t *event)
     }
 }
 
-sim_event_t *sim_near_first(const struct sim_near *near, uint64_t from_ps)
+// The next one, when none is due before from_ps; NULL: none.
+static inline sim_event_t *near_first(const struct sim_near *near, uint64_t from_ps)
 {
     uint32_t from = bucket_of(from_ps), word = from / WORD_BITS;
     uint64_t ahead = near->filled[word] >> from % WORD_BITS << from % WORD_BITS;

@@ -1,0 +1,171 @@
+// Devices, errors, and what is known by name alone. Numeric values are typed from the public documentation.
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "box.h"
+
+TEST(CudaErrors, HaveThePublicValues)
+{
+    static const struct {
+        int code, value;
+        const char *name;
+    } known[] = {{cudaErrorInvalidValue, 1, "cudaErrorInvalidValue"},
+                 {cudaErrorMemoryAllocation, 2, "cudaErrorMemoryAllocation"},
+                 {cudaErrorInvalidPitchValue, 12, "cudaErrorInvalidPitchValue"},
+                 {cudaErrorInvalidMemcpyDirection, 21, "cudaErrorInvalidMemcpyDirection"},
+                 {cudaErrorNoDevice, 100, "cudaErrorNoDevice"},
+                 {cudaErrorInvalidDevice, 101, "cudaErrorInvalidDevice"},
+                 {cudaErrorPeerAccessUnsupported, 217, "cudaErrorPeerAccessUnsupported"},
+                 {cudaErrorInvalidResourceHandle, 400, "cudaErrorInvalidResourceHandle"},
+                 {cudaErrorNotReady, 600, "cudaErrorNotReady"},
+                 {cudaErrorIllegalAddress, 700, "cudaErrorIllegalAddress"},
+                 {cudaErrorPeerAccessAlreadyEnabled, 704, "cudaErrorPeerAccessAlreadyEnabled"},
+                 {cudaErrorPeerAccessNotEnabled, 705, "cudaErrorPeerAccessNotEnabled"},
+                 {cudaErrorNotSupported, 801, "cudaErrorNotSupported"}};
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
+        EXPECT_EQ(known[i].code, known[i].value);
+        EXPECT_STREQ(cudaGetErrorName((cudaError_t)known[i].code), known[i].name);
+        EXPECT_TRUE(strlen(cudaGetErrorString((cudaError_t)known[i].code)) > 5);
+    }
+    EXPECT_STREQ(cudaGetErrorString((cudaError_t)12345), "unrecognized error code");
+    EXPECT_STREQ(cudaGetErrorName((cudaError_t)12345), "unrecognized error code");
+}
+
+TEST(CudaErrors, StayUntilTheyAreTaken)
+{
+    struct box *box = box_open();
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(9), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    box_close(box);
+}
+
+TEST(CudaErrors, OfAGpuStayUntilItsReset)
+{
+    struct box *box = box_open();
+    void *device, *host;
+    EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
+    EXPECT_EQ(cudaMallocHost(&host, 4096), cudaSuccess);
+    box->fail_next = true;
+    EXPECT_EQ(cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, NULL), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+    EXPECT_EQ(cudaMemcpy(device, host, 4096, cudaMemcpyHostToDevice), cudaErrorIllegalAddress);
+    EXPECT_EQ(cudaMalloc(&device, 4096), cudaErrorIllegalAddress);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(device, host, 4096, cudaMemcpyHostToDevice), cudaSuccess);
+    box_close(box);
+}
+
+TEST(CudaDevices, AreCountedAndChosen)
+{
+    struct box *box = box_open();
+    int number = -1;
+    EXPECT_EQ(cudaGetDeviceCount(&number), cudaSuccess);
+    EXPECT_EQ(number, 3);
+    EXPECT_EQ(cudaGetDevice(&number), cudaSuccess);
+    EXPECT_EQ(number, 0);
+    EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
+    EXPECT_EQ(cudaGetDevice(&number), cudaSuccess);
+    EXPECT_EQ(number, 2);
+    EXPECT_EQ(cudaSetDevice(3), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaSetDevice(-1), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetDeviceCount(NULL), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaGetDevice(NULL), cudaErrorInvalidValue);
+    box_close(box);
+}
+
+TEST(CudaDevices, TellWhatTheyAre)
+{
+    struct box *box = box_open();
+    struct cudaDeviceProp prop;
+    char id[13];
+    EXPECT_EQ(cudaGetDeviceProperties(&prop, 1), cudaSuccess);
+    EXPECT_STREQ(prop.name, "Box");
+    EXPECT_EQ(prop.totalGlobalMem, BOX_GPU_BYTES);
+    EXPECT_EQ(prop.pciBusID, 3);
+    EXPECT_EQ(prop.asyncEngineCount, 2);
+    EXPECT_EQ(prop.unifiedAddressing, 1);
+    EXPECT_EQ(cudaDeviceGetPCIBusId(id, sizeof id, 2), cudaSuccess);
+    EXPECT_STREQ(id, "0000:04:00.0");
+    EXPECT_EQ(cudaDeviceGetPCIBusId(id, 12, 2), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaDeviceGetPCIBusId(NULL, 13, 2), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaDeviceGetPCIBusId(id, 13, 3), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetDeviceProperties(&prop, 3), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetDeviceProperties(NULL, 0), cudaErrorInvalidValue);
+    box_close(box);
+}
+
+TEST(CudaDevices, AreNoneWhereThereIsNoGpu)
+{
+    int count = 7, version = 0;
+    void *pointer;
+    EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice); // no process at all
+    EXPECT_EQ(count, 0);
+    struct box *box = box_open();
+    box->gpus = 0;
+    EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
+    EXPECT_EQ(cudaMalloc(&pointer, 16), cudaErrorNoDevice);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorNoDevice);
+    EXPECT_EQ(cudaDeviceReset(), cudaErrorNoDevice);
+    EXPECT_EQ(cuInit(0), CUDA_ERROR_NO_DEVICE);
+    EXPECT_EQ(cudaRuntimeGetVersion(&version), cudaSuccess);
+    EXPECT_EQ(version, 10020);
+    EXPECT_EQ(cudaDriverGetVersion(NULL), cudaErrorInvalidValue);
+    box_close(box);
+}
+
+TEST(CudaReset, EndsMemoryStreamsAndEvents)
+{
+    struct box *box = box_open();
+    void *device, *other;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&other, 4096), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+    EXPECT_EQ(cudaMemsetAsync(device, 1, 4096, stream), cudaSuccess);
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(cudaFree(device), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaStreamQuery(stream), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaMemset(other, 1, 4096), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    box_close(box);
+}
+
+TEST(CudaUnsupported, IsRefusedByName)
+{
+    struct box *box = box_open();
+    void *pointer;
+    size_t pitch;
+    cudaIpcMemHandle_t handle = {{0}};
+    cudaStream_t stream;
+    EXPECT_EQ(cudaHostRegister(&pointer, 8, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaHostRegister(&pointer, 8, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaHostUnregister(&pointer), cudaErrorNotSupported);
+    EXPECT_EQ(cudaHostGetDevicePointer(&pointer, &pointer, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaMallocManaged(&pointer, 8, cudaMemAttachGlobal), cudaErrorNotSupported);
+    EXPECT_EQ(cudaMallocPitch(&pointer, &pitch, 8, 8), cudaErrorNotSupported);
+    EXPECT_EQ(cudaMemset2D(NULL, 8, 0, 8, 8), cudaErrorNotSupported);
+    EXPECT_EQ(cudaIpcGetMemHandle(&handle, NULL), cudaErrorNotSupported);
+    EXPECT_EQ(cudaIpcOpenMemHandle(&pointer, handle, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaIpcCloseMemHandle(NULL), cudaErrorNotSupported);
+    EXPECT_EQ(cudaStreamCreateWithPriority(&stream, 0, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaStreamAddCallback(NULL, NULL, NULL, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaSetDeviceFlags(0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
+    box_close(box);
+}

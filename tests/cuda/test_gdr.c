@@ -1,0 +1,233 @@
+// gdrcopy: windows and what goes through them.
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <errno.h>
+#include <gdrapi.h>
+#include <string.h>
+
+#include "box.h"
+
+enum { BYTES = 3 * 65536 };
+
+struct setup {
+    struct box *box;
+    gdr_t gdr;
+    uint8_t *device;
+    gdr_mh_t handle;
+    uint8_t *mapped;
+};
+
+static void setup_init(struct setup *s)
+{
+    s->box = box_open();
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&s->device, BYTES), cudaSuccess);
+    s->gdr = gdr_open();
+    EXPECT_TRUE(s->gdr != NULL);
+    EXPECT_EQ(gdr_pin_buffer(s->gdr, (unsigned long)s->device, BYTES, 0, 0, &s->handle), 0);
+    EXPECT_EQ(gdr_map(s->gdr, s->handle, (void **)&s->mapped, BYTES), 0);
+}
+
+TEST(Gdr, CopiesEveryByteAtAnyAlignment)
+{
+    struct setup s;
+    static uint8_t sent[BYTES], received[BYTES];
+    static const unsigned places[][2] = {{0, 8}, {1, 3}, {65530, 13}, {63, 130000}, {BYTES - 1, 1}};
+    setup_init(&s);
+    for (unsigned i = 0; i < 5; i++) {
+        unsigned at = places[i][0], bytes = places[i][1];
+        box_fill(sent, bytes, i);
+        EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + at, sent, bytes), 0);
+        EXPECT_MEMEQ(box_device(s.box, s.device) + at, sent, bytes);
+        EXPECT_EQ(gdr_copy_from_mapping(s.handle, received, s.mapped + at, bytes), 0);
+        EXPECT_MEMEQ(received, sent, bytes);
+    }
+    EXPECT_EQ(s.box->unsupported, 0);
+    box_close(s.box);
+}
+
+TEST(Gdr, MapsWholePagesAroundTheMemory)
+{
+    struct setup s;
+    uint8_t *small, *mapped, word[4];
+    gdr_mh_t handle;
+    gdr_info_t info;
+    setup_init(&s);
+    EXPECT_EQ(cudaMalloc((void **)&small, 1000), cudaSuccess);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)small + 100, 100, 0, 0, &handle), 0);
+    EXPECT_EQ(gdr_get_info(s.gdr, handle, &info), 0);
+    EXPECT_EQ(info.va, (uintptr_t)small & GPU_PAGE_MASK);
+    EXPECT_EQ(info.mapped_size, GPU_PAGE_SIZE);
+    EXPECT_EQ(info.mapped, 0);
+    EXPECT_EQ(gdr_map(s.gdr, handle, (void **)&mapped, GPU_PAGE_SIZE), 0);
+    EXPECT_EQ(gdr_get_info(s.gdr, handle, &info), 0);
+    EXPECT_TRUE(info.mapped && info.wc_mapping && info.mapping_type == GDR_MAPPING_TYPE_WC);
+    memcpy(box_device(s.box, small) + 100, "abcd", 4);
+    EXPECT_EQ(gdr_copy_from_mapping(handle, word, mapped + ((uintptr_t)small + 100 - info.va), 4), 0);
+    EXPECT_MEMEQ(word, "abcd", 4);
+    box_close(s.box);
+}
+
+TEST(Gdr, TakesTheTokensOfThisMemoryAlone)
+{
+    struct setup s;
+    void *other;
+    gdr_mh_t handle;
+    CUDA_POINTER_ATTRIBUTE_P2P_TOKENS own, elsewhere, theirs;
+    setup_init(&s);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&other, BYTES), cudaSuccess);
+    EXPECT_EQ(cuPointerGetAttribute(&own, CU_POINTER_ATTRIBUTE_P2P_TOKENS, (uintptr_t)s.device), CUDA_SUCCESS);
+    EXPECT_EQ(cuPointerGetAttribute(&elsewhere, CU_POINTER_ATTRIBUTE_P2P_TOKENS, (uintptr_t)other), CUDA_SUCCESS);
+    box_process(s.box, 1);
+    EXPECT_EQ(cudaMalloc(&other, BYTES), cudaSuccess);
+    EXPECT_EQ(cuPointerGetAttribute(&theirs, CU_POINTER_ATTRIBUTE_P2P_TOKENS, (uintptr_t)other), CUDA_SUCCESS);
+    box_process(s.box, 0);
+    unsigned long at = (unsigned long)s.device;
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, own.vaSpaceToken, &handle), 0);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, own.vaSpaceToken + 1, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, 0, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, elsewhere.p2pToken, elsewhere.vaSpaceToken, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, theirs.p2pToken, theirs.vaSpaceToken, &handle), EINVAL);
+    box_close(s.box);
+}
+
+TEST(Gdr, PinsAllocatedDeviceMemoryAlone)
+{
+    struct setup s;
+    gdr_mh_t handle;
+    void *large;
+    int host;
+    setup_init(&s);
+    unsigned long at = (unsigned long)s.device;
+    EXPECT_EQ(gdr_pin_buffer(NULL, at, BYTES, 0, 0, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, 0, 0, NULL), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, 0, 0, 0, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES + 1, 0, 0, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at + BYTES, 1, 0, 0, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)&host, 4, 0, 0, &handle), EINVAL);
+    EXPECT_EQ(cudaMalloc(&large, (size_t)BOX_BAR_PAGES * 65536), cudaSuccess);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)large, (size_t)BOX_BAR_PAGES * 65536, 0, 0, &handle), ENOMEM);
+    box_close(s.box);
+}
+
+TEST(Gdr, MapsOnceAndWithinThePages)
+{
+    struct setup s;
+    void *again;
+    const gdr_mh_t unknown = {999};
+    setup_init(&s);
+    EXPECT_EQ(gdr_map(s.gdr, s.handle, &again, BYTES), EAGAIN);
+    EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped + 1, BYTES), EINVAL);
+    EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped, BYTES - 1), EINVAL);
+    EXPECT_EQ(gdr_unmap(s.gdr, unknown, s.mapped, BYTES), EINVAL);
+    EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped, BYTES), 0);
+    EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped, BYTES), EINVAL);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &s, 8), EINVAL);
+    EXPECT_EQ(gdr_map(s.gdr, s.handle, &again, BYTES + 1), EINVAL);
+    EXPECT_EQ(gdr_map(s.gdr, s.handle, &again, 0), EINVAL);
+    EXPECT_EQ(gdr_map(s.gdr, s.handle, NULL, BYTES), EINVAL);
+    EXPECT_EQ(gdr_map(NULL, s.handle, &again, BYTES), EINVAL);
+    EXPECT_EQ(gdr_map(s.gdr, unknown, &again, BYTES), EINVAL);
+    EXPECT_EQ(gdr_map(s.gdr, s.handle, &again, 4096), 0);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + 4089, &s, 8), EINVAL);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + 4088, &s, 8), 0);
+    box_close(s.box);
+}
+
+TEST(Gdr, CopiesWithinTheMappingAlone)
+{
+    struct setup s;
+    static uint8_t host[64];
+    setup_init(&s);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + BYTES - 8, host, 9), EINVAL);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped - 1, host, 1), EINVAL);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, NULL, 1), EINVAL);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, NULL, 0), 0);
+    EXPECT_EQ(gdr_copy_from_mapping(s.handle, host, s.mapped + BYTES, 1), EINVAL);
+    EXPECT_EQ(gdr_copy_from_mapping(s.handle, NULL, s.mapped, 1), EINVAL);
+    EXPECT_EQ(gdr_copy_from_mapping((gdr_mh_t){7}, host, s.mapped, 1), EINVAL);
+    s.box->gpu[1].pages[0] = BOX_PAGE_FREE; // the GPU does not answer
+    EXPECT_EQ(gdr_copy_from_mapping(s.handle, host, s.mapped, 1), EIO);
+    box_close(s.box);
+}
+
+TEST(Gdr, ClosesTheWindowWhenTheMemoryIsFreed)
+{
+    struct setup s;
+    int flag = 7;
+    setup_init(&s);
+    EXPECT_EQ(gdr_get_callback_flag(s.gdr, s.handle, &flag), 0);
+    EXPECT_EQ(flag, 0);
+    EXPECT_EQ(cudaFree(s.device), cudaSuccess);
+    EXPECT_EQ(gdr_get_callback_flag(s.gdr, s.handle, &flag), 0);
+    EXPECT_EQ(flag, 1);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &s, 8), EINVAL);
+    EXPECT_EQ(s.box->gpu[1].pages[0], BOX_PAGE_FREE);
+    EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped, BYTES), 0);
+    EXPECT_EQ(gdr_unpin_buffer(s.gdr, s.handle), 0);
+    EXPECT_EQ(gdr_get_callback_flag(s.gdr, s.handle, &flag), EINVAL);
+    box_close(s.box);
+}
+
+// Small allocations share a page of 64 KB.
+TEST(Gdr, LeavesANeighboursWindowOpen)
+{
+    struct setup s;
+    void *first, *second;
+    gdr_mh_t one, two;
+    int flag = 7;
+    setup_init(&s);
+    EXPECT_EQ(cudaMalloc(&first, 256), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&second, 256), cudaSuccess);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)first, 256, 0, 0, &one), 0);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)second, 256, 0, 0, &two), 0);
+    EXPECT_EQ(cudaFree(first), cudaSuccess);
+    EXPECT_EQ(gdr_get_callback_flag(s.gdr, one, &flag), 0);
+    EXPECT_EQ(flag, 1);
+    EXPECT_EQ(gdr_get_callback_flag(s.gdr, two, &flag), 0);
+    EXPECT_EQ(flag, 0);
+    box_close(s.box);
+}
+
+TEST(Gdr, EndsWhatIsPinnedWhenItCloses)
+{
+    struct setup s;
+    setup_init(&s);
+    gdr_t other = gdr_open();
+    EXPECT_EQ(gdr_unpin_buffer(other, s.handle), EINVAL); // not of this one
+    EXPECT_EQ(gdr_close(other), 0);
+    EXPECT_EQ(gdr_close(s.gdr), 0);
+    EXPECT_EQ(s.box->gpu[1].pages[0], BOX_PAGE_FREE);
+    EXPECT_EQ(gdr_close(s.gdr), EINVAL);
+    EXPECT_EQ(gdr_close(NULL), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)s.device, BYTES, 0, 0, &s.handle), EINVAL);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &s, 8), EINVAL);
+    EXPECT_EQ(cudaFree(s.device), cudaSuccess);
+    box_close(s.box);
+}
+
+TEST(Gdr, KeepsProcessesApart)
+{
+    struct setup s;
+    int major = 0, minor = 0;
+    setup_init(&s);
+    box_process(s.box, 1);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &s, 8), EINVAL);
+    EXPECT_EQ(gdr_close(s.gdr), EINVAL);
+    gdr_t mine = gdr_open();
+    EXPECT_EQ(gdr_pin_buffer(mine, (unsigned long)s.device, BYTES, 0, 0, &s.handle), EINVAL);
+    EXPECT_EQ(gdr_driver_get_version(mine, &major, &minor), 0);
+    EXPECT_EQ(major, 2);
+    EXPECT_EQ(gdr_driver_get_version(s.gdr, &major, &minor), EINVAL);
+    box_close(s.box);
+}
+
+TEST(Gdr, NeedsAGpu)
+{
+    EXPECT_TRUE(gdr_open() == NULL);
+    struct box *box = box_open();
+    box->gpus = 0;
+    EXPECT_TRUE(gdr_open() == NULL);
+    box_close(box);
+}

@@ -1,0 +1,183 @@
+// Copies between GPUs, with and without access to each other.
+#include <cuda_runtime.h>
+#include <string.h>
+#include <tcasim_kernel.h>
+
+#include "box.h"
+
+enum { BYTES = 3 * BOX_STAGING + 100 };
+
+struct pair {
+    struct box *box;
+    uint8_t *near, *far; // of devices 0 and 1, near filled
+};
+
+static void pair_init(struct pair *pair)
+{
+    pair->box = box_open();
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&pair->far, BYTES), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&pair->near, BYTES), cudaSuccess);
+    box_fill(box_device(pair->box, pair->near), BYTES, 3);
+}
+
+static void pair_check(struct pair *pair)
+{
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_MEMEQ(box_device(pair->box, pair->far), box_device(pair->box, pair->near), BYTES);
+    EXPECT_EQ(pair->box->copied_bytes, 0); // by no processor
+}
+
+TEST(CudaPeers, AreThoseBehindTheSameSocket)
+{
+    struct box *box = box_open();
+    int can = -1;
+    EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
+    EXPECT_EQ(can, 1);
+    EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 2), cudaSuccess);
+    EXPECT_EQ(can, 0);
+    EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 1, 1), cudaSuccess);
+    EXPECT_EQ(can, 0);
+    EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 3), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaDeviceCanAccessPeer(&can, -1, 0), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaDeviceCanAccessPeer(NULL, 0, 1), cudaErrorInvalidValue);
+    box_close(box);
+}
+
+TEST(CudaPeers, AreGivenAccessOnce)
+{
+    struct box *box = box_open();
+    EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 1), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(3, 0), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaErrorPeerAccessUnsupported);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessAlreadyEnabled);
+    EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaSuccess);
+    EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
+    EXPECT_EQ(cudaDeviceDisablePeerAccess(-1), cudaErrorInvalidDevice);
+    box_close(box);
+}
+
+TEST(CudaPeers, WithAccessWriteToEachOther)
+{
+    struct pair pair;
+    pair_init(&pair);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
+    const struct box_work *work = box_work(pair.box, BACKEND_GPU_TO_PEER, 0);
+    ASSERT_TRUE(work != NULL);
+    EXPECT_FALSE(work->ended); // does not wait
+    EXPECT_EQ(work->work.peer, 1);
+    EXPECT_EQ(work->work.bytes, BYTES);
+    pair_check(&pair);
+    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_HOST), 0);
+    box_close(pair.box);
+}
+
+TEST(CudaPeers, WithoutAccessGoThroughTheHostInPieces)
+{
+    struct pair pair;
+    pair_init(&pair);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
+    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_PEER), 0);
+    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_HOST), 4);
+    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_DEVICE), 4);
+    EXPECT_EQ(box_work(pair.box, BACKEND_GPU_TO_HOST, 3)->work.bytes, 100);
+    pair_check(&pair);
+    // The second piece leaves while the first one arrives.
+    EXPECT_TRUE(box_work(pair.box, BACKEND_GPU_TO_HOST, 1)->started_ps <
+                box_work(pair.box, BACKEND_GPU_TO_DEVICE, 0)->ended_ps);
+    box_close(pair.box);
+}
+
+TEST(CudaPeers, AreStagedAcrossSocketsWhateverIsEnabled)
+{
+    struct pair pair;
+    uint8_t *remote;
+    pair_init(&pair);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&remote, BYTES), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(remote, pair.near, BYTES, cudaMemcpyDefault), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_MEMEQ(box_device(pair.box, remote), box_device(pair.box, pair.near), BYTES);
+    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_PEER), 0);
+    box_close(pair.box);
+}
+
+// A third device is the current one; both others have work before and after.
+static void stay_in_order(bool direct)
+{
+    struct pair pair;
+    const struct tcasim_kernel kernel = {.duration_ns = 500000};
+    uint8_t *pinned;
+    pair_init(&pair);
+    EXPECT_EQ(direct ? cudaDeviceEnablePeerAccess(1, 0) : cudaSuccess, cudaSuccess);
+    EXPECT_EQ(cudaMallocHost((void **)&pinned, BYTES), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&kernel, NULL), cudaSuccess);
+    EXPECT_EQ(cudaMemset(pair.near, 0x5a, BYTES), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMemset(pair.near, 0, BYTES), cudaSuccess); // behind the copy
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(pinned, pair.far, BYTES, cudaMemcpyDeviceToHost), cudaSuccess); // and this one, too
+    for (unsigned i = 0; i < BYTES; i++) {
+        ASSERT_EQ(pinned[i], 0x5a);
+    }
+    box_close(pair.box);
+}
+
+TEST(CudaPeers, StayInOrderWithBothDevices)
+{
+    stay_in_order(true);
+    stay_in_order(false);
+}
+
+TEST(CudaPeers, CopyInTheOrderOfAStream)
+{
+    struct pair pair;
+    cudaStream_t stream;
+    pair_init(&pair);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(cudaMemsetAsync(pair.near, 9, BYTES, stream), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeerAsync(pair.far, 1, pair.near, 0, BYTES, stream), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeerAsync(pair.near, 0, pair.far, 1, 10, stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(box_device(pair.box, pair.far)[BYTES - 1], 9);
+    pair_check(&pair);
+    box_close(pair.box);
+}
+
+TEST(CudaPeers, MustOwnTheirPointers)
+{
+    struct pair pair;
+    int host;
+    pair_init(&pair);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 0, pair.near, 0, 8), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, &host, 0, 4), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 3, pair.near, 0, 8), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaMemcpyPeerAsync(pair.far, 1, pair.near, -1, 8, NULL), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaMemcpyPeerAsync(pair.far, 1, pair.far, 0, 8, NULL), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES + 1), cudaErrorInvalidValue);
+    box_close(pair.box);
+}
+
+TEST(CudaPeers, ShareTheBounceBuffersWithPageableCopies)
+{
+    struct pair pair;
+    static uint8_t host[BYTES];
+    pair_init(&pair);
+    for (unsigned i = 0; i < 5; i++) {
+        box_fill(host, BYTES, i);
+        EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
+        EXPECT_EQ(cudaMemcpy(pair.near, host, BYTES, cudaMemcpyHostToDevice), cudaSuccess);
+    }
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_MEMEQ(box_device(pair.box, pair.far), host, BYTES);
+    box_close(pair.box);
+}

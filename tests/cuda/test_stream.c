@@ -1,0 +1,288 @@
+// Streams, events and kernels: what comes after what.
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <tcasim_kernel.h>
+
+#include "box.h"
+
+static const struct tcasim_kernel long_kernel = {.duration_ns = 1000000};
+
+// Four words in pinned memory and on the device.
+struct setup {
+    struct box *box;
+    uint32_t *host, *device;
+    cudaStream_t first, second, free_running;
+};
+
+static void setup_init(struct setup *setup)
+{
+    setup->box = box_open();
+    EXPECT_EQ(cudaMallocHost((void **)&setup->host, 16), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&setup->device, 16), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreate(&setup->first), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&setup->second, cudaStreamDefault), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&setup->free_running, cudaStreamNonBlocking), cudaSuccess);
+    setup->host[0] = 7;
+}
+
+static cudaError_t send(const struct setup *setup, cudaStream_t stream)
+{
+    return cudaMemcpyAsync(setup->device, setup->host, 4, cudaMemcpyHostToDevice, stream);
+}
+
+static cudaError_t receive(const struct setup *setup, cudaStream_t stream)
+{
+    return cudaMemcpyAsync(setup->host + 1, setup->device, 4, cudaMemcpyDeviceToHost, stream);
+}
+
+TEST(CudaStreams, RunInOrder)
+{
+    struct setup s;
+    setup_init(&s);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(send(&s, s.first), cudaSuccess);
+    EXPECT_EQ(receive(&s, s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(s.first), cudaErrorNotReady);
+    EXPECT_EQ(cudaStreamSynchronize(s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(s.first), cudaSuccess);
+    EXPECT_EQ(s.host[1], 7);
+    box_close(s.box);
+}
+
+TEST(CudaStreams, RunSideBySide)
+{
+    struct setup s;
+    setup_init(&s);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(send(&s, s.second), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(s.second), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(s.first), cudaErrorNotReady);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(s.first), cudaSuccess);
+    box_close(s.box);
+}
+
+TEST(CudaStreams, OfTheDefaultKindWaitForTheOthersAndTheyForIt)
+{
+    struct setup s;
+    setup_init(&s);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(send(&s, NULL), cudaSuccess);
+    EXPECT_EQ(receive(&s, s.second), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(s.second), cudaSuccess);
+    EXPECT_TRUE(box_work(s.box, BACKEND_GPU_KERNEL, 0)->ended);
+    EXPECT_EQ(s.host[1], 7);
+    box_close(s.box);
+}
+
+TEST(CudaStreams, ThatDoNotBlockGoTheirOwnWay)
+{
+    struct setup s;
+    setup_init(&s);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.free_running), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, cudaStreamLegacy), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(s.free_running), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(NULL), cudaErrorNotReady);
+    EXPECT_EQ(send(&s, s.free_running), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(NULL), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(NULL), cudaSuccess);
+    box_close(s.box);
+}
+
+TEST(CudaStreams, AreWaitedForWithTheDefaultOne)
+{
+    struct setup s;
+    setup_init(&s);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(NULL), cudaErrorNotReady);
+    EXPECT_EQ(cudaStreamSynchronize(NULL), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(s.first), cudaSuccess);
+    box_close(s.box);
+}
+
+TEST(CudaStreams, EndWhatIsInThemWhenDestroyed)
+{
+    struct setup s;
+    cudaStream_t again;
+    setup_init(&s);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(send(&s, s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(s.first), cudaSuccess);
+    EXPECT_FALSE(box_work(s.box, BACKEND_GPU_KERNEL, 0)->ended);
+    EXPECT_EQ(cudaStreamQuery(s.first), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&again, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(again), cudaSuccess); // not the queue that still has work
+    EXPECT_EQ(receive(&s, NULL), cudaSuccess);      // behind the one that is gone
+    EXPECT_EQ(cudaStreamSynchronize(NULL), cudaSuccess);
+    EXPECT_EQ(s.host[1], 7);
+    box_close(s.box);
+}
+
+TEST(CudaStreams, UseTheirQueuesAgain)
+{
+    struct setup s;
+    cudaStream_t stream;
+    setup_init(&s);
+    for (unsigned i = 0; i < 3 * BOX_QUEUES; i++) {
+        EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+        EXPECT_EQ(send(&s, stream), cudaSuccess);
+        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    }
+    box_close(s.box);
+}
+
+TEST(CudaStreams, RefuseWhatTheyDoNotKnow)
+{
+    struct setup s;
+    cudaStream_t stream;
+    setup_init(&s);
+    EXPECT_EQ(cudaStreamCreate(NULL), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, 2), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaStreamDestroy(NULL), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaStreamDestroy(cudaStreamPerThread), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaStreamSynchronize((cudaStream_t)s.host), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaStreamDestroy(s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(s.first), cudaErrorInvalidResourceHandle);
+    box_close(s.box);
+}
+
+TEST(CudaStreams, CannotBeMadeWithoutAQueue)
+{
+    struct setup s;
+    cudaStream_t stream = NULL;
+    unsigned made = 0;
+    setup_init(&s);
+    while (cudaStreamCreate(&stream) == cudaSuccess) {
+        made++;
+    }
+    EXPECT_EQ(made, BOX_QUEUES - 4); // the default one and three streams were there
+    EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    box_close(s.box);
+}
+
+// --- events
+// -----------------------------------------------------------------------------------------------------------
+
+TEST(CudaEvents, MeasureWhatIsBetweenThem)
+{
+    struct setup s;
+    cudaEvent_t start, end;
+    float ms = 0;
+    setup_init(&s);
+    EXPECT_EQ(cudaEventCreate(&start), cudaSuccess);
+    EXPECT_EQ(cudaEventCreateWithFlags(&end, cudaEventBlockingSync), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(start, s.first), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(end, s.first), cudaSuccess);
+    EXPECT_EQ(cudaEventQuery(end), cudaErrorNotReady);
+    EXPECT_EQ(cudaEventElapsedTime(&ms, start, end), cudaErrorNotReady);
+    EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
+    EXPECT_EQ(cudaEventQuery(end), cudaSuccess);
+    EXPECT_EQ(cudaEventElapsedTime(&ms, start, end), cudaSuccess);
+    EXPECT_BETWEEN(ms * 1e6f, 1000000, 1003000); // and what the launch took
+    EXPECT_EQ(cudaEventElapsedTime(&ms, end, start), cudaSuccess);
+    EXPECT_BETWEEN(ms * 1e6f, -1003000, -1000000);
+    box_close(s.box);
+}
+
+TEST(CudaEvents, HoldUpAnotherStream)
+{
+    struct setup s;
+    cudaEvent_t event;
+    setup_init(&s);
+    EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+    EXPECT_EQ(cudaStreamWaitEvent(s.free_running, event, 0), cudaSuccess); // never recorded
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(send(&s, s.first), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(event, s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamWaitEvent(s.free_running, event, 0), cudaSuccess);
+    EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+    EXPECT_EQ(receive(&s, s.free_running), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(s.free_running), cudaSuccess);
+    EXPECT_EQ(s.host[1], 7);
+    box_close(s.box);
+}
+
+TEST(CudaEvents, HoldUpAStreamOfAnotherDevice)
+{
+    struct setup s;
+    cudaEvent_t event;
+    cudaStream_t other;
+    setup_init(&s);
+    EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(event, s.first), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreate(&other), cudaSuccess);
+    EXPECT_EQ(cudaStreamWaitEvent(other, event, 0), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(other), cudaSuccess);
+    EXPECT_TRUE(box_work(s.box, BACKEND_GPU_KERNEL, 0)->ended);
+    box_close(s.box);
+}
+
+TEST(CudaEvents, OutliveTheirStream)
+{
+    struct setup s;
+    cudaEvent_t start, end;
+    float ms;
+    setup_init(&s);
+    EXPECT_EQ(cudaEventCreate(&start), cudaSuccess);
+    EXPECT_EQ(cudaEventCreate(&end), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(start, s.first), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(end, s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(s.first), cudaSuccess);
+    EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
+    EXPECT_EQ(cudaEventElapsedTime(&ms, start, end), cudaSuccess);
+    box_close(s.box);
+}
+
+TEST(CudaEvents, RefuseWhatTheyCannotTell)
+{
+    struct setup s;
+    cudaEvent_t event, untimed, other;
+    float ms;
+    setup_init(&s);
+    EXPECT_EQ(cudaEventCreate(NULL), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaEventCreateWithFlags(&event, 8), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventInterprocess), cudaErrorNotSupported);
+    EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+    EXPECT_EQ(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming), cudaSuccess);
+    EXPECT_EQ(cudaEventQuery(event), cudaSuccess); // never recorded
+    EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
+    EXPECT_EQ(cudaEventElapsedTime(&ms, event, event), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventRecord(event, NULL), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(untimed, NULL), cudaSuccess);
+    EXPECT_EQ(cudaEventElapsedTime(&ms, event, untimed), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventElapsedTime(NULL, event, event), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaStreamWaitEvent(s.first, event, 1), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaStreamWaitEvent(s.first, NULL, 0), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventRecord(event, (cudaStream_t)event), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaEventCreate(&other), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(other, s.first), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+    EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+    box_close(s.box);
+}
+
+TEST(CudaKernels, AreHandedOnAsDeclared)
+{
+    struct setup s;
+    const struct tcasim_kernel kernel = {.duration_ns = 5, .memory_bytes = 6, .flops = 7};
+    setup_init(&s);
+    EXPECT_EQ(tcasimLaunchKernel(&kernel, s.first), cudaSuccess);
+    const struct box_work *work = box_work(s.box, BACKEND_GPU_KERNEL, 0);
+    ASSERT_TRUE(work != NULL);
+    EXPECT_EQ(work->work.duration_ns, 5);
+    EXPECT_EQ(work->work.memory_bytes, 6);
+    EXPECT_EQ(work->work.flops, 7);
+    EXPECT_EQ(tcasimLaunchKernel(NULL, s.first), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&kernel, s.first), cudaErrorInvalidResourceHandle);
+    box_close(s.box);
+}

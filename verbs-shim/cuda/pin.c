@@ -1,0 +1,122 @@
+// Windows onto device memory.
+#include "verbs-shim/cuda/pin.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs-shim/cuda/internal.h"
+
+static struct cuda_allocation *allocation_find(const struct cuda_context *context, const void *pointer, size_t bytes,
+                                               unsigned *gpu_out, uint64_t *device_address_out)
+{
+    if (!cuda_pointer_device(context, pointer, gpu_out, device_address_out)) {
+        return NULL;
+    }
+    struct cuda_allocation *allocation = cuda_allocation_around(context, *gpu_out, *device_address_out);
+    bool fits = allocation != NULL && bytes != 0 &&
+                bytes <= allocation->bytes - (*device_address_out - allocation->device_address);
+    return fits ? allocation : NULL;
+}
+
+static int window_open(struct cuda_context *context, struct cuda_pin *pin, uint64_t device_address, uint64_t bytes)
+{
+    uint64_t offset, bus_address, page = CUDA_PIN_PAGE_BYTES;
+    int error = context->gpu->pin(context->backend.ctx, pin->gpu, device_address, bytes, &offset, &bus_address);
+    if (error != 0) {
+        return error;
+    }
+    uint64_t before = device_address % page;
+    *pin = (struct cuda_pin){
+        .next = pin->next,
+        .gpu = pin->gpu,
+        .device_address = device_address - before,
+        .bytes = (before + bytes + page - 1) / page * page,
+        .bar_offset = offset - before,
+        .bus_address = bus_address - before,
+        .start = before,
+        .length = bytes,
+    };
+    return 0;
+}
+
+int cuda_pin_create(const void *pointer, size_t bytes, struct cuda_pin **pin_out)
+{
+    struct cuda_context *context;
+    unsigned gpu;
+    uint64_t device_address;
+    cudaError_t entered = cuda_enter(&context);
+    if (entered != cudaSuccess) {
+        return context == NULL ? -ENODEV : -EIO;
+    }
+    if (allocation_find(context, pointer, bytes, &gpu, &device_address) == NULL) {
+        return -EINVAL;
+    }
+    struct cuda_pin *pin = malloc(sizeof *pin);
+    if (pin == NULL) {
+        return -ENOMEM;
+    }
+    struct cuda_device *device = &context->devices[gpu];
+    *pin = (struct cuda_pin){.next = device->pins, .gpu = gpu, .revoked = true}; // until it is open
+    device->pins = pin;
+    cuda_pay_ns(context, device->info.manage_call_ns);
+    int error = window_open(context, pin, device_address, bytes);
+    if (error != 0) {
+        device->pins = pin->next;
+        free(pin);
+        return error;
+    }
+    *pin_out = pin;
+    return 0;
+}
+
+static void window_close(struct cuda_context *context, struct cuda_pin *pin)
+{
+    if (!pin->revoked) {
+        pin->revoked = true;
+        (void)context->gpu->unpin(context->backend.ctx, pin->gpu, pin->bar_offset + pin->start);
+    }
+}
+
+void cuda_pin_destroy(struct cuda_pin *pin)
+{
+    struct cuda_context *context = cuda_context_current();
+    cuda_pay_ns(context, context->devices[pin->gpu].info.manage_call_ns);
+    window_close(context, pin);
+    struct cuda_pin **link = &context->devices[pin->gpu].pins;
+    while (*link != pin) {
+        link = &(*link)->next;
+    }
+    *link = pin->next;
+    free(pin);
+}
+
+// The first byte asked for tells whose pin it is: the rest of its pages may be a neighbour's.
+void cuda_pins_revoke(struct cuda_context *context, unsigned gpu, uint64_t device_address, uint64_t bytes)
+{
+    for (struct cuda_pin *pin = context->devices[gpu].pins; pin != NULL; pin = pin->next) {
+        if (pin->device_address + pin->start - device_address < bytes) {
+            window_close(context, pin);
+        }
+    }
+}
+
+uint64_t cuda_pin_offset(const struct cuda_pin *pin, const void *pointer)
+{
+    uint64_t place = ((uint64_t)(uintptr_t)pointer - CUDA_BASE) & ((1ull << CUDA_DEVICE_SHIFT) - 1);
+    return place - pin->device_address;
+}
+
+// Made of what names the process and the device, so that those of another process differ.
+bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out)
+{
+    const struct cuda_context *context = cuda_context_current();
+    unsigned gpu;
+    uint64_t device_address;
+    if (context == NULL || allocation_find(context, pointer, 1, &gpu, &device_address) == NULL) {
+        return false;
+    }
+    uint32_t process = context->process->number;
+    tokens_out->p2p = ((uint64_t)process << 8 | gpu | 0x80) * 0x9e3779b97f4a7c15ull;
+    tokens_out->va_space = process + 1;
+    return true;
+}

@@ -1,0 +1,37 @@
+// Windows onto device memory (GPUDirect RDMA), for the libraries beside CUDA: gdrcopy and libtca.
+//
+// A window is of 64 KB pages and lies in the GPU's BAR. cudaFree and cudaDeviceReset close it; it stays in the list of
+// its process, revoked, until whoever made it destroys it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "verbs-shim/backend.h"
+
+#define CUDA_PIN_PAGE_BYTES 65536u
+
+struct cuda_pin {
+    struct cuda_pin *next;
+    unsigned gpu;
+    uint64_t device_address, bytes; // whole pages
+    uint64_t bar_offset;            // of the first page in the GPU's BAR
+    uint64_t bus_address;           // of the first page, for devices of the node
+    uint64_t start, length;         // what was asked for, from the first page on
+    bool revoked;
+};
+
+struct cuda_tokens {
+    uint64_t p2p;
+    uint32_t va_space;
+};
+
+// For bytes at pointer, which lie in one allocation of the calling process. Pays the driver's call. -ENODEV: no GPU.
+// -EINVAL: no such memory. -ENOSPC: the BAR is full. -ENOMEM, -EIO.
+int cuda_pin_create(const void *pointer, size_t bytes, struct cuda_pin **pin_out);
+void cuda_pin_destroy(struct cuda_pin *pin);
+// Where pointer, which lies in the pin, is: an offset from the first page.
+uint64_t cuda_pin_offset(const struct cuda_pin *pin, const void *pointer);
+// The tokens of this process for memory of a GPU. False: pointer is not device memory of the process.
+bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out);
