@@ -93,11 +93,12 @@ static void end_event_run(void *ctx)
     struct gpu_unit *unit = ctx;
     gpu_t *gpu = unit->gpu;
     struct gpu_item *item = unit->item;
+    enum sim_status status = unit->status;
     if (!is_over_the_bus(&item->work)) {
         gpu_compute_apply(gpu, &item->work);
     }
     sim_trace(gpu->sim, gpu->name, &TRACE_END, (const uint64_t[]){item->work.kind, item->work.bytes});
     unit->item = NULL;
     next_take(unit);
-    gpu_item_done(item, unit->status);
+    gpu_item_done(item, status);
 }

@@ -33,7 +33,10 @@ static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
     [PCIE_COUNT_STALL_COMPLETION] = {"stall_completion", "ps", "the first completion lacked credits"},
 };
 
-static const struct sim_trace_point link_down = {"link_down", NULL, 0, "the link of this end goes down"};
+static const struct sim_trace_field down_fields[] = {{"lost_tlps", SIM_TRACE_DECIMAL, NULL},
+                                                     {"sent_tlps", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_point link_down = {"link_down", down_fields, 2,
+                                                 "the link of this end went down; what the end lost, and had sent"};
 
 static bool end_config_valid(const struct pcie_end_config *config, uint32_t mps_bytes)
 {
@@ -223,7 +226,8 @@ void pcie_link_set_down(pcie_link_t *link)
         link->ends[side].counters[PCIE_COUNT_TLPS_DROPPED] += lost_tlps[side];
         link->ends[side].counters[PCIE_COUNT_TLPS_LOST] = lost_tlps[side];
         link->ends[side].counters[PCIE_COUNT_DOWN_AT] = link->down_ps;
-        sim_trace(link->sim, link->ends[side].name, &link_down, NULL);
+        sim_trace(link->sim, link->ends[side].name, &link_down,
+                  (const uint64_t[]){lost_tlps[side], link->ends[side].counters[PCIE_COUNT_TLPS_SENT]});
     }
     for (unsigned side = 0; side < 2; side++) {
         pcie_transmitter_clear(&link->ends[side]);

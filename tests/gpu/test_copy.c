@@ -285,6 +285,7 @@ static void fail_by_link(enum gpu_work_kind kind)
     rig_run(&rig);
     EXPECT_EQ(outcomes[0].status, SIM_ERR_FAULT);
     EXPECT_EQ(outcomes[1].status, SIM_ERR_FAULT);
+    EXPECT_EQ(outcomes[0].calls, 1);
     EXPECT_EQ(outcomes[1].calls, 1);
     rig_fini(&rig);
 }

@@ -209,7 +209,7 @@ TEST(Core, PaysForReadingTheClock)
     bench_fini(&b);
 }
 
-// Ten lines take no ten times as long as one.
+// Ten lines take less than five times as long as one.
 static void stream_from_device(void *arg)
 {
     struct bench *b = arg;
@@ -220,7 +220,7 @@ static void stream_from_device(void *arg)
     one_ps = sim_now_ps(b->sim) - start_ps;
     start_ps = sim_now_ps(b->sim);
     EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE + 60, data, 576));
-    EXPECT_TRUE(sim_now_ps(b->sim) - start_ps < 3 * one_ps);
+    EXPECT_TRUE(sim_now_ps(b->sim) - start_ps < 5 * one_ps);
     for (unsigned i = 0; i < 576; i++) {
         EXPECT_EQ(data[i], 1);
     }
