@@ -18,6 +18,7 @@ struct card {
     struct backend_buffer memory[CARD_GPUS];
     uint32_t units[CARD_GPUS][UNITS]; // allocation: its pages at its first one
     uint32_t queues;
+    unsigned pins;
     uint64_t tickets;
 };
 
@@ -87,6 +88,7 @@ static int pin(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes,
                uint64_t *bus_address_out)
 {
     (void)bytes;
+    card_of(ctx)->pins++;
     *offset_out = device_address;
     *bus_address_out = card_of(ctx)->memory[gpu].bus_address + device_address;
     return 0;
@@ -94,7 +96,8 @@ static int pin(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes,
 
 static int unpin(void *ctx, unsigned gpu, uint64_t offset)
 {
-    (void)ctx, (void)gpu, (void)offset;
+    (void)gpu, (void)offset;
+    card_of(ctx)->pins--;
     return 0;
 }
 
@@ -222,4 +225,9 @@ unsigned card_allocations(uint32_t node)
         }
     }
     return allocations;
+}
+
+unsigned card_pins(uint32_t node)
+{
+    return cards[node].pins;
 }

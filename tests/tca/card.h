@@ -14,3 +14,4 @@ void card_remove(struct cluster *cluster, peach2_handle_t *board);
 // The memory behind a device pointer of the node.
 uint8_t *card_memory(uint32_t node, const void *pointer);
 unsigned card_allocations(uint32_t node); // that exist
+unsigned card_pins(uint32_t node);        // windows that are open

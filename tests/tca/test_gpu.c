@@ -183,6 +183,7 @@ static void refusals(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaFree(shared_pointer[0], tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(tcaFree(shared_pointer[0], tcaMemoryGPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(card_allocations(0), 2);
+    EXPECT_EQ(card_pins(0), 2);
     free(host);
     card_remove(cluster, board);
 }
@@ -205,6 +206,7 @@ static void third_gpu(void *arg, peach2_handle_t *board)
     EXPECT_EQ(card_allocations(0), 0); // nothing is left behind
     EXPECT_EQ(cudaMalloc(&device, BYTES), cudaSuccess);
     EXPECT_EQ(tcaCreateHandle(&handle, device, BYTES, tcaMemoryGPU), tcaErrorWindow);
+    EXPECT_EQ(card_pins(0), 0);
     card_remove(cluster, board);
 }
 
