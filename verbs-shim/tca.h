@@ -101,9 +101,10 @@ typedef struct tcaHandle {
     uint32_t check;        // over all before it
 } tcaHandle;
 
-// For size bytes at ptr, which lie in one allocation of this process: of tcaMalloc, or for GPU memory of cudaMalloc,
-// which is pinned then until cudaFree. tcaErrorNotTcaMemory, tcaErrorRange, tcaErrorAlignment (ptr is no multiple of
-// 4), for GPU memory also tcaErrorNotSupported, tcaErrorWindow, and tcaErrorNoMemory (the GPU's window is full).
+// For size bytes at ptr, which lie in one allocation of this process: of tcaMalloc, or of cudaMallocHost, or for GPU
+// memory of cudaMalloc, which is pinned then until cudaFree. tcaErrorNotTcaMemory, tcaErrorRange, tcaErrorAlignment
+// (ptr is no multiple of 4), for GPU memory also tcaErrorNotSupported, tcaErrorWindow, and tcaErrorNoMemory (the GPU's
+// window is full).
 int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType type);
 // Where devices of the own node reach size bytes of GPU memory from cudaMalloc or tcaMalloc: a bus address. The memory
 // is pinned until it is freed. Needs neither a board nor tcaInit. tcaErrorArgument, tcaErrorNotTcaMemory,

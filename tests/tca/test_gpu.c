@@ -242,6 +242,36 @@ TEST(TcaGpu, IsGoneAfterCudaFree)
     run_alone(freed_gpu);
 }
 
+// As the staged method of hanawa2013 does it: the GPU copies into memory that the board reads.
+static void through_host(void *arg, peach2_handle_t *board)
+{
+    struct cluster *cluster = arg;
+    uint8_t *host, *other;
+    tcaHandle source, part;
+    gpu_memory(cluster, board, 0);
+    EXPECT_EQ(cudaMallocHost((void **)&host, BYTES), cudaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&source, host, BYTES, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&part, host + 64, 64, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(part.allocation, source.allocation);
+    EXPECT_EQ(part.busAddress, source.busAddress + 64);
+    site_fill(card_memory(0, shared_pointer[0]), BYTES, 9);
+    EXPECT_EQ(cudaMemcpy(host, shared_pointer[0], BYTES, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, tcaDMANotify), tcaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&part, host, BYTES + 4, tcaMemoryCPU), tcaErrorNotTcaMemory);
+    EXPECT_EQ(tcaCreateHandle(&part, host, 0, tcaMemoryCPU), tcaErrorRange);
+    EXPECT_EQ(tcaFree(host, tcaMemoryCPU), tcaErrorNotTcaMemory);
+    EXPECT_EQ(cudaFreeHost(host), cudaSuccess);
+    EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, 0), tcaErrorFreed);
+    EXPECT_EQ(cudaMallocHost((void **)&other, BYTES), cudaSuccess); // even if it comes to lie there again
+    EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, 0), tcaErrorFreed);
+    card_remove(cluster, board);
+}
+
+TEST(TcaGpu, TakesPinnedHostMemoryOfCudaAsWell)
+{
+    run_pair(through_host, notified_target);
+}
+
 static void bus_address(void *arg, peach2_handle_t *board)
 {
     struct cluster *cluster = arg;

@@ -1,4 +1,4 @@
-// GPU memory: device memory of CUDA's, pinned into the GPU's window.
+// Memory of CUDA's: device memory, pinned into the GPU's window, and pinned memory of the host.
 #include <errno.h>
 
 #include "verbs-shim/cuda/cuda_runtime_api.h"
@@ -30,15 +30,22 @@ static bool is_reached(const struct cuda_pin *pin)
            pin->bytes <= PEACH2_GPU_BYTES_MAX - pin->bar_offset;
 }
 
-// Lets go of memory whose window cudaFree has closed.
+static bool is_revoked(const struct tca_allocation *allocation)
+{
+    return allocation->pin != NULL ? allocation->pin->revoked : tca_host_is_freed(allocation);
+}
+
+// Lets go of memory that the program gave back to CUDA.
 static void revoked_drop(struct tca_context *context)
 {
     for (struct tca_allocation *next, *allocation = context->allocations; allocation != NULL; allocation = next) {
         next = allocation->next;
-        if (allocation->pin != NULL && allocation->pin->revoked && !tca_allocation_is_used(context, allocation)) {
+        if (is_revoked(allocation) && !tca_allocation_is_used(context, allocation)) {
             struct cuda_pin *pin = allocation->pin;
             tca_allocation_drop(context, allocation);
-            cuda_pin_destroy(pin);
+            if (pin != NULL) {
+                cuda_pin_destroy(pin);
+            }
         }
     }
 }
@@ -143,6 +150,48 @@ int tca_gpu_borrow(struct tca_context *context, const char *call, void *ptr, siz
     *allocation_out = allocation;
     return tcaSuccess;
 }
+
+// --- pinned host memory ---------------------------------------------------------------------------------------------
+
+bool tca_host_is_freed(const struct tca_allocation *allocation)
+{
+    uint64_t bus_address, number;
+    return allocation->host_number != 0 &&
+           (!cuda_host_pinned(allocation->address, allocation->size, &bus_address, &number) ||
+            number != allocation->host_number);
+}
+
+int tca_host_borrow(struct tca_context *context, const char *call, void *ptr, size_t size,
+                    const struct tca_allocation **allocation_out)
+{
+    uint64_t bus_address, number;
+    struct tca_allocation *allocation = tca_allocation_around(context, ptr, tcaMemoryCPU);
+    revoked_drop(context);
+    if (size == 0) {
+        return tca_refuse(context, tcaErrorRange, "%s: no bytes", call);
+    }
+    if (!cuda_host_pinned(ptr, size, &bus_address, &number)) {
+        return tca_refuse(context, tcaErrorNotTcaMemory,
+                          "%s: %zu B there do not come from one tcaMalloc or cudaMallocHost, or were freed: the board "
+                          "reaches no other",
+                          call, size);
+    }
+    if (allocation == NULL || size > allocation->size - (size_t)((uintptr_t)ptr - (uintptr_t)allocation->address)) {
+        allocation = tca_allocation_make(context, 0);
+        if (allocation == NULL) {
+            return tca_refuse(context, tcaErrorNoMemory, "%s: no pinned memory for notifications", call);
+        }
+        allocation->address = ptr;
+        allocation->size = size;
+        allocation->bus_address = bus_address;
+        allocation->host_number = number;
+        allocation->borrowed = true;
+    }
+    *allocation_out = allocation;
+    return tcaSuccess;
+}
+
+// --- for other devices ----------------------------------------------------------------------------------------------
 
 tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size)
 {

@@ -78,14 +78,12 @@ uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *han
 
 // --- making them ---------------------------------------------------------------------------------------------------
 
-static int cpu_find(struct tca_context *context, const char *call, const void *ptr, size_t size,
+static int cpu_find(struct tca_context *context, const char *call, void *ptr, size_t size,
                     const struct tca_allocation **allocation_out)
 {
     const struct tca_allocation *allocation = tca_allocation_around(context, ptr, tcaMemoryCPU);
-    if (allocation == NULL) {
-        return tca_refuse(context, tcaErrorNotTcaMemory,
-                          "%s: the memory does not come from tcaMalloc, or was freed: the board reaches no other",
-                          call);
+    if (allocation == NULL || allocation->borrowed) {
+        return tca_host_borrow(context, call, ptr, size, allocation_out);
     }
     size_t offset = (uintptr_t)ptr - (uintptr_t)allocation->address;
     if (size == 0 || size > allocation->size - offset) {
@@ -110,7 +108,7 @@ static int handle_make(struct tca_context *context, const char *call, tcaHandle 
     }
     const struct cuda_pin *pin = allocation->pin;
     uint64_t offset = pin != NULL ? cuda_pin_offset(pin, ptr) : (uintptr_t)ptr - (uintptr_t)allocation->address;
-    uint64_t bus_address = (pin != NULL ? pin->bus_address : allocation->buffer.bus_address) + offset;
+    uint64_t bus_address = (pin != NULL ? pin->bus_address : allocation->bus_address) + offset;
     *handle = (tcaHandle){
         .magic = HANDLE_MAGIC,
         .bytes = sizeof *handle,

@@ -23,8 +23,10 @@ struct tca_allocation {
     struct backend_buffer buffer; // data of CPU memory, then the slots
     char *address;                // as the program knows it
     size_t size;
+    uint64_t bus_address; // of CPU memory
     struct cuda_pin *pin; // GPU memory; NULL: CPU memory
-    bool borrowed;        // the program's, from cudaMalloc
+    uint64_t host_number; // CPU memory from cudaMallocHost, and from which; 0: from tcaMalloc
+    bool borrowed;        // the program's, from cudaMalloc or cudaMallocHost
     size_t slots;         // offset of the slots in the buffer
     uint32_t slots_board; // byte offset in the board's memory; TCA_BOARD_NONE: it was full
     uint32_t internal;    // bit of each slot: its last notification came to the board's memory
@@ -102,6 +104,11 @@ int tca_gpu_free(struct tca_context *context, void *ptr);
 // The allocation of size bytes at ptr, pinned now if it is not yet.
 int tca_gpu_borrow(struct tca_context *context, const char *call, void *ptr, size_t size,
                    const struct tca_allocation **allocation_out);
+// The same for CPU memory that may come from cudaMallocHost, and is no tcaMalloc's. tcaErrorNotTcaMemory.
+int tca_host_borrow(struct tca_context *context, const char *call, void *ptr, size_t size,
+                    const struct tca_allocation **allocation_out);
+// Whether the program has given borrowed CPU memory back.
+bool tca_host_is_freed(const struct tca_allocation *allocation);
 
 // handle.c: the handle is whole and names a node of the sub-cluster. role: what the message calls it.
 int tca_handle_check(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);

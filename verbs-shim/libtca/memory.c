@@ -10,7 +10,7 @@
 
 static bool is_freed(const struct tca_allocation *allocation)
 {
-    return allocation->pin != NULL && allocation->pin->revoked;
+    return allocation->pin != NULL ? allocation->pin->revoked : tca_host_is_freed(allocation);
 }
 
 struct tca_allocation *tca_allocation_find(const struct tca_context *context, uint32_t number)
@@ -108,6 +108,7 @@ int tcaMalloc(void **ptr, size_t size, tcaMemoryType type)
     }
     allocation->size = size;
     allocation->address = allocation->buffer.address;
+    allocation->bus_address = allocation->buffer.bus_address;
     *ptr = allocation->address;
     return tcaSuccess;
 }
@@ -138,7 +139,7 @@ int tcaFree(void *ptr, tcaMemoryType type)
         return tca_gpu_free(context, ptr);
     }
     struct tca_allocation *allocation = tca_allocation_around(context, ptr, tcaMemoryCPU);
-    if (allocation == NULL || allocation->address != ptr) {
+    if (allocation == NULL || allocation->address != ptr || allocation->borrowed) {
         return tca_refuse(context, tcaErrorNotTcaMemory,
                           "tcaFree: not what tcaMalloc gave, or freed before: pass the pointer that tcaMalloc gave");
     }
