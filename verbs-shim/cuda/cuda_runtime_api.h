@@ -11,7 +11,7 @@
 //   cudaMemcpyPeer   does not wait, and stays in order with the work of both devices. With peer access enabled in
 //                    either direction the source writes to the other GPU; without, copies go through the bounce
 //                    buffers, driven by the GPUs.
-//   cudaMemset       does not wait.
+//   cudaMemset       does not wait, and stays in order with the work of the memory's device.
 // The default stream (0) is the legacy one: its work waits for that of the device's other streams, and theirs for it,
 // but for streams made with cudaStreamNonBlocking. The current device belongs to the process.
 //
