@@ -51,7 +51,7 @@ static void revoked_drop(struct tca_context *context)
 }
 
 // Slots and a window for memory that exists.
-static int adopt(struct tca_context *context, const char *call, void *ptr, size_t size,
+static int adopt(struct tca_context *context, const char *call, void *ptr, size_t size, bool borrowed,
                  struct tca_allocation **allocation_out)
 {
     struct cuda_pin *pin;
@@ -73,6 +73,7 @@ static int adopt(struct tca_context *context, const char *call, void *ptr, size_
     allocation->address = ptr;
     allocation->size = size;
     allocation->pin = pin;
+    allocation->borrowed = borrowed;
     *allocation_out = allocation;
     return tcaSuccess;
 }
@@ -104,7 +105,7 @@ int tca_gpu_malloc(struct tca_context *context, void **ptr, size_t size)
     if (error != tcaSuccess) {
         return error;
     }
-    error = adopt(context, "tcaMalloc", device, size, &allocation);
+    error = adopt(context, "tcaMalloc", device, size, false, &allocation);
     if (error != tcaSuccess) {
         (void)cudaFree(device);
         return error;
@@ -141,11 +142,10 @@ int tca_gpu_borrow(struct tca_context *context, const char *call, void *ptr, siz
                           offset);
     }
     if (allocation == NULL || size > allocation->size - offset) {
-        int error = adopt(context, call, ptr, size, &allocation);
+        int error = adopt(context, call, ptr, size, true, &allocation);
         if (error != tcaSuccess) {
             return error;
         }
-        allocation->borrowed = true;
     }
     *allocation_out = allocation;
     return tcaSuccess;
