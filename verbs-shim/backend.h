@@ -49,15 +49,15 @@ struct backend_gpu_info {
     char name[64];
     uint64_t memory_bytes, bar_bytes;
     uint64_t memory_free_bytes; // now, whoever has the rest
-    uint32_t pci_bus; // as cudaDeviceGetPCIBusId prints it
-    uint32_t socket;  // of the processor whose root port it sits behind
+    uint32_t pci_bus;           // as cudaDeviceGetPCIBusId prints it
+    uint32_t socket;            // of the processor whose root port it sits behind
     uint32_t copy_engines;
     // What the driver's part of a call takes, beside the GPU's own time. 0 on real hardware, where it just passes.
     uint64_t copy_call_ns;   // a copy that the caller waits for
     uint64_t submit_call_ns; // anything asynchronous
     uint64_t manage_call_ns; // allocation, pinning and their ends
     // Of each of the driver's two bounce buffers, through which it copies what the GPU cannot reach. A multiple of
-    // 4 KiB.
+    // 4 KiB; 0: it refuses such copies.
     uint64_t staging_bytes;
 };
 

@@ -217,7 +217,7 @@ static int info(void *ctx, unsigned gpu, struct backend_gpu_info *info_out)
         .copy_call_ns = 6000,
         .submit_call_ns = 2000,
         .manage_call_ns = 10000,
-        .staging_bytes = BOX_STAGING,
+        .staging_bytes = box->no_staging ? 0 : BOX_STAGING,
     };
     return 0;
 }

@@ -80,7 +80,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 // -----------------------------------------------------------------------------------------------------------
 
 // A kind that the addresses contradict, and a range that does not lie in one allocation, are cudaErrorInvalidValue; no
-// such kind: cudaErrorInvalidMemcpyDirection; a pitch below the width: cudaErrorInvalidPitchValue.
+// such kind: cudaErrorInvalidMemcpyDirection; a pitch below the width: cudaErrorInvalidPitchValue;
+// no memory for bounce buffers: cudaErrorMemoryAllocation; a driver without any: cudaErrorInitializationError.
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
