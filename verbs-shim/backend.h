@@ -57,7 +57,7 @@ struct backend_gpu_info {
     uint64_t submit_call_ns; // anything asynchronous
     uint64_t manage_call_ns; // allocation, pinning and their ends
     // Of each of the driver's two bounce buffers, through which it copies what the GPU cannot reach. A multiple of
-    // 4 KiB.
+    // 4 KiB; 0: it refuses such copies.
     uint64_t staging_bytes;
 };
 

@@ -1,5 +1,10 @@
 // The TCA user library, as programs for HA-PACS/TCA call it: memory that boards reach, handles, descriptors, DMA, and
-// notifications. CPU memory only so far; GPU memory is refused with tcaErrorNotSupported.
+// notifications.
+//
+// GPU memory is device memory of CUDA's (verbs-shim/cuda): of the current device, pinned into the window of the GPU so
+// that boards reach it. The window of the fabric has room for the first two GPUs of each node. cudaFree of memory with
+// a handle closes its window: copies that were already started then end with an error, later ones are refused.
+// Notification slots of GPU memory lie in host memory.
 //
 // Calls return tcaSuccess or one of enum tcaError, and never touch the board after a refusal; tcaStrError says what
 // to do about a code, tcaLastMessage what was wrong with the last call that was refused. Sizes and offsets are bytes.
@@ -55,7 +60,8 @@ enum tcaError {
     tcaErrorNotLocal = -19,
     tcaErrorDMA = -20,
     tcaErrorIO = -21,
-    tcaErrorTimeout = -22
+    tcaErrorTimeout = -22,
+    tcaErrorWindow = -23
 };
 const char *tcaStrError(int error);
 const char *tcaLastMessage(void); // lives until the next call that is refused
@@ -82,7 +88,8 @@ int tcaSetTimeout(uint64_t timeout_ns);
 
 // --- memory and handles --------------------------------------------------------------------------------------------
 
-// Zeroed and page-aligned. tcaErrorNoMemory, tcaErrorNotSupported, tcaErrorArgument (no bytes).
+// Zeroed. CPU: page-aligned. tcaErrorNoMemory, tcaErrorArgument (no bytes). GPU, of the current CUDA device:
+// tcaErrorNotSupported (the node has no GPU), tcaErrorWindow (not one of its first two).
 int tcaMalloc(void **ptr, size_t size, tcaMemoryType type);
 // tcaErrorNotTcaMemory; tcaErrorBusy while a DMA reads it.
 int tcaFree(void *ptr, tcaMemoryType type);
@@ -92,18 +99,27 @@ typedef struct tcaHandle {
     uint16_t bytes; // of this struct
     uint8_t type, node;
     uint64_t busAddress, size;
+    uint64_t blockOffset;  // in its block of the node's window: host memory, or the GPU's BAR
     uint64_t slotsAddress; // of the notification slots in host memory
     uint32_t slotsBoard;   // and their place in the board's memory
     uint32_t allocation;   // which tcaMalloc of the process
+    uint32_t gpu;          // which of the node, for GPU memory
     uint32_t check;        // over all before it
-    uint32_t reserved;
 } tcaHandle;
 
-// For size bytes at ptr, which lie in one allocation of this process. tcaErrorNotTcaMemory, tcaErrorRange,
-// tcaErrorAlignment (ptr is no multiple of 4), tcaErrorNotSupported.
+// For size bytes at ptr, which lie in one allocation of this process: of tcaMalloc, or of cudaMallocHost, or for GPU
+// memory of cudaMalloc, which is pinned then until cudaFree. tcaErrorNotTcaMemory, tcaErrorRange, tcaErrorAlignment
+// (ptr is no multiple of 4), for GPU memory also tcaErrorNotSupported, tcaErrorWindow, and tcaErrorNoMemory (the GPU's
+// window is full).
 int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType type);
-// Collective over the ranks of tcaComm: *list becomes every rank's handle, in rank order; free() it. Every rank returns
-// the error of the first rank that has one. tcaErrorNodes: nranks is not the number of ranks, or more than 16.
+// Where devices of the own node reach size bytes of GPU memory from cudaMalloc or tcaMalloc: a bus address. The memory
+// is pinned until it is freed. Needs neither a board nor tcaInit. tcaErrorArgument, tcaErrorNotTcaMemory,
+// tcaErrorNotSupported, tcaErrorNoMemory.
+typedef int tcaresult;
+tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size);
+// Collective over the ranks of tcaComm: *list becomes every rank's handle, in rank order; free() it. ptr tells which
+// kind of memory it is. Every rank returns the error of the first rank that has one. tcaErrorNodes: nranks is not the
+// number of ranks, or more than 16.
 int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
 
 // --- descriptors ---------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ struct box {
     unsigned pinned_live, unsupported; // BAR accesses that nobody answered
     uint64_t copied_bytes;             // by processors
     bool fail_next;                    // the work submitted next ends in failure
-    bool no_pinned;
+    bool no_pinned, no_staging;
     struct { // stores that wait for the fence
         enum backend_bar bar;
         uint64_t offset;

@@ -210,14 +210,14 @@ static int info(void *ctx, unsigned gpu, struct backend_gpu_info *info_out)
         .name = "Box",
         .memory_bytes = BOX_GPU_BYTES,
         .memory_free_bytes = BOX_GPU_BYTES - used(&box->gpu[gpu]),
-        .bar_bytes = BOX_BAR_PAGES * 65536,
+        .bar_bytes = 65536ull * BOX_BAR_PAGES,
         .pci_bus = 2 + gpu,
         .socket = gpu / 2,
         .copy_engines = 2,
         .copy_call_ns = 6000,
         .submit_call_ns = 2000,
         .manage_call_ns = 10000,
-        .staging_bytes = BOX_STAGING,
+        .staging_bytes = box->no_staging ? 0 : BOX_STAGING,
     };
     return 0;
 }

@@ -171,6 +171,17 @@ TEST(CudaCopies, StayWithinAnAllocation)
     places_fini(&places);
 }
 
+TEST(CudaMemset, StaysInOrderWithTheMemorysDevice)
+{
+    struct places places;
+    places_init(&places);
+    EXPECT_EQ(cudaMemset(places.memory[4], 0x77, BYTES), cudaSuccess); // while device 0 is the current one
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(places.memory[1], places.memory[4], 4, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(*(uint32_t *)(void *)places.memory[1], 0x77777777);
+    places_fini(&places);
+}
+
 TEST(CudaMemset, FillsItsBytesAndNoOthers)
 {
     struct places places;

@@ -1,8 +1,9 @@
 // Devices, errors, and what is known by name alone. Numeric values are typed from the public documentation.
 #include <cuda.h>
 #include <cuda_runtime.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "box.h"
 
@@ -143,6 +144,42 @@ TEST(CudaReset, EndsMemoryStreamsAndEvents)
     EXPECT_EQ(cudaMemset(other, 1, 4096), cudaSuccess);
     EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    box_close(box);
+}
+
+// What the calls write to stderr, in a buffer.
+static void stderr_catch(char *text, size_t bytes, void (*calls)(void))
+{
+    FILE *caught = tmpfile();
+    int saved = dup(STDERR_FILENO);
+    ASSERT_TRUE(caught != NULL && saved >= 0);
+    fflush(stderr);
+    dup2(fileno(caught), STDERR_FILENO);
+    calls();
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(caught);
+    text[fread(text, 1, bytes - 1, caught)] = 0;
+    fclose(caught);
+}
+
+static void register_twice(void)
+{
+    EXPECT_EQ(cudaHostRegister(NULL, 8, 0), cudaErrorNotSupported);
+    EXPECT_EQ(cudaHostRegister(NULL, 8, 0), cudaErrorNotSupported);
+}
+
+TEST(CudaUnsupported, SaysSoOnceInEachProcess)
+{
+    static const char line[] = "tcasim: cudaHostRegister is not supported and returns cudaErrorNotSupported\n";
+    struct box *box = box_open();
+    char text[512];
+    stderr_catch(text, sizeof text, register_twice);
+    EXPECT_STREQ(text, line);
+    box_process(box, 1);
+    stderr_catch(text, sizeof text, register_twice);
+    EXPECT_STREQ(text, line);
     box_close(box);
 }
 

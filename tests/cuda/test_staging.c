@@ -153,6 +153,17 @@ TEST(CudaStaging, NeedsPinnedMemory)
     stage_fini(&stage);
 }
 
+TEST(CudaStaging, NeedsADriverThatStages)
+{
+    struct box *box = box_open();
+    void *device;
+    int host = 0;
+    box->no_staging = true;
+    EXPECT_EQ(cudaMalloc(&device, 8), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(device, &host, 4, cudaMemcpyHostToDevice), cudaErrorInitializationError);
+    box_close(box);
+}
+
 TEST(CudaStaging, TellsOfAPieceThatFailed)
 {
     struct stage stage;

@@ -243,7 +243,7 @@ TEST(CudaEvents, OutliveTheirStream)
 TEST(CudaEvents, RefuseWhatTheyCannotTell)
 {
     struct setup s;
-    cudaEvent_t event, untimed, other;
+    cudaEvent_t event, untimed;
     float ms;
     setup_init(&s);
     EXPECT_EQ(cudaEventCreate(NULL), cudaErrorInvalidValue);
@@ -261,9 +261,18 @@ TEST(CudaEvents, RefuseWhatTheyCannotTell)
     EXPECT_EQ(cudaStreamWaitEvent(s.first, event, 1), cudaErrorInvalidValue);
     EXPECT_EQ(cudaStreamWaitEvent(s.first, NULL, 0), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventRecord(event, (cudaStream_t)event), cudaErrorInvalidResourceHandle);
+    box_close(s.box);
+}
+
+TEST(CudaEvents, BelongToADeviceUntilTheyAreDestroyed)
+{
+    struct setup s;
+    cudaEvent_t event;
+    setup_init(&s);
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
-    EXPECT_EQ(cudaEventCreate(&other), cudaSuccess);
-    EXPECT_EQ(cudaEventRecord(other, s.first), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(event, s.first), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventRecord(event, NULL), cudaSuccess);
     EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
     EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidResourceHandle);

@@ -42,11 +42,11 @@ TEST(TcaInit, IsRefusedWhereThereIsNoBoard)
 
 TEST(TcaErrors, EachSaysWhatToDo)
 {
-    for (int error = 0; error >= tcaErrorTimeout; error--) {
+    for (int error = 0; error >= tcaErrorWindow; error--) {
         EXPECT_TRUE(strlen(tcaStrError(error)) > 5);
     }
     EXPECT_STREQ(tcaStrError(1), "unknown error");
-    EXPECT_STREQ(tcaStrError(tcaErrorTimeout - 1), "unknown error");
+    EXPECT_STREQ(tcaStrError(tcaErrorWindow - 1), "unknown error");
     EXPECT_STREQ(tcaStrError(-2147483647 - 1), "unknown error");
 }
 
@@ -64,7 +64,7 @@ static void memory_refusals(void *arg, peach2_handle_t *board)
     EXPECT_TRUE(memory == NULL);
     EXPECT_EQ(tcaMalloc(&memory, 4096, tcaMemoryCPU), tcaSuccess);
     EXPECT_TRUE(site_is_value(memory, 4096, 0));
-    EXPECT_EQ(tcaFree(memory, tcaMemoryGPU), tcaErrorNotSupported);
+    EXPECT_EQ(tcaFree(memory, tcaMemoryGPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaFree((uint8_t *)memory + 4, tcaMemoryCPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaFree(NULL, tcaMemoryCPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaFree(memory, tcaMemoryCPU), tcaSuccess);

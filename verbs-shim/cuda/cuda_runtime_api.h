@@ -11,7 +11,7 @@
 //   cudaMemcpyPeer   does not wait, and stays in order with the work of both devices. With peer access enabled in
 //                    either direction the source writes to the other GPU; without, copies go through the bounce
 //                    buffers, driven by the GPUs.
-//   cudaMemset       does not wait.
+//   cudaMemset       does not wait, and stays in order with the work of the memory's device.
 // The default stream (0) is the legacy one: its work waits for that of the device's other streams, and theirs for it,
 // but for streams made with cudaStreamNonBlocking. The current device belongs to the process.
 //
@@ -80,7 +80,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 // -----------------------------------------------------------------------------------------------------------
 
 // A kind that the addresses contradict, and a range that does not lie in one allocation, are cudaErrorInvalidValue; no
-// such kind: cudaErrorInvalidMemcpyDirection; a pitch below the width: cudaErrorInvalidPitchValue.
+// such kind: cudaErrorInvalidMemcpyDirection; a pitch below the width: cudaErrorInvalidPitchValue;
+// no memory for bounce buffers: cudaErrorMemoryAllocation; a driver without any: cudaErrorInitializationError.
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,

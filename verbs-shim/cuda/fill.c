@@ -12,8 +12,9 @@ static cudaError_t fill_submit(struct cuda_context *context, struct cuda_queue *
     return error == cudaSuccess ? cuda_detour_end(context, queue, detour) : error;
 }
 
+// own_order: in the default stream of the memory's device.
 static cudaError_t fill(struct cuda_context *context, void *pointer, int value, size_t bytes, cudaStream_t stream,
-                        bool may_wait)
+                        bool own_order)
 {
     struct cuda_queue *queue;
     unsigned gpu;
@@ -30,10 +31,18 @@ static cudaError_t fill(struct cuda_context *context, void *pointer, int value, 
     if (allocation == NULL || bytes > allocation->bytes - (work.device_address - allocation->device_address)) {
         return cudaErrorInvalidValue;
     }
-    bool waits = may_wait && allocation->sync_memops;
+    if (own_order) {
+        struct cuda_device *device;
+        error = cuda_device_use(context, gpu, &device);
+        queue = device->first;
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
     cuda_pay_ns(context, context->devices[queue->gpu].info.submit_call_ns);
     error = fill_submit(context, queue, gpu, &work);
-    return error == cudaSuccess && waits ? cuda_wait(context, queue, queue->last) : error;
+    return error == cudaSuccess && own_order && allocation->sync_memops ? cuda_wait(context, queue, queue->last)
+                                                                        : error;
 }
 
 cudaError_t cudaMemset(void *pointer, int value, size_t bytes)

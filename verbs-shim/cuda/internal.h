@@ -54,6 +54,7 @@ struct CUevent_st {
 struct cuda_pinned {
     struct cuda_pinned *next;
     struct backend_buffer buffer;
+    uint64_t number; // which cudaMallocHost of the process
 };
 
 struct cuda_device {
@@ -84,7 +85,7 @@ struct cuda_context {
     struct cuda_pinned *pinned;
     struct cuda_bounce bounces[2];
     unsigned bounce_next;
-    uint64_t allocation_count; // ever made
+    uint64_t allocation_count; // ever made, of the host's as well
     cudaError_t last;          // for cudaGetLastError
     cudaError_t broken;        // what every call gives since a GPU failed
     uint32_t said;             // bit of each unsupported call that was told of

@@ -196,6 +196,7 @@ static cudaError_t host_allocate(struct cuda_context *context, void **pointer, s
     if (pinned == NULL) {
         return cudaErrorMemoryAllocation;
     }
+    pinned->number = ++context->allocation_count;
     pinned->next = context->pinned; // empty until the driver has filled it in
     context->pinned = pinned;
     cuda_pay_ns(context, context->devices[context->current].info.manage_call_ns);

@@ -106,6 +106,19 @@ uint64_t cuda_pin_offset(const struct cuda_pin *pin, const void *pointer)
     return place - pin->device_address;
 }
 
+bool cuda_host_pinned(const void *pointer, size_t bytes, uint64_t *bus_address_out, uint64_t *number_out)
+{
+    const struct cuda_context *context = cuda_context_current();
+    const struct cuda_pinned *pinned = context != NULL ? cuda_pinned_around(context, pointer) : NULL;
+    if (pinned == NULL) {
+        return false;
+    }
+    uint64_t offset = (uintptr_t)pointer - (uintptr_t)pinned->buffer.address;
+    *bus_address_out = pinned->buffer.bus_address + offset;
+    *number_out = pinned->number;
+    return bytes <= pinned->buffer.bytes - offset;
+}
+
 // Made of what names the process and the device, so that those of another process differ.
 bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out)
 {

@@ -1,4 +1,5 @@
-// Windows onto device memory (GPUDirect RDMA), for the libraries beside CUDA: gdrcopy and libtca.
+// Windows onto device memory (GPUDirect RDMA), and what else the libraries beside CUDA, gdrcopy
+// and libtca, need to know of its memory.
 //
 // A window is of 64 KB pages and lies in the GPU's BAR. cudaFree and cudaDeviceReset close it; it stays in the list of
 // its process, revoked, until whoever made it destroys it.
@@ -33,5 +34,8 @@ int cuda_pin_create(const void *pointer, size_t bytes, struct cuda_pin **pin_out
 void cuda_pin_destroy(struct cuda_pin *pin);
 // Where pointer, which lies in the pin, is: an offset from the first page.
 uint64_t cuda_pin_offset(const struct cuda_pin *pin, const void *pointer);
+// Of bytes at pointer, which lie in one cudaMallocHost of the calling process: where devices reach them, and which one
+// it is (no later one has its number). False: they do not.
+bool cuda_host_pinned(const void *pointer, size_t bytes, uint64_t *bus_address_out, uint64_t *number_out);
 // The tokens of this process for memory of a GPU. False: pointer is not device memory of the process.
 bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out);

@@ -12,6 +12,9 @@ cudaError_t cuda_bounce_prepare(struct cuda_context *context)
     uint64_t bytes = 0;
     for (unsigned gpu = 0; gpu < context->count; gpu++) {
         uint64_t wanted = context->devices[gpu].info.staging_bytes;
+        if (wanted == 0) {
+            return cudaErrorInitializationError; // a driver that cannot stage
+        }
         bytes = wanted > bytes ? wanted : bytes;
     }
     for (unsigned i = 0; i < 2; i++) {

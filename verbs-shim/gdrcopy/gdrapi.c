@@ -168,7 +168,7 @@ static bool is_permitted(const void *pointer, uint64_t p2p_token, uint32_t va_sp
 int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t p2p_token, uint32_t va_space, gdr_mh_t *handle)
 {
     struct library *library = library_find();
-    const void *pointer = (const void *)(uintptr_t)addr; // NOLINT(performance-no-int-to-ptr): the API's type
+    const void *pointer = (const void *)(uintptr_t)addr;
     if (gdr_link(library, g) == NULL || handle == NULL || !is_permitted(pointer, p2p_token, va_space)) {
         return EINVAL;
     }
@@ -245,7 +245,7 @@ int gdr_map(gdr_t g, gdr_mh_t handle, void **va, size_t size)
     pay_call(library_find());
     window->mapped_bytes = size;
     window->mapping = MAPPING_BASE + ((uint64_t)window->pin->gpu << MAPPING_SHIFT) + window->pin->bar_offset;
-    *va = (void *)(uintptr_t)window->mapping; // NOLINT(performance-no-int-to-ptr): a number in a pointer's clothes
+    *va = (void *)(uintptr_t)window->mapping;
     return 0;
 }
 

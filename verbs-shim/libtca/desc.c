@@ -192,15 +192,6 @@ static int flags_check(struct tca_context *context, const char *call, const tcaD
     return tcaSuccess;
 }
 
-static void addresses_find(const struct tca_context *context, struct tca_copy *copy, uint64_t to_offset,
-                           uint64_t from_offset)
-{
-    bool own = copy->to.node == peach2_node(context->board);
-    uint64_t to = copy->to.busAddress + to_offset;
-    copy->source = copy->from.busAddress + from_offset;
-    copy->destination = own ? to : peach2_window_address(context->board, copy->to.node, to);
-}
-
 static int copy_check(struct tca_context *context, const char *call, const tcaDesc *desc, struct tca_copy *copy,
                       uint64_t dst_offset, uint64_t src_offset, int wait_slot)
 {
@@ -214,7 +205,8 @@ static int copy_check(struct tca_context *context, const char *call, const tcaDe
     if (error != tcaSuccess) {
         return error;
     }
-    addresses_find(context, copy, dst_offset, src_offset);
+    copy->source = tca_handle_address(context, &copy->from, src_offset);
+    copy->destination = tca_handle_address(context, &copy->to, dst_offset);
     error = addresses_check(context, call, copy);
     return error == tcaSuccess ? flags_check(context, call, desc, copy, wait_slot) : error;
 }

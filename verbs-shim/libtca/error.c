@@ -10,9 +10,10 @@ static const char *const texts[] = {
     [-tcaErrorNoBoard] = "this process has no PEACH2 board: run it on a node that has one, with its driver loaded",
     [-tcaErrorArgument] = "an argument is null, negative or contradicts another: see tcaLastMessage",
     [-tcaErrorNoMemory] = "no memory that the board can reach is left: free some with tcaFree",
-    [-tcaErrorNotSupported] = "GPU memory is not supported yet: use tcaMemoryCPU",
+    [-tcaErrorNotSupported] = "this node has no GPU: use tcaMemoryCPU",
     [-tcaErrorHandle] = "not a handle: make it with tcaCreateHandle and pass all its bytes on unchanged",
-    [-tcaErrorNotTcaMemory] = "the memory does not come from tcaMalloc: the board reaches no other",
+    [-tcaErrorNotTcaMemory] =
+        "the memory does not come from tcaMalloc (GPU memory: or cudaMalloc): the board reaches no other",
     [-tcaErrorFreed] = "the memory was freed: make a new handle and descriptor after tcaMalloc",
     [-tcaErrorRange] = "beyond the memory of the handle: check offsets, sizes and pitches",
     [-tcaErrorAlignment] = "addresses must be multiples of 4, and source and destination agree in their low 4 bits",
@@ -28,6 +29,7 @@ static const char *const texts[] = {
     [-tcaErrorDMA] = "the board refused or could not finish the DMA: see tcaLastMessage",
     [-tcaErrorIO] = "the board does not answer",
     [-tcaErrorTimeout] = "it did not come in time: look at the sender and the cables, or wait longer with tcaSetTimeout",
+    [-tcaErrorWindow] = "the fabric reaches the first two GPUs of a node, and 8 GiB of the window of each",
 };
 
 const char *tcaStrError(int error)

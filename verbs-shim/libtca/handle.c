@@ -58,6 +58,16 @@ int tca_handle_check_local(struct tca_context *context, const char *call, const 
     return tcaSuccess;
 }
 
+uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *handle, uint64_t offset)
+{
+    if (handle->node == peach2_node(context->board)) {
+        return handle->busAddress + offset;
+    }
+    return handle->type == tcaMemoryGPU
+               ? peach2_gpu_window_address(context->board, handle->node, handle->gpu, handle->blockOffset + offset)
+               : peach2_window_address(context->board, handle->node, handle->blockOffset + offset);
+}
+
 uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board)
 {
     if (board) {
@@ -70,43 +80,49 @@ uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *han
 
 // --- making them ---------------------------------------------------------------------------------------------------
 
-static const struct tca_allocation *allocation_around(const struct tca_context *context, const void *ptr)
+static int cpu_find(struct tca_context *context, const char *call, void *ptr, size_t size,
+                    const struct tca_allocation **allocation_out)
 {
-    for (const struct tca_allocation *a = context->allocations; a != NULL; a = a->next) {
-        uintptr_t base = (uintptr_t)a->buffer.address;
-        if ((uintptr_t)ptr >= base && (uintptr_t)ptr - base < a->size) {
-            return a;
-        }
+    const struct tca_allocation *allocation = tca_allocation_around(context, ptr, tcaMemoryCPU);
+    if (allocation == NULL || allocation->borrowed) {
+        return tca_host_borrow(context, call, ptr, size, allocation_out);
     }
-    return NULL;
-}
-
-static int handle_make(struct tca_context *context, const char *call, tcaHandle *handle, const void *ptr, size_t size)
-{
-    const struct tca_allocation *allocation = allocation_around(context, ptr);
-    if (allocation == NULL) {
-        return tca_refuse(context, tcaErrorNotTcaMemory,
-                          "%s: the memory does not come from tcaMalloc, or was freed: the board reaches no other",
-                          call);
-    }
-    size_t offset = (uintptr_t)ptr - (uintptr_t)allocation->buffer.address;
+    size_t offset = (uintptr_t)ptr - (uintptr_t)allocation->address;
     if (size == 0 || size > allocation->size - offset) {
         return tca_refuse(context, tcaErrorRange, "%s: %zu B from byte %zu on do not lie in an allocation of %zu B",
                           call, size, offset, allocation->size);
     }
-    if (offset % 4 != 0) {
+    *allocation_out = allocation;
+    return tcaSuccess;
+}
+
+static int handle_make(struct tca_context *context, const char *call, tcaHandle *handle, void *ptr, size_t size,
+                       tcaMemoryType type)
+{
+    const struct tca_allocation *allocation;
+    if ((uintptr_t)ptr % 4 != 0) {
         return tca_refuse(context, tcaErrorAlignment, "%s: the address is no multiple of 4", call);
     }
+    int error = type == tcaMemoryGPU ? tca_gpu_borrow(context, call, ptr, size, &allocation)
+                                     : cpu_find(context, call, ptr, size, &allocation);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    const struct cuda_pin *pin = allocation->pin;
+    uint64_t offset = pin != NULL ? cuda_pin_offset(pin, ptr) : (uintptr_t)ptr - (uintptr_t)allocation->address;
+    uint64_t bus_address = (pin != NULL ? pin->bus_address : allocation->bus_address) + offset;
     *handle = (tcaHandle){
         .magic = HANDLE_MAGIC,
         .bytes = sizeof *handle,
-        .type = tcaMemoryCPU,
+        .type = (uint8_t)type,
         .node = (uint8_t)peach2_node(context->board),
-        .busAddress = allocation->buffer.bus_address + offset,
+        .busAddress = bus_address,
+        .blockOffset = pin != NULL ? pin->bar_offset + offset : bus_address,
         .size = size,
         .slotsAddress = allocation->buffer.bus_address + allocation->slots,
         .slotsBoard = allocation->slots_board,
         .allocation = allocation->number,
+        .gpu = pin != NULL ? pin->gpu : 0,
     };
     handle->check = checksum(handle);
     return tcaSuccess;
@@ -118,14 +134,16 @@ int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType typ
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
-    if (type == tcaMemoryGPU) {
-        return tca_refuse(context, tcaErrorNotSupported,
-                          "tcaCreateHandle: GPU memory is not supported: use tcaMemoryCPU");
+    if (handle == NULL || ptr == NULL || (type != tcaMemoryCPU && type != tcaMemoryGPU)) {
+        return tca_refuse(context, tcaErrorArgument, "tcaCreateHandle: handle or memory is null, or of no known kind");
     }
-    if (handle == NULL || ptr == NULL) {
-        return tca_refuse(context, tcaErrorArgument, "tcaCreateHandle: handle or memory is null");
-    }
-    return handle_make(context, "tcaCreateHandle", handle, ptr, size);
+    return handle_make(context, "tcaCreateHandle", handle, ptr, size, type);
+}
+
+static tcaMemoryType type_of(const void *ptr)
+{
+    struct cuda_tokens tokens;
+    return cuda_tokens_of(ptr, &tokens) ? tcaMemoryGPU : tcaMemoryCPU;
 }
 
 // What a rank tells the others: its handle, or why it has none.
@@ -171,7 +189,7 @@ int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size)
     }
     // On the stack until the exchange is over, so that a process that ends in it leaves nothing behind.
     struct letter letters[tcaNodesMax], mine = {0};
-    mine.error = handle_make(context, "tcaCreateHandleList", &mine.handle, ptr, size);
+    mine.error = handle_make(context, "tcaCreateHandleList", &mine.handle, ptr, size, type_of(ptr));
     if (comm->allgather(comm->ctx, &mine, letters, sizeof mine) != 0) {
         return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: the ranks could not exchange their handles");
     }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "verbs-shim/backend.h"
+#include "verbs-shim/cuda/pin.h"
 #include "verbs-shim/peach2_driver.h"
 #include "verbs-shim/peach2_patience.h"
 #include "verbs-shim/tca.h"
@@ -20,8 +21,13 @@
 struct tca_allocation {
     struct tca_allocation *next;
     uint32_t number;
-    struct backend_buffer buffer; // data, then the slots
+    struct backend_buffer buffer; // data of CPU memory, then the slots
+    char *address;                // as the program knows it
     size_t size;
+    uint64_t bus_address; // of CPU memory
+    struct cuda_pin *pin; // GPU memory; NULL: CPU memory
+    uint64_t host_number; // CPU memory from cudaMallocHost, and from which; 0: from tcaMalloc
+    bool borrowed;        // the program's, from cudaMalloc or cudaMallocHost
     size_t slots;         // offset of the slots in the buffer
     uint32_t slots_board; // byte offset in the board's memory; TCA_BOARD_NONE: it was full
     uint32_t internal;    // bit of each slot: its last notification came to the board's memory
@@ -83,14 +89,35 @@ bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *f
 bool tca_board_take_high(struct tca_context *context, uint32_t units, uint32_t *first_out);
 void tca_board_give(struct tca_context *context, uint32_t first, uint32_t units);
 
-// memory.c
+// memory.c: NULL when the memory was freed.
 struct tca_allocation *tca_allocation_find(const struct tca_context *context, uint32_t number);
+// In the list, with slots behind data_bytes of pinned memory. NULL: no pinned memory.
+struct tca_allocation *tca_allocation_make(struct tca_context *context, size_t data_bytes);
+void tca_allocation_drop(struct tca_context *context, struct tca_allocation *allocation);
+// A DMA of this process reads or writes it.
+bool tca_allocation_is_used(struct tca_context *context, const struct tca_allocation *allocation);
+// With this kind of memory around ptr; NULL: none.
+struct tca_allocation *tca_allocation_around(const struct tca_context *context, const void *ptr, tcaMemoryType type);
 void tca_allocations_free(struct tca_context *context); // the heap's part alone
+
+// gpu.c
+int tca_gpu_malloc(struct tca_context *context, void **ptr, size_t size);
+int tca_gpu_free(struct tca_context *context, void *ptr);
+// The allocation of size bytes at ptr, pinned now if it is not yet.
+int tca_gpu_borrow(struct tca_context *context, const char *call, void *ptr, size_t size,
+                   const struct tca_allocation **allocation_out);
+// The same for CPU memory that may come from cudaMallocHost, and is no tcaMalloc's. tcaErrorNotTcaMemory.
+int tca_host_borrow(struct tca_context *context, const char *call, void *ptr, size_t size,
+                    const struct tca_allocation **allocation_out);
+// Whether the program has given borrowed CPU memory back.
+bool tca_host_is_freed(const struct tca_allocation *allocation);
 
 // handle.c: the handle is whole and names a node of the sub-cluster. role: what the message calls it.
 int tca_handle_check(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
 // And it lies in this process, in memory that is still there.
 int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
+// Where its memory is for this process's board: a window address, or an own bus address.
+uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *handle, uint64_t offset);
 // Where a slot is written from this process's board: a window address, or an own bus address.
 uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board);
 static inline uint64_t tca_notification(uint32_t tag)
