@@ -30,7 +30,7 @@ module peach2_dmac_writer (
     output logic         retire_interrupt_o,
     output logic [3:0]   retire_error_o,
 
-    // completion status words
+    // completion status words; ready: the word has gone to its output
     input  logic [3:0]   notify_valid_i,
     input  logic [255:0] notify_address_i,
     input  logic [255:0] notify_data_i,
@@ -85,16 +85,18 @@ module peach2_dmac_writer (
     assign drop = head_error_i != peach2_pkg::DMA_OK || abort_i[head_channel_i];
 
     // --- status words, one channel at a time ---
-    logic [3:0]  notify_grant;
+    logic [3:0]  notify_waiting, notify_grant;
+    logic [3:0]  notify_under_way_q; // issued, but not yet gone to its output
     logic        any_notify, notify_now, message_now;
     logic [1:0]  notify_channel;
     logic [63:0] notify_address;
 
-    assign any_notify = notify_valid_i != 4'd0;
+    assign notify_waiting = notify_valid_i & ~notify_under_way_q;
+    assign any_notify = notify_waiting != 4'd0;
     assign notify_now = state_q == WRITER_HEADER && first_q && any_notify && credit;
     assign message_now = state_q == WRITER_HEADER && first_q && message_valid_i && !any_notify && credit;
     peach2_arbiter #(.COUNT(4)) u_notify_arbiter (
-        .clk_i(clk_i), .rst_i(rst_i), .request_i(notify_valid_i), .taken_i(notify_now), .last_i(1'b1),
+        .clk_i(clk_i), .rst_i(rst_i), .request_i(notify_waiting), .taken_i(notify_now), .last_i(1'b1),
         .grant_o(notify_grant)
     );
     assign notify_channel = {notify_grant[3] | notify_grant[2], notify_grant[3] | notify_grant[1]};
@@ -128,6 +130,7 @@ module peach2_dmac_writer (
     logic [127:0] issue_data; // header, or status word on both halves
     logic [peach2_pkg::DESTS-1:0] issue_dest;
     logic         issue_retire; // the read's last beat
+    logic         issue_notify; // the status word
     logic         leaves;       // the last beat of a read goes to its output
 
     always_comb begin
@@ -148,7 +151,7 @@ module peach2_dmac_writer (
         issue_dest = head_dest_i;
         head_pop_o = 1'b0;
         issue_retire = 1'b0;
-        notify_ready_o = 4'd0;
+        issue_notify = 1'b0;
         message_ready_o = 1'b0;
 
         unique case (state_q)
@@ -203,7 +206,7 @@ module peach2_dmac_writer (
                     issue = 1'b1;
                     issue_eop = 1'b1;
                     issue_empty = notify_address_i[64 * status_q + 3] ? 2'd0 : 2'd2;
-                    notify_ready_o[status_q] = 1'b1;
+                    issue_notify = 1'b1;
                     state_d = WRITER_HEADER;
                 end
             end
@@ -225,8 +228,8 @@ module peach2_dmac_writer (
     assign read_word_o = word_q;
 
     // --- a cycle for the memory, then the output buffer ---
-    // retire, channel, last, interrupt; destination; beat
-    localparam int unsigned ENTRY_BITS = 5 + peach2_pkg::DESTS + peach2_pkg::BEAT_T_BITS;
+    // retire, notify, channel, last, interrupt; destination; beat
+    localparam int unsigned ENTRY_BITS = 6 + peach2_pkg::DESTS + peach2_pkg::BEAT_T_BITS;
     logic                  pending_q, pending_memory_q;
     logic [ENTRY_BITS-1:0] pending_entry_q;
     logic [ENTRY_BITS-1:0] entry;
@@ -247,6 +250,7 @@ module peach2_dmac_writer (
             beats_q <= 6'd0;
             tail_q <= 2'd0;
             status_q <= 2'd0;
+            notify_under_way_q <= 4'd0;
             pending_q <= 1'b0;
             write_q <= 3'd0;
             read_q <= 3'd0;
@@ -260,6 +264,7 @@ module peach2_dmac_writer (
             beats_q <= beats_d;
             tail_q <= tail_d;
             status_q <= status_d;
+            notify_under_way_q <= (notify_under_way_q | (notify_now ? notify_grant : 4'd0)) & ~notify_ready_o;
             pending_q <= issue;
             write_q <= write_q + {2'd0, pending_q};
             read_q <= read_q + {2'd0, valid_o && ready_i};
@@ -269,19 +274,20 @@ module peach2_dmac_writer (
 
     always_ff @(posedge clk_i) begin
         pending_memory_q <= issue_memory;
-        pending_entry_q <= {issue_retire, head_channel_i, head_last_i, head_interrupt_i, issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
+        pending_entry_q <= {issue_retire, issue_notify, issue_notify ? status_q : head_channel_i, head_last_i, head_interrupt_i, issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
         if (pending_q) begin
             buffer_q[write_q[1:0]] <= entry;
         end
     end
 
     assign valid_o = write_q != read_q;
-    logic       front_retire, front_last, front_interrupt;
+    logic       front_retire, front_notify, front_last, front_interrupt;
     logic [1:0] front_channel;
-    assign {front_retire, front_channel, front_last, front_interrupt, dest_o, beat_o} = buffer_q[read_q[1:0]];
+    assign {front_retire, front_notify, front_channel, front_last, front_interrupt, dest_o, beat_o} = buffer_q[read_q[1:0]];
 
-    // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it; a dropped
-    // one at once.
+    // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it, and so is a
+    // status word; a dropped read at once.
+    assign notify_ready_o = valid_o && ready_i && front_notify ? 4'd1 << front_channel : 4'd0;
     assign leaves = valid_o && ready_i && front_retire;
     always_comb begin
         retire_o = 4'd0;
@@ -303,6 +309,8 @@ module peach2_dmac_writer (
     assign unused = &{1'b0, destination[1:0], span[10], span[1:0], notify_address[1:0], notify_grant[0], message_address_i[1:0]};
 
 `ifndef SYNTHESIS
+    a_channel_waits_until_its_status_word_is_gone : assert property (@(posedge clk_i) disable iff (rst_i)
+        (notify_under_way_q & ~notify_valid_i) == 4'd0);
     output_credits_never_exceed_the_buffer : assert property (@(posedge clk_i) disable iff (rst_i)
         credits_q <= 3'd4);
     a_beat_is_stable_until_taken : assert property (@(posedge clk_i) disable iff (rst_i)

@@ -343,7 +343,6 @@ static void enter_notify_remote(struct twin_channel *channel, uint64_t from)
 
 void twin_channel_notified(struct twin_channel *channel, uint64_t edge)
 {
-    channel->notify_due = false;
     if (channel->state == TWIN_CHANNEL_NOTIFY_REMOTE) {
         enter_notify_local(channel, edge + 1);
     } else {

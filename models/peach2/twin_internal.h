@@ -250,6 +250,7 @@ struct twin_issue {
     uint8_t dest;
     bool retires; // ends a read, to be reported so
     struct twin_report report;
+    struct twin_channel *notifier; // whose status word it is, or NULL
 };
 
 struct twin_writer {
@@ -403,7 +404,7 @@ void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uin
 void twin_channel_retire(struct twin_channel *channel, const struct twin_report *report, uint64_t edge);
 // From when the channel waits for no read any more, as one was lost; TWIN_NEVER: it waits.
 uint64_t twin_channel_lost(const struct twin_channel *channel);
-void twin_channel_notified(struct twin_channel *channel, uint64_t edge);
+void twin_channel_notified(struct twin_channel *channel, uint64_t edge); // its status word has gone to its output
 
 void twin_fetches_init(peach2_twin_t *twin);
 void twin_fetches_fini(peach2_twin_t *twin);

@@ -31,12 +31,16 @@ void twin_writer_moved(peach2_twin_t *twin, uint64_t last, uint32_t count, bool 
     struct twin_writer *writer = &twin->writer;
     twin_moves_add(&writer->moves, last, count);
     if (whole) {
-        // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it.
+        // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it, and
+        // so is a status word.
         const struct twin_issue *gone = issue_at(writer, writer->issue_head++);
         writer->last_move = last;
         if (gone->retires) {
             writer->last_report = last;
             twin_channel_retire(&twin->channels[gone->report.channel], &gone->report, last);
+        }
+        if (gone->notifier != NULL) {
+            twin_channel_notified(gone->notifier, last);
         }
         front_offer(twin);
     }
@@ -104,7 +108,8 @@ static bool notify_issue(peach2_twin_t *twin, uint64_t edge)
                                    (uint32_t)channel->ignored << PEACH2_DMAC_STATUS_IGNORED_STARTS_LSB};
     pcie_tlp_t *tlp = pcie_tlp_write(twin->pool, twin->config.requester, channel->notify_address, STATUS_BYTES, words);
     issue(twin, tlp, channel->notify_dest, NULL, edge);
-    twin_channel_notified(channel, edge + 1);
+    issue_at(writer, writer->issue_tail - 1)->notifier = channel;
+    channel->notify_due = false;
     return true;
 }
 

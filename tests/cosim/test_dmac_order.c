@@ -134,7 +134,8 @@ static unsigned count_done(struct dmac *dmac, unsigned from, unsigned writes)
     return done;
 }
 
-static void poll_while_north_stalls(uint32_t finish_cycles)
+// words: status words to the host.
+static void poll_while_north_stalls(uint32_t finish_cycles, unsigned words)
 {
     struct cosim_peach2_config config = chip_config();
     config.start_cycles = 0;
@@ -144,8 +145,9 @@ static void poll_while_north_stalls(uint32_t finish_cycles)
     for (uint32_t stall = 1; stall < 160; stall++) {
         struct dmac_order order = dmac_order(0, dmac_copy(16 * stall, SPACE_HOST, 16 * stall, 16));
         unsigned from = dmac->chip->ports[PORT_N].count;
-        order.notify_local = false;
-        order.notify_remote = false;
+        order.notify_local = words >= 1;
+        order.notify_remote = words >= 2;
+        order.remote = dmac_status_address(SPACE_HOST, 1);
         dmac->delay_cycles = 20;
         dmac_set32(dmac, 0, PEACH2_DMAC_CONTROL, 0); // DONE of the last one is not asked for before this one starts
         dmac_start(dmac, &order);
@@ -155,7 +157,7 @@ static void poll_while_north_stalls(uint32_t finish_cycles)
         }
         dmac_after(dmac, stall + 97, stall_north, 1);
         dmac_run(dmac);
-        done += count_done(dmac, from, 1) > 0;
+        done += count_done(dmac, from, 1 + words) > 0;
         dmac_expect(dmac, &order.transfer);
         dmac_expect_end(dmac, &order, DMAC_OK);
     }
@@ -166,8 +168,16 @@ static void poll_while_north_stalls(uint32_t finish_cycles)
 
 TEST(DmacOrder, StatusSaysDoneOnlyAfterTheDataLeft)
 {
-    poll_while_north_stalls(0);
-    poll_while_north_stalls(5);
+    poll_while_north_stalls(0, 0);
+    poll_while_north_stalls(5, 0);
+}
+
+TEST(DmacOrder, StatusSaysDoneOnlyAfterTheStatusWordLeft)
+{
+    for (uint32_t finish_cycles = 0; finish_cycles <= 6; finish_cycles += 3) {
+        poll_while_north_stalls(finish_cycles, 1);
+        poll_while_north_stalls(finish_cycles, 2);
+    }
 }
 
 static void let_north_breathe(struct dmac *dmac, unsigned number)

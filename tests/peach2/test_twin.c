@@ -21,6 +21,7 @@
 #define IP_TLPS         16u
 #define IP_ROOM         12u // there is room up to here
 #define HOLDS_TAG       99u
+#define STATUS_TAG      98u
 #define DMAC(register_) (PEACH2_DMAC_BASE + (register_))
 
 struct left {
@@ -271,8 +272,17 @@ static void random_dma(struct bench *bench)
             WINDOW + ((uint64_t)dice(bench, 4) << 35) + 16 * dice(bench, 64) + from % 16);
     write32(bench, base + DMAC(PEACH2_DMAC_LENGTH), 4 * (1 + dice(bench, 600)));
     write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST + 8 * dice(bench, 8));
-    write32(bench, base + DMAC(PEACH2_DMAC_CONTROL),
-            PEACH2_DMAC_CONTROL_START_MASK | PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
+    write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_REMOTE),
+            WINDOW + ((uint64_t)dice(bench, 4) << 35) + 8 * dice(bench, 8));
+    uint32_t notify = dice(bench, 4) << PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_LSB; // and NOTIFY_REMOTE, the next bit
+    write32(bench, base + DMAC(PEACH2_DMAC_CONTROL), PEACH2_DMAC_CONTROL_START_MASK | notify);
+}
+
+// DONE is to be seen behind the status words.
+static void status_ask(struct bench *bench)
+{
+    uint32_t offset = dice(bench, 4) * PEACH2_DMAC_STRIDE + DMAC(PEACH2_DMAC_STATUS);
+    bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_read(bench->pool, 7, STATUS_TAG, offset, 4));
 }
 
 static void holds_ask(struct bench *bench)
@@ -300,6 +310,8 @@ static void step_run(void *ctx)
         bench->ops->set_tx_room(bench->core, port, dice(bench, 3) != 0);
     } else if (what == 2) {
         random_dma(bench);
+    } else if (what <= 6) {
+        status_ask(bench);
     } else {
         random_packet(bench);
     }
