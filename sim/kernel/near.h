@@ -63,9 +63,20 @@ static inline bool near_add(struct sim_near *near, sim_event_t *event, uint64_t 
     } else {
         last_set(bucket, event);
     }
-    near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
-    near->filled_words |= 1ull << index / WORD_BITS;
+    if (event->earlier == NULL) {
+        near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
+        near->filled_words |= 1ull << index / WORD_BITS;
+    }
     return true;
+}
+
+static inline void bucket_emptied(struct sim_near *near, uint32_t index)
+{
+    near->buckets[index].last = NULL;
+    near->filled[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
+    if (near->filled[index / WORD_BITS] == 0) {
+        near->filled_words &= ~(1ull << index / WORD_BITS);
+    }
 }
 
 static inline void near_remove(struct sim_near *near, sim_event_t *event)
@@ -78,11 +89,7 @@ static inline void near_remove(struct sim_near *near, sim_event_t *event)
     } else if (event->earlier != NULL) {
         last_set(bucket, event->earlier);
     } else {
-        bucket->last = NULL;
-        near->filled[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
-        if (near->filled[index / WORD_BITS] == 0) {
-            near->filled_words &= ~(1ull << index / WORD_BITS);
-        }
+        bucket_emptied(near, index);
     }
 }
 

@@ -73,13 +73,19 @@ bool sim_is_past(const sim_t *sim, uint64_t due_ps, uint64_t as_of_ps)
     return due_ps < sim->now_ps || (due_ps == sim->now_ps && as_of_ps < sim->as_of_ps);
 }
 
-void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+__attribute__((noreturn, noinline)) static void due_is_wrong(uint64_t due_ps)
 {
-    if (due_ps < sim->now_ps) {
-        sim_panic("kernel", "event scheduled at %" PRIu64 " ps, in the past", due_ps);
-    }
     if (due_ps == SIM_NEVER_PS) {
         sim_panic("kernel", "event scheduled for never");
+    }
+    sim_panic("kernel", "event scheduled at %" PRIu64 " ps, in the past", due_ps);
+}
+
+void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+{
+    // Unsigned: a time in the past wraps to a large one.
+    if (due_ps - sim->now_ps >= SIM_NEVER_PS - sim->now_ps) {
+        due_is_wrong(due_ps);
     }
     if (event->place != 0) {
         queue_remove(&sim->queue, event);
