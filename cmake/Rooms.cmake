@@ -6,6 +6,11 @@ find_package(PkgConfig REQUIRED)
 
 set(TCASIM_INCLUDE_ROOT ${CMAKE_BINARY_DIR}/include)
 
+# What runs for every packet is optimised across its files when the program is linked; tests take the same objects as
+# they are.
+set(TCASIM_HOT_ROOMS sim/kernel models/pcie models/host models/peach2)
+set(TCASIM_HOT_OPTIONS $<$<CONFIG:Release>:-flto -ffat-lto-objects>)
+
 # tcasim_room(sim/kernel USES ... SOURCES ... LIBRARIES ...)
 #   USES       rooms by path; what they use is not passed on
 #   LIBRARIES  outside libraries, private to the room
@@ -30,6 +35,9 @@ function(tcasim_room path)
         endif()
     endforeach()
     target_link_libraries(${name} PRIVATE ${ROOM_LIBRARIES})
+    if(path IN_LIST TCASIM_HOT_ROOMS)
+        target_compile_options(${name} PRIVATE "${TCASIM_HOT_OPTIONS}")
+    endif()
     tcasim_strict(${name})
 endfunction()
 

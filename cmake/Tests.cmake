@@ -12,6 +12,7 @@ function(tcasim_test path)
         target_link_libraries(${name} PRIVATE ${used_name})
     endforeach()
     target_link_libraries(${name} PRIVATE tests_shim sim_kernel ${TEST_LIBRARIES})
+    target_link_options(${name} PRIVATE -fno-lto)
     target_compile_definitions(${name} PRIVATE TCASIM_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                TCASIM_BINARY_DIR="${CMAKE_BINARY_DIR}")
     tcasim_strict(${name})

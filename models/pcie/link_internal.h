@@ -43,6 +43,7 @@ struct pcie_queued {
     pcie_tlp_t *tlp;
     uint64_t ready_ps; // through the transmit pipeline
     uint64_t order;    // of the offer, over all classes
+    uint32_t payload_bytes, data_credits;
 };
 
 struct pcie_arriving {

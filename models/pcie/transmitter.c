@@ -106,6 +106,8 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
         .tlp = tlp,
         .ready_ps = begun_ps + end->config.tx_ps,
         .order = tx->offers++,
+        .payload_bytes = pcie_tlp_payload_bytes(tlp),
+        .data_credits = pcie_tlp_data_credits(tlp),
     };
     pcie_transmitter_room_tell(end);
     // Behind another of its class it changes nothing yet.
@@ -117,10 +119,10 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
 
 // --- what goes next ------------------------------------------------------------------------------------------------
 
-static bool credits_suffice(const struct pcie_transmitter *tx, enum pcie_class class, const pcie_tlp_t *tlp)
+static bool credits_suffice(const struct pcie_transmitter *tx, enum pcie_class class, uint32_t data_credits)
 {
     const struct pcie_credits *limit = &tx->limit[class], *consumed = &tx->consumed[class];
-    return consumed->headers < limit->headers && limit->data - consumed->data >= pcie_tlp_data_credits(tlp);
+    return consumed->headers < limit->headers && limit->data - consumed->data >= data_credits;
 }
 
 // Which class goes next, by the ordering rules of clause 2.4.1 (table 2-34, without Relaxed and ID-based Ordering):
@@ -152,7 +154,7 @@ static enum pcie_class class_choose(pcie_end_t *end)
         if (head->order > barrier || head->order > best_order) {
             continue;
         }
-        if (credits_suffice(tx, class, head->tlp)) {
+        if (credits_suffice(tx, class, head->data_credits)) {
             best = class;
             best_order = head->order;
         } else if (tx->stalled_since_ps[class] == SIM_NEVER_PS) {
@@ -244,8 +246,7 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
 static void send_first(pcie_end_t *end, enum pcie_class class)
 {
     struct pcie_transmitter *tx = &end->tx;
-    const struct pcie_queued *head = pcie_ring_front(&tx->queues[class]);
-    pcie_tlp_t *tlp = head->tlp;
+    const struct pcie_queued head = *(const struct pcie_queued *)pcie_ring_front(&tx->queues[class]);
     uint64_t now_ps = sim_now_ps(end->sim);
     pcie_ring_pop(&tx->queues[class]);
     if (tx->stalled_since_ps[class] != SIM_NEVER_PS) {
@@ -253,11 +254,11 @@ static void send_first(pcie_end_t *end, enum pcie_class class)
         tx->stalled_since_ps[class] = SIM_NEVER_PS;
     }
     tx->consumed[class].headers++;
-    tx->consumed[class].data += pcie_tlp_data_credits(tlp);
+    tx->consumed[class].data += head.data_credits;
     end->counters[PCIE_COUNT_TLPS_SENT]++;
-    end->counters[PCIE_COUNT_PAYLOAD_BYTES] += pcie_tlp_payload_bytes(tlp);
-    *(pcie_tlp_t **)pcie_ring_push(&tx->replay) = tlp;
-    tlp_transmit(end, tlp, tx->next_sequence++, false);
+    end->counters[PCIE_COUNT_PAYLOAD_BYTES] += head.payload_bytes;
+    *(pcie_tlp_t **)pcie_ring_push(&tx->replay) = head.tlp;
+    tlp_transmit(end, head.tlp, tx->next_sequence++, false);
     if (end->link->tlps_before_down > 0 && --end->link->tlps_before_down == 0) {
         sim_event_schedule_at(end->sim, &end->link->down_event, pcie_wire_free_ps(&tx->wire));
     }

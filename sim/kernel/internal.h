@@ -46,6 +46,7 @@ enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_B
 struct sim_near {
     struct sim_near_bucket {
         sim_event_t *first, *last;
+        uint64_t due_ps, as_of_ps; // of the last, so that most come without a look at another event
     } buckets[SIM_NEAR_BUCKETS];
     uint64_t filled[SIM_NEAR_WORDS]; // a bit a bucket that holds something
     uint64_t filled_words;           // a bit a word of `filled` that is not 0

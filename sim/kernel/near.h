@@ -14,12 +14,24 @@ static inline uint32_t bucket_of(uint64_t due_ps)
     return (uint32_t)(due_ps >> SIM_NEAR_SHIFT) % SIM_NEAR_BUCKETS;
 }
 
+static inline void last_set(struct sim_near_bucket *bucket, sim_event_t *event)
+{
+    bucket->last = event;
+    bucket->due_ps = event->due_ps;
+    bucket->as_of_ps = event->as_of_ps;
+}
+
 // The last event of the bucket that comes before `event`, or NULL; false: that takes too many steps.
 static inline bool predecessor_find(const struct sim_near_bucket *bucket, const sim_event_t *event,
                                     sim_event_t **found_out)
 {
     // What is scheduled last is mostly due last.
     sim_event_t *other = bucket->last;
+    if (other == NULL || bucket->due_ps < event->due_ps ||
+        (bucket->due_ps == event->due_ps && bucket->as_of_ps <= event->as_of_ps)) {
+        *found_out = other;
+        return true;
+    }
     for (unsigned steps = 0; other != NULL && sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(other));
          steps++) {
         if (steps == STEPS_MAX) {
@@ -46,10 +58,25 @@ static inline bool near_add(struct sim_near *near, sim_event_t *event, uint64_t 
     event->earlier = earlier;
     event->later = earlier != NULL ? earlier->later : bucket->first;
     *(event->earlier != NULL ? &event->earlier->later : &bucket->first) = event;
-    *(event->later != NULL ? &event->later->earlier : &bucket->last) = event;
-    near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
-    near->filled_words |= 1ull << index / WORD_BITS;
+    if (event->later != NULL) {
+        event->later->earlier = event;
+    } else {
+        last_set(bucket, event);
+    }
+    if (event->earlier == NULL) {
+        near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
+        near->filled_words |= 1ull << index / WORD_BITS;
+    }
     return true;
+}
+
+static inline void bucket_emptied(struct sim_near *near, uint32_t index)
+{
+    near->buckets[index].last = NULL;
+    near->filled[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
+    if (near->filled[index / WORD_BITS] == 0) {
+        near->filled_words &= ~(1ull << index / WORD_BITS);
+    }
 }
 
 static inline void near_remove(struct sim_near *near, sim_event_t *event)
@@ -57,12 +84,12 @@ static inline void near_remove(struct sim_near *near, sim_event_t *event)
     uint32_t index = bucket_of(event->due_ps);
     struct sim_near_bucket *bucket = &near->buckets[index];
     *(event->earlier != NULL ? &event->earlier->later : &bucket->first) = event->later;
-    *(event->later != NULL ? &event->later->earlier : &bucket->last) = event->earlier;
-    if (bucket->first == NULL) {
-        near->filled[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
-        if (near->filled[index / WORD_BITS] == 0) {
-            near->filled_words &= ~(1ull << index / WORD_BITS);
-        }
+    if (event->later != NULL) {
+        event->later->earlier = event->earlier;
+    } else if (event->earlier != NULL) {
+        last_set(bucket, event->earlier);
+    } else {
+        bucket_emptied(near, index);
     }
 }
 

@@ -7,11 +7,6 @@
 
 #define PLACE_NEAR UINT32_MAX // the far level's places are 1-based indices
 
-static inline bool event_before(const sim_event_t *a, const sim_event_t *b)
-{
-    return sim_queue_before(sim_queue_key_of(a), sim_queue_key_of(b));
-}
-
 static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_ps)
 {
     if (near_add(&queue->near, event, now_ps)) {
@@ -19,7 +14,7 @@ static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_
     } else {
         sim_far_add(&queue->far, event);
     }
-    if (queue->first == NULL || event_before(event, queue->first)) {
+    if (queue->first == NULL || sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(queue->first))) {
         queue->first = event;
     }
 }
@@ -29,9 +24,9 @@ static inline void first_find(struct sim_queue *queue, sim_event_t *near)
 {
     queue->first = near;
     if (queue->far.count != 0) {
-        sim_event_t *far = queue->far.entries[0].event;
-        if (near == NULL || event_before(far, near)) {
-            queue->first = far;
+        const struct sim_far_entry *far = &queue->far.entries[0];
+        if (near == NULL || sim_queue_before(far->key, sim_queue_key_of(near))) {
+            queue->first = far->event;
         }
     }
 }
@@ -78,13 +73,19 @@ bool sim_is_past(const sim_t *sim, uint64_t due_ps, uint64_t as_of_ps)
     return due_ps < sim->now_ps || (due_ps == sim->now_ps && as_of_ps < sim->as_of_ps);
 }
 
-void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+__attribute__((noreturn, noinline)) static void due_is_wrong(uint64_t due_ps)
 {
-    if (due_ps < sim->now_ps) {
-        sim_panic("kernel", "event scheduled at %" PRIu64 " ps, in the past", due_ps);
-    }
     if (due_ps == SIM_NEVER_PS) {
         sim_panic("kernel", "event scheduled for never");
+    }
+    sim_panic("kernel", "event scheduled at %" PRIu64 " ps, in the past", due_ps);
+}
+
+void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+{
+    // Unsigned: a time in the past wraps to a large one.
+    if (due_ps - sim->now_ps >= SIM_NEVER_PS - sim->now_ps) {
+        due_is_wrong(due_ps);
     }
     if (event->place != 0) {
         queue_remove(&sim->queue, event);
