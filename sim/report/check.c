@@ -27,12 +27,14 @@ __attribute__((format(printf, 4, 5))) static void complain(struct checking *chec
 // "'<what>': 'x' is not ... (there are: ...)"; of a scenario with other mistakes a name may be missing.
 static bool column_check(struct checking *checking, unsigned line, unsigned column, const char *what, const char *name)
 {
-    if (report_column_find(name, NULL) != NULL) {
+    size_t count = checking->scenario->sweep != NULL ? REPORT_COLUMN_COUNT : REPORT_COLUMN_COUNT - 1;
+    const struct report_column *found = report_column_find(name, NULL);
+    if (found != NULL && found < report_columns + count) {
         return true;
     }
     char list[256] = "";
     size_t length = 0;
-    for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         length +=
             (size_t)snprintf(list + length, sizeof list - length, "%s%s", i == 0 ? "" : ", ", report_columns[i].name);
     }
@@ -43,28 +45,9 @@ static bool column_check(struct checking *checking, unsigned line, unsigned colu
     return false;
 }
 
-// Also where that cannot be known, as series are without names.
-static bool series_exists(const struct scn_scenario *scenario, const char *series)
-{
-    if (scenario->run_count == 0 || series[0] == '\0') {
-        return true;
-    }
-    for (uint32_t i = 0; i < scenario->run_count; i++) {
-        if (scenario->runs[i].series[0] == '\0' || strcmp(scenario->runs[i].series, series) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool value_check(struct checking *checking, const struct scn_check *check, const struct scn_value *value)
 {
-    bool known = column_check(checking, check->line, check->column, check->id, value->column);
-    if (!series_exists(checking->scenario, value->series)) {
-        complain(checking, check->line, check->column, "'%s': no series is named '%s'", check->id, value->series);
-        known = false;
-    }
-    return known;
+    return column_check(checking, check->line, check->column, check->id, value->column);
 }
 
 static void check_check(struct checking *checking, const struct scn_check *check,

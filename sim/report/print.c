@@ -208,6 +208,9 @@ void report_print(const report_t *report, FILE *out)
 {
     const struct scn_scenario *scenario = report->scenario;
     fprintf(out, "%s\n", scenario->title[0] != '\0' ? scenario->title : scenario->name);
+    if (scenario->sweep != NULL) {
+        fprintf(out, "Behind each name: %s\n", scenario->sweep->title);
+    }
     if (report->point_count > 0) {
         all_curves_print(report, out);
     } else {

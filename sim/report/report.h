@@ -17,6 +17,7 @@ struct report_point {
     const char *series; // copied
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
+    uint32_t sweep; // number of the swept value, from 1; 0: no sweep
 };
 
 // scenario must outlive the report. reference_csv: the project's copy of the published values.
@@ -31,7 +32,7 @@ void report_add_run(report_t *report, const char *series, uint64_t simulated_ps,
                     uint64_t rtl_cycles);
 
 // Columns of data.csv, in order: series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,
-// max_latency_us. Known names for checks and panels.
+// max_latency_us; of a sweep also sweep and a column for each swept key. Known names for checks and panels.
 bool report_column_exists(const char *column);
 
 // Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. For
