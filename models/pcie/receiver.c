@@ -7,7 +7,7 @@
 static const struct sim_trace_point tlp_received = {"tlp_received", PCIE_TRACE_FIELDS,
                                                     "the owner of the receiving end gets a TLP"};
 
-enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (reference/components.md)
+enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (docs/component-facts.md)
 enum { DATA_CREDIT_BYTES = 16 };
 
 static void deliver_event_run(void *ctx);
