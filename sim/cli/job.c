@@ -139,7 +139,7 @@ static enum cli_exit series_run(struct running *running)
 
 static enum cli_exit expectations_judge(const struct running *running)
 {
-    unsigned count = running->job->scenario->expect_count;
+    unsigned count = report_expect_count(running->report);
     unsigned failed = report_expect(running->report, stderr);
     if (failed == 0 && count > 0 && !running->job->quiet) {
         printf("%u expectation%s\n", count, count == 1 ? " holds" : "s hold");

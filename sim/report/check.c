@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/report/value.h"
@@ -123,18 +124,27 @@ static void bounds_print(const struct scn_check *expect, FILE *out)
     }
 }
 
+// In a sweep `what` says at which value.
+static const char *name_of(const report_t *report, const struct scn_check *expect)
+{
+    bool sweep = report->scenario->sweep != NULL && expect->what[0] != '\0';
+    return expect->id[0] != '\0' && !sweep ? expect->id : expect->what;
+}
+
 unsigned report_expect(const report_t *report, FILE *out)
 {
     unsigned failed = 0;
-    for (uint32_t i = 0; i < report->scenario->expect_count; i++) {
-        const struct scn_check *expect = &report->scenario->expects[i];
+    uint32_t count = 0;
+    struct scn_check *expects =
+        report_checks_make(report, report->scenario->expects, report->scenario->expect_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct scn_check *expect = &expects[i];
         struct report_value value = report_value_take(report, expect);
         if (value.found && value.value >= expect->min && value.value <= expect->max) {
             continue;
         }
         failed++;
-        const char *name = expect->id[0] != '\0' ? expect->id : expect->what;
-        fprintf(out, "expect '%s' does not hold: ", name);
+        fprintf(out, "expect '%s' does not hold: ", name_of(report, expect));
         if (value.found) {
             fprintf(out, "%.9g is not ", value.value);
             bounds_print(expect, out);
@@ -143,5 +153,13 @@ unsigned report_expect(const report_t *report, FILE *out)
         }
         fputc('\n', out);
     }
+    free(expects);
     return failed;
+}
+
+unsigned report_expect_count(const report_t *report)
+{
+    uint32_t count = 0;
+    free(report_checks_make(report, report->scenario->expects, report->scenario->expect_count, &count));
+    return count;
 }

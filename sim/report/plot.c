@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/report/compare.h"
@@ -64,9 +65,12 @@ static struct shown published_write(const report_t *report, uint32_t index, FILE
 {
     const struct scn_panel *panel = &report->scenario->panels[index];
     struct shown shown = {0};
-    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
-        if (!published_place(report, panel, &report->scenario->compares[i], &comparison)) {
+        if (!published_place(report, panel, &compares[i], &comparison)) {
             continue;
         }
         if (shown.highest == 0.0) {
@@ -80,6 +84,7 @@ static struct shown published_write(const report_t *report, uint32_t index, FILE
         shown.ranges = shown.ranges || high > low;
         published_line(out, panel, &comparison);
     }
+    free(compares);
     if (shown.highest > 0.0) {
         fputs("END\n", out);
     }

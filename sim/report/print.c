@@ -190,12 +190,16 @@ static void comparisons_print(const report_t *report, FILE *out)
             grid_column_left(grid, i);
         }
     }
-    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
-        if (report_comparison_make(report, &report->scenario->compares[i], &comparison)) {
+        if (report_comparison_make(report, &compares[i], &comparison)) {
             comparison_add(grid, &comparison);
         }
     }
+    free(compares);
     fputs("\nSimulated against published\n", out);
     grid_print(grid, out);
     grid_destroy(grid);

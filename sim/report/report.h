@@ -46,6 +46,9 @@ void report_add_set(report_t *report, const char *set);
 // Evaluates `expect:`; prints one line for each that does not hold to out. Returns how many do not hold.
 unsigned report_expect(const report_t *report, FILE *out);
 
+// How many there are to hold.
+unsigned report_expect_count(const report_t *report);
+
 // Writes data.csv, counters.csv, compare.csv, plot.gp, plot.svg (by gnuplot), resolved.yaml and manifest.yaml into
 // directory, creating it; each file is written under a temporary name and renamed, so that an interrupted run leaves no
 // half file.

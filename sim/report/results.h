@@ -35,6 +35,9 @@ struct report {
     size_t hash_count, hash_room;
 };
 
+// The checks one by one: in a sweep, one that names a series without a swept value means it at every value. To be freed.
+struct scn_check *report_checks_make(const report_t *report, const struct scn_check *checks, uint32_t count,
+                                     uint32_t *count_out);
 void report_add_hash(report_t *report, const char *hash);
 
 enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_COUNT };

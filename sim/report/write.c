@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -96,12 +97,16 @@ static void comparison_write(const struct report_comparison *comparison, FILE *o
 static void comparisons_write(const report_t *report, FILE *out)
 {
     fputs("id,what,simulated,published,unit,error_percent,use\n", out);
-    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
-        if (report_comparison_make(report, &report->scenario->compares[i], &comparison)) {
+        if (report_comparison_make(report, &compares[i], &comparison)) {
             comparison_write(&comparison, out);
         }
     }
+    free(compares);
 }
 
 static void resolved_write(const report_t *report, struct files *files)

@@ -197,13 +197,13 @@ static void check_series_names(struct scn_loader *loader)
 static bool is_series(const struct scn_loader *loader, const char *name, struct scn_nearest *nearest)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    bool known = false;
+    bool known = false; // a name without a swept value means the series at every value
     uint32_t points = scenario->sweep != NULL ? scenario->sweep->point_count : 1;
     for (uint32_t i = 0; i < scenario->run_count; i++) {
         for (uint32_t k = 0; k < points; k++) {
             char series[2 * SCN_NAME_MAX];
             scn_sweep_series_make(scenario, i, k, series, sizeof series);
-            known = known || strcmp(series, name) == 0;
+            known = known || strcmp(series, name) == 0 || strcmp(scenario->runs[i].series, name) == 0;
             scn_nearest_offer(nearest, scn_arena_format(loader->arena, "%s", series));
         }
     }

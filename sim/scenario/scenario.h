@@ -168,7 +168,7 @@ struct scn_panel {
 };
 
 // `sweep:` asks for the runs once for each of some points: settings that go over the scenario as --set does. Where
-// `expect:`, `compare:` and `plot:` name a series, they mean "SERIES, LABEL".
+// `expect:` and `compare:` name a series, they mean "SERIES, LABEL", or with "SERIES" alone each of its points.
 struct scn_sweep_point {
     const char *label; // "125 MHz"
     const char *const *sets;

@@ -105,6 +105,25 @@ TEST(SweepRun, MeasuresOnlyTheValuesThatAreNew)
     process_fini(&process);
 }
 
+TEST(SweepRun, HoldsEveryPointToAnExpectationThatNamesNone)
+{
+    struct process process;
+    start(&process,
+          HEAD RUNS "expect:\n  - {name: quick, value: {series: dma, column: latency_us, at: 4 KiB}, max: 5}\n"
+                    "compare:\n  - {id: H09, value: {series: dma, column: latency_us, take: min}}\n");
+    process_run(&process, "run s.yaml --set sweep={nodes.*.board.clock:_[125_MHz,_250_MHz,_500_MHz]}");
+    EXPECT_EQ(process.status, 1);
+    EXPECT_CONTAINS(process.errors, "expect 'quick, 125 MHz' does not hold: ");
+    EXPECT_CONTAINS(process.errors, "1 of 3 expectations does not hold\n");
+    EXPECT_TRUE(strstr(process.errors, "quick, 250 MHz") == NULL);
+    EXPECT_CONTAINS(process.output, ", 500 MHz");
+    char *compare = process_file_read(&process, "results/s/compare.csv");
+    EXPECT_CONTAINS(compare, ", 125 MHz\",3.4");
+    EXPECT_CONTAINS(compare, ", 500 MHz\",1.8");
+    free(compare);
+    process_fini(&process);
+}
+
 TEST(SweepRun, NamesAPointThatFailsAndGoesOnWithTheOthers)
 {
     struct process process;
