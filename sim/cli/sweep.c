@@ -14,6 +14,8 @@
 #include "sim/cli/load.h"
 #include "sim/report/points.h"
 
+#define LOOK_US 5000 // how often is looked whether a child has ended
+
 struct point {
     char name[REPORT_POINT_NAME_MAX];
     pid_t child; // 0: none
@@ -128,7 +130,12 @@ static void point_end(struct sweep *sweep, struct point *point, int status)
 static void one_wait(struct sweep *sweep)
 {
     int status = 0;
-    pid_t child = waitpid(-1, &status, 0);
+    pid_t child = waitpid(-1, &status, WNOHANG);
+    while (child == 0) {
+        progress_show(sweep);
+        (void)usleep(LOOK_US);
+        child = waitpid(-1, &status, WNOHANG);
+    }
     for (uint32_t i = 0; child > 0 && i < sweep->next; i++) {
         if (sweep->points[i].child == child) {
             point_end(sweep, &sweep->points[i], status);
