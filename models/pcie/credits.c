@@ -4,7 +4,7 @@
 // own unless it may have to be reported at once; it is counted by the time something depends on it.
 #include "models/pcie/link_internal.h"
 
-enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (reference/components.md)
+enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (docs/component-facts.md)
 enum { DATA_CREDIT_BYTES = 16 };
 
 static void free_event_run(void *ctx);

@@ -9,7 +9,7 @@
 // Leaves out: training, power states, lane failures, virtual channels other than VC0.
 //
 // Sources: PCI Express Base Specification 3.0, clauses 2.4, 2.6, 3.5, 4.2; ACK and FC intervals: tables 2-46 and 3-7
-// as listed in reference/components.md.
+// as listed in docs/component-facts.md.
 //
 // An end is used by one owner: it offers TLPs to be sent, and gets TLPs that arrived. A TLP that arrived occupies the
 // receive buffer until the owner releases it; that is what returns credits, so an owner that holds TLPs back stalls the
@@ -103,5 +103,5 @@ void pcie_link_drop_next(pcie_link_t *link, unsigned side);
 
 // Time of `bytes` on the wire, rounded up to a picosecond.
 uint64_t pcie_wire_ps(uint32_t generation, uint32_t lanes, uint64_t bytes);
-// UpdateFC/ACK interval in symbol times (reference/components.md; specification tables 2-46 and 3-7).
+// UpdateFC/ACK interval in symbol times (docs/component-facts.md; specification tables 2-46 and 3-7).
 uint32_t pcie_ack_interval_symbols(uint32_t generation, uint32_t lanes, uint32_t mps_bytes);

@@ -53,6 +53,21 @@ void cli_interrupt_init(void)
     }
 }
 
+void cli_interrupt_child(void)
+{
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == tidy) {
+            (void)signal(signals[i], SIG_DFL);
+        }
+    }
+    line_shown = 0;
+    loss = NULL;
+    for (size_t i = 0; i < CLI_INTERRUPT_SLOTS; i++) {
+        unfinished[i] = NULL;
+    }
+}
+
 void cli_interrupt_loss_set(const char *text)
 {
     loss = text;

@@ -13,6 +13,9 @@ void cli_interrupt_loss_set(const char *text);
 // A trace, and for each series and node a waveform and its scratch file.
 #define CLI_INTERRUPT_SLOTS 1025
 
+// In a child: signals end it at once, and what its parent registered is not its own to remove.
+void cli_interrupt_child(void);
+
 // Registers a file that is being written; NULL: none. The path must stay valid until it is taken back.
 void cli_interrupt_file_set(unsigned slot, const char *path);
 

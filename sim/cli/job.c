@@ -11,6 +11,7 @@
 
 #include "sim/cli/interrupt.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/sweep.h"
 #include "sim/cli/waves.h"
 #include "sim/platform/platform.h"
 #include "sim/report/report.h"
@@ -156,7 +157,7 @@ static enum cli_exit series_run(struct running *running)
 
 static enum cli_exit expectations_judge(const struct running *running)
 {
-    unsigned count = running->job->scenario->expect_count;
+    unsigned count = report_expect_count(running->report);
     unsigned failed = report_expect(running->report, stderr);
     if (failed == 0 && count > 0 && !running->job->quiet) {
         printf("%u expectation%s\n", count, count == 1 ? " holds" : "s hold");
@@ -209,14 +210,23 @@ static enum cli_exit all_series_run(struct running *running)
 static enum cli_exit report_run(struct running *running)
 {
     cli_progress_init(&running->progress, !running->job->quiet);
-    enum cli_exit result = all_series_run(running);
+    bool sweep = running->job->scenario->sweep != NULL;
+    enum cli_exit result =
+        sweep ? cli_sweep_run(running->job, running->report, &running->progress) : all_series_run(running);
     cli_progress_fini(&running->progress);
-    if (result < CLI_EXIT_INPUT) {
+    if (result < CLI_EXIT_INPUT || sweep) { // what the other points measured is worth reading
         result = worse(result, results_publish(running));
     } else {
         report_faults_print(running->report, stderr); // nobody else will tell
     }
     return result;
+}
+
+enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report)
+{
+    struct running running = {.job = job, .report = report};
+    cli_progress_init(&running.progress, false);
+    return all_series_run(&running);
 }
 
 enum cli_exit cli_job_run(const struct cli_job *job)

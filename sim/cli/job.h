@@ -2,7 +2,9 @@
 #pragma once
 
 #include "sim/cli/cli.h"
+#include "sim/cli/paths.h"
 #include "sim/cli/trace.h"
+#include "sim/report/report.h"
 #include "sim/scenario/scenario.h"
 
 struct cli_job {
@@ -11,6 +13,9 @@ struct cli_job {
     const struct cli_list *sets; // as given, for the manifest
     char *directory;             // where the results go
     const char *reference_csv;
+    const struct cli_paths *paths;
+    uint32_t jobs; // of a sweep: processes side by side
+    bool fresh;    // of a sweep: measure again what was measured before
     bool quiet;
     bool trace_rtl;
     struct cli_trace *trace; // NULL: none
@@ -18,5 +23,8 @@ struct cli_job {
 
 // Can the results be written there, as far as can be seen now? Prints why not.
 bool cli_job_directory_check(const struct cli_job *job);
+
+// Runs every series of the scenario into the report, and nothing else.
+enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report);
 
 enum cli_exit cli_job_run(const struct cli_job *job);

@@ -4,16 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/cli/job.h"
 #include "sim/cli/load.h"
+
+#define JOBS_MAX 1024
 
 struct run_options {
     const char *out;
     struct cli_list sets;
     const char *trace;
     struct cli_list trace_only;
-    bool quiet, trace_rtl;
+    const char *jobs;
+    bool quiet, trace_rtl, fresh;
 };
 
 static const struct cli_option options[] = {
@@ -21,6 +25,9 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, out)},
     {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
      offsetof(struct run_options, sets)},
+    {"jobs", "N", "points of a sweep that run side by side (default: the processors of this machine)", CLI_OPTION_TEXT,
+     offsetof(struct run_options, jobs)},
+    {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
     {"trace", "FILE.csv", "write every TLP at every end of a link", CLI_OPTION_TEXT,
      offsetof(struct run_options, trace)},
@@ -32,7 +39,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]\n"
-             "                  [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]",
+             "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]",
     .doc = "Runs each scenario, writes its results and prints them. Without a file: the ping-pong of hanawa2013,\n"
            "figures 7 and 8. With several files and --out each gets a directory of its own in DIR.",
     .options = options,
@@ -58,15 +65,29 @@ static bool directory_choose(struct cli_job *job, const char *out, bool several)
     return length >= 0;
 }
 
+static uint32_t jobs_of(const struct run_options *given)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return given->jobs != NULL ? (uint32_t)strtoul(given->jobs, NULL, 10) : processors > 0 ? (uint32_t)processors : 1;
+}
+
 static bool job_prepare(struct cli_job *job, const char *path, const struct cli_paths *paths,
                         const struct run_options *given, bool several)
 {
     *job = (struct cli_job){.path = path,
                             .sets = &given->sets,
+                            .paths = paths,
+                            .jobs = jobs_of(given),
+                            .fresh = given->fresh,
                             .reference_csv = paths->reference,
                             .quiet = given->quiet,
                             .trace_rtl = given->trace_rtl};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
+    if (job->scenario != NULL && job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
+        cli_error("%s: traces do not go with a sweep",
+                  path);
+        return false;
+    }
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
 }
 
@@ -106,8 +127,13 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
     return worst;
 }
 
-static bool trace_options_right(const struct run_options *given, size_t files)
+static bool options_right(const struct run_options *given, size_t files)
 {
+    if (given->jobs != NULL &&
+        (given->jobs[strspn(given->jobs, "0123456789")] != '\0' || jobs_of(given) < 1 || jobs_of(given) > JOBS_MAX)) {
+        cli_error("--jobs %s: expected a number from 1 to %d", given->jobs, JOBS_MAX);
+        return false;
+    }
     if (given->trace == NULL && given->trace_only.count > 0) {
         cli_error("--trace-only needs --trace FILE.csv");
         return false;
@@ -150,7 +176,7 @@ enum cli_exit cli_run(int argc, char **argv)
     struct cli_list files = {0};
     enum cli_exit result = CLI_EXIT_OK;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &files);
-    if (parsed == CLI_PARSED_RUN && !trace_options_right(&given, files.count)) {
+    if (parsed == CLI_PARSED_RUN && !options_right(&given, files.count)) {
         parsed = CLI_PARSED_WRONG;
     }
     if (parsed == CLI_PARSED_RUN) {

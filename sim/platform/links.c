@@ -22,7 +22,7 @@ static struct pcie_end_config root_port(const struct scn_host *host)
     };
 }
 
-// Endpoints advertise infinite completion credits and meter their own reads (reference/components.md); so does a board
+// Endpoints advertise infinite completion credits and meter their own reads (docs/component-facts.md); so does a board
 // at the ends of its cables.
 static struct pcie_end_config hard_ip(const struct scn_board *board)
 {

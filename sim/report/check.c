@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/report/value.h"
@@ -27,12 +28,14 @@ __attribute__((format(printf, 4, 5))) static void complain(struct checking *chec
 // "'<what>': 'x' is not ... (there are: ...)"; of a scenario with other mistakes a name may be missing.
 static bool column_check(struct checking *checking, unsigned line, unsigned column, const char *what, const char *name)
 {
-    if (report_column_find(name, NULL) != NULL) {
+    size_t count = checking->scenario->sweep != NULL ? REPORT_COLUMN_COUNT : REPORT_COLUMN_COUNT - 1;
+    const struct report_column *found = report_column_find(name, NULL);
+    if (found != NULL && found < report_columns + count) {
         return true;
     }
     char list[256] = "";
     size_t length = 0;
-    for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         length +=
             (size_t)snprintf(list + length, sizeof list - length, "%s%s", i == 0 ? "" : ", ", report_columns[i].name);
     }
@@ -43,28 +46,9 @@ static bool column_check(struct checking *checking, unsigned line, unsigned colu
     return false;
 }
 
-// Also where that cannot be known, as series are without names.
-static bool series_exists(const struct scn_scenario *scenario, const char *series)
-{
-    if (scenario->run_count == 0 || series[0] == '\0') {
-        return true;
-    }
-    for (uint32_t i = 0; i < scenario->run_count; i++) {
-        if (scenario->runs[i].series[0] == '\0' || strcmp(scenario->runs[i].series, series) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool value_check(struct checking *checking, const struct scn_check *check, const struct scn_value *value)
 {
-    bool known = column_check(checking, check->line, check->column, check->id, value->column);
-    if (!series_exists(checking->scenario, value->series)) {
-        complain(checking, check->line, check->column, "'%s': no series is named '%s'", check->id, value->series);
-        known = false;
-    }
-    return known;
+    return column_check(checking, check->line, check->column, check->id, value->column);
 }
 
 static void check_check(struct checking *checking, const struct scn_check *check,
@@ -140,18 +124,27 @@ static void bounds_print(const struct scn_check *expect, FILE *out)
     }
 }
 
+// In a sweep `what` says at which value.
+static const char *name_of(const report_t *report, const struct scn_check *expect)
+{
+    bool sweep = report->scenario->sweep != NULL && expect->what[0] != '\0';
+    return expect->id[0] != '\0' && !sweep ? expect->id : expect->what;
+}
+
 unsigned report_expect(const report_t *report, FILE *out)
 {
     unsigned failed = 0;
-    for (uint32_t i = 0; i < report->scenario->expect_count; i++) {
-        const struct scn_check *expect = &report->scenario->expects[i];
+    uint32_t count = 0;
+    struct scn_check *expects =
+        report_checks_make(report, report->scenario->expects, report->scenario->expect_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct scn_check *expect = &expects[i];
         struct report_value value = report_value_take(report, expect);
         if (value.found && value.value >= expect->min && value.value <= expect->max) {
             continue;
         }
         failed++;
-        const char *name = expect->id[0] != '\0' ? expect->id : expect->what;
-        fprintf(out, "expect '%s' does not hold: ", name);
+        fprintf(out, "expect '%s' does not hold: ", name_of(report, expect));
         if (value.found) {
             fprintf(out, "%.9g is not ", value.value);
             bounds_print(expect, out);
@@ -160,5 +153,13 @@ unsigned report_expect(const report_t *report, FILE *out)
         }
         fputc('\n', out);
     }
+    free(expects);
     return failed;
+}
+
+unsigned report_expect_count(const report_t *report)
+{
+    uint32_t count = 0;
+    free(report_checks_make(report, report->scenario->expects, report->scenario->expect_count, &count));
+    return count;
 }

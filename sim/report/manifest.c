@@ -9,7 +9,8 @@
 #include "sim/report/faults.h"
 #include "tcasim_revision.h"
 
-#define HASH_TEXT_MAX (2 * SHA256_DIGEST_SIZE + 1)
+#define HASH_TEXT_MAX REPORT_HASH_MAX
+_Static_assert(REPORT_HASH_MAX == 2 * SHA256_DIGEST_SIZE + 1, "a hash is SHA-256 in hexadecimal");
 
 static void hash_make(struct files *files, const char *path, char text[HASH_TEXT_MAX])
 {
@@ -91,14 +92,49 @@ static void runs_write(const report_t *report, FILE *out)
     }
 }
 
+// Of a sweep: which files in points/ each came from.
+static void points_write(const report_t *report, FILE *out)
+{
+    fputs(report->hash_count > 0 ? "points:\n" : "", out);
+    for (size_t i = 0; i < report->hash_count; i++) {
+        fputs("  - label: ", out);
+        string_write(out, report->scenario->sweep->points[i].label);
+        fputs("\n    file: ", out);
+        string_write(out, report->hashes[i]);
+        fputc('\n', out);
+    }
+}
+
+void report_hash_text(const char *text, char hash[REPORT_HASH_MAX])
+{
+    struct sha256_ctx state;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    sha256_init(&state);
+    sha256_update(&state, strlen(text), (const uint8_t *)text);
+    sha256_digest(&state, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++) {
+        snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+    }
+}
+
+void report_hash_file(const char *path, char hash[REPORT_HASH_MAX])
+{
+    char error[256];
+    struct files files = {.error = error, .error_size = sizeof error, .status = SIM_OK};
+    hash_make(&files, path, hash);
+}
+
 void report_manifest_write(const report_t *report, struct files *files, const char *scenario_path,
                            const char *gnuplot_version)
 {
     char scenario[HASH_TEXT_MAX];
-    char resolved[HASH_TEXT_MAX];
+    char resolved[HASH_TEXT_MAX] = "";
     char data[HASH_TEXT_MAX];
     hash_make(files, scenario_path, scenario);
-    own_hash_make(files, "resolved.yaml", resolved);
+    bool sweep = report->scenario->sweep != NULL;
+    if (!sweep) {
+        own_hash_make(files, "resolved.yaml", resolved);
+    }
     own_hash_make(files, "data.csv", data);
     FILE *out = files_open(files, "manifest.yaml");
     if (out == NULL) {
@@ -108,13 +144,18 @@ void report_manifest_write(const report_t *report, struct files *files, const ch
     string_write(out, report->scenario->name);
     fprintf(out, "\nseed: %" PRIu64 "\n", report->scenario->seed);
     sets_write(report, out);
-    fprintf(out, "sha256:\n  scenario: %s\n  resolved.yaml: %s\n  data.csv: %s\n", scenario, resolved, data);
+    fprintf(out, "sha256:\n  scenario: %s\n", scenario);
+    if (!sweep) {
+        fprintf(out, "  resolved.yaml: %s\n", resolved);
+    }
+    fprintf(out, "  data.csv: %s\n", data);
     fprintf(out, "tcasim: \"%s\"\nrevision: \"%s\"\n", TCASIM_VERSION, TCASIM_REVISION);
     fprintf(out, "tools:\n  systemc: \"%s\"\n  verilator: \"%s\"\n  compiler: \"%s\"\n", TCASIM_SYSTEMC_VERSION,
             TCASIM_VERILATOR_VERSION, TCASIM_COMPILER);
     if (gnuplot_version != NULL) {
         fprintf(out, "  gnuplot: \"%s\"\n", gnuplot_version);
     }
+    points_write(report, out);
     runs_write(report, out);
     files_close(files, out, "manifest.yaml");
 }

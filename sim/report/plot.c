@@ -2,10 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/report/compare.h"
 #include "sim/report/plot_axis.h"
+#include "sim/report/plot_curve.h"
 
 #define PANEL_WIDTH  680
 #define PANEL_HEIGHT 520
@@ -53,76 +55,117 @@ static void published_line(FILE *out, const struct scn_panel *panel, const struc
     fprintf(out, "%s\n", comparison->reference->id);
 }
 
-// Returns the highest value written, 0 when there was none.
-static double published_write(const report_t *report, uint32_t index, FILE *out)
+// What a panel shows of the published values.
+struct shown {
+    double highest; // 0: none
+    bool ranges;    // some have two ends
+};
+
+static struct shown published_write(const report_t *report, uint32_t index, FILE *out)
 {
     const struct scn_panel *panel = &report->scenario->panels[index];
-    double highest = 0.0;
-    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+    struct shown shown = {0};
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
-        if (!published_place(report, panel, &report->scenario->compares[i], &comparison)) {
+        if (!published_place(report, panel, &compares[i], &comparison)) {
             continue;
         }
-        if (highest == 0.0) {
+        if (shown.highest == 0.0) {
             fprintf(out, "\n# Published values in panel %" PRIu32 ": x, y, lower and upper end, id.\n", index + 1);
             fprintf(out, "$published_%" PRIu32 " << END\n", index + 1);
         }
         double low;
         double high;
         published_ends(&comparison, &low, &high);
-        highest = fmax(highest, high);
+        shown.highest = fmax(shown.highest, high);
+        shown.ranges = shown.ranges || high > low;
         published_line(out, panel, &comparison);
     }
-    if (highest > 0.0) {
+    free(compares);
+    if (shown.highest > 0.0) {
         fputs("END\n", out);
     }
-    return highest;
+    return shown;
 }
 
 // --- panels --------------------------------------------------------------------------------------------------------
+
+// Rows that stand together are named by their first and last, others one by one.
+static void rows_write(const struct plot_curves *curves, unsigned curve, unsigned x, FILE *out)
+{
+    size_t first = curves->items[curve].first, last = curves->items[curve].last;
+    size_t row = first;
+    while (row <= last && curves->of_row[row] == curve) {
+        row++;
+    }
+    if (row > last) {
+        fprintf(out, "every ::%zu::%zu using %u", first, last, x);
+        return;
+    }
+    fputs("using (strstrt(' ", out);
+    for (row = first; row <= last; row++) {
+        if (curves->of_row[row] == curve) {
+            fprintf(out, "%zu ", row);
+        }
+    }
+    fprintf(out, "', sprintf(' %%d ', $0)) ? $%u : NaN)", x);
+}
 
 static void curves_write(const report_t *report, const struct scn_panel *panel, FILE *out)
 {
     unsigned x = 0;
     unsigned y = 0;
+    struct plot_curves curves;
     (void)report_column_find(panel->x, &x);
     (void)report_column_find(panel->y, &y);
-    unsigned style = 1;
-    const char *command = "plot ";
-    for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
-         first = report_series_first(report, first)) {
-        size_t from = (size_t)(first - report->points);
-        size_t to = from;
-        while (to + 1 < report->point_count && strcmp(report->points[to + 1].series, first->series) == 0) {
-            to++;
-        }
-        fprintf(out, "%sdata skip 1 every ::%zu::%zu using %u:%u with linespoints linetype %u title ", command, from,
-                to, x, y, style++);
-        plot_string_write(out, first->series);
-        command = ", \\\n     ";
+    plot_curves_init(&curves, report, panel);
+    for (unsigned i = 0; i < curves.count; i++) {
+        fputs(i == 0 ? "plot data skip 1 " : ", \\\n     data skip 1 ", out);
+        rows_write(&curves, i, x, out);
+        fprintf(out, ":%u with linespoints linetype %u title ", y, i + 1);
+        plot_string_write(out, curves.items[i].title);
     }
+    plot_curves_fini(&curves);
 }
 
-static void panel_write(const report_t *report, uint32_t index, double highest, FILE *out)
+static void panel_write(const report_t *report, uint32_t index, struct shown shown, FILE *out)
 {
     const struct scn_panel *panel = &report->scenario->panels[index];
-    struct plot_frame frame = plot_frame_make(report, panel, highest);
+    struct plot_frame frame = plot_frame_make(report, panel, shown.highest);
     fputs("\nset title ", out);
     plot_string_write(out, panel->title);
     fputc('\n', out);
-    plot_axes_write(panel, &frame, out);
+    plot_axes_write(report, panel, &frame, out);
     curves_write(report, panel, out);
-    if (highest > 0.0) {
+    if (shown.ranges) {
+        fprintf(out, ", \\\n     $published_%" PRIu32 " using 1:($4 > $3 ? $2 : NaN):3:4 with yerrorbars linestyle 100",
+                index + 1);
+    }
+    if (shown.highest > 0.0) {
         fprintf(out,
-                ", \\\n     $published_%" PRIu32 " using 1:($4 > $3 ? $2 : NaN):3:4 with yerrorbars linestyle 100"
-                ", \\\n     '' using 1:2 with points linestyle 100 title 'published'"
+                ", \\\n     $published_%" PRIu32 " using 1:2 with points linestyle 100 title 'published'"
                 ", \\\n     '' using 1:2:5 with labels center offset 0,0.9 font ',12' textcolor '#000000'",
                 index + 1);
     }
     fputc('\n', out);
 }
 
-static void header_write(const struct scn_scenario *scenario, uint32_t columns, uint32_t rows, FILE *out)
+static unsigned curves_max(const report_t *report)
+{
+    unsigned most = 0;
+    for (uint32_t i = 0; i < report->scenario->panel_count; i++) {
+        struct plot_curves curves;
+        plot_curves_init(&curves, report, &report->scenario->panels[i]);
+        most = curves.count > most ? curves.count : most;
+        plot_curves_fini(&curves);
+    }
+    return most;
+}
+
+static void header_write(const report_t *report, uint32_t columns, uint32_t rows, FILE *out)
 {
     fprintf(out,
             "# Draws plot.svg from data.csv; run it in this directory: gnuplot plot.gp\n"
@@ -131,17 +174,17 @@ static void header_write(const struct scn_scenario *scenario, uint32_t columns, 
             "set terminal svg size %u,%u noenhanced font 'Helvetica,15' linewidth 1.2 background rgb '#ffffff'\n"
             "set output image\n"
             "set datafile separator ','\n"
+            "set datafile missing NaN\n"
             "set border 3 linecolor '#404040'\n"
             "set tics nomirror out scale 0.6\n"
             "set grid linetype 1 linewidth 0.6 linecolor '#dddddd'\n"
             "set key Left reverse samplen 2.2 spacing 1.15 noautotitle\n",
             PANEL_WIDTH * columns, PANEL_HEIGHT * rows + TITLE_HEIGHT);
     const unsigned styles = sizeof point_types / sizeof point_types[0];
-    for (unsigned i = 0; i < SCN_RUNS_MAX; i++) {
-        if (i < scenario->run_count) {
-            fprintf(out, "set linetype %u linecolor rgb '%s' linewidth 1.6 pointtype %u pointsize 0.7\n", i + 1,
-                    colours[i % (sizeof colours / sizeof colours[0])], point_types[i % styles]);
-        }
+    const unsigned most = curves_max(report);
+    for (unsigned i = 0; i < most; i++) {
+        fprintf(out, "set linetype %u linecolor rgb '%s' linewidth 1.6 pointtype %u pointsize 0.7\n", i + 1,
+                colours[i % (sizeof colours / sizeof colours[0])], point_types[i % styles]);
     }
     fputs("set style line 100 linecolor rgb '#000000' linewidth 1.9 pointtype 2 pointsize 1.1\n", out);
 }
@@ -151,16 +194,16 @@ void report_plot_write(const report_t *report, FILE *out)
     const struct scn_scenario *scenario = report->scenario;
     uint32_t columns = scenario->panel_count > 1 ? 2 : 1;
     uint32_t rows = (scenario->panel_count + columns - 1) / columns;
-    header_write(scenario, columns, rows, out);
-    double highest[SCN_PANELS_MAX] = {0.0};
-    for (uint32_t i = 0; i < scenario->panel_count; i++) {
-        highest[i] = published_write(report, i, out);
+    header_write(report, columns, rows, out);
+    struct shown shown[SCN_PANELS_MAX];
+    for (uint32_t i = 0; i < SCN_PANELS_MAX; i++) {
+        shown[i] = i < scenario->panel_count ? published_write(report, i, out) : (struct shown){0};
     }
     fprintf(out, "\nset multiplot layout %" PRIu32 ",%" PRIu32 " title ", rows, columns);
     plot_string_write(out, scenario->title[0] != '\0' ? scenario->title : scenario->name);
     fputs(" font ',18'\n", out);
     for (uint32_t i = 0; i < scenario->panel_count; i++) {
-        panel_write(report, i, highest[i], out);
+        panel_write(report, i, shown[i], out);
     }
     fputs("\nunset multiplot\nset output\n", out);
 }

@@ -2,11 +2,15 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
-#define TICS_MAX   11
-#define KEY_WIDTH  0.48  // parts of the frame that the legend takes
-#define KEY_LINE   0.066
-#define KEY_MARGIN 0.04
+#include "sim/report/plot_curve.h"
+
+#define TICS_MAX       11
+#define KEY_WIDTH      0.48 // parts of the frame that the legend takes
+#define KEY_LINE       0.066
+#define KEY_MARGIN     0.04
+#define KEY_INSIDE_MAX 8 // lines; a longer legend stands beside the panel
 
 void plot_string_write(FILE *out, const char *text)
 {
@@ -22,8 +26,7 @@ void plot_string_write(FILE *out, const char *text)
 
 bool plot_row_shown(const struct scn_panel *panel, const struct report_point *point)
 {
-    return panel->x_max == 0 ||
-           report_column_value(report_column_find(panel->x, NULL), point) <= (double)panel->x_max;
+    return panel->x_max == 0 || report_column_value(report_column_find(panel->x, NULL), point) <= (double)panel->x_max;
 }
 
 // --- the frame -----------------------------------------------------------------------------------------------------
@@ -64,14 +67,15 @@ static unsigned rows_under(const report_t *report, const struct scn_panel *panel
 {
     const struct report_column *x_column = report_column_find(panel->x, NULL);
     const struct report_column *y_column = report_column_find(panel->y, NULL);
-    double height = KEY_LINE * (report->scenario->run_count + 1) + KEY_MARGIN;
+    double height = KEY_LINE * (frame->curve_count + 1) + KEY_MARGIN;
     unsigned count = 0;
     for (size_t i = 0; i < report->point_count; i++) {
         const struct report_point *point = &report->points[i];
         if (!plot_row_shown(panel, point)) {
             continue;
         }
-        double x = place(report_column_value(x_column, point), frame->x_low, frame->x_high, panel->x_log);
+        bool log = panel->x_log && !plot_is_over_sweep(report, panel);
+        double x = place(report_column_value(x_column, point), frame->x_low, frame->x_high, log);
         double y = place(report_column_value(y_column, point), frame->y_low, frame->y_high, panel->y_log);
         x = right ? 1.0 - x : x;
         y = bottom ? y : 1.0 - y;
@@ -85,10 +89,15 @@ static void key_place(const report_t *report, const struct scn_panel *panel, str
     static const struct {
         const char *name;
         bool right, bottom;
-    } corners[] = {
-        {"top left", false, false}, {"bottom right", true, true}, {"top right", true, false},
-        {"bottom left", false, true}};
+    } corners[] = {{"top left", false, false},
+                   {"bottom right", true, true},
+                   {"top right", true, false},
+                   {"bottom left", false, true}};
     unsigned fewest = UINT32_MAX;
+    if (frame->curve_count > KEY_INSIDE_MAX) {
+        frame->key = "outside right top";
+        return;
+    }
     for (size_t i = 0; i < sizeof corners / sizeof corners[0]; i++) {
         unsigned count = rows_under(report, panel, frame, corners[i].right, corners[i].bottom);
         if (count < fewest) {
@@ -98,7 +107,7 @@ static void key_place(const report_t *report, const struct scn_panel *panel, str
     }
     if (fewest > 0 && !panel->y_log) {
         // No corner is free: make room above.
-        frame->y_high /= 1.0 - fmin(0.7, KEY_LINE * (report->scenario->run_count + 1) + KEY_MARGIN);
+        frame->y_high /= 1.0 - fmin(0.7, KEY_LINE * (frame->curve_count + 1) + KEY_MARGIN);
         frame->key = "top left";
     }
 }
@@ -109,7 +118,14 @@ struct plot_frame plot_frame_make(const report_t *report, const struct scn_panel
     struct extent y = extent_of(report, panel, panel->y, panel->y_log);
     y.high = fmax(y.high, highest);
     struct plot_frame frame;
-    if (panel->x_log) { // a little air on both sides, so that no point sits on the frame
+    struct plot_curves curves;
+    plot_curves_init(&curves, report, panel);
+    frame.curve_count = curves.count + (report->scenario->sweep != NULL); // its legend has a title
+    plot_curves_fini(&curves);
+    if (plot_is_over_sweep(report, panel)) {
+        frame.x_low = 0.7;
+        frame.x_high = report->scenario->sweep->point_count + 0.3;
+    } else if (panel->x_log) { // a little air on both sides, so that no point sits on the frame
         frame.x_low = x.low / 1.25;
         frame.x_high = x.high * 1.25;
     } else {
@@ -164,21 +180,50 @@ static void linear_tics_write(FILE *out, double high)
     fputs(")\n", out);
 }
 
-void plot_axes_write(const struct scn_panel *panel, const struct plot_frame *frame, FILE *out)
+static void sweep_tics_write(FILE *out, const struct scn_sweep *sweep)
 {
-    const struct report_column *x = report_column_find(panel->x, NULL);
-    fputs("set xlabel ", out);
-    plot_string_write(out, x->axis);
-    fputs("\nset ylabel ", out);
-    plot_string_write(out, report_column_find(panel->y, NULL)->axis);
-    fprintf(out, "\n%s\n%s\n", panel->x_log ? "set logscale x 2" : "unset logscale x",
-            panel->y_log ? "set logscale y 10" : "unset logscale y");
-    if (x->kind == REPORT_KIND_BYTES && panel->x_log) {
+    fputs("set xtics (", out);
+    for (uint32_t i = 0; i < sweep->point_count; i++) {
+        fputs(i == 0 ? "" : ", ", out);
+        plot_string_write(out, sweep->points[i].label);
+        fprintf(out, " %" PRIu32, i + 1);
+    }
+    fputs(")\n", out);
+}
+
+static void x_tics_write(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame,
+                         FILE *out)
+{
+    enum report_kind kind = report_column_find(panel->x, NULL)->kind;
+    if (plot_is_over_sweep(report, panel)) {
+        sweep_tics_write(out, report->scenario->sweep);
+    } else if (kind == REPORT_KIND_BYTES && panel->x_log) {
         log_tics_write(out, frame->x_low, frame->x_high);
-    } else if (x->kind == REPORT_KIND_BYTES) {
+    } else if (kind == REPORT_KIND_BYTES) {
         linear_tics_write(out, frame->x_high);
     } else {
         fputs("set xtics auto\n", out);
+    }
+}
+
+void plot_axes_write(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame, FILE *out)
+{
+    const struct report_column *x = report_column_find(panel->x, NULL);
+    bool sweep = plot_is_over_sweep(report, panel);
+    fputs("set xlabel ", out);
+    plot_string_write(out, sweep ? report->scenario->sweep->title : x->axis);
+    fputs("\nset ylabel ", out);
+    plot_string_write(out, report_column_find(panel->y, NULL)->axis);
+    fprintf(out, "\n%s\n%s\n", panel->x_log && !sweep ? "set logscale x 2" : "unset logscale x",
+            panel->y_log ? "set logscale y 10" : "unset logscale y");
+    x_tics_write(report, panel, frame, out);
+    // What the values behind the names in the legend are.
+    if (report->scenario->sweep != NULL && !sweep) {
+        fputs("set key title ", out);
+        plot_string_write(out, report->scenario->sweep->title);
+        fputc('\n', out);
+    } else if (report->scenario->sweep != NULL) {
+        fputs("set key title\n", out);
     }
     fprintf(out, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\nset key %s\n", frame->x_low, frame->x_high,
             frame->y_low, frame->y_high, frame->key);

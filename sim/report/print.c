@@ -190,12 +190,16 @@ static void comparisons_print(const report_t *report, FILE *out)
             grid_column_left(grid, i);
         }
     }
-    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
-        if (report_comparison_make(report, &report->scenario->compares[i], &comparison)) {
+        if (report_comparison_make(report, &compares[i], &comparison)) {
             comparison_add(grid, &comparison);
         }
     }
+    free(compares);
     fputs("\nSimulated against published\n", out);
     grid_print(grid, out);
     grid_destroy(grid);
@@ -208,6 +212,9 @@ void report_print(const report_t *report, FILE *out)
 {
     const struct scn_scenario *scenario = report->scenario;
     fprintf(out, "%s\n", scenario->title[0] != '\0' ? scenario->title : scenario->name);
+    if (scenario->sweep != NULL) {
+        fprintf(out, "Behind each name: %s\n", scenario->sweep->title);
+    }
     if (report->point_count > 0) {
         all_curves_print(report, out);
     } else {

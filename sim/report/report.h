@@ -17,6 +17,7 @@ struct report_point {
     const char *series; // copied
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
+    uint32_t sweep; // number of the swept value, from 1; 0: no sweep
 };
 
 // scenario must outlive the report. reference_csv: the project's copy of the published values.
@@ -46,7 +47,7 @@ struct report_fault {
 void report_add_fault(report_t *report, const struct report_fault *fault);
 
 // Columns of data.csv, in order: series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,
-// max_latency_us. Known names for checks and panels.
+// max_latency_us; of a sweep also sweep and a column for each swept key. Known names for checks and panels.
 bool report_column_exists(const char *column);
 
 // Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. For
@@ -59,6 +60,9 @@ void report_add_set(report_t *report, const char *set);
 
 // Evaluates `expect:`; prints one line for each that does not hold to out. Returns how many do not hold.
 unsigned report_expect(const report_t *report, FILE *out);
+
+// How many there are to hold.
+unsigned report_expect_count(const report_t *report);
 
 // Writes data.csv, counters.csv, compare.csv, plot.gp, plot.svg (by gnuplot), resolved.yaml and manifest.yaml into
 // directory, creating it; each file is written under a temporary name and renamed, so that an interrupted run leaves no

@@ -51,6 +51,11 @@ static uint64_t max_latency(const struct report_point *point)
     return point->max_ps;
 }
 
+static uint64_t sweep(const struct report_point *point)
+{
+    return point->sweep * REPORT_MICRO;
+}
+
 const struct report_column report_columns[REPORT_COLUMN_COUNT] = {
     {"bytes", "Size [bytes]", REPORT_KIND_BYTES, false, bytes},
     {"latency_us", "Latency [µs]", REPORT_KIND_TIME, true, latency},
@@ -59,6 +64,7 @@ const struct report_column report_columns[REPORT_COLUMN_COUNT] = {
     {"operations", "Operations", REPORT_KIND_COUNT, false, operations},
     {"min_latency_us", "Shortest latency [µs]", REPORT_KIND_TIME, true, min_latency},
     {"max_latency_us", "Longest latency [µs]", REPORT_KIND_TIME, true, max_latency},
+    {REPORT_COLUMN_SWEEP, "Swept value", REPORT_KIND_COUNT, false, sweep},
 };
 
 const struct report_column *report_column_find(const char *name, unsigned *position_out)
@@ -194,6 +200,12 @@ void report_add_fault(report_t *report, const struct report_fault *fault)
     added->ends[1].name = copy(fault->ends[1].name);
 }
 
+void report_add_hash(report_t *report, const char *hash)
+{
+    report->hashes = grow(report->hashes, report->hash_count, &report->hash_room, sizeof *report->hashes);
+    report->hashes[report->hash_count++] = copy(hash);
+}
+
 void report_add_set(report_t *report, const char *set)
 {
     report->sets = grow(report->sets, report->set_count, &report->set_room, sizeof *report->sets);
@@ -244,6 +256,10 @@ void report_destroy(report_t *report)
         free(report->sets[i]);
     }
     free(report->sets);
+    for (size_t i = 0; i < report->hash_count; i++) {
+        free(report->hashes[i]);
+    }
+    free(report->hashes);
     free(report->points);
     free(report->counters);
     free(report->runs);

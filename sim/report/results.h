@@ -33,20 +33,29 @@ struct report {
     size_t fault_count, fault_room;
     char **sets;
     size_t set_count, set_room;
+    char **hashes; // of the points of a sweep, in their order; "" where one failed
+    size_t hash_count, hash_room;
 };
+
+// The checks one by one: in a sweep, one that names a series without a swept value means it at every value. To be freed.
+struct scn_check *report_checks_make(const report_t *report, const struct scn_check *checks, uint32_t count,
+                                     uint32_t *count_out);
+void report_add_hash(report_t *report, const char *hash);
 
 enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_COUNT };
 
 // A numeric column of data.csv.
 struct report_column {
     const char *name;
-    const char *axis;      // label of a plot's axis
+    const char *axis; // label of a plot's axis
     enum report_kind kind;
-    bool fraction;         // shown with six decimals
+    bool fraction; // shown with six decimals
     uint64_t (*micro)(const struct report_point *point);
 };
 
-#define REPORT_COLUMN_COUNT 7
+// The number of the swept value, from 1; only in the data.csv of a sweep.
+#define REPORT_COLUMN_SWEEP "sweep"
+#define REPORT_COLUMN_COUNT 8
 extern const struct report_column report_columns[REPORT_COLUMN_COUNT];
 
 // NULL when no numeric column has that name. *position_out (may be NULL): its number in data.csv, from 1.

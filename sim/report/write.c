@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,17 +12,37 @@
 #include "sim/report/manifest.h"
 #include "sim/report/plot.h"
 
+// "nodes.*.board.clock=125 MHz" has the column "nodes.*.board.clock".
+static void swept_write(const report_t *report, uint32_t number, FILE *out)
+{
+    const struct scn_sweep *sweep = report->scenario->sweep;
+    const struct scn_sweep_point *point = &sweep->points[number > 0 ? number - 1 : 0];
+    for (size_t i = 0; i < point->set_count; i++) {
+        char text[SCN_TEXT_MAX];
+        snprintf(text, sizeof text, "%s", point->sets[i]);
+        char *equals = strchr(text, '=');
+        *equals = '\0';
+        fputc(',', out);
+        csv_text_write(out, number > 0 ? equals + 1 : text);
+    }
+}
+
 static void data_write(const report_t *report, FILE *out)
 {
+    bool sweep = report->scenario->sweep != NULL;
+    size_t columns = sweep ? REPORT_COLUMN_COUNT : REPORT_COLUMN_COUNT - 1;
     fputs("series", out);
-    for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+    for (size_t i = 0; i < columns; i++) {
         fprintf(out, ",%s", report_columns[i].name);
+    }
+    if (sweep) {
+        swept_write(report, 0, out);
     }
     fputc('\n', out);
     for (size_t row = 0; row < report->point_count; row++) {
         const struct report_point *point = &report->points[row];
         csv_text_write(out, point->series);
-        for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+        for (size_t i = 0; i < columns; i++) {
             uint64_t micro = report_columns[i].micro(point);
             fputc(',', out);
             if (report_columns[i].fraction) {
@@ -29,6 +50,9 @@ static void data_write(const report_t *report, FILE *out)
             } else {
                 fprintf(out, "%" PRIu64, micro / REPORT_MICRO);
             }
+        }
+        if (sweep) {
+            swept_write(report, point->sweep, out);
         }
         fputc('\n', out);
     }
@@ -73,12 +97,16 @@ static void comparison_write(const struct report_comparison *comparison, FILE *o
 static void comparisons_write(const report_t *report, FILE *out)
 {
     fputs("id,what,simulated,published,unit,error_percent,use\n", out);
-    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
-        if (report_comparison_make(report, &report->scenario->compares[i], &comparison)) {
+        if (report_comparison_make(report, &compares[i], &comparison)) {
             comparison_write(&comparison, out);
         }
     }
+    free(compares);
 }
 
 static void resolved_write(const report_t *report, struct files *files)
@@ -131,7 +159,9 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     file_write(report, &files, "data.csv", data_write);
     file_write(report, &files, "counters.csv", counters_write);
     file_write(report, &files, "compare.csv", comparisons_write);
-    resolved_write(report, &files);
+    if (report->scenario->sweep == NULL) {
+        resolved_write(report, &files); // of a sweep it lies beside each point
+    }
     char gnuplot[64];
     bool drawn = report->scenario->panel_count > 0 && report->point_count > 0;
     if (drawn) {

@@ -226,6 +226,22 @@ static void check_series_names(struct scn_loader *loader)
     }
 }
 
+static bool is_series(const struct scn_loader *loader, const char *name, struct scn_nearest *nearest)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    bool known = false; // a name without a swept value means the series at every value
+    uint32_t points = scenario->sweep != NULL ? scenario->sweep->point_count : 1;
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        for (uint32_t k = 0; k < points; k++) {
+            char series[2 * SCN_NAME_MAX];
+            scn_sweep_series_make(scenario, i, k, series, sizeof series);
+            known = known || strcmp(series, name) == 0 || strcmp(scenario->runs[i].series, name) == 0;
+            scn_nearest_offer(nearest, scn_arena_format(loader->arena, "%s", series));
+        }
+    }
+    return known;
+}
+
 static void check_value(struct scn_loader *loader, const struct scn_value *value)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -235,11 +251,10 @@ static void check_value(struct scn_loader *loader, const struct scn_value *value
         return;
     }
     scn_nearest_init(&nearest, value->series);
-    bool known = false;
+    // A point of a sweep has not the names of all points.
+    bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad;
     for (uint32_t i = 0; i < scenario->run_count; i++) {
-        known =
-            known || strcmp(scenario->runs[i].series, value->series) == 0 || !is_good(loader, scenario->runs[i].series);
-        scn_nearest_offer(&nearest, scenario->runs[i].series);
+        known = known || !is_good(loader, scenario->runs[i].series);
     }
     if (!known && scenario->run_count > 0 && nearest.name != NULL) {
         scn_mistakes_add(&loader->mistakes, place, "series: no run is called '%s' (did you mean '%s'?)", value->series,

@@ -58,10 +58,52 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
         scn_check_hardware(loader);
         scn_check_faults(loader);
         scn_check_runs(loader);
+        scn_sweep_check(loader);
         if (options->check != NULL) {
             options->check(options->check_ctx, loader->scenario, complain, loader);
         }
     }
+}
+
+// Every point is a scenario that must be right; the first that is not is enough to know.
+static void points_check(struct scn_loader *loader, const char *path, const struct scn_load_options *options)
+{
+    const struct scn_sweep *sweep = loader->scenario->sweep;
+    for (uint32_t i = 0; i < sweep->point_count && loader->mistakes.count == 0; i++) {
+        struct scn_messages messages = {0};
+        struct scn_scenario *point = NULL;
+        if (scn_load_point(path, options, &sweep->points[i], &point, &messages) != SIM_OK) {
+            for (size_t k = 0; k < messages.count; k++) {
+                scn_mistakes_add(&loader->mistakes, loader->sweep_place, "sweep: %s: %s", sweep->points[i].label,
+                                 messages.lines[k]);
+            }
+        }
+        scn_messages_free(&messages);
+        scn_free(point);
+    }
+}
+
+enum sim_status scn_load_point(const char *path, const struct scn_load_options *options,
+                               const struct scn_sweep_point *point, struct scn_scenario **scenario_out,
+                               struct scn_messages *messages)
+{
+    const char **sets = calloc(options->set_count + point->set_count + 1, sizeof *sets);
+    if (sets == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < options->set_count; i++) {
+        sets[i] = options->sets[i];
+    }
+    for (size_t i = 0; i < point->set_count; i++) {
+        sets[options->set_count + i] = point->sets[i];
+    }
+    const struct scn_load_options inner = {.configs_dir = options->configs_dir,
+                                           .sets = sets,
+                                           .set_count = options->set_count + point->set_count,
+                                           .without_sweep = true};
+    enum sim_status status = scn_load(path, &inner, scenario_out, messages);
+    free(sets);
+    return status;
 }
 
 enum sim_status scn_load(const char *path, const struct scn_load_options *options, struct scn_scenario **scenario_out,
@@ -80,11 +122,15 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
         .scenario = &loaded->scenario,
         .configs_dir = options->configs_dir,
         .file = file,
+        .without_sweep = options->without_sweep,
     };
     bool readable = false;
     struct scn_tree *tree = scn_tree_read(loader.arena, &loader.mistakes, file, &readable);
     if (tree != NULL) {
         resolve(&loader, tree, path, options);
+    }
+    if (loader.mistakes.count == 0 && loaded->scenario.sweep != NULL) {
+        points_check(&loader, path, options);
     }
     *messages = (struct scn_messages){0};
     if (loader.mistakes.count > 0) {

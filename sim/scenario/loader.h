@@ -32,6 +32,8 @@ struct scn_loader {
     unsigned presets_read;
     unsigned preset_depth; // presets being applied, one inside another
     const struct scn_file *file;
+    bool without_sweep, sweep_is_bad;
+    struct scn_place sweep_place;
     bool sourced; // in a preset's own keys: every value must name its source
 };
 
@@ -62,6 +64,14 @@ void scn_node_load(struct scn_loader *loader, const struct scn_tree *item, struc
 
 // generate.c: `topology:`, with the mapping that holds it.
 void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent, const struct scn_tree *tree);
+
+// sweep.c: `sweep:`
+void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree);
+// With the runs, which are loaded later.
+void scn_sweep_check(struct scn_loader *loader);
+// "SERIES, LABEL" of a run and a point, by their indices; without a sweep "SERIES".
+void scn_sweep_series_make(const struct scn_scenario *scenario, uint32_t run, uint32_t point, char *series,
+                           size_t size);
 
 // preset.c: the tree of configs/<folder>/<name>.yaml, read once. NULL: reported.
 const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name);

@@ -135,7 +135,11 @@ static void load_entry(struct scn_loader *loader, const struct scn_kind *kind, c
         return;
     }
     if (key->unit == SCN_UNIT_GENERATOR) {
-        scn_topology_load(loader, tree, entry);
+        if (strcmp(key->name, "sweep") == 0) {
+            scn_sweep_load(loader, entry);
+        } else {
+            scn_topology_load(loader, tree, entry);
+        }
         return;
     }
     bool pair = key->second != 0 && (key->unit == SCN_UNIT_SIZE || key->unit == SCN_UNIT_INTEGER);

@@ -25,6 +25,7 @@
 #define SCN_CABLES_MAX 64
 #define SCN_FAULTS_MAX 64
 #define SCN_RUNS_MAX   32
+#define SCN_SWEEP_MAX  128 // points
 #define SCN_CHECKS_MAX 64
 #define SCN_PANELS_MAX 4
 #define SCN_NODE_NONE  UINT32_MAX
@@ -220,6 +221,20 @@ struct scn_panel {
     unsigned line, column; // in the file, for messages
 };
 
+// `sweep:` asks for the runs once for each of some points: settings that go over the scenario as --set does. Where
+// `expect:` and `compare:` name a series, they mean "SERIES, LABEL", or with "SERIES" alone each of its points.
+struct scn_sweep_point {
+    const char *label; // "125 MHz"
+    const char *const *sets;
+    size_t set_count;
+};
+
+struct scn_sweep {
+    const char *title; // the swept keys without their paths, for an axis
+    const struct scn_sweep_point *points;
+    uint32_t point_count;
+};
+
 struct scn_scenario {
     char name[SCN_NAME_MAX]; // the file's name without .yaml, unless the key `name` gives another
     char title[SCN_TEXT_MAX];
@@ -240,6 +255,7 @@ struct scn_scenario {
     uint32_t compare_count;
     struct scn_panel panels[SCN_PANELS_MAX];
     uint32_t panel_count;
+    const struct scn_sweep *sweep; // NULL: none
 };
 
 // Mistakes found in one load, in file order: "file:line:column: text" each.
@@ -260,6 +276,7 @@ struct scn_load_options {
     // could not be read is empty then.
     void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
     void *check_ctx;
+    bool without_sweep; // ignore `sweep:`; for one of its points, whose settings are in sets
 };
 
 // Reads, resolves and checks. SIM_OK: *scenario_out is owned by the caller. SIM_ERR_INVALID or SIM_ERR_IO: every
@@ -267,6 +284,15 @@ struct scn_load_options {
 enum sim_status scn_load(const char *path, const struct scn_load_options *options, struct scn_scenario **scenario_out,
                          struct scn_messages *messages);
 void scn_free(struct scn_scenario *scenario);
+
+// One point of the sweep of the scenario that scn_load gave for the same path and options. The point has the
+// last word over --set, so that its label stays true.
+enum sim_status scn_load_point(const char *path, const struct scn_load_options *options,
+                               const struct scn_sweep_point *point, struct scn_scenario **scenario_out,
+                               struct scn_messages *messages);
+
+// Takes the label of a point (number from 1) off the name of a merged series.
+void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);
 
 // Where the value of a field of a loaded scenario came from: a preset's source or assumption, "file:line:column",
 // "--set ...", or "default". field points into *scenario, which must be the one that scn_load gave. The text lives as

@@ -210,9 +210,14 @@ bool scn_set_is_preset(const char *text)
 
 bool scn_set_is_early(const char *text)
 {
-    static const char topology[] = "topology";
-    size_t length = sizeof topology - 1;
-    return strncmp(text, topology, length) == 0 && (text[length] == '.' || text[length] == '=');
+    static const char *const names[] = {"topology", "sweep"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(text, names[i], length) == 0 && (text[length] == '.' || text[length] == '=')) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // Puts the value where the path leads to from tree, or where it would lead.

@@ -22,7 +22,7 @@ TEST(Wire, TakesTheTimeOfItsGenerationAndWidth)
 
 TEST(Wire, UsesTheIntervalsOfTheSpecification)
 {
-    // Rows of reference/components.md.
+    // Rows of docs/component-facts.md.
     EXPECT_EQ(pcie_ack_interval_symbols(1, 8, 128), 67);
     EXPECT_EQ(pcie_ack_interval_symbols(1, 8, 256), 107);
     EXPECT_EQ(pcie_ack_interval_symbols(2, 8, 128), 118);

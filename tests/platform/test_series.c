@@ -133,7 +133,7 @@ TEST(Series, TakeLongerOverAnotherNode)
         times_ps[hops - 1] = record->last.total_ps / record->last.operations;
         scene_free(scene);
     }
-    // One more chip traversal, with its hard IP: 200-300 ns (reference/components.md).
+    // One more chip traversal, with its hard IP: 200-300 ns (docs/component-facts.md).
     EXPECT_BETWEEN(times_ps[1] - times_ps[0], 200000, 400000);
     free(record);
 }

@@ -89,15 +89,6 @@ TEST(ScenarioCheck, SaysNothingOfNamesThatAreMissing)
     fixture_destroy(&fixture);
 }
 
-TEST(ScenarioCheck, RefusesAnUnknownSeries)
-{
-    struct fixture fixture;
-    fixture_create(&fixture);
-    fixture_expect_add(&fixture, "bound", fixture_value("gpu", "latency_us", SCN_TAKE_MIN), 0, 1);
-    mistake_is(&fixture, "x.yaml:3:5: 'bound': no series is named 'gpu'");
-    fixture_destroy(&fixture);
-}
-
 TEST(ScenarioCheck, RefusesAColumnThatTheUnitDoesNotFit)
 {
     struct fixture fixture;
@@ -135,7 +126,7 @@ TEST(ScenarioCheck, ReportsEveryMistakeAtOnce)
     fixture_compare_add(&fixture, "H99", fixture_value("gpu", "latency", SCN_TAKE_MIN));
     fixture_panel_add(&fixture, "series", "latency_us");
     struct scn_messages messages = mistakes(&fixture);
-    EXPECT_EQ(messages.count, 4);
+    EXPECT_EQ(messages.count, 3);
     scn_messages_free(&messages);
     fixture_destroy(&fixture);
 }

@@ -57,8 +57,7 @@ TEST(Files, CompareHasALineForEveryId)
     fixture_create(&fixture);
     fixture_rows_add(&fixture);
     fixture_compare_add(&fixture, "H08", fixture_value("pio", "latency_us", SCN_TAKE_MIN));
-    struct scn_check *half =
-        fixture_compare_add(&fixture, "H15", fixture_value("pio", "bandwidth_GBps", SCN_TAKE_MAX));
+    struct scn_check *half = fixture_compare_add(&fixture, "H15", fixture_value("pio", "bandwidth_GBps", SCN_TAKE_MAX));
     half->over = fixture_value("pio", "bandwidth_GBps", SCN_TAKE_MAX);
     half->first_reaching = 0.5;
     snprintf(half->what, sizeof half->what, "half of the peak, reached");
@@ -155,6 +154,63 @@ TEST(Plot, OfAnEarlierRunDoesNotOutliveItsPanels)
     fixture_destroy(&fixture);
 }
 
+// What plot.gp says behind a title.
+static void drawn_as(const struct fixture *fixture, const char *rows, const char *title)
+{
+    char *script = fixture_read(fixture, "out", "plot.gp");
+    char line[256];
+    snprintf(line, sizeof line, "%s with linespoints linetype %s", rows, title);
+    EXPECT_CONTAINS(script, line);
+    free(script);
+}
+
+TEST(Plot, DrawsALineForEachSizeOverDescriptors)
+{
+    struct fixture fixture;
+    char error[256];
+    fixture_create(&fixture);
+    fixture_row_add(&fixture, "pio", 64, 1, 1000000);
+    fixture_row_add(&fixture, "pio", 128, 2, 1000000);
+    fixture_row_add(&fixture, "pio", 4096, 1, 2000000);
+    fixture_row_add(&fixture, "pio", 8192, 2, 2000000);
+    fixture_panel_add(&fixture, "descriptors", "latency_us");
+    EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
+    drawn_as(&fixture, "every ::0::1 using 5:3", "1 title 'pio, 64 B'");
+    drawn_as(&fixture, "every ::2::3 using 5:3", "2 title 'pio, 4 KiB'");
+    fixture_destroy(&fixture);
+}
+
+TEST(Plot, DrawsALineForEachNumberOfDescriptorsOverBytes)
+{
+    struct fixture fixture;
+    char error[256];
+    fixture_create(&fixture);
+    fixture_row_add(&fixture, "pio", 64, 1, 1000000);
+    fixture_row_add(&fixture, "pio", 128, 2, 1000000);
+    fixture_row_add(&fixture, "pio", 4096, 1, 2000000);
+    fixture_row_add(&fixture, "pio", 8192, 2, 2000000);
+    fixture_panel_add(&fixture, "bytes", "latency_us");
+    EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
+    drawn_as(&fixture, "using (strstrt(' 0 2 ', sprintf(' %d ', $0)) ? $2 : NaN):3", "1 title 'pio, 1 descriptor'");
+    drawn_as(&fixture, "using (strstrt(' 1 3 ', sprintf(' %d ', $0)) ? $2 : NaN):3", "2 title 'pio, 2 descriptors'");
+    fixture_destroy(&fixture);
+}
+
+TEST(Plot, KeepsOneLineForChainsOfOneSize)
+{
+    struct fixture fixture;
+    char error[256];
+    fixture_create(&fixture);
+    fixture_row_add(&fixture, "pio", 64, 1, 1000000);
+    fixture_row_add(&fixture, "pio", 128, 2, 1000000);
+    fixture_panel_add(&fixture, "bytes", "latency_us");
+    fixture_panel_add(&fixture, "descriptors", "latency_us");
+    EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
+    drawn_as(&fixture, "every ::0::1 using 2:3", "1 title 'pio'");
+    drawn_as(&fixture, "every ::0::1 using 5:3", "1 title 'pio'");
+    fixture_destroy(&fixture);
+}
+
 TEST(Plot, EveryKindOfPanelIsAcceptedByGnuplot)
 {
     struct fixture fixture;
@@ -182,7 +238,7 @@ static void same_in_both(const struct fixture *fixture, const char *name)
 
 TEST(Files, TwoWritesGiveTheSameBytes)
 {
-    static const char *const names[] = {"data.csv", "counters.csv", "compare.csv",  "plot.gp",
+    static const char *const names[] = {"data.csv", "counters.csv",  "compare.csv",  "plot.gp",
                                         "plot.svg", "resolved.yaml", "manifest.yaml"};
     struct fixture fixture;
     draw(&fixture);

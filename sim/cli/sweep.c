@@ -1,0 +1,259 @@
+#include "sim/cli/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/cli/interrupt.h"
+#include "sim/cli/load.h"
+#include "sim/report/points.h"
+
+#define LOOK_US 5000 // how often is looked whether a child has ended
+
+struct point {
+    char name[REPORT_POINT_NAME_MAX];
+    pid_t child; // 0: none
+    bool kept;   // of an earlier run
+    enum cli_exit result;
+};
+
+struct sweep {
+    const struct cli_job *job;
+    struct cli_progress *progress;
+    const struct scn_sweep *points_asked;
+    struct point *points;
+    char directory[PATH_MAX];
+    uint32_t next; // not looked at yet
+    uint32_t running, done;
+};
+
+static const char *label_of(const struct sweep *sweep, uint32_t i)
+{
+    return sweep->points_asked->points[i].label;
+}
+
+static struct scn_scenario *point_load(const struct sweep *sweep, uint32_t i)
+{
+    const struct cli_job *job = sweep->job;
+    return cli_point_load(job->path, job->paths, job->sets, &sweep->points_asked->points[i]);
+}
+
+// --- a child --------------------------------------------------------------------------------------------------------
+
+static enum cli_exit point_measure(const struct cli_job *job, const char *directory, const char *name)
+{
+    char error[512] = "";
+    report_t *report = NULL;
+    if (report_create(job->scenario, job->reference_csv, &report) != SIM_OK) {
+        return CLI_EXIT_INPUT;
+    }
+    enum cli_exit result = cli_job_measure(job, report);
+    if (result == CLI_EXIT_OK) {
+        cli_interrupt_hold();
+        if (report_point_write(report, directory, name, error, sizeof error) != SIM_OK) {
+            cli_error("%s", error);
+            result = CLI_EXIT_INPUT;
+        }
+        cli_interrupt_release();
+    }
+    report_destroy(report);
+    return result;
+}
+
+static _Noreturn void child_main(const struct sweep *sweep, uint32_t i, struct scn_scenario *scenario, pid_t parent)
+{
+    struct cli_job job = *sweep->job;
+    char *path = NULL;
+    cli_interrupt_child();
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent || asprintf(&path, "%s (%s)", sweep->job->path, label_of(sweep, i)) < 0) {
+        _exit(CLI_EXIT_INPUT);
+    }
+    job.path = path;
+    job.scenario = scenario;
+    job.quiet = true;
+    enum cli_exit result = point_measure(&job, sweep->directory, sweep->points[i].name);
+    fflush(stderr);
+    _exit((int)result);
+}
+
+static void point_start(struct sweep *sweep, uint32_t i)
+{
+    struct point *point = &sweep->points[i];
+    struct scn_scenario *scenario = point_load(sweep, i);
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t child = scenario != NULL ? fork() : -1;
+    if (child == 0) {
+        child_main(sweep, i, scenario, parent);
+    }
+    scn_free(scenario);
+    if (child < 0) {
+        cli_error("%s (%s): cannot start a process: %s", sweep->job->path, label_of(sweep, i), strerror(errno));
+        point->result = CLI_EXIT_INPUT;
+        sweep->done++;
+        return;
+    }
+    point->child = child;
+    sweep->running++;
+}
+
+// --- all of them ----------------------------------------------------------------------------------------------------
+
+static void progress_show(struct sweep *sweep)
+{
+    char label[64];
+    uint32_t count = sweep->points_asked->point_count;
+    snprintf(label, sizeof label, "%u of %u points", sweep->done, count);
+    cli_progress_update(sweep->progress, sweep->done * 1000 / count, label);
+}
+
+static void point_end(struct sweep *sweep, struct point *point, int status)
+{
+    uint32_t i = (uint32_t)(point - sweep->points);
+    point->child = 0;
+    point->result = WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : CLI_EXIT_INPUT;
+    sweep->running--;
+    sweep->done++;
+    cli_progress_fini(sweep->progress);
+    if (WIFSIGNALED(status)) {
+        cli_error("%s (%s): ended by signal %d", sweep->job->path, label_of(sweep, i), WTERMSIG(status));
+    }
+}
+
+static void one_wait(struct sweep *sweep)
+{
+    int status = 0;
+    pid_t child = waitpid(-1, &status, WNOHANG);
+    while (child == 0) {
+        progress_show(sweep);
+        (void)usleep(LOOK_US);
+        child = waitpid(-1, &status, WNOHANG);
+    }
+    for (uint32_t i = 0; child > 0 && i < sweep->next; i++) {
+        if (sweep->points[i].child == child) {
+            point_end(sweep, &sweep->points[i], status);
+        }
+    }
+}
+
+static void points_measure(struct sweep *sweep)
+{
+    uint32_t count = sweep->points_asked->point_count;
+    while (sweep->next < count || sweep->running > 0) {
+        progress_show(sweep);
+        if (sweep->next == count || sweep->running == sweep->job->jobs) {
+            one_wait(sweep);
+            continue;
+        }
+        struct point *point = &sweep->points[sweep->next++];
+        point->kept = report_point_exists(sweep->directory, point->name);
+        if (point->kept) {
+            sweep->done++;
+        } else {
+            point_start(sweep, sweep->next - 1);
+        }
+    }
+}
+
+static bool points_name(struct sweep *sweep)
+{
+    for (uint32_t i = 0; i < sweep->points_asked->point_count; i++) {
+        struct scn_scenario *scenario = point_load(sweep, i);
+        bool named = scenario != NULL && report_point_name(scenario, sweep->points[i].name) == SIM_OK;
+        scn_free(scenario);
+        if (!named) {
+            cli_error("%s (%s): cannot be named", sweep->job->path, label_of(sweep, i));
+            return false;
+        }
+        if (sweep->job->fresh) {
+            report_point_remove(sweep->directory, sweep->points[i].name);
+        }
+    }
+    return true;
+}
+
+static bool is_of_sweep(const struct sweep *sweep, const char *name)
+{
+    for (uint32_t i = 0; i < sweep->points_asked->point_count; i++) {
+        if (strcmp(sweep->points[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// What other programs or other values have left there is no part of these results.
+static void strangers_remove(const struct sweep *sweep)
+{
+    DIR *entries = opendir(sweep->directory);
+    for (struct dirent *entry = entries != NULL ? readdir(entries) : NULL; entry != NULL; entry = readdir(entries)) {
+        char name[REPORT_POINT_NAME_MAX];
+        size_t length = strspn(entry->d_name, "0123456789abcdef");
+        if (length != sizeof name - 1 || entry->d_name[length] != '.') {
+            continue;
+        }
+        snprintf(name, sizeof name, "%.64s", entry->d_name);
+        if (!is_of_sweep(sweep, name)) {
+            report_point_remove(sweep->directory, name);
+        }
+    }
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+}
+
+static enum cli_exit points_merge(struct sweep *sweep, report_t *report)
+{
+    enum cli_exit worst = CLI_EXIT_OK;
+    uint32_t count = sweep->points_asked->point_count, kept = 0, failed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct point *point = &sweep->points[i];
+        if (point->result == CLI_EXIT_OK && report_point_add(report, sweep->directory, point->name, i + 1) != SIM_OK) {
+            report_point_remove(sweep->directory, point->name);
+            point->result = CLI_EXIT_INPUT;
+        }
+        if (point->result != CLI_EXIT_OK) {
+            cli_error("%s: the point '%s' failed", sweep->job->path, label_of(sweep, i));
+            report_point_add_none(report);
+            failed++;
+        }
+        kept += point->kept && point->result == CLI_EXIT_OK;
+        worst = point->result > worst ? point->result : worst;
+    }
+    if (!sweep->job->quiet) {
+        printf("Sweep: %u points, %u of them kept from an earlier run, %u failed\n", count, kept, failed);
+    }
+    return worst;
+}
+
+enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress)
+{
+    struct sweep sweep = {.job = job, .progress = progress, .points_asked = job->scenario->sweep};
+    enum cli_exit result = CLI_EXIT_INPUT;
+    if ((size_t)snprintf(sweep.directory, sizeof sweep.directory, "%s/points", job->directory) >=
+        sizeof sweep.directory) {
+        cli_error("%s: the name of the directory is too long", job->directory);
+        return result;
+    }
+    sweep.points = calloc(sweep.points_asked->point_count, sizeof *sweep.points);
+    if (sweep.points == NULL) {
+        cli_error("out of memory");
+        return result;
+    }
+    cli_interrupt_loss_set("points that are done are kept, and the same command goes on from there");
+    if (points_name(&sweep)) {
+        points_measure(&sweep);
+        cli_progress_fini(progress);
+        strangers_remove(&sweep);
+        result = points_merge(&sweep, report);
+    }
+    free(sweep.points);
+    return result;
+}

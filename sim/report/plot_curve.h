@@ -1,0 +1,26 @@
+// The lines of a panel: a series is one line, or several where it was measured for several sizes (x: descriptors) or
+// for several numbers of descriptors (x: bytes), as one line would jump to and fro between them. With x: sweep the line
+// goes over the swept values: one line for what is otherwise equal. Private to the room.
+#pragma once
+
+#include "sim/report/results.h"
+
+#define PLOT_TITLE_MAX (SCN_NAME_MAX + 64)
+
+struct plot_curve {
+    size_t first; // the first and last of its rows
+    size_t last;
+    char title[PLOT_TITLE_MAX]; // for the legend
+};
+
+struct plot_curves {
+    struct plot_curve *items; // in the order of their first rows
+    unsigned count;
+    unsigned *of_row; // which line each row of the report belongs to
+};
+
+void plot_curves_init(struct plot_curves *curves, const report_t *report, const struct scn_panel *panel);
+void plot_curves_fini(struct plot_curves *curves);
+
+// Is the panel's x the swept value?
+bool plot_is_over_sweep(const report_t *report, const struct scn_panel *panel);

@@ -1,0 +1,243 @@
+#include "sim/report/points.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/report/csv.h"
+#include "sim/report/files.h"
+#include "sim/report/manifest.h"
+#include "sim/report/results.h"
+
+#define FIELDS_MAX 8
+#define ENDING     "\nend\n"
+
+// --- the name -------------------------------------------------------------------------------------------------------
+
+// What decides over the measurements: not the titles, bounds and plots.
+static struct scn_scenario *measured_part(const struct scn_scenario *point)
+{
+    struct scn_scenario *part = malloc(sizeof *part);
+    if (part != NULL) {
+        *part = *point;
+        part->title[0] = '\0';
+        part->expect_count = part->compare_count = part->panel_count = 0;
+        part->sweep = NULL;
+    }
+    return part;
+}
+
+// program: the hash of this program's own file, so that another build never passes for this one.
+static enum sim_status text_make(const struct scn_scenario *point, const char *program, char **text_out)
+{
+    size_t size = 0;
+    struct scn_scenario *part = measured_part(point);
+    FILE *out = part != NULL ? open_memstream(text_out, &size) : NULL;
+    if (out == NULL) {
+        free(part);
+        return SIM_ERR_NO_MEMORY;
+    }
+    fprintf(out, "# program %s\n", program);
+    enum sim_status status = scn_write_resolved(part, out);
+    free(part);
+    return fclose(out) == 0 ? status : SIM_ERR_NO_MEMORY;
+}
+
+static enum sim_status point_text(const struct scn_scenario *point, char **text_out)
+{
+    char program[REPORT_HASH_MAX];
+    report_hash_file("/proc/self/exe", program);
+    return program[0] != '\0' ? text_make(point, program, text_out) : SIM_ERR_IO;
+}
+
+enum sim_status report_point_name(const struct scn_scenario *point, char name[REPORT_POINT_NAME_MAX])
+{
+    char *text = NULL;
+    enum sim_status status = point_text(point, &text);
+    if (status == SIM_OK) {
+        report_hash_text(text, name);
+    }
+    free(text);
+    return status;
+}
+
+// --- the files ------------------------------------------------------------------------------------------------------
+
+static void path_make(const char *directory, const char *name, const char *suffix, char path[PATH_MAX])
+{
+    char file[REPORT_POINT_NAME_MAX + 8];
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    (void)files_path(directory, file, path, PATH_MAX);
+}
+
+bool report_point_exists(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    path_make(directory, name, ".csv", path);
+    return access(path, R_OK) == 0;
+}
+
+void report_point_remove(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    path_make(directory, name, ".csv", path);
+    (void)unlink(path);
+    path_make(directory, name, ".yaml", path);
+    (void)unlink(path);
+}
+
+static void texts_write(FILE *out, const char *kind, const char *const *texts, size_t count)
+{
+    fputs(kind, out);
+    for (size_t i = 0; i < count; i++) {
+        fputc(',', out);
+        csv_text_write(out, texts[i]);
+    }
+}
+
+static void data_write(const report_t *report, FILE *out)
+{
+    for (size_t i = 0; i < report->run_count; i++) {
+        const struct report_run *run = &report->runs[i];
+        const char *const texts[] = {run->series};
+        texts_write(out, "run", texts, 1);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", run->simulated_ps, run->events, run->rtl_cycles);
+    }
+    for (size_t i = 0; i < report->point_count; i++) {
+        const struct report_point *point = &report->points[i];
+        texts_write(out, "point", &point->series, 1);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, point->bytes, point->descriptors, point->operations);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", point->total_ps, point->min_ps, point->max_ps);
+    }
+    for (size_t i = 0; i < report->counter_count; i++) {
+        const struct report_counter *counter = &report->counters[i];
+        const char *const texts[] = {counter->series, counter->component, counter->name, counter->unit};
+        texts_write(out, "counter", texts, 4);
+        fprintf(out, ",%" PRIu64 "\n", counter->value);
+    }
+    fputs("end\n", out);
+}
+
+static enum sim_status file_write(const char *directory, const char *name, const char *suffix, const report_t *report,
+                                  const char *text)
+{
+    char path[PATH_MAX], temporary[PATH_MAX + 32];
+    path_make(directory, name, suffix, path);
+    snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+    FILE *out = fopen(temporary, "w");
+    if (out == NULL) {
+        return SIM_ERR_IO;
+    }
+    if (text != NULL) {
+        fputs(text, out);
+    } else {
+        data_write(report, out);
+    }
+    bool written = ferror(out) == 0;
+    written = fclose(out) == 0 && written;
+    if (!written || rename(temporary, path) != 0) {
+        (void)unlink(temporary);
+        return SIM_ERR_IO;
+    }
+    return SIM_OK;
+}
+
+enum sim_status report_point_write(const report_t *report, const char *directory, const char *name, char *error,
+                                   size_t error_size)
+{
+    char *text = NULL;
+    enum sim_status status = report_directory_create(directory, error, error_size);
+    if (status != SIM_OK) {
+        return status;
+    }
+    status = point_text(report->scenario, &text);
+    if (status == SIM_OK) {
+        status = file_write(directory, name, ".yaml", NULL, text);
+    }
+    if (status == SIM_OK) {
+        status = file_write(directory, name, ".csv", report, NULL);
+    }
+    if (status != SIM_OK) {
+        snprintf(error, error_size, "cannot write to %s: %s", directory,
+                 errno != 0 ? strerror(errno) : "out of memory");
+    }
+    free(text);
+    return status;
+}
+
+// --- merging --------------------------------------------------------------------------------------------------------
+
+static char *file_read(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    path_make(directory, name, ".csv", path);
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t size = 0;
+    if (file != NULL && getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return text;
+}
+
+static uint64_t number(const char *field)
+{
+    return strtoull(field, NULL, 10);
+}
+
+static void record_add(report_t *sweep, char *const *fields, size_t count, uint32_t number_of_point)
+{
+    char series[2 * SCN_NAME_MAX];
+    snprintf(series, sizeof series, "%s, %s", count > 1 ? fields[1] : "",
+             sweep->scenario->sweep->points[number_of_point - 1].label);
+    if (strcmp(fields[0], "run") == 0 && count == 5) {
+        report_add_run(sweep, series, number(fields[2]), number(fields[3]), number(fields[4]));
+    } else if (strcmp(fields[0], "point") == 0 && count == 8) {
+        const struct report_point point = {.series = series,
+                                           .bytes = number(fields[2]),
+                                           .descriptors = number(fields[3]),
+                                           .operations = number(fields[4]),
+                                           .total_ps = number(fields[5]),
+                                           .min_ps = number(fields[6]),
+                                           .max_ps = number(fields[7]),
+                                           .sweep = number_of_point};
+        report_add_point(sweep, &point);
+    } else if (strcmp(fields[0], "counter") == 0 && count == 6) {
+        report_add_counter(sweep, series, fields[2], fields[3], fields[4], number(fields[5]));
+    }
+}
+
+static bool is_whole(const char *text)
+{
+    size_t length = strlen(text), ending = sizeof ENDING - 1;
+    return length >= ending && strcmp(text + length - ending, ENDING) == 0;
+}
+
+enum sim_status report_point_add(report_t *sweep, const char *directory, const char *name, uint32_t number_of_point)
+{
+    char *text = file_read(directory, name);
+    if (text == NULL || !is_whole(text)) {
+        free(text);
+        return SIM_ERR_INVALID;
+    }
+    char *cursor = text, *fields[FIELDS_MAX];
+    for (size_t count = csv_record_read(&cursor, fields, FIELDS_MAX); count > 0;
+         count = csv_record_read(&cursor, fields, FIELDS_MAX)) {
+        record_add(sweep, fields, count, number_of_point);
+    }
+    report_add_hash(sweep, name);
+    free(text);
+    return SIM_OK;
+}
+
+void report_point_add_none(report_t *sweep)
+{
+    report_add_hash(sweep, "");
+}

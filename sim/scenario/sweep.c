@@ -1,0 +1,223 @@
+// `sweep:` becomes points: every combination of the values of its keys, those under `zip:` side by side.
+#include "sim/scenario/loader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DIMENSIONS_MAX 8
+#define PATHS_MAX      16
+
+// Keys that change together: one of them, or those under zip:.
+struct dimension {
+    const struct scn_tree *keys[PATHS_MAX];
+    size_t key_count;
+    size_t value_count;
+};
+
+struct request {
+    struct dimension dimensions[DIMENSIONS_MAX];
+    size_t dimension_count;
+};
+
+static bool is_list_of_values(struct scn_loader *loader, const struct scn_tree *entry)
+{
+    bool good = entry->kind == SCN_TREE_SEQUENCE && entry->count > 0;
+    for (const struct scn_tree *item = good ? entry->first : NULL; item != NULL; item = item->next) {
+        good = good && item->kind == SCN_TREE_SCALAR;
+    }
+    if (!good) {
+        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: '%s' needs a list of single values", entry->key);
+    }
+    return good;
+}
+
+static bool key_add(struct scn_loader *loader, struct dimension *dimension, const struct scn_tree *entry)
+{
+    if (!is_list_of_values(loader, entry)) {
+        return false;
+    }
+    if (dimension->key_count == PATHS_MAX) {
+        scn_mistakes_add(&loader->mistakes, entry->key_place, "sweep: more than %d keys side by side", PATHS_MAX);
+        return false;
+    }
+    if (dimension->key_count > 0 && dimension->value_count != entry->count) {
+        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: '%s' has %zu values, '%s' beside it has %zu",
+                         entry->key, entry->count, dimension->keys[0]->key, dimension->value_count);
+        return false;
+    }
+    dimension->value_count = entry->count;
+    dimension->keys[dimension->key_count++] = entry;
+    return true;
+}
+
+static bool dimension_add(struct scn_loader *loader, struct request *request, const struct scn_tree *entry)
+{
+    if (request->dimension_count == DIMENSIONS_MAX) {
+        scn_mistakes_add(&loader->mistakes, entry->key_place, "sweep: more than %d keys to combine", DIMENSIONS_MAX);
+        return false;
+    }
+    struct dimension *dimension = &request->dimensions[request->dimension_count++];
+    if (strcmp(entry->key, "zip") != 0) {
+        return key_add(loader, dimension, entry);
+    }
+    if (entry->kind != SCN_TREE_MAPPING || entry->count == 0) {
+        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: zip: expected a mapping of paths to lists, found %s",
+                         scn_tree_kind_text(entry));
+        return false;
+    }
+    bool good = true;
+    for (const struct scn_tree *inner = entry->first; inner != NULL; inner = inner->next) {
+        good = key_add(loader, dimension, inner) && good;
+    }
+    return good;
+}
+
+static const char *value_text(const struct scn_tree *list, size_t index)
+{
+    const struct scn_tree *item = list->first;
+    for (; index > 0; index--) {
+        item = item->next;
+    }
+    return item->text;
+}
+
+// "Gen3, x16"; of keys side by side that take the same value it stands once.
+static const char *label_extend(struct scn_loader *loader, const char *label, const struct dimension *dimension,
+                                size_t index)
+{
+    for (size_t i = 0; i < dimension->key_count; i++) {
+        const char *text = value_text(dimension->keys[i], index);
+        bool seen = false;
+        for (size_t k = 0; k < i; k++) {
+            seen = seen || strcmp(value_text(dimension->keys[k], index), text) == 0;
+        }
+        if (!seen) {
+            label = scn_arena_format(loader->arena, "%s%s%s", label, label[0] != '\0' ? ", " : "", text);
+        }
+    }
+    return label;
+}
+
+// The last dimension changes fastest.
+static void point_make(struct scn_loader *loader, const struct request *request, size_t number,
+                       struct scn_sweep_point *point)
+{
+    size_t sets_max = DIMENSIONS_MAX * PATHS_MAX;
+    const char **sets = scn_arena_alloc(loader->arena, sets_max * sizeof *sets);
+    size_t rest = number, indices[DIMENSIONS_MAX] = {0};
+    for (size_t i = request->dimension_count; i > 0; i--) {
+        indices[i - 1] = rest % request->dimensions[i - 1].value_count;
+        rest /= request->dimensions[i - 1].value_count;
+    }
+    *point = (struct scn_sweep_point){.label = "", .sets = sets};
+    for (size_t i = 0; i < request->dimension_count; i++) {
+        const struct dimension *dimension = &request->dimensions[i];
+        point->label = label_extend(loader, point->label, dimension, indices[i]);
+        for (size_t k = 0; k < dimension->key_count; k++) {
+            sets[point->set_count++] = scn_arena_format(loader->arena, "%s=%s", dimension->keys[k]->key,
+                                                        value_text(dimension->keys[k], indices[i]));
+        }
+    }
+}
+
+// "generation, clock": the last steps of the paths, each once.
+static const char *title_make(struct scn_loader *loader, const struct request *request)
+{
+    const char *title = "", *seen[DIMENSIONS_MAX * PATHS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < request->dimension_count; i++) {
+        for (size_t k = 0; k < request->dimensions[i].key_count; k++) {
+            const char *path = request->dimensions[i].keys[k]->key, *dot = strrchr(path, '.');
+            const char *step = dot != NULL ? dot + 1 : path;
+            size_t known = 0;
+            while (known < count && strcmp(seen[known], step) != 0) {
+                known++;
+            }
+            if (known == count) {
+                seen[count++] = step;
+                title = scn_arena_format(loader->arena, "%s%s%s", title, title[0] != '\0' ? ", " : "", step);
+            }
+        }
+    }
+    return title;
+}
+
+static void points_make(struct scn_loader *loader, const struct request *request, const struct scn_tree *tree)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < request->dimension_count && count <= SCN_SWEEP_MAX; i++) {
+        count *= request->dimensions[i].value_count;
+    }
+    if (count > SCN_SWEEP_MAX) {
+        scn_mistakes_add(&loader->mistakes, tree->place, "sweep: more than %d points", SCN_SWEEP_MAX);
+        return;
+    }
+    struct scn_sweep *sweep = scn_arena_alloc(loader->arena, sizeof *sweep);
+    struct scn_sweep_point *points = scn_arena_alloc(loader->arena, count * sizeof *points);
+    for (size_t i = 0; i < count; i++) {
+        point_make(loader, request, i, &points[i]);
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(points[k].label, points[i].label) == 0) {
+                scn_mistakes_add(&loader->mistakes, tree->place, "sweep: two points are called '%s'", points[i].label);
+            }
+        }
+    }
+    *sweep = (struct scn_sweep){title_make(loader, request), points, (uint32_t)count};
+    loader->scenario->sweep = sweep;
+    loader->sweep_place = tree->place;
+}
+
+void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree)
+{
+    struct request request = {0};
+    if (loader->without_sweep) {
+        return;
+    }
+    bool good = tree->kind == SCN_TREE_MAPPING && tree->count > 0;
+    if (!good) {
+        scn_mistakes_add(&loader->mistakes, tree->place, "sweep: expected a mapping of paths to lists, found %s",
+                         tree->count == 0 && tree->kind == SCN_TREE_MAPPING ? "nothing" : scn_tree_kind_text(tree));
+    }
+    for (const struct scn_tree *entry = good ? tree->first : NULL; entry != NULL; entry = entry->next) {
+        good = dimension_add(loader, &request, entry) && good;
+    }
+    if (good) {
+        points_make(loader, &request, tree);
+    }
+    loader->sweep_is_bad = loader->scenario->sweep == NULL;
+}
+
+void scn_sweep_series_make(const struct scn_scenario *scenario, uint32_t run, uint32_t point, char *series, size_t size)
+{
+    const struct scn_sweep *sweep = scenario->sweep;
+    snprintf(series, size, "%s%s%s", scenario->runs[run].series, sweep != NULL ? ", " : "",
+             sweep != NULL ? sweep->points[point].label : "");
+}
+
+void scn_sweep_check(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_sweep *sweep = scenario->sweep;
+    if (sweep == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        for (uint32_t k = 0; k < sweep->point_count; k++) {
+            char series[4 * SCN_NAME_MAX];
+            scn_sweep_series_make(scenario, i, k, series, sizeof series);
+            if (strlen(series) >= SCN_NAME_MAX) {
+                scn_mistakes_add(&loader->mistakes, loader->sweep_place, "sweep: the name '%s' is longer than %d bytes",
+                                 series, SCN_NAME_MAX - 1);
+            }
+        }
+    }
+}
+
+void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX])
+{
+    size_t length = strlen(series);
+    size_t tail = number > 0 && number <= sweep->point_count ? strlen(sweep->points[number - 1].label) + 2 : 0;
+    if (tail <= length) {
+        series[length - tail] = '\0';
+    }
+}

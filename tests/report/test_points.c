@@ -1,0 +1,80 @@
+// Points of a sweep: kept as files, named by what decides over them, merged.
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "sim/report/points.h"
+#include "tests/shim/test.h"
+
+static const char *const sets_of[] = {"nodes.*.board.clock=125 MHz"};
+static const struct scn_sweep_point points[] = {{"125 MHz", sets_of, 1}, {"250 MHz", sets_of, 1}};
+static const struct scn_sweep sweep = {"clock", points, 2};
+
+static void written(struct fixture *fixture)
+{
+    char error[256] = "";
+    fixture_create(fixture);
+    fixture_row_add(fixture, "dma, \"fast\"", 8, 2, 2000000);
+    report_add_counter(fixture->report, "pio", "node0.board", "tlps_sent", "TLPs", 7);
+    report_add_run(fixture->report, "pio", 1000, 20, 3);
+    EXPECT_EQ(report_point_write(fixture->report, fixture->directory, "a", error, sizeof error), SIM_OK);
+    EXPECT_STREQ(error, "");
+}
+
+TEST(Points, ComeBackAsTheyWere)
+{
+    struct fixture first, second;
+    written(&first);
+    fixture_create(&second);
+    second.scenario->sweep = &sweep;
+    EXPECT_EQ(report_point_add(second.report, first.directory, "a", 2), SIM_OK);
+    ASSERT_EQ(second.report->point_count, 1);
+    const struct report_point *a = &first.report->points[0], *b = &second.report->points[0];
+    EXPECT_STREQ(b->series, "dma, \"fast\", 250 MHz");
+    EXPECT_EQ(b->sweep, 2);
+    EXPECT_EQ(b->bytes, a->bytes);
+    EXPECT_EQ(b->descriptors, a->descriptors);
+    EXPECT_EQ(b->total_ps, a->total_ps);
+    EXPECT_EQ(b->max_ps, a->max_ps);
+    ASSERT_EQ(second.report->counter_count, 1);
+    EXPECT_STREQ(second.report->counters[0].series, "pio, 250 MHz");
+    EXPECT_EQ(second.report->counters[0].value, 7);
+    EXPECT_EQ(second.report->runs[0].rtl_cycles, 3);
+    fixture_destroy(&first);
+    fixture_destroy(&second);
+}
+
+TEST(Points, ThatAreNotWholeAreRefused)
+{
+    struct fixture first, second;
+    char path[256];
+    written(&first);
+    fixture_create(&second);
+    second.scenario->sweep = &sweep;
+    snprintf(path, sizeof path, "%s/a.csv", first.directory);
+    FILE *file = fopen(path, "w");
+    fputs("point,pio,8,1,10,100,9,11\n", file);
+    fclose(file);
+    EXPECT_EQ(report_point_add(second.report, first.directory, "a", 1), SIM_ERR_INVALID);
+    EXPECT_EQ(report_point_add(second.report, first.directory, "b", 1), SIM_ERR_INVALID);
+    EXPECT_EQ(second.report->point_count, 0);
+    fixture_destroy(&first);
+    fixture_destroy(&second);
+}
+
+TEST(Points, AreNamedByWhatDecidesOverTheirMeasurements)
+{
+    struct fixture fixture;
+    char before[REPORT_POINT_NAME_MAX], after[REPORT_POINT_NAME_MAX];
+    fixture_create(&fixture);
+    EXPECT_EQ(report_point_name(fixture.scenario, before), SIM_OK);
+    fixture_expect_add(&fixture, "bound", fixture_value("pio", "latency_us", SCN_TAKE_MIN), 0, 1);
+    fixture_panel_add(&fixture, "bytes", "latency_us");
+    EXPECT_EQ(report_point_name(fixture.scenario, after), SIM_OK);
+    EXPECT_STREQ(after, before);
+    fixture.scenario->runs[0].iterations = 77;
+    EXPECT_EQ(report_point_name(fixture.scenario, after), SIM_OK);
+    EXPECT_TRUE(strcmp(after, before) != 0);
+    EXPECT_EQ(strlen(after), 64);
+    fixture_destroy(&fixture);
+}

@@ -1,0 +1,107 @@
+// `sweep:` as points.
+#include "fixture.h"
+
+#include <string.h>
+
+#define FIXTURE_CLOCK TCASIM_SOURCE_DIR "/scenarios/whatif/board-clock-125-250-500.yaml"
+
+static void load(struct fixture *fixture, const char *sweep)
+{
+    const struct fixture_parts parts = {.top = sweep};
+    fixture_load_parts(fixture, &parts);
+}
+
+static void refused(const char *sweep, const char *message)
+{
+    struct fixture fixture;
+    load(&fixture, sweep);
+    EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+    EXPECT_CONTAINS(fixture_message(&fixture), message);
+    fixture_fini(&fixture);
+}
+
+TEST(Sweep, CombinesTheValuesOfItsKeys)
+{
+    struct fixture fixture;
+    load(&fixture, "title: t\nsweep: {nodes.*.board.clock: [125 MHz, 250 MHz], seed: [1, 2, 3]}\n");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    const struct scn_sweep *sweep = fixture.scenario->sweep;
+    ASSERT_TRUE(sweep != NULL);
+    EXPECT_STREQ(sweep->title, "clock, seed");
+    EXPECT_EQ(sweep->point_count, 6);
+    EXPECT_STREQ(sweep->points[0].label, "125 MHz, 1");
+    EXPECT_STREQ(sweep->points[1].label, "125 MHz, 2");
+    EXPECT_STREQ(sweep->points[5].label, "250 MHz, 3");
+    ASSERT_EQ(sweep->points[5].set_count, 2);
+    EXPECT_STREQ(sweep->points[5].sets[0], "nodes.*.board.clock=250 MHz");
+    EXPECT_STREQ(sweep->points[5].sets[1], "seed=3");
+    fixture_fini(&fixture);
+}
+
+TEST(Sweep, TakesKeysUnderZipSideBySide)
+{
+    struct fixture fixture;
+    load(&fixture, "title: t\nsweep: {zip: {cables.*.generation: [Gen2, Gen3], nodes.*.slot.generation: [Gen2, Gen3], "
+                   "seed: [1, 2]}}\n");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    const struct scn_sweep *sweep = fixture.scenario->sweep;
+    EXPECT_EQ(sweep->point_count, 2);
+    EXPECT_STREQ(sweep->points[1].label, "Gen3, 2");
+    EXPECT_EQ(sweep->points[1].set_count, 3);
+    fixture_fini(&fixture);
+}
+
+TEST(Sweep, GivesItsSeriesTheNamesOfItsPoints)
+{
+    const char *sweep = "title: t\nsweep: {seed: [5, 6]}\n";
+    struct fixture_parts parts = {.top = sweep,
+                                  .rest = "expect: [{name: e, max: 1, value: {series: 's, 6', "
+                                          "column: latency_us}}]"};
+    char series[SCN_NAME_MAX] = "s, 6";
+    struct fixture fixture;
+    fixture_expect_accepted(&parts);
+    parts.rest = "expect: [{name: e, max: 1, value: {series: 's, 7', column: latency_us}}]";
+    fixture_expect_refused(&parts, "series: no run is called 's, 7'");
+    load(&fixture, sweep);
+    ASSERT_EQ(fixture.status, SIM_OK);
+    scn_sweep_series_cut(fixture.scenario->sweep, 2, series);
+    EXPECT_STREQ(series, "s");
+    fixture_fini(&fixture);
+}
+
+TEST(Sweep, LoadsEachOfItsPoints)
+{
+    static const char *const sets[] = {"seed=9", "nodes.*.board.clock=200 MHz"};
+    const struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS, .sets = sets, .set_count = 2};
+    struct scn_messages messages = {0};
+    struct scn_scenario *scenario = NULL, *point = NULL;
+    ASSERT_EQ(scn_load(FIXTURE_CLOCK, &options, &scenario, &messages), SIM_OK);
+    ASSERT_EQ(scn_load_point(FIXTURE_CLOCK, &options, &scenario->sweep->points[2], &point, &messages), SIM_OK);
+    EXPECT_EQ(point->nodes[1].board.clock_mhz, 500);
+    EXPECT_EQ(point->seed, 9);
+    EXPECT_TRUE(point->sweep == NULL);
+    EXPECT_EQ(scenario->nodes[1].board.clock_mhz, 200);
+    scn_free(point);
+    scn_free(scenario);
+}
+
+TEST(Sweep, RefusesWhatIsNoListOfValues)
+{
+    refused("title: t\nsweep: 3\n", "sweep: expected a mapping of paths to lists, found a single value");
+    refused("title: t\nsweep: {}\n", "sweep: expected a mapping of paths to lists, found nothing");
+    refused("title: t\nsweep: {seed: 3}\n", "sweep: 'seed' needs a list of single values");
+    refused("title: t\nsweep: {seed: []}\n", "sweep: 'seed' needs a list of single values");
+    refused("title: t\nsweep: {seed: [[1]]}\n", "sweep: 'seed' needs a list of single values");
+    refused("title: t\nsweep: {zip: [1]}\n", "sweep: zip: expected a mapping of paths to lists, found a list");
+    refused("title: t\nsweep: {zip: {seed: [1, 2], time_limit: [1 s]}}\n",
+            "sweep: 'time_limit' has 1 values, 'seed' beside it has 2");
+    refused("title: t\nsweep: {seed: [1, 1]}\n", "sweep: two points are called '1'");
+}
+
+TEST(Sweep, RefusesPointsThatAreNoScenarios)
+{
+    refused("title: t\nsweep: {nodes.*.board.clok: [1 MHz]}\n",
+            "sweep: 1 MHz: --set nodes.*.board.clok=1 MHz: unknown key 'clok' (did you mean 'clock'?)");
+    refused("title: t\nsweep: {seed: [1, x]}\n", "sweep: x: --set seed=x: seed: ");
+    refused("title: t\nsweep: {nodes.*.board.dmac_read_tags: [16, 33]}\n", "33 is out of range (1 .. 32)");
+}
