@@ -111,14 +111,21 @@ static double over_value(const report_t *report, const struct scn_check *check)
     return result.found ? result.value : 0.0;
 }
 
-static struct report_value first_reaching(const report_t *report, const struct scn_check *check, double over)
+bool report_value_is_bytes(const struct scn_check *check)
 {
+    return check->first_reaching > 0.0 || check->last_reaching > 0.0;
+}
+
+static struct report_value reaching(const report_t *report, const struct scn_check *check, double over)
+{
+    bool first = check->first_reaching > 0.0;
+    double ratio = first ? check->first_reaching : check->last_reaching;
     struct report_value result = {0};
     for (const struct report_point *row = next_row(report, &check->value, NULL); row != NULL;
          row = next_row(report, &check->value, row)) {
         double value;
-        bool reached = row_value(report, check, row, &value) && value / over >= check->first_reaching;
-        if (reached && (!result.found || row->bytes < result.row->bytes)) {
+        bool reached = row_value(report, check, row, &value) && value / over >= ratio;
+        if (reached && (!result.found || (row->bytes < result.row->bytes) == first)) {
             result = (struct report_value){true, (double)row->bytes, row};
         }
     }
@@ -131,8 +138,8 @@ struct report_value report_value_take(const report_t *report, const struct scn_c
     if (over == 0.0) {
         return (struct report_value){0};
     }
-    if (check->first_reaching > 0.0) {
-        return first_reaching(report, check, over);
+    if (report_value_is_bytes(check)) {
+        return reaching(report, check, over);
     }
     struct report_value result = reduce(report, check);
     result.value /= over;
@@ -142,7 +149,7 @@ struct report_value report_value_take(const report_t *report, const struct scn_c
 bool report_value_scale(const struct scn_check *check, const char *unit, double *scale_out)
 {
     enum report_kind kind = report_column_find(check->value.column, NULL)->kind;
-    if (check->first_reaching > 0.0) {
+    if (report_value_is_bytes(check)) {
         kind = REPORT_KIND_BYTES;
     } else if (check->over.given) {
         kind = REPORT_KIND_COUNT;
