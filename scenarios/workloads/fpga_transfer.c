@@ -1,7 +1,7 @@
 // Transfers between an FPGA's on-chip memory and a GPU or host memory, as kobayashi2018 3.1 measures them.
 //
-// Direct: the FPGA's own counter, from the end of the descriptor's writing to the completion signal; the writing itself is
-// not in it. By way of the CPU: that counter for the FPGA and pinned host memory, and the time of cudaMemcpy between
+// Direct: the FPGA's own counter, from the end of the descriptor's writing to the completion signal; the writing itself
+// is not in it. By way of the CPU: that counter for the FPGA and pinned host memory, and the time of cudaMemcpy between
 // there and the GPU, added up.
 #include "scenarios/workloads/workload.h"
 
@@ -197,12 +197,12 @@ static int point_run(struct fpga_transfer *t)
 static int parameters_check(const struct workload *w)
 {
     bool via_cpu = w->method == WORKLOAD_VIA_CPU;
-    const char *why = w->fpga == NULL                                 ? "the node has no FPGA"
-                      : !via_cpu && w->method != WORKLOAD_DIRECT      ? "neither direct nor by way of the CPU"
-                      : (w->source_gpu == WORKLOAD_FPGA) ==
-                              (w->destination_gpu == WORKLOAD_FPGA)   ? "one end is the FPGA"
-                      : via_cpu && gpu_of(w) < 0                      ? "by way of the CPU the other end is a GPU"
-                                                                      : NULL;
+    const char *why = w->fpga == NULL                            ? "the node has no FPGA"
+                      : !via_cpu && w->method != WORKLOAD_DIRECT ? "neither direct nor by way of the CPU"
+                      : (w->source_gpu == WORKLOAD_FPGA) == (w->destination_gpu == WORKLOAD_FPGA)
+                          ? "one end is the FPGA"
+                      : via_cpu && gpu_of(w) < 0 ? "by way of the CPU the other end is a GPU"
+                                                 : NULL;
     if (why != NULL) {
         w->fail(w->ctx, "fpga-transfer: %s", why);
     }

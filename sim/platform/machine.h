@@ -12,8 +12,8 @@
 
 typedef struct plat_machine plat_machine_t;
 
-// Address map of every node: host memory from 0, GPUs and FPGA above it (gpus.h, internal.h), BAR 0 of the board here, and
-// the window at the scenario's window_base.
+// Address map of every node: host memory from 0, GPUs and FPGA above it (gpus.h, internal.h), BAR 0 of the board here,
+// and the window at the scenario's window_base.
 #define PLAT_BAR0_BASE 0x4000000000ull
 
 // Builds everything in a simulation of its own. On failure the reason is in error.

@@ -73,7 +73,7 @@ static void check_check(struct checking *checking, const struct scn_check *check
                  reference->unit,
                  report_value_is_bytes(check) ? "a number of bytes"
                  : check->over.given          ? "a ratio"
-                                             : column->name);
+                                              : column->name);
     }
 }
 

@@ -10,9 +10,12 @@ struct unit {
 
 // The papers count sizes in units of 1024 and rates in units of 1000.
 static const struct unit units[] = {
-    {"us", REPORT_KIND_TIME, 1.0},        {"ns", REPORT_KIND_TIME, 1000.0},
-    {"GB/s", REPORT_KIND_RATE, 1.0},      {"MB/s", REPORT_KIND_RATE, 1000.0},
-    {"B", REPORT_KIND_BYTES, 1.0},        {"KB", REPORT_KIND_BYTES, 1.0 / 1024.0},
+    {"us", REPORT_KIND_TIME, 1.0},
+    {"ns", REPORT_KIND_TIME, 1000.0},
+    {"GB/s", REPORT_KIND_RATE, 1.0},
+    {"MB/s", REPORT_KIND_RATE, 1000.0},
+    {"B", REPORT_KIND_BYTES, 1.0},
+    {"KB", REPORT_KIND_BYTES, 1.0 / 1024.0},
     {"MB", REPORT_KIND_BYTES, 1.0 / 1048576.0},
 };
 
@@ -37,8 +40,7 @@ static const struct report_point *next_row(const report_t *report, const struct 
 static const struct report_point *partner(const report_t *report, const struct scn_value *over,
                                           const struct report_point *point)
 {
-    bool any_descriptors =
-        point->descriptors < over->descriptors_min || point->descriptors > over->descriptors_max;
+    bool any_descriptors = point->descriptors < over->descriptors_min || point->descriptors > over->descriptors_max;
     for (const struct report_point *row = next_row(report, over, NULL); row != NULL;
          row = next_row(report, over, row)) {
         if (row->bytes == point->bytes && (any_descriptors || row->descriptors == point->descriptors)) {

@@ -78,8 +78,8 @@ void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run)
 
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run)
 {
-    bool method = !is_good(loader, &run->method) ||
-                  (run->method != SCN_METHOD_DIRECT && run->method != SCN_METHOD_VIA_CPU);
+    bool method =
+        !is_good(loader, &run->method) || (run->method != SCN_METHOD_DIRECT && run->method != SCN_METHOD_VIA_CPU);
     if (!method) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
                          "method: %s is of the FPGA; %s moves data by a board", scn_method_name(run->method),

@@ -49,11 +49,16 @@ struct program_rule {
     bool chains; // on libtca, hence by chains of descriptors
 };
 static const struct program_rule rules[] = {
-    [SCN_PROGRAM_PINGPONG] = {.peer = true},        [SCN_PROGRAM_LOCAL_DMA] = {0},
-    [SCN_PROGRAM_TRAVERSAL] = {.peer = true},       [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .chains = true},
-    [SCN_PROGRAM_RING_EXCHANGE] = {.chains = true}, [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .chains = true},
-    [SCN_PROGRAM_ALL_TO_ALL] = {.chains = true},    [SCN_PROGRAM_HALO] = {.chains = true},
-    [SCN_PROGRAM_PROXY_READ] = {.peer = true},      [SCN_PROGRAM_STREAM] = {0},
+    [SCN_PROGRAM_PINGPONG] = {.peer = true},
+    [SCN_PROGRAM_LOCAL_DMA] = {0},
+    [SCN_PROGRAM_TRAVERSAL] = {.peer = true},
+    [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .chains = true},
+    [SCN_PROGRAM_RING_EXCHANGE] = {.chains = true},
+    [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .chains = true},
+    [SCN_PROGRAM_ALL_TO_ALL] = {.chains = true},
+    [SCN_PROGRAM_HALO] = {.chains = true},
+    [SCN_PROGRAM_PROXY_READ] = {.peer = true},
+    [SCN_PROGRAM_STREAM] = {0},
     [SCN_PROGRAM_FPGA_TRANSFER] = {0},
 };
 
@@ -74,7 +79,8 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
                          uint32_t node)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    if (*field == SCN_MEMORY_HOST || *field == SCN_MEMORY_FPGA || node >= scenario->node_count || !is_good(loader, field)) {
+    if (*field == SCN_MEMORY_HOST || *field == SCN_MEMORY_FPGA || node >= scenario->node_count ||
+        !is_good(loader, field)) {
         return;
     }
     uint32_t count = scenario->nodes[node].gpu_count;
