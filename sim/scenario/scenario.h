@@ -216,8 +216,8 @@ struct scn_load_options {
     const char *configs_dir; // where presets are
     const char *const *sets; // "path=value", applied last
     size_t set_count;
-    // What can only be judged elsewhere (names of columns), or NULL. Also called for a scenario with mistakes: what could
-    // not be read is empty then.
+    // What can only be judged elsewhere (names of columns), or NULL. Also called for a scenario with mistakes: what
+    // could not be read is empty then.
     void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
     void *check_ctx;
     bool without_sweep; // ignore `sweep:`; for one of its points, whose settings are in sets
