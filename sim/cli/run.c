@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/cli/interrupt.h"
 #include "sim/cli/job.h"
 #include "sim/cli/load.h"
 
@@ -84,8 +85,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .trace_rtl = given->trace_rtl};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
     if (job->scenario != NULL && job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
-        cli_error("%s: traces do not go with a sweep",
-                  path);
+        cli_error("%s: traces do not go with a sweep", path);
         return false;
     }
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
@@ -111,6 +111,7 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
 {
     struct cli_trace trace;
     const char *trace_path = given->trace;
+    cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO);
     if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only)) {
         return CLI_EXIT_INPUT;
     }
@@ -124,6 +125,7 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
     if (trace_path != NULL && !cli_trace_close(&trace, true) && worst < CLI_EXIT_INPUT) {
         worst = CLI_EXIT_INPUT;
     }
+    cli_interrupt_loss_set(NULL);
     return worst;
 }
 

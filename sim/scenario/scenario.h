@@ -1,8 +1,8 @@
 // A scenario: YAML text, checked and resolved into plain structs.
 //
-// Every key is declared once, in keys.c: name, kind of unit, default, range, doc, and the place in the structs below.
-// The loader, `tcasim params`, the error messages and resolved.yaml all come from that table. Times are integer
-// picoseconds, sizes bytes, rates megahertz; the YAML carries units always ("256 B", "120 ns", "250 MHz").
+// Every key is declared once, in keys.c and its siblings: name, kind of unit, default, range, doc, and the place in the
+// structs below. The loader, `tcasim params`, the error messages and resolved.yaml all come from that table. Times are
+// integer picoseconds, sizes bytes, rates megahertz; the YAML carries units always ("256 B", "120 ns", "250 MHz").
 //
 // Layers, each overriding the one before: default of the key < preset in configs/<kind>/<name>.yaml < `with:` < --set.
 // Every resolved value remembers where it came from (its source), for the manifest and for `tcasim params`.
