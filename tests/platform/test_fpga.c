@@ -1,8 +1,10 @@
 // The FPGA in a node: the program that measures it, its place beside the other devices, and what wrong descriptors get.
 #include <errno.h>
+#include <string.h>
 
 #include "site.h"
 
+#include "sim/kernel/trace.h"
 #include "sim/platform/platform.h"
 
 #define SCENARIO TCASIM_SOURCE_DIR "/scenarios/figures/kobayashi2018-table2-latency.yaml"
@@ -83,12 +85,17 @@ TEST(FpgaTransfer, ViaTheCpuIsTheDmaAndACopyAddedUp)
 
 TEST(FpgaTransfer, ReachesTheGpuOfTheOtherSocketAcrossQpi)
 {
-    struct scn_scenario *far = load("runs.0.from=gpu1"), *near = load(NULL);
-    const struct outcome outcome = measure(far, FROM_GPU);
-    EXPECT_STREQ(outcome.result.text, "");
-    EXPECT_BETWEEN(outcome.last.min_ps - measure(near, FROM_GPU).last.min_ps, 115 * NS, 400 * NS);
+    struct scn_scenario *near = load(NULL);
+    uint64_t near_ps = measure(near, FROM_GPU).last.min_ps;
+    const char *const sets[] = {"runs.0.from=gpu1", "nodes.0.fpga.socket=1"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct scn_scenario *far = load(sets[i]);
+        const struct outcome outcome = measure(far, FROM_GPU);
+        EXPECT_STREQ(outcome.result.text, "");
+        EXPECT_BETWEEN(outcome.last.min_ps - near_ps, 115 * NS, 400 * NS);
+        scn_free(far);
+    }
     scn_free(near);
-    scn_free(far);
 }
 
 TEST(FpgaTransfer, GivesTheSameTimesTwice)
@@ -240,14 +247,53 @@ static void move_by_both(void *arg, peach2_handle_t *board)
     EXPECT_TRUE(site_is_filled(destination.address, destination.bytes, 5));
 }
 
+static void site_load_with_board(struct site *site)
+{
+    *site = (struct site){.scene = load(NULL)};
+    struct scn_scenario *line = scene_line(1);
+    site->scene->nodes[0].board = line->nodes[0].board;
+    site->scene->nodes[0].slot = line->nodes[0].slot;
+    scene_free(line);
+    site_build(site);
+}
+
+// Who asks through which link, as its requester says.
+struct askers {
+    uint64_t fpga, board;
+};
+
+static void asker_note(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       const uint64_t *values)
+{
+    struct askers *askers = ctx;
+    (void)time_ps;
+    for (unsigned i = 0; i < point->field_count && strcmp(point->name, "tlp_sent") == 0; i++) {
+        bool is_asker =
+            strcmp(point->fields[i].name, "requester") == 0 && values[i] != SIM_TRACE_ABSENT && values[i] != 0;
+        if (is_asker && strcmp(component, "node0.fpga.slot.1") == 0) {
+            askers->fpga = askers->fpga > values[i] ? askers->fpga : values[i];
+        } else if (is_asker && strcmp(component, "node0.slot.1") == 0) {
+            askers->board = values[i];
+        }
+    }
+}
+
+TEST(FpgaInANode, HasARequesterIdOfItsOwn)
+{
+    struct site site;
+    struct askers askers = {0};
+    site_load_with_board(&site);
+    sim_trace_set_sink(plat_machine_sim(site.machine), asker_note, &askers);
+    site_run(&site, move_by_both);
+    EXPECT_EQ(askers.board, 0x100);
+    EXPECT_EQ(askers.fpga, 0x200 + 0x100 * SCN_GPUS_MAX); // behind those of the GPUs
+    site_unload(&site);
+}
+
 TEST(FpgaInANode, AndABoardReadEachOthersMemory)
 {
-    struct site site = {.scene = load(NULL)};
-    struct scn_scenario *line = scene_line(1);
-    site.scene->nodes[0].board = line->nodes[0].board;
-    site.scene->nodes[0].slot = line->nodes[0].slot;
-    scene_free(line);
-    site_build(&site);
+    struct site site;
+    site_load_with_board(&site);
     site_run(&site, move_by_both);
     EXPECT_EQ(site_counter(&site, "node0.fpga", "unexpected_completions"), 0);
     site_unload(&site);
