@@ -7,13 +7,24 @@
 #include <stdint.h>
 
 #include "verbs-shim/backend.h"
+#include "verbs-shim/fpga/fpga_driver.h"
 #include "verbs-shim/peach2_driver.h"
 #include "verbs-shim/peach2_proxy.h"
 
 #define WORKLOAD_RANKS_MAX  16
 #define WORKLOAD_LETTER_MAX 256
 
-enum workload_method { WORKLOAD_PIO, WORKLOAD_REGISTER, WORKLOAD_CHAIN_HOST, WORKLOAD_CHAIN_BOARD };
+enum workload_method {
+    WORKLOAD_PIO,
+    WORKLOAD_REGISTER,
+    WORKLOAD_CHAIN_HOST,
+    WORKLOAD_CHAIN_BOARD,
+    WORKLOAD_DIRECT, // an FPGA's DMA, straight to the other device
+    WORKLOAD_VIA_CPU // or to host memory, and a copy of the GPU
+};
+
+#define WORKLOAD_HOST (-1)
+#define WORKLOAD_FPGA (-2)
 
 struct workload_point {
     uint64_t bytes, descriptors, operations;
@@ -25,7 +36,8 @@ struct workload {
     uint32_t rank, ranks; // 0 reports
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_RANKS_MAX]; // cables between rank 0 and each rank
-    peach2_handle_t *board;
+    peach2_handle_t *board;            // NULL: the node has none
+    fpga_handle_t *fpga;               // the same
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;
@@ -33,7 +45,7 @@ struct workload {
     const uint64_t *descriptors;
     uint32_t descriptors_count;
     uint32_t iterations, warmup;
-    int source_gpu, destination_gpu;        // whose memory the data lies in and goes to; negative: host memory
+    int source_gpu, destination_gpu;        // whose memory the data lies in and goes to; or HOST, FPGA
     bool notify_board;                      // where libtca's notifications go
     uint32_t columns;                       // of a grid
     const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it runs none
@@ -58,3 +70,4 @@ int workload_all_to_all(struct workload *workload);
 int workload_halo(struct workload *workload);
 int workload_proxy_read(struct workload *workload);
 int workload_stream(struct workload *workload);
+int workload_fpga_transfer(struct workload *workload);

@@ -16,6 +16,7 @@ struct program {
     enum placement placement;
     int (*run)(struct workload *workload);
     bool serves_reads;
+    bool without_board;
 };
 
 static const struct program programs[] = {
@@ -29,6 +30,7 @@ static const struct program programs[] = {
     [SCN_PROGRAM_HALO] = {PLACE_ALL, workload_halo, false},
     [SCN_PROGRAM_PROXY_READ] = {PLACE_PAIR, workload_proxy_read, true},
     [SCN_PROGRAM_STREAM] = {PLACE_ALL, workload_stream, false},
+    [SCN_PROGRAM_FPGA_TRANSFER] = {PLACE_NODE, workload_fpga_transfer, false, .without_board = true},
 };
 
 static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run,
@@ -65,9 +67,29 @@ static enum workload_method method_of(enum scn_method method)
     case SCN_METHOD_CHAIN_HOST:
         return WORKLOAD_CHAIN_HOST;
     case SCN_METHOD_CHAIN_BOARD:
+        return WORKLOAD_CHAIN_BOARD;
+    case SCN_METHOD_DIRECT:
+        return WORKLOAD_DIRECT;
+    case SCN_METHOD_VIA_CPU:
         break;
     }
-    return WORKLOAD_CHAIN_BOARD;
+    return WORKLOAD_VIA_CPU;
+}
+
+static int memory_of(enum scn_memory memory)
+{
+    switch (memory) {
+    case SCN_MEMORY_HOST:
+        return WORKLOAD_HOST;
+    case SCN_MEMORY_FPGA:
+        return WORKLOAD_FPGA;
+    case SCN_MEMORY_GPU0:
+    case SCN_MEMORY_GPU1:
+    case SCN_MEMORY_GPU2:
+    case SCN_MEMORY_GPU3:
+        break;
+    }
+    return (int)memory - (int)SCN_MEMORY_GPU0;
 }
 
 static enum sim_status check_all(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
@@ -91,7 +113,7 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
         return SIM_ERR_INVALID;
     }
     enum placement placement = programs[run->program].placement;
-    if (!scenario->nodes[run->node].board.given) {
+    if (!programs[run->program].without_board && !scenario->nodes[run->node].board.given) {
         snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
         return SIM_ERR_INVALID;
     }
@@ -198,6 +220,7 @@ static void rank_run(void *arg, peach2_handle_t *board)
     struct plat_rank *rank = arg;
     bool serves = programs[rank->series->run->program].serves_reads;
     rank->workload.board = board;
+    rank->workload.fpga = plat_machine_fpga(rank->series->machine, rank->workload.node);
     if (serves) {
         service_start(rank, board);
     }
@@ -228,8 +251,8 @@ static struct workload workload_of(const struct plat_series *series, uint32_t ra
         .descriptors_count = run->descriptors_count,
         .iterations = run->iterations,
         .warmup = run->warmup,
-        .source_gpu = (int)run->from - (int)SCN_MEMORY_GPU0,
-        .destination_gpu = (int)run->to - (int)SCN_MEMORY_GPU0,
+        .source_gpu = memory_of(run->from),
+        .destination_gpu = memory_of(run->to),
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
         .exchange = rank_exchange,

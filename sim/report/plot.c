@@ -8,6 +8,7 @@
 #include "sim/report/compare.h"
 #include "sim/report/plot_axis.h"
 #include "sim/report/plot_curve.h"
+#include "sim/report/value.h"
 
 #define PANEL_WIDTH  680
 #define PANEL_HEIGHT 520
@@ -24,7 +25,7 @@ static const unsigned point_types[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
 static bool published_place(const report_t *report, const struct scn_panel *panel, const struct scn_check *check,
                             struct report_comparison *comparison)
 {
-    if (strcmp(check->value.column, panel->y) != 0 || check->over.given || check->first_reaching > 0.0) {
+    if (strcmp(check->value.column, panel->y) != 0 || check->over.given || report_value_is_bytes(check)) {
         return false;
     }
     if (!report_comparison_make(report, check, comparison) || comparison->taken.row == NULL) {

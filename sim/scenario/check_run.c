@@ -49,11 +49,17 @@ struct program_rule {
     bool chains; // on libtca, hence by chains of descriptors
 };
 static const struct program_rule rules[] = {
-    [SCN_PROGRAM_PINGPONG] = {.peer = true},        [SCN_PROGRAM_LOCAL_DMA] = {0},
-    [SCN_PROGRAM_TRAVERSAL] = {.peer = true},       [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .chains = true},
-    [SCN_PROGRAM_RING_EXCHANGE] = {.chains = true}, [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .chains = true},
-    [SCN_PROGRAM_ALL_TO_ALL] = {.chains = true},    [SCN_PROGRAM_HALO] = {.chains = true},
-    [SCN_PROGRAM_PROXY_READ] = {.peer = true},      [SCN_PROGRAM_STREAM] = {0},
+    [SCN_PROGRAM_PINGPONG] = {.peer = true},
+    [SCN_PROGRAM_LOCAL_DMA] = {0},
+    [SCN_PROGRAM_TRAVERSAL] = {.peer = true},
+    [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .chains = true},
+    [SCN_PROGRAM_RING_EXCHANGE] = {.chains = true},
+    [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .chains = true},
+    [SCN_PROGRAM_ALL_TO_ALL] = {.chains = true},
+    [SCN_PROGRAM_HALO] = {.chains = true},
+    [SCN_PROGRAM_PROXY_READ] = {.peer = true},
+    [SCN_PROGRAM_STREAM] = {0},
+    [SCN_PROGRAM_FPGA_TRANSFER] = {0},
 };
 
 static void check_board(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
@@ -73,7 +79,8 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
                          uint32_t node)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    if (*field == SCN_MEMORY_HOST || node >= scenario->node_count || !is_good(loader, field)) {
+    if (*field == SCN_MEMORY_HOST || *field == SCN_MEMORY_FPGA || node >= scenario->node_count ||
+        !is_good(loader, field)) {
         return;
     }
     uint32_t count = scenario->nodes[node].gpu_count;
@@ -93,7 +100,7 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
         return;
     }
     if (local && run->peer != SCN_NODE_NONE) {
-        bool single = run->program == SCN_PROGRAM_LOCAL_DMA;
+        bool single = run->program == SCN_PROGRAM_LOCAL_DMA || run->program == SCN_PROGRAM_FPGA_TRANSFER;
         scn_mistakes_add(&loader->mistakes, place, "peer: %s %s and takes no peer", name,
                          single ? "stays on one node" : "runs on every node");
     } else if (!local && run->peer == SCN_NODE_NONE) {
@@ -187,12 +194,16 @@ static void check_method(struct scn_loader *loader, const struct scn_run *run)
 
 static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
-    check_board(loader, run, &run->node);
-    check_board(loader, run, &run->peer);
     check_memory(loader, run, &run->from, run->node);
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_peer(loader, run);
-    if (!is_good(loader, &run->method)) {
+    if (is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
+        scn_check_fpga_run(loader, run);
+        return;
+    }
+    check_board(loader, run, &run->node);
+    check_board(loader, run, &run->peer);
+    if (!scn_check_board_run(loader, run) || !is_good(loader, &run->method)) {
         return;
     }
     bool dma = run->program == SCN_PROGRAM_LOCAL_DMA || run->program == SCN_PROGRAM_STREAM;
@@ -272,12 +283,15 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
     check_value(loader, &check->value);
     check_value(loader, &check->over);
     struct scn_place place = scn_loader_place(loader, check, check);
-    if ((check->per_row || check->first_reaching != 0) && !check->over.given &&
-        !scn_loader_is_bad(loader, &check->over, true)) {
-        scn_mistakes_add(&loader->mistakes, place, "%s needs over:", check->per_row ? "per_row:" : "first_reaching:");
+    bool first = check->first_reaching != 0, last = check->last_reaching != 0;
+    if ((check->per_row || first || last) && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
+        scn_mistakes_add(&loader->mistakes, place, "%s needs over:",
+                         check->per_row ? "per_row:"
+                         : first        ? "first_reaching:"
+                                        : "last_reaching:");
     }
-    if (check->per_row && check->first_reaching != 0) {
-        scn_mistakes_add(&loader->mistakes, place, "'per_row' and 'first_reaching' exclude each other");
+    if (first && last) {
+        scn_mistakes_add(&loader->mistakes, place, "'first_reaching' and 'last_reaching' exclude each other");
     }
 }
 

@@ -10,25 +10,27 @@
 
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
-static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
-                                             {"local-dma", SCN_PROGRAM_LOCAL_DMA},
-                                             {"traversal", SCN_PROGRAM_TRAVERSAL},
-                                             {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
-                                             {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE},
-                                             {"two-flows", SCN_PROGRAM_TWO_FLOWS},
-                                             {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},
-                                             {"halo", SCN_PROGRAM_HALO},
-                                             {"proxy-read", SCN_PROGRAM_PROXY_READ},
-                                             {"stream", SCN_PROGRAM_STREAM},
-                                             {NULL, 0}};
+static const struct scn_choice programs[] = {
+    {"pingpong", SCN_PROGRAM_PINGPONG},           {"local-dma", SCN_PROGRAM_LOCAL_DMA},
+    {"traversal", SCN_PROGRAM_TRAVERSAL},         {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
+    {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE}, {"two-flows", SCN_PROGRAM_TWO_FLOWS},
+    {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},       {"halo", SCN_PROGRAM_HALO},
+    {"proxy-read", SCN_PROGRAM_PROXY_READ},       {"stream", SCN_PROGRAM_STREAM},
+    {"fpga-transfer", SCN_PROGRAM_FPGA_TRANSFER}, {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
-static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST}, {"gpu0", SCN_MEMORY_GPU0},
-                                             {"gpu1", SCN_MEMORY_GPU1}, {"gpu2", SCN_MEMORY_GPU2},
-                                             {"gpu3", SCN_MEMORY_GPU3}, {NULL, 0}};
+static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST},
+                                             {"gpu0", SCN_MEMORY_GPU0},
+                                             {"gpu1", SCN_MEMORY_GPU1},
+                                             {"gpu2", SCN_MEMORY_GPU2},
+                                             {"gpu3", SCN_MEMORY_GPU3},
+                                             {"fpga", SCN_MEMORY_FPGA},
+                                             {NULL, 0}};
 static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"register", SCN_METHOD_REGISTER},
                                             {"chain-host", SCN_METHOD_CHAIN_HOST},
                                             {"chain-board", SCN_METHOD_CHAIN_BOARD},
+                                            {"direct", SCN_METHOD_DIRECT},
+                                            {"via-cpu", SCN_METHOD_VIA_CPU},
                                             {NULL, 0}};
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
@@ -105,6 +107,13 @@ static const struct scn_key node_keys[] = {
      SCN_FIELD(struct scn_node, gpus),
      SCN_SECOND(struct scn_node, gpu_count),
      .doc = "GPUs, called gpu0, gpu1, ...; the first two are in the board's window"},
+    {.name = "fpga",
+     .unit = SCN_UNIT_OBJECT,
+     .child = &scn_kind_fpga,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_node, fpga),
+     .doc = "FPGA that moves data by itself, if it has one"},
 };
 const struct scn_kind scn_kind_node = {.name = "node",
                                        .doc = "a host with the devices in its slots",
@@ -202,7 +211,9 @@ static const struct scn_key run_keys[] = {
      .unit = SCN_UNIT_CHOICE,
      .choices = methods,
      SCN_FIELD(struct scn_run, method),
-     .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory, descriptors on the board"},
+     .doc =
+         "stores of the CPU, or DMA: register mode, descriptors in host memory, descriptors on the board; an FPGA's: "
+         "direct, or by way of host memory"},
     {.name = "node", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_run, node), .doc = "the node that measures"},
     {.name = "peer",
      .unit = SCN_UNIT_NODE,
@@ -249,7 +260,7 @@ static const struct scn_key run_keys[] = {
      .choices = memories,
      .fallback = "host",
      SCN_FIELD(struct scn_run, from),
-     .doc = "memory that is read: the host's, or a GPU's"},
+     .doc = "memory that is read: the host's, a GPU's, or the FPGA's"},
     {.name = "to",
      .unit = SCN_UNIT_CHOICE,
      .choices = memories,
@@ -374,20 +385,7 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,
-                                            &scn_kind_topology,
-                                            &scn_kind_node,
-                                            &scn_kind_host,
-                                            &scn_kind_board,
-                                            &scn_kind_gpu,
-                                            &scn_kind_link,
-                                            &scn_kind_cable,
-                                            &scn_kind_fault,
-                                            &scn_kind_fault_ends,
-                                            &scn_kind_run,
-                                            &scn_kind_value,
-                                            &scn_kind_check,
-                                            &scn_kind_expect,
-                                            &scn_kind_compare,
-                                            &scn_kind_panel,
-                                            NULL};
+const struct scn_kind *const scn_kinds[] = {
+    &scn_kind_scenario, &scn_kind_topology, &scn_kind_node,   &scn_kind_host,    &scn_kind_board,      &scn_kind_gpu,
+    &scn_kind_fpga,     &scn_kind_link,     &scn_kind_cable,  &scn_kind_fault,   &scn_kind_fault_ends, &scn_kind_run,
+    &scn_kind_value,    &scn_kind_check,    &scn_kind_expect, &scn_kind_compare, &scn_kind_panel,      NULL};
