@@ -13,7 +13,14 @@
 #define WORKLOAD_RANKS_MAX  16
 #define WORKLOAD_LETTER_MAX 256
 
-enum workload_method { WORKLOAD_PIO, WORKLOAD_REGISTER, WORKLOAD_CHAIN_HOST, WORKLOAD_CHAIN_BOARD };
+enum workload_method {
+    WORKLOAD_PIO,
+    WORKLOAD_REGISTER,
+    WORKLOAD_CHAIN_HOST,
+    WORKLOAD_CHAIN_BOARD,
+    WORKLOAD_UVA, // copies between GPUs with peer access, and without
+    WORKLOAD_NO_UVA
+};
 
 struct workload_point {
     uint64_t bytes, descriptors, operations;
@@ -25,7 +32,7 @@ struct workload {
     uint32_t rank, ranks; // 0 reports
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_RANKS_MAX]; // cables between rank 0 and each rank
-    peach2_handle_t *board;
+    peach2_handle_t *board; // NULL: the node has none, or the program needs none
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;
@@ -57,4 +64,7 @@ int workload_two_flows(struct workload *workload);
 int workload_all_to_all(struct workload *workload);
 int workload_halo(struct workload *workload);
 int workload_proxy_read(struct workload *workload);
+int workload_staged_pingpong(struct workload *workload);
+int workload_cuda_pingpong(struct workload *workload);
+int workload_gdr_copy(struct workload *workload);
 int workload_stream(struct workload *workload);

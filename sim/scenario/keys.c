@@ -20,6 +20,9 @@ static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
                                              {"halo", SCN_PROGRAM_HALO},
                                              {"proxy-read", SCN_PROGRAM_PROXY_READ},
                                              {"stream", SCN_PROGRAM_STREAM},
+                                             {"staged-pingpong", SCN_PROGRAM_STAGED_PINGPONG},
+                                             {"cuda-pingpong", SCN_PROGRAM_CUDA_PINGPONG},
+                                             {"gdr-copy", SCN_PROGRAM_GDR_COPY},
                                              {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST}, {"gpu0", SCN_MEMORY_GPU0},
@@ -29,6 +32,8 @@ static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"register", SCN_METHOD_REGISTER},
                                             {"chain-host", SCN_METHOD_CHAIN_HOST},
                                             {"chain-board", SCN_METHOD_CHAIN_BOARD},
+                                            {"uva", SCN_METHOD_UVA},
+                                            {"no-uva", SCN_METHOD_NO_UVA},
                                             {NULL, 0}};
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
@@ -205,7 +210,8 @@ static const struct scn_key run_keys[] = {
      .unit = SCN_UNIT_CHOICE,
      .choices = methods,
      SCN_FIELD(struct scn_run, method),
-     .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory, descriptors on the board"},
+     .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory, descriptors on the board; of "
+            "cuda-pingpong: with peer access between the GPUs, or without"},
     {.name = "node", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_run, node), .doc = "the node that measures"},
     {.name = "peer",
      .unit = SCN_UNIT_NODE,
