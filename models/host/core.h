@@ -12,8 +12,8 @@
 // has reached the root complex. An uncached store waits for what is under way and stalls the core for store_uc_ps: x86
 // orders such stores one by one.
 //
-// Streaming loads from a write-combining mapping (MOVNTDQA; Intel 64 SDM volume 1, 12.10.3): each fetches a line of 64 B
-// into one of the ten line fill buffers; they overlap, and nothing is kept. A buffer is held from the request until
+// Streaming loads from a write-combining mapping (MOVNTDQA; Intel 64 SDM volume 1, 12.10.3): each fetches a line of 64
+// B into one of the ten line fill buffers; they overlap, and nothing is kept. A buffer is held from the request until
 // load_uc_ps after the root complex has the answer.
 //
 // An uncached load takes load_uc_ps in core and uncore, half of it on the way to the root complex.
@@ -32,7 +32,8 @@ typedef struct host_core host_core_t;
 
 // Costs in picoseconds; sources are in configs/host/.
 struct host_core_config {
-    uint64_t store_wc_ps, flush_wc_ps, flush_wc_far_ps /* not less */, store_uc_ps, load_uc_ps, load_ps, poll_ps, timestamp_ps, call_ps;
+    uint64_t store_wc_ps, flush_wc_ps, flush_wc_far_ps /* not less */, store_uc_ps, load_uc_ps, load_ps, poll_ps,
+        timestamp_ps, call_ps;
     uint64_t copy_bytes_per_us;
 };
 

@@ -46,9 +46,8 @@ static int copy(const struct pingpong *p, unsigned to, unsigned from)
 {
     const struct buffer *there = &p->buffers[to], *here = &p->buffers[from];
     bool uva = p->workload->method == WORKLOAD_UVA;
-    cudaError_t code =
-        uva ? cudaMemcpy(device_data(there), device_data(here), p->bytes, cudaMemcpyDefault)
-            : cudaMemcpyPeer(device_data(there), there->gpu, device_data(here), here->gpu, p->bytes);
+    cudaError_t code = uva ? cudaMemcpy(device_data(there), device_data(here), p->bytes, cudaMemcpyDefault)
+                           : cudaMemcpyPeer(device_data(there), there->gpu, device_data(here), here->gpu, p->bytes);
     return cuda_check(p, code == cudaSuccess ? cudaDeviceSynchronize() : code, uva ? "cudaMemcpy" : "cudaMemcpyPeer");
 }
 
@@ -95,8 +94,8 @@ static int point_check(const struct pingpong *p)
     for (unsigned i = 0; error == 0 && i < BUFFERS; i++) {
         long bad;
         if (!region_check(&p->buffers[i].image, 0, p->bytes, p->point, &bad)) {
-            p->workload->fail(p->workload->ctx, "cuda-pingpong of %zu B: byte %ld of the %s message is wrong",
-                              p->bytes, bad, names[i]);
+            p->workload->fail(p->workload->ctx, "cuda-pingpong of %zu B: byte %ld of the %s message is wrong", p->bytes,
+                              bad, names[i]);
             error = -EBADMSG;
         }
     }

@@ -68,9 +68,9 @@ static int device_alloc(struct group *group, int gpu, const struct region *image
         return error;
     }
     size_t guard_bytes = (bytes - image->capacity) / 2;
-    return group_tca(
-        group, tcaCreateHandle(handle_out, (uint8_t *)*device_out + guard_bytes, image->capacity, tcaMemoryGPU),
-        "tcaCreateHandle of GPU memory");
+    return group_tca(group,
+                     tcaCreateHandle(handle_out, (uint8_t *)*device_out + guard_bytes, image->capacity, tcaMemoryGPU),
+                     "tcaCreateHandle of GPU memory");
 }
 
 static int memory_alloc(struct group *group, size_t capacity, void **memory_out, struct region *region_out,
@@ -326,8 +326,7 @@ static int image_move(struct group *group, void *device, const struct region *im
         return 0;
     }
     return group_cuda(
-        group,
-        (int)cudaMemcpy(down ? device : host, down ? host : device, region_memory_bytes(image->capacity), kind),
+        group, (int)cudaMemcpy(down ? device : host, down ? host : device, region_memory_bytes(image->capacity), kind),
         "cudaMemcpy");
 }
 
@@ -337,8 +336,9 @@ int group_push(struct group *group)
     if (error == 0) {
         error = image_move(group, group->receive_device, &group->receive, cudaMemcpyHostToDevice);
     }
-    return error == 0 && group->receive_device != NULL ? group_cuda(group, (int)cudaDeviceSynchronize(), "synchronizing")
-                                                       : error;
+    return error == 0 && group->receive_device != NULL
+               ? group_cuda(group, (int)cudaDeviceSynchronize(), "synchronizing")
+               : error;
 }
 
 int group_pull(struct group *group)

@@ -12,7 +12,7 @@ struct group {
     const char *program;
     struct region send, receive; // of messages in a GPU's memory: images of them in host memory
     void *send_memory, *receive_memory;
-    void *send_device, *receive_device; // in a GPU's memory; NULL: none
+    void *send_device, *receive_device;                                // in a GPU's memory; NULL: none
     tcaHandle send_handle, receive_handle, others[WORKLOAD_RANKS_MAX]; // others: receive regions, by rank
     tcaDesc *descs[tcaChannels];
     uint32_t point;

@@ -352,7 +352,7 @@ static void buffers_free(struct pingpong *p)
     }
 }
 
-static void addresses_exchange(struct pingpong *p)
+static int addresses_exchange(struct pingpong *p)
 {
     const struct workload *w = p->workload;
     bool in_gpu = w->destination_gpu >= 0;
@@ -364,6 +364,7 @@ static void addresses_exchange(struct pingpong *p)
         in_gpu ? peach2_gpu_window_address(w->board, w->peer_node, (uint32_t)w->destination_gpu, theirs.receive)
                : peach2_window_address(w->board, w->peer_node, theirs.receive);
     p->peer_ack = peach2_window_address(w->board, w->peer_node, theirs.ack);
+    return p->peer_receive != 0 ? 0 : give_up(p, -ERANGE, "the window of the fabric does not reach the receive buffer");
 }
 
 int workload_pingpong(struct workload *workload)
@@ -375,7 +376,7 @@ int workload_pingpong(struct workload *workload)
     }
     error = buffers_alloc(&p);
     if (error == 0) {
-        addresses_exchange(&p);
+        error = addresses_exchange(&p);
     }
     for (uint32_t d = 0; error == 0 && d < workload->descriptors_count; d++) {
         for (uint32_t b = 0; error == 0 && b < workload->bytes_count; b++) {

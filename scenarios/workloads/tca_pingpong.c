@@ -22,8 +22,8 @@ static int turn_send(struct pingpong *p, uint32_t turn)
 {
     struct group *group = &p->group;
     if (p->staging != NULL) {
-        const void *message = (uint8_t *)group->send_device + (region_data(&group->send) -
-                                                               (uint8_t *)group->send.buffer.address);
+        const void *message =
+            (uint8_t *)group->send_device + (region_data(&group->send) - (uint8_t *)group->send.buffer.address);
         int error = group_cuda(
             group, (int)cudaMemcpy(p->staging, message, (size_t)group->bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
         if (error != 0) {

@@ -32,7 +32,7 @@ struct workload {
     uint32_t rank, ranks; // 0 reports
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_RANKS_MAX]; // cables between rank 0 and each rank
-    peach2_handle_t *board; // NULL: the node has none, or the program needs none
+    peach2_handle_t *board;            // NULL: the node has none, or the program needs none
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;

@@ -9,7 +9,8 @@
 
 // --- the programs --------------------------------------------------------------------------------------------------
 
-// Which nodes have a rank. Alone: the node, which needs no board. On the way: node, the first node on the way from there to peer, and peer.
+// Which nodes have a rank. Alone: the node, which needs no board. On the way: node, the first node on the way from
+// there to peer, and peer.
 enum placement { PLACE_ALONE, PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL };
 
 struct program {

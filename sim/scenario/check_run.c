@@ -73,8 +73,8 @@ static void check_board(struct scn_loader *loader, const struct scn_run *run, co
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_node *node = *field < scenario->node_count ? &scenario->nodes[*field] : NULL;
     if (node != NULL && is_good(loader, &run->program) && !rules[run->program].alone && is_good(loader, field) &&
-        !node->board.given &&
-        !scn_loader_is_bad(loader, node, true) && !scn_loader_is_bad(loader, &node->board, true)) {
+        !node->board.given && !scn_loader_is_bad(loader, node, true) &&
+        !scn_loader_is_bad(loader, &node->board, true)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
                          "%s: a %s needs a board, '%s' has none", field == &run->node ? "node" : "peer",
                          scn_program_name(run->program), node->name);
@@ -90,8 +90,9 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
         return;
     }
     if (is_good(loader, &run->program) && !rules[run->program].gpus) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s keeps its data in host memory",
-                         field == &run->from ? "from" : "to", scn_program_name(run->program));
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+                         "%s: %s keeps its data in host memory", field == &run->from ? "from" : "to",
+                         scn_program_name(run->program));
         return;
     }
     uint32_t count = scenario->nodes[node].gpu_count;
@@ -210,9 +211,8 @@ static void check_method(struct scn_loader *loader, const struct scn_run *run)
 {
     const char *wanted = method_wanted(rules[run->program].method, run->method);
     if (wanted != NULL) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
-                         "method: %s needs %s, not %s", scn_program_name(run->program), wanted,
-                         scn_method_name(run->method));
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run), "method: %s needs %s, not %s",
+                         scn_program_name(run->program), wanted, scn_method_name(run->method));
     }
 }
 

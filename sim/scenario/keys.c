@@ -522,7 +522,8 @@ static const struct scn_key scenario_keys[] = {
     {.name = "sweep",
      .unit = SCN_UNIT_GENERATOR,
      .fallback = "",
-     .doc = "{PATH: [VALUE, ...]}: every run for each value; several paths: all combinations, or side by side under zip:"},
+     .doc =
+         "{PATH: [VALUE, ...]}: every run for each value; several paths: all combinations, or side by side under zip:"},
     {.name = "nodes",
      .unit = SCN_UNIT_OBJECTS,
      .min = 1,
