@@ -16,6 +16,7 @@
 #define HCA_UAR_PAGES         64u
 #define HCA_UAR_SEND_DOORBELL 0x00u // 8 B: hca_doorbell_send
 #define HCA_UAR_CQ_ARM        0x08u // 8 B: hca_doorbell_arm
+#define HCA_UAR_RECEIVE_DOORBELL 0x10u // 8 B: a QPN in the error state: flushes what was posted since
 #define HCA_UAR_BLUEFLAME     4096u // buffers used in turn, so that write combining never merges two requests
 #define HCA_BLUEFLAME_BYTES   512u
 #define HCA_BLUEFLAME_BUFFERS 8u
