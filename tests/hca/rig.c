@@ -31,12 +31,12 @@ static void node_init(struct rig *rig, unsigned index)
     hca_connect_port(node->hca, ib_link_end(rig->cable, index), (uint16_t)(index + 1));
 }
 
-void rig_init_with(struct rig *rig, const struct hca_config *config)
+void rig_init_with(struct rig *rig, const struct hca_config *config, const char *host)
 {
     const struct sim_config sim_config = {.seed = 1};
     memset(rig, 0, sizeof *rig);
     rig->config = *config;
-    rig->host = preset_host("xeon-e5-2680v2", config);
+    rig->host = preset_host(host, config);
     ASSERT_EQ(sim_create(&sim_config, &rig->sim), SIM_OK);
     ASSERT_EQ(pcie_pool_create(&rig->pool), SIM_OK);
     rig->packets = ib_pool_create();
@@ -54,7 +54,8 @@ void rig_init_with(struct rig *rig, const struct hca_config *config)
 void rig_init(struct rig *rig, const char *preset)
 {
     const struct hca_config config = preset_hca(preset);
-    rig_init_with(rig, &config);
+    // akimoto2012 measured the first generations, sato2015 ConnectX-3.
+    rig_init_with(rig, &config, strncmp(preset, "connectx3", 9) == 0 ? "xeon-e5-2680v2" : "core-i7-2600k");
 }
 
 void rig_fini(struct rig *rig)

@@ -50,7 +50,7 @@ struct rig_process {
 };
 
 void rig_init(struct rig *rig, const char *preset);
-void rig_init_with(struct rig *rig, const struct hca_config *config);
+void rig_init_with(struct rig *rig, const struct hca_config *config, const char *host);
 void rig_fini(struct rig *rig); // fails the test when something leaked
 struct rig_process *rig_process(struct rig *rig, unsigned node);
 void rig_run(struct rig *rig); // until nothing is left to do; fails when something is stuck

@@ -1,7 +1,7 @@
 // Work requests: entries written to their rings, and the doorbell.
 //
-// A single inline request goes to the HCA whole, by write-combined stores; others stay in memory and ring the doorbell
-// once for the list, as the drivers of the real devices do.
+// A single request that fits goes to the HCA whole, by write-combined stores (BlueFlame); lists and longer requests
+// stay in memory and ring the doorbell once.
 #include <string.h>
 
 #include "verbs-shim/hca/hca_internal.h"
@@ -121,7 +121,6 @@ int hca_post_send(hca_qp_t *qp, const struct hca_send_wr *wr, const struct hca_s
     hca_context_t *context = qp->pd->context;
     unsigned posted = 0;
     uint32_t bytes = 0;
-    bool inlined = false;
     int status = 0;
     const uint8_t *entry = NULL;
     hca_cost(context, BACKEND_COST_CALL, 1);
@@ -132,11 +131,10 @@ int hca_post_send(hca_qp_t *qp, const struct hca_send_wr *wr, const struct hca_s
         }
         uint8_t *place = qp->send_ring + (size_t)(qp->send_posted & (qp->send_entries - 1)) * qp->send_stride_bytes;
         bytes = request_write(qp, wr, place);
-        inlined = (wr->flags & HCA_WQE_INLINE) != 0;
         entry = place;
         posted++;
     }
-    if (posted == 1 && inlined && bytes <= HCA_BLUEFLAME_BYTES) {
+    if (posted == 1 && bytes <= HCA_BLUEFLAME_BYTES) {
         blueflame_write(context, entry, bytes);
     } else if (posted > 0) {
         hca_doorbell(context, HCA_UAR_SEND_DOORBELL, hca_doorbell_send(qp->number, (uint16_t)qp->send_posted));
