@@ -62,6 +62,7 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
         return refuse(qp, packet, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL);
     }
     if (qp->init.type == HCA_RC) {
+        qp->rsp.nak_sent = true; // what follows is dropped silently until this packet comes again
         hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_RNR | qp->attr.min_rnr_timer), qp->rsp.psn);
         return discard(qp, packet);
     }
