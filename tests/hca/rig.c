@@ -58,9 +58,28 @@ void rig_init(struct rig *rig, const char *preset)
     rig_init_with(rig, &config, strncmp(preset, "connectx3", 9) == 0 ? "xeon-e5-2680v2" : "core-i7-2600k");
 }
 
+// Everything the process has; a test that closed some of it set the pointer to NULL.
+static void process_close(struct rig_process *process)
+{
+    while (process->open != NULL) {
+        rig_qp_close(process->open);
+    }
+    if (process->other_mr != NULL) {
+        EXPECT_EQ(hca_mr_deregister(process->other_mr), 0);
+    }
+    if (process->mr != NULL) {
+        EXPECT_EQ(hca_mr_deregister(process->mr), 0);
+    }
+    if (process->context != NULL) {
+        EXPECT_EQ(hca_pd_destroy(process->pd), 0);
+        EXPECT_EQ(hca_close(process->context), 0);
+    }
+}
+
 void rig_fini(struct rig *rig)
 {
     for (unsigned i = 0; i < rig->process_count; i++) {
+        process_close(rig->processes[i]);
         host_core_destroy(rig->processes[i]->inproc.core);
         free(rig->processes[i]);
     }
@@ -142,14 +161,22 @@ struct hca_qp_create rig_qp_create(enum hca_qp_type type)
                                   .all_signaled = true};
 }
 
+struct rig_qp rig_qp_on(struct rig_process *process, struct hca_qp_create create, unsigned cq_entries)
+{
+    struct rig_qp *qp = calloc(1, sizeof *qp);
+    qp->process = process;
+    EXPECT_EQ(hca_cq_create(process->context, cq_entries, NULL, &qp->cq), 0);
+    create.send_cq = qp->cq;
+    create.receive_cq = qp->cq;
+    EXPECT_EQ(hca_qp_create(process->pd, &create, &qp->qp), 0);
+    qp->next = process->open;
+    process->open = qp;
+    return *qp;
+}
+
 struct rig_qp rig_qp_with(struct rig_process *process, struct hca_qp_create create)
 {
-    struct rig_qp qp = {.process = process};
-    EXPECT_EQ(hca_cq_create(process->context, CQ_ENTRIES, NULL, &qp.cq), 0);
-    create.send_cq = qp.cq;
-    create.receive_cq = qp.cq;
-    EXPECT_EQ(hca_qp_create(process->pd, &create, &qp.qp), 0);
-    return qp;
+    return rig_qp_on(process, create, CQ_ENTRIES);
 }
 
 struct rig_qp rig_qp(struct rig_process *process, enum hca_qp_type type)
@@ -200,8 +227,15 @@ void rig_connect(const struct rig_qp *a, const struct rig_qp *b)
 
 void rig_qp_close(struct rig_qp *qp)
 {
-    EXPECT_EQ(hca_qp_destroy(qp->qp), 0);
-    EXPECT_EQ(hca_cq_destroy(qp->cq), 0);
+    struct rig_qp **link = &qp->process->open;
+    while ((*link)->qp != qp->qp) {
+        link = &(*link)->next;
+    }
+    struct rig_qp *kept = *link;
+    *link = kept->next;
+    EXPECT_EQ(hca_qp_destroy(kept->qp), 0);
+    EXPECT_EQ(hca_cq_destroy(kept->cq), 0);
+    free(kept);
 }
 
 // --- requests ------------------------------------------------------------------------------------------------------

@@ -46,7 +46,8 @@ struct rig_process {
     hca_pd_t *pd;
     struct backend_buffer buffer;
     uint8_t *memory;
-    hca_mr_t *mr;
+    hca_mr_t *mr, *other_mr; // other: registered by a test, or NULL
+    struct rig_qp *open;     // closed by rig_fini
 };
 
 void rig_init(struct rig *rig, const char *preset);
@@ -61,6 +62,7 @@ struct rig_qp {
     struct rig_process *process;
     hca_cq_t *cq;
     hca_qp_t *qp;
+    struct rig_qp *next; // of the copies that the process keeps
 };
 struct hca_qp_create rig_qp_create(enum hca_qp_type type);
 struct rig_qp rig_qp(struct rig_process *process, enum hca_qp_type type);
@@ -68,6 +70,7 @@ struct rig_qp rig_qp_with(struct rig_process *process, struct hca_qp_create crea
 struct hca_qp_attr rig_attr(const struct rig_qp *peer);
 void rig_connect_with(const struct rig_qp *qp, const struct hca_qp_attr *attr);
 void rig_connect(const struct rig_qp *a, const struct rig_qp *b); // both to RTS
+struct rig_qp rig_qp_on(struct rig_process *process, struct hca_qp_create create, unsigned cq_entries);
 void rig_qp_close(struct rig_qp *qp);
 
 // Requests of one segment of the process's region.

@@ -104,6 +104,7 @@ TEST(Error, ReadFromADeregisteredRegionIsRemoteAccess)
     scene_init_with(&scene, HCA_RC, NULL);
     scene.wr.opcode = HCA_OP_READ;
     EXPECT_EQ(hca_mr_deregister(scene.far->mr), 0);
+    scene.far->mr = NULL;
     scene.expected = HCA_REMOTE_ACCESS;
     scene_run(&scene);
 }
@@ -247,9 +248,9 @@ TEST(Error, AnUnreliableSendWithAWrongKeyStopsSendingOnly)
 TEST(Error, MemoryThatDoesNotAnswerIsALocalOperation)
 {
     scene_init_with(&scene, HCA_RC, NULL);
-    hca_mr_t *hole;
-    EXPECT_EQ(hca_mr_register_bus(scene.near->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &hole), 0);
-    scene.sge[0] = (struct hca_sge){.address = 0x10000, .bytes = 64, .lkey = hca_mr_lkey(hole)};
+    EXPECT_EQ(hca_mr_register_bus(scene.near->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &scene.near->other_mr),
+              0);
+    scene.sge[0] = (struct hca_sge){.address = 0x10000, .bytes = 64, .lkey = hca_mr_lkey(scene.near->other_mr)};
     scene.expected = HCA_LOCAL_OPERATION;
     scene.state_far = HCA_RTS;
     scene_run(&scene);
@@ -258,11 +259,11 @@ TEST(Error, MemoryThatDoesNotAnswerIsALocalOperation)
 TEST(Error, RemoteMemoryThatDoesNotAnswerAnAtomicIsARemoteOperation)
 {
     scene_init_with(&scene, HCA_RC, NULL);
-    hca_mr_t *hole;
-    EXPECT_EQ(hca_mr_register_bus(scene.far->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &hole), 0);
+    EXPECT_EQ(hca_mr_register_bus(scene.far->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &scene.far->other_mr),
+              0);
     scene.wr.opcode = HCA_OP_FETCH_ADD;
     scene.wr.remote_address = 0x10000;
-    scene.wr.rkey = hca_mr_rkey(hole);
+    scene.wr.rkey = hca_mr_rkey(scene.far->other_mr);
     scene.sge[0].bytes = 8;
     scene.expected = HCA_REMOTE_OPERATION;
     scene_run(&scene);
@@ -346,5 +347,7 @@ TEST(Error, WhatIsInUseIsNotDestroyed)
     EXPECT_EQ(hca_mr_deregister(scene.near->mr), 0);
     EXPECT_EQ(hca_pd_destroy(scene.near->pd), 0);
     EXPECT_EQ(hca_close(scene.near->context), 0);
+    scene.near->context = NULL;
+    scene.near->mr = NULL;
     rig_fini(&scene.rig);
 }

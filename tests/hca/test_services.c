@@ -219,12 +219,7 @@ TEST(Services, AnOverrunCompletionQueueFailsItsQueuePairs)
 {
     scene_init(HCA_RC);
     rig_qp_close(&scene.a);
-    hca_cq_t *small;
-    struct hca_qp_create create = rig_qp_create(HCA_RC);
-    EXPECT_EQ(hca_cq_create(scene.near->context, 4, NULL, &small), 0);
-    create.send_cq = create.receive_cq = small;
-    scene.a = (struct rig_qp){.process = scene.near, .cq = small};
-    EXPECT_EQ(hca_qp_create(scene.near->pd, &create, &scene.a.qp), 0);
+    scene.a = rig_qp_on(scene.near, rig_qp_create(HCA_RC), 4);
     rig_qp_close(&scene.b);
     scene.b = rig_qp(scene.far, HCA_RC);
     rig_connect(&scene.a, &scene.b);
