@@ -37,7 +37,9 @@ void hca_dma_write(hca_t *hca, uint64_t address, const void *data, uint32_t byte
     const uint8_t *from = data;
     hca->counters[HCA_DMA_WRITE_BYTES] += bytes;
     while (bytes > 0) {
-        uint32_t part = smaller(smaller(bytes, hca->config.mps_bytes), PAGE_BYTES - (uint32_t)(address % PAGE_BYTES));
+        // Length counts whole DWs, so a packet that begins within one carries less.
+        uint32_t most = hca->config.mps_bytes - (uint32_t)(address % 4);
+        uint32_t part = smaller(smaller(bytes, most), PAGE_BYTES - (uint32_t)(address % PAGE_BYTES));
         hca->counters[HCA_DMA_WRITES]++;
         hca_endpoint_send(hca, pcie_tlp_write(hca->pool, hca->config.requester_id, address, part, from));
         address += part;
@@ -106,7 +108,7 @@ static void request_issue(hca_t *hca, struct hca_dma_queue *queue)
 {
     struct hca_dma_read *read = queue->first;
     uint64_t address = read->address + read->issued;
-    uint32_t part = smaller(smaller(read->bytes - read->issued, hca->config.mrrs_bytes),
+    uint32_t part = smaller(smaller(read->bytes - read->issued, hca->config.mrrs_bytes - (uint32_t)(address % 4)),
                             PAGE_BYTES - (uint32_t)(address % PAGE_BYTES));
     uint8_t tag = hca->free_tags[--hca->free_tag_count];
     hca->tags[tag].read = read;

@@ -49,7 +49,7 @@ static void datagram_send(uint32_t qkey)
     EXPECT_EQ(hca_ah_create(scene.near->pd, 2, 0, &ah), 0);
     struct hca_send_wr wr = rig_wr(&scene.a, HCA_OP_SEND_IMM, 0, 100, &sge);
     wr.ah = ah;
-    wr.immediate = 77;
+    wr.immediate = qkey == 0x1234 ? 77 : 66;
     wr.remote_qpn = hca_qp_number(scene.b.qp);
     wr.remote_qkey = qkey;
     EXPECT_EQ(hca_post_send(scene.a.qp, &wr, NULL), 0);
@@ -132,7 +132,7 @@ static void srq_receive(void *arg)
     const struct hca_receive_wr fifth = {.sges = &sge, .sge_count = 1};
     EXPECT_EQ(hca_post_srq_receive(scene.srq, &fifth, NULL), -ENOMEM);
     EXPECT_EQ(hca_srq_arm(scene.srq, 3), 0);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         EXPECT_EQ(rig_completion(&scene.b).wr_id, i);
     }
     expect_event(scene.far, HCA_EVENT_SRQ_LIMIT);
@@ -140,11 +140,11 @@ static void srq_receive(void *arg)
     EXPECT_EQ(hca_event_get(scene.far->context, HCA_NO_WAIT, &event), -EAGAIN);
 }
 
-static void two_sends(void *arg)
+static void three_sends(void *arg)
 {
     (void)arg;
     sim_thread_sleep(scene.rig.sim, 10 * US);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         EXPECT_EQ(rig_send(&scene.a, HCA_OP_SEND, 0, 64, scene.far, 0), 0);
         EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
     }
@@ -162,7 +162,7 @@ TEST(Services, ASharedReceiveQueueTellsOnceThatItRunsLow)
     scene.a = rig_qp(scene.near, HCA_RC);
     rig_connect(&scene.a, &scene.b);
     EXPECT_EQ(hca_srq_destroy(scene.srq), -EBUSY);
-    run_both(two_sends, srq_receive);
+    run_both(three_sends, srq_receive);
     EXPECT_MEMEQ(scene.far->memory, scene.near->memory, 64);
     rig_qp_close(&scene.b);
     EXPECT_EQ(hca_srq_destroy(scene.srq), 0);
@@ -380,5 +380,121 @@ TEST(Services, AtomicsFromBothNodesToOneWordAllCount)
     memcpy(&sum, scene.far->memory, sizeof sum);
     EXPECT_EQ(sum, 100);
     EXPECT_EQ(rig_counter(&scene.rig, 1, "atomics"), 100);
+    rig_fini(&scene.rig);
+}
+
+// --- order and limits of reads ---------------------------------------------------------------------------------------
+
+static void add_then_read(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 7; i++) {
+        EXPECT_EQ(rig_send(&scene.a, HCA_OP_FETCH_ADD, 8, 8, scene.far, 0), 0);
+    }
+    EXPECT_EQ(rig_send(&scene.a, HCA_OP_READ, 16, 8, scene.far, 0), 0);
+    for (unsigned i = 0; i < 8; i++) {
+        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+    }
+}
+
+TEST(Services, AReadSeesTheAtomicsBeforeIt)
+{
+    scene_init(HCA_RC);
+    run_both(add_then_read, NULL);
+    uint64_t read;
+    memcpy(&read, scene.near->memory + 16, sizeof read);
+    EXPECT_EQ(read, 7);
+    rig_fini(&scene.rig);
+}
+
+static void forty_reads(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 40; i++) {
+        EXPECT_EQ(rig_send(&scene.a, HCA_OP_READ, 0, 3000, scene.far, 0), 0);
+    }
+    for (unsigned i = 0; i < 40; i++) {
+        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+    }
+}
+
+TEST(Services, NoMoreReadsAreOutstandingThanTheResponderHolds)
+{
+    scene_init(HCA_RC);
+    rig_qp_close(&scene.a);
+    rig_qp_close(&scene.b);
+    scene.a = rig_qp(scene.near, HCA_RC);
+    scene.b = rig_qp(scene.far, HCA_RC);
+    struct hca_qp_attr to_b = rig_attr(&scene.b), to_a = rig_attr(&scene.a);
+    to_b.max_rd_atomic = to_a.max_dest_rd_atomic = 2;
+    rig_connect_with(&scene.a, &to_b);
+    rig_connect_with(&scene.b, &to_a);
+    run_both(forty_reads, NULL);
+    rig_fini(&scene.rig);
+}
+
+static void read_then_write_it(void *arg)
+{
+    const bool *fenced = arg;
+    memset(scene.far->memory, 0x77, 64);
+    EXPECT_EQ(rig_send(&scene.a, HCA_OP_READ, 0, 64, scene.far, 0), 0);
+    struct hca_sge sge;
+    struct hca_send_wr wr = rig_wr(&scene.a, HCA_OP_WRITE, 0, 64, &sge);
+    wr.remote_address = (uint64_t)(uintptr_t)scene.far->memory + 4096;
+    wr.rkey = hca_mr_rkey(scene.far->mr);
+    wr.flags = *fenced ? HCA_WQE_FENCE : 0;
+    EXPECT_EQ(hca_post_send(scene.a.qp, &wr, NULL), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+    }
+}
+
+static void expect_fence(bool fenced, uint8_t expected)
+{
+    scene_init(HCA_RC);
+    rig_spawn(&scene.rig, "near", read_then_write_it, &fenced);
+    rig_run(&scene.rig);
+    EXPECT_EQ(scene.far->memory[4096], expected);
+    rig_fini(&scene.rig);
+}
+
+TEST(Services, AFenceWaitsForTheReadBeforeItAndNothingElseDoes)
+{
+    expect_fence(true, 0x77);
+    expect_fence(false, 0x3c);
+}
+
+// --- completions that nobody asked for
+// ---------------------------------------------------------------------------------
+
+static void seldom_signaled(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 300; i++) {
+        struct hca_sge sge;
+        struct hca_send_wr wr = rig_wr(&scene.a, HCA_OP_WRITE, 0, 8, &sge);
+        wr.wr_id = i;
+        wr.remote_address = (uint64_t)(uintptr_t)scene.far->memory;
+        wr.rkey = hca_mr_rkey(scene.far->mr);
+        wr.flags = i % 100 == 99 ? HCA_WQE_SIGNALED : 0;
+        EXPECT_EQ(hca_post_send(scene.a.qp, &wr, NULL), 0);
+        if (i % 100 == 99) {
+            EXPECT_EQ(rig_completion(&scene.a).wr_id, i);
+        }
+    }
+}
+
+TEST(Services, ASignaledCompletionFreesTheRequestsBeforeIt)
+{
+    scene_init(HCA_RC);
+    rig_qp_close(&scene.a);
+    struct hca_qp_create create = rig_qp_create(HCA_RC);
+    create.all_signaled = false;
+    scene.a = rig_qp_with(scene.near, create);
+    rig_qp_close(&scene.b);
+    scene.b = rig_qp(scene.far, HCA_RC);
+    rig_connect(&scene.a, &scene.b);
+    run_both(seldom_signaled, NULL);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "completions"), 3);
     rig_fini(&scene.rig);
 }

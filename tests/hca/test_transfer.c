@@ -27,16 +27,16 @@ static void pair_init(struct pair *pair, enum hca_qp_type type)
 static void transfer(void *arg)
 {
     struct pair *pair = arg;
-    EXPECT_EQ(rig_send(&pair->a, pair->opcode, 100, pair->bytes, pair->far, 300), 0);
+    EXPECT_EQ(rig_send(&pair->a, pair->opcode, 101, pair->bytes, pair->far, 302), 0);
     const struct hca_wc wc = rig_completion(&pair->a);
     EXPECT_EQ(wc.status, HCA_OK);
-    EXPECT_EQ(wc.wr_id, 100);
+    EXPECT_EQ(wc.wr_id, 101);
 }
 
 static void receive(void *arg)
 {
     struct pair *pair = arg;
-    EXPECT_EQ(rig_receive(&pair->b, 9, 300, 400000), 0);
+    EXPECT_EQ(rig_receive(&pair->b, 9, 302, 400000), 0);
     const struct hca_wc wc = rig_completion(&pair->b);
     EXPECT_EQ(wc.status, HCA_OK);
     EXPECT_EQ(wc.wr_id, 9);
@@ -55,9 +55,9 @@ static void expect_transfer(enum hca_qp_type type, enum hca_opcode opcode, uint3
         rig_spawn(&pair.rig, "far", receive, &pair);
     }
     rig_run(&pair.rig);
-    EXPECT_MEMEQ(pair.far->memory + 300, pair.near->memory + 100, bytes);
-    EXPECT_EQ(pair.far->memory[300 + bytes], 0);
-    EXPECT_EQ(pair.far->memory[299], 0);
+    EXPECT_MEMEQ(pair.far->memory + 302, pair.near->memory + 101, bytes);
+    EXPECT_EQ(pair.far->memory[302 + bytes], 0);
+    EXPECT_EQ(pair.far->memory[301], 0);
     rig_fini(&pair.rig);
 }
 
