@@ -43,8 +43,10 @@ static void post_random(unsigned i)
 {
     static const enum hca_opcode KINDS[] = {HCA_OP_WRITE, HCA_OP_READ, HCA_OP_FETCH_ADD, HCA_OP_SEND};
     enum hca_opcode opcode = KINDS[sim_random_below(&walk.random, 4)];
-    uint32_t bytes = (uint32_t)sim_random_below(&walk.random, i % 3 == 0 ? SLOT_BYTES : 100);
-    uint32_t slot = i % SLOTS * SLOT_BYTES, third = 2 * SLOTS * SLOT_BYTES + slot, second = SLOTS * SLOT_BYTES + slot;
+    uint32_t bytes = (uint32_t)sim_random_below(&walk.random, i % 3 == 0 ? SLOT_BYTES - 16 : 100);
+    uint32_t here = i % SLOTS * SLOT_BYTES + (uint32_t)sim_random_below(&walk.random, 16);
+    uint32_t slot = i % SLOTS * SLOT_BYTES + (uint32_t)sim_random_below(&walk.random, 16);
+    uint32_t third = 2 * SLOTS * SLOT_BYTES + slot, second = SLOTS * SLOT_BYTES + here;
     if (opcode == HCA_OP_READ) {
         memcpy(walk.model_near + second, walk.model_far + third, bytes);
         EXPECT_EQ(rig_send(&walk.a, opcode, second, bytes, walk.far, third), 0);
@@ -55,8 +57,8 @@ static void post_random(unsigned i)
     } else {
         uint32_t to = opcode == HCA_OP_SEND ? 3 * SLOTS * SLOT_BYTES + walk.sends++ % SLOTS * 4096 : slot;
         bytes = opcode == HCA_OP_SEND ? bytes % 4096 : bytes;
-        memcpy(walk.model_far + to, walk.model_near + slot, bytes);
-        EXPECT_EQ(rig_send(&walk.a, opcode, slot, bytes, walk.far, to), 0);
+        memcpy(walk.model_far + to, walk.model_near + here, bytes);
+        EXPECT_EQ(rig_send(&walk.a, opcode, here, bytes, walk.far, to), 0);
     }
 }
 

@@ -498,3 +498,29 @@ TEST(Services, ASignaledCompletionFreesTheRequestsBeforeIt)
     EXPECT_EQ(rig_counter(&scene.rig, 0, "completions"), 3);
     rig_fini(&scene.rig);
 }
+
+// While atomics of another queue pair keep the responder busy, so that writes wait for their turn.
+static void write_then_read(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 1; i <= 20; i++) {
+        memcpy(scene.near->memory, &i, sizeof i);
+        EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 8, scene.far, 4096), 0);
+        EXPECT_EQ(rig_send(&scene.a, HCA_OP_READ, 64, 8, scene.far, 4096), 0);
+        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+        EXPECT_MEMEQ(scene.near->memory + 64, &i, sizeof i);
+    }
+}
+
+TEST(Services, AReadSeesTheWriteBeforeItThoughAtomicsOfOthersDelayIt)
+{
+    scene_init(HCA_RC);
+    const struct rig_qp d = rig_qp(scene.far, HCA_RC);
+    adders[1] = rig_qp(rig_process(&scene.rig, 1), HCA_RC);
+    rig_connect(&adders[1], &d);
+    rig_spawn(&scene.rig, "adder", add_fifty, &adders[1]);
+    rig_spawn(&scene.rig, "near", write_then_read, NULL);
+    rig_run(&scene.rig);
+    rig_fini(&scene.rig);
+}
