@@ -19,4 +19,6 @@ void cli_paths_find(struct cli_paths *paths)
     path_make(paths->main_scenario, home, "scenarios/figures/hanawa2013-fig7-8-pingpong.yaml");
     path_make(paths->smallest_scenario, home, "scenarios/smoke/smallest.yaml");
     path_make(paths->pingpong_scenario, home, "scenarios/smoke/thousand-pingpongs.yaml");
+    path_make(paths->gpu_scenario, home, "scenarios/smoke/gpu-4mb.yaml");
+    path_make(paths->figures, home, "scenarios/figures/*.yaml");
 }

@@ -8,6 +8,7 @@
 
 #include "sim/cli/job.h"
 #include "sim/cli/load.h"
+#include "sim/cli/side.h"
 
 #define JOBS_MAX 1024
 
@@ -25,7 +26,7 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, out)},
     {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
      offsetof(struct run_options, sets)},
-    {"jobs", "N", "points of a sweep that run side by side (default: the processors of this machine)", CLI_OPTION_TEXT,
+    {"jobs", "N", "scenarios, or points of a sweep, that run side by side (default: the processors)", CLI_OPTION_TEXT,
      offsetof(struct run_options, jobs)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
@@ -84,8 +85,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .trace_rtl = given->trace_rtl};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
     if (job->scenario != NULL && job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
-        cli_error("%s: traces do not go with a sweep",
-                  path);
+        cli_error("%s: traces do not go with a sweep", path);
         return false;
     }
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
@@ -110,6 +110,9 @@ static bool directories_differ(const struct cli_job *jobs, size_t count)
 static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct run_options *given)
 {
     struct cli_trace trace;
+    if (count > 1 && jobs_of(given) > 1) { // then there is no trace
+        return cli_side_run(jobs, count, jobs_of(given));
+    }
     const char *trace_path = given->trace;
     if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only)) {
         return CLI_EXIT_INPUT;
