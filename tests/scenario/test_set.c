@@ -128,15 +128,6 @@ TEST(Set, TakesAWholePreset)
     fixture_fini(&fixture);
 }
 
-TEST(Set, PassesOverWhatAnEntryOfAStarDoesNotHave)
-{
-    struct fixture fixture;
-    load(&fixture, "nodes.*.gpus.*.read=1 us");
-    EXPECT_EQ(fixture.status, SIM_OK);
-    fixture_fini(&fixture);
-    expect_refused("nodes.0.gpus.*.read=1 us", "the list 'gpus' is empty");
-}
-
 TEST(Set, RefusesUnknownPaths)
 {
     expect_refused("nodes.0.host.pol=20 ns", "unknown key 'pol' (did you mean 'poll'?)");
