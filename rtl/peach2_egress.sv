@@ -69,24 +69,27 @@ module peach2_egress #(
     assign holds = lacks && !front_valid_q && (request_i & ON_RING) != '0;
 
     // With each packet it is settled what becomes of the next hold.
-    assign full = HOLD << level_q;
     assign passes = (grant & ON_RING) != '0;
     always_comb begin
         level_d = level_q;
         rest_d = rest_q;
         hold_d = hold_q;
-        if (push && !inside_q) begin
-            if (passes && rest_q != '0) begin
-                rest_d = rest_q - 1'b1;
-            end else if (passes && hold_q == '0) begin // in vain: the link is slower than that, or stands
-                rest_d = REST << level_q;
-                level_d = {{(32 - LEVEL_BITS){1'b0}}, level_q} == LEVELS - 1 ? level_q : level_q + 1'b1;
-            end else if (!passes && hold_q != full && hold_q >= full - (full >> 2) && level_q != '0) begin
-                level_d = level_q - 1'b1; // a quarter of it was enough
+        full = '0;
+        if (ON_RING != '1) begin
+            if (push && !inside_q) begin
+                full = HOLD << level_q;
+                if (passes && rest_q != '0) begin
+                    rest_d = rest_q - 1'b1;
+                end else if (passes && hold_q == '0) begin // in vain: the link is slower than that, or stands
+                    rest_d = REST << level_q;
+                    level_d = {{(32 - LEVEL_BITS){1'b0}}, level_q} == LEVELS - 1 ? level_q : level_q + 1'b1;
+                end else if (!passes && hold_q != full && hold_q >= full - (full >> 2) && level_q != '0) begin
+                    level_d = level_q - 1'b1; // a quarter of it was enough
+                end
+                hold_d = rest_d != '0 ? '0 : HOLD << level_d;
+            end else if (holds) begin
+                hold_d = hold_q - 1'b1;
             end
-            hold_d = rest_d != '0 ? '0 : HOLD << level_d;
-        end else if (holds) begin
-            hold_d = hold_q - 1'b1;
         end
     end
 
@@ -144,12 +147,14 @@ module peach2_egress #(
             if (push) begin
                 inside_q <= !chosen.eop;
             end
-            if (push && !inside_q && rest_q == '0 && hold_q != full) begin
-                holds_q <= holds_q + 32'd1;
+            if (ON_RING != '1) begin
+                if (push && !inside_q && rest_q == '0 && hold_q != full) begin
+                    holds_q <= holds_q + 32'd1;
+                end
+                level_q <= level_d;
+                hold_q <= hold_d;
+                rest_q <= rest_d;
             end
-            level_q <= level_d;
-            hold_q <= hold_d;
-            rest_q <= rest_d;
             front_valid_q <= push || back_valid_q || (front_valid_q && !pop);
             back_valid_q <= !pop && (back_valid_q || (front_valid_q && push));
             if (pop && front_q.eop) begin

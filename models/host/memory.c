@@ -10,6 +10,8 @@
 // Below lies what a machine keeps for itself; and so that a bus address of 0 is never a buffer's.
 #define FIRST_PAGE (1ull << 20)
 #define WORD_BYTES 8u
+// Of the machine that simulates.
+#define CACHE_LINE_BYTES 64u
 // Waiters by page: a device's write never crosses one, so it looks into one bucket.
 #define BUCKETS 64u
 
@@ -207,4 +209,13 @@ static void write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     waiters_wake(memory, address, bytes);
 }
 
-const struct pcie_memory_ops host_memory_pcie_ops = {.claims = claims, .read = read_bytes, .write = write_bytes};
+static void soon(void *ctx, uint64_t address, uint32_t bytes)
+{
+    const host_memory_t *memory = ctx;
+    for (uint32_t i = 0; i < bytes; i += CACHE_LINE_BYTES) {
+        __builtin_prefetch(memory->base + address + i);
+    }
+}
+
+const struct pcie_memory_ops host_memory_pcie_ops = {
+    .claims = claims, .read = read_bytes, .write = write_bytes, .soon = soon};

@@ -114,7 +114,8 @@ void pcie_credits_take(pcie_end_t *end)
     (void)credits_take(end, false);
 }
 
-static void urgent_report(pcie_end_t *end, unsigned classes)
+// Returns whether there was anything urgent.
+static bool urgent_report(pcie_end_t *end, unsigned classes)
 {
     struct pcie_receiver *rx = &end->rx;
     bool urgent = false;
@@ -126,6 +127,7 @@ static void urgent_report(pcie_end_t *end, unsigned classes)
     if (urgent) {
         pcie_dllps_flush(end);
     }
+    return urgent;
 }
 
 static void update_arm(pcie_end_t *end, uint64_t released_ps)
@@ -150,7 +152,7 @@ void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp)
     uint64_t now_ps = sim_now_ps(end->sim);
     unsigned classes = credits_take(end, false) | 1u << class;
     credits_free(&end->rx, class, &credits, now_ps);
-    urgent_report(end, classes);
+    (void)urgent_report(end, classes);
     if (end->rx.unreported_since_ps != SIM_NEVER_PS) {
         update_arm(end, now_ps);
     }
@@ -198,7 +200,14 @@ static void free_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
     struct pcie_receiver *rx = &end->rx;
-    urgent_report(end, credits_take(end, true));
+    bool urgent = urgent_report(end, credits_take(end, true));
+    if (urgent && sim_event_pending(&rx->update_event) && rx->update_event.as_of_ps == sim_now_ps(end->sim)) {
+        // Set for this very release, which begins no interval.
+        sim_event_cancel(end->sim, &rx->update_event);
+        if (rx->freeing.count > 0) {
+            update_arm(end, ((const struct pcie_freeing *)pcie_ring_front(&rx->freeing))->at_ps);
+        }
+    }
     for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
         if (urgency_ahead(end, class)) {
             free_event_set(end, pcie_ring_front(&rx->freeing));

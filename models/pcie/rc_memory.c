@@ -47,6 +47,13 @@ static bool is_far(const struct pcie_rc_port *port, const pcie_tlp_t *tlp)
     return port->socket != (tlp->address >= port->rc->far_memory_base ? 1u : 0u);
 }
 
+static void memory_soon(const pcie_rc_t *rc, const pcie_tlp_t *tlp)
+{
+    if (rc->memory->soon != NULL) {
+        rc->memory->soon(rc->memory_ctx, tlp->address, tlp->dwords * 4u);
+    }
+}
+
 // --- writes --------------------------------------------------------------------------------------------------------
 
 static void run_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
@@ -108,6 +115,7 @@ void pcie_rc_memory_write(struct pcie_rc_port *port, pcie_tlp_t *tlp)
 {
     pcie_rc_t *rc = port->rc;
     rc->counters[PCIE_RC_MEMORY_WRITES]++;
+    memory_soon(rc, tlp);
     pcie_end_release(port->end, tlp);
     uint64_t visible_ps = sim_now_ps(rc->sim) + rc->config.memory_write_ps;
     visible_ps += is_far(port, tlp) ? rc->config.qpi_ps : 0;
@@ -157,6 +165,7 @@ void pcie_rc_memory_read(struct pcie_rc_port *port, pcie_tlp_t *tlp)
 {
     pcie_rc_t *rc = port->rc;
     rc->counters[PCIE_RC_MEMORY_READS]++;
+    memory_soon(rc, tlp);
     *(struct pcie_rc_memory_read *)pcie_ring_push(&rc->reads_waiting) =
         (struct pcie_rc_memory_read){.request = tlp, .port = port};
     reads_start(rc);

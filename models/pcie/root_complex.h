@@ -40,6 +40,9 @@ struct pcie_memory_ops {
     void (*read)(void *ctx, uint64_t address, void *data, uint32_t bytes);
     // Byte enables are resolved: one contiguous run of enabled bytes a call.
     void (*write)(void *ctx, uint64_t address, const void *data, uint32_t bytes);
+    // Optional: bytes that are going to be read or written. Changes nothing; a chance to fetch them into a cache of the
+    // machine that simulates.
+    void (*soon)(void *ctx, uint64_t address, uint32_t bytes);
 };
 
 enum sim_status pcie_rc_create(sim_t *sim, pcie_pool_t *pool, const char *name, const struct pcie_rc_config *config,

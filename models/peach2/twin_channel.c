@@ -294,7 +294,8 @@ void twin_channel_drain(struct twin_channel *channel)
         return;
     }
     uint64_t edge = twin_later(twin_later(channel->from, channel->drained_from), settled);
-    twin_event_set(channel->twin, &channel->event, edge + 2 + channel->twin->config.finish_cycles);
+    // An edge before the status word may go, as the writer looks for it there.
+    twin_event_set(channel->twin, &channel->event, edge + 1 + channel->twin->config.finish_cycles);
 }
 
 static void go_idle(struct twin_channel *channel, uint64_t from)
@@ -432,7 +433,7 @@ static void channel_run(void *ctx)
         return;
     }
     if (channel->state == TWIN_CHANNEL_DRAIN) {
-        enter_notify_remote(channel, edge);
+        enter_notify_remote(channel, edge + 1);
         return;
     }
     switch (channel->mode) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "verbs-shim/backend.h"
+#include "verbs-shim/fpga/fpga_driver.h"
 #include "verbs-shim/peach2_driver.h"
 #include "verbs-shim/peach2_proxy.h"
 
@@ -19,8 +20,13 @@ enum workload_method {
     WORKLOAD_CHAIN_HOST,
     WORKLOAD_CHAIN_BOARD,
     WORKLOAD_UVA, // copies between GPUs with peer access, and without
-    WORKLOAD_NO_UVA
+    WORKLOAD_NO_UVA,
+    WORKLOAD_DIRECT, // an FPGA's DMA, straight to the other device
+    WORKLOAD_VIA_CPU // or to host memory, and a copy of the GPU
 };
+
+#define WORKLOAD_HOST (-1)
+#define WORKLOAD_FPGA (-2)
 
 struct workload_point {
     uint64_t bytes, descriptors, operations;
@@ -33,6 +39,7 @@ struct workload {
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_RANKS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;            // NULL: the node has none, or the program needs none
+    fpga_handle_t *fpga;               // NULL: the node has none
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;
@@ -40,7 +47,7 @@ struct workload {
     const uint64_t *descriptors;
     uint32_t descriptors_count;
     uint32_t iterations, warmup;
-    int source_gpu, destination_gpu;        // whose memory the data lies in and goes to; negative: host memory
+    int source_gpu, destination_gpu;        // whose memory the data lies in and goes to; or HOST, FPGA
     bool notify_board;                      // where libtca's notifications go
     uint32_t columns;                       // of a grid
     const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it runs none
@@ -68,3 +75,4 @@ int workload_staged_pingpong(struct workload *workload);
 int workload_cuda_pingpong(struct workload *workload);
 int workload_gdr_copy(struct workload *workload);
 int workload_stream(struct workload *workload);
+int workload_fpga_transfer(struct workload *workload);

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "sim/cli/bench_cosim.h"
+#include "sim/cli/bench_cost.h"
 #include "sim/cli/options.h"
 
 #define START_LIMIT_S        0.1
 #define PINGPONG_LIMIT_S     1.0
 #define FIGURE_LIMIT_S       20.0
+#define FABRIC_LIMIT_S       2.0
 #define GPU_LIMIT_S          4.0 // 2 s each way
 #define FIGURES_TWIN_LIMIT_S 120.0
 #define FIGURES_RTL_LIMIT_S  900.0
@@ -38,8 +40,8 @@ static int entry_remove(const char *path, const struct stat *about, int kind, st
 }
 
 // The results of a measured run are written, since a user's are, but into a directory that goes away. The arguments
-// behind "run" end with NULL.
-static bool arguments_run(char *const *given, struct cli_child *child)
+// behind "run" end with NULL. cost_out: may be NULL.
+static bool arguments_run(char *const *given, struct cli_child *child, struct cli_bench_cost *cost_out)
 {
     char directory[] = "/tmp/tcasim-bench-XXXXXX";
     if (mkdtemp(directory) == NULL) {
@@ -51,6 +53,10 @@ static bool arguments_run(char *const *given, struct cli_child *child)
         arguments[i + 4] = given[i];
     }
     bool ran = cli_child_run(arguments, child);
+    if (ran && child->exit_status <= CLI_EXIT_EXPECT && cost_out != NULL && !cli_bench_cost_read(directory, cost_out)) {
+        cli_error("%s left no results", given[0]);
+        ran = false;
+    }
     (void)nftw(directory, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
     // An expectation that does not hold takes as long as one that does.
     if (ran && child->exit_status > CLI_EXIT_EXPECT) {
@@ -60,10 +66,10 @@ static bool arguments_run(char *const *given, struct cli_child *child)
     return ran;
 }
 
-static bool scenario_run(const char *scenario, struct cli_child *child)
+static bool scenario_run(const char *scenario, struct cli_child *child, struct cli_bench_cost *cost_out)
 {
     char *const arguments[] = {(char *)scenario, NULL};
-    return arguments_run(arguments, child);
+    return arguments_run(arguments, child, cost_out);
 }
 
 static bool smallest_run(const struct cli_paths *paths, struct cli_bench_result *result)
@@ -71,7 +77,7 @@ static bool smallest_run(const struct cli_paths *paths, struct cli_bench_result 
     struct cli_child best = {.seconds = 1e9};
     for (unsigned i = 0; i < START_REPEATS; i++) {
         struct cli_child child;
-        if (!scenario_run(paths->smallest_scenario, &child)) {
+        if (!scenario_run(paths->smallest_scenario, &child, NULL)) {
             return false;
         }
         best = child.seconds < best.seconds ? child : best;
@@ -85,12 +91,46 @@ static bool smallest_run(const struct cli_paths *paths, struct cli_bench_result 
 static bool limited_run(const char *scenario, double limit_s, struct cli_bench_result *result)
 {
     struct cli_child child;
-    if (!scenario_run(scenario, &child)) {
+    if (!scenario_run(scenario, &child, NULL)) {
         return false;
     }
     cli_measure_add(result, "whole run", "s", child.seconds, limit_s, false);
     cli_measure_add(result, "peak memory", "MB", child.memory_mb, MEMORY_LIMIT_MB, false);
     return true;
+}
+
+// The same, and where the time goes. A TLP counts once on each link it passes; its share of the chips and hosts between
+// is in the events and the time, which is the processor's, so that what else runs on the machine is left out.
+static bool fabric_run(const char *scenario, struct cli_bench_result *result)
+{
+    struct cli_child child;
+    struct cli_bench_cost cost;
+    if (!scenario_run(scenario, &child, &cost)) {
+        return false;
+    }
+    cli_measure_add(result, "whole run", "s", child.seconds, FABRIC_LIMIT_S, false);
+    cli_measure_add(result, "peak memory", "MB", child.memory_mb, MEMORY_LIMIT_MB, false);
+    if (cost.tlps == 0 || cost.events == 0) {
+        cli_error("%s sent nothing", scenario);
+        return false;
+    }
+    double events = (double)cost.events, tlps = (double)cost.tlps, busy_ns = child.busy_seconds * 1e9;
+    cli_measure_add(result, "processor time", "s", child.busy_seconds, 0.0, false);
+    cli_measure_add(result, "TLPs on links", "million", tlps / 1e6, 0.0, false);
+    cli_measure_add(result, "events a TLP and link", "events", events / tlps, 0.0, false);
+    cli_measure_add(result, "time an event", "ns", busy_ns / events, 0.0, false);
+    cli_measure_add(result, "time a TLP and link", "ns", busy_ns / tlps, 0.0, false);
+    return true;
+}
+
+static bool halo_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return fabric_run(paths->halo_scenario, result);
+}
+
+static bool all_to_all_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return fabric_run(paths->all_to_all_scenario, result);
 }
 
 static bool pingpong_run(const struct cli_paths *paths, struct cli_bench_result *result)
@@ -123,7 +163,7 @@ static bool figures_run(const struct cli_paths *paths, const char *set, double l
     for (size_t i = 0; ran && i < files.gl_pathc; i++) {
         arguments[count++] = files.gl_pathv[i];
     }
-    ran = ran && arguments_run(arguments, &child);
+    ran = ran && arguments_run(arguments, &child, NULL);
     globfree(&files);
     if (ran) {
         cli_measure_add(result, "all of them", "s", child.seconds, limit_s, false);
@@ -149,6 +189,8 @@ static const struct cli_benchmark benchmarks[] = {
     {"gpu-4mb", "4 MB from GPU to GPU over two RTL boards, there and back", gpu_run},
     {"figures-twin", "every figure, boards as twins", figures_twin_run},
     {"figures-rtl", "every figure, RTL boards", figures_rtl_run},
+    {"halo", "200 halo exchanges of 4 x 128 KiB and an all-reduce on 16 twins", halo_run},
+    {"all-to-all", "an all-to-all of 64 KiB on 16 twins", all_to_all_run},
 };
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof benchmarks[0])
 

@@ -34,9 +34,10 @@ void cli_measure_add(struct cli_bench_result *result, const char *what, const ch
 
 // Runs this same program with arguments (NULL-terminated, without the program's name) and its output thrown away.
 struct cli_child {
-    double seconds;   // start to exit
-    double memory_mb; // most that was resident
-    int exit_status;  // 128 + signal when it was killed
+    double seconds;      // start to exit
+    double busy_seconds; // of a processor's time
+    double memory_mb;    // most that was resident
+    int exit_status;     // 128 + signal when it was killed
 };
 #define CLI_CHILD_ARGUMENTS_MAX 64
 bool cli_child_run(char *const *arguments, struct cli_child *child);

@@ -19,6 +19,11 @@ static double now_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static double timeval_seconds(const struct timeval *time)
+{
+    return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
 static int spawn(char *const *arguments, pid_t *child_out)
 {
     char *argv[CLI_CHILD_ARGUMENTS_MAX + 2] = {"tcasim"};
@@ -57,6 +62,7 @@ bool cli_child_run(char *const *arguments, struct cli_child *child)
     }
     *child = (struct cli_child){
         .seconds = now_seconds() - start,
+        .busy_seconds = timeval_seconds(&usage.ru_utime) + timeval_seconds(&usage.ru_stime),
         .memory_mb = (double)usage.ru_maxrss * 1024 / 1e6,
         .exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
     };

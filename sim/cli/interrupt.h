@@ -9,6 +9,7 @@ void cli_interrupt_init(void);
 
 // What is lost if the program is stopped now, for the user: a static text, NULL for nothing.
 void cli_interrupt_loss_set(const char *text);
+#define CLI_LOSS_OF_SCENARIO "the scenario that was running leaves no results"
 
 // A trace, and for each series and node a waveform and its scratch file.
 #define CLI_INTERRUPT_SLOTS 1025

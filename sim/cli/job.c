@@ -241,12 +241,11 @@ enum cli_exit cli_job_run(const struct cli_job *job)
         report_add_set(running.report, job->sets->items[i]);
     }
     enum cli_exit result = CLI_EXIT_INPUT;
-    cli_interrupt_loss_set("the scenario that was running leaves no results");
+    cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO);
     if (!job->trace_rtl || cli_waves_init(&running.waves, job->directory)) {
         result = report_run(&running);
     }
     cli_waves_fini(&running.waves);
-    cli_interrupt_loss_set(NULL);
     report_destroy(running.report);
     return result;
 }

@@ -8,9 +8,12 @@ struct cli_paths {
     char reference[PATH_MAX];     // the published values
     char main_scenario[PATH_MAX]; // what `tcasim run` runs without a file
     char smallest_scenario[PATH_MAX];
-    char pingpong_scenario[PATH_MAX]; // 1,000 ping-pongs, for the benchmark
-    char gpu_scenario[PATH_MAX];      // a transfer between GPUs, for the benchmark
-    char figures[PATH_MAX];           // a pattern: every figure
+    // For the benchmarks.
+    char pingpong_scenario[PATH_MAX];
+    char halo_scenario[PATH_MAX];
+    char all_to_all_scenario[PATH_MAX];
+    char gpu_scenario[PATH_MAX];
+    char figures[PATH_MAX]; // a pattern: every figure
 };
 
 // A home that does not fit the buffers is cut, and then not found by whoever opens it.

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/cli/interrupt.h"
 #include "sim/cli/job.h"
 #include "sim/cli/load.h"
 #include "sim/cli/side.h"
@@ -114,6 +115,7 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
         return cli_side_run(jobs, count, jobs_of(given));
     }
     const char *trace_path = given->trace;
+    cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO);
     if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only)) {
         return CLI_EXIT_INPUT;
     }
@@ -127,6 +129,7 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
     if (trace_path != NULL && !cli_trace_close(&trace, true) && worst < CLI_EXIT_INPUT) {
         worst = CLI_EXIT_INPUT;
     }
+    cli_interrupt_loss_set(NULL);
     return worst;
 }
 

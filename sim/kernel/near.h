@@ -1,8 +1,8 @@
 // The near level of the queue: a ring of buckets, each a sorted list of the events due within one stretch of time.
 //
 // The ring reaches SIM_NEAR_BUCKETS stretches ahead of now; what it holds is never before now, so that a bucket's place
-// in the ring says which stretch it stands for.
-// In a header so that queue.c, which alone includes it, has all of it inline.
+// in the ring says which stretch it stands for. In a header so that queue.c, which alone includes it, has all of it
+// inline.
 #pragma once
 
 #include "sim/kernel/internal.h"

@@ -1,6 +1,7 @@
 // What the files of the platform share. Private to the room.
 #pragma once
 
+#include "models/fpga/fpga.h"
 #include "models/host/core.h"
 #include "models/peach2/board.h"
 #include "models/peach2/twin.h"
@@ -9,6 +10,10 @@
 #include "sim/platform/machine.h"
 
 #define PLAT_FAILURE_MAX 1024
+
+// Address map of every node: the FPGA's memory and its control BAR lie here, between GPUs and board.
+#define PLAT_FPGA_MEMORY_BASE  0x3000000000ull
+#define PLAT_FPGA_CONTROL_BASE 0x3100000000ull
 
 struct plat_node {
     plat_machine_t *machine;
@@ -23,8 +28,11 @@ struct plat_node {
     pcie_link_t *slot;
     struct plat_gpus gpus;
     pcie_link_t *gpu_slots[SCN_GPUS_MAX];
+    fpga_t *fpga;
+    pcie_link_t *fpga_slot;
     struct plat_backend_inproc backend;
     peach2_handle_t *handle; // once the driver is up
+    fpga_handle_t *fpga_handle;
     plat_program_fn program; // may be NULL
     void *program_arg;
 };

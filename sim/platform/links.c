@@ -1,4 +1,4 @@
-// The links of a machine: the slot of each board, and the cables between boards.
+// The links of a machine: the slot of each board, GPU and FPGA, and the cables between boards.
 #include <stdio.h>
 
 #include "sim/platform/internal.h"
@@ -127,13 +127,59 @@ static enum sim_status gpu_slot_create(struct plat_node *node, unsigned index)
     return status;
 }
 
+// --- the FPGA ------------------------------------------------------------------------------------------------------
+
+static struct pcie_end_config fpga_end(const struct scn_fpga *fpga)
+{
+    return (struct pcie_end_config){
+        .tx_ps = fpga->ip_tx_ps,
+        .rx_ps = fpga->ip_rx_ps,
+        .headers = {[PCIE_POSTED] = fpga->posted_header_credits,
+                    [PCIE_NONPOSTED] = fpga->nonposted_header_credits,
+                    [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .data = {[PCIE_POSTED] = fpga->posted_data_credits,
+                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE,
+                 [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
+        .tx_queue_tlps = fpga->tx_buffer_tlps,
+    };
+}
+
+static enum sim_status fpga_slot_create(struct plat_node *node)
+{
+    if (node->fpga == NULL) {
+        return SIM_OK;
+    }
+    const struct scn_fpga *fpga = &node->config->fpga;
+    plat_machine_t *machine = node->machine;
+    char name[SCN_NAME_MAX + 16];
+    snprintf(name, sizeof name, "%s.fpga.slot", node->config->name);
+    const struct pcie_link_config link =
+        link_config(&fpga->slot, node->config->host.mps_bytes, root_port(&node->config->host), fpga_end(fpga));
+    enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->fpga_slot);
+    if (status != SIM_OK) {
+        return status;
+    }
+    unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->fpga_slot, 0));
+    status = pcie_rc_add_window(node->rc, port, PLAT_FPGA_MEMORY_BASE, fpga->memory_bytes);
+    if (status == SIM_OK) {
+        status = pcie_rc_add_window(node->rc, port, PLAT_FPGA_CONTROL_BASE, FPGA_CONTROL_BYTES);
+    }
+    if (status == SIM_OK && fpga->socket != 0) {
+        status = pcie_rc_set_port_socket(node->rc, port, fpga->socket);
+    }
+    if (status == SIM_OK) {
+        fpga_connect(node->fpga, pcie_link_end(node->fpga_slot, 1), PLAT_FPGA_MEMORY_BASE, PLAT_FPGA_CONTROL_BASE);
+    }
+    return status;
+}
+
 static enum sim_status slots_create(struct plat_node *node)
 {
     enum sim_status status = slot_create(node);
     for (unsigned i = 0; i < node->gpus.count && status == SIM_OK; i++) {
         status = gpu_slot_create(node, i);
     }
-    return status;
+    return status == SIM_OK ? fpga_slot_create(node) : status;
 }
 
 // --- cables --------------------------------------------------------------------------------------------------------
@@ -227,6 +273,9 @@ void plat_links_destroy(plat_machine_t *machine)
             if (machine->nodes[i].gpu_slots[j] != NULL) {
                 pcie_link_destroy(machine->nodes[i].gpu_slots[j]);
             }
+        }
+        if (machine->nodes[i].fpga_slot != NULL) {
+            pcie_link_destroy(machine->nodes[i].fpga_slot);
         }
     }
 }

@@ -157,19 +157,29 @@ static void boot_wait(plat_machine_t *machine)
     }
 }
 
-static int driver_start(struct plat_node *node)
+static int drivers_start(struct plat_node *node, const char **device_out)
 {
-    const struct peach2_routing routing = plat_routes_find(node->machine->scenario, node->index);
     const struct backend backend = plat_backend_inproc(&node->backend);
-    return peach2_open(&backend, &routing, &node->handle);
+    int error = 0;
+    if (node->board != NULL) {
+        const struct peach2_routing routing = plat_routes_find(node->machine->scenario, node->index);
+        *device_out = "board";
+        error = peach2_open(&backend, &routing, &node->handle);
+    }
+    if (error == 0 && node->fpga != NULL) {
+        *device_out = "FPGA";
+        error = fpga_open(&backend, &node->fpga_handle);
+    }
+    return error;
 }
 
 static void node_thread(void *arg)
 {
     struct plat_node *node = arg;
-    int error = node->board != NULL ? driver_start(node) : 0;
+    const char *device = "";
+    int error = drivers_start(node, &device);
     if (error != 0) {
-        plat_machine_fail(node->machine, "%s: the board's driver does not start: %s", node->config->name,
+        plat_machine_fail(node->machine, "%s: the %s's driver does not start: %s", node->config->name, device,
                           strerror(-error));
         return;
     }
@@ -222,6 +232,11 @@ sim_t *plat_machine_sim(const plat_machine_t *machine)
 host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node)
 {
     return machine->nodes[node].memory;
+}
+
+fpga_handle_t *plat_machine_fpga(const plat_machine_t *machine, uint32_t node)
+{
+    return machine->nodes[node].fpga_handle;
 }
 
 uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine)

@@ -1,5 +1,5 @@
 // The nodes of a scenario as simulated hardware that runs programs: memories, root complexes, cores, boards, links, and
-// a thread on every node that boots the board's driver and then runs what it was given.
+// a thread on every node that boots the drivers of board and FPGA and then runs what it was given.
 //
 // Used by the series of scenarios and by tests that need hardware but bring their own programs. Private to the room and
 // its tests.
@@ -7,11 +7,13 @@
 
 #include "models/host/memory.h"
 #include "sim/platform/platform.h"
+#include "verbs-shim/fpga/fpga_driver.h"
 #include "verbs-shim/peach2_driver.h"
 
 typedef struct plat_machine plat_machine_t;
 
-// Address map of every node: host memory from 0, BAR 0 of the board here, and the window at the scenario's window_base.
+// Address map of every node: host memory from 0, GPUs and FPGA above it (gpus.h, internal.h), BAR 0 of the board here,
+// and the window at the scenario's window_base.
 #define PLAT_BAR0_BASE 0x4000000000ull
 
 // Builds everything in a simulation of its own. On failure the reason is in error.
@@ -31,6 +33,9 @@ enum sim_run_outcome plat_machine_run(plat_machine_t *machine);
 void plat_machine_fail(plat_machine_t *machine, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // NULL: nothing failed.
 const char *plat_machine_failure(const plat_machine_t *machine);
+
+// The FPGA's driver, once programs run; NULL: the node has none.
+fpga_handle_t *plat_machine_fpga(const plat_machine_t *machine, uint32_t node);
 
 // What became of the scenario's fault.
 struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t index);

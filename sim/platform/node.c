@@ -1,4 +1,4 @@
-// One node: host memory, root complex, core, board and chip.
+// One node: host memory, root complex, core, GPUs, FPGA, board and chip.
 #include <stdio.h>
 
 #include "sim/platform/internal.h"
@@ -121,6 +121,33 @@ static enum sim_status board_create(struct plat_node *node, const struct plat_op
     return status == SIM_OK ? chip_create(node, options) : status;
 }
 
+// --- the FPGA ------------------------------------------------------------------------------------------------------
+
+// Behind the root port after those of the GPUs.
+static const uint16_t fpga_requester = 0x0200 + 0x100 * SCN_GPUS_MAX;
+
+static enum sim_status fpga_start(struct plat_node *node)
+{
+    const struct scn_fpga *fpga = &node->config->fpga;
+    const struct scn_host *host = &node->config->host;
+    const struct fpga_config config = {
+        .clock_ps = FPGA_CYCLE_NS * SIM_PS_PER_NS,
+        .memory_bytes = fpga->memory_bytes,
+        .requester = fpga_requester,
+        .mps_bytes = host->mps_bytes,
+        .mrrs_bytes = host->mrrs_bytes < fpga->mrrs_bytes ? host->mrrs_bytes : fpga->mrrs_bytes,
+        .read_tags = fpga->read_tags,
+        .access_cycles = fpga->access_cycles,
+        .answer_cycles = fpga->answer_cycles,
+        .read_start_cycles = fpga->read_start_cycles,
+        .read_finish_cycles = fpga->read_finish_cycles,
+        .write_start_cycles = fpga->write_start_cycles,
+        .write_finish_cycles = fpga->write_finish_cycles,
+        .completion_timeout_ps = fpga->completion_timeout_ps,
+    };
+    return fpga_create(node->machine->sim, node->machine->pool, name_of(node, "fpga").text, &config, &node->fpga);
+}
+
 // --- the host ------------------------------------------------------------------------------------------------------
 
 static enum sim_status memory_create(struct plat_node *node, struct plat_error *error)
@@ -184,24 +211,8 @@ static enum sim_status core_create(struct plat_node *node)
 
 // --- life ----------------------------------------------------------------------------------------------------------
 
-enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error)
+static void backend_init(struct plat_node *node)
 {
-    enum sim_status status = memory_create(node, error);
-    if (status == SIM_OK) {
-        status = root_complex_create(node);
-    }
-    if (status == SIM_OK) {
-        status = core_create(node);
-    }
-    if (status == SIM_OK) {
-        status = plat_gpus_init(&node->gpus, node->config, node->machine->sim, node->machine->pool);
-    }
-    if (status == SIM_OK && node->config->board.given) {
-        status = board_create(node, options);
-    }
-    if (status != SIM_OK) {
-        return plat_error_set(error, status, "%s cannot be built: %s", node->config->name, sim_status_text(status));
-    }
     node->backend = (struct plat_backend_inproc){
         .sim = node->machine->sim,
         .core = node->core,
@@ -218,18 +229,49 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
         node->backend.bars[BACKEND_BAR_WINDOW] =
             (struct plat_bar){node->config->board.window_base, PEACH2_WINDOW_BYTES};
     }
+    if (node->fpga != NULL) {
+        node->backend.bars[BACKEND_BAR_FPGA_MEMORY] =
+            (struct plat_bar){PLAT_FPGA_MEMORY_BASE, node->config->fpga.memory_bytes};
+        node->backend.bars[BACKEND_BAR_FPGA_CONTROL] = (struct plat_bar){PLAT_FPGA_CONTROL_BASE, FPGA_CONTROL_BYTES};
+    }
+}
+
+enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error)
+{
+    enum sim_status status = memory_create(node, error);
+    if (status == SIM_OK) {
+        status = root_complex_create(node);
+    }
+    if (status == SIM_OK) {
+        status = core_create(node);
+    }
+    if (status == SIM_OK) {
+        status = plat_gpus_init(&node->gpus, node->config, node->machine->sim, node->machine->pool);
+    }
+    if (status == SIM_OK && node->config->fpga.given) {
+        status = fpga_start(node);
+    }
+    if (status == SIM_OK && node->config->board.given) {
+        status = board_create(node, options);
+    }
+    if (status != SIM_OK) {
+        return plat_error_set(error, status, "%s cannot be built: %s", node->config->name, sim_status_text(status));
+    }
+    backend_init(node);
     return SIM_OK;
 }
 
 void plat_node_fini(struct plat_node *node)
 {
     plat_backend_leave(&node->backend);
+    fpga_close(node->fpga_handle);
     peach2_close(node->handle);
     if (node->chip != NULL) {
         cosim_peach2_destroy(node->chip);
     }
     peach2_twin_destroy(node->twin);
     peach2_board_destroy(node->board);
+    fpga_destroy(node->fpga);
     plat_gpus_fini(&node->gpus);
     host_core_destroy(node->core);
     if (node->rc != NULL) {

@@ -17,6 +17,7 @@ struct program {
     enum placement placement;
     int (*run)(struct workload *workload);
     bool serves_reads;
+    bool without_board;
 };
 
 static const struct program programs[] = {
@@ -33,6 +34,7 @@ static const struct program programs[] = {
     [SCN_PROGRAM_STAGED_PINGPONG] = {PLACE_PAIR, workload_staged_pingpong, false},
     [SCN_PROGRAM_CUDA_PINGPONG] = {PLACE_ALONE, workload_cuda_pingpong, false},
     [SCN_PROGRAM_GDR_COPY] = {PLACE_ALONE, workload_gdr_copy, false},
+    [SCN_PROGRAM_FPGA_TRANSFER] = {PLACE_ALONE, workload_fpga_transfer, false},
 };
 
 static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run,
@@ -74,9 +76,29 @@ static enum workload_method method_of(enum scn_method method)
     case SCN_METHOD_UVA:
         return WORKLOAD_UVA;
     case SCN_METHOD_NO_UVA:
+        return WORKLOAD_NO_UVA;
+    case SCN_METHOD_DIRECT:
+        return WORKLOAD_DIRECT;
+    case SCN_METHOD_VIA_CPU:
         break;
     }
-    return WORKLOAD_NO_UVA;
+    return WORKLOAD_VIA_CPU;
+}
+
+static int memory_of(enum scn_memory memory)
+{
+    switch (memory) {
+    case SCN_MEMORY_HOST:
+        return WORKLOAD_HOST;
+    case SCN_MEMORY_FPGA:
+        return WORKLOAD_FPGA;
+    case SCN_MEMORY_GPU0:
+    case SCN_MEMORY_GPU1:
+    case SCN_MEMORY_GPU2:
+    case SCN_MEMORY_GPU3:
+        break;
+    }
+    return (int)memory - (int)SCN_MEMORY_GPU0;
 }
 
 static enum sim_status check_all(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
@@ -210,6 +232,7 @@ static void rank_run(void *arg, peach2_handle_t *board)
     struct plat_rank *rank = arg;
     bool serves = programs[rank->series->run->program].serves_reads;
     rank->workload.board = board;
+    rank->workload.fpga = plat_machine_fpga(rank->series->machine, rank->workload.node);
     if (serves) {
         service_start(rank, board);
     }
@@ -240,8 +263,8 @@ static struct workload workload_of(const struct plat_series *series, uint32_t ra
         .descriptors_count = run->descriptors_count,
         .iterations = run->iterations,
         .warmup = run->warmup,
-        .source_gpu = (int)run->from - (int)SCN_MEMORY_GPU0,
-        .destination_gpu = (int)run->to - (int)SCN_MEMORY_GPU0,
+        .source_gpu = memory_of(run->from),
+        .destination_gpu = memory_of(run->to),
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
         .exchange = rank_exchange,

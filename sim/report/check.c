@@ -71,9 +71,9 @@ static void check_check(struct checking *checking, const struct scn_check *check
     if (reference != NULL && !report_value_scale(check, reference->unit, &scale)) {
         complain(checking, check->line, check->column, "'%s' is published in %s, which does not fit %s", check->id,
                  reference->unit,
-                 check->first_reaching > 0.0 ? "a number of bytes"
-                 : check->over.given         ? "a ratio"
-                                             : column->name);
+                 report_value_is_bytes(check) ? "a number of bytes"
+                 : check->over.given          ? "a ratio"
+                                              : column->name);
     }
 }
 

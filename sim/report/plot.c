@@ -8,6 +8,7 @@
 #include "sim/report/compare.h"
 #include "sim/report/plot_axis.h"
 #include "sim/report/plot_curve.h"
+#include "sim/report/value.h"
 
 #define PANEL_WIDTH  680
 #define PANEL_HEIGHT 520
@@ -24,7 +25,7 @@ static const unsigned point_types[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
 static bool published_place(const report_t *report, const struct scn_panel *panel, const struct scn_check *check,
                             struct report_comparison *comparison)
 {
-    if (strcmp(check->value.column, panel->y) != 0 || check->over.given || check->first_reaching > 0.0) {
+    if (strcmp(check->value.column, panel->y) != 0 || check->over.given || report_value_is_bytes(check)) {
         return false;
     }
     if (!report_comparison_make(report, check, comparison) || comparison->taken.row == NULL) {
@@ -42,52 +43,96 @@ static void published_ends(const struct report_comparison *comparison, double *l
     *high_out = (isinf(published->high) ? published->low : published->high) / comparison->scale;
 }
 
-// One line "x,y,low,high,id"; a bound's id is led by its sign.
-static void published_line(FILE *out, const struct scn_panel *panel, const struct report_comparison *comparison)
-{
-    enum report_published_kind kind = comparison->reference->published.kind;
-    double low;
-    double high;
-    published_ends(comparison, &low, &high);
-    double x = report_column_value(report_column_find(panel->x, NULL), comparison->taken.row);
-    fprintf(out, "%.9g,%.9g,%.9g,%.9g,", x, (low + high) / 2, low, high);
-    fputs(kind == REPORT_PUBLISHED_BELOW ? "≤" : kind == REPORT_PUBLISHED_ABOVE ? "≥" : "", out);
-    fprintf(out, "%s\n", comparison->reference->id);
-}
+// A published value in a panel.
+struct mark {
+    double x, low, high;
+    enum report_published_kind kind;
+    const char *id;
+};
 
 // What a panel shows of the published values.
 struct shown {
     double highest; // 0: none
     bool ranges;    // some have two ends
+    bool y_log;
 };
 
-static struct shown published_write(const report_t *report, uint32_t index, FILE *out)
+static double mark_y(const struct mark *mark)
 {
-    const struct scn_panel *panel = &report->scenario->panels[index];
-    struct shown shown = {0};
-    uint32_t count = 0;
-    struct scn_check *compares =
-        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    return (mark->low + mark->high) / 2;
+}
+
+// Would the label of one lie on the other?
+static bool marks_meet(const struct mark *a, const struct mark *b, const struct shown *shown)
+{
+    double ya = mark_y(a), yb = mark_y(b);
+    bool near = shown->y_log ? fmax(ya, yb) < 1.2 * fmin(ya, yb) : fabs(ya - yb) < 0.06 * shown->highest;
+    return a->x == b->x && near;
+}
+
+// The ids of all that meet it stand at the highest of them; a bound's id is led by its sign.
+static void label_write(const struct mark *marks, uint32_t count, uint32_t index, const struct shown *shown, FILE *out)
+{
+    const struct mark *mark = &marks[index];
+    for (uint32_t i = 0; i < count; i++) {
+        double above = mark_y(&marks[i]) - mark_y(mark);
+        if (marks_meet(mark, &marks[i], shown) && (above > 0.0 || (above == 0.0 && i < index))) {
+            return;
+        }
+    }
+    const char *between = "";
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == index || marks_meet(mark, &marks[i], shown)) {
+            enum report_published_kind kind = marks[i].kind;
+            const char *sign = kind == REPORT_PUBLISHED_BELOW ? "≤" : kind == REPORT_PUBLISHED_ABOVE ? "≥" : "";
+            fprintf(out, "%s%s%s", between, sign, marks[i].id);
+            between = " ";
+        }
+    }
+}
+
+static uint32_t marks_find(const report_t *report, const struct scn_panel *panel, const struct scn_check *compares,
+                           uint32_t count, struct mark *marks, struct shown *shown)
+{
+    uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
         if (!published_place(report, panel, &compares[i], &comparison)) {
             continue;
         }
-        if (shown.highest == 0.0) {
-            fprintf(out, "\n# Published values in panel %" PRIu32 ": x, y, lower and upper end, id.\n", index + 1);
-            fprintf(out, "$published_%" PRIu32 " << END\n", index + 1);
-        }
-        double low;
-        double high;
-        published_ends(&comparison, &low, &high);
-        shown.highest = fmax(shown.highest, high);
-        shown.ranges = shown.ranges || high > low;
-        published_line(out, panel, &comparison);
+        struct mark *mark = &marks[found++];
+        *mark = (struct mark){.x = report_column_value(report_column_find(panel->x, NULL), comparison.taken.row),
+                              .kind = comparison.reference->published.kind,
+                              .id = comparison.reference->id};
+        published_ends(&comparison, &mark->low, &mark->high);
+        shown->highest = fmax(shown->highest, mark->high);
+        shown->ranges = shown->ranges || mark->high > mark->low;
     }
-    free(compares);
-    if (shown.highest > 0.0) {
+    return found;
+}
+
+static struct shown published_write(const report_t *report, uint32_t index, FILE *out)
+{
+    const struct scn_panel *panel = &report->scenario->panels[index];
+    struct shown shown = {.y_log = panel->y_log};
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    struct mark *marks = calloc(count + 1, sizeof *marks);
+    uint32_t found = marks != NULL ? marks_find(report, panel, compares, count, marks, &shown) : 0;
+    if (found > 0) {
+        fprintf(out, "\n# Published values in panel %" PRIu32 ": x, y, lower and upper end, ids.\n", index + 1);
+        fprintf(out, "$published_%" PRIu32 " << END\n", index + 1);
+        for (uint32_t i = 0; i < found; i++) {
+            const struct mark *mark = &marks[i];
+            fprintf(out, "%.9g,%.9g,%.9g,%.9g,", mark->x, mark_y(mark), mark->low, mark->high);
+            label_write(marks, found, i, &shown, out);
+            fputc('\n', out);
+        }
         fputs("END\n", out);
     }
+    free(marks);
+    free(compares);
     return shown;
 }
 

@@ -7,7 +7,7 @@
 struct plot_frame {
     double x_low, x_high, y_low, y_high; // ends of the axes
     unsigned curve_count;
-    const char *key;                     // "top left", ... in gnuplot's words
+    const char *key; // "top left", ... in gnuplot's words
 };
 
 // highest: also to be shown above all rows, as a published value; 0 for none.

@@ -10,9 +10,12 @@ struct unit {
 
 // The papers count sizes in units of 1024 and rates in units of 1000.
 static const struct unit units[] = {
-    {"us", REPORT_KIND_TIME, 1.0},        {"ns", REPORT_KIND_TIME, 1000.0},
-    {"GB/s", REPORT_KIND_RATE, 1.0},      {"MB/s", REPORT_KIND_RATE, 1000.0},
-    {"B", REPORT_KIND_BYTES, 1.0},        {"KB", REPORT_KIND_BYTES, 1.0 / 1024.0},
+    {"us", REPORT_KIND_TIME, 1.0},
+    {"ns", REPORT_KIND_TIME, 1000.0},
+    {"GB/s", REPORT_KIND_RATE, 1.0},
+    {"MB/s", REPORT_KIND_RATE, 1000.0},
+    {"B", REPORT_KIND_BYTES, 1.0},
+    {"KB", REPORT_KIND_BYTES, 1.0 / 1024.0},
     {"MB", REPORT_KIND_BYTES, 1.0 / 1048576.0},
 };
 
@@ -37,8 +40,7 @@ static const struct report_point *next_row(const report_t *report, const struct 
 static const struct report_point *partner(const report_t *report, const struct scn_value *over,
                                           const struct report_point *point)
 {
-    bool any_descriptors =
-        point->descriptors < over->descriptors_min || point->descriptors > over->descriptors_max;
+    bool any_descriptors = point->descriptors < over->descriptors_min || point->descriptors > over->descriptors_max;
     for (const struct report_point *row = next_row(report, over, NULL); row != NULL;
          row = next_row(report, over, row)) {
         if (row->bytes == point->bytes && (any_descriptors || row->descriptors == point->descriptors)) {
@@ -111,14 +113,21 @@ static double over_value(const report_t *report, const struct scn_check *check)
     return result.found ? result.value : 0.0;
 }
 
-static struct report_value first_reaching(const report_t *report, const struct scn_check *check, double over)
+bool report_value_is_bytes(const struct scn_check *check)
 {
+    return check->first_reaching > 0.0 || check->last_reaching > 0.0;
+}
+
+static struct report_value reaching(const report_t *report, const struct scn_check *check, double over)
+{
+    bool first = check->first_reaching > 0.0;
+    double ratio = first ? check->first_reaching : check->last_reaching;
     struct report_value result = {0};
     for (const struct report_point *row = next_row(report, &check->value, NULL); row != NULL;
          row = next_row(report, &check->value, row)) {
         double value;
-        bool reached = row_value(report, check, row, &value) && value / over >= check->first_reaching;
-        if (reached && (!result.found || row->bytes < result.row->bytes)) {
+        bool reached = row_value(report, check, row, &value) && value / over >= ratio;
+        if (reached && (!result.found || (row->bytes < result.row->bytes) == first)) {
             result = (struct report_value){true, (double)row->bytes, row};
         }
     }
@@ -131,8 +140,8 @@ struct report_value report_value_take(const report_t *report, const struct scn_c
     if (over == 0.0) {
         return (struct report_value){0};
     }
-    if (check->first_reaching > 0.0) {
-        return first_reaching(report, check, over);
+    if (report_value_is_bytes(check)) {
+        return reaching(report, check, over);
     }
     struct report_value result = reduce(report, check);
     result.value /= over;
@@ -142,7 +151,7 @@ struct report_value report_value_take(const report_t *report, const struct scn_c
 bool report_value_scale(const struct scn_check *check, const char *unit, double *scale_out)
 {
     enum report_kind kind = report_column_find(check->value.column, NULL)->kind;
-    if (check->first_reaching > 0.0) {
+    if (report_value_is_bytes(check)) {
         kind = REPORT_KIND_BYTES;
     } else if (check->over.given) {
         kind = REPORT_KIND_COUNT;

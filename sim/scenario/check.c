@@ -58,6 +58,9 @@ static void check_receive_buffers(struct scn_loader *loader)
         if (node->board.given) {
             check_credits(loader, &node->board.posted_data_credits, node, mps_bytes);
         }
+        if (node->fpga.given) {
+            scn_check_fpga(loader, node, mps_bytes);
+        }
     }
 }
 

@@ -66,6 +66,7 @@ static const struct program_rule rules[] = {
     [SCN_PROGRAM_STAGED_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN},
     [SCN_PROGRAM_CUDA_PINGPONG] = {.single = true, .alone = true, .gpus = true, .method = BY_CUDA},
     [SCN_PROGRAM_GDR_COPY] = {.single = true, .alone = true, .gpus = true, .method = BY_PIO},
+    [SCN_PROGRAM_FPGA_TRANSFER] = {.single = true, .alone = true, .gpus = true},
 };
 
 static void check_board(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
@@ -86,7 +87,8 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
                          uint32_t node)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    if (*field == SCN_MEMORY_HOST || node >= scenario->node_count || !is_good(loader, field)) {
+    if (*field == SCN_MEMORY_HOST || *field == SCN_MEMORY_FPGA || node >= scenario->node_count ||
+        !is_good(loader, field)) {
         return;
     }
     if (is_good(loader, &run->program) && !rules[run->program].gpus) {
@@ -240,13 +242,17 @@ static void check_places(struct scn_loader *loader, const struct scn_run *run)
 
 static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
-    check_board(loader, run, &run->node);
-    check_board(loader, run, &run->peer);
     check_memory(loader, run, &run->from, run->node);
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_places(loader, run);
     check_peer(loader, run);
-    if (!is_good(loader, &run->method)) {
+    if (is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
+        scn_check_fpga_run(loader, run);
+        return;
+    }
+    check_board(loader, run, &run->node);
+    check_board(loader, run, &run->peer);
+    if (!scn_check_board_run(loader, run) || !is_good(loader, &run->method)) {
         return;
     }
     if (is_good(loader, &run->program)) {
@@ -323,12 +329,15 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
     check_value(loader, &check->value);
     check_value(loader, &check->over);
     struct scn_place place = scn_loader_place(loader, check, check);
-    if ((check->per_row || check->first_reaching != 0) && !check->over.given &&
-        !scn_loader_is_bad(loader, &check->over, true)) {
-        scn_mistakes_add(&loader->mistakes, place, "%s needs over:", check->per_row ? "per_row:" : "first_reaching:");
+    bool first = check->first_reaching != 0, last = check->last_reaching != 0;
+    if ((check->per_row || first || last) && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
+        scn_mistakes_add(&loader->mistakes, place, "%s needs over:",
+                         check->per_row ? "per_row:"
+                         : first        ? "first_reaching:"
+                                        : "last_reaching:");
     }
-    if (check->per_row && check->first_reaching != 0) {
-        scn_mistakes_add(&loader->mistakes, place, "'per_row' and 'first_reaching' exclude each other");
+    if (first && last) {
+        scn_mistakes_add(&loader->mistakes, place, "'first_reaching' and 'last_reaching' exclude each other");
     }
 }
 

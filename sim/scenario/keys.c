@@ -23,24 +23,28 @@ static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
                                              {"staged-pingpong", SCN_PROGRAM_STAGED_PINGPONG},
                                              {"cuda-pingpong", SCN_PROGRAM_CUDA_PINGPONG},
                                              {"gdr-copy", SCN_PROGRAM_GDR_COPY},
+                                             {"fpga-transfer", SCN_PROGRAM_FPGA_TRANSFER},
                                              {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
-static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST}, {"gpu0", SCN_MEMORY_GPU0},
-                                             {"gpu1", SCN_MEMORY_GPU1}, {"gpu2", SCN_MEMORY_GPU2},
-                                             {"gpu3", SCN_MEMORY_GPU3}, {NULL, 0}};
+static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST},
+                                             {"gpu0", SCN_MEMORY_GPU0},
+                                             {"gpu1", SCN_MEMORY_GPU1},
+                                             {"gpu2", SCN_MEMORY_GPU2},
+                                             {"gpu3", SCN_MEMORY_GPU3},
+                                             {"fpga", SCN_MEMORY_FPGA},
+                                             {NULL, 0}};
 static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"register", SCN_METHOD_REGISTER},
                                             {"chain-host", SCN_METHOD_CHAIN_HOST},
                                             {"chain-board", SCN_METHOD_CHAIN_BOARD},
                                             {"uva", SCN_METHOD_UVA},
                                             {"no-uva", SCN_METHOD_NO_UVA},
+                                            {"direct", SCN_METHOD_DIRECT},
+                                            {"via-cpu", SCN_METHOD_VIA_CPU},
                                             {NULL, 0}};
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
 static const struct scn_choice faults[] = {{"pull", SCN_FAULT_PULL}, {NULL, 0}};
-static const struct scn_choice takes[] = {
-    {"min", SCN_TAKE_MIN}, {"max", SCN_TAKE_MAX}, {"mean", SCN_TAKE_MEAN}, {"last", SCN_TAKE_LAST}, {NULL, 0}};
-
 // No fields: generate.c reads them and makes nodes and cables.
 static const struct scn_key topology_keys[] = {
     {.name = "kind",
@@ -113,6 +117,13 @@ static const struct scn_key node_keys[] = {
      SCN_FIELD(struct scn_node, gpus),
      SCN_SECOND(struct scn_node, gpu_count),
      .doc = "GPUs, called gpu0, gpu1, ...; the first two are in the board's window"},
+    {.name = "fpga",
+     .unit = SCN_UNIT_OBJECT,
+     .child = &scn_kind_fpga,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_node, fpga),
+     .doc = "FPGA that moves data by itself, if it has one"},
 };
 const struct scn_kind scn_kind_node = {.name = "node",
                                        .doc = "a host with the devices in its slots",
@@ -210,8 +221,8 @@ static const struct scn_key run_keys[] = {
      .unit = SCN_UNIT_CHOICE,
      .choices = methods,
      SCN_FIELD(struct scn_run, method),
-     .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory, descriptors on the board; of "
-            "cuda-pingpong: with peer access between the GPUs, or without"},
+     .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory or on the board; of cuda-pingpong: "
+            "with peer access between the GPUs, or without; of fpga-transfer: direct, via-cpu"},
     {.name = "node", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_run, node), .doc = "the node that measures"},
     {.name = "peer",
      .unit = SCN_UNIT_NODE,
@@ -258,7 +269,7 @@ static const struct scn_key run_keys[] = {
      .choices = memories,
      .fallback = "host",
      SCN_FIELD(struct scn_run, from),
-     .doc = "memory that is read: the host's, or a GPU's"},
+     .doc = "memory that is read: the host's, a GPU's, or the FPGA's"},
     {.name = "to",
      .unit = SCN_UNIT_CHOICE,
      .choices = memories,
@@ -284,208 +295,6 @@ const struct scn_kind scn_kind_run = {
     .doc = "one series of measurements, in a simulation of its own: every (bytes, descriptors) is a row",
     SCN_ROWS(run_keys),
     .size = sizeof(struct scn_run)};
-
-static void value_loaded(void *object, const struct scn_tree *tree)
-{
-    (void)tree;
-    ((struct scn_value *)object)->given = true;
-}
-
-static const struct scn_key value_keys[] = {
-    {.name = "series",
-     .unit = SCN_UNIT_TEXT,
-     .min = 1,
-     SCN_FIELD(struct scn_value, series),
-     .doc = "rows of this series"},
-    {.name = "column",
-     .unit = SCN_UNIT_TEXT,
-     .min = 1,
-     SCN_FIELD(struct scn_value, column),
-     .doc = "a column of data.csv"},
-    {.name = "take",
-     .unit = SCN_UNIT_CHOICE,
-     .choices = takes,
-     .fallback = "mean",
-     SCN_FIELD(struct scn_value, take),
-     .doc = "how the rows become one number"},
-    {.name = "at",
-     .unit = SCN_UNIT_SIZE,
-     .fallback = "",
-     .max = UINT64_MAX,
-     SCN_FIELD(struct scn_value, bytes_min),
-     SCN_SECOND(struct scn_value, bytes_max),
-     .doc = "only rows of this size"},
-    {.name = "from",
-     .unit = SCN_UNIT_SIZE,
-     .fallback = "0 B",
-     .max = UINT64_MAX,
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_value, bytes_min),
-     .doc = "only rows of this size or larger"},
-    {.name = "to",
-     .unit = SCN_UNIT_SIZE,
-     .fallback = "18446744073709551615 B",
-     .max = UINT64_MAX,
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_value, bytes_max),
-     .doc = "only rows of this size or smaller"},
-    {.name = "descriptors",
-     .unit = SCN_UNIT_INTEGER,
-     .fallback = "",
-     .max = UINT64_MAX,
-     SCN_FIELD(struct scn_value, descriptors_min),
-     SCN_SECOND(struct scn_value, descriptors_max),
-     .doc = "only rows with so many descriptors"},
-    {.name = "from_descriptors",
-     .unit = SCN_UNIT_INTEGER,
-     .fallback = "0",
-     .max = UINT64_MAX,
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_value, descriptors_min),
-     .doc = "only rows with so many descriptors or more"},
-    {.name = "to_descriptors",
-     .unit = SCN_UNIT_INTEGER,
-     .fallback = "18446744073709551615",
-     .max = UINT64_MAX,
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_value, descriptors_max),
-     .doc = "only rows with so many descriptors or fewer"},
-};
-const struct scn_kind scn_kind_value = {.name = "value",
-                                        .doc = "a number taken from the results",
-                                        SCN_ROWS(value_keys),
-                                        .size = sizeof(struct scn_value),
-                                        .loaded = value_loaded};
-
-static void check_loaded(void *object, const struct scn_tree *tree)
-{
-    struct scn_check *check = object;
-    check->line = tree->place.line;
-    check->column = tree->place.column;
-}
-
-static const struct scn_key check_keys[] = {
-    {.name = "what",
-     .unit = SCN_UNIT_TEXT,
-     .fallback = "",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_check, what),
-     .doc = "one line for people"},
-    {.name = "value",
-     .unit = SCN_UNIT_OBJECT,
-     .child = &scn_kind_value,
-     SCN_FIELD(struct scn_check, value),
-     .doc = "the number"},
-    {.name = "over",
-     .unit = SCN_UNIT_OBJECT,
-     .child = &scn_kind_value,
-     .fallback = "",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_check, over),
-     .doc = "divides it"},
-    {.name = "per_row",
-     .unit = SCN_UNIT_BOOL,
-     .fallback = "false",
-     SCN_FIELD(struct scn_check, per_row),
-     .doc = "divide row by row (same bytes and descriptors) before reducing"},
-    {.name = "first_reaching",
-     .unit = SCN_UNIT_REAL,
-     .fallback = "0",
-     .max = 1000,
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_check, first_reaching),
-     .doc = "take the smallest bytes at which value is at least so many times `over`; 0: not used"},
-};
-const struct scn_kind scn_kind_check = {.name = "check",
-                                        .doc = "what expectations and comparisons share",
-                                        SCN_ROWS(check_keys),
-                                        .size = sizeof(struct scn_check)};
-
-static const struct scn_key expect_keys[] = {
-    {.name = "name", .unit = SCN_UNIT_TEXT, .min = 1, SCN_FIELD(struct scn_check, id), .doc = "name of the check"},
-    {.name = "check",
-     .unit = SCN_UNIT_EMBED,
-     .fallback = "",
-     .child = &scn_kind_check,
-     .size = sizeof(struct scn_check),
-     .doc = "the keys of a check"},
-    {.name = "min",
-     .unit = SCN_UNIT_REAL,
-     .fallback = "-.inf",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_check, min),
-     .doc = "the number may not be smaller"},
-    {.name = "max",
-     .unit = SCN_UNIT_REAL,
-     .fallback = ".inf",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_check, max),
-     .doc = "the number may not be larger"},
-};
-const struct scn_kind scn_kind_expect = {
-    .name = "expect",
-    .doc = "a bound that makes the scenario a test: exit status 1 where it does not hold",
-    SCN_ROWS(expect_keys),
-    .size = sizeof(struct scn_check),
-    .loaded = check_loaded};
-
-static const struct scn_key compare_keys[] = {
-    {.name = "id",
-     .unit = SCN_UNIT_TEXT,
-     .min = 1,
-     SCN_FIELD(struct scn_check, id),
-     .doc = "id of the published value"},
-    {.name = "check",
-     .unit = SCN_UNIT_EMBED,
-     .fallback = "",
-     .child = &scn_kind_check,
-     .size = sizeof(struct scn_check),
-     .doc = "the keys of a check"},
-};
-const struct scn_kind scn_kind_compare = {.name = "compare",
-                                          .doc = "a number shown beside the published one",
-                                          SCN_ROWS(compare_keys),
-                                          .size = sizeof(struct scn_check),
-                                          .loaded = check_loaded};
-
-static void panel_loaded(void *object, const struct scn_tree *tree)
-{
-    struct scn_panel *panel = object;
-    panel->line = tree->place.line;
-    panel->column = tree->place.column;
-}
-
-static const struct scn_key panel_keys[] = {
-    {.name = "title", .unit = SCN_UNIT_TEXT, .min = 1, SCN_FIELD(struct scn_panel, title), .doc = "title of the panel"},
-    {.name = "x",
-     .unit = SCN_UNIT_TEXT,
-     .fallback = "bytes",
-     .min = 1,
-     SCN_FIELD(struct scn_panel, x),
-     .doc = "a column of data.csv"},
-    {.name = "y", .unit = SCN_UNIT_TEXT, .min = 1, SCN_FIELD(struct scn_panel, y), .doc = "a column of data.csv"},
-    {.name = "x_log",
-     .unit = SCN_UNIT_BOOL,
-     .fallback = "true",
-     SCN_FIELD(struct scn_panel, x_log),
-     .doc = "logarithmic axis"},
-    {.name = "y_log",
-     .unit = SCN_UNIT_BOOL,
-     .fallback = "false",
-     SCN_FIELD(struct scn_panel, y_log),
-     .doc = "logarithmic axis"},
-    {.name = "x_max",
-     .unit = SCN_UNIT_SIZE,
-     .fallback = "0 B",
-     .max = UINT64_MAX,
-     SCN_FIELD(struct scn_panel, x_max),
-     .doc = "end of the axis; 0 B: all"},
-};
-const struct scn_kind scn_kind_panel = {.name = "panel",
-                                        .doc = "a panel of the plot",
-                                        SCN_ROWS(panel_keys),
-                                        .size = sizeof(struct scn_panel),
-                                        .loaded = panel_loaded};
 
 static const struct scn_key scenario_keys[] = {
     {.name = "name",
@@ -586,20 +395,7 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,
-                                            &scn_kind_topology,
-                                            &scn_kind_node,
-                                            &scn_kind_host,
-                                            &scn_kind_board,
-                                            &scn_kind_gpu,
-                                            &scn_kind_link,
-                                            &scn_kind_cable,
-                                            &scn_kind_fault,
-                                            &scn_kind_fault_ends,
-                                            &scn_kind_run,
-                                            &scn_kind_value,
-                                            &scn_kind_check,
-                                            &scn_kind_expect,
-                                            &scn_kind_compare,
-                                            &scn_kind_panel,
-                                            NULL};
+const struct scn_kind *const scn_kinds[] = {
+    &scn_kind_scenario, &scn_kind_topology, &scn_kind_node,   &scn_kind_host,    &scn_kind_board,      &scn_kind_gpu,
+    &scn_kind_fpga,     &scn_kind_link,     &scn_kind_cable,  &scn_kind_fault,   &scn_kind_fault_ends, &scn_kind_run,
+    &scn_kind_value,    &scn_kind_check,    &scn_kind_expect, &scn_kind_compare, &scn_kind_panel,      NULL};

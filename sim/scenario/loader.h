@@ -92,6 +92,12 @@ void scn_check_faults(struct scn_loader *loader); // also finds the cables that 
 void scn_check_routes(struct scn_loader *loader);
 void scn_check_runs(struct scn_loader *loader);
 
+// check_fpga.c: a node's FPGA; a run of fpga-transfer; what any other run may not ask for (false: a method of the
+// FPGA's).
+void scn_check_fpga(struct scn_loader *loader, const struct scn_node *node, uint32_t mps_bytes);
+void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
+bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
+
 // Notes that place set the field (or started the object) at address.
 void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_place place,
                      const char *note);

@@ -1,8 +1,8 @@
 // A scenario: YAML text, checked and resolved into plain structs.
 //
-// Every key is declared once, in keys.c: name, kind of unit, default, range, doc, and the place in the structs below.
-// The loader, `tcasim params`, the error messages and resolved.yaml all come from that table. Times are integer
-// picoseconds, sizes bytes, rates megahertz; the YAML carries units always ("256 B", "120 ns", "250 MHz").
+// Every key is declared once, in keys.c and its siblings: name, kind of unit, default, range, doc, and the place in the
+// structs below. The loader, `tcasim params`, the error messages and resolved.yaml all come from that table. Times are
+// integer picoseconds, sizes bytes, rates megahertz; the YAML carries units always ("256 B", "120 ns", "250 MHz").
 //
 // Layers, each overriding the one before: default of the key < preset in configs/<kind>/<name>.yaml < `with:` < --set.
 // Every resolved value remembers where it came from (its source), for the manifest and for `tcasim params`.
@@ -115,6 +115,21 @@ struct scn_gpu {
     struct scn_link slot;
 };
 
+// An FPGA that moves data by itself, with its slot. The clock is the one of its counter, 250 MHz.
+struct scn_fpga {
+    bool given; // a node may have none
+    uint64_t memory_bytes;
+    uint32_t socket;
+    // as in models/fpga/fpga.h
+    uint32_t mrrs_bytes, read_tags;
+    uint32_t read_start_cycles, read_finish_cycles, write_start_cycles, write_finish_cycles;
+    uint32_t access_cycles, answer_cycles;
+    uint64_t completion_timeout_ps;
+    uint64_t ip_tx_ps, ip_rx_ps; // as a board's
+    uint32_t posted_header_credits, posted_data_credits, nonposted_header_credits, tx_buffer_tlps;
+    struct scn_link slot;
+};
+
 struct scn_node {
     char name[SCN_NAME_MAX];
     char preset[SCN_NAME_MAX]; // what its hardware is called: the preset's name, or the key `hardware`
@@ -123,6 +138,7 @@ struct scn_node {
     struct scn_link slot;
     struct scn_gpu gpus[SCN_GPUS_MAX];
     uint32_t gpu_count;
+    struct scn_fpga fpga;
 };
 
 enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
@@ -164,19 +180,29 @@ enum scn_program {
     SCN_PROGRAM_STREAM,
     SCN_PROGRAM_STAGED_PINGPONG,
     SCN_PROGRAM_CUDA_PINGPONG,
-    SCN_PROGRAM_GDR_COPY
+    SCN_PROGRAM_GDR_COPY,
+    SCN_PROGRAM_FPGA_TRANSFER
 };
 enum scn_method {
     SCN_METHOD_PIO,
     SCN_METHOD_REGISTER,
     SCN_METHOD_CHAIN_HOST,
     SCN_METHOD_CHAIN_BOARD,
-    SCN_METHOD_UVA,
-    SCN_METHOD_NO_UVA
+    SCN_METHOD_UVA, // of cudaMemcpyPeer
+    SCN_METHOD_NO_UVA,
+    SCN_METHOD_DIRECT, // of an FPGA's DMA
+    SCN_METHOD_VIA_CPU
 };
 
 // Whose memory data lies in.
-enum scn_memory { SCN_MEMORY_HOST, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1, SCN_MEMORY_GPU2, SCN_MEMORY_GPU3 };
+enum scn_memory {
+    SCN_MEMORY_HOST,
+    SCN_MEMORY_GPU0,
+    SCN_MEMORY_GPU1,
+    SCN_MEMORY_GPU2,
+    SCN_MEMORY_GPU3,
+    SCN_MEMORY_FPGA
+};
 
 // Where the notification words of libtca lie.
 enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
@@ -213,13 +239,14 @@ struct scn_value {
 
 // expect: min <= value [/ over] <= max.  compare: value [/ over] against the published row `id`.
 // With `first_reaching: R` the result is instead the smallest `bytes` at which value's column is at least R times
-// `over`.
+// `over`, with `last_reaching: R` the largest; with `per_row` over is the row of as many bytes.
 struct scn_check {
     char id[SCN_NAME_MAX]; // compare: id in reference/papers.csv; expect: its name
     char what[SCN_TEXT_MAX];
     struct scn_value value, over;
     bool per_row;          // divide row by row (same bytes and descriptors) before reducing
     double first_reaching; // 0: not used
+    double last_reaching;  // 0: not used
     double min, max;       // expect only; +-INFINITY when open
     unsigned line, column; // in the file, for messages
 };

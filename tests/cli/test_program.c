@@ -56,3 +56,8 @@ TEST(Program, ListsItsBenchmarks)
 {
     run_is("bench --list", 0, "smallest", "");
 }
+
+TEST(Program, SaysWhatATlpCostsInAFabricBenchmark)
+{
+    run_is("bench all-to-all", 0, "events a TLP and link", "");
+}

@@ -27,7 +27,7 @@ static void memory_write(void *ctx, uint64_t address, const void *data, uint32_t
     memcpy(rig->host_memory + (address - RIG_HOST_BASE), data, bytes);
 }
 
-static const struct pcie_memory_ops MEMORY_OPS = {memory_claims, memory_read, memory_write};
+static const struct pcie_memory_ops MEMORY_OPS = {.claims = memory_claims, .read = memory_read, .write = memory_write};
 
 // --- life ------------------------------------------------------------------------------------------------------------
 

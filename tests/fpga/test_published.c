@@ -1,13 +1,13 @@
 // kobayashi2018's measurements between the FPGA and a GPU, with a partner of a declared read latency in its place and
-// the set of latencies that docs/decisions/0008-fpga.md works out. K02, K04 and K07 are calibrated: what is held to 5 %
-// here is that arithmetic. K08 is predicted.
+// the set of values that docs/decisions/0008-fpga.md works out and configs/ has. K02, K04 and K07 are calibrated: what
+// is held to 5 % here is that arithmetic. K08 is predicted.
 #include "rig.h"
 #include "tests/shim/test.h"
 
 static struct rig_config ppx_config(void)
 {
     struct rig_config config = rig_config();
-    config.fpga.read_start_cycles = 47;
+    config.fpga.read_start_cycles = 60;
     config.fpga.read_finish_cycles = 20;
     config.fpga.write_start_cycles = 87;
     config.fpga.write_finish_cycles = 20;
@@ -15,12 +15,14 @@ static struct rig_config ppx_config(void)
     config.fpga_link.ends[1].rx_ps = 100000;
     config.fpga_link.ends[0].tx_ps = config.fpga_link.ends[0].rx_ps = 60000;
     config.peer_link.ends[0].tx_ps = config.peer_link.ends[0].rx_ps = 60000;
-    config.rc.peer_ps = 100000;
-    config.rc.peer_reads_max = 7;
+    config.peer_link.ends[1].tx_ps = config.peer_link.ends[1].rx_ps = 30000;
+    config.rc.peer_ps = 50000;
+    config.rc.peer_read_bytes = 64;
+    config.rc.peer_reads_max = 54;
     return config;
 }
 
-enum { GPU_READ_PS = 540000 };
+enum { GPU_READ_PS = 530000 };
 
 static uint64_t measure_ns(const struct rig_config *config, enum fpga_direction direction, uint32_t bytes)
 {
@@ -64,17 +66,17 @@ TEST(FpgaPublished, RateToTheGpuIsPredictedWithin15Percent)
     EXPECT_BETWEEN(rate_mbps(&config, FPGA_WRITE), 6830 * 85 / 100, 6830 * 115 / 100); // K08
 }
 
-TEST(FpgaPublished, TagsWouldAllow6000WithoutTheRootComplexsLimit)
+TEST(FpgaPublished, TagsWouldAllow5300WithoutTheRootComplexsLimit)
 {
     struct rig_config config = ppx_config();
-    config.rc.peer_reads_max = 64;
-    EXPECT_BETWEEN(rate_mbps(&config, FPGA_READ), 5900, 6500);
+    config.rc.peer_reads_max = 200;
+    EXPECT_BETWEEN(rate_mbps(&config, FPGA_READ), 5200, 5400);
 }
 
 TEST(FpgaPublished, SixteenRequestsOf256BytesWouldNotReach4480)
 {
     struct rig_config config = ppx_config();
-    config.rc.peer_reads_max = 64;
+    config.rc.peer_reads_max = 200;
     config.fpga.mrrs_bytes = 256;
     EXPECT_BETWEEN(rate_mbps(&config, FPGA_READ), 3000, 3500);
 }

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <string.h>
 
 #include "endpoint.h"
 
@@ -193,4 +194,14 @@ TEST(FpgaDriver, StoresAndLoadsTheOnChipMemoryWithinItsBounds)
     EXPECT_EQ(fpga_store(handle, ENDPOINT_MEMORY_BYTES - 4, data, 5), -EINVAL);
     EXPECT_EQ(fpga_load(handle, UINT64_MAX, back, 5), -EINVAL);
     fpga_close(handle);
+}
+
+TEST(FpgaDriver, NamesEveryErrorByItsOwn)
+{
+    for (enum fpga_error error = FPGA_OK; error < FPGA_ERRORS; error++) {
+        EXPECT_TRUE(strcmp(fpga_error_name(error), fpga_error_name(FPGA_ERRORS)) != 0);
+        for (enum fpga_error other = FPGA_OK; other < error; other++) {
+            EXPECT_TRUE(strcmp(fpga_error_name(error), fpga_error_name(other)) != 0);
+        }
+    }
 }

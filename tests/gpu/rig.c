@@ -192,7 +192,7 @@ struct rig_config rig_k20x(void)
 
 struct rig_config rig_p100(void)
 {
-    struct rig_config config = rig_kepler(56);
+    struct rig_config config = rig_kepler(54);
     config.gpu.memory_bytes = 16384 * MIB;
     config.gpu.memory_bytes_per_us = 732000;
     config.gpu.flops_per_us = 4700000;

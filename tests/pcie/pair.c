@@ -154,12 +154,17 @@ bool pair_offer(struct pair *pair, unsigned side, enum pcie_tlp_kind kind, uint8
 
 void pair_release_one(struct pair_owner *owner)
 {
+    pair_release_one_at(owner, sim_now_ps(owner->pair->sim));
+}
+
+void pair_release_one_at(struct pair_owner *owner, uint64_t at_ps)
+{
     pcie_tlp_t *tlp = owner->held;
     owner->held = tlp->next;
     if (owner->held == NULL) {
         owner->held_end = &owner->held;
     }
-    pcie_end_release(owner->end, tlp);
+    pcie_end_release_at(owner->end, tlp, at_ps);
     pcie_tlp_unref(tlp);
 }
 

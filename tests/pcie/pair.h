@@ -52,6 +52,7 @@ void pair_destroy(struct pair *pair); // fails the test when a TLP leaked
 bool pair_write(struct pair *pair, unsigned side, uint64_t address, uint32_t bytes);
 bool pair_offer(struct pair *pair, unsigned side, enum pcie_tlp_kind kind, uint8_t tag, uint32_t bytes);
 void pair_release_one(struct pair_owner *owner);
+void pair_release_one_at(struct pair_owner *owner, uint64_t at_ps); // said now
 void pair_release_all(struct pair_owner *owner);
 
 void pair_saturate(struct pair *pair, unsigned side, uint64_t tlps, uint32_t bytes);

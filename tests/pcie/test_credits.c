@@ -1,3 +1,6 @@
+#include <stdlib.h>
+#include <string.h>
+
 #include "pair.h"
 #include "tests/shim/test.h"
 
@@ -123,5 +126,77 @@ TEST(Credits, CountTheTimeAClassWaitedForThem)
     (void)sim_run(pair->sim);
     EXPECT_EQ(pair_counter(pair, 0, "stall_posted"), 72000);
     EXPECT_EQ(pair_counter(pair, 0, "stall_nonposted"), 0);
+    pair_destroy(pair);
+}
+
+// --- releases that are known before ----------------------------------------------------------------------------------
+
+struct releases {
+    struct pair *pair;
+    sim_event_t event;
+    unsigned left;
+    uint64_t step_ps;
+};
+
+static void release_next(void *ctx)
+{
+    struct releases *releases = ctx;
+    pair_release_one(&releases->pair->owners[1]);
+    if (--releases->left > 0) {
+        sim_event_schedule(releases->pair->sim, &releases->event, releases->step_ps);
+    }
+}
+
+// Of 24 writes, the receiver takes 16 and releases them a step apart, by events or by saying so before.
+static struct pair *released_pair(bool before, uint32_t headers, uint64_t step_ps)
+{
+    struct pair *pair = holding_pair(PCIE_POSTED, headers, 1024);
+    for (unsigned i = 0; i < 24; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    }
+    (void)sim_run(pair->sim);
+    struct releases releases = {.pair = pair, .left = headers, .step_ps = step_ps};
+    sim_event_init(&releases.event, release_next, &releases);
+    for (unsigned i = 1; before && i <= headers; i++) {
+        pair_release_one_at(&pair->owners[1], sim_now_ps(pair->sim) + i * step_ps);
+    }
+    if (!before) {
+        sim_event_schedule(pair->sim, &releases.event, step_ps);
+    }
+    (void)sim_run(pair->sim);
+    return pair;
+}
+
+TEST(Credits, ComeBackAtTheSameTimesWhenTheReleasesAreKnownBefore)
+{
+    static const uint64_t STEPS_PS[] = {4000, 68000, 316000, 1000000};
+    for (unsigned i = 0; i < sizeof STEPS_PS / sizeof STEPS_PS[0]; i++) {
+        struct pair *event = released_pair(false, 16, STEPS_PS[i]);
+        uint64_t updates = pair_counter(event, 1, "update_fcs"), received = event->owners[1].received;
+        struct pair_entry *log = calloc(received, sizeof *log);
+        memcpy(log, event->owners[1].log, received * sizeof *log);
+        pair_destroy(event);
+        struct pair *before = released_pair(true, 16, STEPS_PS[i]);
+        EXPECT_EQ(received, 24);
+        EXPECT_EQ(before->owners[1].received, received);
+        EXPECT_EQ(pair_counter(before, 1, "update_fcs"), updates);
+        EXPECT_MEMEQ(before->owners[1].log, log, received * sizeof *log);
+        pair_destroy(before);
+        free(log);
+    }
+}
+
+TEST(Credits, OfAReleaseToComeAreNotThereYet)
+{
+    struct pair *pair = holding_pair(PCIE_POSTED, 4, 1024);
+    for (unsigned i = 0; i < 5; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    }
+    (void)sim_run(pair->sim);
+    uint64_t at_ps = sim_now_ps(pair->sim) + 5000000;
+    pair_release_one_at(&pair->owners[1], at_ps);
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 5);
+    EXPECT_EQ(pair->owners[1].log[4].time_ps, at_ps + 2000 + 70000);
     pair_destroy(pair);
 }

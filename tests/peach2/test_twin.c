@@ -469,7 +469,7 @@ static void traffic(struct bench *bench)
 
 TEST(TwinChip, MovesEveryPacketAtTheEdgeAtWhichTheRtlDoes)
 {
-    for (uint64_t seed = 1; seed <= 8; seed++) {
+    for (uint64_t seed = 17; seed <= 28; seed++) {
         compare(seed, traffic, NULL);
     }
 }

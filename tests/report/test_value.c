@@ -142,6 +142,26 @@ TEST(Values, FirstReachingGivesTheSmallestSize)
     fixture_destroy(&fixture);
 }
 
+TEST(Values, LastReachingGivesTheLargestSize)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_row_add(&fixture, "pio", 4096, 1, 2000000);
+    fixture_row_add(&fixture, "pio", 8192, 1, 2000000);
+    fixture_row_add(&fixture, "pio", 16384, 1, 2000000);
+    fixture_row_add(&fixture, "dma", 4096, 1, 9000000);
+    fixture_row_add(&fixture, "dma", 8192, 1, 2000000);
+    fixture_row_add(&fixture, "dma", 16384, 1, 1000000);
+    struct scn_check check = {.value = fixture_value("dma", "latency_us", SCN_TAKE_MAX),
+                              .over = fixture_value("pio", "latency_us", SCN_TAKE_MAX),
+                              .per_row = true,
+                              .last_reaching = 1.0};
+    EXPECT_EQ(taken(&fixture, &check), 8192000000ull);
+    check.last_reaching = 5.0;
+    EXPECT_EQ(taken(&fixture, &check), UINT64_MAX);
+    fixture_destroy(&fixture);
+}
+
 TEST(Values, RowsOfASeriesStayTogether)
 {
     struct fixture fixture;

@@ -123,6 +123,20 @@ TEST(Plot, ShowsCurvesTitlesAndPublishedPoints)
     fixture_destroy(&fixture);
 }
 
+TEST(Plot, PublishedValuesThatMeetHaveOneLabel)
+{
+    struct fixture fixture;
+    draw(&fixture); // H08: 0.9 us, H10: below 5 us
+    fixture_compare_add(&fixture, "H10", fixture_value("dma, \"fast\"", "latency_us", SCN_TAKE_LAST));
+    char error[256];
+    EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
+    char *svg = fixture_read(&fixture, "out", "plot.svg");
+    EXPECT_CONTAINS(svg, ">H08<");
+    EXPECT_CONTAINS(svg, "H10 ≤H10<");
+    free(svg);
+    fixture_destroy(&fixture);
+}
+
 TEST(Plot, ScriptDrawsTheSamePictureWhenTheUserRunsIt)
 {
     struct fixture fixture;

@@ -147,6 +147,10 @@ TEST(ValueRules, DivisionNeedsADivisor)
     accept_rest("compare: [{id: H08, " VALUE ", over: {series: s, column: latency_us}, per_row: true}]");
     refuse_rest("compare: [{id: H08, " VALUE ", per_row: true}]", "per_row: needs over:");
     refuse_rest("compare: [{id: H08, " VALUE ", first_reaching: 0.5}]", "first_reaching: needs over:");
+    refuse_rest("compare: [{id: H08, " VALUE ", last_reaching: 1}]", "last_reaching: needs over:");
+    refuse_rest("compare: [{id: H08, " VALUE ", over: {series: s, column: latency_us}, first_reaching: 0.5, "
+                "last_reaching: 1}]",
+                "'first_reaching' and 'last_reaching' exclude each other");
 }
 
 TEST(ExpectRules, NeedABound)

@@ -74,6 +74,11 @@ void fpga_close(fpga_handle_t *handle)
     free(handle);
 }
 
+const struct backend *fpga_backend(const fpga_handle_t *handle)
+{
+    return &handle->backend;
+}
+
 // --- the on-chip memory ----------------------------------------------------------------------------------------------
 
 uint64_t fpga_memory_bytes(const fpga_handle_t *handle)
@@ -186,6 +191,31 @@ int fpga_wait(fpga_handle_t *handle, enum fpga_direction direction, uint8_t id, 
         *error_out = error;
     }
     return error == FPGA_OK ? 0 : -EREMOTEIO;
+}
+
+const char *fpga_error_name(enum fpga_error error)
+{
+    switch (error) {
+    case FPGA_OK:
+        return "no error";
+    case FPGA_ERROR_LENGTH:
+        return "a length of 0";
+    case FPGA_ERROR_MISALIGNED:
+        return "an address is no multiple of 4 B";
+    case FPGA_ERROR_RANGE:
+        return "beyond the on-chip memory";
+    case FPGA_ERROR_UR:
+        return "a read was answered Unsupported Request";
+    case FPGA_ERROR_CA:
+        return "a read was answered Completer Abort";
+    case FPGA_ERROR_TIMEOUT:
+        return "a read was not answered in time";
+    case FPGA_ERROR_QUEUE_FULL:
+        return "the controller held as many descriptors as it can";
+    case FPGA_ERRORS:
+        break;
+    }
+    return "unknown error";
 }
 
 int fpga_counter(fpga_handle_t *handle, enum fpga_direction direction, uint8_t id, uint64_t *ns_out)

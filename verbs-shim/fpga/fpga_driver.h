@@ -20,6 +20,7 @@ typedef struct fpga_handle fpga_handle_t;
 int fpga_open(const struct backend *backend, fpga_handle_t **handle_out);
 void fpga_close(fpga_handle_t *handle);
 
+const struct backend *fpga_backend(const fpga_handle_t *handle);
 uint64_t fpga_memory_bytes(const fpga_handle_t *handle);
 uint64_t fpga_memory_bus_address(const fpga_handle_t *handle, uint64_t offset); // for other devices
 // The on-chip memory by the processor. -EINVAL: beyond it.
@@ -35,5 +36,7 @@ int fpga_write(fpga_handle_t *handle, uint64_t offset, uint64_t destination, uin
 // -ETIMEDOUT: it stays in flight; -EREMOTEIO: ended with *error_out; -EIO: the endpoint does not answer.
 int fpga_wait(fpga_handle_t *handle, enum fpga_direction direction, uint8_t id, uint64_t timeout_ns,
               enum fpga_error *error_out);
+// "a read was answered Unsupported Request"
+const char *fpga_error_name(enum fpga_error error);
 // What the endpoint counted for the last descriptor of that id, from its controller to the completion signal.
 int fpga_counter(fpga_handle_t *handle, enum fpga_direction direction, uint8_t id, uint64_t *ns_out);

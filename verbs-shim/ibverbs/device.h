@@ -1,0 +1,167 @@
+// What a device implements below the face of libibverbs.
+//
+// The face (the functions of <infiniband/verbs.h>) keeps the objects that programs see, their counts of references, the
+// queues of events, and everything that all devices have in common: it checks each call as far as it can be checked
+// without the device (ranges of attributes against ibverbs_device_info, access flags, transitions of queue pairs,
+// opcodes, states, lengths of lists, EBUSY) and calls the device with what is left. A device checks what only it can
+// know: whether a queue is full, whether memory exists, keys and addresses in work requests, what the peer answers.
+//
+// Work requests, completions and attributes are those of the public header, so that a device needs no third kind of
+// struct. Fields that the mask, the opcode or the QP's type do not name are undefined.
+//
+// Functions return 0 or a negative errno, and set what they give back only on success. Objects are the device's own,
+// opaque here. A process is one thread.
+//
+// Time: an operation pays for the whole call of the program, entry and exit included. What the face refuses, and what
+// it answers by itself, takes no time.
+//
+// Leaves out: memory windows, XRC, flow steering, work queues, multicast, path migration, device memory, on-demand
+// paging, re-registration. The face refuses them as a device without the feature does.
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "verbs-shim/backend.h"
+
+// --- what it is -----------------------------------------------------------------------------------------------------
+
+struct ibverbs_device_info {
+    // The limits are enforced by the face; 0 of something: there is none of it. node_guid in network byte order.
+    struct ibv_device_attr attr;
+    uint32_t max_inline_bytes;
+    uint32_t qp_types; // 1 << IBV_QPT_RC, UC, UD
+    uint32_t send_ops; // IBV_QP_EX_WITH_*: what its queue pairs can do as far as their type allows it
+    int completion_vectors;
+};
+
+// --- events ---------------------------------------------------------------------------------------------------------
+
+struct ibverbs_event {
+    bool completion;          // a CQ's; or asynchronous:
+    enum ibv_event_type type; // IBA 11.6.3
+    // What the object was created with; NULL: it is gone, or the event is of the port or the device.
+    void *user;
+    uint8_t port;
+};
+
+#define IBVERBS_FOR_EVER 0u
+#define IBVERBS_NO_WAIT  UINT64_MAX
+
+// --- arguments ------------------------------------------------------------------------------------------------------
+
+struct ibverbs_region {
+    void *address; // of the program
+    size_t bytes;  // at least 1; address + bytes does not wrap
+    uint64_t iova; // what work requests call the first byte: the same place in a 4 KiB page as the address
+    unsigned access;
+    // GPU memory: where the face has pinned it for devices of the node. 0: memory of the program.
+    uint64_t bus_address;
+};
+
+struct ibverbs_qp_create {
+    enum ibv_qp_type type;
+    void *send_cq, *recv_cq;
+    void *srq;             // NULL: a receive queue of its own
+    struct ibv_qp_cap cap; // at least so much; what came out of it is written back
+    bool all_signaled;
+    void *user;
+};
+
+// --- operations -----------------------------------------------------------------------------------------------------
+
+struct ibverbs_device_ops {
+    // device: what ibverbs_device_add was called with. These may be called before open.
+    int (*query_device)(void *device, struct ibverbs_device_info *info_out);
+    int (*query_port)(void *device, unsigned port, struct ibv_port_attr *attr_out); // ports count from 1
+    // index: less than gid_tbl_len and pkey_tbl_len of the port.
+    int (*query_gid)(void *device, unsigned port, unsigned index, union ibv_gid *gid_out);
+    int (*query_pkey)(void *device, unsigned port, unsigned index, uint16_t *pkey_out);
+
+    int (*open)(void *device, struct backend_process *process, void **context_out);
+    // Every object of the context is gone by now. -EBUSY otherwise.
+    int (*close)(void *context);
+    // The process has ended, wherever it was. The calls that destroy its objects and close the context follow; they
+    // take no time, and need not reach the machine.
+    void (*abandon)(void *context);
+    // The next event of the context. timeout_ns: or IBVERBS_FOR_EVER, IBVERBS_NO_WAIT. -EAGAIN: none is there now.
+    // -ETIMEDOUT. -EINTR: something else came.
+    int (*event_get)(void *context, uint64_t timeout_ns, struct ibverbs_event *event_out);
+
+    int (*pd_create)(void *context, void **pd_out);
+    int (*pd_destroy)(void *pd);
+
+    // -EFAULT: no such memory. -ENOMEM. -EOPNOTSUPP: an iova that is not the address.
+    int (*mr_register)(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
+                       uint32_t *rkey_out);
+    int (*mr_deregister)(void *mr);
+
+    // entries: at least so many; what came out of it is written back.
+    int (*cq_create)(void *context, unsigned *entries, unsigned vector, void *user, void **cq_out);
+    int (*cq_destroy)(void *cq);
+    // NULL: it cannot. -EINVAL: more completions than that are in it.
+    int (*cq_resize)(void *cq, unsigned *entries);
+    int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many
+    int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
+    // As a program that polls an empty CQ in a loop, with the same time at the end of it. 0: there is a completion.
+    // -ETIMEDOUT. timeout_ns 0: for ever.
+    int (*cq_wait)(void *cq, uint64_t timeout_ns);
+
+    int (*srq_create)(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out); // attr: as cap of a QP
+    int (*srq_destroy)(void *srq);
+    int (*srq_arm)(void *srq, unsigned limit); // 0: disarm
+    int (*srq_query)(void *srq, struct ibv_srq_attr *attr_out);
+
+    int (*qp_create)(void *pd, struct ibverbs_qp_create *create, void **qp_out, uint32_t *number_out);
+    int (*qp_destroy)(void *qp);
+    // A transition that exists, from the state that qp_query gives, with the attributes that it needs (IBA 10.3.1).
+    int (*qp_modify)(void *qp, const struct ibv_qp_attr *attr, int mask);
+    // attr holds what the program has set so far; the device puts in what it knows better: qp_state (always), sq_psn,
+    // rq_psn, sq_draining.
+    int (*qp_query)(void *qp, struct ibv_qp_attr *attr);
+
+    int (*ah_create)(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
+    int (*ah_destroy)(void *ah);
+
+    // The first `count` of the list, which the face has checked; there may be more behind them. Up to the first that
+    // is refused, which *bad_out names. -ENOMEM: the queue is full.
+    int (*post_send)(void *qp, const struct ibv_send_wr *wr, unsigned count, const struct ibv_send_wr **bad_out);
+    int (*post_recv)(void *qp, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
+    int (*post_srq_recv)(void *srq, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
+    unsigned (*send_room)(void *qp); // requests that post_send would take now
+};
+
+// The device's address handle in a request to a UD queue pair.
+void *ibverbs_ah_object(const struct ibv_ah *ah);
+
+// --- the environment ------------------------------------------------------------------------------------------------
+
+#define IBVERBS_DEVICES_MAX 4
+
+// Gives the process a device, such as "ibsim0"; before its first instruction. name and device outlive the process.
+// -ENOMEM, -ENOSPC.
+int ibverbs_device_add(struct backend_process *process, const char *name, const struct ibverbs_device_ops *ops,
+                       void *device);
+
+enum ibverbs_kind {
+    IBVERBS_CONTEXT,
+    IBVERBS_PD,
+    IBVERBS_MR,
+    IBVERBS_CHANNEL,
+    IBVERBS_CQ,
+    IBVERBS_SRQ,
+    IBVERBS_QP,
+    IBVERBS_AH,
+    IBVERBS_KINDS
+};
+
+// Objects that the process has created and not destroyed.
+unsigned ibverbs_live(const struct backend_process *process, enum ibverbs_kind kind);
+
+// --- for programs that know where they are ----------------------------------------------------------------------------
+
+// Returns as soon as a loop of ibv_poll_cq would find a completion, at the time at which it would: 0; ETIMEDOUT. It
+// spares the simulator the loop. timeout_ns 0: for ever.
+int ibverbs_cq_wait(struct ibv_cq *cq, uint64_t timeout_ns);
