@@ -187,6 +187,13 @@ void memory_event_raise(struct memory_context *context, const struct ibverbs_eve
     context->events_end = &raised->next;
 }
 
+void memory_event_forget(struct memory_context *context, const void *user)
+{
+    for (struct memory_event *event = context->events; event != NULL; event = event->next) {
+        event->event.user = event->event.user == user ? NULL : event->event.user;
+    }
+}
+
 static int event_get(void *object, uint64_t timeout_ns, struct ibverbs_event *event_out)
 {
     struct memory_context *context = object;

@@ -118,6 +118,8 @@ struct memory_qp {
 // Zeroed. NULL: exhausted.
 void *memory_alloc(struct memory_world *world, size_t bytes);
 void memory_free(struct memory_world *world, void *object);
+// Its events that wait are nobody's from now on.
+void memory_event_forget(struct memory_context *context, const void *user);
 void memory_event_raise(struct memory_context *context, const struct ibverbs_event *event);
 static inline struct memory_world *memory_world_of(const struct memory_pd *pd)
 {

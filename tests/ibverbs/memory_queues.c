@@ -21,6 +21,7 @@ int memory_cq_destroy(void *object)
 {
     struct memory_cq *cq = object;
     free(cq->ring);
+    memory_event_forget(cq->context, cq->user);
     memory_free(cq->context->port->world, cq);
     return 0;
 }
@@ -197,6 +198,7 @@ int memory_srq_destroy(void *object)
 {
     struct memory_srq *srq = object;
     free(srq->rq.ring);
+    memory_event_forget(srq->pd->context, srq->user);
     memory_free(memory_world_of(srq->pd), srq);
     return 0;
 }
@@ -263,6 +265,7 @@ int memory_qp_destroy(void *object)
     qp_forget(qp);
     free(qp->ring);
     free(qp->rq.ring);
+    memory_event_forget(qp->pd->context, qp->user);
     memory_free(memory_world_of(qp->pd), qp);
     return 0;
 }

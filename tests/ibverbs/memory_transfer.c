@@ -267,7 +267,9 @@ static int respond_write(const struct memory_qp *qp, struct memory_qp *peer, con
             return receiver_missing(qp);
         }
     }
-    memcpy(to, data, bytes * (to != NULL));
+    if (bytes > 0) {
+        memcpy(to, data, bytes);
+    }
     if (receive != NULL) {
         receive_complete(peer, receive, receive_wc(qp, wr, bytes), (wr->send_flags & IBV_SEND_SOLICITED) != 0);
     }
