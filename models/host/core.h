@@ -16,7 +16,7 @@
 // B into one of the ten line fill buffers; they overlap, and nothing is kept. A buffer is held from the request until
 // load_uc_ps after the root complex has the answer.
 //
-// An uncached load takes load_uc_ps in core and uncore, half of it on the way to the root complex.
+// An uncached load takes load_uc_ps in core and uncore before its request is at the root complex.
 //
 // Polling: the loop of a poll called at t0 samples the word at t0 + k * poll_ps; a write is seen by the first sample at
 // its time or later, and the turn that saw it is paid as well. A sample at the deadline or later does not count, except
