@@ -224,8 +224,7 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
     check_alignment(core, bus_address, bytes);
     host_core_fence(core);
     core->counters[UC_LOADS]++;
-    uint64_t way_there_ps = core->config.load_uc_ps / 2;
-    host_core_spend(core, way_there_ps);
+    host_core_spend(core, core->config.load_uc_ps);
     struct load load = {.sim = core->sim};
     sim_condition_init(&load.answered);
     pcie_rc_cpu_read(core->rc, bus_address, bytes, load_answered, &load);
@@ -237,7 +236,7 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
         core->counters[UC_LOAD_ERRORS]++;
         load.value = UINT64_MAX;
     }
-    host_core_spend(core, core->config.load_uc_ps - way_there_ps);
+    host_core_spend(core, core->config.load_uc_return_ps);
     *value_out = load.value;
     return load.good;
 }
@@ -271,7 +270,7 @@ static void line_answered(void *ctx, enum pcie_cpl_status status, const uint8_t 
         stream->good = false;
     }
     line->data = NULL;
-    line->free_ps = sim_now_ps(core->sim) + core->config.load_uc_ps;
+    line->free_ps = sim_now_ps(core->sim) + core->config.load_uc_ps + core->config.load_uc_return_ps;
     sim_condition_signal(core->sim, &stream->answered);
 }
 

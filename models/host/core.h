@@ -14,9 +14,10 @@
 //
 // Streaming loads from a write-combining mapping (MOVNTDQA; Intel 64 SDM volume 1, 12.10.3): each fetches a line of 64
 // B into one of the ten line fill buffers; they overlap, and nothing is kept. A buffer is held from the request until
-// load_uc_ps after the root complex has the answer.
+// load_uc_ps and load_uc_return_ps after the root complex has the answer.
 //
-// An uncached load takes load_uc_ps in core and uncore, half of it on the way to the root complex.
+// An uncached load takes load_uc_ps in core and uncore before its request is at the root complex, and load_uc_return_ps
+// from the answer there to the core.
 //
 // Polling: the loop of a poll called at t0 samples the word at t0 + k * poll_ps; a write is seen by the first sample at
 // its time or later, and the turn that saw it is paid as well. A sample at the deadline or later does not count, except
@@ -32,8 +33,8 @@ typedef struct host_core host_core_t;
 
 // Costs in picoseconds; sources are in configs/host/.
 struct host_core_config {
-    uint64_t store_wc_ps, flush_wc_ps, flush_wc_far_ps /* not less */, store_uc_ps, load_uc_ps, load_ps, poll_ps,
-        timestamp_ps, call_ps;
+    uint64_t store_wc_ps, flush_wc_ps, flush_wc_far_ps /* not less */, store_uc_ps, load_uc_ps, load_uc_return_ps,
+        load_ps, poll_ps, timestamp_ps, call_ps;
     uint64_t copy_bytes_per_us;
 };
 

@@ -199,6 +199,7 @@ static enum sim_status core_create(struct plat_node *node)
         .flush_wc_far_ps = flush_far_ps(host),
         .store_uc_ps = host->store_uc_ps,
         .load_uc_ps = host->load_uc_ps,
+        .load_uc_return_ps = host->load_uc_return_ps,
         .load_ps = host->load_ps,
         .poll_ps = host->poll_ps,
         .timestamp_ps = host->timestamp_ps,

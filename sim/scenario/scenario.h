@@ -66,6 +66,7 @@ struct scn_host {
     uint64_t flush_wc_far_ps;   // the same to a device of the other socket; 0: flush_wc_ps and qpi_ps
     uint64_t store_uc_ps;       // one uncached store, until it is at the root port
     uint64_t load_uc_ps;        // core's and uncore's part of one uncached load, of one line of streaming loads
+    uint64_t load_uc_return_ps; // and from the answer at the root complex to the core
     uint64_t load_ps;           // one cached load or store of 8 B
     uint64_t poll_ps;           // one turn of a polling loop over a cached word
     uint64_t copy_bytes_per_us; // memcpy inside host memory
