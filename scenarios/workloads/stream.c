@@ -2,8 +2,8 @@
 // place of its own and followed by a completion word. Nobody waits for the receiver, so that the program also ends
 // where a cable is pulled on the way.
 //
-// Rank 0 reports its own stream: the operations are the messages whose completion word arrived, the time is what it
-// took to send all of them. What arrived must be whole, and nothing may arrive behind the first message that did not,
+// Rank 0 reports its own stream: the operations are the messages whose completion word arrived, each with the mean time
+// that it took to send one. What arrived must be whole, and nothing may arrive behind the first message that did not,
 // as posted writes keep their order.
 #include "scenarios/workloads/workload.h"
 
@@ -198,6 +198,7 @@ static int point_run(struct stream *s)
     if (error == 0 && w->rank == 0) {
         point.operations = all[1 % w->ranks];
         point.min_ps = point.max_ps = point.total_ps / w->iterations;
+        point.total_ps = point.total_ps * point.operations / w->iterations; // of those that arrived
         w->report(w->ctx, &point);
     }
     return error;

@@ -9,6 +9,7 @@
 #include "sim/cli/interrupt.h"
 #include "sim/cli/job.h"
 #include "sim/cli/load.h"
+#include "sim/cli/output.h"
 #include "sim/cli/side.h"
 
 #define JOBS_MAX 1024
@@ -167,6 +168,7 @@ static enum cli_exit files_run(const struct run_options *given, const struct cli
         right = job_prepare(&jobs[i], path, &paths, given, count > 1) && right;
     }
     right = directories_differ(jobs, count) && right;
+    right = (given->trace == NULL || cli_output_usable(given->trace, jobs[0].path, &paths)) && right;
     enum cli_exit result = right ? jobs_run(jobs, count, given) : CLI_EXIT_INPUT;
     for (size_t i = 0; i < count; i++) {
         scn_free(jobs[i].scenario);

@@ -61,6 +61,8 @@ static enum cli_exit point_measure(const struct cli_job *job, const char *direct
             result = CLI_EXIT_INPUT;
         }
         cli_interrupt_release();
+    } else {
+        report_faults_print(report, stderr); // a point that failed leaves no results that could tell
     }
     report_destroy(report);
     return result;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/load.h"
+#include "sim/cli/output.h"
 #include "sim/platform/routes.h"
 #include "sim/report/report.h"
 #include "sim/report/topology_svg.h"
@@ -144,7 +145,7 @@ static bool print(const struct scn_scenario *scenario)
     return good;
 }
 
-static bool draw(const struct scn_scenario *scenario, const char *out)
+static bool draw(const struct scn_scenario *scenario, const char *out, const char *file, const struct cli_paths *paths)
 {
     char path[PATH_MAX], error[PATH_MAX + TEXT_MAX];
     enum sim_status status = SIM_OK;
@@ -153,6 +154,9 @@ static bool draw(const struct scn_scenario *scenario, const char *out)
         status = report_directory_create(path, error, sizeof error);
         snprintf(path, sizeof path, "results/%s/topology.svg", scenario->name);
         out = path;
+    }
+    if (status == SIM_OK && !cli_output_usable(out, file, paths)) {
+        return false;
     }
     if (status == SIM_OK) {
         status = report_topology_write(scenario, out, error, sizeof error);
@@ -175,7 +179,7 @@ enum cli_exit cli_topo(int argc, char **argv)
         struct cli_paths paths;
         cli_paths_find(&paths);
         struct scn_scenario *scenario = cli_scenario_load(files.items[0], &paths, &given.sets);
-        bool good = scenario != NULL && print(scenario) && draw(scenario, given.out);
+        bool good = scenario != NULL && print(scenario) && draw(scenario, given.out, files.items[0], &paths);
         result = good ? CLI_EXIT_OK : CLI_EXIT_INPUT;
         scn_free(scenario);
     }

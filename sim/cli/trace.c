@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/cli/interrupt.h"
@@ -16,16 +15,6 @@
 // The fields of all trace points there are; a new one gets a column of its own.
 static const char *const columns[] = {"kind", "address", "length_bytes", "requester", "tag", "status"};
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
-
-static bool place_usable(const char *path)
-{
-    struct stat about;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
-        cli_error("cannot write %s: %s", path, S_ISDIR(about.st_mode) ? "it is a directory" : "it is no ordinary file");
-        return false;
-    }
-    return true;
-}
 
 static void head_write(FILE *file)
 {
@@ -39,9 +28,6 @@ static void head_write(FILE *file)
 bool cli_trace_open(struct cli_trace *trace, const char *path, const struct cli_list *only)
 {
     *trace = (struct cli_trace){.path = path, .only = only, .series = ""};
-    if (!place_usable(path)) {
-        return false;
-    }
     if (asprintf(&trace->temporary, "%s.%ld.tmp", path, (long)getpid()) < 0) {
         cli_error("out of memory");
         return false;

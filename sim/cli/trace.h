@@ -16,7 +16,7 @@ struct cli_trace {
     FILE *file;
 };
 
-// False, after printing why, when the file cannot be written. What exists under that name must be an ordinary file.
+// False, after printing why, when the file cannot be written. cli_output_usable has been asked before.
 bool cli_trace_open(struct cli_trace *trace, const char *path, const struct cli_list *only);
 // A sink for sim_trace; ctx is the struct cli_trace.
 void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,

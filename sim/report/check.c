@@ -1,6 +1,7 @@
 // The checks of a scenario: before the run against the tables known here, after it against the results.
 #include "sim/report/results.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -148,6 +149,9 @@ unsigned report_expect(const report_t *report, FILE *out)
         if (value.found) {
             fprintf(out, "%.9g is not ", value.value);
             bounds_print(expect, out);
+        } else if (value.unmeasured != NULL) {
+            fprintf(out, "nothing was measured in '%s' at %" PRIu64 " B", value.unmeasured->series,
+                    value.unmeasured->bytes);
         } else {
             fputs("no row of the results fits it", out);
         }

@@ -135,3 +135,25 @@ enum sim_status files_commit(struct files *files)
     }
     return files->status;
 }
+
+enum sim_status files_one_write(const char *path, void (*write)(void *ctx, FILE *out), void *ctx, char *error,
+                                size_t error_size)
+{
+    char temporary[PATH_MAX + 32];
+    snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+    FILE *out = fopen(temporary, "w");
+    bool written = out != NULL;
+    if (written) {
+        write(ctx, out);
+        written = ferror(out) == 0;
+        written = fclose(out) == 0 && written;
+        written = written && rename(temporary, path) == 0;
+    }
+    if (!written) {
+        snprintf(error, error_size, "cannot write %s: %s", path, strerror(errno));
+        if (out != NULL) {
+            (void)unlink(temporary);
+        }
+    }
+    return written ? SIM_OK : SIM_ERR_IO;
+}

@@ -3,19 +3,20 @@
 // Leaves out: what is in them. A name may be a path within the directory, but no part of it is created.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "sim/kernel/status.h"
 
-#define FILES_MAX       8
-#define FILES_NAME_MAX  32
+#define FILES_MAX      8
+#define FILES_NAME_MAX 32
 
 struct files {
-    const char *directory;          // borrowed
+    const char *directory; // borrowed
     char names[FILES_MAX][FILES_NAME_MAX];
     unsigned count;
-    char *error;                    // the first thing that went wrong
+    char *error; // the first thing that went wrong
     size_t error_size;
     enum sim_status status;
 };
@@ -37,8 +38,12 @@ void files_temporary_name(const char *name, char *buffer, size_t size);
 // Puts the directory, a slash and a name together. Returns SIM_ERR_RANGE when the buffer is too small.
 enum sim_status files_path(const char *directory, const char *name, char *buffer, size_t size);
 
-__attribute__((format(printf, 3, 4))) void files_fail(struct files *files, enum sim_status status,
-                                                      const char *format, ...);
+__attribute__((format(printf, 3, 4))) void files_fail(struct files *files, enum sim_status status, const char *format,
+                                                      ...);
+
+// One file by itself, in the same way: write is called once, with a file under a temporary name beside path.
+enum sim_status files_one_write(const char *path, void (*write)(void *ctx, FILE *out), void *ctx, char *error,
+                                size_t error_size);
 
 // Renames everything when nothing has failed; removes the temporary files otherwise. Returns the status of it all.
 enum sim_status files_commit(struct files *files);

@@ -1,8 +1,8 @@
 #include "sim/report/points.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "sim/report/manifest.h"
 #include "sim/report/results.h"
 
-#define FIELDS_MAX 8
+#define FIELDS_MAX 14
 #define ENDING     "\nend\n"
 
 // --- the name -------------------------------------------------------------------------------------------------------
@@ -98,8 +98,21 @@ static void texts_write(FILE *out, const char *kind, const char *const *texts, s
     }
 }
 
-static void data_write(const report_t *report, FILE *out)
+static void fault_write(const struct report_fault *fault, FILE *out)
 {
+    const char *const texts[] = {fault->series, fault->cable, fault->ends[0].name, fault->ends[1].name};
+    texts_write(out, "fault", texts, 4);
+    fprintf(out, ",%d,%" PRIu64 ",%" PRIu64, fault->happened, fault->at_ps, fault->after_start_ps);
+    for (unsigned side = 0; side < 2; side++) {
+        const struct report_fault_end *end = &fault->ends[side];
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, end->sent_tlps, end->lost_tlps, end->dropped_tlps);
+    }
+    fputc('\n', out);
+}
+
+static void data_write(void *ctx, FILE *out)
+{
+    const report_t *report = ctx;
     for (size_t i = 0; i < report->run_count; i++) {
         const struct report_run *run = &report->runs[i];
         const char *const texts[] = {run->series};
@@ -118,31 +131,15 @@ static void data_write(const report_t *report, FILE *out)
         texts_write(out, "counter", texts, 4);
         fprintf(out, ",%" PRIu64 "\n", counter->value);
     }
+    for (size_t i = 0; i < report->fault_count; i++) {
+        fault_write(&report->faults[i], out);
+    }
     fputs("end\n", out);
 }
 
-static enum sim_status file_write(const char *directory, const char *name, const char *suffix, const report_t *report,
-                                  const char *text)
+static void text_write(void *ctx, FILE *out)
 {
-    char path[PATH_MAX], temporary[PATH_MAX + 32];
-    path_make(directory, name, suffix, path);
-    snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
-    FILE *out = fopen(temporary, "w");
-    if (out == NULL) {
-        return SIM_ERR_IO;
-    }
-    if (text != NULL) {
-        fputs(text, out);
-    } else {
-        data_write(report, out);
-    }
-    bool written = ferror(out) == 0;
-    written = fclose(out) == 0 && written;
-    if (!written || rename(temporary, path) != 0) {
-        (void)unlink(temporary);
-        return SIM_ERR_IO;
-    }
-    return SIM_OK;
+    fputs(ctx, out);
 }
 
 enum sim_status report_point_write(const report_t *report, const char *directory, const char *name, char *error,
@@ -153,16 +150,17 @@ enum sim_status report_point_write(const report_t *report, const char *directory
     if (status != SIM_OK) {
         return status;
     }
+    char path[PATH_MAX];
     status = point_text(report->scenario, &text);
-    if (status == SIM_OK) {
-        status = file_write(directory, name, ".yaml", NULL, text);
-    }
-    if (status == SIM_OK) {
-        status = file_write(directory, name, ".csv", report, NULL);
-    }
     if (status != SIM_OK) {
-        snprintf(error, error_size, "cannot write to %s: %s", directory,
-                 errno != 0 ? strerror(errno) : "out of memory");
+        snprintf(error, error_size, "cannot write to %s: %s", directory, sim_status_text(status));
+        return status;
+    }
+    path_make(directory, name, ".yaml", path);
+    status = files_one_write(path, text_write, text, error, error_size);
+    if (status == SIM_OK) {
+        path_make(directory, name, ".csv", path);
+        status = files_one_write(path, data_write, (void *)report, error, error_size);
     }
     free(text);
     return status;
@@ -192,6 +190,21 @@ static uint64_t number(const char *field)
     return strtoull(field, NULL, 10);
 }
 
+static void fault_add(report_t *sweep, const char *series, char *const *fields)
+{
+    struct report_fault fault = {.series = series,
+                                 .cable = fields[2],
+                                 .happened = number(fields[5]) != 0,
+                                 .at_ps = number(fields[6]),
+                                 .after_start_ps = number(fields[7])};
+    for (unsigned side = 0; side < 2; side++) {
+        char *const *counts = fields + 8 + 3 * side;
+        fault.ends[side] =
+            (struct report_fault_end){fields[3 + side], number(counts[0]), number(counts[1]), number(counts[2])};
+    }
+    report_add_fault(sweep, &fault);
+}
+
 static void record_add(report_t *sweep, char *const *fields, size_t count, uint32_t number_of_point)
 {
     char series[2 * SCN_NAME_MAX];
@@ -211,6 +224,8 @@ static void record_add(report_t *sweep, char *const *fields, size_t count, uint3
         report_add_point(sweep, &point);
     } else if (strcmp(fields[0], "counter") == 0 && count == 6) {
         report_add_counter(sweep, series, fields[2], fields[3], fields[4], number(fields[5]));
+    } else if (strcmp(fields[0], "fault") == 0 && count == FIELDS_MAX) {
+        fault_add(sweep, series, fields);
     }
 }
 

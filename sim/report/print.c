@@ -88,7 +88,7 @@ static void cell_add(const report_t *report, grid_t *grid, const struct report_c
     while (point != NULL && (point->bytes != key->bytes || point->descriptors != key->descriptors)) {
         point = report_series_next(report, series, point);
     }
-    if (point == NULL) {
+    if (point == NULL || !report_column_has(column, point)) {
         grid_cell_add(grid, "%s", "");
     } else if (column->fraction) {
         grid_cell_add(grid, "%.3f", report_column_value(column, point));
@@ -165,7 +165,7 @@ static void comparison_add(grid_t *grid, const struct report_comparison *compari
     if (comparison->taken.found) {
         grid_cell_add(grid, "%.3f", comparison->simulated);
     } else {
-        grid_cell_add(grid, "none");
+        grid_cell_add(grid, "%s", comparison->taken.unmeasured != NULL ? "nothing measured" : "none");
     }
     grid_cell_add(grid, "%s", reference->value);
     grid_cell_add(grid, "%s", reference->unit);

@@ -47,8 +47,8 @@ struct report_fault {
 void report_add_fault(report_t *report, const struct report_fault *fault);
 
 // Columns of data.csv, in order: series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,
-// max_latency_us; of a sweep also sweep and a column for each swept key. Known names for checks and panels.
-bool report_column_exists(const char *column);
+// max_latency_us; of a sweep also sweep and a column for each swept key. Latencies and bandwidth of a point without
+// operations are empty.
 
 // Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. For
 // scn_load_options.check.

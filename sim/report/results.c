@@ -1,10 +1,11 @@
 #include "sim/report/results.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// numerator * scale / divisor, rounded half up; 0 when nothing was measured.
+// numerator / divisor, rounded half up; 0 when nothing was measured, which report_column_has tells apart.
 static uint64_t quotient(unsigned __int128 numerator, uint64_t divisor)
 {
     if (divisor == 0) {
@@ -57,14 +58,14 @@ static uint64_t sweep(const struct report_point *point)
 }
 
 const struct report_column report_columns[REPORT_COLUMN_COUNT] = {
-    {"bytes", "Size [bytes]", REPORT_KIND_BYTES, false, bytes},
-    {"latency_us", "Latency [µs]", REPORT_KIND_TIME, true, latency},
-    {"bandwidth_GBps", "Bandwidth [GB/s]", REPORT_KIND_RATE, true, bandwidth},
-    {"descriptors", "Descriptors", REPORT_KIND_COUNT, false, descriptors},
-    {"operations", "Operations", REPORT_KIND_COUNT, false, operations},
-    {"min_latency_us", "Shortest latency [µs]", REPORT_KIND_TIME, true, min_latency},
-    {"max_latency_us", "Longest latency [µs]", REPORT_KIND_TIME, true, max_latency},
-    {REPORT_COLUMN_SWEEP, "Swept value", REPORT_KIND_COUNT, false, sweep},
+    {"bytes", "Size [bytes]", REPORT_KIND_BYTES, false, false, bytes},
+    {"latency_us", "Latency [µs]", REPORT_KIND_TIME, true, true, latency},
+    {"bandwidth_GBps", "Bandwidth [GB/s]", REPORT_KIND_RATE, true, true, bandwidth},
+    {"descriptors", "Descriptors", REPORT_KIND_COUNT, false, false, descriptors},
+    {"operations", "Operations", REPORT_KIND_COUNT, false, false, operations},
+    {"min_latency_us", "Shortest latency [µs]", REPORT_KIND_TIME, true, true, min_latency},
+    {"max_latency_us", "Longest latency [µs]", REPORT_KIND_TIME, true, true, max_latency},
+    {REPORT_COLUMN_SWEEP, "Swept value", REPORT_KIND_COUNT, false, false, sweep},
 };
 
 const struct report_column *report_column_find(const char *name, unsigned *position_out)
@@ -80,13 +81,16 @@ const struct report_column *report_column_find(const char *name, unsigned *posit
     return NULL;
 }
 
-bool report_column_exists(const char *column)
+bool report_column_has(const struct report_column *column, const struct report_point *point)
 {
-    return strcmp(column, "series") == 0 || report_column_find(column, NULL) != NULL;
+    return !column->timed || point->operations > 0;
 }
 
 double report_column_value(const struct report_column *column, const struct report_point *point)
 {
+    if (!report_column_has(column, point)) {
+        return NAN;
+    }
     return (double)column->micro(point) / (double)REPORT_MICRO;
 }
 

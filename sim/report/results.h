@@ -50,6 +50,7 @@ struct report_column {
     const char *axis; // label of a plot's axis
     enum report_kind kind;
     bool fraction; // shown with six decimals
+    bool timed;    // of operations: there is none where none was measured
     uint64_t (*micro)(const struct report_point *point);
 };
 
@@ -61,7 +62,10 @@ extern const struct report_column report_columns[REPORT_COLUMN_COUNT];
 // NULL when no numeric column has that name. *position_out (may be NULL): its number in data.csv, from 1.
 const struct report_column *report_column_find(const char *name, unsigned *position_out);
 
-// The value in the column's unit, as the nearest double of what data.csv shows.
+// Whether the point has a value there: a latency of no operation is not 0.
+bool report_column_has(const struct report_column *column, const struct report_point *point);
+
+// The value in the column's unit, as the nearest double of what data.csv shows; NaN where there is none.
 double report_column_value(const struct report_column *column, const struct report_point *point);
 
 // The next row of the same series, NULL after the last; with previous NULL the first of all rows of that series.

@@ -1,11 +1,11 @@
 #include "sim/report/topology_svg.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/report/files.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 
@@ -280,8 +280,10 @@ static void words_draw(const struct drawing *drawing)
             drawing->width / 2, drawing->height - FOOT / 2);
 }
 
-static void draw(struct drawing *drawing)
+static void draw(void *ctx, FILE *out)
 {
+    struct drawing *drawing = ctx;
+    drawing->out = out;
     lay(drawing);
     fprintf(
         drawing->out,
@@ -301,15 +303,6 @@ static void draw(struct drawing *drawing)
 enum sim_status report_topology_write(const struct scn_scenario *scenario, const char *path, char *error,
                                       size_t error_size)
 {
-    struct drawing drawing = {.scenario = scenario, .out = fopen(path, "w")};
-    bool written = drawing.out != NULL;
-    if (written) {
-        draw(&drawing);
-        written = ferror(drawing.out) == 0;
-        written = fclose(drawing.out) == 0 && written;
-    }
-    if (!written) {
-        snprintf(error, error_size, "cannot write %s: %s", path, strerror(errno));
-    }
-    return written ? SIM_OK : SIM_ERR_IO;
+    struct drawing drawing = {.scenario = scenario};
+    return files_one_write(path, draw, &drawing, error, error_size);
 }

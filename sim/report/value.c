@@ -67,6 +67,17 @@ static bool row_value(const report_t *report, const struct scn_check *check, con
     return true;
 }
 
+// The first of the rows that a value asks for in which nothing was measured; NULL.
+static const struct report_point *unmeasured_find(const report_t *report, const struct scn_value *value)
+{
+    const struct report_column *column = value->given ? report_column_find(value->column, NULL) : NULL;
+    const struct report_point *row = column != NULL ? next_row(report, value, NULL) : NULL;
+    while (row != NULL && report_column_has(column, row)) {
+        row = next_row(report, value, row);
+    }
+    return row;
+}
+
 static struct report_value reduce(const report_t *report, const struct scn_check *check)
 {
     struct report_value result = {0};
@@ -92,13 +103,13 @@ static struct report_value reduce(const report_t *report, const struct scn_check
             break;
         }
         if (!result.found || better) {
-            result = (struct report_value){true, value, row};
+            result = (struct report_value){true, value, row, NULL};
         }
         sum += value;
         count++;
     }
     if (result.found && check->value.take == SCN_TAKE_MEAN) {
-        result = (struct report_value){true, sum / count, NULL};
+        result = (struct report_value){true, sum / count, NULL, NULL};
     }
     return result;
 }
@@ -128,7 +139,7 @@ static struct report_value reaching(const report_t *report, const struct scn_che
         double value;
         bool reached = row_value(report, check, row, &value) && value / over >= ratio;
         if (reached && (!result.found || (row->bytes < result.row->bytes) == first)) {
-            result = (struct report_value){true, (double)row->bytes, row};
+            result = (struct report_value){true, (double)row->bytes, row, NULL};
         }
     }
     return result;
@@ -136,6 +147,11 @@ static struct report_value reaching(const report_t *report, const struct scn_che
 
 struct report_value report_value_take(const report_t *report, const struct scn_check *check)
 {
+    const struct report_point *unmeasured = unmeasured_find(report, &check->value);
+    unmeasured = unmeasured != NULL ? unmeasured : unmeasured_find(report, &check->over);
+    if (unmeasured != NULL) {
+        return (struct report_value){.unmeasured = unmeasured};
+    }
     double over = over_value(report, check);
     if (over == 0.0) {
         return (struct report_value){0};

@@ -7,6 +7,8 @@ struct report_value {
     bool found;
     double value;                   // in the unit of the column; with first_ or last_reaching bytes; else with over a ratio
     const struct report_point *row; // where it was taken; NULL for a mean and when not found
+    // A row that it asks for and that has no value there, as no operation was measured. Then nothing is found.
+    const struct report_point *unmeasured;
 };
 
 struct report_value report_value_take(const report_t *report, const struct scn_check *check);

@@ -45,6 +45,9 @@ static void data_write(const report_t *report, FILE *out)
         for (size_t i = 0; i < columns; i++) {
             uint64_t micro = report_columns[i].micro(point);
             fputc(',', out);
+            if (!report_column_has(&report_columns[i], point)) {
+                continue;
+            }
             if (report_columns[i].fraction) {
                 csv_micro_write(out, micro);
             } else {

@@ -85,6 +85,20 @@ static bool entries_find(struct scn_loader *loader, struct setting *setting, con
     return false;
 }
 
+static void complain_empty(struct scn_loader *loader, struct setting *setting, const struct scn_key *key)
+{
+    complain(loader, setting,
+             scn_arena_format(loader->arena,
+                              "the list '%s' is empty, and --set adds no entries: the file must give them", key->name));
+}
+
+static bool is_empty(const struct scn_key *key, const char *base)
+{
+    uint32_t count = 0;
+    memcpy(&count, base + key->second, sizeof count);
+    return count == 0;
+}
+
 static void walk_list(struct scn_loader *loader, struct setting *setting, const struct scn_key *key, char *path,
                       char *base)
 {
@@ -96,7 +110,7 @@ static void walk_list(struct scn_loader *loader, struct setting *setting, const 
         return;
     }
     if (count == 0) {
-        complain(loader, setting, scn_arena_format(loader->arena, "the list '%s' is empty", key->name));
+        complain_empty(loader, setting, key);
         return;
     }
     if (!entries_find(loader, setting, key, path, base, count, &first, &last)) {
@@ -166,6 +180,8 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
         setting->failed = true;
     } else if (key->unit == SCN_UNIT_OBJECTS && rest != NULL) {
         walk_list(loader, setting, key, rest, base);
+    } else if (key->unit == SCN_UNIT_OBJECTS && is_empty(key, base)) {
+        complain_empty(loader, setting, key);
     } else if (key->unit == SCN_UNIT_OBJECTS) {
         complain(loader, setting, scn_arena_format(loader->arena, "an index or * must follow '%s'", key->name));
     } else if (key->unit == SCN_UNIT_OBJECT && rest != NULL) {

@@ -19,6 +19,11 @@ struct request {
     size_t dimension_count;
 };
 
+static const char *found_text(const struct scn_tree *tree)
+{
+    return tree->kind == SCN_TREE_MAPPING && tree->count == 0 ? "nothing" : scn_tree_kind_text(tree);
+}
+
 static bool is_list_of_values(struct scn_loader *loader, const struct scn_tree *entry)
 {
     bool good = entry->kind == SCN_TREE_SEQUENCE && entry->count > 0;
@@ -31,8 +36,27 @@ static bool is_list_of_values(struct scn_loader *loader, const struct scn_tree *
     return good;
 }
 
+// What has its own place in the names of results, or decides over the points themselves.
+static bool is_sweepable(struct scn_loader *loader, const struct scn_tree *entry)
+{
+    const char *path = entry->key, *last = strrchr(path, '.');
+    const char *reason = NULL;
+    if (strncmp(path, "sweep", 5) == 0 && (path[5] == '\0' || path[5] == '.')) {
+        reason = "a sweep has no sweep within";
+    } else if (strncmp(path, "runs.", 5) == 0 && strcmp(last, ".series") == 0) {
+        reason = "series are named by their runs, and each point adds its value";
+    }
+    if (reason != NULL) {
+        scn_mistakes_add(&loader->mistakes, entry->key_place, "sweep: '%s' cannot be swept: %s", path, reason);
+    }
+    return reason == NULL;
+}
+
 static bool key_add(struct scn_loader *loader, struct dimension *dimension, const struct scn_tree *entry)
 {
+    if (!is_sweepable(loader, entry)) {
+        return false;
+    }
     if (!is_list_of_values(loader, entry)) {
         return false;
     }
@@ -41,8 +65,9 @@ static bool key_add(struct scn_loader *loader, struct dimension *dimension, cons
         return false;
     }
     if (dimension->key_count > 0 && dimension->value_count != entry->count) {
-        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: '%s' has %zu values, '%s' beside it has %zu",
-                         entry->key, entry->count, dimension->keys[0]->key, dimension->value_count);
+        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: '%s' has %zu value%s, '%s' beside it has %zu",
+                         entry->key, entry->count, entry->count == 1 ? "" : "s", dimension->keys[0]->key,
+                         dimension->value_count);
         return false;
     }
     dimension->value_count = entry->count;
@@ -62,7 +87,7 @@ static bool dimension_add(struct scn_loader *loader, struct request *request, co
     }
     if (entry->kind != SCN_TREE_MAPPING || entry->count == 0) {
         scn_mistakes_add(&loader->mistakes, entry->place, "sweep: zip: expected a mapping of paths to lists, found %s",
-                         scn_tree_kind_text(entry));
+                         found_text(entry));
         return false;
     }
     bool good = true;
@@ -176,7 +201,7 @@ void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree)
     bool good = tree->kind == SCN_TREE_MAPPING && tree->count > 0;
     if (!good) {
         scn_mistakes_add(&loader->mistakes, tree->place, "sweep: expected a mapping of paths to lists, found %s",
-                         tree->count == 0 && tree->kind == SCN_TREE_MAPPING ? "nothing" : scn_tree_kind_text(tree));
+                         found_text(tree));
     }
     for (const struct scn_tree *entry = good ? tree->first : NULL; entry != NULL; entry = entry->next) {
         good = dimension_add(loader, &request, entry) && good;

@@ -203,7 +203,7 @@ static bool load_endpoint(struct scn_loader *loader, const struct scn_key *key, 
         return false;
     }
     if (!parse_choice(scn_choices_port, dot + 1, &port, why)) {
-        snprintf(why, SCN_WHY_MAX, "'%.80s' has no port '%.20s' (N, E, W, S)", text, dot + 1);
+        snprintf(why, SCN_WHY_MAX, "'%.80s' has no port '%.20s' for a cable (E, W, S)", text, dot + 1);
         return false;
     }
     store_number(key, base, key->offset, node);

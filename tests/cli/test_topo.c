@@ -1,8 +1,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "process.h"
+#include "sim/cli/output.h"
 #include "tests/shim/test.h"
 
 #define SCENARIOS TCASIM_SOURCE_DIR "/scenarios/"
@@ -126,7 +128,6 @@ TEST(TopoCommand, RefusesBadInput)
     refuse("topo a.yaml b.yaml", "'b.yaml' is too much");
     refuse("topo odd-two-rings.yaml", "odd-two-rings.yaml:4:36: nodes: 7 nodes; two_rings needs an even number");
     refuse("topo pair.yaml --out nowhere/x.svg", "cannot write nowhere/x.svg: No such file or directory");
-    refuse("topo pair.yaml --out /dev/full", "cannot write /dev/full: No space left on device");
 }
 
 TEST(TopoCommand, HelpsAndTakesOverrides)
@@ -140,5 +141,62 @@ TEST(TopoCommand, HelpsAndTakesOverrides)
     topo(&process, "ring8", "--set topology.nodes=12");
     EXPECT_CONTAINS(process.output, "12 nodes, 12 cables\n");
     EXPECT_CONTAINS(process.output, "at most 6,");
+    process_fini(&process);
+}
+
+static void expect_kept(const char *command, const char *out, const char *message)
+{
+    struct process process;
+    char words[256];
+    process_init(&process);
+    scenario_copy(&process, "topology", "two-rings-8");
+    char *before = process_file_read(&process, "two-rings-8.yaml");
+    snprintf(words, sizeof words, command, out);
+    process_run(&process, words);
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, message);
+    EXPECT_EQ(process_entries(&process), 1);
+    char *after = process_file_read(&process, "two-rings-8.yaml");
+    EXPECT_STREQ(after, before);
+    free(before);
+    free(after);
+    process_fini(&process);
+}
+
+TEST(OutputFile, IsNeverTheScenario)
+{
+    expect_kept("topo two-rings-8.yaml --out ./%s", "two-rings-8.yaml",
+                "./two-rings-8.yaml: it is the scenario itself");
+    expect_kept("run two-rings-8.yaml --quiet --out out --trace %s", "two-rings-8.yaml", "it is the scenario itself");
+}
+
+TEST(OutputFile, IsNeverAPresetOrThePublishedValues)
+{
+    struct process process;
+    struct cli_paths paths = {0};
+    char file[128];
+    process_init(&process);
+    process_file_write(&process, "papers.csv", "");
+    snprintf(paths.reference, sizeof paths.reference, "%s/./papers.csv", process.directory);
+    snprintf(file, sizeof file, "%s/papers.csv", process.directory);
+    EXPECT_TRUE(!cli_output_usable(file, "x.yaml", &paths));
+    snprintf(paths.reference, sizeof paths.reference, "%s/other.csv", process.directory);
+    EXPECT_TRUE(cli_output_usable(file, "x.yaml", &paths));
+    snprintf(paths.configs, sizeof paths.configs, "%s", process.directory);
+    EXPECT_TRUE(!cli_output_usable(file, "x.yaml", &paths));
+    process_fini(&process);
+}
+
+TEST(TopoCommand, DrawsIntoOrdinaryFilesAlone)
+{
+    struct process process;
+    char path[128];
+    process_init(&process);
+    scenario_copy(&process, "topology", "two-rings-8");
+    snprintf(path, sizeof path, "%s/pipe", process.directory);
+    EXPECT_EQ(mkfifo(path, 0600), 0);
+    process_run(&process, "topo two-rings-8.yaml --out pipe");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "cannot write pipe: it is no ordinary file");
     process_fini(&process);
 }

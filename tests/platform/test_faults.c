@@ -126,6 +126,15 @@ TEST(PulledCable, LosesOnlyWhatWasNotToldToBeThereAtAnyTime)
     EXPECT_EQ(most, MESSAGES); // the last pulls come too late to matter
 }
 
+TEST(PulledCable, LeavesTheMeanOfAStreamBetweenItsExtremes)
+{
+    struct outcome outcome;
+    run_pulled(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, SCN_NOT_GIVEN, TLPS_OF_STREAM / 2, &outcome);
+    EXPECT_EQ(outcome.point.operations, MESSAGES / 2 - 1); // the last packet was under way
+    EXPECT_TRUE(outcome.point.total_ps >= outcome.point.min_ps * outcome.point.operations);
+    EXPECT_TRUE(outcome.point.total_ps <= (outcome.point.max_ps + 1) * outcome.point.operations);
+}
+
 static void expect_same(const struct outcome *rtl, const struct outcome *twin)
 {
     EXPECT_EQ(rtl->point.operations, twin->point.operations);

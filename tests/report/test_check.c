@@ -161,6 +161,23 @@ TEST(Expect, SaysByHowMuchItFails)
     expect_prints(1.1, INFINITY, 1, "expect 'fast' does not hold: 1 is not at least 1.1\n");
 }
 
+TEST(Expect, NamesTheRowInWhichNothingWasMeasured)
+{
+    struct fixture fixture;
+    const struct report_point nothing = {.series = "pio", .bytes = 16};
+    char *text = NULL;
+    size_t size = 0;
+    fixture_create(&fixture);
+    report_add_point(fixture.report, &nothing);
+    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MAX), -INFINITY, 9);
+    FILE *out = open_memstream(&text, &size);
+    EXPECT_EQ(report_expect(fixture.report, out), 1);
+    fclose(out);
+    EXPECT_STREQ(text, "expect 'fast' does not hold: nothing was measured in 'pio' at 16 B\n");
+    free(text);
+    fixture_destroy(&fixture);
+}
+
 TEST(Expect, FailsWhenNothingWasMeasured)
 {
     struct fixture fixture;

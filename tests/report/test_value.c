@@ -52,11 +52,31 @@ TEST(Values, BandwidthIsRoundedHalfUp)
     fixture_destroy(&fixture);
 }
 
-TEST(Values, NothingMeasuredIsZero)
+TEST(Values, APointWithoutOperationsHasNoLatency)
 {
     const struct report_point nothing = {.series = "pio", .bytes = 8};
-    EXPECT_EQ(report_column_find("latency_us", NULL)->micro(&nothing), 0);
-    EXPECT_EQ(report_column_find("bandwidth_GBps", NULL)->micro(&nothing), 0);
+    const char *const timed[] = {"latency_us", "bandwidth_GBps", "min_latency_us", "max_latency_us"};
+    for (unsigned i = 0; i < 4; i++) {
+        EXPECT_TRUE(!report_column_has(report_column_find(timed[i], NULL), &nothing));
+        EXPECT_TRUE(isnan(report_column_value(report_column_find(timed[i], NULL), &nothing)));
+    }
+    EXPECT_TRUE(report_column_has(report_column_find("operations", NULL), &nothing));
+}
+
+TEST(Values, AreNotTakenWhereARowHasNone)
+{
+    struct fixture fixture;
+    const struct report_point nothing = {.series = "pio", .bytes = 16};
+    fixture_create(&fixture);
+    fixture_rows_add(&fixture);
+    report_add_point(fixture.report, &nothing);
+    struct scn_check check = {.value = fixture_value("pio", "latency_us", SCN_TAKE_MAX)};
+    EXPECT_EQ(taken(&fixture, &check), UINT64_MAX);
+    check.value = fixture_value("pio", "operations", SCN_TAKE_MIN);
+    EXPECT_EQ(taken(&fixture, &check), 0);
+    check.over = fixture_value("pio", "latency_us", SCN_TAKE_MAX);
+    EXPECT_EQ(taken(&fixture, &check), UINT64_MAX);
+    fixture_destroy(&fixture);
 }
 
 TEST(Values, SelectorsKeepRowsInTheirRangesOnly)

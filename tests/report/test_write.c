@@ -41,6 +41,18 @@ TEST(Files, DataHasOneLineARow)
     fixture_destroy(&fixture);
 }
 
+TEST(Files, DataIsEmptyWhereNothingWasMeasured)
+{
+    struct fixture fixture;
+    const struct report_point nothing = {.series = "pio", .bytes = 8, .descriptors = 1};
+    fixture_create(&fixture);
+    report_add_point(fixture.report, &nothing);
+    written_is(&fixture, "data.csv",
+               "series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,max_latency_us\n"
+               "pio,8,,,1,0,,\n");
+    fixture_destroy(&fixture);
+}
+
 TEST(Files, CountersHaveOneLineEach)
 {
     struct fixture fixture;

@@ -64,7 +64,7 @@ TEST(CableRules, JoinTwoNodes)
 TEST(CableRules, NameNodesAndPortsThatExist)
 {
     refuse_cables("[{from: a.E, to: c.W" LINK "]", "to: unknown node 'c' (there are: a, b)");
-    refuse_cables("[{from: a.X, to: b.W" LINK "]", "from: 'a.X' has no port 'X' (N, E, W, S)");
+    refuse_cables("[{from: a.X, to: b.W" LINK "]", "from: 'a.X' has no port 'X' for a cable (E, W, S)");
     refuse_cables("[{from: a, to: b.W" LINK "]", "from: 'a' is not a node and a port such as node0.E");
 }
 

@@ -1,6 +1,7 @@
 #include "fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static void load(struct fixture *fixture, const char *set)
 {
@@ -145,6 +146,23 @@ TEST(Set, RefusesUnknownPaths)
     expect_refused("expect.0.over.take=max", "'over' is not given");
     expect_refused("seed", "expected path=value");
     expect_refused("=1", "expected path=value");
+}
+
+static void expect_no_entry(const char *set)
+{
+    struct fixture fixture;
+    fixture_load_text(&fixture, "title: t\nnodes: [{name: a, count: 1, preset: ha-pacs-tca-2013}]\n", set);
+    EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+    char *lines = fixture_lines(&fixture);
+    EXPECT_CONTAINS(lines, ": the list 'faults' is empty, and --set adds no entries: the file must give them\n");
+    free(lines);
+    fixture_fini(&fixture);
+}
+
+TEST(Set, AddsNoEntriesToAList)
+{
+    expect_no_entry("faults=[{cable: {from: a.E, to: b.W}, at: 1 us}]");
+    expect_no_entry("faults.0.at=1 us");
 }
 
 TEST(Set, RefusesBadValues)

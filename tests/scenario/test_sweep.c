@@ -94,7 +94,11 @@ TEST(Sweep, RefusesWhatIsNoListOfValues)
     refused("title: t\nsweep: {seed: [[1]]}\n", "sweep: 'seed' needs a list of single values");
     refused("title: t\nsweep: {zip: [1]}\n", "sweep: zip: expected a mapping of paths to lists, found a list");
     refused("title: t\nsweep: {zip: {seed: [1, 2], time_limit: [1 s]}}\n",
-            "sweep: 'time_limit' has 1 values, 'seed' beside it has 2");
+            "sweep: 'time_limit' has 1 value, 'seed' beside it has 2");
+    refused("title: t\nsweep: {zip: {}}\n", "sweep: zip: expected a mapping of paths to lists, found nothing");
+    refused("title: t\nsweep: {sweep: [1, 2]}\n", "sweep: 'sweep' cannot be swept: a sweep has no sweep within");
+    refused("title: t\nsweep: {runs.*.series: [a, b]}\n",
+            "sweep: 'runs.*.series' cannot be swept: series are named by their runs, and each point adds its value");
     refused("title: t\nsweep: {seed: [1, 1]}\n", "sweep: two points are called '1'");
 }
 
