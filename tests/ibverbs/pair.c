@@ -7,7 +7,7 @@
 
 #define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-// --- setup -----------------------------------------------------------------------------------------------------------
+// --- setup ----------------------------------------------------------------------------------------------------------
 
 static uint8_t *bus_at(void *arg, uint64_t bus_address)
 {
@@ -69,7 +69,7 @@ void pair_fini(struct pair *pair)
     memory_world_destroy(pair->world);
 }
 
-// --- queue pairs -----------------------------------------------------------------------------------------------------
+// --- queue pairs ----------------------------------------------------------------------------------------------------
 
 struct ibv_qp_init_attr pair_qp_attr(const struct pair_side *side, enum ibv_qp_type type)
 {
@@ -147,7 +147,7 @@ void pair_connect(struct pair *pair, enum ibv_qp_type type)
     }
 }
 
-// --- requests --------------------------------------------------------------------------------------------------------
+// --- requests -------------------------------------------------------------------------------------------------------
 
 struct ibv_sge pair_sge(const struct pair_side *side, unsigned offset, unsigned bytes)
 {

@@ -1,4 +1,5 @@
 // Devices, ports and their tables (IBA 11.2.1.2), as libibverbs presents them.
+#include <cuda_runtime.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -108,20 +109,25 @@ TEST(Device, CloseTakesWhatTheProgramLeft)
 TEST(Device, EndOfAProcessFreesEverything)
 {
     struct pair pair;
+    uint8_t *device;
     pair_init(&pair);
     pair_connect(&pair, IBV_QPT_RC);
     struct ibv_sge sge = pair_sge(&pair.side[0], 0, 64);
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_RDMA_WRITE, &sge);
     EXPECT_EQ(pair_send(&pair, &wr), 0);
     EXPECT_EQ(ibv_req_notify_cq(pair.side[0].cq, 0), 0);
+    EXPECT_EQ(cudaMalloc((void **)&device, 4096), cudaSuccess);
+    EXPECT_TRUE(ibv_reg_mr(pair.side[0].pd, device, 4096, IBV_ACCESS_LOCAL_WRITE) != NULL);
+    EXPECT_EQ(memory_world_abandoned(pair.world), 0);
     box_close(pair.box);
+    EXPECT_EQ(memory_world_abandoned(pair.world), 2);
     EXPECT_EQ(memory_world_live(pair.world), 0);
     memory_world_destroy(pair.world);
     free(pair.side[0].buffer);
     free(pair.side[1].buffer);
 }
 
-// --- ports -----------------------------------------------------------------------------------------------------------
+// --- ports ----------------------------------------------------------------------------------------------------------
 
 TEST(Port, TellsItsAttributes)
 {

@@ -144,7 +144,7 @@ TEST(QueuePair, TellsThatItFailed)
     pair_fini(&pair);
 }
 
-// --- ranges of attributes (11.2.4.2) ---------------------------------------------------------------------------------
+// --- ranges of attributes (11.2.4.2) --------------------------------------------------------------------------------
 
 static int step_with(struct pair *pair, enum ibv_qp_state state, const struct ibv_qp_attr *attr)
 {

@@ -105,7 +105,7 @@ TEST(Unsupported, ForkIsNoConcern)
     EXPECT_EQ(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 }
 
-// --- names and rates -------------------------------------------------------------------------------------------------
+// --- names and rates ------------------------------------------------------------------------------------------------
 
 TEST(Names, AreThoseOfLibibverbs)
 {

@@ -6,7 +6,7 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// --- the list of devices ---------------------------------------------------------------------------------------------
+// --- the list of devices --------------------------------------------------------------------------------------------
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -60,7 +60,7 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
     return IBV_FORK_UNNEEDED;
 }
 
-// --- open and close --------------------------------------------------------------------------------------------------
+// --- open and close -------------------------------------------------------------------------------------------------
 
 static struct ibverbs_context *context_make(struct ibverbs_device *device, int async_fd)
 {

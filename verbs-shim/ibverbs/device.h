@@ -160,8 +160,7 @@ enum ibverbs_kind {
 // Objects that the process has created and not destroyed.
 unsigned ibverbs_live(const struct backend_process *process, enum ibverbs_kind kind);
 
-// --- for programs that know where they are
-// ----------------------------------------------------------------------------
+// --- for programs that know where they are --------------------------------------------------------------------------
 
 // Returns as soon as a loop of ibv_poll_cq would find a completion, at the time at which it would: 0; ETIMEDOUT. It
 // spares the simulator the loop. timeout_ns 0: for ever.

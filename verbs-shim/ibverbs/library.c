@@ -72,7 +72,7 @@ unsigned ibverbs_live(const struct backend_process *process, enum ibverbs_kind k
     return library != NULL ? library->live[kind] : 0;
 }
 
-// --- objects ---------------------------------------------------------------------------------------------------------
+// --- objects --------------------------------------------------------------------------------------------------------
 
 void *ibverbs_fail(int status)
 {

@@ -48,8 +48,7 @@ static bool transition_valid(struct ibverbs_qp *qp, const struct ibv_qp_attr *at
            ibverbs_qp_transition(qp->base.qp_type, from, to, mask);
 }
 
-// --- memory of what was set
-// --------------------------------------------------------------------------------------------
+// --- memory of what was set -----------------------------------------------------------------------------------------
 
 static void path_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {
