@@ -84,6 +84,10 @@ void memory_free(struct memory_world *world, void *object)
 static int query_device(void *device, struct ibverbs_device_info *info_out)
 {
     const struct memory_port *port = device;
+    if (port->world->exhausted) {
+        port->world->exhausted = false;
+        return -ENOMEM;
+    }
     *info_out = (struct ibverbs_device_info){
         .attr = {.fw_ver = "1.0",
                  .node_guid = htobe64(GUID + 0x100u * port->lid),

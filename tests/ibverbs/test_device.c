@@ -48,6 +48,22 @@ TEST(Device, ListIsEmptyWhereTheProcessHasNone)
     box_close(box);
 }
 
+// Nothing of it is asked before.
+TEST(Device, IsAskedWhatItIsWhenItIsListed)
+{
+    struct box *box = box_open();
+    struct memory_world *world = memory_world_create();
+    memory_world_exhaust(world);
+    memory_world_join(world, box->current);
+    EXPECT_TRUE(ibv_get_device_list(NULL) == NULL);
+    EXPECT_EQ(errno, ENOMEM);
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    EXPECT_EQ(be64toh(ibv_get_device_guid(list[0])), 0x0002c90300000100);
+    ibv_free_device_list(list);
+    box_close(box);
+    memory_world_destroy(world);
+}
+
 TEST(Device, ProcessesHaveTheirOwn)
 {
     struct pair pair;

@@ -8,16 +8,26 @@
 
 // --- the list of devices --------------------------------------------------------------------------------------------
 
+// The devices are asked what they are when a program first lists them.
+static int devices_know(struct ibverbs_library *library)
+{
+    int status = 0;
+    for (unsigned i = 0; i < library->device_count && status == 0; i++) {
+        struct ibverbs_device *device = &library->devices[i];
+        status = device->known ? 0 : device->ops->query_device(device->object, &device->info);
+        device->known = status == 0;
+    }
+    return status;
+}
+
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
     struct ibverbs_library *library = ibverbs_current();
     unsigned count = library != NULL ? library->device_count : 0;
-    if (backend_current() == NULL) {
-        return ibverbs_fail(-ENOSYS);
-    }
-    struct ibv_device **list = calloc(count + 1, sizeof(struct ibv_device *));
+    int status = backend_current() == NULL ? -ENOSYS : count > 0 ? devices_know(library) : 0;
+    struct ibv_device **list = status == 0 ? calloc(count + 1, sizeof(struct ibv_device *)) : NULL;
     if (list == NULL) {
-        return ibverbs_fail(-ENOMEM);
+        return ibverbs_fail(status != 0 ? status : -ENOMEM);
     }
     for (unsigned i = 0; i < count; i++) {
         list[i] = &library->devices[i].base;

@@ -140,7 +140,8 @@ void *ibverbs_ah_object(const struct ibv_ah *ah);
 
 #define IBVERBS_DEVICES_MAX 4
 
-// Gives the process a device, such as "ibsim0"; before its first instruction. name and device outlive the process.
+// Gives the process a device, such as "ibsim0"; before its first instruction, so nothing of the device is called. name
+// and device outlive the process.
 // -ENOMEM, -ENOSPC.
 int ibverbs_device_add(struct backend_process *process, const char *name, const struct ibverbs_device_ops *ops,
                        void *device);

@@ -18,6 +18,7 @@ struct ibverbs_device {
     const struct ibverbs_device_ops *ops;
     void *object;
     unsigned index;
+    bool known; // the program has listed it, and info is set
     struct ibverbs_device_info info;
 };
 
