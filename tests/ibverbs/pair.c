@@ -70,6 +70,12 @@ void pair_fini(struct pair *pair)
     memory_world_destroy(pair->world);
 }
 
+void pair_free(struct pair *pair)
+{
+    free(pair->side[0].buffer);
+    free(pair->side[1].buffer);
+}
+
 // --- queue pairs ----------------------------------------------------------------------------------------------------
 
 struct ibv_qp_init_attr pair_qp_attr(const struct pair_side *side, enum ibv_qp_type type)

@@ -26,14 +26,14 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
     unsigned count = library != NULL ? library->device_count : 0;
     int status = backend_current() == NULL ? -ENOSYS : count > 0 ? devices_know(library) : 0;
     struct ibv_device **list = status == 0 ? calloc(count + 1, sizeof(struct ibv_device *)) : NULL;
+    if (num_devices != NULL) {
+        *num_devices = list != NULL ? (int)count : 0;
+    }
     if (list == NULL) {
         return ibverbs_fail(status != 0 ? status : -ENOMEM);
     }
     for (unsigned i = 0; i < count; i++) {
         list[i] = &library->devices[i].base;
-    }
-    if (num_devices != NULL) {
-        *num_devices = (int)count;
     }
     return list;
 }
