@@ -5,7 +5,7 @@
 
 #define GUID UINT64_C(0x0002c90300000000)
 
-// --- world -----------------------------------------------------------------------------------------------------------
+// --- world ----------------------------------------------------------------------------------------------------------
 
 struct memory_world *memory_world_create(void)
 {
@@ -27,6 +27,11 @@ void memory_world_join(struct memory_world *world, struct backend_process *proce
 unsigned memory_world_live(const struct memory_world *world)
 {
     return world->live;
+}
+
+unsigned memory_world_abandoned(const struct memory_world *world)
+{
+    return world->abandoned;
 }
 
 void memory_world_set_bus(struct memory_world *world, uint8_t *(*at)(void *arg, uint64_t bus_address), void *arg)
@@ -74,11 +79,15 @@ void memory_free(struct memory_world *world, void *object)
     free(object);
 }
 
-// --- queries ---------------------------------------------------------------------------------------------------------
+// --- queries --------------------------------------------------------------------------------------------------------
 
 static int query_device(void *device, struct ibverbs_device_info *info_out)
 {
     const struct memory_port *port = device;
+    if (port->world->exhausted) {
+        port->world->exhausted = false;
+        return -ENOMEM;
+    }
     *info_out = (struct ibverbs_device_info){
         .attr = {.fw_ver = "1.0",
                  .node_guid = htobe64(GUID + 0x100u * port->lid),
@@ -140,7 +149,7 @@ static int query_pkey(void *device, unsigned number, unsigned index, uint16_t *p
     return 0;
 }
 
-// --- contexts and events ---------------------------------------------------------------------------------------------
+// --- contexts and events --------------------------------------------------------------------------------------------
 
 static int open_context(void *device, struct backend_process *process, void **context_out)
 {
@@ -176,7 +185,7 @@ static int close_context(void *object)
 
 static void abandon_context(void *context)
 {
-    (void)context;
+    ((struct memory_context *)context)->port->world->abandoned++;
 }
 
 void memory_event_raise(struct memory_context *context, const struct ibverbs_event *event)
@@ -212,7 +221,7 @@ static int event_get(void *object, uint64_t timeout_ns, struct ibverbs_event *ev
     return 0;
 }
 
-// --- protection domains, regions, address handles --------------------------------------------------------------------
+// --- protection domains, regions, address handles -------------------------------------------------------------------
 
 static int pd_create(void *context, void **pd_out)
 {

@@ -34,6 +34,8 @@ void memory_world_destroy(struct memory_world *world);
 void memory_world_join(struct memory_world *world, struct backend_process *process);
 // Objects that processes have on their devices.
 unsigned memory_world_live(const struct memory_world *world);
+// Contexts whose process ended before it closed them.
+unsigned memory_world_abandoned(const struct memory_world *world);
 // Memory behind a bus address, for regions of GPU memory.
 void memory_world_set_bus(struct memory_world *world, uint8_t *(*at)(void *arg, uint64_t bus_address), void *arg);
 // Called when a process waits for an event and there is none: what others do meanwhile. After it the wait ends with

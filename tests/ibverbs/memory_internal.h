@@ -15,7 +15,7 @@ struct memory_port {
 
 struct memory_world {
     struct memory_port ports[MEMORY_PORTS_MAX];
-    unsigned port_count, live;
+    unsigned port_count, live, abandoned;
     bool exhausted;
     uint32_t keys, numbers;
     struct memory_context *contexts;

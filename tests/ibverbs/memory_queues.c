@@ -1,7 +1,7 @@
 // Completion, receive and send queues, and the queue pairs that have them.
 #include "memory_internal.h"
 
-// --- completion queues -----------------------------------------------------------------------------------------------
+// --- completion queues ----------------------------------------------------------------------------------------------
 
 int memory_cq_create(void *context, unsigned *entries, unsigned vector, void *user, void **cq_out)
 {
@@ -123,7 +123,7 @@ static void cq_forget(struct memory_cq *cq, const struct memory_qp *qp)
     cq->count = kept;
 }
 
-// --- receive queues --------------------------------------------------------------------------------------------------
+// --- receive queues -------------------------------------------------------------------------------------------------
 
 static void rq_init(struct memory_rq *rq, uint32_t entries, uint32_t max_sge)
 {
@@ -178,7 +178,7 @@ int memory_post_srq_recv(void *object, const struct ibv_recv_wr *wr, unsigned co
     return status;
 }
 
-// --- shared receive queues -------------------------------------------------------------------------------------------
+// --- shared receive queues ------------------------------------------------------------------------------------------
 
 int memory_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out)
 {
@@ -217,7 +217,7 @@ int memory_srq_query(void *object, struct ibv_srq_attr *attr_out)
     return 0;
 }
 
-// --- queue pairs -----------------------------------------------------------------------------------------------------
+// --- queue pairs ----------------------------------------------------------------------------------------------------
 
 int memory_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out, uint32_t *number_out)
 {
@@ -324,7 +324,7 @@ void memory_qp_event(struct memory_qp *qp, enum ibv_event_type type)
     memory_event_raise(qp->pd->context, &(struct ibverbs_event){.type = type, .user = qp->user});
 }
 
-// --- send queues -----------------------------------------------------------------------------------------------------
+// --- send queues ----------------------------------------------------------------------------------------------------
 
 unsigned memory_send_room(void *object)
 {

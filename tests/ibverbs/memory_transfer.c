@@ -7,7 +7,7 @@ enum { GRH_BYTES = 40, ATOMIC_BYTES = 8, RETRY_FOR_EVER = 7 };
 // What comes of a request: a completion status, or it waits.
 enum { WAITS = -1 };
 
-// --- memory ----------------------------------------------------------------------------------------------------------
+// --- memory ---------------------------------------------------------------------------------------------------------
 
 // The bytes of a region; NULL: the key, the domain, the rights or the range are wrong.
 static uint8_t *region_at(const struct memory_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access)
@@ -71,7 +71,7 @@ static void scatter(const struct memory_pd *pd, const struct ibv_sge *sges, cons
     }
 }
 
-// --- completions -----------------------------------------------------------------------------------------------------
+// --- completions ----------------------------------------------------------------------------------------------------
 
 static enum ibv_wc_opcode wc_opcode(enum ibv_wr_opcode opcode)
 {
@@ -140,7 +140,7 @@ void memory_qp_fail(struct memory_qp *qp, int event)
     }
 }
 
-// --- the responder ---------------------------------------------------------------------------------------------------
+// --- the responder --------------------------------------------------------------------------------------------------
 
 static struct memory_port *port_of(const struct memory_qp *qp)
 {
@@ -318,7 +318,7 @@ static int respond_atomic(const struct memory_qp *qp, struct memory_qp *peer, co
     return IBV_WC_SUCCESS;
 }
 
-// --- the requester ---------------------------------------------------------------------------------------------------
+// --- the requester --------------------------------------------------------------------------------------------------
 
 static int carry_data(struct memory_qp *qp, struct memory_qp *peer, const struct memory_request *request)
 {

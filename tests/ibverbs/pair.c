@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define PATIENCE_NS 1000000000u // of devices that take time
+#define RIGHTS      (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-// --- setup -----------------------------------------------------------------------------------------------------------
+// --- setup ----------------------------------------------------------------------------------------------------------
 
 static uint8_t *bus_at(void *arg, uint64_t bus_address)
 {
@@ -69,7 +70,13 @@ void pair_fini(struct pair *pair)
     memory_world_destroy(pair->world);
 }
 
-// --- queue pairs -----------------------------------------------------------------------------------------------------
+void pair_free(struct pair *pair)
+{
+    free(pair->side[0].buffer);
+    free(pair->side[1].buffer);
+}
+
+// --- queue pairs ----------------------------------------------------------------------------------------------------
 
 struct ibv_qp_init_attr pair_qp_attr(const struct pair_side *side, enum ibv_qp_type type)
 {
@@ -147,7 +154,7 @@ void pair_connect(struct pair *pair, enum ibv_qp_type type)
     }
 }
 
-// --- requests --------------------------------------------------------------------------------------------------------
+// --- requests -------------------------------------------------------------------------------------------------------
 
 struct ibv_sge pair_sge(const struct pair_side *side, unsigned offset, unsigned bytes)
 {
@@ -193,6 +200,7 @@ int pair_send(struct pair *pair, struct ibv_send_wr *wr)
 struct ibv_wc pair_expect_wc(struct pair_side *side, uint64_t wr_id, enum ibv_wc_status status)
 {
     struct ibv_wc wc = {0};
+    EXPECT_EQ(ibverbs_cq_wait(side->cq, PATIENCE_NS), 0);
     EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, wr_id);
     EXPECT_STREQ(ibv_wc_status_str(wc.status), ibv_wc_status_str(status));

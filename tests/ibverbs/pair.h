@@ -30,6 +30,8 @@ struct pair {
 void pair_init(struct pair *pair);
 // Destroys what is there, and expects that nothing is left.
 void pair_fini(struct pair *pair);
+// The buffers alone, when the processes have ended by themselves.
+void pair_free(struct pair *pair);
 
 struct ibv_qp_init_attr pair_qp_attr(const struct pair_side *side, enum ibv_qp_type type);
 // Queue pairs of PAIR_DEPTH requests and 4 segments on both sides, in RTS.

@@ -45,7 +45,7 @@ TEST(AddressHandle, WithARouteNamesASourceOfThePort)
     pair_fini(&pair);
 }
 
-// --- datagrams -------------------------------------------------------------------------------------------------------
+// --- datagrams ------------------------------------------------------------------------------------------------------
 
 static struct ibv_send_wr datagram(struct pair *pair, struct ibv_sge *sge, unsigned bytes)
 {

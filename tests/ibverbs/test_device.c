@@ -1,7 +1,7 @@
 // Devices, ports and their tables (IBA 11.2.1.2), as libibverbs presents them.
+#include <cuda_runtime.h>
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pair.h"
@@ -30,9 +30,11 @@ TEST(Device, IsNotFoundOutsideAProcess)
 {
     struct pair pair;
     pair_init(&pair);
+    int count = -1;
     pair.box->current = NULL;
-    EXPECT_TRUE(ibv_get_device_list(NULL) == NULL);
+    EXPECT_TRUE(ibv_get_device_list(&count) == NULL);
     EXPECT_EQ(errno, ENOSYS);
+    EXPECT_EQ(count, 0);
     pair_fini(&pair);
 }
 
@@ -45,6 +47,22 @@ TEST(Device, ListIsEmptyWhereTheProcessHasNone)
     EXPECT_TRUE(list != NULL && list[0] == NULL);
     ibv_free_device_list(list);
     box_close(box);
+}
+
+// Nothing of it is asked before.
+TEST(Device, IsAskedWhatItIsWhenItIsListed)
+{
+    struct box *box = box_open();
+    struct memory_world *world = memory_world_create();
+    memory_world_exhaust(world);
+    memory_world_join(world, box->current);
+    EXPECT_TRUE(ibv_get_device_list(NULL) == NULL);
+    EXPECT_EQ(errno, ENOMEM);
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    EXPECT_EQ(be64toh(ibv_get_device_guid(list[0])), 0x0002c90300000100);
+    ibv_free_device_list(list);
+    box_close(box);
+    memory_world_destroy(world);
 }
 
 TEST(Device, ProcessesHaveTheirOwn)
@@ -108,20 +126,24 @@ TEST(Device, CloseTakesWhatTheProgramLeft)
 TEST(Device, EndOfAProcessFreesEverything)
 {
     struct pair pair;
+    uint8_t *device;
     pair_init(&pair);
     pair_connect(&pair, IBV_QPT_RC);
     struct ibv_sge sge = pair_sge(&pair.side[0], 0, 64);
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_RDMA_WRITE, &sge);
     EXPECT_EQ(pair_send(&pair, &wr), 0);
     EXPECT_EQ(ibv_req_notify_cq(pair.side[0].cq, 0), 0);
+    EXPECT_EQ(cudaMalloc((void **)&device, 4096), cudaSuccess);
+    EXPECT_TRUE(ibv_reg_mr(pair.side[0].pd, device, 4096, IBV_ACCESS_LOCAL_WRITE) != NULL);
+    EXPECT_EQ(memory_world_abandoned(pair.world), 0);
     box_close(pair.box);
+    EXPECT_EQ(memory_world_abandoned(pair.world), 2);
     EXPECT_EQ(memory_world_live(pair.world), 0);
     memory_world_destroy(pair.world);
-    free(pair.side[0].buffer);
-    free(pair.side[1].buffer);
+    pair_free(&pair);
 }
 
-// --- ports -----------------------------------------------------------------------------------------------------------
+// --- ports ----------------------------------------------------------------------------------------------------------
 
 TEST(Port, TellsItsAttributes)
 {

@@ -56,7 +56,7 @@ TEST(ProtectionDomain, IsRefusedWhenTheDeviceHasNoRoom)
     pair_fini(&pair);
 }
 
-// --- regions ---------------------------------------------------------------------------------------------------------
+// --- regions --------------------------------------------------------------------------------------------------------
 
 static int register_errno(struct pair *pair, void *address, size_t bytes, int access)
 {
@@ -177,8 +177,7 @@ TEST(Region, MayGoWhileRequestsNameIt)
     pair_fini(&pair);
 }
 
-// --- memory of GPUs
-// ----------------------------------------------------------------------------------------------------
+// --- memory of GPUs -------------------------------------------------------------------------------------------------
 
 TEST(GpuRegion, IsReachedThroughItsWindow)
 {
@@ -222,7 +221,22 @@ TEST(GpuRegion, IsRefusedWhenTheWindowIsFull)
     pair_init(&pair);
     EXPECT_EQ(cudaMalloc((void **)&device, (BOX_BAR_PAGES + 1) * 65536), cudaSuccess);
     EXPECT_EQ(register_errno(&pair, device, (BOX_BAR_PAGES + 1) * 65536, LW), ENOMEM);
-    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), 0); // and gave back what it had
+    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), 0);
+    EXPECT_EQ(cudaFree(device), cudaSuccess);
+    pair_fini(&pair);
+}
+
+TEST(GpuRegion, GivesItsPartOfTheWindowBack)
+{
+    struct pair pair;
+    uint8_t *device;
+    pair_init(&pair);
+    EXPECT_EQ(cudaMalloc((void **)&device, BOX_BAR_PAGES * 65536), cudaSuccess);
+    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), 0);
+    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, RW), EINVAL);
+    memory_world_exhaust(pair.world);
+    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), ENOMEM);
+    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), 0);
     EXPECT_EQ(cudaFree(device), cudaSuccess);
     pair_fini(&pair);
 }

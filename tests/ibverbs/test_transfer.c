@@ -145,8 +145,7 @@ TEST(Transfer, CompletesSilentlyUnlessSignaled)
     pair_fini(&pair);
 }
 
-// --- errors of reliable connections
-// ------------------------------------------------------------------------------------
+// --- errors of reliable connections ---------------------------------------------------------------------------------
 
 // The request fails so, and with it the queue pair: what was posted behind it is flushed.
 static void expect_failure(struct pair *pair, struct ibv_send_wr *wr, enum ibv_wc_status status)
@@ -349,8 +348,7 @@ TEST(Failure, ReadsBeyondTheInitiatorsDepth)
     pair_fini(&pair);
 }
 
-// --- unreliable connections
-// --------------------------------------------------------------------------------------------
+// --- unreliable connections -----------------------------------------------------------------------------------------
 
 // 9.8.2: nobody tells the sender.
 TEST(Unreliable, ErrorsOfThePeerAreNotSeen)

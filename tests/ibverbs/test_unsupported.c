@@ -21,9 +21,6 @@ TEST(Unsupported, ObjectsAreNotCreated)
     struct ibv_td_init_attr td = {0};
     struct ibv_parent_domain_init_attr parent = {.pd = pd};
     struct ibv_xrcd_init_attr xrcd = {.comp_mask = 3, .fd = -1};
-    struct ibv_wq_init_attr wq = {.pd = pd, .cq = pair.side[0].cq};
-    struct ibv_rwq_ind_table_init_attr table = {0};
-    struct ibv_counters_init_attr counters = {0};
     struct ibv_qp_open_attr open = {0};
     struct ibv_srq_init_attr_ex srq = {
         .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD, .srq_type = IBV_SRQT_TM, .pd = pd};
@@ -33,12 +30,23 @@ TEST(Unsupported, ObjectsAreNotCreated)
     EXPECT_NULL_UNSUPPORTED(ibv_alloc_td(context, &td));
     EXPECT_NULL_UNSUPPORTED(ibv_alloc_parent_domain(context, &parent));
     EXPECT_NULL_UNSUPPORTED(ibv_open_xrcd(context, &xrcd));
-    EXPECT_NULL_UNSUPPORTED(ibv_create_wq(context, &wq));
-    EXPECT_NULL_UNSUPPORTED(ibv_create_rwq_ind_table(context, &table));
-    EXPECT_NULL_UNSUPPORTED(ibv_create_counters(context, &counters));
     EXPECT_NULL_UNSUPPORTED(ibv_open_qp(context, &open));
     EXPECT_NULL_UNSUPPORTED(ibv_create_srq_ex(context, &srq));
     EXPECT_NULL_UNSUPPORTED(ibv_create_flow_action_esp(context, NULL));
+    pair_fini(&pair);
+}
+
+TEST(Unsupported, WorkQueuesAndCountersAreNotCreated)
+{
+    struct pair pair;
+    pair_init(&pair);
+    struct ibv_context *context = pair.side[0].context;
+    struct ibv_wq_init_attr wq = {.pd = pair.side[0].pd, .cq = pair.side[0].cq};
+    struct ibv_rwq_ind_table_init_attr table = {0};
+    struct ibv_counters_init_attr counters = {0};
+    EXPECT_NULL_UNSUPPORTED(ibv_create_wq(context, &wq));
+    EXPECT_NULL_UNSUPPORTED(ibv_create_rwq_ind_table(context, &table));
+    EXPECT_NULL_UNSUPPORTED(ibv_create_counters(context, &counters));
     pair_fini(&pair);
 }
 
@@ -105,7 +113,7 @@ TEST(Unsupported, ForkIsNoConcern)
     EXPECT_EQ(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 }
 
-// --- names and rates -------------------------------------------------------------------------------------------------
+// --- names and rates ------------------------------------------------------------------------------------------------
 
 TEST(Names, AreThoseOfLibibverbs)
 {

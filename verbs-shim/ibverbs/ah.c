@@ -68,7 +68,7 @@ void *ibverbs_ah_object(const struct ibv_ah *ah)
     return ((const struct ibverbs_ah *)ah)->object.device;
 }
 
-// --- from a completion -----------------------------------------------------------------------------------------------
+// --- from a completion ----------------------------------------------------------------------------------------------
 
 // The place of a GID in the port's table; -1: it has none.
 static int gid_index(struct ibv_context *context, uint8_t port, const union ibv_gid *gid)

@@ -6,24 +6,34 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// --- the list of devices ---------------------------------------------------------------------------------------------
+// --- the list of devices --------------------------------------------------------------------------------------------
+
+// The devices are asked what they are when a program first lists them.
+static int devices_know(struct ibverbs_library *library)
+{
+    int status = 0;
+    for (unsigned i = 0; i < library->device_count && status == 0; i++) {
+        struct ibverbs_device *device = &library->devices[i];
+        status = device->known ? 0 : device->ops->query_device(device->object, &device->info);
+        device->known = status == 0;
+    }
+    return status;
+}
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
     struct ibverbs_library *library = ibverbs_current();
     unsigned count = library != NULL ? library->device_count : 0;
-    if (backend_current() == NULL) {
-        return ibverbs_fail(-ENOSYS);
+    int status = backend_current() == NULL ? -ENOSYS : count > 0 ? devices_know(library) : 0;
+    struct ibv_device **list = status == 0 ? calloc(count + 1, sizeof(struct ibv_device *)) : NULL;
+    if (num_devices != NULL) {
+        *num_devices = list != NULL ? (int)count : 0;
     }
-    struct ibv_device **list = calloc(count + 1, sizeof(struct ibv_device *));
     if (list == NULL) {
-        return ibverbs_fail(-ENOMEM);
+        return ibverbs_fail(status != 0 ? status : -ENOMEM);
     }
     for (unsigned i = 0; i < count; i++) {
         list[i] = &library->devices[i].base;
-    }
-    if (num_devices != NULL) {
-        *num_devices = (int)count;
     }
     return list;
 }
@@ -60,7 +70,7 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
     return IBV_FORK_UNNEEDED;
 }
 
-// --- open and close --------------------------------------------------------------------------------------------------
+// --- open and close -------------------------------------------------------------------------------------------------
 
 static struct ibverbs_context *context_make(struct ibverbs_device *device, int async_fd)
 {

@@ -8,7 +8,7 @@ static struct ibverbs_cq *cq_of(struct ibv_cq_ex *current)
     return (struct ibverbs_cq *)current;
 }
 
-// --- polling ---------------------------------------------------------------------------------------------------------
+// --- polling --------------------------------------------------------------------------------------------------------
 
 static int next_poll(struct ibv_cq_ex *current)
 {
@@ -33,7 +33,7 @@ static void end_poll(struct ibv_cq_ex *current)
     (void)current;
 }
 
-// --- readers ---------------------------------------------------------------------------------------------------------
+// --- readers --------------------------------------------------------------------------------------------------------
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *current)
 {

@@ -20,7 +20,7 @@ bool ibverbs_event_blocks(int fd)
     return (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 }
 
-// --- queues ----------------------------------------------------------------------------------------------------------
+// --- queues ---------------------------------------------------------------------------------------------------------
 
 void ibverbs_queue_init(struct ibverbs_queue *queue)
 {
@@ -64,7 +64,7 @@ static int queue_put(struct ibverbs_queue *queue, const struct ibverbs_event *ev
     return 0;
 }
 
-// --- from the device -------------------------------------------------------------------------------------------------
+// --- from the device ------------------------------------------------------------------------------------------------
 
 static bool of_an_object(enum ibv_event_type type)
 {
@@ -124,7 +124,7 @@ int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *ackno
     return status;
 }
 
-// --- asynchronous events ---------------------------------------------------------------------------------------------
+// --- asynchronous events --------------------------------------------------------------------------------------------
 
 static void event_describe(const struct ibverbs_event *event, struct ibv_async_event *event_out)
 {

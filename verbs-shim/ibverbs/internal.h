@@ -18,6 +18,7 @@ struct ibverbs_device {
     const struct ibverbs_device_ops *ops;
     void *object;
     unsigned index;
+    bool known; // the program has listed it, and info is set
     struct ibverbs_device_info info;
 };
 
@@ -114,7 +115,7 @@ struct ibverbs_ah {
     struct ibverbs_object object;
 };
 
-// --- library and objects ------------------------------------------------------------------------------------------
+// --- library and objects --------------------------------------------------------------------------------------------
 
 struct ibverbs_library *ibverbs_current(void); // NULL: the caller is no process with devices
 
@@ -163,7 +164,7 @@ int ibverbs_srq_end(struct ibverbs_object *object);
 int ibverbs_qp_end(struct ibverbs_object *object);
 int ibverbs_ah_end(struct ibverbs_object *object);
 
-// --- events --------------------------------------------------------------------------------------------------------
+// --- events ---------------------------------------------------------------------------------------------------------
 
 void ibverbs_queue_init(struct ibverbs_queue *queue);
 // NULL: it is empty. The caller frees it.
@@ -177,8 +178,7 @@ int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *ackno
 int ibverbs_event_fd(void);        // a negative errno
 bool ibverbs_event_blocks(int fd); // the program has not made it O_NONBLOCK
 
-// --- what the tables of a context call
-// --------------------------------------------------------------------------------
+// --- what the tables of a context call ------------------------------------------------------------------------------
 
 int ibverbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t bytes);
 int ibverbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
@@ -191,13 +191,13 @@ int ibverbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 int ibverbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int ibverbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
-// --- completion queues ---------------------------------------------------------------------------------------------
+// --- completion queues ----------------------------------------------------------------------------------------------
 
 int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
                       struct ibverbs_cq **cq_out);
 void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // the readers of these
 
-// --- queue pairs ---------------------------------------------------------------------------------------------------
+// --- queue pairs ----------------------------------------------------------------------------------------------------
 
 // IBV_QP_EX_WITH_* that a type of queue pair has (IBA 10.2.4).
 uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type);

@@ -51,10 +51,6 @@ int ibverbs_device_add(struct backend_process *process, const char *name, const 
     unsigned index = library->device_count;
     struct ibverbs_device *added = &library->devices[index];
     *added = (struct ibverbs_device){.library = library, .ops = ops, .object = device, .index = index};
-    int status = ops->query_device(device, &added->info);
-    if (status != 0) {
-        return status;
-    }
     struct ibv_device *base = &added->base;
     base->node_type = IBV_NODE_CA;
     base->transport_type = IBV_TRANSPORT_IB;
@@ -72,7 +68,7 @@ unsigned ibverbs_live(const struct backend_process *process, enum ibverbs_kind k
     return library != NULL ? library->live[kind] : 0;
 }
 
-// --- objects ---------------------------------------------------------------------------------------------------------
+// --- objects --------------------------------------------------------------------------------------------------------
 
 void *ibverbs_fail(int status)
 {

@@ -9,7 +9,7 @@ enum {
                 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM
 };
 
-// --- send ------------------------------------------------------------------------------------------------------------
+// --- send -----------------------------------------------------------------------------------------------------------
 
 static bool inline_fits(const struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -70,7 +70,7 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
     return error;
 }
 
-// --- receive ---------------------------------------------------------------------------------------------------------
+// --- receive --------------------------------------------------------------------------------------------------------
 
 // How many of the list have segments that fit; *bad_out: the first that has not, NULL: there is none.
 static unsigned receives_count(struct ibv_recv_wr *wr, uint32_t max_sge, struct ibv_recv_wr **bad_out)

@@ -3,7 +3,7 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// --- operations ------------------------------------------------------------------------------------------------------
+// --- operations -----------------------------------------------------------------------------------------------------
 
 enum {
     OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
@@ -57,7 +57,7 @@ uint32_t ibverbs_opcode_op(enum ibv_wr_opcode opcode)
     return 0;
 }
 
-// --- creation --------------------------------------------------------------------------------------------------------
+// --- creation -------------------------------------------------------------------------------------------------------
 
 // The CQs and the SRQ belong to the same context; the SRQ may be of another protection domain (10.2.9).
 static int create_check(const struct ibverbs_context *context, const struct ibv_qp_init_attr *init)
@@ -183,7 +183,7 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv_qp)
     return qp->builder != NULL ? &qp->ex : NULL;
 }
 
-// --- end -------------------------------------------------------------------------------------------------------------
+// --- end ------------------------------------------------------------------------------------------------------------
 
 int ibverbs_qp_end(struct ibverbs_object *object)
 {
@@ -210,7 +210,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
     return status != 0 ? -status : -ibverbs_qp_end(&qp->object);
 }
 
-// --- query -----------------------------------------------------------------------------------------------------------
+// --- query ----------------------------------------------------------------------------------------------------------
 
 enum ibv_qp_state ibverbs_qp_state(struct ibverbs_qp *qp)
 {

@@ -44,7 +44,7 @@ static void batch_fail(struct ibverbs_builder *builder, int error)
     builder->error = builder->error == 0 ? error : builder->error;
 }
 
-// --- batch -----------------------------------------------------------------------------------------------------------
+// --- batch ----------------------------------------------------------------------------------------------------------
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
@@ -84,7 +84,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
     return ibverbs_post_send(&qp->base, &slot_at(builder, 0)->wr, &bad);
 }
 
-// --- requests --------------------------------------------------------------------------------------------------------
+// --- requests -------------------------------------------------------------------------------------------------------
 
 static bool builder_grow(struct ibverbs_builder *builder)
 {
@@ -178,8 +178,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
     atomic_add(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-// --- what belongs to the request added last
-// ----------------------------------------------------------------------------
+// --- what belongs to the request added last -------------------------------------------------------------------------
 
 static struct slot *slot_last(struct ibverbs_builder *builder)
 {
@@ -245,7 +244,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
     wr_set_inline_data_list(ex, 1, &buf);
 }
 
-// --- the table -------------------------------------------------------------------------------------------------------
+// --- the table ------------------------------------------------------------------------------------------------------
 
 // An operation that was not asked for has no function.
 static void functions_set(struct ibv_qp_ex *ex, uint64_t ops, bool is_datagram)

@@ -1,7 +1,13 @@
 // Modify Queue Pair (IBA 11.2.4.2): the transition, then the ranges of the attributes.
 #include "verbs-shim/ibverbs/internal.h"
 
-enum { PSN_MASK = 0xffffff, QPN_MAX = 0xffffff, TIMER_MAX = 31, RETRY_MAX = 7 };
+enum {
+    PSN_MASK = 0xffffff,
+    QPN_MAX = 0xffffff,
+    TIMER_MAX = 31,
+    RETRY_MAX = 7,
+    ACCESS_MASK = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
+};
 
 // 9.7, 11.2.4.2: widths of the fields.
 static bool numbers_valid(const struct ibv_qp_attr *attr, int mask)
@@ -16,11 +22,8 @@ static bool numbers_valid(const struct ibv_qp_attr *attr, int mask)
 static bool limits_valid(const struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     const struct ibv_device_attr *limits = &qp->object.context->device->info.attr;
-    const int access =
-        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     return ((mask & IBV_QP_MAX_QP_RD_ATOMIC) == 0 || attr->max_rd_atomic <= limits->max_qp_init_rd_atom) &&
-           ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) == 0 || attr->max_dest_rd_atomic <= limits->max_qp_rd_atom) &&
-           ((mask & IBV_QP_ACCESS_FLAGS) == 0 || (attr->qp_access_flags & ~(unsigned)access) == 0);
+           ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) == 0 || attr->max_dest_rd_atomic <= limits->max_qp_rd_atom);
 }
 
 // What depends on the port: the one in the mask, or the one that it has.
@@ -48,8 +51,7 @@ static bool transition_valid(struct ibverbs_qp *qp, const struct ibv_qp_attr *at
            ibverbs_qp_transition(qp->base.qp_type, from, to, mask);
 }
 
-// --- memory of what was set
-// --------------------------------------------------------------------------------------------
+// --- memory of what was set -----------------------------------------------------------------------------------------
 
 static void path_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {
@@ -91,8 +93,9 @@ int ibv_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *given, int mask)
     if (!numbers_valid(&attr, mask) || !limits_valid(qp, &attr, mask) || !port_valid(qp, &attr, mask)) {
         return EINVAL;
     }
-    attr.sq_psn &= PSN_MASK; // as hardware, which has no more bits
+    attr.sq_psn &= PSN_MASK; // as hardware, which has no more bits, and
     attr.rq_psn &= PSN_MASK;
+    attr.qp_access_flags &= ACCESS_MASK; // as drivers, which look for the rights that a queue pair can have
     int status = ibverbs_ops(&qp->object)->qp_modify(qp->object.device, &attr, mask);
     if (status != 0) {
         return -status;

@@ -5,7 +5,7 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// --- device ----------------------------------------------------------------------------------------------------------
+// --- device ---------------------------------------------------------------------------------------------------------
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
@@ -33,7 +33,7 @@ int ibverbs_query_device_ex(struct ibv_context *context, const struct ibv_query_
     return 0;
 }
 
-// --- port ------------------------------------------------------------------------------------------------------------
+// --- port -----------------------------------------------------------------------------------------------------------
 
 static int port_get(struct ibv_context *ibv_context, unsigned port, struct ibv_port_attr *attr_out)
 {
@@ -64,7 +64,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat
                               offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-// --- tables of a port ------------------------------------------------------------------------------------------------
+// --- tables of a port -----------------------------------------------------------------------------------------------
 
 static int gid_get(struct ibv_context *context, unsigned port, unsigned index, union ibv_gid *gid_out)
 {

@@ -7,12 +7,18 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// --- memory windows: the header calls these two without asking whether they are there -------------------------------
+// --- memory windows, domains: the header, or an older one, calls these without asking whether they are there --------
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     (void)qp, (void)mw, (void)bind;
     return EOPNOTSUPP;
+}
+
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+    (void)pd, (void)type;
+    return ibverbs_fail(-EOPNOTSUPP);
 }
 
 static int dealloc_mw(struct ibv_mw *mw)
@@ -41,11 +47,12 @@ void ibverbs_verbs_fill(struct verbs_context *verbs)
     ops->post_send = ibverbs_post_send;
     ops->post_recv = ibverbs_post_recv;
     ops->post_srq_recv = ibverbs_post_srq_recv;
+    ops->alloc_mw = alloc_mw;
     ops->bind_mw = bind_mw;
     ops->dealloc_mw = dealloc_mw;
 }
 
-// --- multicast -------------------------------------------------------------------------------------------------------
+// --- multicast ------------------------------------------------------------------------------------------------------
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
@@ -59,8 +66,7 @@ int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
     return EOPNOTSUPP;
 }
 
-// --- objects shared between processes
-// ---------------------------------------------------------------------------------
+// --- objects shared between processes -------------------------------------------------------------------------------
 
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
@@ -101,7 +107,7 @@ void ibv_unimport_dm(struct ibv_dm *dm)
     (void)dm;
 }
 
-// --- the rest --------------------------------------------------------------------------------------------------------
+// --- the rest -------------------------------------------------------------------------------------------------------
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
