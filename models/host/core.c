@@ -9,16 +9,29 @@
 // Line fill buffers, see core.h.
 #define UNDER_WAY_MAX 10u
 
-enum counter { WC_RUNS, UC_STORES, UC_LOADS, UC_LOAD_ERRORS, WC_LOADS, WC_LOAD_ERRORS, POLL_TURNS, COUNTERS };
+enum counter {
+    WC_RUNS,
+    UC_STORES,
+    UC_LOADS,
+    UC_LOAD_ERRORS,
+    WC_LOADS,
+    WC_LOAD_ERRORS,
+    POLL_TURNS,
+    POLL_LOADS,
+    POLL_LOAD_BYTES,
+    COUNTERS
+};
 
 static const struct sim_counter_desc counter_descs[COUNTERS] = {
     [WC_RUNS] = {"wc_writes", "writes", "writes that left write-combining buffers"},
     [UC_STORES] = {"uc_stores", "stores", "uncached stores"},
-    [UC_LOADS] = {"uc_loads", "loads", "uncached loads"},
+    [UC_LOADS] = {"uc_loads", "loads", "uncached loads, those of poll_loads left out"},
     [UC_LOAD_ERRORS] = {"uc_load_errors", "loads", "uncached loads answered with an error; they read all ones"},
     [WC_LOADS] = {"wc_loads", "loads", "lines fetched by streaming loads"},
     [WC_LOAD_ERRORS] = {"wc_load_errors", "loads", "lines answered with an error; they read all ones"},
     [POLL_TURNS] = {"poll_turns", "turns", "turns of polling loops over words in memory"},
+    [POLL_LOADS] = {"poll_loads", "turns", "uncached loads from where the access before was a load: turns of a loop"},
+    [POLL_LOAD_BYTES] = {"poll_load_bytes", "bytes", "data that they fetched, whole DWs"},
 };
 
 struct store {
@@ -39,6 +52,8 @@ struct host_core {
     bool refused; // the root complex has no room and will call back
     sim_event_t arrival;
     sim_condition_t arrived; // one has reached the root complex
+    uint64_t loaded;         // the place of the last access, if that was an uncached load
+    unsigned loaded_bytes;   // 0: it was not
     uint64_t counters[COUNTERS];
 };
 
@@ -84,6 +99,7 @@ static void stores_wait(host_core_t *core, unsigned left)
 static void store_send(host_core_t *core, const struct host_run *run, uint64_t latency_ps)
 {
     stores_wait(core, UNDER_WAY_MAX - 1);
+    core->loaded_bytes = 0;
     struct store *store = &core->under_way[(core->first + core->count) % UNDER_WAY_MAX];
     store->run = *run;
     store->due_ps = sim_now_ps(core->sim) + latency_ps;
@@ -219,11 +235,24 @@ static void load_answered(void *ctx, enum pcie_cpl_status status, const uint8_t 
     sim_condition_signal(load->sim, &load->answered);
 }
 
+// How often a program looks at a place until it changes follows from the latency of what it waits for.
+static void load_count(host_core_t *core, uint64_t bus_address, unsigned bytes)
+{
+    if (core->loaded_bytes == bytes && core->loaded == bus_address) {
+        core->counters[POLL_LOADS]++;
+        core->counters[POLL_LOAD_BYTES] += bytes < 4 ? 4 : bytes;
+    } else {
+        core->counters[UC_LOADS]++;
+    }
+    core->loaded = bus_address;
+    core->loaded_bytes = bytes;
+}
+
 bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, uint64_t *value_out)
 {
     check_alignment(core, bus_address, bytes);
     host_core_fence(core);
-    core->counters[UC_LOADS]++;
+    load_count(core, bus_address, bytes);
     host_core_spend(core, core->config.load_uc_ps);
     struct load load = {.sim = core->sim};
     sim_condition_init(&load.answered);
@@ -292,6 +321,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
     uint8_t *to = data;
     sim_condition_init(&stream.answered);
     host_core_fence(core);
+    core->loaded_bytes = 0;
     for (unsigned i = 0; bytes != 0; i = (i + 1) % UNDER_WAY_MAX) { // the oldest one is the first to be free
         size_t in_line = HOST_LINE_BYTES - bus_address % HOST_LINE_BYTES;
         size_t taken = bytes < in_line ? bytes : in_line;

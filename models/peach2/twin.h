@@ -40,6 +40,10 @@ enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *na
                                    void *ctx, peach2_twin_t **twin_out);
 void peach2_twin_destroy(peach2_twin_t *twin);
 
+// The registers COUNTER.*, in their order, as they are now; costs no packet and no time.
+#define PEACH2_TWIN_COUNTERS 14
+void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_TWIN_COUNTERS]);
+
 // For peach2_board_set_core, with the twin as the core. A packet of which the router has decided leaves even if
 // set_tx_ready(false) comes before its first beat, unless that comes from inside tx, as the board's does.
 extern const struct peach2_core_ops peach2_twin_core_ops;

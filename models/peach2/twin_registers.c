@@ -151,6 +151,14 @@ static uint32_t counter_read(const peach2_twin_t *twin, uint32_t offset)
     return offset < PEACH2_COUNTER_TLPS_OUT_N ? twin->ingresses[port].tlps : twin->outputs[port].tlps;
 }
 
+void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_TWIN_COUNTERS])
+{
+    _Static_assert(PEACH2_TWIN_COUNTERS == sizeof counter / sizeof counter[0], "one for each register");
+    for (unsigned i = 0; i < PEACH2_TWIN_COUNTERS; i++) {
+        values[i] = counter_read(twin, counter[i].offset);
+    }
+}
+
 bool twin_register_read(peach2_twin_t *twin, uint32_t offset, uint64_t edge, uint32_t *value_out)
 {
     const struct block *block;

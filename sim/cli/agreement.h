@@ -1,6 +1,6 @@
 // Do two runs of a series agree, one on RTL boards and one on their twins? Latencies within 2 %, bandwidths within 1 %,
-// what moved exactly. Counters that only tell when (polls, DLLPs, stalls) follow from the latencies and are shown, not
-// held.
+// what moved exactly, and how they ended. Counters that only tell when (polls, DLLPs, stalls) follow from the latencies
+// and are shown, not held; the packets of polling loads may differ by as many as the core counts of them.
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +22,7 @@ struct agreement_side {
     size_t point_count;
     struct agreement_counter *counters;
     size_t counter_count;
+    const char *ending; // "" or how it failed
 };
 
 struct agreement {

@@ -18,8 +18,7 @@
 #define WINDOW_BYTES   (1ull << 39)
 #define ROUTE_E        (PEACH2_ROUTE_BASE + 1u * PEACH2_ROUTE_STRIDE)
 
-static const struct cosim_peach2_config CONFIG = {
-    .mps_bytes = 256, .read_bytes = 512, .read_tags = 16, .prefetch = 4};
+static const struct cosim_peach2_config CONFIG = {.mps_bytes = 256, .read_bytes = 512, .read_tags = 16, .prefetch = 4};
 
 // Streams memory writes from N to E, giving the chip the next packet whenever it took one.
 struct stream {

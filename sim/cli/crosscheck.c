@@ -13,6 +13,7 @@
 
 struct outcome {
     struct agreement_side side;
+    char *ending; // owned; NULL: it could not be run
     double seconds;
     bool out_of_memory;
 };
@@ -61,6 +62,7 @@ static void outcome_free(struct outcome *outcome)
     }
     free(outcome->side.counters);
     free(outcome->side.points);
+    free(outcome->ending);
 }
 
 // --- running --------------------------------------------------------------------------------------------------------
@@ -83,6 +85,31 @@ static const char *fidelity_name(enum scn_fidelity fidelity)
     return "twin";
 }
 
+// How a series ended, in words; "" when well.
+static char *ending_describe(const struct plat_result *result)
+{
+    char *text = NULL;
+    int length = 0;
+    if (result->outcome == SIM_RUN_STUCK) {
+        length = asprintf(&text, "got stuck:\n%s", result->text);
+    } else if (result->outcome == SIM_RUN_TIME_LIMIT) {
+        length = asprintf(&text, "reached the time limit:\n%s", result->text);
+    } else if (result->failed) {
+        length = asprintf(&text, "failed: %s", result->text);
+    } else {
+        text = strdup("");
+    }
+    return length >= 0 ? text : NULL;
+}
+
+static enum cli_exit exit_of(const struct plat_result *result)
+{
+    if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
+        return CLI_EXIT_STUCK;
+    }
+    return result->failed ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+}
+
 static enum cli_exit series_run(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                 enum scn_fidelity fidelity, struct outcome *outcome)
 {
@@ -94,33 +121,30 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
     double begun = seconds_now();
     enum sim_status status = plat_run_series(scenario, run_index, NULL, &hooks, &result);
     outcome->seconds = seconds_now() - begun;
-    const char *series = scenario->runs[run_index].series, *name = fidelity_name(fidelity);
-    if (status != SIM_OK || outcome->out_of_memory) {
-        cli_error("%s: series '%s' on %s: %s", path, series, name,
+    outcome->ending = status == SIM_OK ? ending_describe(&result) : NULL;
+    if (outcome->ending == NULL || outcome->out_of_memory) {
+        cli_error("%s: series '%s' on %s: %s", path, scenario->runs[run_index].series, fidelity_name(fidelity),
                   result.text[0] != '\0' ? result.text
                                          : sim_status_text(status != SIM_OK ? status : SIM_ERR_NO_MEMORY));
         return CLI_EXIT_INPUT;
     }
-    if (result.outcome == SIM_RUN_STUCK || result.outcome == SIM_RUN_TIME_LIMIT) {
-        cli_error("%s: series '%s' on %s got stuck:\n%s", path, series, name, result.text);
-        return CLI_EXIT_STUCK;
-    }
-    if (result.failed) {
-        cli_error("%s: series '%s' on %s failed: %s", path, series, name, result.text);
-        return CLI_EXIT_EXPECT;
-    }
-    return CLI_EXIT_OK;
+    outcome->side.ending = outcome->ending;
+    return exit_of(&result);
 }
 
+static enum cli_exit worse(enum cli_exit a, enum cli_exit b)
+{
+    return a > b ? a : b;
+}
+
+// Also of a series that gets stuck or fails: on both kinds of board it has to do so in the same way.
 static enum cli_exit series_check(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                   struct tally *tally)
 {
     struct outcome rtl = {0}, twin = {0};
     enum cli_exit result = series_run(path, scenario, run_index, SCN_FIDELITY_RTL, &rtl);
-    if (result == CLI_EXIT_OK) {
-        result = series_run(path, scenario, run_index, SCN_FIDELITY_TWIN, &twin);
-    }
-    if (result == CLI_EXIT_OK) {
+    result = worse(result, series_run(path, scenario, run_index, SCN_FIDELITY_TWIN, &twin));
+    if (rtl.side.ending != NULL && twin.side.ending != NULL) {
         printf("%s: %s\n", path, scenario->runs[run_index].series);
         agreement_compare(&rtl.side, &twin.side, &tally->agreement, stdout);
         fflush(stdout);
@@ -132,6 +156,31 @@ static enum cli_exit series_check(const char *path, struct scn_scenario *scenari
     return result;
 }
 
+static enum cli_exit all_series_check(const char *path, struct scn_scenario *scenario, struct tally *tally)
+{
+    enum cli_exit result = CLI_EXIT_OK;
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        result = worse(result, series_check(path, scenario, i, tally));
+    }
+    return result;
+}
+
+// The series of every point of a sweep.
+static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths, const struct cli_list *sets,
+                                 const struct scn_sweep *sweep, struct tally *tally)
+{
+    enum cli_exit result = CLI_EXIT_OK;
+    for (uint32_t i = 0; i < sweep->point_count; i++) {
+        char *name = NULL;
+        struct scn_scenario *point = cli_point_load(path, paths, sets, &sweep->points[i]);
+        bool named = asprintf(&name, "%s (%s)", path, sweep->points[i].label) >= 0;
+        result = worse(result, point != NULL && named ? all_series_check(name, point, tally) : CLI_EXIT_INPUT);
+        free(named ? name : NULL);
+        scn_free(point);
+    }
+    return result;
+}
+
 static enum cli_exit file_check(const char *path, const struct cli_paths *paths, const struct cli_list *sets)
 {
     struct scn_scenario *scenario = cli_scenario_load(path, paths, sets);
@@ -139,18 +188,15 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
         return CLI_EXIT_INPUT;
     }
     struct tally tally = {0};
-    enum cli_exit result = CLI_EXIT_OK;
-    for (uint32_t i = 0; i < scenario->run_count; i++) {
-        enum cli_exit one = series_check(path, scenario, i, &tally);
-        result = one > result ? one : result;
-    }
+    enum cli_exit result = scenario->sweep != NULL ? sweep_check(path, paths, sets, scenario->sweep, &tally)
+                                                   : all_series_check(path, scenario, &tally);
     const struct agreement *all = &tally.agreement;
     printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu differ; "
            "rtl %.2f s, twin %.2f s\n",
            path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
            tally.rtl_seconds, tally.twin_seconds);
     scn_free(scenario);
-    return all->wrong != 0 && result == CLI_EXIT_OK ? CLI_EXIT_EXPECT : result;
+    return all->wrong != 0 ? worse(result, CLI_EXIT_EXPECT) : result;
 }
 
 enum cli_exit cli_crosscheck(int argc, char **argv)
@@ -161,8 +207,9 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
     };
     const struct cli_syntax syntax = {
         .usage = "tcasim crosscheck FILE.yaml... [--set PATH=VALUE]...",
-        .doc = "Runs every series twice, on RTL boards and on their twins, and compares. Exit status 1 when a latency\n"
-               "differs by more than 2 %, a bandwidth by more than 1 %, or any count of packets or bytes at all.",
+        .doc = "Runs every series twice, on RTL boards and on their twins, of a sweep at every point, and compares.\n"
+               "Exit status 1 when a latency differs by more than 2 %, a bandwidth by more than 1 %, any count of\n"
+               "packets or bytes at all, or how a series ended; that of `run` when both ended badly in the same way.",
         .options = options,
         .option_count = 1,
         .operands_min = 1,

@@ -6,8 +6,7 @@
 #define NAMES_MAX 16
 #define WORD_MAX  32
 
-static const struct cli_option help_option = {
-    .name = "help", .doc = "print this and end", .kind = CLI_OPTION_FLAG};
+static const struct cli_option help_option = {.name = "help", .doc = "print this and end", .kind = CLI_OPTION_FLAG};
 
 static size_t min3(size_t a, size_t b, size_t c)
 {

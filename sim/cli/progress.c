@@ -9,9 +9,9 @@
 
 #include "sim/cli/interrupt.h"
 
-#define QUIET_MS   1000
-#define REDRAW_MS  100
-#define BAR_MAX    40
+#define QUIET_MS  1000
+#define REDRAW_MS 100
+#define BAR_MAX   40
 #define LINE_SIZE 256
 
 static uint64_t now_ms(void)

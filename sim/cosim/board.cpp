@@ -214,3 +214,8 @@ uint64_t cosim_peach2_cycles(const cosim_peach2_t *board)
 {
     return board->cycles;
 }
+
+void cosim_peach2_counters(const cosim_peach2_t *board, uint32_t values[COSIM_COUNTERS])
+{
+    board->model->counters(values);
+}

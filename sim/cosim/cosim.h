@@ -60,6 +60,10 @@ void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room);
 
 uint64_t cosim_peach2_cycles(const cosim_peach2_t *board); // evaluated so far
 
+// The registers COUNTER.*, in their order, as they are now; costs no packet and no time.
+#define COSIM_COUNTERS 14
+void cosim_peach2_counters(const cosim_peach2_t *board, uint32_t values[COSIM_COUNTERS]);
+
 // For `tcasim bench`: a bare loop of clock and eval on the same model with the same beats as a recorded run: streams
 // `packets` memory writes of mps_bytes from N to E as fast as they are taken, `cycles_out` cycles in all. No scheduler,
 // no TLPs. Returns after the last beat left.

@@ -1,6 +1,7 @@
 // The Verilated chip, and what becomes of its complaints.
 #include "sim/cosim/model.hpp"
 
+#include "sim/cosim/counters.hpp"
 #include "sim/kernel/status.h"
 
 namespace
@@ -65,6 +66,15 @@ cosim_model::~cosim_model()
     Verilated::threadContextp(&context_);
     if (trace_ != nullptr) {
         trace_->close();
+    }
+}
+
+void cosim_model::counters(uint32_t values[COSIM_COUNTERS]) const
+{
+    if (plain_ != nullptr) {
+        cosim_counters_read(*plain_->rootp, values);
+    } else {
+        cosim_counters_read(*traced_->rootp, values);
     }
 }
 

@@ -77,6 +77,8 @@ class cosim_model
         }
     }
 
+    void counters(uint32_t values[COSIM_COUNTERS]) const;
+
     const cosim_pins &pins() const
     {
         return pins_;

@@ -15,6 +15,8 @@
 #define PLAT_FPGA_MEMORY_BASE  0x3000000000ull
 #define PLAT_FPGA_CONTROL_BASE 0x3100000000ull
 
+#define PLAT_CHIP_COUNTERS 14
+
 struct plat_node {
     plat_machine_t *machine;
     const struct scn_node *config;
@@ -25,6 +27,7 @@ struct plat_node {
     peach2_board_t *board;
     cosim_peach2_t *chip; // one of these two, by the board's fidelity
     peach2_twin_t *twin;
+    uint64_t chip_counters[PLAT_CHIP_COUNTERS]; // as of the last plat_chip_counters_read
     pcie_link_t *slot;
     struct plat_gpus gpus;
     pcie_link_t *gpu_slots[SCN_GPUS_MAX];
@@ -77,6 +80,9 @@ __attribute__((format(printf, 3, 4))) enum sim_status plat_error_set(struct plat
 // node.c: everything of a node but its links. fini takes what a failed init left as well.
 enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error);
 void plat_node_fini(struct plat_node *node);
+
+// chip_counters.c: the registers COUNTER.* of a node's chip as counters.
+enum sim_status plat_chip_counters_register(struct plat_node *node, const char *name);
 
 // links.c: the slot of every node, and the cables.
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error);

@@ -45,3 +45,5 @@ host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node)
 uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine);
 // TLPs that are somewhere in the machine. 0 after a run that ended by itself, or something has lost one.
 unsigned plat_machine_live_tlps(const plat_machine_t *machine);
+// Brings the counters of the chips up to date; after the run, before they are looked at.
+void plat_chip_counters_read(plat_machine_t *machine);

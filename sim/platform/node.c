@@ -118,7 +118,10 @@ static enum sim_status board_create(struct plat_node *node, const struct plat_op
     enum sim_status status =
         peach2_board_create(node->machine->sim, name_of(node, "board").text, PLAT_BAR0_BASE, board->window_base,
                             plat_clock_period_ps(board->clock_mhz), &node->board);
-    return status == SIM_OK ? chip_create(node, options) : status;
+    if (status == SIM_OK) {
+        status = chip_create(node, options);
+    }
+    return status == SIM_OK ? plat_chip_counters_register(node, name_of(node, "chip").text) : status;
 }
 
 // --- the FPGA ------------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
     result->events = sim_events_run(sim);
     result->rtl_cycles = plat_machine_rtl_cycles(machine);
     outcome_describe(machine, result);
+    plat_chip_counters_read(machine);
     if (hooks->counter != NULL) {
         sim_counters_visit(sim, hooks->counter, hooks->ctx);
     }

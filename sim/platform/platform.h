@@ -22,7 +22,7 @@ struct plat_point {
     uint64_t min_ps, max_ps;
 };
 
-// What became of a fault of the scenario. An end's TLPs: sent over the cable; under way when it was pulled, and lost;
+// What became of a fault of the scenario. An end's TLPs: sent over the cable; queued or under way when it was pulled, and lost;
 // sent by its board to the dead port afterwards, and dropped.
 struct plat_fault_end {
     char name[SCN_NAME_MAX + 4]; // "node0.E"

@@ -35,7 +35,7 @@ void report_add_run(report_t *report, const char *series, uint64_t simulated_ps,
 struct report_fault_end {
     const char *name; // "node0.E"
     uint64_t sent_tlps;
-    uint64_t lost_tlps;    // of those it was given, under way when the cable was pulled
+    uint64_t lost_tlps;    // of those it was given, queued or under way when the cable was pulled
     uint64_t dropped_tlps; // given to it later
 };
 struct report_fault {

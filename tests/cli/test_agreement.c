@@ -22,8 +22,8 @@ static void start(struct pair *pair)
 {
     const struct plat_point point = {"s", 64, 1, 10, 1000000, 100000, 100000};
     *pair = (struct pair){.points = {point, point}, .counters = {{"board", &tlps, 7}, {"board", &tlps, 7}}};
-    pair->rtl = (struct agreement_side){&pair->points[0], 1, &pair->counters[0], 1};
-    pair->twin = (struct agreement_side){&pair->points[1], 1, &pair->counters[1], 1};
+    pair->rtl = (struct agreement_side){&pair->points[0], 1, &pair->counters[0], 1, ""};
+    pair->twin = (struct agreement_side){&pair->points[1], 1, &pair->counters[1], 1, ""};
 }
 
 static void expect_wrong(struct pair *pair, size_t wrong)
@@ -116,4 +116,51 @@ TEST(Agreement, ShowsButDoesNotHoldWhatFollowsFromLatencies)
     pair.counters[0] = (struct agreement_counter){"link", &wire, 5};
     pair.counters[1] = (struct agreement_counter){"link", &wire, 6};
     expect_wrong(&pair, 0);
+}
+
+TEST(Agreement, EndsWhereOnlyOneSideFails)
+{
+    struct pair pair;
+    start(&pair);
+    pair.rtl.ending = pair.twin.ending = "got stuck:\nnode0 waits";
+    expect_wrong(&pair, 0);
+    start(&pair);
+    pair.twin.ending = "got stuck:\nnode0 waits";
+    expect_wrong(&pair, 1);
+}
+
+TEST(Agreement, HoldsThePointsThatWereNotMeasuredOnEither)
+{
+    struct pair pair;
+    start(&pair);
+    pair.points[0].operations = pair.points[1].operations = 0;
+    expect_wrong(&pair, 0);
+    start(&pair);
+    pair.points[1].operations = 0;
+    expect_wrong(&pair, 1);
+}
+
+// A node whose core has polled so many times, and a counter of what passed.
+static void expect_polled(uint64_t rtl_polls, uint64_t twin_polls, const char *component, uint64_t rtl, uint64_t twin,
+                          size_t wrong)
+{
+    static const struct sim_counter_desc loads = {"poll_loads", "turns", ""};
+    struct agreement_counter a[] = {{"n.core", &loads, rtl_polls}, {(char *)component, &tlps, rtl}};
+    struct agreement_counter b[] = {{"n.core", &loads, twin_polls}, {(char *)component, &tlps, twin}};
+    struct pair pair;
+    start(&pair);
+    pair.rtl.counters = a;
+    pair.twin.counters = b;
+    pair.rtl.counter_count = pair.twin.counter_count = 2;
+    expect_wrong(&pair, wrong);
+}
+
+TEST(Agreement, LetsThePacketsOfPollingLoadsPassAndNoOther)
+{
+    expect_polled(5, 8, "n.slot.0", 100, 103, 0);
+    expect_polled(8, 5, "n.slot.0", 103, 100, 0);
+    expect_polled(5, 8, "n.slot.0", 100, 104, 1);
+    expect_polled(5, 8, "n.slot.0", 103, 100, 1);
+    expect_polled(5, 8, "m.slot.0", 100, 103, 1);
+    expect_polled(5, 8, "n.E-m.W.0", 100, 103, 1);
 }

@@ -1,4 +1,6 @@
 // The command that holds the twin to the RTL.
+#include <stdio.h>
+
 #include "process.h"
 #include "tests/shim/test.h"
 
@@ -49,5 +51,33 @@ TEST(CrosscheckCommand, RefusesWhatIsNoScenario)
     EXPECT_EQ(process.status, 2);
     process_run(&process, "crosscheck");
     EXPECT_EQ(process.status, 2);
+    process_fini(&process);
+}
+
+TEST(CrosscheckCommand, RunsEveryPointOfASweep)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "small.yaml", scenario);
+    process_run(&process, "crosscheck small.yaml --set sweep={nodes.*.host.mps:_[128_B,_256_B]}");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "small.yaml (128 B): pio\n");
+    EXPECT_CONTAINS(process.output, "small.yaml (256 B): dma\n");
+    EXPECT_CONTAINS(process.output, "small.yaml: 6 points");
+    process_fini(&process);
+}
+
+TEST(CrosscheckCommand, ComparesHowASeriesGetsStuck)
+{
+    struct process process;
+    process_init(&process);
+    char text[1024];
+    snprintf(text, sizeof text, "%sfaults: [{cable: {from: node0.E, to: node1.W}, at: 1 us}]\n", scenario);
+    process_file_write(&process, "small.yaml", text);
+    process_run(&process, "crosscheck small.yaml");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.output, "small.yaml: dma\n  both: got stuck:\n");
+    EXPECT_CONTAINS(process.output, "small.yaml: pio\n  both: got stuck:\n");
+    EXPECT_CONTAINS(process.output, " 0 differ;");
     process_fini(&process);
 }

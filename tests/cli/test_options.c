@@ -25,8 +25,8 @@ static const struct cli_syntax syntax = {
     .operand = "a file",
 };
 
-#define PARSE(values, files, ...)                                                                                  \
-    cli_options_parse(&syntax, (int)(sizeof((char *[]){"x", __VA_ARGS__}) / sizeof(char *)),                       \
+#define PARSE(values, files, ...)                                                                                      \
+    cli_options_parse(&syntax, (int)(sizeof((char *[]){"x", __VA_ARGS__}) / sizeof(char *)),                           \
                       (char *[]){"x", __VA_ARGS__}, values, files)
 
 TEST(Options, TakeValuesInEitherForm)

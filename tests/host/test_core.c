@@ -174,6 +174,29 @@ TEST(Core, LoadsWhatTheDeviceAnswers)
     bench_fini(&b);
 }
 
+static void load_in_a_loop(void *arg)
+{
+    struct bench *b = arg;
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 8, 8, &value));
+    }
+    EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 16, 8, &value));
+    host_core_store_uc(b->core, DEVICE_BASE + 24, 1, 4);
+    EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 16, 8, &value));
+}
+
+TEST(Core, CountsTheTurnsOfALoopOfLoadsBesideTheLoads)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, load_in_a_loop), SIM_RUN_DONE);
+    EXPECT_EQ(bench_counter(&b, "core", "uc_loads"), 3);
+    EXPECT_EQ(bench_counter(&b, "core", "poll_loads"), 4);
+    EXPECT_EQ(bench_counter(&b, "core", "poll_load_bytes"), 32);
+    bench_fini(&b);
+}
+
 static void load_from_nobody(void *arg)
 {
     struct bench *b = arg;

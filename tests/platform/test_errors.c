@@ -159,3 +159,31 @@ TEST(DmaErrors, NameADescriptorAddressThatIsNoMultipleOfItsSize)
     EXPECT_EQ(attempt.error, PEACH2_DMA_DESCRIPTOR);
     site_fini(&attempt.site);
 }
+
+// --- what the chip counts -------------------------------------------------------------------------------------------
+
+static void write_beyond_the_nodes(void *arg, peach2_handle_t *board)
+{
+    (void)arg;
+    const struct backend *backend = peach2_backend(board);
+    for (unsigned i = 0; i < 3; i++) {
+        backend->ops->write(backend->ctx, BACKEND_BAR_WINDOW, 9ull << 35, i, 4);
+    }
+}
+
+TEST(ChipCounters, TellWhatTheRouterDiscardedOnBothKindsOfBoard)
+{
+    for (unsigned twin = 0; twin < 2; twin++) {
+        struct site site;
+        site_init(&site, 2);
+        site.scene->nodes[0].board.fidelity = twin != 0 ? SCN_FIDELITY_TWIN : SCN_FIDELITY_RTL;
+        site_build(&site);
+        site_run(&site, write_beyond_the_nodes);
+        EXPECT_EQ(site_counter(&site, "node0.chip", "unroutable_writes"), 0); // not read yet
+        plat_chip_counters_read(site.machine);
+        EXPECT_EQ(site_counter(&site, "node0.chip", "unroutable_writes"), 3);
+        EXPECT_EQ(site_counter(&site, "node0.chip", "tlps_in_n"), site_counter(&site, "node0.slot.1", "tlps_received"));
+        EXPECT_EQ(site_counter(&site, "node1.chip", "tlps_in_w"), 0);
+        site_fini(&site);
+    }
+}

@@ -21,6 +21,7 @@ TEST(FaultReport, TellsWhatEachEndLost)
     struct report_fault never = {.series = "pio", .cable = "b.E-c.W", .ends = {{"b.E", 3, 0, 0}, {"c.W", 0, 0, 0}}};
     report_add_fault(fixture.report, &never);
     char *text = fixture_printed(fixture.report, report_faults_print);
+    EXPECT_CONTAINS(text, "that were queued or under\nway and lost");
     EXPECT_CONTAINS(text, "series  cable    pulled [us]  end  sent  lost  dropped later\n"
                           "------------------------------------------------------------\n"
                           "pio     a.E-b.W     2.345678  a.E   100     2             17\n"
