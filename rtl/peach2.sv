@@ -90,7 +90,8 @@ module peach2 (
         .notify_value_o(notify_value), .width_o(width), .source_pitch_o(source_pitch),
         .destination_pitch_o(destination_pitch), .raise_o(raise), .clear_write_o(clear_write), .clear_o(clear),
         .interrupt_enable_o(interrupt_enable), .interrupt_address_o(interrupt_address),
-        .interrupt_value_o(interrupt_value), .pending_i(pending), .start_o(start), .status_i(status), .completed_i(completed),
+        .interrupt_value_o(interrupt_value), .pending_i(pending), .start_o(start), .status_i(status),
+        .completed_i(completed),
         .tlps_in_i(tlps_in), .tlps_out_i(tlps_out), .unroutable_i(unroutable), .unexpected_i(unexpected),
         .unsupported_i(unsupported), .refused_i(refused), .holds_e_i(holds_e), .holds_w_i(holds_w),
         .idle_o(regfile_idle)
@@ -229,9 +230,11 @@ module peach2 (
         ready_s = taken_n[peach2_pkg::DEST_S] || taken_e[peach2_pkg::DEST_S] || taken_w[peach2_pkg::DEST_S] ||
                   taken_s[peach2_pkg::DEST_S] || taken_local[peach2_pkg::DEST_S] ||
                   dest_s[peach2_pkg::DEST_DISCARD];
-        ready_local = taken_n[peach2_pkg::SOURCE_LOCAL] || taken_e[peach2_pkg::SOURCE_LOCAL] || taken_w[peach2_pkg::SOURCE_LOCAL] || taken_s[peach2_pkg::SOURCE_LOCAL];
+        ready_local = taken_n[peach2_pkg::SOURCE_LOCAL] || taken_e[peach2_pkg::SOURCE_LOCAL] ||
+            taken_w[peach2_pkg::SOURCE_LOCAL] || taken_s[peach2_pkg::SOURCE_LOCAL];
         ready_read = taken_n[peach2_pkg::SOURCE_READ];
-        ready_write = taken_n[peach2_pkg::SOURCE_WRITE] || taken_e[peach2_pkg::SOURCE_WRITE] || taken_w[peach2_pkg::SOURCE_WRITE] ||
+        ready_write = taken_n[peach2_pkg::SOURCE_WRITE] || taken_e[peach2_pkg::SOURCE_WRITE] ||
+            taken_w[peach2_pkg::SOURCE_WRITE] ||
                       taken_s[peach2_pkg::SOURCE_WRITE] || taken_local[peach2_pkg::SOURCE_WRITE] ||
                       dest_write[peach2_pkg::DEST_DISCARD];
     end
@@ -248,7 +251,8 @@ module peach2 (
 
     peach2_dmac i_dmac (
         .clk_i, .rst_i, .cfg_requester_i(cfg_requester_q), .cfg_mps_log2_i(cfg_mps_log2_q),
-        .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_fetch_left_i(fetch_left_q), .cfg_finish_cycles_i(cfg_finish_cycles_q),
+        .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_fetch_left_i(fetch_left_q),
+        .cfg_finish_cycles_i(cfg_finish_cycles_q),
         .cfg_read_bytes_i(cfg_read_bytes_q), .cfg_read_tags_i(cfg_read_tags_q), .cfg_prefetch_i(cfg_prefetch_q),
         .source_i(source), .destination_i(destination), .descriptor_i(descriptor), .notify_local_i(notify_local),
         .notify_remote_i(notify_remote), .length_i(length), .control_i(control), .notify_value_i(notify_value),
@@ -303,7 +307,8 @@ module peach2 (
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_n),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tx_room_i(tx_room_i[0]), .tlps_o(tlps_out[31:0]),
+        .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tx_room_i(tx_room_i[0]),
+        .tlps_o(tlps_out[31:0]),
         .holds_o(holds_n), .idle_o(out_idle_n), .still_o(out_still_n)
     );
 
@@ -314,7 +319,8 @@ module peach2 (
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_e),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tx_room_i(tx_room_i[1]), .tlps_o(tlps_out[63:32]),
+        .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tx_room_i(tx_room_i[1]),
+        .tlps_o(tlps_out[63:32]),
         .holds_o(holds_e), .idle_o(out_idle_e), .still_o(out_still_e)
     );
 
@@ -324,7 +330,8 @@ module peach2 (
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_w),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tx_room_i(tx_room_i[2]), .tlps_o(tlps_out[95:64]),
+        .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tx_room_i(tx_room_i[2]),
+        .tlps_o(tlps_out[95:64]),
         .holds_o(holds_w), .idle_o(out_idle_w), .still_o(out_still_w)
     );
 
@@ -334,7 +341,8 @@ module peach2 (
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_s),
         .window_base_i(window_base), .subtract_i(subtract),
-        .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tx_room_i(tx_room_i[3]), .tlps_o(tlps_out[127:96]),
+        .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tx_room_i(tx_room_i[3]),
+        .tlps_o(tlps_out[127:96]),
         .holds_o(holds_s), .idle_o(out_idle_s), .still_o(out_still_s)
     );
 

@@ -76,7 +76,8 @@ module peach2_dmac (
     localparam int unsigned CHANNELS = 4;
     localparam int unsigned DESTS = peach2_pkg::DESTS;
 
-    logic [3:0]   fetch_begin, fetch_board, fetch_stop, fetch_settled, fetch_valid, fetch_fence, fetch_ready, fetch_failed;
+    logic [3:0]   fetch_begin, fetch_board, fetch_stop, fetch_settled, fetch_valid, fetch_fence, fetch_ready,
+        fetch_failed;
     logic [4*256-1:0] fetch_descriptor;
     logic [255:0] fetch_address;
     logic [15:0]  fetch_error;
@@ -112,19 +113,23 @@ module peach2_dmac (
             .notify_local_i(notify_local_i[64*c +: 64]),
             .notify_remote_i(notify_remote_i[64*c +: 64]), .notify_value_i(notify_value_i[32*c +: 32]),
             .control_i(control_i[32*c +: 32]), .width_i(width_i[32*c +: 32]),
-            .source_pitch_i(source_pitch_i[32*c +: 32]), .destination_pitch_i(destination_pitch_i[32*c +: 32]), .start_i(start_i[c]), .status_o(status_o[32*c +: 32]),
+            .source_pitch_i(source_pitch_i[32*c +: 32]), .destination_pitch_i(destination_pitch_i[32*c +: 32]),
+            .start_i(start_i[c]), .status_o(status_o[32*c +: 32]),
             .completed_o(completed_o[32*c +: 32]),
             .window_base_i(window_base_i), .mask_i(mask_i), .lower_i(lower_i), .upper_i(upper_i),
             .enable_i(enable_i),
-            .fetch_begin_o(fetch_begin[c]), .fetch_address_o(fetch_address[64*c +: 64]), .fetch_board_o(fetch_board[c]), .fetch_stop_o(fetch_stop[c]),
+            .fetch_begin_o(fetch_begin[c]), .fetch_address_o(fetch_address[64*c +: 64]),
+            .fetch_board_o(fetch_board[c]), .fetch_stop_o(fetch_stop[c]),
             .fetch_settled_i(fetch_settled[c]), .fetch_valid_i(fetch_valid[c]), .fetch_fence_i(fetch_fence[c]),
             .fetch_descriptor_i(fetch_descriptor[256*c +: 256]), .fetch_ready_o(fetch_ready[c]),
             .fetch_failed_i(fetch_failed[c]), .fetch_error_i(fetch_error[4*c +: 4]),
             .segment_valid_o(segment_valid[c]), .segment_source_o(segment_source[64*c +: 64]),
             .segment_destination_o(segment_destination[64*c +: 64]),
-            .segment_bytes_o(segment_bytes[10*c +: 10]), .segment_last_o(segment_last[c]), .segment_interrupt_o(segment_interrupt[c]),
+            .segment_bytes_o(segment_bytes[10*c +: 10]), .segment_last_o(segment_last[c]),
+            .segment_interrupt_o(segment_interrupt[c]),
             .segment_dest_o(segment_dest[DESTS*c +: DESTS]), .segment_ready_i(segment_ready[c]),
-            .retire_i(retire[c]), .retire_last_i(retire_last), .retire_interrupt_i(retire_interrupt), .retire_error_i(retire_error),
+            .retire_i(retire[c]), .retire_last_i(retire_last), .retire_interrupt_i(retire_interrupt),
+            .retire_error_i(retire_error),
             .abort_o(abort[c]), .lost_o(lost[c]),
             .notify_valid_o(notify_valid[c]), .notify_address_o(notify_address[64*c +: 64]),
             .notify_data_o(notify_data[64*c +: 64]), .notify_dest_o(notify_dest[DESTS*c +: DESTS]),
@@ -135,7 +140,8 @@ module peach2_dmac (
             .clk_i(clk_i), .rst_i(rst_i), .cfg_prefetch_i(cfg_prefetch_i),
             .begin_i(fetch_begin[c]), .board_i(fetch_board[c]), .address_i(fetch_address[64*c +: 64]),
             .stop_i(fetch_stop[c]), .settled_o(fetch_settled[c]),
-            .valid_o(fetch_valid[c]), .fence_o(fetch_fence[c]), .descriptor_o(fetch_descriptor[256*c +: 256]), .ready_i(fetch_ready[c]),
+            .valid_o(fetch_valid[c]), .fence_o(fetch_fence[c]), .descriptor_o(fetch_descriptor[256*c +: 256]),
+            .ready_i(fetch_ready[c]),
             .failed_o(fetch_failed[c]), .error_o(fetch_error[4*c +: 4]),
             .read_valid_o(read_valid[c]), .read_address_o(read_address[64*c +: 64]),
             .read_bytes_o(read_bytes[8*c +: 8]), .read_generation_o(read_generation[5*c +: 5]),
@@ -204,7 +210,8 @@ module peach2_dmac (
         .clk_i(clk_i), .rst_i(rst_i), .cfg_read_tags_i(cfg_read_tags_i),
         .slot_ready_o(slot_ready), .slot_tag_o(slot_tag), .slot_take_i(slot_take), .take_channel_i(slot_channel),
         .take_destination_i(segment_destination[64 * slot_channel +: 64]),
-        .take_bytes_i(segment_bytes[10 * slot_channel +: 10]), .take_last_i(segment_last[slot_channel]), .take_interrupt_i(segment_interrupt[slot_channel]),
+        .take_bytes_i(segment_bytes[10 * slot_channel +: 10]), .take_last_i(segment_last[slot_channel]),
+        .take_interrupt_i(segment_interrupt[slot_channel]),
         .take_dest_i(segment_dest[DESTS * slot_channel +: DESTS]),
         .take_word_i(segment_source[64 * slot_channel + 4 +: 5]),
         .cpl_valid_i(cpl_valid_i), .cpl_beat_i(cpl_beat_i), .unexpected_o(unexpected_o),
@@ -212,7 +219,8 @@ module peach2_dmac (
         .fetch_error_o(fetch_cpl_error), .fetch_data_o(fetch_data), .fetch_word_o(fetch_word),
         .fetch_expected_i(fetch_expected != 4'd0),
         .head_valid_o(head_valid), .head_error_o(head_error), .head_channel_o(head_channel),
-        .head_destination_o(head_destination), .head_bytes_o(head_bytes), .head_last_o(head_last), .head_interrupt_o(head_interrupt),
+        .head_destination_o(head_destination), .head_bytes_o(head_bytes), .head_last_o(head_last),
+        .head_interrupt_o(head_interrupt),
         .head_dest_o(head_dest), .head_word_o(head_word), .head_pop_i(head_pop), .lost_i(lost),
         .read_word_i(read_word), .read_data_o(read_data), .idle_o(reorder_idle)
     );
@@ -220,10 +228,12 @@ module peach2_dmac (
     peach2_dmac_writer u_writer (
         .clk_i(clk_i), .rst_i(rst_i), .cfg_requester_i(cfg_requester_i), .cfg_mps_log2_i(cfg_mps_log2_i),
         .head_valid_i(head_valid), .head_error_i(head_error), .head_channel_i(head_channel),
-        .head_destination_i(head_destination), .head_bytes_i(head_bytes), .head_last_i(head_last), .head_interrupt_i(head_interrupt),
+        .head_destination_i(head_destination), .head_bytes_i(head_bytes), .head_last_i(head_last),
+        .head_interrupt_i(head_interrupt),
         .head_dest_i(head_dest), .head_word_i(head_word), .head_pop_o(head_pop), .read_word_o(read_word),
         .read_data_i(read_data),
-        .abort_i(abort), .retire_o(retire), .retire_last_o(retire_last), .retire_interrupt_o(retire_interrupt), .retire_error_o(retire_error),
+        .abort_i(abort), .retire_o(retire), .retire_last_o(retire_last), .retire_interrupt_o(retire_interrupt),
+        .retire_error_o(retire_error),
         .notify_valid_i(notify_valid), .notify_address_i(notify_address), .notify_data_i(notify_data),
         .notify_dest_i(notify_dest), .notify_ready_o(notify_ready),
         .message_valid_i(message_valid_i), .message_address_i(message_address_i), .message_value_i(message_value_i),

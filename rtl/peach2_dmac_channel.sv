@@ -1,8 +1,8 @@
 // Sequencer of one DMA channel: takes transfers from the registers or from a chain, checks them, cuts them into read
 // segments, waits until all are written, and reports the completion.
 //
-// A transfer is one run of bytes or rows of a block (docs/decisions/0005-whole-board.md). A segment never leaves its row
-// and never crosses a boundary of cfg_read_bytes in the source, hence never 4 KB. After an error no further
+// A transfer is one run of bytes or rows of a block (docs/decisions/0005-whole-board.md). A segment never leaves its
+// row and never crosses a boundary of cfg_read_bytes in the source, hence never 4 KB. After an error no further
 // segment is issued and none of the channel's outstanding ones is written (abort_o); the remote side is not notified.
 module peach2_dmac_channel #(
     parameter int unsigned OUTSTANDING_BITS = 6 // segments under way: up to 2**BITS - 1

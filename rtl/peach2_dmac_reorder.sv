@@ -176,7 +176,8 @@ module peach2_dmac_reorder (
 
     always_ff @(posedge clk_i) begin
         if (slot_take_i) begin
-            meta_q[tail_q[4:0]] <= {take_destination_i, take_bytes_i, take_last_i, take_interrupt_i, take_channel_i, take_dest_i,
+            meta_q[tail_q[4:0]] <= {take_destination_i, take_bytes_i, take_last_i, take_interrupt_i, take_channel_i,
+                take_dest_i,
                                     take_word_i};
             generation_q[tail_q[4:0]] <= tail_q[6:5];
         end

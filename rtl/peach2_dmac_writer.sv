@@ -1,8 +1,9 @@
 // Memory writes of the DMAC: turns finished reads into writes of at most Max_Payload_Size, and writes the channels'
-// completion status words and the board's interrupt messages. One beat a cycle without gaps as long as finished reads are at hand.
+// completion status words and the board's interrupt messages. One beat a cycle without gaps as long as finished reads
+// are at hand.
 //
-// Writes are cut at multiples of Max_Payload_Size of the destination, so none crosses 4 KB. Source and destination agree
-// in their low four bits: a word of the reorder buffer is a beat of the write.
+// Writes are cut at multiples of Max_Payload_Size of the destination, so none crosses 4 KB. Source and destination
+// agree in their low four bits: a word of the reorder buffer is a beat of the write.
 module peach2_dmac_writer (
     input  logic         clk_i,
     input  logic         rst_i,
@@ -274,7 +275,8 @@ module peach2_dmac_writer (
 
     always_ff @(posedge clk_i) begin
         pending_memory_q <= issue_memory;
-        pending_entry_q <= {issue_retire, issue_notify, issue_notify ? status_q : head_channel_i, head_last_i, head_interrupt_i, issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
+        pending_entry_q <= {issue_retire, issue_notify, issue_notify ? status_q : head_channel_i, head_last_i,
+            head_interrupt_i, issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
         if (pending_q) begin
             buffer_q[write_q[1:0]] <= entry;
         end
@@ -283,10 +285,11 @@ module peach2_dmac_writer (
     assign valid_o = write_q != read_q;
     logic       front_retire, front_notify, front_last, front_interrupt;
     logic [1:0] front_channel;
-    assign {front_retire, front_notify, front_channel, front_last, front_interrupt, dest_o, beat_o} = buffer_q[read_q[1:0]];
+    assign {front_retire, front_notify, front_channel, front_last, front_interrupt, dest_o, beat_o} =
+        buffer_q[read_q[1:0]];
 
-    // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it, and so is a
-    // status word; a dropped read at once.
+    // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it, and so
+    // is a status word; a dropped read at once.
     assign notify_ready_o = valid_o && ready_i && front_notify ? 4'd1 << front_channel : 4'd0;
     assign leaves = valid_o && ready_i && front_retire;
     always_comb begin
@@ -306,7 +309,8 @@ module peach2_dmac_writer (
     assign idle_o = state_q == WRITER_HEADER && credits_q == 3'd4;
 
     logic unused;
-    assign unused = &{1'b0, destination[1:0], span[10], span[1:0], notify_address[1:0], notify_grant[0], message_address_i[1:0]};
+    assign unused = &{1'b0, destination[1:0], span[10], span[1:0], notify_address[1:0], notify_grant[0],
+        message_address_i[1:0]};
 
 `ifndef SYNTHESIS
     a_channel_waits_until_its_status_word_is_gone : assert property (@(posedge clk_i) disable iff (rst_i)

@@ -1,11 +1,12 @@
 // Output side of a link port: packets of all sources in turn, the N port's address translation, and an output buffer.
 //
-// Each packet stays whole. A packet that enters a ring here needs room for two in the hard IP, one that stays on its ring
-// for one: the bubble rule of docs/decisions/0005-whole-board.md. When it is the turn of one that enters and there is no
-// room, those of the ring are held back so that the hard IP can make some. A hold ends after a while, at least one of the
-// ring goes before the next, and many do after one that was in vain.
+// Each packet stays whole. A packet that enters a ring here needs room for two in the hard IP, one that stays on its
+// ring for one: the bubble rule of docs/decisions/0005-whole-board.md. When it is the turn of one that enters and
+// there is no room, those of the ring are held back so that the hard IP can make some. A hold ends after a while, at
+// least one of the ring goes before the next, and many do after one that was in vain.
 //
-// The two entries of the buffer let ready_o come from a register and still move a beat every cycle. At N, a request to an address of the shared window leaves with the offset of its block subtracted.
+// The two entries of the buffer let ready_o come from a register and still move a beat every cycle. At N, a request to
+// an address of the shared window leaves with the offset of its block subtracted.
 module peach2_egress #(
     // The port translates addresses of the window.
     parameter bit NORTH = 1'b0,

@@ -1,5 +1,5 @@
-// Interrupts to the own host: pending bits, set by DMA channels and by anyone who writes RAISE, and the message that tells
-// of them. A message is sent once; CLEAR allows the next.
+// Interrupts to the own host: pending bits, set by DMA channels and by anyone who writes RAISE, and the message that
+// tells of them. A message is sent once; CLEAR allows the next.
 module peach2_interrupt (
     input  logic        clk_i,
     input  logic        rst_i,

@@ -1,9 +1,10 @@
 // Target of the accesses to the register file and the internal memory, one request at a time and in order.
 //
 // Offsets are the low 17 bits of the address. Writes reach the internal memory from everywhere and the register file
-// from N only, but for INTERRUPT.RAISE; what may not or cannot be written is discarded and counted, once a packet. Reads are answered with
-// completions that end at multiples of the maximum payload size; a read of more than 16 DWs of registers, one that
-// begins where nothing lies, and one that its port marked, is answered Unsupported Request and counted.
+// from N only, but for INTERRUPT.RAISE; what may not or cannot be written is discarded and counted, once a packet.
+// Reads are answered with completions that end at multiples of the maximum payload size; a read of more than 16 DWs of
+// registers, one that begins where nothing lies, and one that its port marked, is answered Unsupported Request and
+// counted.
 module peach2_local (
     input  logic                         clk_i,
     input  logic                         rst_i,

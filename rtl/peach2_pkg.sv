@@ -1,10 +1,10 @@
 // Types shared by the modules of PEACH2: TLP headers, packet beats, ports, and the DMAC's vocabulary.
 //
 // A packet is a stream of 128-bit beats. Beat 0 is the header (four DWs; completions leave the fourth unused). Payload
-// starts in beat 1 and lies on the lanes of its address: the DW for address A travels on lane A[3:2], its byte A on bits
-// 8*A[1:0] +: 8; for a completion, A is lower_address. `empty` counts the unused DWs behind the last one of the final
-// beat and is 0 in a packet without payload. Lanes outside the payload hold anything. Because source and destination of
-// a DMA agree in their low four address bits, no data path in the chip needs a shifter.
+// starts in beat 1 and lies on the lanes of its address: the DW for address A travels on lane A[3:2], its byte A on
+// bits 8*A[1:0] +: 8; for a completion, A is lower_address. `empty` counts the unused DWs behind the last one of the
+// final beat and is 0 in a packet without payload. Lanes outside the payload hold anything. Because source and
+// destination of a DMA agree in their low four address bits, no data path in the chip needs a shifter.
 //
 // Source: header layouts are those of the PCI Express Base Specification, clause 2.2, DW 0 in bits 31:0, with the bytes
 // of each DW in big-endian order as printed there (byte 0 in bits 31:24).

@@ -1,7 +1,7 @@
 // All registers of registers.def; the performance counters are read where they count.
 //
-// One access a cycle, a DW each. The answer to an access, the value read and whether a register lies there at all, comes
-// in the next cycle and stays until the next access. Bits without a field read as 0.
+// One access a cycle, a DW each. The answer to an access, the value read and whether a register lies there at all,
+// comes in the next cycle and stays until the next access. Bits without a field read as 0.
 module peach2_regfile (
     input  logic         clk_i,
     input  logic         rst_i,

@@ -6,6 +6,10 @@
 #include "rtl/peach2_regs.h"
 #include "verbs-shim/peach2_internal.h"
 
+_Static_assert(PEACH2_BOARD_DESCRIPTORS == PEACH2_MEMORY_DESCRIPTORS &&
+                   PEACH2_DMA_BYTES_MAX == PEACH2_TRANSFER_BYTES_MAX,
+               "the driver's limits are those of the chip");
+
 // Major version of the register map that this driver was written for, as in the upper half of VERSION.
 #define VERSION_MAJOR (PEACH2_CHIP_VERSION_RESET >> 16)
 

@@ -46,5 +46,6 @@ void peach2_reader_destroy(peach2_reader_t *reader);
 // those of a DMA. -EAGAIN: as many as may be are under way.
 int peach2_reader_start(peach2_reader_t *reader, uint64_t source, uint64_t destination, uint32_t bytes);
 // Until the oldest one under way has come. -EREMOTEIO: the owner's board refused or could not finish it, see
-// *error_out. -EINVAL: none is under way. -ETIMEDOUT (timeout_ns 0: forever).
+// *error_out. -EINVAL: none is under way. -ETIMEDOUT: it has not come within timeout_ns (0: PEACH2_DMA_TIMEOUT_NS), as
+// when a cable on the way was pulled; it may still come, and one may wait again.
 int peach2_reader_wait(peach2_reader_t *reader, uint64_t timeout_ns, unsigned *error_out);

@@ -9,7 +9,9 @@
 // Calls return tcaSuccess or one of enum tcaError, and never touch the board after a refusal; tcaStrError says what
 // to do about a code, tcaLastMessage what was wrong with the last call that was refused. Sizes and offsets are bytes.
 //
-// A handle is plain bytes: ranks send it to each other as it is. Copies go from memory of the own node to memory of
+// A handle is plain bytes: ranks send it to each other as it is. That memory of the own process was freed is noticed;
+// of another node's it cannot be: a copy to a stale handle of freed memory there goes where the handle points, as on the
+// machine, and whoever frees memory first makes sure that nobody sends to it any more. Copies go from memory of the own node to memory of
 // any node of the sub-cluster; the board cannot read across a cable.
 //
 // A notification is an 8-byte word with a tag, written behind the copied data into a slot of the destination's handle
@@ -107,8 +109,10 @@ typedef struct tcaHandle {
     uint32_t check;        // over all before it
 } tcaHandle;
 
-// For size bytes at ptr, which lie in one allocation of this process: of tcaMalloc, or of cudaMallocHost, or for GPU
-// memory of cudaMalloc, which is pinned then until cudaFree. tcaErrorNotTcaMemory, tcaErrorRange, tcaErrorAlignment
+// For size bytes at ptr, which lie in one allocation of this process. CPU memory comes from tcaMalloc, or from
+// cudaMallocHost, which is pinned as well: programs that stage GPU data in host memory (hanawa2013) send from there
+// without another copy. Other CPU memory is refused. GPU memory comes from tcaMalloc or
+// cudaMalloc, which is pinned then until cudaFree. tcaErrorNotTcaMemory, tcaErrorRange, tcaErrorAlignment
 // (ptr is no multiple of 4), for GPU memory also tcaErrorNotSupported, tcaErrorWindow, and tcaErrorNoMemory (the GPU's
 // window is full).
 int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType type);

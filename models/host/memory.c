@@ -97,11 +97,6 @@ const char *host_memory_name(const host_memory_t *memory)
     return memory->name;
 }
 
-uint64_t host_memory_bytes(const host_memory_t *memory)
-{
-    return memory->bytes;
-}
-
 void *host_memory_at(host_memory_t *memory, uint64_t bus_address)
 {
     if (bus_address >= memory->bytes) {

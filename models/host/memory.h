@@ -17,7 +17,6 @@ void host_memory_destroy(host_memory_t *memory);
 extern const struct pcie_memory_ops host_memory_pcie_ops; // ctx: host_memory_t *
 
 const char *host_memory_name(const host_memory_t *memory);
-uint64_t host_memory_bytes(const host_memory_t *memory);
 // The simulator's own pointer to a bus address, and back.
 void *host_memory_at(host_memory_t *memory, uint64_t bus_address);
 bool host_memory_bus_address(const host_memory_t *memory, const void *pointer, uint64_t *address_out);

@@ -228,13 +228,6 @@ pcie_tlp_t *pcie_tlp_copy(const pcie_tlp_t *tlp)
     return copy;
 }
 
-pcie_tlp_t *pcie_tlp_readdress(const pcie_tlp_t *tlp, uint64_t address)
-{
-    pcie_tlp_t *copy = pcie_tlp_copy(tlp);
-    copy->address = address;
-    return copy;
-}
-
 pcie_tlp_t *pcie_tlp_blank(pcie_pool_t *pool, enum pcie_tlp_kind kind, uint16_t payload_dwords)
 {
     pcie_tlp_t *tlp = pcie_pool_take_tlp(pool);

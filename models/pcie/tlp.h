@@ -66,8 +66,6 @@ pcie_tlp_t *pcie_tlp_completion(const pcie_tlp_t *request, uint16_t completer, u
                                 const void *data);
 // A completion without data: UR or CA.
 pcie_tlp_t *pcie_tlp_error(const pcie_tlp_t *request, uint16_t completer, enum pcie_cpl_status status);
-// The same request to another address; shares the payload.
-pcie_tlp_t *pcie_tlp_readdress(const pcie_tlp_t *tlp, uint64_t address);
 // The same TLP with a header of its own to change; shares the payload.
 pcie_tlp_t *pcie_tlp_copy(const pcie_tlp_t *tlp);
 // An empty TLP with room for payload_dwords, for those who fill the fields themselves (the beat adaptor).

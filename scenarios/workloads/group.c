@@ -15,8 +15,11 @@ int group_tca(struct group *group, int code, const char *what)
     if (code == tcaSuccess) {
         return 0;
     }
-    group->workload->fail(group->workload->ctx, "%s of %llu B: %s: %s", group->program,
-                          (unsigned long long)group->bytes, what, tcaLastMessage());
+    // libtca's messages begin with the call, but for those about a set-up that is missing.
+    const char *message = tcaLastMessage();
+    bool named = strncmp(message, what, strlen(what)) == 0;
+    group->workload->fail(group->workload->ctx, "%s of %llu B: %s%s%s", group->program,
+                          (unsigned long long)group->bytes, named ? "" : what, named ? "" : ": ", message);
     return -EIO;
 }
 

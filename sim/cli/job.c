@@ -184,7 +184,9 @@ static enum cli_exit results_publish(const struct running *running)
     }
     if (!job->quiet) {
         report_print(running->report, stdout);
-        printf("\nResults: %s\n", job->directory);
+        if (report_point_count(running->report) > 0) {
+            printf("\nResults: %s\n", job->directory);
+        }
         fflush(stdout);
     }
     return expectations_judge(running);

@@ -25,6 +25,7 @@ enum sim_status report_create(const struct scn_scenario *scenario, const char *r
 void report_destroy(report_t *report);
 
 void report_add_point(report_t *report, const struct report_point *point);
+size_t report_point_count(const report_t *report);
 void report_add_counter(report_t *report, const char *series, const char *component, const char *name,
                         const char *unit, uint64_t value);
 // How a series ran; for the manifest.

@@ -179,6 +179,11 @@ void report_add_point(report_t *report, const struct report_point *point)
     report->point_count++;
 }
 
+size_t report_point_count(const report_t *report)
+{
+    return report->point_count;
+}
+
 void report_add_counter(report_t *report, const char *series, const char *component, const char *name, const char *unit,
                         uint64_t value)
 {

@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "rtl/peach2_regs.h"
+#include "sim/scenario/keys.h"
 #include "sim/scenario/names.h"
 #include "sim/scenario/units.h"
 
-#define BOARD_DESCRIPTORS_MAX 1024
-#define WORD_BYTES            4
-#define DMA_BYTES_MAX         0xfffffcu // of one transfer
+#define WORD_BYTES 4
 
 static bool is_good(const struct scn_loader *loader, const void *field)
 {
@@ -43,7 +43,18 @@ static bool are_cables_good(const struct scn_loader *loader)
     return good;
 }
 
-// Which nodes a program runs on, and by what it moves data.
+// Keys of a run that not every program uses.
+enum used_key {
+    USES_CHANNEL = 1,     // the others choose theirs
+    USES_WARMUP = 2,      // the others measure every repetition
+    USES_DESCRIPTORS = 4, // the others build their chains themselves
+    USES_NOTIFY = 8,      // on libtca
+    USES_COLUMNS = 16,
+    USES_BOARD_DMA = USES_CHANNEL | USES_WARMUP | USES_DESCRIPTORS,
+    USES_LIBTCA = USES_WARMUP | USES_NOTIFY,
+};
+
+// Which nodes a program runs on, by what it moves data, and which keys it uses.
 enum rule_method { BY_ANY, BY_DMA, BY_PIO, BY_REGISTER, BY_CHAIN, BY_CUDA };
 struct program_rule {
     bool peer;   // between `node` and `peer`; otherwise on `node` alone or on every node
@@ -51,23 +62,68 @@ struct program_rule {
     bool alone;  // and without a board; any number of bytes
     bool gpus;   // from and to a GPU's memory
     enum rule_method method;
+    unsigned uses;
 };
 static const struct program_rule rules[] = {
-    [SCN_PROGRAM_PINGPONG] = {.peer = true, .gpus = true},
-    [SCN_PROGRAM_LOCAL_DMA] = {.single = true, .gpus = true, .method = BY_DMA},
-    [SCN_PROGRAM_TRAVERSAL] = {.peer = true, .method = BY_PIO},
-    [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN},
-    [SCN_PROGRAM_RING_EXCHANGE] = {.method = BY_CHAIN},
-    [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .method = BY_CHAIN},
-    [SCN_PROGRAM_ALL_TO_ALL] = {.method = BY_CHAIN},
-    [SCN_PROGRAM_HALO] = {.method = BY_CHAIN},
-    [SCN_PROGRAM_PROXY_READ] = {.peer = true, .method = BY_REGISTER},
-    [SCN_PROGRAM_STREAM] = {.method = BY_DMA},
-    [SCN_PROGRAM_STAGED_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN},
-    [SCN_PROGRAM_CUDA_PINGPONG] = {.single = true, .alone = true, .gpus = true, .method = BY_CUDA},
-    [SCN_PROGRAM_GDR_COPY] = {.single = true, .alone = true, .gpus = true, .method = BY_PIO},
-    [SCN_PROGRAM_FPGA_TRANSFER] = {.single = true, .alone = true, .gpus = true},
+    [SCN_PROGRAM_PINGPONG] = {.peer = true, .gpus = true, .uses = USES_BOARD_DMA},
+    [SCN_PROGRAM_LOCAL_DMA] = {.single = true, .gpus = true, .method = BY_DMA, .uses = USES_BOARD_DMA},
+    [SCN_PROGRAM_TRAVERSAL] = {.peer = true, .method = BY_PIO, .uses = USES_WARMUP},
+    [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_RING_EXCHANGE] = {.method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_ALL_TO_ALL] = {.method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_HALO] = {.method = BY_CHAIN, .uses = USES_LIBTCA | USES_COLUMNS},
+    [SCN_PROGRAM_PROXY_READ] = {.peer = true, .method = BY_REGISTER, .uses = USES_WARMUP},
+    [SCN_PROGRAM_STREAM] = {.method = BY_DMA, .uses = USES_CHANNEL | USES_DESCRIPTORS},
+    [SCN_PROGRAM_STAGED_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_CUDA_PINGPONG] = {.single = true, .alone = true, .gpus = true, .method = BY_CUDA, .uses = USES_WARMUP},
+    [SCN_PROGRAM_GDR_COPY] = {.single = true, .alone = true, .gpus = true, .method = BY_PIO, .uses = USES_WARMUP},
+    [SCN_PROGRAM_FPGA_TRANSFER] = {.single = true, .alone = true, .gpus = true, .uses = USES_WARMUP | USES_DESCRIPTORS},
 };
+
+static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
+                            unsigned use, bool is_default, const char *reason)
+{
+    // What has the value of nobody asking is let pass: resolved scenarios write every key.
+    if ((rules[run->program].uses & use) == 0 && !is_default && is_good(loader, field)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s does not use it: %s", key,
+                         scn_program_name(run->program), reason);
+    }
+}
+
+static void check_unused(struct scn_loader *loader, const struct scn_run *run)
+{
+    bool single = run->method == SCN_METHOD_REGISTER || run->method == SCN_METHOD_PIO; // told by check_descriptors
+    bool one = single || (run->descriptors_count == 1 && run->descriptors[0] == 1);
+    complain_unused(loader, run, &run->channel, "channel", USES_CHANNEL, run->channel == SCN_FALLBACK_CHANNEL,
+                    "it chooses its channels itself");
+    complain_unused(loader, run, &run->warmup, "warmup", USES_WARMUP,
+                    run->warmup == 0 || run->warmup == SCN_FALLBACK_WARMUP, "every repetition counts");
+    complain_unused(loader, run, run->descriptors, "descriptors", USES_DESCRIPTORS, one, "it builds its chains itself");
+    complain_unused(loader, run, &run->notify, "notify", USES_NOTIFY, run->notify == SCN_NOTIFY_HOST,
+                    "only programs on libtca wait for notifications");
+    complain_unused(loader, run, &run->columns, "columns", USES_COLUMNS, run->columns == SCN_FALLBACK_COLUMNS,
+                    "only a halo has a grid");
+}
+
+// A halo's grid is whole, and its all-reduce goes by halves.
+static void check_grid(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    uint32_t nodes = scenario->node_count;
+    struct scn_place place = scn_loader_place(loader, &run->columns, run);
+    if (run->program != SCN_PROGRAM_HALO || nodes == 0 || run->columns == 0 || !is_good(loader, &run->columns) ||
+        scn_loader_is_bad(loader, &scenario->node_count, true)) {
+        return;
+    }
+    if (nodes % run->columns != 0) {
+        scn_mistakes_add(&loader->mistakes, place, "columns: %" PRIu32 " nodes are no grid of %" PRIu32 " columns",
+                         nodes, run->columns);
+    } else if ((nodes & (nodes - 1)) != 0) {
+        scn_mistakes_add(&loader->mistakes, place,
+                         "program: the all-reduce of a halo needs 2, 4, 8 or 16 nodes, not %" PRIu32, nodes);
+    }
+}
 
 static void check_board(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
 {
@@ -141,9 +197,9 @@ static void check_descriptors(struct scn_loader *loader, const struct scn_run *r
         if (single && descriptors != 1) {
             scn_mistakes_add(&loader->mistakes, place, "descriptors: method %s makes one transfer, not %" PRIu64,
                              scn_method_name(run->method), descriptors);
-        } else if (run->method == SCN_METHOD_CHAIN_BOARD && descriptors > BOARD_DESCRIPTORS_MAX) {
-            scn_mistakes_add(&loader->mistakes, place, "descriptors: the board's memory holds %d, not %" PRIu64,
-                             BOARD_DESCRIPTORS_MAX, descriptors);
+        } else if (run->method == SCN_METHOD_CHAIN_BOARD && descriptors > PEACH2_MEMORY_DESCRIPTORS) {
+            scn_mistakes_add(&loader->mistakes, place, "descriptors: the board's memory holds %u, not %" PRIu64,
+                             (unsigned)PEACH2_MEMORY_DESCRIPTORS, descriptors);
         }
     }
 }
@@ -156,9 +212,9 @@ static void check_bytes(struct scn_loader *loader, const struct scn_run *run)
         if (run->bytes[i] % WORD_BYTES != 0) {
             scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B is not a multiple of %d B, as %s needs",
                              run->bytes[i], WORD_BYTES, dma ? "DMA" : "a message by PIO");
-        } else if (dma && run->bytes[i] > DMA_BYTES_MAX) {
+        } else if (dma && run->bytes[i] > PEACH2_TRANSFER_BYTES_MAX) {
             scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B are more than the %u B of one transfer",
-                             run->bytes[i], DMA_BYTES_MAX);
+                             run->bytes[i], (unsigned)PEACH2_TRANSFER_BYTES_MAX);
         }
     }
 }
@@ -246,6 +302,10 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_places(loader, run);
     check_peer(loader, run);
+    if (is_good(loader, &run->program)) {
+        check_unused(loader, run);
+        check_grid(loader, run);
+    }
     if (is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
         scn_check_fpga_run(loader, run);
         return;

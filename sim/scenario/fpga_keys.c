@@ -1,10 +1,6 @@
 // The keys of FPGAs.
 #include "sim/scenario/keys.h"
-
-#define KIB (1ull << 10)
-#define MIB (1ull << 20)
-#define US  1000000ull
-#define S   (1000000 * US)
+#include "sim/scenario/sizes.h"
 
 #define TIME(key, field, text)                                                                                         \
     {                                                                                                                  \

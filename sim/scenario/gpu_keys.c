@@ -1,10 +1,6 @@
 // The keys of GPUs.
 #include "sim/scenario/keys.h"
-
-#define KIB (1ull << 10)
-#define MIB (1ull << 20)
-#define GIB (1ull << 30)
-#define US  1000000ull
+#include "sim/scenario/sizes.h"
 
 #define TIME(key, field, text)                                                                                         \
     {                                                                                                                  \

@@ -1,12 +1,6 @@
 // The keys of hosts, boards and links.
 #include "sim/scenario/keys.h"
-
-#define KIB (1ull << 10)
-#define MIB (1ull << 20)
-#define GIB (1ull << 30)
-#define NS  1000ull
-#define US  (1000 * NS)
-#define MS  (1000 * US)
+#include "sim/scenario/sizes.h"
 
 static const struct scn_choice generations[] = {{"Gen1", 1},   {"Gen2", 2},   {"Gen3", 3}, {"2.5 GT/s", 1},
                                                 {"5 GT/s", 2}, {"8 GT/s", 3}, {NULL, 0}};

@@ -1,12 +1,8 @@
 // The keys of scenarios.
 #include "sim/scenario/keys.h"
+#include "sim/scenario/sizes.h"
 
 #include "sim/scenario/topology.h"
-
-#define KIB (1ull << 10)
-#define GIB (1ull << 30)
-#define US  1000000ull
-#define S   (1000000 * US)
 
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
@@ -232,7 +228,7 @@ static const struct scn_key run_keys[] = {
      .doc = "the other node of a program between two"},
     {.name = "channel",
      .unit = SCN_UNIT_INTEGER,
-     .fallback = "0",
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_CHANNEL),
      .max = 3,
      SCN_FIELD(struct scn_run, channel),
      .doc = "DMA channel"},
@@ -260,7 +256,7 @@ static const struct scn_key run_keys[] = {
      .doc = "measured repetitions of a point"},
     {.name = "warmup",
      .unit = SCN_UNIT_INTEGER,
-     .fallback = "2",
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_WARMUP),
      .max = 1000000000,
      SCN_FIELD(struct scn_run, warmup),
      .doc = "repetitions before them"},
@@ -284,7 +280,7 @@ static const struct scn_key run_keys[] = {
      .doc = "programs on libtca: notification words in host memory, or in the board's memory and polled there"},
     {.name = "columns",
      .unit = SCN_UNIT_INTEGER,
-     .fallback = "4",
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_COLUMNS),
      .min = 1,
      .max = SCN_NODES_MAX,
      SCN_FIELD(struct scn_run, columns),

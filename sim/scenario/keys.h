@@ -11,6 +11,13 @@
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/tree.h"
 
+// Fallbacks of keys that not every program uses (check_run.c), and a fallback as text.
+#define SCN_FALLBACK_CHANNEL 0
+#define SCN_FALLBACK_WARMUP  2
+#define SCN_FALLBACK_COLUMNS 4
+#define SCN_TEXT_OF(number)  #number
+#define SCN_FALLBACK(number) SCN_TEXT_OF(number)
+
 enum scn_unit {
     SCN_UNIT_SIZE,
     SCN_UNIT_TIME,

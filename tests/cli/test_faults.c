@@ -55,3 +55,23 @@ TEST(FaultCommand, AProgramThatWaitsForWhatWasLostEndsWithThreeAndTheReason)
     EXPECT_CONTAINS(process.errors, "dma     node0.E-node1.W    20.000000  node0.E");
     process_fini(&process);
 }
+
+TEST(FaultCommand, AProgramWhoseWaitsEndEndsWithOneAndTheReason)
+{
+    static const char text[] = "title: t\n"
+                               "topology: {kind: pair, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"
+                               "faults: [{cable: {from: node0.E, to: node1.W}, at: 20 us}]\n"
+                               "runs:\n"
+                               "  - {series: tca, program: tca-pingpong, method: chain-host, node: node0, peer: node1,\n"
+                               "     bytes: 64 B, iterations: 100}\n";
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "waits.yaml", text);
+    process_run(&process, "run waits.yaml");
+    EXPECT_EQ(process.status, 1);
+    EXPECT_CONTAINS(process.output, "Nothing was measured.");
+    EXPECT_TRUE(strstr(process.output, "Results:") == NULL);
+    EXPECT_CONTAINS(process.errors, "of 64 B: tcaWaitDMARecvDesc: tag ");
+    EXPECT_CONTAINS(process.errors, " within 1 s: look at the sender");
+    process_fini(&process);
+}

@@ -1,5 +1,7 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "process.h"
 #include "tests/shim/test.h"
@@ -60,4 +62,43 @@ TEST(Program, ListsItsBenchmarks)
 TEST(Program, SaysWhatATlpCostsInAFabricBenchmark)
 {
     run_is("bench all-to-all", 0, "events a TLP and link", "");
+}
+
+static void folder_make(const struct process *process, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", process->directory, name);
+    EXPECT_EQ(mkdir(path, 0700), 0);
+}
+
+// A home whose smallest scenario takes longer than it may, on any machine of today. Copies, no links.
+static void slow_home_make(struct process *process)
+{
+    static const char *const folders[] = {"scenarios", "scenarios/smoke", "results", "results/reference"};
+    for (unsigned i = 0; i < 4; i++) {
+        folder_make(process, folders[i]);
+    }
+    process_file_write(process, "results/reference/papers.csv", "id,paper,where,platform,what,config,value,unit,kind,use\n");
+    process_run(process, "run " TCASIM_SOURCE_DIR
+                         "/scenarios/smoke/thousand-pingpongs.yaml --quiet --set runs.0.iterations=400 --out once");
+    char *resolved = process_file_read(process, "once/resolved.yaml");
+    ASSERT_TRUE(resolved != NULL);
+    process_file_write(process, "scenarios/smoke/smallest.yaml", resolved);
+    free(resolved);
+}
+
+TEST(Program, EndsAStrictBenchmarkThatMissesALimitWithOne)
+{
+    struct process process;
+    process_init(&process);
+    slow_home_make(&process);
+    setenv("TCASIM_HOME", process.directory, 1);
+    process_run(&process, "bench smallest --strict");
+    EXPECT_CONTAINS(process.output, "MISSED");
+    EXPECT_EQ(process.status, 1);
+    process_run(&process, "bench smallest");
+    EXPECT_CONTAINS(process.output, "MISSED");
+    EXPECT_EQ(process.status, 0);
+    unsetenv("TCASIM_HOME");
+    process_fini(&process);
 }

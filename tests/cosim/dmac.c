@@ -11,7 +11,8 @@ static uint64_t cycles_ps(uint64_t cycles)
     return cycles * CHIP_PERIOD_PS;
 }
 
-// --- memories ----------------------------------------------------------------------------------------------------------
+// --- memories
+// ----------------------------------------------------------------------------------------------------------
 
 uint64_t dmac_window(unsigned space, uint32_t offset)
 {
@@ -41,9 +42,8 @@ static void create_spaces(struct dmac *dmac)
     static const unsigned ports[SPACE_COUNT] = {PORT_N, PORT_N, PORT_E, PORT_W, PORT_S, COSIM_PORTS};
     for (unsigned i = 0; i < SPACE_COUNT; i++) {
         uint32_t bytes = i == SPACE_BOARD ? BOARD_BYTES : SPACE_BYTES;
-        dmac->spaces[i] = (struct dmac_space){ports[i], dmac_address(i, 0), dmac_window(i, 0),
-                                              bytes,    calloc(1, bytes),   calloc(1, bytes),
-                                              calloc(1, bytes)};
+        dmac->spaces[i] = (struct dmac_space){ports[i],         dmac_address(i, 0), dmac_window(i, 0), bytes,
+                                              calloc(1, bytes), calloc(1, bytes),   calloc(1, bytes)};
         if (i <= SPACE_GPU) {
             chip_fill(&dmac->random, dmac->spaces[i].got, SOURCE_BYTES);
             memcpy(dmac->spaces[i].want, dmac->spaces[i].got, SOURCE_BYTES);
@@ -86,7 +86,8 @@ const uint8_t *dmac_got(struct dmac *dmac, uint64_t address)
     return space == NULL ? NULL : space->got + offset;
 }
 
-// --- the host's answers ------------------------------------------------------------------------------------------------
+// --- the host's answers
+// ------------------------------------------------------------------------------------------------
 
 static uint32_t piece_bytes(struct dmac *dmac, uint64_t address, uint32_t left)
 {
@@ -183,7 +184,8 @@ void dmac_answer_again(struct dmac *dmac, pcie_tlp_t *read)
               pcie_tlp_completion(read, REQUESTER_HOST, 0, pcie_tlp_byte_count(read), data));
 }
 
-// --- what leaves the chip ------------------------------------------------------------------------------------------------
+// --- what leaves the chip
+// ------------------------------------------------------------------------------------------------
 
 static void take_write(struct dmac *dmac, unsigned port, pcie_tlp_t *tlp)
 {
@@ -212,7 +214,8 @@ static void on_tx(struct chip *chip, unsigned port, pcie_tlp_t *tlp)
     }
 }
 
-// --- time --------------------------------------------------------------------------------------------------------------
+// --- time
+// --------------------------------------------------------------------------------------------------------------
 
 static void on_timer(void *ctx)
 {
@@ -303,12 +306,12 @@ void dmac_destroy(struct dmac *dmac)
     free(dmac);
 }
 
-// --- registers and descriptors -----------------------------------------------------------------------------------------
+// --- registers and descriptors
+// -----------------------------------------------------------------------------------------
 
 static void queue(struct dmac *dmac, uint64_t offset, uint32_t bytes, const void *data)
 {
-    chip_send(dmac->chip, PORT_N, BAR_REGISTERS,
-              pcie_tlp_write(dmac->chip->pool, REQUESTER_HOST, offset, bytes, data));
+    chip_send(dmac->chip, PORT_N, BAR_REGISTERS, pcie_tlp_write(dmac->chip->pool, REQUESTER_HOST, offset, bytes, data));
 }
 
 void dmac_set32(struct dmac *dmac, unsigned channel, uint32_t offset, uint32_t value)
@@ -392,7 +395,8 @@ uint32_t dmac_completed(struct dmac *dmac, unsigned channel)
     return dmac_get32(dmac, PEACH2_DMAC_BASE + channel * PEACH2_DMAC_STRIDE + PEACH2_DMAC_COMPLETED);
 }
 
-// --- orders ------------------------------------------------------------------------------------------------------------
+// --- orders
+// ------------------------------------------------------------------------------------------------------------
 
 struct dmac_transfer dmac_copy(uint32_t from, unsigned space, uint32_t to, uint32_t bytes)
 {
@@ -421,7 +425,8 @@ struct dmac_order dmac_order_chain(unsigned channel, unsigned mode, uint64_t des
     return order;
 }
 
-// --- the reference -----------------------------------------------------------------------------------------------------
+// --- the reference
+// -----------------------------------------------------------------------------------------------------
 
 void dmac_expect(struct dmac *dmac, const struct dmac_transfer *transfer)
 {
@@ -439,64 +444,4 @@ void dmac_expect(struct dmac *dmac, const struct dmac_transfer *transfer)
 void dmac_expect_bytes(struct dmac *dmac, uint64_t address, uint32_t bytes, const void *data)
 {
     put(dmac, address, bytes, data, false);
-}
-
-static void read_board(struct dmac *dmac)
-{
-    for (uint32_t i = 0; i < BOARD_BYTES; i += 4096) {
-        chip_read(dmac->chip, BAR_REGISTERS, PEACH2_MEMORY_BASE + i, 4096, dmac->spaces[SPACE_BOARD].got + i);
-    }
-}
-
-static void compare(struct dmac *dmac, bool partly)
-{
-    static const char *const names[SPACE_COUNT] = {"host", "GPU", "east", "west", "south", "board"};
-    dmac_run(dmac);
-    read_board(dmac);
-    for (unsigned i = 0; i < SPACE_COUNT; i++) {
-        const struct dmac_space *space = &dmac->spaces[i];
-        for (uint32_t k = 0; k < space->bytes; k++) {
-            if (space->got[k] != space->want[k] && !(partly && space->got[k] == space->before[k])) {
-                FAIL("%s: byte 0x%x is 0x%02x and should be 0x%02x", names[i], k, space->got[k], space->want[k]);
-                break;
-            }
-        }
-    }
-}
-
-void dmac_compare(struct dmac *dmac)
-{
-    compare(dmac, false);
-}
-
-void dmac_compare_partly(struct dmac *dmac)
-{
-    compare(dmac, true);
-    for (unsigned i = 0; i < SPACE_COUNT; i++) { // from here on, that is what it is
-        memcpy(dmac->spaces[i].want, dmac->spaces[i].got, dmac->spaces[i].bytes);
-    }
-}
-
-void dmac_expect_end(struct dmac *dmac, const struct dmac_order *order, unsigned error)
-{
-    uint32_t status = dmac_status(dmac, order->channel);
-    uint64_t word = (uint64_t)status << 32 | order->value;
-    EXPECT_EQ(status & ~(uint32_t)PEACH2_DMAC_STATUS_IGNORED_STARTS_MASK,
-              PEACH2_DMAC_STATUS_DONE_MASK | error << PEACH2_DMAC_STATUS_ERROR_LSB);
-    if (order->notify_local) {
-        dmac_expect_bytes(dmac, order->local, sizeof word, &word);
-    }
-    if (order->notify_remote && error == DMAC_OK) {
-        dmac_expect_bytes(dmac, order->remote, sizeof word, &word);
-    }
-}
-
-void dmac_expect_works(struct dmac *dmac, unsigned channel)
-{
-    struct dmac_order order = dmac_order(channel, dmac_copy(0x123c, SPACE_SOUTH, 0xf00c, 600));
-    memset(dmac->rules, 0, sizeof dmac->rules);
-    dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
-    dmac_expect(dmac, &order.transfer);
-    dmac_compare(dmac);
 }

@@ -1,9 +1,9 @@
 // A chip with a scripted host at N, for the tests of the DMA controller.
 //
-// The host answers the chip's reads from its memory (what lies elsewhere is unsupported) and keeps every write, at N and at the three cables, in images of
-// the memories behind them; a write to anywhere else fails the test. Beside each image stands what it should be: the
-// tests say what is moved (dmac_expect, dmac_expect_end) and compare (dmac_compare). A read is answered with the memory
-// at its arrival, so that one that overtakes a write shows.
+// The host answers the chip's reads from its memory (what lies elsewhere is unsupported) and keeps every write, at N
+// and at the three cables, in images of the memories behind them; a write to anywhere else fails the test. Beside each
+// image stands what it should be: the tests say what is moved (dmac_expect, dmac_expect_end) and compare
+// (dmac_compare). A read is answered with the memory at its arrival, so that one that overtakes a write shows.
 #pragma once
 
 #include "tests/cosim/chip.h"
@@ -142,7 +142,9 @@ void dmac_expect(struct dmac *dmac, const struct dmac_transfer *transfer); // it
 void dmac_expect_bytes(struct dmac *dmac, uint64_t address, uint32_t bytes, const void *data);
 // The channel ended so, says so in STATUS and in the status words that were asked for.
 void dmac_expect_end(struct dmac *dmac, const struct dmac_order *order, unsigned error);
-void dmac_compare(struct dmac *dmac);          // every image is what it should be
-void dmac_compare_partly(struct dmac *dmac);   // or what it was at first, byte by byte
+void dmac_compare(struct dmac *dmac);        // every image is what it should be
+void dmac_compare_partly(struct dmac *dmac); // or what it was at first, byte by byte
 void dmac_expect_works(struct dmac *dmac, unsigned channel);
+// Starts it: it ends with the error before anything moved, and the channel works afterwards.
+void dmac_expect_refused(struct dmac *dmac, const struct dmac_order *order, unsigned error);
 const uint8_t *dmac_got(struct dmac *dmac, uint64_t address);

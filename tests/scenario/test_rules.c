@@ -65,6 +65,38 @@ TEST(RunRules, MessagesAreWordsOfFourBytes)
                "bytes: 0 B is out of range (1 B .. 1 GiB)");
 }
 
+#define PINGPONG "series: s, program: pingpong, method: register, node: a, peer: b, bytes: 8 B"
+#define HALO     "series: s, program: halo, method: chain-host, node: a, bytes: 8 B, columns: 2"
+#define STREAM   "series: s, program: stream, method: register, node: a, bytes: 8 B"
+
+TEST(RunRules, KeysThatAProgramDoesNotUseAreRefused)
+{
+    accept_run(PINGPONG ", channel: 3, warmup: 9");
+    refuse_run(PINGPONG ", columns: 2", "columns: pingpong does not use it: only a halo has a grid");
+    refuse_run(PINGPONG ", notify: board",
+               "notify: pingpong does not use it: only programs on libtca wait for notifications");
+    accept_run(HALO ", notify: board, warmup: 0");
+    refuse_run(HALO ", channel: 1", "channel: halo does not use it: it chooses its channels itself");
+    refuse_run(HALO ", descriptors: 4", "descriptors: halo does not use it: it builds its chains itself");
+    accept_run(STREAM ", channel: 1, warmup: 0");
+    refuse_run(STREAM ", to: gpu0", "to: stream keeps its data in host memory");
+    refuse_run(STREAM ", warmup: 5", "warmup: stream does not use it: every repetition counts");
+}
+
+TEST(RunRules, AHaloNeedsAWholeGrid)
+{
+    accept_run(HALO);
+    refuse_run("series: s, program: halo, method: chain-host, node: a, bytes: 8 B",
+               "columns: 2 nodes are no grid of 4 columns");
+}
+
+TEST(RunRules, PioSendsFromHostMemory)
+{
+    accept_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, to: gpu0");
+    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, from: gpu0",
+               "from: a pingpong by pio sends from host memory");
+}
+
 TEST(RunRules, ATransferHasALimitOfItsOwn)
 {
     accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 16777212 B");

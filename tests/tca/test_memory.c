@@ -99,7 +99,7 @@ static void handle_refusals(void *arg, peach2_handle_t *board)
     free(ordinary);
 }
 
-TEST(TcaHandle, IsMadeOfTcaMemoryAlone)
+TEST(TcaHandle, IsRefusedForMemoryThatIsNotPinnedOrNotWhole)
 {
     run_alone(handle_refusals);
 }

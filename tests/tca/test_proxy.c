@@ -72,7 +72,7 @@ struct reading {
     struct cluster cluster;
     struct peach2_proxy_place place;
     uint64_t source;
-    bool placed;
+    bool placed, given_up;
 };
 
 static void server(void *arg, peach2_handle_t *board)
@@ -120,5 +120,39 @@ TEST(Proxy, AnswersReadsInOrderAndTellsWhatFailed)
     struct reading r = {0};
     cluster_init(&r.cluster, 2);
     cluster_run(&r.cluster, reader, server);
+    cluster_fini(&r.cluster);
+}
+
+static void idle_server(void *arg, peach2_handle_t *board)
+{
+    struct reading *r = arg;
+    peach2_proxy_t *proxy = NULL;
+    EXPECT_EQ(peach2_proxy_create(board, 0, &proxy), 0);
+    r->place = peach2_proxy_place(proxy);
+    r->placed = true;
+    cluster_await(board, &r->given_up);
+    peach2_proxy_destroy(proxy);
+}
+
+static void unanswered_reader(void *arg, peach2_handle_t *board)
+{
+    struct reading *r = arg;
+    struct backend_buffer buffer = site_pinned(board, 4096);
+    peach2_reader_t *remote = NULL;
+    unsigned error = 99;
+    cluster_await(board, &r->placed);
+    EXPECT_EQ(peach2_reader_create(board, &r->place, &remote), 0);
+    EXPECT_EQ(peach2_reader_start(remote, buffer.bus_address, buffer.bus_address, 1024), 0);
+    EXPECT_EQ(peach2_reader_wait(remote, 1000, &error), -ETIMEDOUT);
+    EXPECT_EQ(peach2_reader_wait(remote, 0, &error), -ETIMEDOUT);
+    peach2_reader_destroy(remote);
+    r->given_up = true;
+}
+
+TEST(Proxy, IsNotWaitedForForever)
+{
+    struct reading r = {0};
+    cluster_init(&r.cluster, 2);
+    cluster_run(&r.cluster, unanswered_reader, idle_server);
     cluster_fini(&r.cluster);
 }

@@ -1,6 +1,7 @@
 // Channels: setting, starting and waiting; and waiting for notifications.
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "verbs-shim/libtca/internal.h"
 
@@ -11,7 +12,7 @@
 #define BUSY_NS      1000000ull
 #define LATE_DIVISOR 128u
 
-#define NS_PER_US 1000u
+#define DURATION_MAX 32
 
 static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
 {
@@ -158,8 +159,22 @@ int tcaStartDMADesc(int channel)
     return tcaSuccess;
 }
 
+// "1 s", "1500 us": in the largest unit in which it is whole.
+static const char *duration_text(uint64_t ns, char text[DURATION_MAX])
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    unsigned unit = 0;
+    while (unit < 3 && ns % 1000 == 0) {
+        ns /= 1000;
+        unit++;
+    }
+    snprintf(text, DURATION_MAX, "%" PRIu64 " %s", ns, units[unit]);
+    return text;
+}
+
 int tcaWaitDMAC(int channel)
 {
+    char text[DURATION_MAX];
     struct tca_context *context = tca_context_current();
     int error = channel_check(context, "tcaWaitDMAC", channel);
     if (error != tcaSuccess) {
@@ -172,9 +187,9 @@ int tcaWaitDMAC(int channel)
                                         NULL, &dma_error);
         if (status == -ETIMEDOUT) {
             return tca_refuse(context, tcaErrorTimeout,
-                              "tcaWaitDMAC: the DMA of channel %d still runs after %" PRIu64
-                              " us: wait again, or longer with tcaSetTimeout",
-                              channel, context->timeout_ns / NS_PER_US);
+                              "tcaWaitDMAC: the DMA of channel %d still runs after %s: wait again, or longer with "
+                              "tcaSetTimeout",
+                              channel, duration_text(context->timeout_ns, text));
         }
         channel_ended(state, status, dma_error);
     }
@@ -307,12 +322,13 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
     }
     const struct wait wait = {context, tca_allocation_find(context, handle->allocation), (uint32_t)wait_slot,
                               tca_notification(wait_tag)};
+    char text[DURATION_MAX];
     error = notification_take(&wait);
     if (error == -ETIMEDOUT) {
         return tca_refuse(context, tcaErrorTimeout,
-                          "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %d within %" PRIu64
-                          " us: look at the sender and at the cables between",
-                          wait_tag, wait_slot, context->timeout_ns / NS_PER_US);
+                          "tcaWaitDMARecvDesc: tag %" PRIu32
+                          " did not come to slot %d within %s: look at the sender and at the cables between",
+                          wait_tag, wait_slot, duration_text(context->timeout_ns, text));
     }
     if (error != 0) {
         return tca_refuse(context, tcaErrorIO, "tcaWaitDMARecvDesc: the board does not answer");
