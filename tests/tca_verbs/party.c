@@ -115,7 +115,7 @@ static void end_open(struct party *party, struct end *end, peach2_handle_t *boar
     EXPECT_EQ(ops->cq_create(end->context, &entries, 0, end, &end->cq), 0);
     if (party->use_srq) {
         struct ibv_srq_attr attr = {.max_wr = 64, .max_sge = 4};
-        EXPECT_EQ(ops->srq_create(end->pd, &attr, &end->srq, &end->srq), 0);
+        EXPECT_EQ(ops->srq_create(end->pd, &attr, end, &end->srq), 0);
     }
     EXPECT_EQ(tcaMalloc(&near, PARTY_BYTES, tcaMemoryCPU), tcaSuccess);
     end->near.data = near;

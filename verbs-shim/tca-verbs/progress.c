@@ -246,7 +246,8 @@ static struct tcav_peer *only_source(const struct tcav_context *context)
     }
     for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
         struct tcav_peer *peer = context->peers[node];
-        if (peer != NULL && (only != NULL || peer->state != TCAV_PEER_CONNECTED)) {
+        if (peer != NULL && (only != NULL || peer->state != TCAV_PEER_CONNECTED || peer->refused_count != 0 ||
+                             tcav_ring_owes_room(peer))) {
             return NULL;
         }
         only = peer != NULL ? peer : only;
