@@ -1,5 +1,6 @@
 #include "party.h"
 
+#include <cuda_runtime.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,17 @@ void party_init(struct party *party, unsigned nodes)
                                        .qp_access_flags = PARTY_ALL};
 }
 
+void party_init_published(struct party *party)
+{
+    const char *const sets[] = {"nodes.*.preset=ha-pacs-tca-2014", "nodes.*.board.fidelity=twin"};
+    const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = sets, .set_count = 2};
+    struct scn_messages messages = {0};
+    party_init(party, 2);
+    ASSERT_EQ(scn_load(TCASIM_SOURCE_DIR "/scenarios/smoke/smallest.yaml", &options, &party->published, &messages),
+              SIM_OK);
+    *party->cluster.site.scene = *party->published;
+}
+
 void party_run(struct party *party, plat_program_fn first, plat_program_fn other)
 {
     site_build(&party->cluster.site);
@@ -34,6 +46,7 @@ void party_run(struct party *party, plat_program_fn first, plat_program_fn other
 void party_fini(struct party *party)
 {
     cluster_fini(&party->cluster);
+    scn_free(party->published);
 }
 
 // --- ends -----------------------------------------------------------------------------------------------------------
@@ -45,6 +58,22 @@ static void memory_register(struct end *end, struct memory *memory)
     uint32_t rkey;
     EXPECT_EQ(ops->mr_register(end->pd, &region, &memory->mr, &memory->key, &rkey), 0);
     EXPECT_EQ(rkey, memory->key);
+}
+
+void party_gpu(struct end *end)
+{
+    void *data;
+    unsigned long long bus_address;
+    uint32_t rkey;
+    EXPECT_EQ(cudaMalloc(&data, PARTY_BYTES), cudaSuccess);
+    EXPECT_EQ(tcaCreateHandleGPU(&bus_address, data, PARTY_BYTES), tcaSuccess);
+    const struct ibverbs_region region = {.address = data,
+                                          .bytes = PARTY_BYTES,
+                                          .iova = (uint64_t)(uintptr_t)data,
+                                          .access = PARTY_ALL,
+                                          .bus_address = bus_address};
+    end->device_memory.data = data;
+    EXPECT_EQ(ops->mr_register(end->pd, &region, &end->device_memory.mr, &end->device_memory.key, &rkey), 0);
 }
 
 void party_qp_make(struct party *party, struct end *end, struct party_qp *qp)
@@ -86,7 +115,7 @@ static void end_open(struct party *party, struct end *end, peach2_handle_t *boar
     EXPECT_EQ(ops->cq_create(end->context, &entries, 0, end, &end->cq), 0);
     if (party->use_srq) {
         struct ibv_srq_attr attr = {.max_wr = 64, .max_sge = 4};
-        EXPECT_EQ(ops->srq_create(end->pd, &attr, &end->srq, &end->srq), 0);
+        EXPECT_EQ(ops->srq_create(end->pd, &attr, end, &end->srq), 0);
     }
     EXPECT_EQ(tcaMalloc(&near, PARTY_BYTES, tcaMemoryCPU), tcaSuccess);
     end->near.data = near;
@@ -126,6 +155,7 @@ void party_leave(struct party *party, peach2_handle_t *board)
     EXPECT_EQ(ops->cq_destroy(end->cq), 0);
     EXPECT_EQ(end->srq != NULL ? ops->srq_destroy(end->srq) : 0, 0);
     EXPECT_EQ(end->near.mr != NULL ? ops->mr_deregister(end->near.mr) : 0, 0);
+    EXPECT_EQ(end->device_memory.mr != NULL ? ops->mr_deregister(end->device_memory.mr) : 0, 0);
     EXPECT_EQ(end->far.mr != NULL ? ops->mr_deregister(end->far.mr) : 0, 0);
     EXPECT_EQ(ops->pd_destroy(end->pd), 0);
     EXPECT_EQ(ops->close(end->context), 0);

@@ -22,7 +22,8 @@ struct party_qp {
 struct end {
     struct tca_verbs_device device;
     void *context, *pd, *cq, *srq;
-    struct memory near, far; // that boards reach, and do not
+    struct memory near, far;     // that boards reach, and do not
+    struct memory device_memory; // of a GPU, by party_gpu
     struct party_qp qps[SITE_NODES_MAX];
 };
 
@@ -37,10 +38,12 @@ struct party {
     int cq_entries;
     bool use_srq, gone;
     uint64_t value[8];
-    const void *arg;
+    struct scn_scenario *published;
 };
 
 void party_init(struct party *party, unsigned nodes);
+// Two nodes of HA-PACS/TCA with their GPUs instead, as sato2015 measured them.
+void party_init_published(struct party *party);
 // Every node runs its program; NULL: only boots.
 void party_run(struct party *party, plat_program_fn first, plat_program_fn other);
 void party_fini(struct party *party);
@@ -56,6 +59,9 @@ void party_meet(struct party *party, struct end *end);
 void party_qp_make(struct party *party, struct end *end, struct party_qp *qp);
 int party_qp_connect(struct party *party, struct end *end, struct party_qp *qp, uint32_t node, uint32_t number);
 enum ibv_qp_state party_qp_state(const struct party_qp *qp);
+
+// Memory of the first GPU, registered; party_leave ends it. data is a device pointer.
+void party_gpu(struct end *end);
 
 struct ibv_sge party_sge(const struct memory *memory, size_t offset, uint32_t bytes);
 // Posts one of a list of at most one element; returns what the device does.

@@ -208,6 +208,7 @@ struct tcav_context {
     struct tcav_move *move, **moves_end; // queue of channel 1, the first may run
     uint64_t now_ps;                     // at the last look
     unsigned passes;
+    unsigned looks; // at words that may have changed, not paid yet
 };
 
 #define TCAV_NS 1000ull

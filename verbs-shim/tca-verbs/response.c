@@ -48,7 +48,6 @@ static void nak(struct tcav_qp *qp, const struct tcav_header *header)
 static void again(struct tcav_qp *qp, uint32_t message, unsigned allowed, unsigned *left, uint64_t pause_ps,
                   enum ibv_wc_status status)
 {
-    acknowledged(qp, message);
     struct tcav_request *request = request_of(qp, message);
     if (request == NULL) {
         return;
@@ -122,6 +121,7 @@ void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, 
     if (header->kind == TCAV_NAK) {
         nak(qp, header);
     } else if (header->kind == TCAV_RNR) {
+        acknowledged(qp, header->message); // a queue pair that is not ready says nothing of what came before
         again(qp, header->message, qp->rnr_retries, &qp->rnr_retries_left,
               rnr_timers_us[header->immediate % 32] * PS_PER_US, IBV_WC_RNR_RETRY_EXC_ERR);
     } else if (header->kind == TCAV_NOT_READY) {
