@@ -75,6 +75,7 @@ TEST(IbsimConnected, ASendBringsItsImmediate)
 static void write(struct scene_side *side)
 {
     operate(side, IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE);
+    sim_thread_sleep(side->scene->rig.sim, 20 * US); // without acknowledge a write is done when it has left
 }
 
 TEST(IbsimConnected, AWriteArrivesWithoutTheOtherProgram)
