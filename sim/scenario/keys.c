@@ -359,7 +359,6 @@ static const struct scn_key scenario_keys[] = {
     {.name = "ib_cables",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",
-     .flags = SCN_KEY_OPEN,
      .max = SCN_NODES_MAX,
      .child = &scn_kind_ib_cable,
      SCN_FIELD(struct scn_scenario, ib_cables),
