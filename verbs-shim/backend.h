@@ -140,6 +140,7 @@ struct backend_hca_ops {
     int (*cq_destroy)(void *ctx, uint32_t cqn);
     int (*srq_create)(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out);
     int (*srq_arm)(void *ctx, uint32_t srqn, uint32_t limit);
+    int (*srq_query)(void *ctx, uint32_t srqn, uint32_t *limit_out); // 0: not armed
     int (*srq_destroy)(void *ctx, uint32_t srqn);
     int (*qp_create)(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_out);
     int (*qp_modify)(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr);

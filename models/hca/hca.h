@@ -90,6 +90,7 @@ enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn);
 
 enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out);
 enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit);
+enum sim_status hca_fw_srq_query(const hca_t *hca, uint32_t srqn, uint32_t *limit_out); // 0: not armed
 enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn);
 
 enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uint32_t *qpn_out);

@@ -278,6 +278,16 @@ enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit)
     return SIM_OK;
 }
 
+enum sim_status hca_fw_srq_query(const hca_t *hca, uint32_t srqn, uint32_t *limit_out)
+{
+    const struct hca_rq *rq = srq_find(hca, srqn);
+    if (rq == NULL) {
+        return SIM_ERR_INVALID;
+    }
+    *limit_out = rq->limit;
+    return SIM_OK;
+}
+
 enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
 {
     struct hca_rq *rq = srq_find(hca, srqn);

@@ -142,6 +142,11 @@ static int srq_arm(void *ctx, uint32_t srqn, uint32_t limit)
     return to_errno(hca_fw_srq_arm(hca_of(ctx), srqn, limit));
 }
 
+static int srq_query(void *ctx, uint32_t srqn, uint32_t *limit_out)
+{
+    return to_errno(hca_fw_srq_query(hca_of(ctx), srqn, limit_out));
+}
+
 static int srq_destroy(void *ctx, uint32_t srqn)
 {
     return to_errno(hca_fw_srq_destroy(hca_of(ctx), srqn));
@@ -182,6 +187,7 @@ const struct backend_hca_ops plat_backend_hca_ops = {
     .cq_destroy = cq_destroy,
     .srq_create = srq_create,
     .srq_arm = srq_arm,
+    .srq_query = srq_query,
     .srq_destroy = srq_destroy,
     .qp_create = qp_create,
     .qp_modify = qp_modify,

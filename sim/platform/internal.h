@@ -11,9 +11,10 @@
 
 #define PLAT_FAILURE_MAX 1024
 
-// Address map of every node: the FPGA's memory and its control BAR lie here, between GPUs and board.
+// Address map of every node: the BARs of FPGA and HCA lie here, between GPUs and board.
 #define PLAT_FPGA_MEMORY_BASE  0x3000000000ull
 #define PLAT_FPGA_CONTROL_BASE 0x3100000000ull
+#define PLAT_HCA_UAR_BASE      0x3200000000ull
 
 #define PLAT_CHIP_COUNTERS 14
 
@@ -33,6 +34,9 @@ struct plat_node {
     pcie_link_t *gpu_slots[SCN_GPUS_MAX];
     fpga_t *fpga;
     pcie_link_t *fpga_slot;
+    hca_t *hca;
+    pcie_link_t *hca_slot;
+    uint64_t hca_uars; // pages that processes have
     struct plat_backend_inproc backend;
     peach2_handle_t *handle; // once the driver is up
     fpga_handle_t *fpga_handle;
@@ -56,10 +60,12 @@ struct plat_machine {
     const struct scn_scenario *scenario;
     sim_t *sim;
     pcie_pool_t *pool;
+    ib_pool_t *packets;
     struct plat_clock clocks[SCN_NODES_MAX];
     unsigned clock_count;
     struct plat_node nodes[SCN_NODES_MAX];
     pcie_link_t *cables[SCN_CABLES_MAX];
+    ib_link_t *ib_cables[SCN_NODES_MAX];
     struct plat_pull pulls[SCN_FAULTS_MAX]; // of each fault
     unsigned booted;                        // nodes whose driver is up
     unsigned ended;                         // nodes whose program has ended
@@ -87,6 +93,12 @@ enum sim_status plat_chip_counters_register(struct plat_node *node, const char *
 // links.c: the slot of every node, and the cables.
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error);
 void plat_links_destroy(plat_machine_t *machine);
+
+// hcas.c
+enum sim_status plat_hca_create(struct plat_node *node);
+struct pcie_end_config plat_hca_slot_end(const struct plat_node *node);
+enum sim_status plat_hca_connect_host(struct plat_node *node);
+enum sim_status plat_ib_cable_create(plat_machine_t *machine, uint32_t index);
 
 // faults.c: from the moment at which programs start; and when the last one has ended, or everything is freed.
 void plat_faults_arm(plat_machine_t *machine);

@@ -1,4 +1,4 @@
-// The links of a machine: the slot of each board, GPU and FPGA, and the cables between boards.
+// The links of a machine: the slot of each board, GPU, FPGA and HCA, and the cables between boards.
 #include <stdio.h>
 
 #include "sim/platform/internal.h"
@@ -173,13 +173,33 @@ static enum sim_status fpga_slot_create(struct plat_node *node)
     return status;
 }
 
+// --- the HCA -------------------------------------------------------------------------------------------------------
+
+static enum sim_status hca_slot_create(struct plat_node *node)
+{
+    if (node->hca == NULL) {
+        return SIM_OK;
+    }
+    const struct scn_hca *hca = &node->config->hca;
+    const struct scn_host *host = &node->config->host;
+    char name[SCN_NAME_MAX + 16];
+    snprintf(name, sizeof name, "%s.hca.slot", node->config->name);
+    uint32_t mps_bytes = hca->mps_bytes < host->mps_bytes ? hca->mps_bytes : host->mps_bytes;
+    const struct pcie_link_config link = link_config(&hca->slot, mps_bytes, root_port(host), plat_hca_slot_end(node));
+    enum sim_status status = pcie_link_create(node->machine->sim, node->machine->pool, name, &link, &node->hca_slot);
+    return status == SIM_OK ? plat_hca_connect_host(node) : status;
+}
+
 static enum sim_status slots_create(struct plat_node *node)
 {
     enum sim_status status = slot_create(node);
     for (unsigned i = 0; i < node->gpus.count && status == SIM_OK; i++) {
         status = gpu_slot_create(node, i);
     }
-    return status == SIM_OK ? fpga_slot_create(node) : status;
+    if (status == SIM_OK) {
+        status = fpga_slot_create(node);
+    }
+    return status == SIM_OK ? hca_slot_create(node) : status;
 }
 
 // --- cables --------------------------------------------------------------------------------------------------------
@@ -255,6 +275,12 @@ enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *er
             return status;
         }
     }
+    for (uint32_t i = 0; i < machine->scenario->ib_cable_count; i++) {
+        enum sim_status status = plat_ib_cable_create(machine, i);
+        if (status != SIM_OK) {
+            return plat_error_set(error, status, "InfiniBand cable %u cannot be built: %s", i, sim_status_text(status));
+        }
+    }
     return SIM_OK;
 }
 
@@ -263,6 +289,11 @@ void plat_links_destroy(plat_machine_t *machine)
     for (uint32_t i = 0; i < machine->scenario->cable_count; i++) {
         if (machine->cables[i] != NULL) {
             pcie_link_destroy(machine->cables[i]);
+        }
+    }
+    for (uint32_t i = 0; i < machine->scenario->ib_cable_count; i++) {
+        if (machine->ib_cables[i] != NULL) {
+            ib_link_destroy(machine->ib_cables[i]);
         }
     }
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
@@ -276,6 +307,9 @@ void plat_links_destroy(plat_machine_t *machine)
         }
         if (machine->nodes[i].fpga_slot != NULL) {
             pcie_link_destroy(machine->nodes[i].fpga_slot);
+        }
+        if (machine->nodes[i].hca_slot != NULL) {
+            pcie_link_destroy(machine->nodes[i].hca_slot);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 #include "sim/platform/internal.h"
 #include "sim/platform/routes.h"
+#include "verbs-shim/ibverbs/ibsim/ibsim.h"
 
 enum sim_status plat_error_set(struct plat_error *error, enum sim_status status, const char *format, ...)
 {
@@ -72,6 +73,10 @@ static enum sim_status machine_build(plat_machine_t *machine, const struct plat_
     if (status == SIM_OK) {
         status = pcie_pool_create(&machine->pool);
     }
+    if (status == SIM_OK) {
+        machine->packets = ib_pool_create();
+        status = machine->packets == NULL ? SIM_ERR_NO_MEMORY : SIM_OK;
+    }
     for (uint32_t i = 0; status == SIM_OK && i < scenario->node_count; i++) {
         struct plat_node *node = &machine->nodes[i];
         node->machine = machine;
@@ -126,6 +131,9 @@ void plat_machine_destroy(plat_machine_t *machine)
     plat_links_destroy(machine);
     for (unsigned i = 0; i < machine->clock_count; i++) {
         cosim_clock_destroy(machine->clocks[i].clock);
+    }
+    if (machine->packets != NULL) {
+        (void)ib_pool_destroy(machine->packets);
     }
     if (machine->pool != NULL) {
         (void)pcie_pool_destroy(machine->pool);
@@ -186,6 +194,11 @@ static void node_thread(void *arg)
     boot_wait(node->machine);
     if (node->program != NULL) {
         plat_backend_enter(&node->backend, node->handle);
+        error = node->hca != NULL ? ibsim_device_add(&node->backend.process) : 0;
+        if (error != 0) {
+            plat_machine_fail(node->machine, "%s: no HCA for its program: %s", node->config->name, strerror(-error));
+            return;
+        }
         node->program(node->program_arg, node->handle);
     }
     if (++node->machine->ended == node->machine->scenario->node_count) {

@@ -1,4 +1,4 @@
-// One node: host memory, root complex, core, GPUs, FPGA, board and chip.
+// One node: host memory, root complex, core, GPUs, FPGA, HCA, board and chip.
 #include <stdio.h>
 
 #include "sim/platform/internal.h"
@@ -233,6 +233,11 @@ static void backend_init(struct plat_node *node)
         node->backend.bars[BACKEND_BAR_WINDOW] =
             (struct plat_bar){node->config->board.window_base, PEACH2_WINDOW_BYTES};
     }
+    if (node->hca != NULL) {
+        node->backend.hca = node->hca;
+        node->backend.hca_uars = &node->hca_uars;
+        node->backend.bars[BACKEND_BAR_HCA_UAR] = (struct plat_bar){PLAT_HCA_UAR_BASE, hca_uar_bytes()};
+    }
     if (node->fpga != NULL) {
         node->backend.bars[BACKEND_BAR_FPGA_MEMORY] =
             (struct plat_bar){PLAT_FPGA_MEMORY_BASE, node->config->fpga.memory_bytes};
@@ -255,6 +260,9 @@ enum sim_status plat_node_init(struct plat_node *node, const struct plat_options
     if (status == SIM_OK && node->config->fpga.given) {
         status = fpga_start(node);
     }
+    if (status == SIM_OK && node->config->hca.given) {
+        status = plat_hca_create(node);
+    }
     if (status == SIM_OK && node->config->board.given) {
         status = board_create(node, options);
     }
@@ -276,6 +284,9 @@ void plat_node_fini(struct plat_node *node)
     peach2_twin_destroy(node->twin);
     peach2_board_destroy(node->board);
     fpga_destroy(node->fpga);
+    if (node->hca != NULL) {
+        hca_destroy(node->hca);
+    }
     plat_gpus_fini(&node->gpus);
     host_core_destroy(node->core);
     if (node->rc != NULL) {

@@ -175,6 +175,7 @@ void scn_check_hardware(struct scn_loader *loader)
     check_node_names(loader);
     check_receive_buffers(loader);
     check_slots(loader);
+    scn_check_hcas(loader);
     check_windows(loader);
     if (check_cables(loader) && loader->mistakes.count == before) {
         scn_check_routes(loader);

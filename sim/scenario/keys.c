@@ -120,6 +120,13 @@ static const struct scn_key node_keys[] = {
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_node, fpga),
      .doc = "FPGA that moves data by itself, if it has one"},
+    {.name = "hca",
+     .unit = SCN_UNIT_OBJECT,
+     .child = &scn_kind_hca,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_node, hca),
+     .doc = "InfiniBand HCA, if it has one"},
 };
 const struct scn_kind scn_kind_node = {.name = "node",
                                        .doc = "a host with the devices in its slots",
@@ -345,6 +352,14 @@ static const struct scn_key scenario_keys[] = {
      SCN_FIELD(struct scn_scenario, cables),
      SCN_SECOND(struct scn_scenario, cable_count),
      .doc = "cables between boards"},
+    {.name = "ib_cables",
+     .unit = SCN_UNIT_OBJECTS,
+     .fallback = "",
+     .max = SCN_NODES_MAX,
+     .child = &scn_kind_ib_cable,
+     SCN_FIELD(struct scn_scenario, ib_cables),
+     SCN_SECOND(struct scn_scenario, ib_cable_count),
+     .doc = "InfiniBand cables between HCAs"},
     {.name = "faults",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",
@@ -391,7 +406,8 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {
-    &scn_kind_scenario, &scn_kind_topology, &scn_kind_node,   &scn_kind_host,    &scn_kind_board,      &scn_kind_gpu,
-    &scn_kind_fpga,     &scn_kind_link,     &scn_kind_cable,  &scn_kind_fault,   &scn_kind_fault_ends, &scn_kind_run,
-    &scn_kind_value,    &scn_kind_check,    &scn_kind_expect, &scn_kind_compare, &scn_kind_panel,      NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology, &scn_kind_node,  &scn_kind_host,
+                                            &scn_kind_board,      &scn_kind_gpu,      &scn_kind_fpga,  &scn_kind_hca,
+                                            &scn_kind_ib_cable,   &scn_kind_link,     &scn_kind_cable, &scn_kind_fault,
+                                            &scn_kind_fault_ends, &scn_kind_run,      &scn_kind_value, &scn_kind_check,
+                                            &scn_kind_expect,     &scn_kind_compare,  &scn_kind_panel, NULL};

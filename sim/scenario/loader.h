@@ -98,6 +98,9 @@ void scn_check_fpga(struct scn_loader *loader, const struct scn_node *node, uint
 void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
 
+// check_hca.c: HCAs and the cables between them.
+void scn_check_hcas(struct scn_loader *loader);
+
 // Notes that place set the field (or started the object) at address.
 void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_place place,
                      const char *note);

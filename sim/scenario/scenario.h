@@ -131,6 +131,23 @@ struct scn_fpga {
     struct scn_link slot;
 };
 
+// An InfiniBand HCA with its slot.
+struct scn_hca {
+    bool given; // a node may have none
+    struct scn_link slot;
+    uint32_t socket;
+    uint64_t port_bytes_per_us;
+    uint32_t port_buffer_bytes;
+    // as in models/hca/hca.h
+    uint64_t pcie_tx_ps, pcie_rx_ps;
+    uint32_t mps_bytes, mrrs_bytes, read_tags, write_tlps;
+    uint32_t port_gap_bytes, max_mtu_bytes;
+    uint64_t port_tx_ps, port_rx_ps;
+    uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, place_ps, atomic_ps;
+    uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
+    uint32_t responder_reads, initiator_reads, max_inline_bytes;
+};
+
 struct scn_node {
     char name[SCN_NAME_MAX];
     char preset[SCN_NAME_MAX]; // what its hardware is called: the preset's name, or the key `hardware`
@@ -140,6 +157,7 @@ struct scn_node {
     struct scn_gpu gpus[SCN_GPUS_MAX];
     uint32_t gpu_count;
     struct scn_fpga fpga;
+    struct scn_hca hca;
 };
 
 enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
@@ -148,6 +166,12 @@ struct scn_cable {
     uint32_t from_node, to_node; // indices into nodes
     enum scn_port from_port, to_port;
     struct scn_link link;
+};
+
+// Between the ports of two HCAs.
+struct scn_ib_cable {
+    uint32_t from_node, to_node;
+    uint64_t flight_ps; // as in models/hca/ib_link.h
 };
 
 // Pulled: the link goes down for good, both ways at once.
@@ -284,6 +308,8 @@ struct scn_scenario {
     uint32_t node_count;
     struct scn_cable cables[SCN_CABLES_MAX];
     uint32_t cable_count;
+    struct scn_ib_cable ib_cables[SCN_NODES_MAX];
+    uint32_t ib_cable_count;
     struct scn_fault faults[SCN_FAULTS_MAX];
     uint32_t fault_count;
     struct scn_run runs[SCN_RUNS_MAX];

@@ -122,7 +122,7 @@ uint64_t rig_counter(const struct rig *rig, unsigned node, const char *name)
 // --- processes -----------------------------------------------------------------------------------------------------
 // Set up before the programs run: commands cost no simulated time and need no thread.
 
-struct rig_process *rig_process(struct rig *rig, unsigned node)
+struct rig_process *rig_process_bare(struct rig *rig, unsigned node)
 {
     struct rig_process *process = calloc(1, sizeof *process);
     rig->processes[rig->process_count++] = process;
@@ -140,10 +140,16 @@ struct rig_process *rig_process(struct rig *rig, unsigned node)
                                &process->inproc.core),
               SIM_OK);
     process->backend = plat_backend_inproc(&process->inproc);
-    EXPECT_EQ(hca_open(&process->backend, &process->context), 0);
-    EXPECT_EQ(hca_pd_create(process->context, &process->pd), 0);
     EXPECT_EQ(process->backend.ops->alloc_pinned(process->backend.ctx, REGION_BYTES, &process->buffer), 0);
     process->memory = process->buffer.address;
+    return process;
+}
+
+struct rig_process *rig_process(struct rig *rig, unsigned node)
+{
+    struct rig_process *process = rig_process_bare(rig, node);
+    EXPECT_EQ(hca_open(&process->backend, &process->context), 0);
+    EXPECT_EQ(hca_pd_create(process->context, &process->pd), 0);
     EXPECT_EQ(hca_mr_register(process->pd, process->memory, REGION_BYTES, EVERY_ACCESS, &process->mr), 0);
     return process;
 }

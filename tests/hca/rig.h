@@ -54,6 +54,7 @@ void rig_init(struct rig *rig, const char *preset);
 void rig_init_with(struct rig *rig, const struct hca_config *config, const char *host);
 void rig_fini(struct rig *rig); // fails the test when something leaked
 struct rig_process *rig_process(struct rig *rig, unsigned node);
+struct rig_process *rig_process_bare(struct rig *rig, unsigned node); // it has memory and opens the HCA itself
 void rig_run(struct rig *rig); // until nothing is left to do; fails when something is stuck
 uint64_t rig_counter(const struct rig *rig, unsigned node, const char *name);
 

@@ -108,6 +108,8 @@ struct hca_qp_create {
 int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out); // -EINVAL, -ENOMEM
 int hca_qp_destroy(hca_qp_t *qp);
 uint32_t hca_qp_number(const hca_qp_t *qp);
+enum hca_qp_type hca_qp_type(const hca_qp_t *qp);
+unsigned hca_qp_send_room(const hca_qp_t *qp); // requests that hca_post_send would take now
 // mask: HCA_QP_*. -EINVAL: the transition does not exist, lacks a required attribute, has one too many, or a value is
 // out of range (IBA 10.3.1, table 91). To RESET: queues are emptied and unpolled completions of this QP removed.
 int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr);
@@ -115,8 +117,10 @@ int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out);
 
 int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, hca_srq_t **srq_out);
 int hca_srq_destroy(hca_srq_t *srq); // -EBUSY
+void hca_srq_size(const hca_srq_t *srq, unsigned *entries_out, unsigned *segments_out);
 // HCA_EVENT_SRQ_LIMIT once, when fewer than `limit` entries are left. 0: none.
 int hca_srq_arm(hca_srq_t *srq, unsigned limit);
+int hca_srq_limit(const hca_srq_t *srq, unsigned *limit_out); // as armed; 0: none, or it has been told
 
 int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, hca_ah_t **ah_out);
 int hca_ah_destroy(hca_ah_t *ah);

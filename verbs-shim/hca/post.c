@@ -202,7 +202,7 @@ int hca_post_receive(hca_qp_t *qp, const struct hca_receive_wr *wr, const struct
         return -EINVAL;
     }
     int status = receive_post(qp->pd->context, &qp->receive, wr, bad_out);
-    if (qp->failed) {
+    if (qp->failed || qp->state == HCA_ERROR) {
         hca_receive_doorbell(qp);
     }
     return status;

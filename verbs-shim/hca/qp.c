@@ -207,6 +207,16 @@ uint32_t hca_qp_number(const hca_qp_t *qp)
     return qp->number;
 }
 
+enum hca_qp_type hca_qp_type(const hca_qp_t *qp)
+{
+    return qp->type;
+}
+
+unsigned hca_qp_send_room(const hca_qp_t *qp)
+{
+    return qp->send_entries - (qp->send_posted - qp->send_done);
+}
+
 int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr)
 {
     hca_context_t *context = qp->pd->context;
@@ -230,7 +240,11 @@ int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr)
 int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out)
 {
     hca_context_t *context = qp->pd->context;
-    return hca_ops(context)->qp_query(context->backend.ctx, qp->number, attr_out);
+    int status = hca_ops(context)->qp_query(context->backend.ctx, qp->number, attr_out);
+    if (status == 0 && attr_out->state == HCA_ERROR) { // it may have gone there by itself
+        qp->state = HCA_ERROR;
+    }
+    return status;
 }
 
 // --- shared receive queues -------------------------------------------------------------------------------------------
@@ -291,6 +305,18 @@ int hca_srq_destroy(hca_srq_t *srq)
     hca_receive_fini(&srq->receive);
     free(srq);
     return 0;
+}
+
+void hca_srq_size(const hca_srq_t *srq, unsigned *entries_out, unsigned *segments_out)
+{
+    *entries_out = srq->receive.entries;
+    *segments_out = srq->receive.segments;
+}
+
+int hca_srq_limit(const hca_srq_t *srq, unsigned *limit_out)
+{
+    const hca_context_t *context = srq->pd->context;
+    return hca_ops(context)->srq_query(context->backend.ctx, srq->number, limit_out);
 }
 
 int hca_srq_arm(hca_srq_t *srq, unsigned limit)

@@ -1,0 +1,194 @@
+// HCAs of a scenario: programs on its nodes find ibsim0 and reach each other's host and GPU memory with libibverbs.
+#include <cuda_runtime.h>
+#include <string.h>
+
+#include "site.h"
+#include "verbs-shim/ibverbs/device.h"
+
+enum {
+    BYTES = 100000, // of each buffer
+    MOVED = 70001,
+    FROM = 3,
+    TO = 4097,
+    RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+};
+
+struct side {
+    struct pair *pair;
+    bool on_gpu; // where its buffer is
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    uint8_t *buffer, *copy; // copy: in pinned host memory, what to_copy finds
+    bool ready, done;
+};
+struct pair {
+    plat_machine_t *machine;
+    struct side sides[2];
+    enum ibv_wr_opcode opcode;
+};
+
+static void wait_until(const struct side *side, const bool *flag)
+{
+    while (!*flag) {
+        sim_thread_sleep(plat_machine_sim(side->pair->machine), 1000 * NS);
+    }
+}
+
+static void side_open(struct side *side)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    ASSERT_TRUE(list[0] != NULL);
+    EXPECT_STREQ(ibv_get_device_name(list[0]), "ibsim0");
+    side->context = ibv_open_device(list[0]);
+    ibv_free_device_list(list);
+    side->pd = ibv_alloc_pd(side->context);
+    side->cq = ibv_create_cq(side->context, 8, NULL, NULL, 0);
+    EXPECT_EQ(cudaMallocHost((void **)&side->copy, BYTES), cudaSuccess);
+    side->buffer = side->copy;
+    if (side->on_gpu) {
+        EXPECT_EQ(cudaMalloc((void **)&side->buffer, BYTES), cudaSuccess);
+    }
+    side->mr = ibv_reg_mr(side->pd, side->buffer, BYTES, RIGHTS);
+    struct ibv_qp_init_attr init = {
+        .send_cq = side->cq, .recv_cq = side->cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    side->qp = ibv_create_qp(side->pd, &init);
+    ASSERT_TRUE(side->mr != NULL && side->qp != NULL);
+}
+
+static void side_connect(struct side *side, const struct side *peer, unsigned peer_index)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .path_mtu = IBV_MTU_2048,
+                               .dest_qp_num = peer->qp->qp_num,
+                               .qp_access_flags = RIGHTS,
+                               .ah_attr = {.dlid = (uint16_t)(peer_index + 1), .port_num = 1},
+                               .max_rd_atomic = 4,
+                               .max_dest_rd_atomic = 4,
+                               .port_num = 1,
+                               .timeout = 14,
+                               .retry_cnt = 7,
+                               .rnr_retry = 7};
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+    attr.qp_state = IBV_QPS_RTR;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr,
+                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+              0);
+    attr.qp_state = IBV_QPS_RTS;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr,
+                            IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                IBV_QP_MAX_QP_RD_ATOMIC),
+              0);
+}
+
+// The buffer's bytes, as the program sees them.
+static const uint8_t *to_copy(struct side *side)
+{
+    if (side->on_gpu) {
+        EXPECT_EQ(cudaMemcpy(side->copy, side->buffer, BYTES, cudaMemcpyDeviceToHost), cudaSuccess);
+    }
+    return side->copy;
+}
+
+static void fill(struct side *side, bool pattern)
+{
+    memset(side->copy, 0, BYTES);
+    if (pattern) {
+        site_fill(side->copy, BYTES, 5);
+    }
+    if (side->on_gpu) {
+        EXPECT_EQ(cudaMemcpy(side->buffer, side->copy, BYTES, cudaMemcpyHostToDevice), cudaSuccess);
+    }
+}
+
+// A write goes from FROM here to TO there, a read the other way round.
+static void transfer(struct side *near, const struct side *far)
+{
+    struct ibv_sge sge = {(uintptr_t)near->buffer + FROM, MOVED, near->mr->lkey};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge, .num_sge = 1, .opcode = near->pair->opcode, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+    struct ibv_wc wc = {0};
+    wr.wr.rdma.remote_addr = (uintptr_t)far->buffer + TO;
+    wr.wr.rdma.rkey = far->mr->rkey;
+    EXPECT_EQ(ibv_post_send(near->qp, &wr, &bad), 0);
+    EXPECT_EQ(ibverbs_cq_wait(near->cq, 100000000), 0);
+    EXPECT_EQ(ibv_poll_cq(near->cq, 1, &wc), 1);
+    EXPECT_STREQ(ibv_wc_status_str(wc.status), ibv_wc_status_str(IBV_WC_SUCCESS));
+}
+
+// Leaves everything open: what the process has ends with it.
+static void program(void *arg, peach2_handle_t *board)
+{
+    struct side *side = arg;
+    struct pair *pair = side->pair;
+    unsigned index = side == &pair->sides[1];
+    struct side *peer = &pair->sides[1 - index];
+    EXPECT_TRUE(board == NULL);
+    side_open(side);
+    fill(side, (pair->opcode == IBV_WR_RDMA_WRITE) == (index == 0));
+    side->ready = true;
+    wait_until(side, &peer->ready);
+    side_connect(side, peer, 1 - index);
+    side->done = true;
+    wait_until(side, &peer->done);
+    if (index == 0) {
+        transfer(side, peer);
+        side->done = false;
+    } else {
+        while (peer->done) {
+            sim_thread_sleep(plat_machine_sim(pair->machine), 1000 * NS);
+        }
+    }
+    (void)to_copy(side);
+}
+
+static void expect_moved(const uint8_t *to, unsigned to_at, const uint8_t *from, unsigned from_at)
+{
+    EXPECT_TRUE(site_is_filled(from, BYTES, 5));
+    EXPECT_MEMEQ(to + to_at, from + from_at, MOVED);
+    EXPECT_TRUE(site_is_value(to, to_at, 0));
+    EXPECT_TRUE(site_is_value(to + to_at + MOVED, BYTES - to_at - MOVED, 0));
+}
+
+static void expect_transfer(enum ibv_wr_opcode opcode, bool near_gpu, bool far_gpu)
+{
+    const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs"};
+    struct scn_scenario *scenario = NULL;
+    struct scn_messages messages = {0};
+    char error[256] = "";
+    struct pair pair = {.opcode = opcode};
+    ASSERT_EQ(scn_load(TCASIM_SOURCE_DIR "/tests/platform/hca-pair.yaml", &options, &scenario, &messages), SIM_OK);
+    ASSERT_EQ(plat_machine_create(scenario, NULL, error, sizeof error, &pair.machine), SIM_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        pair.sides[i] = (struct side){.pair = &pair, .on_gpu = i == 0 ? near_gpu : far_gpu};
+        plat_machine_set_program(pair.machine, i, program, &pair.sides[i]);
+    }
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    EXPECT_TRUE(plat_machine_failure(pair.machine) == NULL);
+    EXPECT_EQ(plat_machine_live_tlps(pair.machine), 0);
+    if (opcode == IBV_WR_RDMA_WRITE) {
+        expect_moved(pair.sides[1].copy, TO, pair.sides[0].copy, FROM);
+    } else {
+        expect_moved(pair.sides[0].copy, FROM, pair.sides[1].copy, TO);
+    }
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
+}
+
+TEST(Hca, WritesArriveWholeFromAndToHostsAndGpus)
+{
+    for (unsigned where = 0; where < 4; where++) {
+        expect_transfer(IBV_WR_RDMA_WRITE, (where & 1) != 0, (where & 2) != 0);
+    }
+}
+
+TEST(Hca, ReadsArriveWholeFromAndToHostsAndGpus)
+{
+    for (unsigned where = 0; where < 4; where++) {
+        expect_transfer(IBV_WR_RDMA_READ, (where & 1) != 0, (where & 2) != 0);
+    }
+}

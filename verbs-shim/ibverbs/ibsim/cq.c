@@ -1,0 +1,109 @@
+// Completion queues.
+#include <stdlib.h>
+
+#include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
+
+int ibsim_cq_create(void *object, unsigned *entries, unsigned vector, void *user, void **cq_out)
+{
+    struct ibsim_context *context = object;
+    struct ibsim_cq *cq = calloc(1, sizeof *cq);
+    (void)vector; // there is one
+    int status = cq != NULL ? hca_cq_create(context->hca, *entries, user, &cq->hca) : -ENOMEM;
+    if (status == 0 && !ibsim_scratch_completions(&context->scratch, hca_cq_entries(cq->hca))) {
+        (void)hca_cq_destroy(cq->hca);
+        status = -ENOMEM;
+    }
+    if (status != 0) {
+        free(cq);
+        return status;
+    }
+    cq->context = context;
+    *entries = hca_cq_entries(cq->hca);
+    *cq_out = cq;
+    return 0;
+}
+
+int ibsim_cq_destroy(void *cq)
+{
+    int status = hca_cq_destroy(((struct ibsim_cq *)cq)->hca);
+    if (status == 0) {
+        free(cq);
+    }
+    return status;
+}
+
+int ibsim_cq_arm(void *cq, bool solicited_only)
+{
+    return hca_cq_arm(((struct ibsim_cq *)cq)->hca, solicited_only);
+}
+
+int ibsim_cq_wait(void *cq, uint64_t timeout_ns)
+{
+    return hca_cq_wait(((struct ibsim_cq *)cq)->hca, timeout_ns);
+}
+
+// --- completions -----------------------------------------------------------------------------------------------------
+
+static enum ibv_wc_status status_of(enum hca_status status)
+{
+    static const enum ibv_wc_status statuses[HCA_STATUSES] = {
+        [HCA_OK] = IBV_WC_SUCCESS,
+        [HCA_LOCAL_LENGTH] = IBV_WC_LOC_LEN_ERR,
+        [HCA_LOCAL_OPERATION] = IBV_WC_LOC_QP_OP_ERR,
+        [HCA_LOCAL_PROTECTION] = IBV_WC_LOC_PROT_ERR,
+        [HCA_FLUSHED] = IBV_WC_WR_FLUSH_ERR,
+        [HCA_BAD_RESPONSE] = IBV_WC_BAD_RESP_ERR,
+        [HCA_LOCAL_ACCESS] = IBV_WC_LOC_ACCESS_ERR,
+        [HCA_REMOTE_INVALID_REQUEST] = IBV_WC_REM_INV_REQ_ERR,
+        [HCA_REMOTE_ACCESS] = IBV_WC_REM_ACCESS_ERR,
+        [HCA_REMOTE_OPERATION] = IBV_WC_REM_OP_ERR,
+        [HCA_RETRY_EXCEEDED] = IBV_WC_RETRY_EXC_ERR,
+        [HCA_RNR_RETRY_EXCEEDED] = IBV_WC_RNR_RETRY_EXC_ERR,
+    };
+    return statuses[status];
+}
+
+static enum ibv_wc_opcode opcode_of(const struct hca_wc *wc)
+{
+    static const enum ibv_wc_opcode sends[HCA_OPCODES] = {
+        [HCA_OP_SEND] = IBV_WC_SEND,          [HCA_OP_SEND_IMM] = IBV_WC_SEND,
+        [HCA_OP_WRITE] = IBV_WC_RDMA_WRITE,   [HCA_OP_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+        [HCA_OP_READ] = IBV_WC_RDMA_READ,     [HCA_OP_COMPARE_SWAP] = IBV_WC_COMP_SWAP,
+        [HCA_OP_FETCH_ADD] = IBV_WC_FETCH_ADD};
+    switch (wc->kind) {
+    case HCA_CQE_RECEIVE:
+        return IBV_WC_RECV;
+    case HCA_CQE_RECEIVE_WRITE_IMM:
+        return IBV_WC_RECV_RDMA_WITH_IMM;
+    case HCA_CQE_SEND:
+        break;
+    }
+    return sends[wc->opcode];
+}
+
+// Immediate data goes as it lies in memory: in network byte order on both sides.
+static struct ibv_wc completion_of(const struct hca_wc *wc)
+{
+    return (struct ibv_wc){.wr_id = wc->wr_id,
+                           .status = status_of(wc->status),
+                           .opcode = opcode_of(wc),
+                           .byte_len = wc->bytes,
+                           .imm_data = wc->immediate,
+                           .qp_num = wc->qpn,
+                           .src_qp = wc->source_qpn,
+                           .wc_flags = wc->has_immediate ? IBV_WC_WITH_IMM : 0,
+                           .slid = wc->source_lid,
+                           .sl = wc->sl};
+}
+
+int ibsim_cq_poll(void *object, int max, struct ibv_wc *wc_out)
+{
+    const struct ibsim_cq *cq = object;
+    int entries = (int)hca_cq_entries(cq->hca);
+    struct hca_wc *taken = cq->context->scratch.completions;
+    int count = hca_cq_poll(cq->hca, max < entries ? max : entries, taken);
+    for (int i = 0; i < count; i++) {
+        wc_out[i] = completion_of(&taken[i]);
+    }
+    return count;
+}
