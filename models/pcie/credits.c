@@ -20,8 +20,8 @@ void pcie_credits_init(pcie_end_t *end)
     }
     rx->unreported_since_ps = SIM_NEVER_PS;
     pcie_ring_init(&rx->freeing, sizeof(struct pcie_freeing));
-    sim_event_init(&rx->free_event, free_event_run, end);
-    sim_event_init(&rx->update_event, update_event_run, end);
+    sim_event_init_late(end->sim, &rx->free_event, free_event_run, end);
+    sim_event_init_late(end->sim, &rx->update_event, update_event_run, end);
 }
 
 void pcie_credits_clear(pcie_end_t *end)
@@ -89,15 +89,14 @@ static void credits_free(struct pcie_receiver *rx, enum pcie_class class, const 
     }
 }
 
-// Counts the releases that are past, and those of this instant. Returns their classes, a bit each.
-static unsigned credits_take(pcie_end_t *end, bool of_now)
+// Counts the releases before that time. Returns their classes, a bit each.
+static unsigned credits_take(pcie_end_t *end, uint64_t before_ps)
 {
     struct pcie_receiver *rx = &end->rx;
     unsigned classes = 0;
     while (rx->freeing.count > 0) {
         const struct pcie_freeing *front = pcie_ring_front(&rx->freeing);
-        bool past = sim_is_past(end->sim, front->at_ps, front->as_of_ps);
-        if (!past && !(of_now && front->at_ps == sim_now_ps(end->sim))) {
+        if (front->at_ps >= before_ps) {
             break;
         }
         rx->to_free[front->class].headers -= front->credits.headers;
@@ -111,51 +110,43 @@ static unsigned credits_take(pcie_end_t *end, bool of_now)
 
 void pcie_credits_take(pcie_end_t *end)
 {
-    (void)credits_take(end, false);
+    (void)credits_take(end, sim_now_ps(end->sim) + 1);
 }
 
-// Returns whether there was anything urgent.
-static bool urgent_report(pcie_end_t *end, unsigned classes)
+// Sets the event for releases of the class that may be urgent, from the index-th on.
+static void free_event_set(pcie_end_t *end, enum pcie_class class, uint32_t index)
 {
     struct pcie_receiver *rx = &end->rx;
-    bool urgent = false;
-    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        if ((classes >> class & 1) != 0 && update_urgent(end, class, &rx->freed[class])) {
-            rx->update_due[class] = urgent = true;
-        }
+    if (!rx->update_due[class] && urgency_ahead(end, class)) {
+        const struct pcie_freeing *freeing = pcie_ring_at(&rx->freeing, index);
+        pcie_event_by(end->sim, &rx->free_event, freeing->at_ps);
     }
-    if (urgent) {
-        pcie_dllps_flush(end);
-    }
-    return urgent;
 }
 
 static void update_arm(pcie_end_t *end, uint64_t released_ps)
 {
-    if (!sim_event_pending(&end->rx.update_event)) {
-        sim_event_schedule_as_of(end->sim, &end->rx.update_event, released_ps + end->link->interval_ps, released_ps);
-    }
+    pcie_event_by(end->sim, &end->rx.update_event, released_ps + end->link->interval_ps);
 }
 
-static void free_event_set(pcie_end_t *end, const struct pcie_freeing *freeing)
+// Into the ring, in order of time; returns its index. What is released at once may come before what is known ahead.
+static uint32_t freeing_add(struct pcie_ring *ring, const struct pcie_freeing *freeing)
 {
-    pcie_event_by_as_of(end->sim, &end->rx.free_event, freeing->at_ps, freeing->as_of_ps);
+    (void)pcie_ring_push(ring);
+    uint32_t index = ring->count - 1;
+    for (; index > 0; index--) {
+        const struct pcie_freeing *before = pcie_ring_at(ring, index - 1);
+        if (before->at_ps <= freeing->at_ps) {
+            break;
+        }
+        *(struct pcie_freeing *)pcie_ring_at(ring, index) = *before;
+    }
+    *(struct pcie_freeing *)pcie_ring_at(ring, index) = *freeing;
+    return index;
 }
 
 void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp)
 {
-    enum pcie_class class = pcie_tlp_class(tlp);
-    const struct pcie_credits credits = credits_of(end, class, tlp);
-    if (!end->link->up || (credits.headers == 0 && credits.data == 0)) {
-        return;
-    }
-    uint64_t now_ps = sim_now_ps(end->sim);
-    unsigned classes = credits_take(end, false) | 1u << class;
-    credits_free(&end->rx, class, &credits, now_ps);
-    (void)urgent_report(end, classes);
-    if (end->rx.unreported_since_ps != SIM_NEVER_PS) {
-        update_arm(end, now_ps);
-    }
+    pcie_end_release_at(end, tlp, sim_now_ps(end->sim));
 }
 
 void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps)
@@ -163,75 +154,68 @@ void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps)
     struct pcie_receiver *rx = &end->rx;
     enum pcie_class class = pcie_tlp_class(tlp);
     const struct pcie_credits credits = credits_of(end, class, tlp);
-    if (at_ps <= sim_now_ps(end->sim)) {
-        pcie_end_release(end, tlp);
-        return;
-    }
     if (!end->link->up || (credits.headers == 0 && credits.data == 0)) {
         return;
     }
-    pcie_credits_take(end);
     uint64_t now_ps = sim_now_ps(end->sim);
-    uint64_t as_of_ps = rx->last_freeing_ps > now_ps ? rx->last_freeing_ps : now_ps;
-    rx->last_freeing_ps = at_ps;
-    *(struct pcie_freeing *)pcie_ring_push(&rx->freeing) = (struct pcie_freeing){at_ps, as_of_ps, credits, class};
+    const struct pcie_freeing freeing = {at_ps > now_ps ? at_ps : now_ps, credits, class};
+    (void)credits_take(end, now_ps);
+    uint32_t index = freeing_add(&rx->freeing, &freeing);
     rx->to_free[class].headers += credits.headers;
     rx->to_free[class].data += credits.data;
-    update_arm(end, at_ps);
-    if (urgency_ahead(end, class)) {
-        // Enough free places make this one urgent; a peer that lacks credits, any of them.
-        bool any = peer_lacks_headers(rx, class) || peer_lacks_data(end, class);
-        free_event_set(end, pcie_ring_at(&rx->freeing, any ? 0 : rx->freeing.count - 1));
-    }
+    update_arm(end, freeing.at_ps);
+    // Enough free places make this one urgent; a peer that lacks credits, any of them.
+    bool any = index + 1 < rx->freeing.count || peer_lacks_headers(rx, class) || peer_lacks_data(end, class);
+    free_event_set(end, class, any ? 0 : index);
 }
 
 void pcie_credits_watch(pcie_end_t *end, enum pcie_class class)
 {
+    if (end->rx.freeing.count > 0) {
+        (void)credits_take(end, sim_now_ps(end->sim));
+        free_event_set(end, class, 0);
+    }
+}
+
+void pcie_credits_granted(pcie_end_t *end, enum pcie_class class)
+{
+    free_event_set(end, class, 0);
+}
+
+// Late. What is urgent of the releases by now is to be reported.
+static void releases_judge(pcie_end_t *end)
+{
     struct pcie_receiver *rx = &end->rx;
-    if (rx->freeing.count > 0) {
-        pcie_credits_take(end);
-        if (urgency_ahead(end, class)) {
-            free_event_set(end, pcie_ring_front(&rx->freeing));
+    unsigned classes = credits_take(end, sim_now_ps(end->sim) + 1);
+    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
+        if ((classes >> class & 1) != 0 && update_urgent(end, class, &rx->freed[class])) {
+            rx->update_due[class] = true;
         }
+    }
+}
+
+void pcie_credits_free_mark(pcie_end_t *end)
+{
+    releases_judge(end);
+    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
+        free_event_set(end, class, 0);
     }
 }
 
 static void free_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
-    struct pcie_receiver *rx = &end->rx;
-    bool urgent = urgent_report(end, credits_take(end, true));
-    if (urgent && sim_event_pending(&rx->update_event) && rx->update_event.as_of_ps == sim_now_ps(end->sim)) {
-        // Set for this very release, which begins no interval.
-        sim_event_cancel(end->sim, &rx->update_event);
-        if (rx->freeing.count > 0) {
-            update_arm(end, ((const struct pcie_freeing *)pcie_ring_front(&rx->freeing))->at_ps);
-        }
-    }
-    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        if (urgency_ahead(end, class)) {
-            free_event_set(end, pcie_ring_front(&rx->freeing));
-        }
-    }
+    pcie_credits_free_mark(end);
+    pcie_end_settle(end);
+    pcie_dllps_flush(end);
 }
 
 // --- the interval --------------------------------------------------------------------------------------------------
 
-static void unreported_report(pcie_end_t *end)
+void pcie_credits_update_mark(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        rx->update_due[class] =
-            rx->freed[class].headers != rx->granted[class].headers || rx->freed[class].data != rx->granted[class].data;
-    }
-    pcie_dllps_flush(end);
-}
-
-static void update_event_run(void *ctx)
-{
-    pcie_end_t *end = ctx;
-    struct pcie_receiver *rx = &end->rx;
-    pcie_credits_take(end);
+    releases_judge(end);
     if (rx->unreported_since_ps != SIM_NEVER_PS) {
         // Credits that were reported early moved the beginning of the interval.
         uint64_t due_ps = rx->unreported_since_ps + end->link->interval_ps;
@@ -239,9 +223,20 @@ static void update_event_run(void *ctx)
             sim_event_schedule_at(end->sim, &rx->update_event, due_ps);
             return;
         }
-        unreported_report(end);
+        for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+            rx->update_due[class] = rx->freed[class].headers != rx->granted[class].headers ||
+                                    rx->freed[class].data != rx->granted[class].data;
+        }
     }
     if (rx->freeing.count > 0) {
         update_arm(end, ((const struct pcie_freeing *)pcie_ring_front(&rx->freeing))->at_ps);
     }
+}
+
+static void update_event_run(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    pcie_credits_update_mark(end);
+    pcie_end_settle(end);
+    pcie_dllps_flush(end);
 }

@@ -52,6 +52,7 @@ static void update_fill(pcie_end_t *end, struct pcie_dllp *dllp)
     rx->update_due[class] = false;
     pcie_credits_take(end);
     rx->granted[class] = rx->freed[class];
+    pcie_credits_granted(end, class);
     if (all_reported(rx)) {
         rx->unreported_since_ps = SIM_NEVER_PS;
     }
@@ -71,17 +72,14 @@ void pcie_dllps_send_one(pcie_end_t *end)
     } else {
         update_fill(end, &dllp);
     }
-    uint64_t now_ps = sim_now_ps(end->sim);
-    uint64_t sent_ps = pcie_wire_send(&end->tx.wire, now_ps, DLLP_BYTES);
+    uint64_t sent_ps = pcie_wire_send(&end->tx.wire, sim_now_ps(end->sim), DLLP_BYTES);
     struct pcie_receiver *peer = &end->peer->rx;
     dllp.arrive_ps = sent_ps + end->link->config.flight_ps;
-    dllp.as_of_ps = peer->last_dllp_ps > now_ps ? peer->last_dllp_ps : now_ps;
-    peer->last_dllp_ps = dllp.arrive_ps;
     end->counters[PCIE_COUNT_DLLPS_SENT]++;
     end->counters[PCIE_COUNT_WIRE_BYTES] += DLLP_BYTES;
     *(struct pcie_dllp *)pcie_ring_push(&peer->dllps) = dllp;
     if (dllp.kind == PCIE_DLLP_NAK || pcie_transmitter_waits(end->peer)) {
-        pcie_event_by_as_of(end->sim, &peer->dllp_event, dllp.arrive_ps, dllp.as_of_ps);
+        pcie_event_by(end->sim, &peer->dllp_event, dllp.arrive_ps);
     }
 }
 
@@ -113,23 +111,17 @@ static void dllp_process(pcie_end_t *end, const struct pcie_dllp *dllp)
     }
 }
 
-static void dllps_take(pcie_end_t *end, bool of_now)
+void pcie_dllps_take(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;
     while (rx->dllps.count > 0) {
         struct pcie_dllp dllp = *(struct pcie_dllp *)pcie_ring_front(&rx->dllps);
-        bool past = sim_is_past(end->sim, dllp.arrive_ps, dllp.as_of_ps);
-        if (!past && !(of_now && dllp.arrive_ps == sim_now_ps(end->sim))) {
+        if (dllp.arrive_ps > sim_now_ps(end->sim)) {
             return;
         }
         pcie_ring_pop(&rx->dllps);
         dllp_process(end, &dllp);
     }
-}
-
-void pcie_dllps_take(pcie_end_t *end)
-{
-    dllps_take(end, false);
 }
 
 void pcie_dllps_await(pcie_end_t *end)
@@ -139,7 +131,7 @@ void pcie_dllps_await(pcie_end_t *end)
     for (uint32_t i = 0; i < rx->dllps.count; i++) {
         const struct pcie_dllp *dllp = pcie_ring_at(&rx->dllps, i);
         if (waits || dllp->kind == PCIE_DLLP_NAK) {
-            pcie_event_by_as_of(end->sim, &rx->dllp_event, dllp->arrive_ps, dllp->as_of_ps);
+            pcie_event_by(end->sim, &rx->dllp_event, dllp->arrive_ps);
             return;
         }
     }
@@ -148,7 +140,8 @@ void pcie_dllps_await(pcie_end_t *end)
 void pcie_dllps_arrive(void *ctx)
 {
     pcie_end_t *end = ctx;
-    dllps_take(end, true);
+    pcie_end_settle(end);
     pcie_dllps_await(end);
+    pcie_dllps_flush(end);
     pcie_transmitter_wake(end);
 }

@@ -5,6 +5,9 @@
 // `replay` until an ACK comes back. What flies towards an end is kept by that end.
 //
 // Events of an end. A TLP costs two, its departure (send) and its delivery (deliver); the others run once in many TLPs.
+// All but the delivery are late (sim/kernel/sim.h): owners offer and release, TLPs and DLLPs arrive, and then, with all
+// of that known, the end decides what it puts on the wire. The first late event of an instant settles what the others
+// of that instant are about (pcie_end_settle), so that their order does not matter.
 #pragma once
 
 #include "models/pcie/link.h"
@@ -56,7 +59,7 @@ struct pcie_arriving {
 enum pcie_dllp_kind { PCIE_DLLP_ACK, PCIE_DLLP_NAK, PCIE_DLLP_UPDATE_FC };
 
 struct pcie_dllp {
-    uint64_t arrive_ps, as_of_ps; // as_of_ps: arrive_ps of the one before, or when it was sent
+    uint64_t arrive_ps;
     enum pcie_dllp_kind kind;
     enum pcie_class class;  // UpdateFC
     uint64_t expected;      // ACK, NAK: every TLP before this one has arrived
@@ -67,9 +70,9 @@ struct pcie_credits {
     uint64_t headers, data;
 };
 
-// A TLP that is going to leave the receive buffer.
+// A TLP that leaves the receive buffer at at_ps.
 struct pcie_freeing {
-    uint64_t at_ps, as_of_ps; // as_of_ps: at_ps of the one before, or when it was said
+    uint64_t at_ps;
     struct pcie_credits credits;
     enum pcie_class class;
 };
@@ -100,7 +103,6 @@ struct pcie_transmitter {
 struct pcie_receiver {
     struct pcie_ring arriving; // struct pcie_arriving
     struct pcie_ring dllps;    // struct pcie_dllp
-    uint64_t last_dllp_ps;     // arrive_ps of the last one there was
     uint32_t checked;          // of `arriving`, seen by the data link layer
     uint64_t expected;         // the sequence number to come
     uint64_t acknowledged;     // what the last ACK or NAK said
@@ -113,7 +115,6 @@ struct pcie_receiver {
     struct pcie_ring freeing;                       // struct pcie_freeing, in order of time
     struct pcie_credits to_free[PCIE_CLASS_COUNT];  // the sum of `freeing`
     struct pcie_credits received[PCIE_CLASS_COUNT]; // consumed by the peer, as far as known here
-    uint64_t last_freeing_ps;                       // at_ps of the last one there was
     uint64_t unreported_since_ps;                   // SIM_NEVER_PS: everything is reported
     sim_event_t deliver_event, ack_event, update_event, free_event, dllp_event;
 };
@@ -165,13 +166,18 @@ static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps
     }
 }
 
-// The same for what happens in a row, one thing scheduled by the one before.
-static inline void pcie_event_by_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+// Takes an event that is due now out of the queue; the caller does what it is for.
+static inline bool pcie_event_claim(sim_t *sim, sim_event_t *event)
 {
-    if (!sim_event_pending(event) || event->due_ps > due_ps) {
-        sim_event_schedule_as_of(sim, event, due_ps, as_of_ps);
+    if (!sim_event_pending(event) || event->due_ps > sim_now_ps(sim)) {
+        return false;
     }
+    sim_event_cancel(sim, event);
+    return true;
 }
+
+// Late, before anything is decided: takes what has arrived and was released by now, and marks the DLLPs that are due.
+void pcie_end_settle(pcie_end_t *end);
 
 void pcie_transmitter_init(pcie_end_t *end);
 void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
@@ -191,16 +197,20 @@ void pcie_receiver_fini(pcie_end_t *end);
 // soon as it arrives.
 void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arriving, bool at_once);
 void pcie_receiver_check(pcie_end_t *end); // the data link layer's view of what has arrived by now
+void pcie_receiver_ack_mark(pcie_end_t *end); // for ack_event
 
 void pcie_credits_init(pcie_end_t *end);
 void pcie_credits_clear(pcie_end_t *end);
-void pcie_credits_take(pcie_end_t *end); // counts what was to be released before now
+void pcie_credits_take(pcie_end_t *end); // late: counts what was released by now
+void pcie_credits_granted(pcie_end_t *end, enum pcie_class class); // what was free is reported
+void pcie_credits_free_mark(pcie_end_t *end);                      // for free_event
+void pcie_credits_update_mark(pcie_end_t *end);                    // for update_event
 // A TLP arrived: a release to come may have become urgent.
 void pcie_credits_watch(pcie_end_t *end, enum pcie_class class);
 
 bool pcie_dllps_waiting(const pcie_end_t *end);
 void pcie_dllps_send_one(pcie_end_t *end);
-void pcie_dllps_flush(pcie_end_t *end); // sends what waits, now or when the wire is free
+void pcie_dllps_flush(pcie_end_t *end); // late: sends what waits, now or when the wire is free
 void pcie_dllps_take(pcie_end_t *end);  // what has arrived by now
 void pcie_dllps_await(pcie_end_t *end); // sets the event for what the transmitter waits for
 void pcie_dllps_arrive(void *end);      // event

@@ -16,8 +16,8 @@ void pcie_receiver_init(pcie_end_t *end)
     pcie_ring_init(&rx->arriving, sizeof(struct pcie_arriving));
     pcie_ring_init(&rx->dllps, sizeof(struct pcie_dllp));
     sim_event_init(&rx->deliver_event, deliver_event_run, end);
-    sim_event_init(&rx->ack_event, ack_event_run, end);
-    sim_event_init(&rx->dllp_event, pcie_dllps_arrive, end);
+    sim_event_init_late(end->sim, &rx->ack_event, ack_event_run, end);
+    sim_event_init_late(end->sim, &rx->dllp_event, pcie_dllps_arrive, end);
     pcie_credits_init(end);
 }
 
@@ -145,7 +145,9 @@ static void deliver_event_run(void *ctx)
     struct pcie_receiver *rx = &end->rx;
     uint64_t now_ps = sim_now_ps(end->sim);
     pcie_receiver_check(end);
-    pcie_dllps_flush(end);
+    if (pcie_dllps_waiting(end)) {
+        pcie_transmitter_wake(end);
+    }
     // receive() may take the link down, which shortens the queue.
     while (rx->arriving.count > 0) {
         const struct pcie_arriving *front = pcie_ring_front(&rx->arriving);
@@ -188,9 +190,8 @@ static uint64_t ack_due_ps(const pcie_end_t *end, uint64_t unacknowledged)
     return due_ps;
 }
 
-static void ack_event_run(void *ctx)
+void pcie_receiver_ack_mark(pcie_end_t *end)
 {
-    pcie_end_t *end = ctx;
     struct pcie_receiver *rx = &end->rx;
     pcie_receiver_check(end);
     uint64_t due_ps = ack_due_ps(end, rx->expected - rx->acknowledged);
@@ -202,5 +203,12 @@ static void ack_event_run(void *ctx)
     if (due_ps != SIM_NEVER_PS) {
         sim_event_schedule_at(end->sim, &rx->ack_event, due_ps);
     }
+}
+
+static void ack_event_run(void *ctx)
+{
+    pcie_end_t *end = ctx;
+    pcie_receiver_ack_mark(end);
+    pcie_end_settle(end);
     pcie_dllps_flush(end);
 }

@@ -29,8 +29,8 @@ void pcie_transmitter_init(pcie_end_t *end)
     }
     pcie_ring_init(&tx->replay, sizeof(pcie_tlp_t *));
     tx->until_corrupt = config->corrupt_every_tlps;
-    sim_event_init(&tx->send_event, send_event_run, end);
-    sim_event_init(&tx->replay_event, replay_event_run, end);
+    sim_event_init_late(end->sim, &tx->send_event, send_event_run, end);
+    sim_event_init_late(end->sim, &tx->replay_event, replay_event_run, end);
 }
 
 void pcie_transmitter_clear(pcie_end_t *end)
@@ -285,6 +285,25 @@ static void ready_tell(pcie_end_t *end, enum pcie_class class)
     }
 }
 
+void pcie_end_settle(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    pcie_dllps_take(end);
+    if (pcie_event_claim(end->sim, &rx->dllp_event)) {
+        pcie_dllps_await(end);
+        pcie_transmitter_wake(end);
+    }
+    if (pcie_event_claim(end->sim, &rx->ack_event)) {
+        pcie_receiver_ack_mark(end);
+    }
+    if (pcie_event_claim(end->sim, &rx->free_event)) {
+        pcie_credits_free_mark(end);
+    }
+    if (pcie_event_claim(end->sim, &rx->update_event)) {
+        pcie_credits_update_mark(end);
+    }
+}
+
 // The wire is free, or a TLP came through the pipeline: one packet goes.
 static void send_event_run(void *ctx)
 {
@@ -292,7 +311,7 @@ static void send_event_run(void *ctx)
     struct pcie_transmitter *tx = &end->tx;
     uint64_t now_ps = sim_now_ps(end->sim);
     enum pcie_class sent = PCIE_CLASS_COUNT;
-    pcie_dllps_take(end);
+    pcie_end_settle(end);
     if (pcie_wire_free_ps(&tx->wire) <= now_ps) {
         if (pcie_dllps_waiting(end)) {
             pcie_dllps_send_one(end);

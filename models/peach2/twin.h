@@ -4,8 +4,7 @@
 // exactly, times to the clock cycle. Everything happens at edges of the chip's clock, multiples of its period since
 // the start of the simulation; a packet of n beats occupies what it passes for n cycles. States and names are those of
 // the RTL, whose modules say what each part does.
-// Leaves out: waveforms; the order in which a link and the chip act at one and the same picosecond; that the chip reads
-// the registers of one request two cycles apart, and later ones only when earlier ones have left (here all are those
+// Leaves out: waveforms; that the chip reads the registers of one request two cycles apart, and later ones only when earlier ones have left (here all are those
 // of the first's edge, and an answer of several beats that stalls may leave some cycles early).
 #pragma once
 

@@ -284,9 +284,14 @@ static void output_run(void *ctx)
 static void resume(struct twin_output *output, uint64_t edge)
 {
     const struct twin_inputs *inputs = &output->twin->inputs;
-    bool now = edge < inputs->edge && (inputs->ready >> output->port & 1) != 0;
-    if (output->held_count != 0 && output->due == TWIN_NEVER && (now || is_ready(output))) {
-        leave_begin(output, twin_later(now ? edge : inputs->edge, output->held[0].since + 1));
+    if (output->held_count == 0 || output->due != TWIN_NEVER) {
+        return;
+    }
+    uint64_t first = twin_later(edge, output->held[0].since + 1);
+    if (first < inputs->edge && (inputs->ready >> output->port & 1) != 0) {
+        leave_begin(output, first);
+    } else if (is_ready(output)) {
+        leave_begin(output, twin_later(first, inputs->edge));
     }
 }
 
@@ -306,17 +311,17 @@ static void inputs_change(peach2_twin_t *twin, uint8_t *wanted, unsigned port, b
     if (value == *wanted) {
         return;
     }
-    uint64_t edge = inputs->emitting ? twin_next_edge(twin) : twin_edge(twin); // the first not yet sampled
+    uint64_t edge = twin_edge(twin), next = twin_next_edge(twin);
     // What was decided with the old values stays so.
     for (unsigned i = 0; i < PEACH2_PORTS; i++) {
-        hold_settle(&twin->outputs[i], twin_edge(twin));
+        hold_settle(&twin->outputs[i], edge);
     }
-    if (inputs->edge < edge) {
+    if (inputs->edge < next) { // in force at an edge that may still be to come
         inputs->ready = inputs->ready_wanted;
         inputs->room = inputs->room_wanted;
     }
     *wanted = value;
-    inputs->edge = twin_next_edge(twin);
+    inputs->edge = next;
     for (unsigned i = 0; i < PEACH2_PORTS && !inputs->emitting; i++) {
         resume(&twin->outputs[i], edge);
         output_plan(&twin->outputs[i]);

@@ -81,6 +81,14 @@ void cosim_peach2::take_beat(unsigned port)
     }
 }
 
+// What the hard IPs said last holds from now on.
+void cosim_peach2::take_tx()
+{
+    tx_ready = tx_ready_wanted;
+    model->pins().tx_room_i = tx_room_wanted;
+    tx_changed = false;
+}
+
 // --- an edge -----------------------------------------------------------------------------------------------------------
 
 void cosim_peach2::evaluate(uint64_t edge)
@@ -90,9 +98,7 @@ void cosim_peach2::evaluate(uint64_t edge)
         offer_arrivals(edge);
     }
     if (tx_changed && edge >= tx_edge) {
-        tx_ready = tx_ready_wanted;
-        chip.tx_room_i = tx_room_wanted;
-        tx_changed = false;
+        take_tx();
     }
     chip.tx_ready_i = tx_ready | tx_open;
     unsigned leaving = chip.tx_valid_o & chip.tx_ready_i;
@@ -187,6 +193,9 @@ static bool tx_change(cosim_peach2 *board, uint8_t &wanted, unsigned port, bool 
     uint8_t value = static_cast<uint8_t>(set ? wanted | bit : wanted & ~bit);
     if (value == wanted) {
         return false;
+    }
+    if (board->tx_changed && board->tx_edge < board->clock->next_edge()) {
+        board->take_tx(); // in force at an edge that may still be to come
     }
     wanted = value;
     board->tx_changed = true;

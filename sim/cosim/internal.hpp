@@ -66,6 +66,7 @@ struct cosim_peach2 {
     uint64_t cycles;
 
     void evaluate(uint64_t edge);
+    void take_tx();
 
 private:
     void offer(unsigned port);

@@ -1,4 +1,4 @@
-// The far level of the queue: a 4-ary heap by (due_ps, as_of_ps, sequence). Each event knows its place, so that it can
+// The far level of the queue: a 4-ary heap by (due_ps, order). Each event knows its place, so that it can
 // be removed.
 #include "sim/kernel/internal.h"
 

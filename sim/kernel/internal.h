@@ -16,28 +16,27 @@
 extern "C" {
 #endif
 
-// --- the queue: pending events in the order (due_ps, as_of_ps, sequence) --------------------------------------------
+// --- the queue: pending events in the order (due_ps, order) ----------------------------------------------------------
 //
 // Nearly all events are due within a microsecond: those lie in a ring of buckets (near.h), where coming and going costs
 // a few instructions however many there are. The others lie in a heap (far.c) and stay there; the next event is the
 // earlier of the two levels' next.
 
-// Later scheduling has a later time and a larger number, so that as_of_ps decides only for sim_event_schedule_as_of.
 struct sim_queue_key {
-    uint64_t due_ps, as_of_ps, sequence;
+    uint64_t due_ps, order;
 };
+
+// An event's order: its rank, then the number of its scheduling.
+enum { SIM_SEQUENCE_BITS = 44 };
 
 static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)
 {
-    return (struct sim_queue_key){event->due_ps, event->as_of_ps, event->sequence};
+    return (struct sim_queue_key){event->due_ps, event->order};
 }
 
 static inline bool sim_queue_before(struct sim_queue_key a, struct sim_queue_key b)
 {
-    if (a.due_ps != b.due_ps) {
-        return a.due_ps < b.due_ps;
-    }
-    return a.as_of_ps != b.as_of_ps ? a.as_of_ps < b.as_of_ps : a.sequence < b.sequence;
+    return a.due_ps != b.due_ps ? a.due_ps < b.due_ps : a.order < b.order;
 }
 
 enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_BUCKETS / 64 };
@@ -46,7 +45,7 @@ enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_B
 struct sim_near {
     struct sim_near_bucket {
         sim_event_t *first, *last;
-        uint64_t due_ps, as_of_ps; // of the last, so that most come without a look at another event
+        struct sim_queue_key key; // of the last, so that most come without a look at another event
     } buckets[SIM_NEAR_BUCKETS];
     uint64_t filled[SIM_NEAR_WORDS]; // a bit a bucket that holds something
     uint64_t filled_words;           // a bit a word of `filled` that is not 0
@@ -102,7 +101,7 @@ struct sim {
 
     struct sim_queue queue;
     uint64_t sequence;
-    uint64_t as_of_ps; // of the event that runs, or of the thread's wake
+    uint32_t late_events; // initialised
     uint64_t events_run;
     uint64_t instant_events; // run since time last moved
 

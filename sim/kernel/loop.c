@@ -113,7 +113,6 @@ static enum sim_turn run_events(sim_t *sim)
         }
         sim_event_t *event = sim_queue_pop(&sim->queue);
         sim->events_run++;
-        sim->as_of_ps = event->as_of_ps;
         event->fn(event->ctx);
         if (sim->current != NULL) {
             return SIM_TURN_THREAD;

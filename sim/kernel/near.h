@@ -17,8 +17,7 @@ static inline uint32_t bucket_of(uint64_t due_ps)
 static inline void last_set(struct sim_near_bucket *bucket, sim_event_t *event)
 {
     bucket->last = event;
-    bucket->due_ps = event->due_ps;
-    bucket->as_of_ps = event->as_of_ps;
+    bucket->key = sim_queue_key_of(event);
 }
 
 // The last event of the bucket that comes before `event`, or NULL; false: that takes too many steps.
@@ -27,8 +26,7 @@ static inline bool predecessor_find(const struct sim_near_bucket *bucket, const 
 {
     // What is scheduled last is mostly due last.
     sim_event_t *other = bucket->last;
-    if (other == NULL || bucket->due_ps < event->due_ps ||
-        (bucket->due_ps == event->due_ps && bucket->as_of_ps <= event->as_of_ps)) {
+    if (other == NULL || sim_queue_before(bucket->key, sim_queue_key_of(event))) {
         *found_out = other;
         return true;
     }

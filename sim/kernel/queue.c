@@ -63,14 +63,9 @@ void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx)
     *event = (sim_event_t){.fn = fn, .ctx = ctx};
 }
 
-void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps)
+void sim_event_init_late(sim_t *sim, sim_event_t *event, sim_event_fn fn, void *ctx)
 {
-    sim_event_schedule_as_of(sim, event, due_ps, sim->now_ps);
-}
-
-bool sim_is_past(const sim_t *sim, uint64_t due_ps, uint64_t as_of_ps)
-{
-    return due_ps < sim->now_ps || (due_ps == sim->now_ps && as_of_ps < sim->as_of_ps);
+    *event = (sim_event_t){.fn = fn, .ctx = ctx, .rank = ++sim->late_events};
 }
 
 __attribute__((noreturn, noinline)) static void due_is_wrong(uint64_t due_ps)
@@ -81,7 +76,7 @@ __attribute__((noreturn, noinline)) static void due_is_wrong(uint64_t due_ps)
     sim_panic("kernel", "event scheduled at %" PRIu64 " ps, in the past", due_ps);
 }
 
-void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps)
+void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps)
 {
     // Unsigned: a time in the past wraps to a large one.
     if (due_ps - sim->now_ps >= SIM_NEVER_PS - sim->now_ps) {
@@ -91,8 +86,7 @@ void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, u
         queue_remove(&sim->queue, event);
     }
     event->due_ps = due_ps;
-    event->as_of_ps = as_of_ps;
-    event->sequence = ++sim->sequence;
+    event->order = (uint64_t)event->rank << SIM_SEQUENCE_BITS | ++sim->sequence;
     queue_add(&sim->queue, event, sim->now_ps);
 }
 

@@ -1,9 +1,13 @@
 // One simulation: its time, its events, and the loop that runs them.
 //
 // Time is SystemC's, in integer picoseconds, counted from the simulation's own start (its epoch): SystemC's clock never
-// goes back within a process, so the C face subtracts the time at which the simulation was created. Events run in the
-// order (time, time of scheduling, sequence number of scheduling), whoever scheduled them. One simulation is alive at a time; any number
-// may follow one another in a process.
+// goes back within a process, so the C face subtracts the time at which the simulation was created. One simulation is
+// alive at a time; any number may follow one another in a process.
+//
+// The order of an instant: first the events that state facts, in the order in which they were scheduled; then the late
+// ones, which decide from the facts, in the order in which they were initialised. What a late event schedules for its
+// own instant follows by the same rule. So what is decided does not depend on who scheduled first
+// (docs/decisions/0010).
 //
 // Leaves out: everything about PCI Express, RDMA and YAML.
 #pragma once
@@ -80,24 +84,21 @@ typedef void (*sim_event_fn)(void *ctx);
 
 // Embedded in its owner; fields are the kernel's. An event is pending at most once.
 typedef struct sim_event {
-    uint64_t due_ps, as_of_ps;
-    uint64_t sequence;
+    uint64_t due_ps;
+    uint64_t order; // among those of due_ps
     struct sim_event *earlier, *later; // in the queue's bucket
     sim_event_fn fn;
     void *ctx;
     uint32_t place; // where in the queue, 0 when not pending
+    uint32_t rank;  // 0: states facts; otherwise late
 } sim_event_t;
 
 void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx);
+// A late event: see above. For what decides once it is known all that happens at an instant.
+void sim_event_init_late(sim_t *sim, sim_event_t *event, sim_event_fn fn, void *ctx);
 // Schedules at now + delay_ps; a pending event is moved there, with a new sequence number.
 void sim_event_schedule(sim_t *sim, sim_event_t *event, uint64_t delay_ps);
 void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps);
-// Gives the event the place among those of due_ps that it had if it were scheduled at as_of_ps: for one that stands in for
-// a row of events, each scheduled by the one before.
-void sim_event_schedule_as_of(sim_t *sim, sim_event_t *event, uint64_t due_ps, uint64_t as_of_ps);
-// Would an event for due_ps, scheduled at as_of_ps, have run before what runs now? So what needs no event to happen can
-// be worked out later and still happens in the same order.
-bool sim_is_past(const sim_t *sim, uint64_t due_ps, uint64_t as_of_ps);
 void sim_event_cancel(sim_t *sim, sim_event_t *event); // no effect when not pending
 static inline bool sim_event_pending(const sim_event_t *event)
 {

@@ -186,9 +186,7 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps)
     struct sim_thread *thread = thread_current(sim, "sim_thread_sleep");
     // Where the wake would be the very next event, the thread moves time itself and goes on: same order, same count,
     // no switch. Not for 0 ps, or a thread that only yields would never let the loop see that time stands still.
-    uint64_t now_ps = sim->now_ps;
     if (delay_ps != 0 && sim_try_advance(sim, delay_ps)) {
-        sim->as_of_ps = now_ps;
         sim->sequence++;
         sim->events_run++;
         sim->instant_events = 1;

@@ -192,57 +192,64 @@ TEST(Queue, HoldsTensOfThousandsOfEvents)
 
 // --- the order of an instant -----------------------------------------------------------------------------------------
 
-struct late {
-    struct record *record;
-    struct actor *actors;
-    bool past[4];
-    sim_event_t schedules, asks;
-};
-
-static void late_schedules(void *ctx)
-{
-    struct late *late = ctx;
-    sim_t *sim = late->record->sim;
-    sim_event_schedule_at(sim, &late->actors[1].event, 100);
-    sim_event_schedule_as_of(sim, &late->actors[2].event, 100, 20);
-}
-
-static void late_asks(void *ctx)
-{
-    struct late *late = ctx;
-    sim_t *sim = late->record->sim;
-    late->past[0] = sim_is_past(sim, 99, 98);
-    late->past[1] = sim_is_past(sim, 100, 5);
-    late->past[2] = sim_is_past(sim, 100, 60);
-    late->past[3] = sim_is_past(sim, 101, 0);
-}
-
-TEST(Queue, GivesAnEventThePlaceOfOneThatWasScheduledBefore)
+TEST(Queue, RunsLateEventsBehindAllOthersOfTheirInstant)
 {
     struct record record = {.sim = helper_sim_create()};
     struct actor actors[3];
-    struct late late = {.record = &record, .actors = actors};
     for (int i = 0; i < 3; i++) {
         actor_init(&actors[i], &record, (char)('a' + i));
     }
-    sim_event_init(&late.schedules, late_schedules, &late);
+    sim_event_init_late(record.sim, &actors[0].event, actor_event, &actors[0]);
     sim_event_schedule(record.sim, &actors[0].event, 100);
-    sim_event_schedule(record.sim, &late.schedules, 50);
+    sim_event_schedule(record.sim, &actors[1].event, 100);
+    sim_event_schedule(record.sim, &actors[2].event, 101);
     EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
-    EXPECT_STREQ(record.letters, "acb");
+    EXPECT_STREQ(record.letters, "bac");
     sim_destroy(record.sim);
 }
 
-TEST(Queue, TellsWhatWouldHaveRunBefore)
+TEST(Queue, RunsLateEventsOfOneTimeInTheOrderOfTheirInit)
 {
     struct record record = {.sim = helper_sim_create()};
-    struct late late = {.record = &record};
-    sim_event_init(&late.asks, late_asks, &late);
-    sim_event_schedule_as_of(record.sim, &late.asks, 100, 50);
+    struct actor actors[4];
+    for (int i = 0; i < 4; i++) {
+        actor_init(&actors[i], &record, (char)('a' + i));
+        sim_event_init_late(record.sim, &actors[i].event, actor_event, &actors[i]);
+    }
+    const int order[4] = {2, 0, 3, 1};
+    const uint64_t far_ps = 100000000; // in the other level of the queue
+    for (int i = 0; i < 4; i++) {
+        sim_event_schedule(record.sim, &actors[order[i]].event, i < 2 ? 100 : far_ps);
+    }
     EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
-    EXPECT_TRUE(late.past[0]);
-    EXPECT_TRUE(late.past[1]);
-    EXPECT_FALSE(late.past[2]);
-    EXPECT_FALSE(late.past[3]);
+    EXPECT_STREQ(record.letters, "acbd");
+    sim_destroy(record.sim);
+}
+
+struct late {
+    struct record *record;
+    struct actor *actors;
+    sim_event_t decides;
+};
+
+static void late_decides(void *ctx)
+{
+    struct late *late = ctx;
+    sim_event_schedule(late->record->sim, &late->actors[1].event, 0);
+}
+
+TEST(Queue, RunsWhatALateEventSchedulesForNowBeforeTheNextLateOne)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct actor actors[2];
+    struct late late = {.record = &record, .actors = actors};
+    actor_init(&actors[0], &record, 'a');
+    actor_init(&actors[1], &record, 'b');
+    sim_event_init_late(record.sim, &late.decides, late_decides, &late);
+    sim_event_init_late(record.sim, &actors[0].event, actor_event, &actors[0]);
+    sim_event_schedule(record.sim, &actors[0].event, 100);
+    sim_event_schedule(record.sim, &late.decides, 100);
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_STREQ(record.letters, "ba");
     sim_destroy(record.sim);
 }

@@ -302,9 +302,7 @@ static void record_compare(const struct record *rtl, const struct record *twin)
     for (uint32_t i = 0; i < NODES; i++) {
         EXPECT_MEMEQ(twin->arenas[i], rtl->arenas[i], ARENA);
     }
-    uint64_t more = twin->end_ps > rtl->end_ps ? twin->end_ps - rtl->end_ps : rtl->end_ps - twin->end_ps;
-    // Where links stall, events of one instant come in another order.
-    EXPECT_TRUE(more * 50 <= rtl->end_ps); // 2 %
+    EXPECT_EQ(twin->end_ps, rtl->end_ps);
 }
 
 static const enum scn_fidelity rtl_boards[NODES] = {SCN_FIDELITY_RTL, SCN_FIDELITY_RTL, SCN_FIDELITY_RTL};
@@ -327,14 +325,14 @@ static void compare(uint64_t seed, unsigned rounds, unsigned mistakes_in, void (
 
 TEST(Twin, DoesWhatTheRtlDoesUnderRandomPrograms)
 {
-    for (uint64_t seed = 1; seed <= 6; seed++) {
+    for (uint64_t seed = 1; seed <= 8; seed++) {
         compare(seed, 12, 0, NULL);
     }
 }
 
 TEST(Twin, FailsAsTheRtlDoes)
 {
-    for (uint64_t seed = 11; seed <= 16; seed++) {
+    for (uint64_t seed = 1; seed <= 8; seed++) {
         compare(seed, 12, 12, NULL);
     }
 }
@@ -354,7 +352,7 @@ static void make_narrow(struct scn_scenario *scene)
 
 TEST(Twin, StallsWhereTheRtlDoes)
 {
-    for (uint64_t seed = 21; seed <= 24; seed++) {
+    for (uint64_t seed = 1; seed <= 6; seed++) {
         compare(seed, 10, 0, make_narrow);
     }
 }
@@ -373,7 +371,7 @@ static void make_small_reads(struct scn_scenario *scene)
 
 TEST(Twin, SharesFewTagsAsTheRtlDoes)
 {
-    for (uint64_t seed = 31; seed <= 34; seed++) {
+    for (uint64_t seed = 1; seed <= 6; seed++) {
         compare(seed, 10, 30, make_small_reads);
     }
 }
