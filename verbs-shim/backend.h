@@ -21,6 +21,7 @@ enum backend_bar {
     BACKEND_BAR_GPU3,
     BACKEND_BAR_FPGA_MEMORY,  // the FPGA endpoint's on-chip memory
     BACKEND_BAR_FPGA_CONTROL, // and its descriptor controllers, 32-bit accesses
+    BACKEND_BAR_HCA_UAR,      // the HCA's doorbells and BlueFlame buffers (models/hca/abi/hca_abi.h)
     BACKEND_BARS
 };
 
@@ -108,8 +109,47 @@ struct backend_gpu_ops {
     int (*wait)(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket);
 };
 
+// --- the HCA --------------------------------------------------------------------------------------------------------
+// What its kernel driver offers: objects by number. Attributes are those of models/hca/abi/hca_abi.h. Functions return
+// 0 or -EINVAL (a wrong number or attribute), -ENOMEM (no more of them), -EBUSY (in use).
+
+struct hca_device_info;
+struct hca_port_info;
+struct hca_eq_init;
+struct hca_cq_init;
+struct hca_srq_init;
+struct hca_qp_init;
+struct hca_qp_attr;
+
+struct backend_hca_ops {
+    // A page of the UAR BAR for this process.
+    int (*uar_alloc)(void *ctx, uint32_t *uar_out);
+    void (*uar_free)(void *ctx, uint32_t uar);
+    int (*query_device)(void *ctx, struct hca_device_info *info_out);
+    int (*query_port)(void *ctx, struct hca_port_info *info_out);
+    int (*pd_create)(void *ctx, uint32_t *pdn_out);
+    int (*pd_destroy)(void *ctx, uint32_t pdn);
+    // Pins [iova, iova + bytes) of the program's memory, or takes the range at bus_address as it is when that is not 0.
+    // -EFAULT: there is no such memory.
+    int (*mr_register)(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, uint32_t access, uint64_t bus_address,
+                       uint32_t *key_out);
+    int (*mr_deregister)(void *ctx, uint32_t key);
+    int (*eq_create)(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_out);
+    int (*eq_destroy)(void *ctx, uint32_t eqn);
+    int (*cq_create)(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out);
+    int (*cq_destroy)(void *ctx, uint32_t cqn);
+    int (*srq_create)(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out);
+    int (*srq_arm)(void *ctx, uint32_t srqn, uint32_t limit);
+    int (*srq_destroy)(void *ctx, uint32_t srqn);
+    int (*qp_create)(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_out);
+    int (*qp_modify)(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr);
+    int (*qp_query)(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out);
+    int (*qp_destroy)(void *ctx, uint32_t qpn);
+};
+
 struct backend_ops {
     const struct backend_gpu_ops *gpu; // NULL, or a count of 0: the node has no GPU
+    const struct backend_hca_ops *hca; // NULL: the node has no HCA
     // Page-aligned, zeroed. -ENOMEM, -EINVAL (0 bytes).
     int (*alloc_pinned)(void *ctx, size_t bytes, struct backend_buffer *buffer_out);
     void (*free_pinned)(void *ctx, struct backend_buffer *buffer);

@@ -30,7 +30,7 @@ struct peach2_chain {
     peach2_handle_t *handle;
     peach2_chain_t *previous, *next; // of the handle's
     enum peach2_chain_place place;
-    uint32_t count;
+    uint32_t count, room;         // descriptors: of the chain, and of its place
     uint64_t first;               // where descriptor 0 lies, as `next` would say it
     struct backend_buffer buffer; // host chains
 };
@@ -147,7 +147,7 @@ int peach2_chain_create(peach2_handle_t *handle, enum peach2_chain_place place, 
     if (chain == NULL) {
         return -ENOMEM;
     }
-    *chain = (peach2_chain_t){.handle = handle, .place = place, .count = count};
+    *chain = (peach2_chain_t){.handle = handle, .place = place, .count = count, .room = count};
     error = chain_place(chain, board_index);
     if (error != 0) {
         free(chain);
@@ -228,4 +228,34 @@ int peach2_chain_prepare(peach2_handle_t *handle, unsigned channel, const peach2
                         chain->place == PEACH2_CHAIN_HOST ? PEACH2_MODE_CHAIN_HOST : PEACH2_MODE_CHAIN_BOARD,
                         notify_control);
     return 0;
+}
+
+int peach2_chain_select(peach2_handle_t *handle, unsigned channel, const peach2_chain_t *chain)
+{
+    const uint32_t notify = PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK | PEACH2_DMAC_CONTROL_NOTIFY_REMOTE_MASK;
+    if (handle == NULL || channel >= PEACH2_CHANNELS || chain == NULL || handle->control[channel] == 0) {
+        return -EINVAL;
+    }
+    peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_DESCRIPTOR), chain->first, 8);
+    peach2_mode_prepare(handle, channel,
+                        chain->place == PEACH2_CHAIN_HOST ? PEACH2_MODE_CHAIN_HOST : PEACH2_MODE_CHAIN_BOARD,
+                        handle->control[channel] & notify);
+    return 0;
+}
+
+int peach2_chain_rewrite(peach2_chain_t *chain, const struct peach2_transfer *transfers, uint32_t count)
+{
+    if (chain == NULL || transfers == NULL) {
+        return -EINVAL;
+    }
+    if (count > chain->room) {
+        return -ENOSPC;
+    }
+    // The place is the chain's already, wherever it lies.
+    int error = transfers_check(PEACH2_CHAIN_HOST, 0, transfers, count);
+    if (error == 0) {
+        chain->count = count;
+        descriptors_build(chain, transfers);
+    }
+    return error;
 }

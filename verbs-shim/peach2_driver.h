@@ -138,6 +138,11 @@ void peach2_chain_destroy(peach2_chain_t *chain);
 int peach2_chain_relink(peach2_chain_t *chain, uint32_t index, uint32_t next_index);
 int peach2_chain_prepare(peach2_handle_t *handle, unsigned channel, const peach2_chain_t *chain,
                          const struct peach2_notify *notify);
+// The same in one register and without a call, with the notification of the last prepare of the channel. -EINVAL:
+// there was none.
+int peach2_chain_select(peach2_handle_t *handle, unsigned channel, const peach2_chain_t *chain);
+// Other transfers in the place of a chain that does not run: at most as many as it was created with. Errors as create.
+int peach2_chain_rewrite(peach2_chain_t *chain, const struct peach2_transfer *transfers, uint32_t count);
 
 // Waits for a status word in own pinned memory to become non-zero, takes it (sets it to zero again) and splits it.
 // timeout_ns 0: forever; -ETIMEDOUT otherwise. value_out may be NULL.

@@ -109,12 +109,19 @@ static void store_send(host_core_t *core, const struct host_run *run, uint64_t l
     }
 }
 
+// What a store to a device of the other socket takes longer.
+static uint64_t far_ps(const host_core_t *core, uint64_t bus_address)
+{
+    bool far = pcie_rc_is_far(core->rc, bus_address);
+    return far ? core->config.flush_wc_far_ps - core->config.flush_wc_ps : 0;
+}
+
 static void line_flush(host_core_t *core)
 {
     struct host_run run;
     while (host_line_take_run(&core->line, &run)) {
         core->counters[WC_RUNS]++;
-        store_send(core, &run, core->config.flush_wc_ps);
+        store_send(core, &run, core->config.flush_wc_ps + far_ps(core, run.address));
     }
 }
 
@@ -206,7 +213,7 @@ void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value,
     core->counters[UC_STORES]++;
     struct host_run run = {.address = bus_address, .bytes = bytes};
     memcpy(run.data, &value, bytes);
-    store_send(core, &run, core->config.store_uc_ps);
+    store_send(core, &run, core->config.store_uc_ps + far_ps(core, bus_address));
     stores_wait(core, 0);
 }
 
@@ -258,6 +265,7 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
         core->counters[UC_LOAD_ERRORS]++;
         load.value = UINT64_MAX;
     }
+    host_core_spend(core, core->config.load_uc_return_ps);
     *value_out = load.value;
     return load.good;
 }
@@ -267,39 +275,43 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
 struct stream {
     host_core_t *core;
     sim_condition_t answered;
-    unsigned under_way;
     bool good;
 };
 
+// A line fill buffer: it is held until its data have come from the root complex to the core.
 struct stream_line {
     struct stream *stream;
-    uint8_t *data; // NULL: the line fill buffer is free
+    uint8_t *data; // NULL: answered
     uint32_t bytes;
+    uint64_t free_ps; // once it is answered
 };
 
 static void line_answered(void *ctx, enum pcie_cpl_status status, const uint8_t *data, uint32_t bytes)
 {
     struct stream_line *line = ctx;
     struct stream *stream = line->stream;
+    host_core_t *core = stream->core;
     if (status == PCIE_CPL_SC) {
         memcpy(line->data, data, bytes);
     } else {
         memset(line->data, 0xff, line->bytes);
-        stream->core->counters[WC_LOAD_ERRORS]++;
+        core->counters[WC_LOAD_ERRORS]++;
         stream->good = false;
     }
     line->data = NULL;
-    stream->under_way--;
-    sim_condition_signal(stream->core->sim, &stream->answered);
+    line->free_ps = sim_now_ps(core->sim) + core->config.load_uc_ps + core->config.load_uc_return_ps;
+    sim_condition_signal(core->sim, &stream->answered);
 }
 
-static void stream_wait(struct stream *stream, unsigned left)
+static void line_wait(struct stream *stream, const struct stream_line *line)
 {
-    const struct sim_wait_reason reason = {stream->core->name, "the answers to %llu streaming loads", stream->under_way,
-                                           0};
-    while (stream->under_way > left) {
-        (void)sim_condition_wait(stream->core->sim, &stream->answered, SIM_NEVER_PS, &reason);
+    host_core_t *core = stream->core;
+    const struct sim_wait_reason reason = {core->name, "the answer to a streaming load", 0, 0};
+    while (line->data != NULL) {
+        (void)sim_condition_wait(core->sim, &stream->answered, SIM_NEVER_PS, &reason);
     }
+    uint64_t now_ps = sim_now_ps(core->sim);
+    host_core_spend(core, line->free_ps > now_ps ? line->free_ps - now_ps : 0);
 }
 
 bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes)
@@ -310,25 +322,21 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
     sim_condition_init(&stream.answered);
     host_core_fence(core);
     core->loaded_bytes = 0;
-    while (bytes != 0) {
+    for (unsigned i = 0; bytes != 0; i = (i + 1) % UNDER_WAY_MAX) { // the oldest one is the first to be free
         size_t in_line = HOST_LINE_BYTES - bus_address % HOST_LINE_BYTES;
         size_t taken = bytes < in_line ? bytes : in_line;
         host_core_spend(core, core->config.load_ps);
-        stream_wait(&stream, UNDER_WAY_MAX - 1);
-        unsigned free = 0;
-        while (lines[free].data != NULL) {
-            free++;
-        }
-        lines[free] = (struct stream_line){&stream, to, (uint32_t)taken};
-        stream.under_way++;
+        line_wait(&stream, &lines[i]);
+        lines[i] = (struct stream_line){&stream, to, (uint32_t)taken, 0};
         core->counters[WC_LOADS]++;
-        pcie_rc_cpu_read(core->rc, bus_address, (uint32_t)taken, line_answered, &lines[free]);
+        pcie_rc_cpu_read(core->rc, bus_address, (uint32_t)taken, line_answered, &lines[i]);
         bus_address += taken;
         to += taken;
         bytes -= taken;
     }
-    stream_wait(&stream, 0);
-    host_core_spend(core, core->config.load_uc_ps);
+    for (unsigned i = 0; i < UNDER_WAY_MAX; i++) {
+        line_wait(&stream, &lines[i]);
+    }
     return stream.good;
 }
 

@@ -5,14 +5,19 @@
 // a device writes it, then charges the turns of the loop that would have been made, so that the result is that of a
 // loop with that period).
 //
-// Stores on their way: a combined line needs flush_wc_ps from the core to the root complex, several lines overlap, and
+// Stores on their way: a combined line needs flush_wc_ps from the core to the root complex (flush_wc_far_ps when it
+// goes to a device of the other socket), several lines overlap, and
 // ten may be under way, as many as a core has line fill buffers (Sandy Bridge; Intel optimization manual);
 // when the root complex has no room the way fills up and the next store waits. A fence stalls the core until everything
 // has reached the root complex. An uncached store waits for what is under way and stalls the core for store_uc_ps: x86
 // orders such stores one by one.
 //
-// Streaming loads from a write-combining mapping (MOVNTDQA; Intel 64 SDM volume 1, 12.10.3): each fetches a line of 64 B
-// into one of the ten line fill buffers; they overlap, and nothing is kept.
+// Streaming loads from a write-combining mapping (MOVNTDQA; Intel 64 SDM volume 1, 12.10.3): each fetches a line of 64
+// B into one of the ten line fill buffers; they overlap, and nothing is kept. A buffer is held from the request until
+// load_uc_ps and load_uc_return_ps after the root complex has the answer.
+//
+// An uncached load takes load_uc_ps in core and uncore before its request is at the root complex, and load_uc_return_ps
+// from the answer there to the core.
 //
 // Polling: the loop of a poll called at t0 samples the word at t0 + k * poll_ps; a write is seen by the first sample at
 // its time or later, and the turn that saw it is paid as well. A sample at the deadline or later does not count, except
@@ -28,7 +33,8 @@ typedef struct host_core host_core_t;
 
 // Costs in picoseconds; sources are in configs/host/.
 struct host_core_config {
-    uint64_t store_wc_ps, flush_wc_ps, store_uc_ps, load_uc_ps, load_ps, poll_ps, timestamp_ps, call_ps;
+    uint64_t store_wc_ps, flush_wc_ps, flush_wc_far_ps /* not less */, store_uc_ps, load_uc_ps, load_uc_return_ps,
+        load_ps, poll_ps, timestamp_ps, call_ps;
     uint64_t copy_bytes_per_us;
 };
 
@@ -43,7 +49,7 @@ void host_core_fence(host_core_t *core);
 void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value, unsigned bytes);
 // The same; false: answered with an error, and *value_out is all ones.
 bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, uint64_t *value_out);
-// Streaming loads, after a fence. Pays load_ps for each line, and load_uc_ps once as latency. false: a line was answered with an error, and its bytes
+// Streaming loads, after a fence. Pays load_ps for each line. false: a line was answered with an error, and its bytes
 // are all ones.
 bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes);
 

@@ -27,6 +27,12 @@ static uint64_t far_ps(const struct pcie_rc_port *port)
     return port->socket == 0 ? 0 : port->rc->config.qpi_ps;
 }
 
+bool pcie_rc_is_far(const pcie_rc_t *rc, uint64_t address)
+{
+    const struct pcie_rc_port *port = rc->two_sockets ? pcie_rc_decode(rc, address, 1) : NULL;
+    return port != NULL && port->socket != 0;
+}
+
 // --- writes --------------------------------------------------------------------------------------------------------
 
 bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32_t bytes, pcie_rc_retry_fn retry,
@@ -45,7 +51,7 @@ bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32
     rc->counters[PCIE_RC_CPU_WRITES]++;
     pcie_rc_egress_push(port,
                         &(struct pcie_rc_leaving){.tlp = pcie_tlp_write(rc->pool, PCIE_RC_CPU_ID, address, bytes, data),
-                                                  .ready_ps = sim_now_ps(rc->sim) + far_ps(port),
+                                                  .ready_ps = sim_now_ps(rc->sim),
                                                   .from_cpu = true});
     return true;
 }

@@ -63,8 +63,11 @@ void pcie_rc_set_far_memory(pcie_rc_t *rc, uint64_t base);
 // --- the processor's accesses ---------------------------------------------------------------------------------------
 // To windows. The processor reaches its memory without passing here: an address of memory counts as one nobody claims.
 
+// Does the address belong to a device of the other socket than the processor's?
+bool pcie_rc_is_far(const pcie_rc_t *rc, uint64_t address);
+
 // A posted write of up to Max_Payload_Size bytes, in program order, from the instant at which it reaches the root
-// complex. false: the queue to that port is full; retry when `retry` is called (once).
+// complex of the device's socket. false: the queue to that port is full; retry when `retry` is called (once).
 typedef void (*pcie_rc_retry_fn)(void *ctx);
 bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32_t bytes, pcie_rc_retry_fn retry,
                        void *ctx);

@@ -152,6 +152,7 @@ static int point_prepare(struct fpga_transfer *t)
     return error == 0 ? image_put(t, t->workload->destination_gpu) : error;
 }
 
+// A write's completion signal says nothing of its arrival at a GPU; the copy that looks comes microseconds after it.
 static int point_check(const struct fpga_transfer *t)
 {
     struct workload *w = t->workload;

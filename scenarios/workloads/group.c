@@ -1,5 +1,6 @@
 #include "scenarios/workloads/group.h"
 
+#include <cuda_runtime.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,34 @@ static int comm_allgather(void *ctx, const void *mine, void *all, size_t bytes)
     return 0;
 }
 
+int group_cuda(struct group *group, int code, const char *what)
+{
+    if ((cudaError_t)code == cudaSuccess) {
+        return 0;
+    }
+    group->workload->fail(group->workload->ctx, "%s of %llu B: %s: %s", group->program,
+                          (unsigned long long)group->bytes, what, cudaGetErrorString((cudaError_t)code));
+    return -EIO;
+}
+
+// Like the image, guards included.
+static int device_alloc(struct group *group, int gpu, const struct region *image, void **device_out,
+                        tcaHandle *handle_out)
+{
+    size_t bytes = region_memory_bytes(image->capacity);
+    int error = group_cuda(group, (int)cudaSetDevice(gpu), "cudaSetDevice");
+    if (error == 0) {
+        error = group_tca(group, tcaMalloc(device_out, bytes, tcaMemoryGPU), "tcaMalloc of GPU memory");
+    }
+    if (error != 0) {
+        return error;
+    }
+    size_t guard_bytes = (bytes - image->capacity) / 2;
+    return group_tca(group,
+                     tcaCreateHandle(handle_out, (uint8_t *)*device_out + guard_bytes, image->capacity, tcaMemoryGPU),
+                     "tcaCreateHandle of GPU memory");
+}
+
 static int memory_alloc(struct group *group, size_t capacity, void **memory_out, struct region *region_out,
                         tcaHandle *handle_out)
 {
@@ -63,10 +92,12 @@ static int memory_alloc(struct group *group, size_t capacity, void **memory_out,
 static int handles_gather(struct group *group)
 {
     tcaHandle *list;
-    int error = group_tca(
-        group,
-        tcaCreateHandleList(&list, (int)group->workload->ranks, region_data(&group->receive), group->receive.capacity),
-        "tcaCreateHandleList");
+    size_t guard_bytes = (region_memory_bytes(group->receive.capacity) - group->receive.capacity) / 2;
+    void *memory = group->receive_device != NULL ? group->receive_device : group->receive_memory;
+    int error = group_tca(group,
+                          tcaCreateHandleList(&list, (int)group->workload->ranks, (uint8_t *)memory + guard_bytes,
+                                              group->receive.capacity),
+                          "tcaCreateHandleList");
     if (error != 0) {
         return error;
     }
@@ -91,6 +122,23 @@ static int parameters_check(const struct group *group)
     return 0;
 }
 
+static int memories_alloc(struct group *group, size_t capacity)
+{
+    const struct workload *w = group->workload;
+    int error = memory_alloc(group, capacity, &group->send_memory, &group->send, &group->send_handle);
+    if (error == 0) {
+        error = memory_alloc(group, capacity, &group->receive_memory, &group->receive, &group->receive_handle);
+    }
+    if (error == 0 && w->source_gpu >= 0) {
+        error = device_alloc(group, w->source_gpu, &group->send, &group->send_device, &group->send_handle);
+    }
+    if (error == 0 && w->destination_gpu >= 0) {
+        error =
+            device_alloc(group, w->destination_gpu, &group->receive, &group->receive_device, &group->receive_handle);
+    }
+    return error;
+}
+
 int group_init(struct group *group, struct workload *workload, const char *program, uint32_t messages)
 {
     *group = (struct group){.workload = workload, .backend = peach2_backend(workload->board), .program = program};
@@ -108,10 +156,7 @@ int group_init(struct group *group, struct workload *workload, const char *progr
     size_t capacity = message_stride(group->bytes) * messages;
     error = group_tca(group, tcaSetComm(&comm), "tcaSetComm");
     if (error == 0) {
-        error = memory_alloc(group, capacity, &group->send_memory, &group->send, &group->send_handle);
-    }
-    if (error == 0) {
-        error = memory_alloc(group, capacity, &group->receive_memory, &group->receive, &group->receive_handle);
+        error = memories_alloc(group, capacity);
     }
     return error == 0 ? handles_gather(group) : error;
 }
@@ -129,6 +174,12 @@ static void descs_free(struct group *group)
 void group_fini(struct group *group)
 {
     descs_free(group);
+    if (group->send_device != NULL) {
+        (void)tcaFree(group->send_device, tcaMemoryGPU);
+    }
+    if (group->receive_device != NULL) {
+        (void)tcaFree(group->receive_device, tcaMemoryGPU);
+    }
     if (group->send_memory != NULL) {
         (void)tcaFree(group->send_memory, tcaMemoryCPU);
     }
@@ -214,6 +265,11 @@ int group_wait_received(struct group *group, uint32_t message)
 
 // --- data ----------------------------------------------------------------------------------------------------------
 
+bool group_is_stamped(const struct group *group)
+{
+    return group->send_device == NULL && group->receive_device == NULL;
+}
+
 void group_fill(struct group *group, uint32_t message, uint32_t to, uint32_t stamp)
 {
     region_fill(&group->send, group_offset(group, message), group->bytes, group_seed(group, group->workload->rank, to));
@@ -246,7 +302,9 @@ int group_check_all(struct group *group, uint32_t message, uint32_t from)
 {
     long bad;
     uint32_t seed = group_seed(group, from, group->workload->rank);
-    region_stamp(&group->receive, group_offset(group, message), group->bytes, seed, 0);
+    if (group_is_stamped(group)) {
+        region_stamp(&group->receive, group_offset(group, message), group->bytes, seed, 0);
+    }
     if (region_holds(&group->receive, group_offset(group, message), group->bytes, seed, &bad)) {
         return 0;
     }
@@ -261,6 +319,34 @@ int group_check_guards(struct group *group)
     group->workload->fail(group->workload->ctx, "%s of %llu B: something was written beside the messages of rank %u",
                           group->program, (unsigned long long)group->bytes, group->workload->rank);
     return -EBADMSG;
+}
+
+static int image_move(struct group *group, void *device, const struct region *image, enum cudaMemcpyKind kind)
+{
+    void *host = image->buffer.address;
+    bool down = kind == cudaMemcpyHostToDevice;
+    if (device == NULL) {
+        return 0;
+    }
+    return group_cuda(
+        group, (int)cudaMemcpy(down ? device : host, down ? host : device, region_memory_bytes(image->capacity), kind),
+        "cudaMemcpy");
+}
+
+int group_push(struct group *group)
+{
+    int error = image_move(group, group->send_device, &group->send, cudaMemcpyHostToDevice);
+    if (error == 0) {
+        error = image_move(group, group->receive_device, &group->receive, cudaMemcpyHostToDevice);
+    }
+    return error == 0 && group->receive_device != NULL
+               ? group_cuda(group, (int)cudaDeviceSynchronize(), "synchronizing")
+               : error;
+}
+
+int group_pull(struct group *group)
+{
+    return image_move(group, group->receive_device, &group->receive, cudaMemcpyDeviceToHost);
 }
 
 // --- together ------------------------------------------------------------------------------------------------------

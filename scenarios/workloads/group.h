@@ -10,8 +10,9 @@ struct group {
     struct workload *workload;
     const struct backend *backend;
     const char *program;
-    struct region send, receive;
+    struct region send, receive; // of messages in a GPU's memory: images of them in host memory
     void *send_memory, *receive_memory;
+    void *send_device, *receive_device;                                // in a GPU's memory; NULL: none
     tcaHandle send_handle, receive_handle, others[WORKLOAD_RANKS_MAX]; // others: receive regions, by rank
     tcaDesc *descs[tcaChannels];
     uint32_t point;
@@ -39,6 +40,8 @@ int group_start(struct group *group);
 int group_wait_sent(struct group *group);
 int group_wait_received(struct group *group, uint32_t message);
 
+// Messages in host memory carry stamps; where a GPU's memory takes part, they are the plain pattern.
+bool group_is_stamped(const struct group *group);
 // The pattern goes into message `message`, stamped; and what is there is checked. Returns 0, or -EBADMSG after fail().
 void group_fill(struct group *group, uint32_t message, uint32_t to, uint32_t stamp);
 void group_stamp(struct group *group, uint32_t message, uint32_t to, uint32_t stamp);
@@ -46,6 +49,11 @@ void group_expect(struct group *group, uint32_t message, uint32_t from);
 int group_check_stamp(struct group *group, uint32_t message, uint32_t from, uint32_t stamp);
 int group_check_all(struct group *group, uint32_t message, uint32_t from);
 int group_check_guards(struct group *group);
+
+// The image of what is sent, and of what is received, goes to the GPU; and what was received comes from there. Nothing
+// to do in host memory. By cudaMemcpy: takes time.
+int group_push(struct group *group);
+int group_pull(struct group *group);
 
 // Outside the fabric.
 void group_barrier(struct group *group);
@@ -55,6 +63,7 @@ uint64_t group_now_ps(const struct group *group);
 
 // fail() with libtca's message, unless code is tcaSuccess. Returns 0 or -EIO.
 int group_tca(struct group *group, int code, const char *what);
+int group_cuda(struct group *group, int code, const char *what); // the same for a cudaError_t
 
 // --- a program of repetitions between barriers -----------------------------------------------------------------------
 

@@ -19,7 +19,7 @@
 #define PATIENCE_NS 10000000ull
 
 struct addresses {
-    uint64_t receive, ack; // on the bus of the node that says them
+    uint64_t receive, ack; // on the bus of the node that says them; in a GPU's memory: offset in its window
 };
 
 struct pingpong {
@@ -352,14 +352,19 @@ static void buffers_free(struct pingpong *p)
     }
 }
 
-static void addresses_exchange(struct pingpong *p)
+static int addresses_exchange(struct pingpong *p)
 {
     const struct workload *w = p->workload;
-    const struct addresses mine = {region_bus_address(&p->receive), p->ack.bus_address};
+    bool in_gpu = w->destination_gpu >= 0;
+    const struct addresses mine = {in_gpu ? region_window_offset(&p->receive) : region_bus_address(&p->receive),
+                                   p->ack.bus_address};
     struct addresses theirs;
     w->exchange(w->ctx, &mine, &theirs, sizeof mine);
-    p->peer_receive = peach2_window_address(w->board, w->peer_node, theirs.receive);
+    p->peer_receive =
+        in_gpu ? peach2_gpu_window_address(w->board, w->peer_node, (uint32_t)w->destination_gpu, theirs.receive)
+               : peach2_window_address(w->board, w->peer_node, theirs.receive);
     p->peer_ack = peach2_window_address(w->board, w->peer_node, theirs.ack);
+    return p->peer_receive != 0 ? 0 : give_up(p, -ERANGE, "the window of the fabric does not reach the receive buffer");
 }
 
 int workload_pingpong(struct workload *workload)
@@ -371,7 +376,7 @@ int workload_pingpong(struct workload *workload)
     }
     error = buffers_alloc(&p);
     if (error == 0) {
-        addresses_exchange(&p);
+        error = addresses_exchange(&p);
     }
     for (uint32_t d = 0; error == 0 && d < workload->descriptors_count; d++) {
         for (uint32_t b = 0; error == 0 && b < workload->bytes_count; b++) {

@@ -19,6 +19,8 @@ enum workload_method {
     WORKLOAD_REGISTER,
     WORKLOAD_CHAIN_HOST,
     WORKLOAD_CHAIN_BOARD,
+    WORKLOAD_UVA, // copies between GPUs with peer access, and without
+    WORKLOAD_NO_UVA,
     WORKLOAD_DIRECT, // an FPGA's DMA, straight to the other device
     WORKLOAD_VIA_CPU // or to host memory, and a copy of the GPU
 };
@@ -36,8 +38,8 @@ struct workload {
     uint32_t rank, ranks; // 0 reports
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_RANKS_MAX]; // cables between rank 0 and each rank
-    peach2_handle_t *board;            // NULL: the node has none
-    fpga_handle_t *fpga;               // the same
+    peach2_handle_t *board;            // NULL: the node has none, or the program needs none
+    fpga_handle_t *fpga;               // NULL: the node has none
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;
@@ -69,5 +71,8 @@ int workload_two_flows(struct workload *workload);
 int workload_all_to_all(struct workload *workload);
 int workload_halo(struct workload *workload);
 int workload_proxy_read(struct workload *workload);
+int workload_staged_pingpong(struct workload *workload);
+int workload_cuda_pingpong(struct workload *workload);
+int workload_gdr_copy(struct workload *workload);
 int workload_stream(struct workload *workload);
 int workload_fpga_transfer(struct workload *workload);

@@ -1,6 +1,8 @@
 // `tcasim bench`: the speed of the simulator, measured here and now, beside the limits it is held to.
 #include "sim/cli/bench.h"
 
+#include <ftw.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +13,16 @@
 #include "sim/cli/bench_cost.h"
 #include "sim/cli/options.h"
 
-#define START_LIMIT_S    0.1
-#define PINGPONG_LIMIT_S 1.0
-#define FIGURE_LIMIT_S   20.0
-#define FABRIC_LIMIT_S   2.0
-#define MEMORY_LIMIT_MB  150.0
-#define START_REPEATS    5
-#define TWIN_RATIO_LIMIT 30.0
+#define START_LIMIT_S        0.1
+#define PINGPONG_LIMIT_S     1.0
+#define FIGURE_LIMIT_S       20.0
+#define FABRIC_LIMIT_S       2.0
+#define GPU_LIMIT_S          4.0 // 2 s each way
+#define FIGURES_TWIN_LIMIT_S 120.0
+#define FIGURES_RTL_LIMIT_S  900.0
+#define MEMORY_LIMIT_MB      150.0
+#define START_REPEATS        5
+#define TWIN_RATIO_LIMIT     30.0
 
 void cli_measure_add(struct cli_bench_result *result, const char *what, const char *unit, double value, double limit,
                      bool at_least)
@@ -27,37 +32,36 @@ void cli_measure_add(struct cli_bench_result *result, const char *what, const ch
     }
 }
 
-// The results of a measured run are written, since a user's are, but into a directory that goes away. sets: two
-// PATH=VALUE, or NULL. cost_out: may be NULL.
-static bool changed_run(const char *scenario, const char *const sets[2], struct cli_child *child,
-                        struct cli_bench_cost *cost_out)
+static int entry_remove(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)about;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+// The results of a measured run are written, since a user's are, but into a directory that goes away. The arguments
+// behind "run" end with NULL. cost_out: may be NULL.
+static bool arguments_run(char *const *given, struct cli_child *child, struct cli_bench_cost *cost_out)
 {
     char directory[] = "/tmp/tcasim-bench-XXXXXX";
     if (mkdtemp(directory) == NULL) {
         cli_error("no scratch directory in /tmp");
         return false;
     }
-    char *arguments[] = {"run", (char *)scenario, "--quiet", "--out", directory, NULL, NULL, NULL, NULL, NULL};
-    for (size_t i = 0; sets != NULL && i < 2; i++) {
-        arguments[5 + 2 * i] = "--set";
-        arguments[6 + 2 * i] = (char *)sets[i];
+    char *arguments[CLI_CHILD_ARGUMENTS_MAX + 1] = {"run", "--quiet", "--out", directory};
+    for (size_t i = 0; given[i] != NULL && i + 4 < CLI_CHILD_ARGUMENTS_MAX; i++) {
+        arguments[i + 4] = given[i];
     }
     bool ran = cli_child_run(arguments, child);
     if (ran && child->exit_status <= CLI_EXIT_EXPECT && cost_out != NULL && !cli_bench_cost_read(directory, cost_out)) {
-        cli_error("%s left no results", scenario);
+        cli_error("%s left no results", given[0]);
         ran = false;
     }
-    static const char *const names[] = {"data.csv", "counters.csv",  "compare.csv",  "plot.gp",
-                                        "plot.svg", "resolved.yaml", "manifest.yaml"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[sizeof directory + 32];
-        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
-        (void)unlink(path);
-    }
-    (void)rmdir(directory);
+    (void)nftw(directory, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
     // An expectation that does not hold takes as long as one that does.
     if (ran && child->exit_status > CLI_EXIT_EXPECT) {
-        cli_error("%s ended with status %d", scenario, child->exit_status);
+        cli_error("%s ended with status %d", given[0], child->exit_status);
         return false;
     }
     return ran;
@@ -65,7 +69,8 @@ static bool changed_run(const char *scenario, const char *const sets[2], struct 
 
 static bool scenario_run(const char *scenario, struct cli_child *child, struct cli_bench_cost *cost_out)
 {
-    return changed_run(scenario, NULL, child, cost_out);
+    char *const arguments[] = {(char *)scenario, NULL};
+    return arguments_run(arguments, child, cost_out);
 }
 
 static bool smallest_run(const struct cli_paths *paths, struct cli_bench_result *result)
@@ -139,14 +144,52 @@ static bool figure_run(const struct cli_paths *paths, struct cli_bench_result *r
     return limited_run(paths->main_scenario, FIGURE_LIMIT_S, result);
 }
 
+static bool gpu_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return limited_run(paths->gpu_scenario, GPU_LIMIT_S, result);
+}
+
+// Every figure, side by side on the processors of this machine. set: for all of them.
+static bool figures_run(const struct cli_paths *paths, const char *set, double limit_s, struct cli_bench_result *result)
+{
+    glob_t files;
+    char *arguments[CLI_CHILD_ARGUMENTS_MAX] = {"--set", (char *)set};
+    size_t count = 2;
+    struct cli_child child;
+    if (glob(paths->figures, 0, NULL, &files) != 0) {
+        cli_error("there are no scenarios %s", paths->figures);
+        return false;
+    }
+    bool ran = files.gl_pathc + 8 < CLI_CHILD_ARGUMENTS_MAX;
+    for (size_t i = 0; ran && i < files.gl_pathc; i++) {
+        arguments[count++] = files.gl_pathv[i];
+    }
+    ran = ran && arguments_run(arguments, &child, NULL);
+    globfree(&files);
+    if (ran) {
+        cli_measure_add(result, "all of them", "s", child.seconds, limit_s, false);
+    }
+    return ran;
+}
+
+static bool figures_twin_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return figures_run(paths, "nodes.*.board.fidelity=twin", FIGURES_TWIN_LIMIT_S, result);
+}
+
+static bool figures_rtl_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return figures_run(paths, "nodes.*.board.fidelity=rtl", FIGURES_RTL_LIMIT_S, result);
+}
+
 // The same ping-pong on both, long enough that the start of the program does not count; the processor's time.
 static bool twin_run(const struct cli_paths *paths, struct cli_bench_result *result)
 {
-    static const char *const sets[][2] = {{"nodes.*.board.fidelity=rtl", "runs.*.iterations=5000"},
-                                          {"nodes.*.board.fidelity=twin", "runs.*.iterations=5000"}};
+    char *const scenario = (char *)paths->pingpong_scenario, *const longer = "runs.*.iterations=5000";
+    char *const rtl_arguments[] = {scenario, "--set", "nodes.*.board.fidelity=rtl", "--set", longer, NULL};
+    char *const twin_arguments[] = {scenario, "--set", "nodes.*.board.fidelity=twin", "--set", longer, NULL};
     struct cli_child rtl, twin;
-    if (!changed_run(paths->pingpong_scenario, sets[0], &rtl, NULL) ||
-        !changed_run(paths->pingpong_scenario, sets[1], &twin, NULL)) {
+    if (!arguments_run(rtl_arguments, &rtl, NULL) || !arguments_run(twin_arguments, &twin, NULL)) {
         return false;
     }
     cli_measure_add(result, "5000 ping-pongs, RTL boards", "s", rtl.busy_seconds, 0.0, false);
@@ -162,6 +205,9 @@ static const struct cli_benchmark benchmarks[] = {
     {"ping-pong", "1,000 DMA ping-pongs of 8 B on two RTL boards", pingpong_run},
     {"twin", "the same ping-pong on RTL boards and on twins", twin_run},
     {"figure-7-8", "hanawa2013 figures 7 and 8", figure_run},
+    {"gpu-4mb", "4 MB from GPU to GPU over two RTL boards, there and back", gpu_run},
+    {"figures-twin", "every figure, boards as twins", figures_twin_run},
+    {"figures-rtl", "every figure, RTL boards", figures_rtl_run},
     {"halo", "200 halo exchanges of 4 x 128 KiB and an all-reduce on 16 twins", halo_run},
     {"all-to-all", "an all-to-all of 64 KiB on 16 twins", all_to_all_run},
 };

@@ -39,4 +39,5 @@ struct cli_child {
     double memory_mb;    // most that was resident
     int exit_status;     // 128 + signal when it was killed
 };
+#define CLI_CHILD_ARGUMENTS_MAX 64
 bool cli_child_run(char *const *arguments, struct cli_child *child);

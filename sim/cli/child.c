@@ -10,8 +10,6 @@
 
 #include "sim/cli/bench.h"
 
-#define ARGUMENTS_MAX 16
-
 extern char **environ;
 
 static double now_seconds(void)
@@ -28,8 +26,8 @@ static double timeval_seconds(const struct timeval *time)
 
 static int spawn(char *const *arguments, pid_t *child_out)
 {
-    char *argv[ARGUMENTS_MAX + 2] = {"tcasim"};
-    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i] != NULL; i++) {
+    char *argv[CLI_CHILD_ARGUMENTS_MAX + 2] = {"tcasim"};
+    for (size_t i = 0; i < CLI_CHILD_ARGUMENTS_MAX && arguments[i] != NULL; i++) {
         argv[i + 1] = arguments[i];
     }
     posix_spawn_file_actions_t actions;

@@ -12,6 +12,8 @@ struct cli_paths {
     char pingpong_scenario[PATH_MAX];
     char halo_scenario[PATH_MAX];
     char all_to_all_scenario[PATH_MAX];
+    char gpu_scenario[PATH_MAX];
+    char figures[PATH_MAX]; // a pattern: every figure
 };
 
 // A home that does not fit the buffers is cut, and then not found by whoever opens it.

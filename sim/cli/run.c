@@ -10,6 +10,7 @@
 #include "sim/cli/job.h"
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
+#include "sim/cli/side.h"
 
 #define JOBS_MAX 1024
 
@@ -27,7 +28,7 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, out)},
     {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
      offsetof(struct run_options, sets)},
-    {"jobs", "N", "points of a sweep that run side by side (default: the processors of this machine)", CLI_OPTION_TEXT,
+    {"jobs", "N", "scenarios, or points of a sweep, that run side by side (default: the processors)", CLI_OPTION_TEXT,
      offsetof(struct run_options, jobs)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
@@ -111,6 +112,9 @@ static bool directories_differ(const struct cli_job *jobs, size_t count)
 static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct run_options *given)
 {
     struct cli_trace trace;
+    if (count > 1 && jobs_of(given) > 1) { // then there is no trace
+        return cli_side_run(jobs, count, jobs_of(given));
+    }
     const char *trace_path = given->trace;
     cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO);
     if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only)) {

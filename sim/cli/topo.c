@@ -140,7 +140,7 @@ static bool print(const struct scn_scenario *scenario)
     cables_print(scenario);
     hops_print(scenario, &routes);
     for (uint32_t node = 0; node < scenario->node_count; node++) {
-        good = routes_print(scenario, node) && good;
+        good = (!scenario->nodes[node].board.given || routes_print(scenario, node)) && good;
     }
     return good;
 }

@@ -135,7 +135,9 @@ static const struct backend_ops inproc_ops = {
 
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 {
-    return (struct backend){&inproc_ops, ctx};
+    ctx->ops = inproc_ops;
+    ctx->ops.hca = ctx->hca == NULL ? NULL : &plat_backend_hca_ops;
+    return (struct backend){&ctx->ops, ctx};
 }
 
 // --- processes -----------------------------------------------------------------------------------------------------

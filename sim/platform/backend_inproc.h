@@ -2,6 +2,7 @@
 // core. The only place where both sides of the border are seen.
 #pragma once
 
+#include "models/hca/hca.h"
 #include "models/host/core.h"
 #include "models/host/memory.h"
 #include "sim/platform/gpus.h"
@@ -19,11 +20,17 @@ struct plat_backend_inproc {
     struct plat_gpus *gpus;             // of the node; NULL: none
     uint64_t interrupt_ps;              // handling of one
     uint32_t number;                    // of the process
+    hca_t *hca;                         // NULL: the node has none
+    uint64_t *hca_uars;                 // a bit for each page in use, shared by the node's processes
+    struct backend_ops ops;             // of plat_backend_inproc
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has
     struct plat_backend_inproc *next;
 };
+
+// The kernel's driver of the HCA (backend_hca.c). Its commands take no time.
+extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
 
 // ctx must outlive the backend.
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);

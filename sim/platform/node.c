@@ -185,14 +185,24 @@ static enum sim_status root_complex_create(struct plat_node *node)
                           &host_memory_pcie_ops, node->memory, &node->rc);
 }
 
+static uint64_t flush_far_ps(const struct scn_host *host)
+{
+    if (host->flush_wc_far_ps == 0) {
+        return host->flush_wc_ps + host->qpi_ps;
+    }
+    return host->flush_wc_far_ps > host->flush_wc_ps ? host->flush_wc_far_ps : host->flush_wc_ps;
+}
+
 static enum sim_status core_create(struct plat_node *node)
 {
     const struct scn_host *host = &node->config->host;
     const struct host_core_config config = {
         .store_wc_ps = host->store_wc_ps,
         .flush_wc_ps = host->flush_wc_ps,
+        .flush_wc_far_ps = flush_far_ps(host),
         .store_uc_ps = host->store_uc_ps,
         .load_uc_ps = host->load_uc_ps,
+        .load_uc_return_ps = host->load_uc_return_ps,
         .load_ps = host->load_ps,
         .poll_ps = host->poll_ps,
         .timestamp_ps = host->timestamp_ps,

@@ -9,8 +9,9 @@
 
 // --- the programs --------------------------------------------------------------------------------------------------
 
-// Which nodes have a rank. On the way: node, the first node on the way from there to peer, and peer.
-enum placement { PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL };
+// Which nodes have a rank. Alone: the node, which needs no board. On the way: node, the first node on the way from
+// there to peer, and peer.
+enum placement { PLACE_ALONE, PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL };
 
 struct program {
     enum placement placement;
@@ -30,7 +31,10 @@ static const struct program programs[] = {
     [SCN_PROGRAM_HALO] = {PLACE_ALL, workload_halo, false},
     [SCN_PROGRAM_PROXY_READ] = {PLACE_PAIR, workload_proxy_read, true},
     [SCN_PROGRAM_STREAM] = {PLACE_ALL, workload_stream, false},
-    [SCN_PROGRAM_FPGA_TRANSFER] = {PLACE_NODE, workload_fpga_transfer, false, .without_board = true},
+    [SCN_PROGRAM_STAGED_PINGPONG] = {PLACE_PAIR, workload_staged_pingpong, false},
+    [SCN_PROGRAM_CUDA_PINGPONG] = {PLACE_ALONE, workload_cuda_pingpong, false},
+    [SCN_PROGRAM_GDR_COPY] = {PLACE_ALONE, workload_gdr_copy, false},
+    [SCN_PROGRAM_FPGA_TRANSFER] = {PLACE_ALONE, workload_fpga_transfer, false},
 };
 
 static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run,
@@ -38,6 +42,7 @@ static uint32_t place_ranks(const struct scn_scenario *scenario, const struct sc
 {
     nodes_out[0] = run->node;
     switch (programs[run->program].placement) {
+    case PLACE_ALONE:
     case PLACE_NODE:
         return 1;
     case PLACE_PAIR:
@@ -68,6 +73,10 @@ static enum workload_method method_of(enum scn_method method)
         return WORKLOAD_CHAIN_HOST;
     case SCN_METHOD_CHAIN_BOARD:
         return WORKLOAD_CHAIN_BOARD;
+    case SCN_METHOD_UVA:
+        return WORKLOAD_UVA;
+    case SCN_METHOD_NO_UVA:
+        return WORKLOAD_NO_UVA;
     case SCN_METHOD_DIRECT:
         return WORKLOAD_DIRECT;
     case SCN_METHOD_VIA_CPU:
@@ -113,7 +122,10 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
         return SIM_ERR_INVALID;
     }
     enum placement placement = programs[run->program].placement;
-    if (!programs[run->program].without_board && !scenario->nodes[run->node].board.given) {
+    if (placement == PLACE_ALONE) {
+        return SIM_OK;
+    }
+    if (!scenario->nodes[run->node].board.given) {
         snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
         return SIM_ERR_INVALID;
     }

@@ -45,32 +45,40 @@ static bool are_cables_good(const struct scn_loader *loader)
 
 // Keys of a run that not every program uses.
 enum used_key {
-    USES_MEMORY = 1,      // from and to
-    USES_CHANNEL = 2,     // the others choose theirs
-    USES_WARMUP = 4,      // the others measure every repetition
-    USES_DESCRIPTORS = 8, // the others build their chains themselves
-    USES_NOTIFY = 16,     // on libtca
-    USES_COLUMNS = 32,
+    USES_CHANNEL = 1,     // the others choose theirs
+    USES_WARMUP = 2,      // the others measure every repetition
+    USES_DESCRIPTORS = 4, // the others build their chains themselves
+    USES_NOTIFY = 8,      // on libtca
+    USES_COLUMNS = 16,
+    USES_BOARD_DMA = USES_CHANNEL | USES_WARMUP | USES_DESCRIPTORS,
+    USES_LIBTCA = USES_WARMUP | USES_NOTIFY,
 };
 
 // Which nodes a program runs on, by what it moves data, and which keys it uses.
+enum rule_method { BY_ANY, BY_DMA, BY_PIO, BY_REGISTER, BY_CHAIN, BY_CUDA };
 struct program_rule {
     bool peer;   // between `node` and `peer`; otherwise on `node` alone or on every node
-    bool chains; // on libtca, hence by chains of descriptors
+    bool single; // on `node` alone
+    bool alone;  // and without a board; any number of bytes
+    bool gpus;   // from and to a GPU's memory
+    enum rule_method method;
     unsigned uses;
 };
 static const struct program_rule rules[] = {
-    [SCN_PROGRAM_PINGPONG] = {true, false, USES_MEMORY | USES_CHANNEL | USES_WARMUP | USES_DESCRIPTORS},
-    [SCN_PROGRAM_LOCAL_DMA] = {false, false, USES_MEMORY | USES_CHANNEL | USES_WARMUP | USES_DESCRIPTORS},
-    [SCN_PROGRAM_TRAVERSAL] = {true, false, USES_WARMUP},
-    [SCN_PROGRAM_TCA_PINGPONG] = {true, true, USES_WARMUP | USES_NOTIFY},
-    [SCN_PROGRAM_RING_EXCHANGE] = {false, true, USES_WARMUP | USES_NOTIFY},
-    [SCN_PROGRAM_TWO_FLOWS] = {true, true, USES_WARMUP | USES_NOTIFY},
-    [SCN_PROGRAM_ALL_TO_ALL] = {false, true, USES_WARMUP | USES_NOTIFY},
-    [SCN_PROGRAM_HALO] = {false, true, USES_WARMUP | USES_NOTIFY | USES_COLUMNS},
-    [SCN_PROGRAM_PROXY_READ] = {true, false, USES_WARMUP},
-    [SCN_PROGRAM_STREAM] = {false, false, USES_CHANNEL | USES_DESCRIPTORS},
-    [SCN_PROGRAM_FPGA_TRANSFER] = {false, false, USES_MEMORY | USES_WARMUP | USES_DESCRIPTORS},
+    [SCN_PROGRAM_PINGPONG] = {.peer = true, .gpus = true, .uses = USES_BOARD_DMA},
+    [SCN_PROGRAM_LOCAL_DMA] = {.single = true, .gpus = true, .method = BY_DMA, .uses = USES_BOARD_DMA},
+    [SCN_PROGRAM_TRAVERSAL] = {.peer = true, .method = BY_PIO, .uses = USES_WARMUP},
+    [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_RING_EXCHANGE] = {.method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_ALL_TO_ALL] = {.method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_HALO] = {.method = BY_CHAIN, .uses = USES_LIBTCA | USES_COLUMNS},
+    [SCN_PROGRAM_PROXY_READ] = {.peer = true, .method = BY_REGISTER, .uses = USES_WARMUP},
+    [SCN_PROGRAM_STREAM] = {.method = BY_DMA, .uses = USES_CHANNEL | USES_DESCRIPTORS},
+    [SCN_PROGRAM_STAGED_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
+    [SCN_PROGRAM_CUDA_PINGPONG] = {.single = true, .alone = true, .gpus = true, .method = BY_CUDA, .uses = USES_WARMUP},
+    [SCN_PROGRAM_GDR_COPY] = {.single = true, .alone = true, .gpus = true, .method = BY_PIO, .uses = USES_WARMUP},
+    [SCN_PROGRAM_FPGA_TRANSFER] = {.single = true, .alone = true, .gpus = true, .uses = USES_WARMUP | USES_DESCRIPTORS},
 };
 
 static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
@@ -85,13 +93,8 @@ static void complain_unused(struct scn_loader *loader, const struct scn_run *run
 
 static void check_unused(struct scn_loader *loader, const struct scn_run *run)
 {
-    static const char memory[] = "its data lies in host memory";
     bool single = run->method == SCN_METHOD_REGISTER || run->method == SCN_METHOD_PIO; // told by check_descriptors
     bool one = single || (run->descriptors_count == 1 && run->descriptors[0] == 1);
-    complain_unused(loader, run, &run->from, "from", USES_MEMORY,
-                    run->from == SCN_MEMORY_HOST || run->from == SCN_MEMORY_FPGA, memory);
-    complain_unused(loader, run, &run->to, "to", USES_MEMORY, run->to == SCN_MEMORY_HOST || run->to == SCN_MEMORY_FPGA,
-                    memory);
     complain_unused(loader, run, &run->channel, "channel", USES_CHANNEL, run->channel == SCN_FALLBACK_CHANNEL,
                     "it chooses its channels itself");
     complain_unused(loader, run, &run->warmup, "warmup", USES_WARMUP,
@@ -126,8 +129,9 @@ static void check_board(struct scn_loader *loader, const struct scn_run *run, co
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_node *node = *field < scenario->node_count ? &scenario->nodes[*field] : NULL;
-    if (node != NULL && is_good(loader, &run->program) && is_good(loader, field) && !node->board.given &&
-        !scn_loader_is_bad(loader, node, true) && !scn_loader_is_bad(loader, &node->board, true)) {
+    if (node != NULL && is_good(loader, &run->program) && !rules[run->program].alone && is_good(loader, field) &&
+        !node->board.given && !scn_loader_is_bad(loader, node, true) &&
+        !scn_loader_is_bad(loader, &node->board, true)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
                          "%s: a %s needs a board, '%s' has none", field == &run->node ? "node" : "peer",
                          scn_program_name(run->program), node->name);
@@ -141,6 +145,12 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
     const struct scn_scenario *scenario = loader->scenario;
     if (*field == SCN_MEMORY_HOST || *field == SCN_MEMORY_FPGA || node >= scenario->node_count ||
         !is_good(loader, field)) {
+        return;
+    }
+    if (is_good(loader, &run->program) && !rules[run->program].gpus) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+                         "%s: %s keeps its data in host memory", field == &run->from ? "from" : "to",
+                         scn_program_name(run->program));
         return;
     }
     uint32_t count = scenario->nodes[node].gpu_count;
@@ -160,9 +170,8 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
         return;
     }
     if (local && run->peer != SCN_NODE_NONE) {
-        bool single = run->program == SCN_PROGRAM_LOCAL_DMA || run->program == SCN_PROGRAM_FPGA_TRANSFER;
         scn_mistakes_add(&loader->mistakes, place, "peer: %s %s and takes no peer", name,
-                         single ? "stays on one node" : "runs on every node");
+                         rules[run->program].single ? "stays on one node" : "runs on every node");
     } else if (!local && run->peer == SCN_NODE_NONE) {
         if (scenario->node_count > 0) {
             scn_mistakes_add(&loader->mistakes, place, "missing key 'peer' in run: a %s needs one", name);
@@ -179,7 +188,7 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 static void check_descriptors(struct scn_loader *loader, const struct scn_run *run)
 {
     struct scn_place place = scn_loader_place(loader, run->descriptors, run);
-    bool single = run->method == SCN_METHOD_REGISTER || run->method == SCN_METHOD_PIO;
+    bool single = run->method != SCN_METHOD_CHAIN_HOST && run->method != SCN_METHOD_CHAIN_BOARD;
     if (!is_good(loader, run->descriptors)) {
         return;
     }
@@ -234,26 +243,56 @@ static void check_fits(struct scn_loader *loader, const struct scn_run *run, uin
     }
 }
 
+// What a rule wants instead of the method; NULL: it is right.
+static const char *method_wanted(enum rule_method rule, enum scn_method method)
+{
+    bool cuda = method == SCN_METHOD_UVA || method == SCN_METHOD_NO_UVA;
+    bool chain = method == SCN_METHOD_CHAIN_HOST || method == SCN_METHOD_CHAIN_BOARD;
+    switch (rule) {
+    case BY_ANY:
+        return cuda ? "pio or a DMA method" : NULL;
+    case BY_DMA:
+        return cuda || method == SCN_METHOD_PIO ? "a DMA method" : NULL;
+    case BY_PIO:
+        return method != SCN_METHOD_PIO ? "pio" : NULL;
+    case BY_REGISTER:
+        return method != SCN_METHOD_REGISTER ? "register" : NULL;
+    case BY_CHAIN:
+        return !chain ? "chain-host or chain-board" : NULL;
+    case BY_CUDA:
+        break;
+    }
+    return !cuda ? "uva or no-uva" : NULL;
+}
+
 static void check_method(struct scn_loader *loader, const struct scn_run *run)
 {
-    struct scn_place place = scn_loader_place(loader, &run->method, run);
-    const char *name = scn_program_name(run->program);
-    bool chain = run->method == SCN_METHOD_CHAIN_HOST || run->method == SCN_METHOD_CHAIN_BOARD;
-    if (rules[run->program].chains && !chain) {
-        scn_mistakes_add(&loader->mistakes, place, "method: %s needs chain-host or chain-board, not %s", name,
-                         scn_method_name(run->method));
+    const char *wanted = method_wanted(rules[run->program].method, run->method);
+    if (wanted != NULL) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run), "method: %s needs %s, not %s",
+                         scn_program_name(run->program), wanted, scn_method_name(run->method));
     }
-    if (run->program == SCN_PROGRAM_PINGPONG && run->method == SCN_METHOD_PIO && run->from != SCN_MEMORY_HOST &&
-        run->from != SCN_MEMORY_FPGA && is_good(loader, &run->from)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->from, run),
-                         "from: a message by PIO is sent from host memory");
+}
+
+// Programs whose data must lie in certain memory.
+static void check_places(struct scn_loader *loader, const struct scn_run *run)
+{
+    struct scn_place place = scn_loader_place(loader, &run->from, run);
+    bool from_gpu = run->from != SCN_MEMORY_HOST, to_gpu = run->to != SCN_MEMORY_HOST;
+    if (!is_good(loader, &run->program) || !is_good(loader, &run->from) || !is_good(loader, &run->to)) {
+        return;
     }
-    if (run->program == SCN_PROGRAM_TRAVERSAL && run->method != SCN_METHOD_PIO) {
-        scn_mistakes_add(&loader->mistakes, place, "method: traversal needs pio, not %s", scn_method_name(run->method));
+    if (run->program == SCN_PROGRAM_PINGPONG && run->method == SCN_METHOD_PIO && from_gpu) {
+        scn_mistakes_add(&loader->mistakes, place, "from: a pingpong by pio sends from host memory");
     }
-    if (run->program == SCN_PROGRAM_PROXY_READ && run->method != SCN_METHOD_REGISTER) {
-        scn_mistakes_add(&loader->mistakes, place, "method: proxy-read needs register, not %s",
-                         scn_method_name(run->method));
+    if (run->program == SCN_PROGRAM_STAGED_PINGPONG && !from_gpu) {
+        scn_mistakes_add(&loader->mistakes, place, "from: staged-pingpong sends from a GPU's memory");
+    }
+    if (run->program == SCN_PROGRAM_CUDA_PINGPONG && (!from_gpu || !to_gpu || run->from == run->to)) {
+        scn_mistakes_add(&loader->mistakes, place, "from: cuda-pingpong needs two GPUs, one in from: and one in to:");
+    }
+    if (run->program == SCN_PROGRAM_GDR_COPY && from_gpu == to_gpu) {
+        scn_mistakes_add(&loader->mistakes, place, "from: gdr-copy needs a GPU in from: or in to:, and not in both");
     }
 }
 
@@ -261,6 +300,7 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
     check_memory(loader, run, &run->from, run->node);
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
+    check_places(loader, run);
     check_peer(loader, run);
     if (is_good(loader, &run->program)) {
         check_unused(loader, run);
@@ -275,17 +315,14 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     if (!scn_check_board_run(loader, run) || !is_good(loader, &run->method)) {
         return;
     }
-    bool dma = run->program == SCN_PROGRAM_LOCAL_DMA || run->program == SCN_PROGRAM_STREAM;
-    if (dma && run->method == SCN_METHOD_PIO && is_good(loader, &run->program)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
-                         "method: %s needs a DMA method, not pio", scn_program_name(run->program));
-    }
     if (is_good(loader, &run->program)) {
         check_method(loader, run);
     }
     check_descriptors(loader, run);
     if (is_good(loader, run->bytes)) {
-        check_bytes(loader, run);
+        if (!is_good(loader, &run->program) || !rules[run->program].alone) {
+            check_bytes(loader, run);
+        }
         check_fits(loader, run, run->node);
         check_fits(loader, run, run->peer);
     }

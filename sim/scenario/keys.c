@@ -6,13 +6,21 @@
 
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
-static const struct scn_choice programs[] = {
-    {"pingpong", SCN_PROGRAM_PINGPONG},           {"local-dma", SCN_PROGRAM_LOCAL_DMA},
-    {"traversal", SCN_PROGRAM_TRAVERSAL},         {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
-    {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE}, {"two-flows", SCN_PROGRAM_TWO_FLOWS},
-    {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},       {"halo", SCN_PROGRAM_HALO},
-    {"proxy-read", SCN_PROGRAM_PROXY_READ},       {"stream", SCN_PROGRAM_STREAM},
-    {"fpga-transfer", SCN_PROGRAM_FPGA_TRANSFER}, {NULL, 0}};
+static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
+                                             {"local-dma", SCN_PROGRAM_LOCAL_DMA},
+                                             {"traversal", SCN_PROGRAM_TRAVERSAL},
+                                             {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
+                                             {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE},
+                                             {"two-flows", SCN_PROGRAM_TWO_FLOWS},
+                                             {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},
+                                             {"halo", SCN_PROGRAM_HALO},
+                                             {"proxy-read", SCN_PROGRAM_PROXY_READ},
+                                             {"stream", SCN_PROGRAM_STREAM},
+                                             {"staged-pingpong", SCN_PROGRAM_STAGED_PINGPONG},
+                                             {"cuda-pingpong", SCN_PROGRAM_CUDA_PINGPONG},
+                                             {"gdr-copy", SCN_PROGRAM_GDR_COPY},
+                                             {"fpga-transfer", SCN_PROGRAM_FPGA_TRANSFER},
+                                             {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST},
                                              {"gpu0", SCN_MEMORY_GPU0},
@@ -25,6 +33,8 @@ static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"register", SCN_METHOD_REGISTER},
                                             {"chain-host", SCN_METHOD_CHAIN_HOST},
                                             {"chain-board", SCN_METHOD_CHAIN_BOARD},
+                                            {"uva", SCN_METHOD_UVA},
+                                            {"no-uva", SCN_METHOD_NO_UVA},
                                             {"direct", SCN_METHOD_DIRECT},
                                             {"via-cpu", SCN_METHOD_VIA_CPU},
                                             {NULL, 0}};
@@ -207,8 +217,8 @@ static const struct scn_key run_keys[] = {
      .unit = SCN_UNIT_CHOICE,
      .choices = methods,
      SCN_FIELD(struct scn_run, method),
-     .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory or on the board; of an FPGA: direct, "
-            "via-cpu"},
+     .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory or on the board; of cuda-pingpong: "
+            "with peer access between the GPUs, or without; of fpga-transfer: direct, via-cpu"},
     {.name = "node", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_run, node), .doc = "the node that measures"},
     {.name = "peer",
      .unit = SCN_UNIT_NODE,
@@ -317,7 +327,8 @@ static const struct scn_key scenario_keys[] = {
     {.name = "sweep",
      .unit = SCN_UNIT_GENERATOR,
      .fallback = "",
-     .doc = "{PATH: [VALUE, ...]}: every run for each value; of several paths all combinations, or zip: {...}"},
+     .doc =
+         "{PATH: [VALUE, ...]}: every run for each value; several paths: all combinations, or side by side under zip:"},
     {.name = "nodes",
      .unit = SCN_UNIT_OBJECTS,
      .min = 1,

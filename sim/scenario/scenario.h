@@ -63,8 +63,10 @@ struct scn_host {
     uint32_t nonposted_header_credits;
     uint64_t store_wc_ps;       // one 8 B store into a write-combining buffer
     uint64_t flush_wc_ps;       // a fence: buffer leaves the core, until it is at the root port
+    uint64_t flush_wc_far_ps;   // the same to a device of the other socket; 0: flush_wc_ps and qpi_ps
     uint64_t store_uc_ps;       // one uncached store, until it is at the root port
-    uint64_t load_uc_ps;        // core's and uncore's part of one uncached load
+    uint64_t load_uc_ps;        // core's and uncore's part of one uncached load, of one line of streaming loads
+    uint64_t load_uc_return_ps; // and from the answer at the root complex to the core
     uint64_t load_ps;           // one cached load or store of 8 B
     uint64_t poll_ps;           // one turn of a polling loop over a cached word
     uint64_t copy_bytes_per_us; // memcpy inside host memory
@@ -177,6 +179,9 @@ enum scn_program {
     SCN_PROGRAM_HALO,
     SCN_PROGRAM_PROXY_READ,
     SCN_PROGRAM_STREAM,
+    SCN_PROGRAM_STAGED_PINGPONG,
+    SCN_PROGRAM_CUDA_PINGPONG,
+    SCN_PROGRAM_GDR_COPY,
     SCN_PROGRAM_FPGA_TRANSFER
 };
 enum scn_method {
@@ -184,6 +189,8 @@ enum scn_method {
     SCN_METHOD_REGISTER,
     SCN_METHOD_CHAIN_HOST,
     SCN_METHOD_CHAIN_BOARD,
+    SCN_METHOD_UVA, // of cudaMemcpyPeer
+    SCN_METHOD_NO_UVA,
     SCN_METHOD_DIRECT, // of an FPGA's DMA
     SCN_METHOD_VIA_CPU
 };

@@ -13,6 +13,7 @@ struct setting {
     struct scn_place place;
     const char *value; // the text behind '='
     bool failed;       // so that `*` does not go on
+    bool all;          // a `*` came before: what an entry does not have is passed over
 };
 
 static void walk(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, char *path,
@@ -105,6 +106,9 @@ static void walk_list(struct scn_loader *loader, struct setting *setting, const 
     uint64_t first = 0, last = 0;
     char *rest = split(path);
     memcpy(&count, base + key->second, sizeof count);
+    if (count == 0 && setting->all) {
+        return;
+    }
     if (count == 0) {
         complain_empty(loader, setting, key);
         return;
@@ -116,6 +120,7 @@ static void walk_list(struct scn_loader *loader, struct setting *setting, const 
         complain(loader, setting, scn_arena_format(loader->arena, "a key must follow '%s.%s'", key->name, path));
         return;
     }
+    setting->all = setting->all || strcmp(path, "*") == 0;
     for (uint64_t i = first; i <= last && !setting->failed; i++) {
         char *copy = scn_arena_format(loader->arena, "%s", rest);
         walk(loader, setting, key->child, copy, base + key->offset + i * key->child->size);
@@ -149,7 +154,11 @@ static void walk_object(struct scn_loader *loader, struct setting *setting, cons
                         char *base)
 {
     size_t offset = (size_t)(base + key->offset - (char *)loader->scenario);
-    if (scn_sources_find(loader->sources, offset, true) == NULL) {
+    bool given = scn_sources_find(loader->sources, offset, true) != NULL;
+    if (!given && setting->all) {
+        return;
+    }
+    if (!given) {
         complain(loader, setting, scn_arena_format(loader->arena, "'%s' is not given", key->name));
         return;
     }

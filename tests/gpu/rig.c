@@ -154,11 +154,12 @@ static struct rig_config rig_kepler(uint32_t peer_reads_max)
     struct rig_config config = rig_config();
     config.rc.memory_read_ps = 150 * NS;
     config.rc.memory_write_ps = 120 * NS;
+    config.rc.peer_ps = 25 * NS;
     config.rc.peer_read_bytes = 64;
     config.rc.peer_reads_max = peer_reads_max;
     config.rc.qpi_ps = 57500;
     config.rc.qpi_peer_write_ps = 310 * NS;
-    config.rc.qpi_peer_read_ps = 80 * NS;
+    config.rc.qpi_peer_read_ps = 147 * NS;
     config.rc.qpi_peer_lines_max = 2;
     config.port_tx_ps = 60 * NS;
     config.port_rx_ps = 60 * NS;
@@ -166,10 +167,10 @@ static struct rig_config rig_kepler(uint32_t peer_reads_max)
     config.gpu.bar_bytes = 256 * MIB;
     config.gpu.memory_bytes_per_us = 208000;
     config.gpu.flops_per_us = 1170000;
-    config.gpu.read_ps = 45 * NS;
+    config.gpu.read_ps = 25 * NS;
     config.gpu.translation_miss_ps = 500 * NS;
-    config.gpu_link.tx_ps = 30 * NS;
-    config.gpu_link.rx_ps = 30 * NS;
+    config.gpu_link.tx_ps = 20 * NS;
+    config.gpu_link.rx_ps = 20 * NS;
     config.probe_link.tx_ps = 60 * NS;
     config.probe_link.rx_ps = 60 * NS;
     return config;
@@ -177,12 +178,12 @@ static struct rig_config rig_kepler(uint32_t peer_reads_max)
 
 struct rig_config rig_k20(void)
 {
-    return rig_kepler(4);
+    return rig_kepler(3);
 }
 
 struct rig_config rig_k20x(void)
 {
-    struct rig_config config = rig_kepler(13);
+    struct rig_config config = rig_kepler(10);
     config.gpu.memory_bytes = 6144 * MIB;
     config.gpu.memory_bytes_per_us = 250000;
     config.gpu.flops_per_us = 1310000;
@@ -196,6 +197,9 @@ struct rig_config rig_p100(void)
     config.gpu.memory_bytes_per_us = 732000;
     config.gpu.flops_per_us = 4700000;
     config.gpu.bar_bytes = 16384 * MIB;
+    config.rc.peer_ps = 50 * NS;
+    config.gpu_link.tx_ps = 30 * NS;
+    config.gpu_link.rx_ps = 30 * NS;
     config.gpu.read_ps = 530 * NS;
     config.gpu.reads_max = 64;
     config.gpu_link.generation = 3;

@@ -54,7 +54,7 @@ static uint64_t copy_rate(const struct rig_config *config, enum gpu_work_kind ki
     return rate;
 }
 
-TEST(Bandwidth, PeerReadsOnSandyBridgeAreLimitedByFourLines)
+TEST(Bandwidth, PeerReadsOnSandyBridgeAreLimitedByThreeLines)
 {
     const struct rig_config config = rig_k20();
     for (uint32_t tags = 8; tags <= 32; tags *= 2) {
@@ -62,7 +62,7 @@ TEST(Bandwidth, PeerReadsOnSandyBridgeAreLimitedByFourLines)
     }
 }
 
-TEST(Bandwidth, PeerReadsOnIvyBridgeAreLimitedByThirteenLines)
+TEST(Bandwidth, PeerReadsOnIvyBridgeAreLimitedByTenLines)
 {
     const struct rig_config config = rig_k20x();
     for (uint32_t tags = 8; tags <= 32; tags *= 2) {
@@ -97,8 +97,8 @@ TEST(Bandwidth, AReadOfAGpuIsTwoPortsAndItsOwnLatencyLonger)
 {
     const struct rig_config config = rig_k20();
     uint64_t memory_ps = one_read_ps(&config, false), gpu_ps = one_read_ps(&config, true);
-    // 2 x 50 ns port to port, 120 ns ports, 105 ns in the GPU, 18 ns of wire, less the 150 ns of memory.
-    EXPECT_BETWEEN(gpu_ps - memory_ps, 190 * NS, 196 * NS);
+    // 2 x 25 ns port to port, 120 ns ports, 65 ns in the GPU, 18 ns of wire, less the 150 ns of memory.
+    EXPECT_BETWEEN(gpu_ps - memory_ps, 100 * NS, 106 * NS);
 }
 
 TEST(Bandwidth, PeerReadsOnBroadwellAreLimitedByLines)

@@ -80,6 +80,45 @@ struct scn_scenario *scene_line(unsigned nodes)
     return scene;
 }
 
+static const struct scn_gpu gpu = {
+    .model = "Tesla K20",
+    .memory_bytes = 64 * MIB,
+    .bar_bytes = 256 * MIB,
+    .ip_tx_ps = 20 * NS,
+    .ip_rx_ps = 20 * NS,
+    .posted_header_credits = 64,
+    .posted_data_credits = 1024,
+    .nonposted_header_credits = 64,
+    .tx_buffer_tlps = 32,
+    .write_ps = 100 * NS,
+    .read_ps = 25 * NS,
+    .reads_max = 32,
+    .completion_bytes = 64,
+    .translations = 64,
+    .translation_walks_max = 1,
+    .translation_miss_ps = 500 * NS,
+    .copy_engines = 2,
+    .copy_reads_max = 32,
+    .copy_read_bytes = 512,
+    .copy_setup_ps = 1000 * NS,
+    .launch_ps = 5000 * NS,
+    .memory_bytes_per_us = 208000,
+    .flops_per_us = 1170000,
+    .copy_call_ps = 5000 * NS,
+    .submit_call_ps = 2000 * NS,
+    .manage_call_ps = 100000 * NS,
+    .staging_bytes = MIB,
+    .slot = {.generation = 2, .lanes = 16, .flight_ps = 1 * NS},
+};
+
+void scene_gpus(struct scn_scenario *scene, uint32_t node, unsigned count)
+{
+    scene->nodes[node].gpu_count = count;
+    for (unsigned i = 0; i < count; i++) {
+        scene->nodes[node].gpus[i] = gpu;
+    }
+}
+
 void scene_free(struct scn_scenario *scene)
 {
     free(scene);

@@ -1,5 +1,6 @@
 // The FPGA in a node: the program that measures it, its place beside the other devices, and what wrong descriptors get.
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "site.h"
@@ -108,6 +109,20 @@ TEST(FpgaTransfer, GivesTheSameTimesTwice)
     }
     EXPECT_EQ(outcomes[0].last.total_ps, outcomes[1].last.total_ps);
     EXPECT_EQ(outcomes[0].result.events, outcomes[1].result.events);
+}
+
+TEST(FpgaTransfer, EndsWithItsTimeWhereverItIs)
+{
+    for (unsigned us = 5; us < 400; us += 45) { // in the set-up, in a DMA, in a copy
+        char set[64];
+        snprintf(set, sizeof set, "time_limit=%u us", us);
+        struct scn_scenario *scenario = load(set);
+        scenario->runs[FROM_GPU_VIA_CPU].bytes[0] = 262144;
+        const struct outcome outcome = measure(scenario, FROM_GPU_VIA_CPU);
+        EXPECT_EQ(outcome.result.outcome, SIM_RUN_TIME_LIMIT);
+        EXPECT_EQ(outcome.points, 0);
+        scn_free(scenario);
+    }
 }
 
 static void expect_failed(struct scn_scenario *scenario, const char *why)

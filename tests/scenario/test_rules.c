@@ -79,7 +79,7 @@ TEST(RunRules, KeysThatAProgramDoesNotUseAreRefused)
     refuse_run(HALO ", channel: 1", "channel: halo does not use it: it chooses its channels itself");
     refuse_run(HALO ", descriptors: 4", "descriptors: halo does not use it: it builds its chains itself");
     accept_run(STREAM ", channel: 1, warmup: 0");
-    refuse_run(STREAM ", to: gpu0", "to: stream does not use it: its data lies in host memory");
+    refuse_run(STREAM ", to: gpu0", "to: stream keeps its data in host memory");
     refuse_run(STREAM ", warmup: 5", "warmup: stream does not use it: every repetition counts");
 }
 
@@ -94,7 +94,7 @@ TEST(RunRules, PioSendsFromHostMemory)
 {
     accept_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, to: gpu0");
     refuse_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, from: gpu0",
-               "from: a message by PIO is sent from host memory");
+               "from: a pingpong by pio sends from host memory");
 }
 
 TEST(RunRules, ATransferHasALimitOfItsOwn)

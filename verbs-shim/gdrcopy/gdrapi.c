@@ -285,6 +285,7 @@ int gdr_copy_to_mapping(gdr_mh_t handle, void *map_d_ptr, const void *h_ptr, siz
         return EINVAL;
     }
     const struct backend *backend = &library_find()->backend;
+    pay_call(library_find());
     if (size != 0) {
         backend->ops->write_combined(backend->ctx, bar_of(window), offset, h_ptr, size);
         backend->ops->fence(backend->ctx);
@@ -300,6 +301,7 @@ int gdr_copy_from_mapping(gdr_mh_t handle, void *h_ptr, const void *map_d_ptr, s
         return EINVAL;
     }
     const struct backend *backend = &library_find()->backend;
+    pay_call(library_find());
     int error = size != 0 ? backend->ops->read_combined(backend->ctx, bar_of(window), offset, h_ptr, size) : 0;
     return error != 0 ? EIO : 0;
 }

@@ -118,8 +118,8 @@ struct ibverbs_device_ops {
     int (*qp_destroy)(void *qp);
     // A transition that exists, from the state that qp_query gives, with the attributes that it needs (IBA 10.3.1).
     int (*qp_modify)(void *qp, const struct ibv_qp_attr *attr, int mask);
-    // attr holds what the program has set so far; the device puts in what it knows better: qp_state (always), sq_psn,
-    // rq_psn, sq_draining.
+    // Asked before each qp_modify. attr holds what the program has set so far; the device puts in what it knows better:
+    // qp_state (always), sq_psn, rq_psn, sq_draining.
     int (*qp_query)(void *qp, struct ibv_qp_attr *attr);
 
     int (*ah_create)(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
@@ -140,7 +140,8 @@ void *ibverbs_ah_object(const struct ibv_ah *ah);
 
 #define IBVERBS_DEVICES_MAX 4
 
-// Gives the process a device, such as "ibsim0"; before its first instruction. name and device outlive the process.
+// Gives the process a device, such as "ibsim0"; before its first instruction, so nothing of the device is called. name
+// and device outlive the process.
 // -ENOMEM, -ENOSPC.
 int ibverbs_device_add(struct backend_process *process, const char *name, const struct ibverbs_device_ops *ops,
                        void *device);
@@ -160,7 +161,7 @@ enum ibverbs_kind {
 // Objects that the process has created and not destroyed.
 unsigned ibverbs_live(const struct backend_process *process, enum ibverbs_kind kind);
 
-// --- for programs that know where they are ----------------------------------------------------------------------------
+// --- for programs that know where they are --------------------------------------------------------------------------
 
 // Returns as soon as a loop of ibv_poll_cq would find a completion, at the time at which it would: 0; ETIMEDOUT. It
 // spares the simulator the loop. timeout_ns 0: for ever.

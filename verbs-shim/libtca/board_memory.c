@@ -20,7 +20,7 @@ static void mark(struct tca_context *context, uint32_t first, uint32_t units, bo
 
 bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *first_out)
 {
-    for (uint32_t first = 0; units <= TCA_BOARD_UNITS && first <= TCA_BOARD_UNITS - units; first++) {
+    for (uint32_t first = 0; units <= TCA_BOARD_MEETING && first <= TCA_BOARD_MEETING - units; first++) {
         if (is_free(context, first, units)) {
             mark(context, first, units, true);
             *first_out = first;
@@ -32,7 +32,7 @@ bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *f
 
 bool tca_board_take_high(struct tca_context *context, uint32_t units, uint32_t *first_out)
 {
-    for (uint32_t end = TCA_BOARD_UNITS; end >= units; end--) {
+    for (uint32_t end = TCA_BOARD_MEETING; end >= units; end--) {
         if (is_free(context, end - units, units)) {
             mark(context, end - units, units, true);
             *first_out = end - units;

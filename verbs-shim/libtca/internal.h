@@ -8,15 +8,14 @@
 
 #include "verbs-shim/backend.h"
 #include "verbs-shim/cuda/pin.h"
+#include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/peach2_driver.h"
 #include "verbs-shim/peach2_patience.h"
 #include "verbs-shim/tca.h"
 
-#define TCA_MESSAGE_MAX      256
-#define TCA_BOARD_UNITS      PEACH2_BOARD_DESCRIPTORS
-#define TCA_BOARD_UNIT_BYTES 32u
-#define TCA_BOARD_NONE       UINT32_MAX
-#define TCA_SLOT_BYTES       8u
+#define TCA_MESSAGE_MAX 256
+#define TCA_BOARD_NONE  UINT32_MAX
+#define TCA_SLOT_BYTES  8u
 
 struct tca_allocation {
     struct tca_allocation *next;
@@ -80,14 +79,6 @@ struct tca_context {
 // error.c: notes the message and returns the code. context may be NULL.
 int tca_refuse(struct tca_context *context, enum tcaError error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-// context.c: of the calling process; NULL before tcaInit.
-struct tca_context *tca_context_current(void);
-
-// board_memory.c: units of the board's memory; chains from the bottom, slots from the top.
-bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *first_out);
-bool tca_board_take_high(struct tca_context *context, uint32_t units, uint32_t *first_out);
-void tca_board_give(struct tca_context *context, uint32_t first, uint32_t units);
 
 // memory.c: NULL when the memory was freed.
 struct tca_allocation *tca_allocation_find(const struct tca_context *context, uint32_t number);

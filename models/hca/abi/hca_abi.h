@@ -1,0 +1,252 @@
+// The HCA as its drivers see it: doorbells, queue entries in host memory, attributes of its objects.
+//
+// Declared once, for the device (models/hca) and for the drivers above it (verbs-shim, sim/platform). Addresses are bus
+// addresses unless they are said to be of a region (iova). All fields are little endian. The layout is this model's own
+// (no vendor's); what the entries carry follows the InfiniBand Architecture Specification 1.2.1, chapters 9 to 11.
+// Leaves out: memory windows, XRC, RD, raw packets, multicast, automatic path migration, several ports, P_Keys.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// --- the UAR BAR ----------------------------------------------------------------------------------------------------
+// A process has a page of doorbells and a page of BlueFlame buffers of its own, side by side.
+
+#define HCA_UAR_BYTES         8192u
+#define HCA_UAR_PAGES         64u
+#define HCA_UAR_SEND_DOORBELL 0x00u // 8 B: hca_doorbell_send
+#define HCA_UAR_CQ_ARM        0x08u // 8 B: hca_doorbell_arm
+#define HCA_UAR_RECEIVE_DOORBELL 0x10u // 8 B: a QPN in the error state: flushes what was posted since
+#define HCA_UAR_BLUEFLAME     4096u // buffers used in turn, so that write combining never merges two requests
+#define HCA_BLUEFLAME_BYTES   512u
+#define HCA_BLUEFLAME_BUFFERS 8u
+
+// producer: count of requests posted so far, low 16 bits
+static inline uint64_t hca_doorbell_send(uint32_t qpn, uint16_t producer)
+{
+    return qpn | (uint64_t)producer << 32;
+}
+// consumer: count of completions taken so far. A completion beyond it that is there already raises the event at once.
+static inline uint64_t hca_doorbell_arm(uint32_t cqn, bool solicited_only, uint32_t consumer)
+{
+    return cqn | (solicited_only ? UINT64_C(1) << 31 : 0) | (uint64_t)consumer << 32;
+}
+
+// --- send queue ------------------------------------------------------------------------------------------------------
+
+enum hca_opcode {
+    HCA_OP_SEND,
+    HCA_OP_SEND_IMM,
+    HCA_OP_WRITE,
+    HCA_OP_WRITE_IMM,
+    HCA_OP_READ,
+    HCA_OP_COMPARE_SWAP,
+    HCA_OP_FETCH_ADD,
+    HCA_OPCODES
+};
+
+#define HCA_WQE_SIGNALED  0x01u // a completion also when all goes well
+#define HCA_WQE_SOLICITED 0x02u
+#define HCA_WQE_FENCE     0x04u // waits for the earlier reads and atomics of the queue
+#define HCA_WQE_INLINE    0x08u // inline_bytes of data follow in place of data segments
+
+#define HCA_WQE_UNIT_BYTES 16u
+#define HCA_WQE_BYTES_MAX  1024u
+#define HCA_SEGMENTS_MAX   32u
+
+// A request: control; datagram (UD), remote (write, read, atomics), atomic (atomics) where the opcode has them; then
+// data segments, or the data itself.
+struct hca_wqe_control {
+    uint32_t qpn;
+    uint16_t index; // place in order, low 16 bits: what the completion gives back
+    uint8_t opcode;
+    uint8_t flags;
+    uint16_t inline_bytes;
+    uint8_t units; // of the whole request, 16 B each
+    uint8_t reserved;
+    uint32_t immediate;
+};
+struct hca_wqe_remote {
+    uint64_t address;
+    uint32_t rkey;
+    uint32_t reserved;
+};
+struct hca_wqe_atomic {
+    uint64_t swap_add; // the value to add, or to put in place
+    uint64_t compare;
+};
+struct hca_wqe_datagram {
+    uint32_t qpn, qkey;
+    uint16_t dlid;
+    uint8_t sl, reserved[5];
+};
+struct hca_wqe_data {
+    uint64_t address; // of the region
+    uint32_t lkey;
+    uint32_t bytes;
+};
+
+// --- receive queues
+// --------------------------------------------------------------------------------------------------- Entries are used
+// in order; their place may be written again once a completion or the count of the ones after it says that the HCA has
+// taken them.
+
+struct hca_wqe_receive {
+    uint32_t cookie; // comes back in the completion
+    uint32_t segments;
+    uint64_t reserved;
+};
+
+// --- completions
+// ------------------------------------------------------------------------------------------------------
+
+// IBA 11.6.2.
+enum hca_status {
+    HCA_OK,
+    HCA_LOCAL_LENGTH,
+    HCA_LOCAL_OPERATION,
+    HCA_LOCAL_PROTECTION,
+    HCA_FLUSHED,
+    HCA_BAD_RESPONSE,
+    HCA_LOCAL_ACCESS,
+    HCA_REMOTE_INVALID_REQUEST,
+    HCA_REMOTE_ACCESS,
+    HCA_REMOTE_OPERATION,
+    HCA_RETRY_EXCEEDED,
+    HCA_RNR_RETRY_EXCEEDED,
+    HCA_STATUSES
+};
+
+enum hca_cqe_kind { HCA_CQE_SEND, HCA_CQE_RECEIVE, HCA_CQE_RECEIVE_WRITE_IMM };
+
+#define HCA_CQE_IMMEDIATE 0x01u
+#define HCA_UD_PREFIX     40u // bytes left free for a GRH in front of a received datagram (IBA 11.4.1.2)
+
+// The owner bit is 1 in entries of the first turn through the ring, 0 in the second, and so on.
+struct hca_cqe {
+    uint32_t qpn;
+    uint32_t index; // send: the request's index; receive: its cookie
+    uint32_t bytes;
+    uint32_t immediate;
+    uint32_t source_qpn; // UD
+    uint16_t source_lid; // UD
+    uint8_t sl, opcode;  // of a send: enum hca_opcode
+    uint32_t reserved;
+    uint8_t kind, flags, status, owner;
+};
+
+// --- events
+// -----------------------------------------------------------------------------------------------------------
+
+enum hca_event_type {
+    HCA_EVENT_COMPLETION, // object: CQ
+    HCA_EVENT_CQ_ERROR,   // overrun
+    HCA_EVENT_QP_FATAL,
+    HCA_EVENT_QP_REQUEST_ERROR,
+    HCA_EVENT_QP_ACCESS_ERROR,
+    HCA_EVENT_COMMUNICATION_ESTABLISHED,
+    HCA_EVENT_SEND_QUEUE_DRAINED,
+    HCA_EVENT_LAST_WQE_REACHED, // QP with an SRQ went to the error state
+    HCA_EVENT_SRQ_ERROR,
+    HCA_EVENT_SRQ_LIMIT,
+    HCA_EVENT_PORT_ACTIVE,
+    HCA_EVENT_PORT_ERROR,
+    HCA_EVENT_DEVICE_FATAL,
+    HCA_EVENTS
+};
+
+struct hca_eqe {
+    uint32_t object;
+    uint32_t reserved;
+    uint8_t type, unused[6], owner; // owner as in struct hca_cqe
+};
+
+// --- objects (the control plane)
+// ----------------------------------------------------------------------------------------
+
+enum hca_qp_type { HCA_RC, HCA_UC, HCA_UD };
+enum hca_qp_state { HCA_RESET, HCA_INIT, HCA_RTR, HCA_RTS, HCA_SQD, HCA_SQE, HCA_ERROR, HCA_QP_STATES };
+
+#define HCA_LOCAL_WRITE   0x1u
+#define HCA_REMOTE_WRITE  0x2u
+#define HCA_REMOTE_READ   0x4u
+#define HCA_REMOTE_ATOMIC 0x8u
+
+// A record is an 8-byte word in host memory that the driver writes and the HCA reads when it needs it: how many entries
+// were posted to a receive queue, how many completions were taken from a CQ.
+
+struct hca_mr_init {
+    uint32_t pdn, access;
+    uint64_t iova, bytes;
+    uint32_t page_bytes;   // a power of two; pages[0] holds iova
+    const uint64_t *pages; // bus addresses
+};
+struct hca_eq_init {
+    uint64_t base;
+    uint32_t entries; // powers of two, here and below
+};
+struct hca_cq_init {
+    uint32_t eqn; // events of this CQ
+    uint64_t base, record;
+    uint32_t entries;
+};
+struct hca_srq_init {
+    uint32_t eqn, pdn;
+    uint64_t base, record;
+    uint32_t entries, stride_bytes;
+};
+#define HCA_NO_SRQ 0u
+struct hca_qp_init {
+    enum hca_qp_type type;
+    uint32_t eqn, pdn, uar;
+    uint32_t send_cqn, receive_cqn, srqn;
+    uint64_t send_base;
+    uint32_t send_entries, send_stride_bytes;
+    uint64_t receive_base, receive_record;
+    uint32_t receive_entries, receive_stride_bytes;
+};
+
+#define HCA_QP_STATE         0x0001u
+#define HCA_QP_CURRENT_STATE 0x0002u
+#define HCA_QP_ACCESS        0x0004u
+#define HCA_QP_PORT          0x0008u
+#define HCA_QP_QKEY          0x0010u
+#define HCA_QP_PATH          0x0020u // dlid, sl
+#define HCA_QP_PATH_MTU      0x0040u
+#define HCA_QP_TIMEOUT       0x0080u
+#define HCA_QP_RETRY_COUNT   0x0100u
+#define HCA_QP_RNR_RETRY     0x0200u
+#define HCA_QP_RECEIVE_PSN   0x0400u
+#define HCA_QP_SEND_PSN      0x0800u
+#define HCA_QP_MAX_RD_ATOMIC 0x1000u // as initiator
+#define HCA_QP_MAX_DEST_RD   0x2000u // as responder
+#define HCA_QP_MIN_RNR_TIMER 0x4000u
+#define HCA_QP_DEST_QPN      0x8000u
+#define HCA_QP_DRAINED_EVENT 0x10000u
+
+struct hca_qp_attr {
+    enum hca_qp_state state, current_state;
+    uint32_t access, qkey, dest_qpn, receive_psn, send_psn, path_mtu_bytes;
+    uint16_t dlid;
+    uint8_t port, sl;
+    uint8_t timeout;       // IBA 11.2.5.2: 4.096 us x 2^timeout; 0: none
+    uint8_t retry_count;   // 0..7
+    uint8_t rnr_retry;     // 0..6; 7: for ever
+    uint8_t min_rnr_timer; // code of IBA table 45
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+    bool drained_event;
+};
+
+struct hca_device_info {
+    uint32_t max_qp, max_cq, max_srq, max_pd, max_mr;
+    uint32_t max_qp_entries, max_cq_entries, max_srq_entries, max_segments, max_inline_bytes;
+    uint32_t max_responder_reads, max_initiator_reads;
+    uint64_t max_message_bytes;
+    uint32_t uar_pages;
+};
+struct hca_port_info {
+    bool active;
+    uint16_t lid;
+    uint32_t max_mtu_bytes;
+    uint64_t rate_mbps; // of data, without line coding
+};

@@ -1,0 +1,96 @@
+// Acknowledges of the responder (IBA 9.7.5): one pending for each queue pair, positive or negative. Positive ones are
+// overtaken by later ones (coalescing); a negative one stays. None leaves before the responses of earlier reads and
+// atomics have.
+#include <stddef.h>
+
+#include "models/hca/internal.h"
+
+static bool is_negative(const struct hca_rsp *rsp)
+{
+    return rsp->ack_pending && rsp->ack_syndrome >= IB_SYNDROME_RNR;
+}
+
+bool hca_responder_ack_may_leave(const struct hca_qp *qp)
+{
+    const struct hca_rsp *rsp = &qp->rsp;
+    if (rsp->slot_send != rsp->slot_next || rsp->responses_queued > 0) {
+        return false;
+    }
+    // A negative one acknowledges everything before it.
+    return rsp->ack_syndrome < IB_SYNDROME_RNR || rsp->order_done == rsp->order_issued;
+}
+
+void hca_responder_ack_list(struct hca_qp *qp)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    if (!rsp->ack_pending || rsp->ack_listed || !hca_responder_ack_may_leave(qp)) {
+        return;
+    }
+    rsp->ack_listed = true;
+    rsp->ack_due_ps = sim_now_ps(qp->hca->sim) + qp->hca->config.port_tx_ps;
+    hca_qp_list_push(&qp->hca->ackers, qp, offsetof(struct hca_qp, next_ack));
+    hca_port_pump(qp->hca);
+}
+
+void hca_responder_acknowledge(struct hca_qp *qp, uint32_t psn)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    if (is_negative(rsp)) {
+        return;
+    }
+    rsp->ack_pending = true;
+    rsp->ack_syndrome = IB_SYNDROME_ACK;
+    rsp->ack_psn = psn;
+    hca_responder_ack_list(qp);
+}
+
+void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    if (is_negative(rsp)) {
+        return;
+    }
+    rsp->ack_pending = true;
+    rsp->ack_syndrome = syndrome;
+    rsp->ack_psn = psn;
+    hca_responder_ack_list(qp);
+}
+
+void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    if (rsp->dead || qp->state == HCA_ERROR) {
+        return;
+    }
+    rsp->dead = true;
+    rsp->slot_send = rsp->slot_next; // what was asked before is not answered: the requester's loss says so
+    rsp->ack_pending = false;
+    hca_event_raise(qp->hca, qp->init.eqn, event, qp->number);
+    hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_NAK | nak), psn);
+}
+
+ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp)
+{
+    const struct hca_rsp *rsp = &qp->rsp;
+    ib_packet_t *packet = ib_packet_take(qp->hca->packets);
+    hca_packet_address(qp, packet, IB_ACKNOWLEDGE);
+    packet->syndrome = rsp->ack_syndrome;
+    packet->psn = rsp->ack_psn & IB_PSN_MASK;
+    packet->msn = rsp->msn;
+    return packet;
+}
+
+void hca_responder_ack_left(struct hca_qp *qp)
+{
+    hca_t *hca = qp->hca;
+    struct hca_rsp *rsp = &qp->rsp;
+    hca->counters[HCA_ACKS_SENT] += !is_negative(rsp);
+    hca->counters[HCA_NAKS_SENT] += is_negative(rsp) && rsp->ack_syndrome >= IB_SYNDROME_NAK;
+    hca->counters[HCA_RNR_NAKS_SENT] += is_negative(rsp) && rsp->ack_syndrome < IB_SYNDROME_NAK;
+    (void)hca_qp_list_pop(&hca->ackers, offsetof(struct hca_qp, next_ack));
+    rsp->ack_listed = false;
+    rsp->ack_pending = false;
+    if (rsp->dead) {
+        hca_qp_fail(qp); // the peer knows; 9.9.3: the responder's queue pair goes to the error state
+    }
+}

@@ -1,0 +1,194 @@
+#include "models/hca/hca.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "models/hca/internal.h"
+
+static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
+    [HCA_DOORBELLS] = {"doorbells", "writes", "to doorbell registers"},
+    [HCA_BLUEFLAMES] = {"blueflames", "requests", "that came whole through a BlueFlame buffer"},
+    [HCA_BLUEFLAMES_DROPPED] = {"blueflames_dropped", "requests",
+                                "through a BlueFlame buffer in pieces that do not fit"},
+    [HCA_DOORBELLS_REFUSED] = {"doorbells_refused", "writes",
+                               "to no register, or for an object that is not the page's"},
+    [HCA_UNSUPPORTED] = {"unsupported_tlps", "TLPs", "that hit no BAR, or completions that answer nothing"},
+    [HCA_DMA_READS] = {"dma_reads", "TLPs", "read requests sent to the host"},
+    [HCA_DMA_READ_BYTES] = {"dma_read_bytes", "bytes", "asked for by them"},
+    [HCA_DMA_READ_ERRORS] = {"dma_read_errors", "reads", "answered with an error, at least in part"},
+    [HCA_DMA_WRITES] = {"dma_writes", "TLPs", "writes sent to the host"},
+    [HCA_DMA_WRITE_BYTES] = {"dma_write_bytes", "bytes", "in them"},
+    [HCA_WQE_FETCHES] = {"request_fetches", "reads", "of send requests"},
+    [HCA_PACKETS_SENT] = {"packets_sent", "packets", "given to the port or to loopback"},
+    [HCA_PACKETS_RECEIVED] = {"packets_received", "packets", "taken by the receive engine"},
+    [HCA_LOOPBACK_PACKETS] = {"loopback_packets", "packets", "of packets_sent, to the own port"},
+    [HCA_PACKETS_DISCARDED] = {"packets_discarded", "packets", "for no queue pair, or not acceptable in its state"},
+    [HCA_DUPLICATES] = {"duplicate_requests", "packets", "requests that came again"},
+    [HCA_OUT_OF_SEQUENCE] = {"out_of_sequence", "packets", "requests after a gap"},
+    [HCA_ACKS_SENT] = {"acks_sent", "packets", "acknowledges, those in responses not counted"},
+    [HCA_NAKS_SENT] = {"naks_sent", "packets", "negative acknowledges"},
+    [HCA_RNR_NAKS_SENT] = {"rnr_naks_sent", "packets", "receiver-not-ready"},
+    [HCA_TIMEOUTS] = {"timeouts", "timeouts", "of the transport timer"},
+    [HCA_RETRIES] = {"retries", "times", "a queue pair went back to its oldest unacknowledged packet"},
+    [HCA_ATOMICS] = {"atomics", "operations", "of the atomics unit"},
+    [HCA_ATOMIC_WAIT_PS] = {"atomic_wait_ps", "ps", "sum over atomics, from their arrival to their turn"},
+    [HCA_ORDER_STALLS] = {"receive_stalls", "stalls", "times the receive engine waited for room behind it"},
+    [HCA_COMPLETIONS] = {"completions", "entries", "written to completion queues"},
+    [HCA_COMPLETION_ERRORS] = {"completion_errors", "entries", "of them with an error"},
+    [HCA_EVENTS_RAISED] = {"events", "entries", "written to event queues"},
+    [HCA_CQ_OVERRUNS] = {"cq_overruns", "queues", "that were full when a completion came"},
+};
+
+static const struct sim_trace_field qpn_producer_fields[] = {{"qpn", SIM_TRACE_DECIMAL, NULL},
+                                                             {"producer", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_field qpn_count_fields[] = {{"qpn", SIM_TRACE_DECIMAL, NULL},
+                                                          {"count", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_field opcode_psn_fields[] = {{"opcode", SIM_TRACE_HEX, NULL},
+                                                           {"psn", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_field qpn_waited_ps_fields[] = {{"qpn", SIM_TRACE_DECIMAL, NULL},
+                                                              {"waited_ps", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_field qpn_status_fields[] = {{"qpn", SIM_TRACE_DECIMAL, NULL},
+                                                           {"status", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_field qpn_psn_fields[] = {{"qpn", SIM_TRACE_DECIMAL, NULL},
+                                                        {"psn", SIM_TRACE_DECIMAL, NULL}};
+const struct sim_trace_point hca_trace_doorbell = {"doorbell", qpn_producer_fields, 2, "requests were posted"};
+const struct sim_trace_point hca_trace_fetched = {"requests_fetched", qpn_count_fields, 2, "read from host memory"};
+const struct sim_trace_point hca_trace_sent = {"ib_sent", opcode_psn_fields, 2, "a packet left"};
+const struct sim_trace_point hca_trace_received = {"ib_received", opcode_psn_fields, 2,
+                                                   "the receive engine took a packet"};
+const struct sim_trace_point hca_trace_atomic = {"atomic_begins", qpn_waited_ps_fields, 2, "the unit reads memory"};
+const struct sim_trace_point hca_trace_completion = {"completion", qpn_status_fields, 2, "an entry is written"};
+const struct sim_trace_point hca_trace_retry = {"retry", qpn_psn_fields, 2, "sending goes back"};
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+static bool config_valid(const struct hca_config *config)
+{
+    return config->read_tags > 0 && config->read_tags <= HCA_TAGS_MAX && config->write_tlps > 0 &&
+           config->mps_bytes >= 128 && config->mps_bytes <= PCIE_PAYLOAD_MAX && config->mrrs_bytes >= 128 &&
+           config->mrrs_bytes <= PCIE_PAYLOAD_MAX && config->port_ps_per_byte > 0 && config->prefetch_requests > 0 &&
+           config->gather_packets > 0 && config->order_entries > 0 && config->window_packets > 0 &&
+           config->ack_every_packets > 0 && config->max_mtu_bytes >= 256 && config->max_mtu_bytes <= IB_PAYLOAD_MAX &&
+           config->max_qp > 0 && config->max_cq > 0 && config->max_pd > 0 && config->max_mr > 0 &&
+           config->max_mr <= 65536 && config->max_eq > 0 && config->max_srq > 0;
+}
+
+static bool tables_create(hca_t *hca)
+{
+    const struct hca_config *config = &hca->config;
+    hca->pd_used = calloc(config->max_pd, sizeof *hca->pd_used);
+    hca->pd_users = calloc(config->max_pd, sizeof *hca->pd_users);
+    hca->mrs = calloc(config->max_mr, sizeof *hca->mrs);
+    hca->eqs = calloc(config->max_eq + 1, sizeof *hca->eqs);
+    hca->cqs = calloc(config->max_cq + 1, sizeof(struct hca_cq *));
+    hca->srqs = calloc(config->max_srq + 1, sizeof(struct hca_rq *));
+    hca->qps = calloc(config->max_qp + 1, sizeof(struct hca_qp *));
+    return hca->pd_used != NULL && hca->pd_users != NULL && hca->mrs != NULL && hca->eqs != NULL && hca->cqs != NULL &&
+           hca->srqs != NULL && hca->qps != NULL;
+}
+
+static void tables_free(hca_t *hca)
+{
+    free(hca->pd_used);
+    free(hca->pd_users);
+    free(hca->mrs);
+    free(hca->eqs);
+    free(hca->cqs);
+    free(hca->srqs);
+    free(hca->qps);
+}
+
+enum sim_status hca_create(sim_t *sim, pcie_pool_t *pool, ib_pool_t *packets, const char *name,
+                           const struct hca_config *config, hca_t **hca_out)
+{
+    if (!config_valid(config)) {
+        return SIM_ERR_INVALID;
+    }
+    hca_t *hca = calloc(1, sizeof *hca);
+    if (hca == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->sim = sim;
+    hca->pool = pool;
+    hca->packets = packets;
+    hca->config = *config;
+    snprintf(hca->name, sizeof hca->name, "%s", name);
+    enum sim_status status = tables_create(hca) ? SIM_OK : SIM_ERR_NO_MEMORY;
+    if (status == SIM_OK) {
+        status = sim_counters_register(sim, hca->name, COUNTER_DESCS, hca->counters, HCA_COUNTERS);
+    }
+    if (status != SIM_OK) {
+        tables_free(hca);
+        free(hca);
+        return status;
+    }
+    hca_doorbell_init(hca);
+    hca_dma_init(hca);
+    hca_sender_init(hca);
+    hca_port_init(hca);
+    hca_receiver_init(hca);
+    hca_order_init(hca);
+    hca_reader_init(hca);
+    *hca_out = hca;
+    return SIM_OK;
+}
+
+static void queue_drop(hca_t *hca, struct ib_queue *queue)
+{
+    while (queue->count > 0) {
+        ib_packet_give(hca->packets, ib_queue_pop(queue));
+    }
+}
+
+void hca_destroy(hca_t *hca)
+{
+    if (hca == NULL) {
+        return;
+    }
+    sim_event_cancel(hca->sim, &hca->send_event);
+    sim_event_cancel(hca->sim, &hca->receive_event);
+    sim_event_cancel(hca->sim, &hca->read_event);
+    hca_objects_fini(hca);
+    hca_order_fini(hca);
+    queue_drop(hca, &hca->requests);
+    queue_drop(hca, &hca->responses);
+    queue_drop(hca, &hca->arrived);
+    hca_port_fini(hca);
+    hca_doorbell_fini(hca);
+    hca_dma_fini(hca);
+    hca_endpoint_fini(hca);
+    sim_counters_unregister(hca->sim, hca->counters);
+    tables_free(hca);
+    free(hca);
+}
+
+void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
+{
+    const struct hca_config *config = &hca->config;
+    *info_out = (struct hca_device_info){
+        .max_qp = config->max_qp,
+        .max_cq = config->max_cq,
+        .max_srq = config->max_srq,
+        .max_pd = config->max_pd,
+        .max_mr = config->max_mr,
+        .max_qp_entries = config->max_entries,
+        .max_cq_entries = config->max_entries,
+        .max_srq_entries = config->max_entries,
+        .max_segments = HCA_SEGMENTS_MAX,
+        .max_inline_bytes = config->max_inline_bytes,
+        .max_responder_reads = config->responder_reads,
+        .max_initiator_reads = config->initiator_reads,
+        .max_message_bytes = UINT64_C(1) << 31, // 9.7.8: messages have up to 2^31 bytes
+        .uar_pages = HCA_UAR_PAGES,
+    };
+}
+
+void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out)
+{
+    *info_out = (struct hca_port_info){
+        .active = hca->port != NULL && ib_end_is_up(hca->port),
+        .lid = hca->lid,
+        .max_mtu_bytes = hca->config.max_mtu_bytes,
+        .rate_mbps = UINT64_C(8000000) / hca->config.port_ps_per_byte,
+    };
+}

@@ -1,0 +1,105 @@
+// An InfiniBand host channel adapter with one port: a PCI Express endpoint on one side, an InfiniBand link on the
+// other.
+//
+// Models, each as a resource with a queue before it: the doorbell and BlueFlame pages; fetching of requests by DMA with
+// prefetch; a send engine that serves the queue pairs in turn, packet by packet; gathering by DMA reads with a bounded
+// number of tags; the port with its transmit and receive pipelines, and loopback past the wire; a receive engine; the
+// order of accesses at the responder with its atomics unit; read responses; completions and events by DMA writes. What
+// a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
+// chapters 9 to 11, services RC, UC and UD.
+// Leaves out: memory windows, RD, XRC, multicast, GRH on the wire, automatic path migration, address translation caches
+// (their hits are part of the engines' times), management; an event queue that is never read overwrites itself.
+//
+// Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the
+// firmware's commands: they take effect at once, their time is the caller's. The caller owns sim, pools, and the two
+// links' ends; the HCA is destroyed before them.
+#pragma once
+
+#include "models/hca/abi/hca_abi.h"
+#include "models/hca/ib_link.h"
+#include "models/pcie/link.h"
+#include "sim/kernel/sim.h"
+
+typedef struct hca hca_t;
+
+struct hca_config {
+    // PCI Express endpoint
+    uint32_t pcie_generation, pcie_lanes;
+    uint64_t pcie_tx_ps, pcie_rx_ps;
+    uint32_t mps_bytes, mrrs_bytes;
+    uint32_t read_tags;  // DMA reads outstanding
+    uint32_t write_tlps; // posted writes waiting inside before the engines stall
+    uint16_t requester_id;
+    // port
+    uint32_t port_ps_per_byte; // of data
+    uint32_t port_gap_bytes;   // between packets
+    uint64_t port_tx_ps;       // from a complete packet (or a decided acknowledge) to the port
+    uint64_t port_rx_ps;       // from the port to the receive engine
+    uint32_t port_buffer_blocks;
+    uint32_t max_mtu_bytes;
+    // engines
+    uint64_t doorbell_ps;       // from the BAR to the scheduler
+    uint64_t send_request_ps;   // the send engine, for the first packet of a request
+    uint64_t send_packet_ps;    // and for each other
+    uint64_t receive_packet_ps; // the receive engine, for each packet
+    uint64_t read_packet_ps;    // the engine of read responses, for each packet
+    uint64_t place_ps;          // order at the responder: a packet that writes memory
+    uint64_t atomic_ps;         // an atomic, besides its read of memory
+    // depths
+    uint32_t prefetch_requests; // of a send or receive queue, read ahead of their use
+    uint32_t gather_packets;    // packets being gathered or waiting for the port, requests and responses each
+    uint32_t order_entries;     // accesses waiting for their turn at the responder
+    uint32_t window_packets;    // unacknowledged packets of a queue pair
+    uint32_t ack_every_packets; // an acknowledge is asked for in the middle of long messages
+    // limits
+    uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
+    uint32_t max_entries, max_inline_bytes, responder_reads, initiator_reads;
+};
+
+// SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.
+enum sim_status hca_create(sim_t *sim, pcie_pool_t *pool, ib_pool_t *packets, const char *name,
+                           const struct hca_config *config, hca_t **hca_out);
+void hca_destroy(hca_t *hca);
+
+// Becomes the owner of the end; requests of the host to [uar_base, uar_base + hca_uar_bytes) are for the UAR BAR.
+void hca_connect_host(hca_t *hca, pcie_end_t *end, uint64_t uar_base);
+uint64_t hca_uar_bytes(void);
+// What the HCA's end of its slot is like, for who creates the link.
+struct pcie_end_config hca_slot_end(const struct hca_config *config);
+void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid);
+
+// --- control plane
+// ------------------------------------------------------------------------------------------------------
+// SIM_ERR_INVALID: a wrong number or attribute; SIM_ERR_NO_MEMORY: no more of these; SIM_ERR_BUSY: in use.
+
+void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out);
+void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out);
+
+enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out);
+enum sim_status hca_fw_pd_destroy(hca_t *hca, uint32_t pdn);
+
+// The key is both lkey and rkey. A key of a region that is gone is not used again soon.
+enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uint32_t *key_out);
+enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key);
+
+// A number of an event queue is never 0. Events of the port go to every event queue.
+enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out);
+enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn);
+enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out);
+enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn);
+
+enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out);
+enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit);
+enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn);
+
+enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uint32_t *qpn_out);
+// Transitions and their attributes: IBA 10.3.1 and table 91, in qp_states.c.
+enum sim_status hca_fw_qp_modify(hca_t *hca, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr);
+enum sim_status hca_fw_qp_query(const hca_t *hca, uint32_t qpn, struct hca_qp_attr *attr_out);
+enum sim_status hca_fw_qp_destroy(hca_t *hca, uint32_t qpn);
+
+// Attributes that a transition needs and may have; false: there is no such transition.
+bool hca_qp_transition(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to, uint32_t *required_out,
+                       uint32_t *optional_out);
+// IBA table 45: what a code of an RNR timer means.
+uint64_t hca_rnr_timer_ps(unsigned code);

@@ -1,0 +1,299 @@
+#include "models/hca/ib_link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/kernel/counter.h"
+
+enum { FLOW_BYTES = 8, HEADER_BYTES_MAX = 64 };
+
+enum counter { PACKETS, BYTES, FLOW_PACKETS, CREDIT_STALLS, DROPPED, DAMAGED, LOST, COUNTERS };
+
+static const struct sim_counter_desc COUNTER_DESCS[COUNTERS] = {
+    [PACKETS] = {"packets", "packets", "sent from this end"},
+    [BYTES] = {"wire_bytes", "bytes", "sent from this end, headers and delimiters included"},
+    [FLOW_PACKETS] = {"flow_packets", "packets", "flow control packets sent from this end"},
+    [CREDIT_STALLS] = {"credit_stalls", "stalls", "times a packet found too little room at the peer"},
+    [DROPPED] = {"dropped_packets", "packets", "lost on the wire by fault injection"},
+    [DAMAGED] = {"damaged_packets", "packets", "arrived here with a wrong CRC and ended"},
+    [LOST] = {"lost_packets", "packets", "sent from this end while the link was down or went down"},
+};
+
+struct ib_end {
+    ib_link_t *link;
+    unsigned side;
+    const struct ib_end_ops *ops;
+    void *ctx;
+    // sending
+    uint64_t free_ps;
+    uint32_t credit_blocks; // room at the peer, as known here
+    bool refused;
+    uint32_t drop_next, damage_next, sent;
+    struct ib_queue flying; // due_ps: when the last symbol has arrived
+    sim_event_t ready_event, arrive_event;
+    // receiving
+    uint32_t freed_blocks;  // not reported yet
+    uint32_t flying_blocks; // reported, on the way to the peer
+    sim_event_t flow_event;
+    uint64_t counters[COUNTERS];
+};
+
+struct ib_link {
+    sim_t *sim;
+    ib_pool_t *pool;
+    struct ib_link_config config;
+    uint32_t largest_blocks;
+    bool up;
+    ib_end_t ends[2];
+};
+
+static ib_end_t *peer_of(ib_end_t *end)
+{
+    return &end->link->ends[1 - end->side];
+}
+
+// --- credits -------------------------------------------------------------------------------------------------------
+
+static void flow_arrive(void *ctx)
+{
+    ib_end_t *end = ctx;
+    ib_end_t *peer = peer_of(end);
+    peer->credit_blocks += end->flying_blocks;
+    end->flying_blocks = 0;
+    if (peer->refused && !sim_event_pending(&peer->ready_event)) {
+        sim_event_schedule(end->link->sim, &peer->ready_event, 0);
+    }
+    ib_end_release(end, NULL); // what was freed while that one was on its way
+}
+
+void ib_end_release(ib_end_t *end, const ib_packet_t *packet)
+{
+    ib_link_t *link = end->link;
+    end->freed_blocks += packet == NULL ? 0 : ib_packet_blocks(packet);
+    bool enough = end->freed_blocks >= link->config.buffer_blocks[end->side] / 4;
+    bool urgent = peer_of(end)->credit_blocks < link->largest_blocks;
+    if (end->freed_blocks == 0 || !link->up || sim_event_pending(&end->flow_event) || !(enough || urgent)) {
+        return;
+    }
+    uint64_t now_ps = sim_now_ps(link->sim);
+    uint64_t start_ps = end->free_ps > now_ps ? end->free_ps : now_ps;
+    end->free_ps = start_ps + (uint64_t)FLOW_BYTES * link->config.ps_per_byte;
+    end->flying_blocks = end->freed_blocks;
+    end->freed_blocks = 0;
+    end->counters[FLOW_PACKETS]++;
+    sim_event_schedule_at(link->sim, &end->flow_event, end->free_ps + link->config.flight_ps);
+}
+
+// --- packets -------------------------------------------------------------------------------------------------------
+
+static bool fault_hits(const ib_end_t *end, uint32_t every)
+{
+    return every != 0 && end->sent % every == 0;
+}
+
+static void fly(ib_end_t *end, ib_packet_t *packet)
+{
+    ib_link_t *link = end->link;
+    end->sent++;
+    if (end->drop_next > 0 || fault_hits(end, link->config.drop_every)) {
+        end->drop_next -= end->drop_next > 0;
+        end->counters[DROPPED]++;
+        packet->failed = true;
+    } else if (end->damage_next > 0 || fault_hits(end, link->config.damage_every)) {
+        end->damage_next -= end->damage_next > 0;
+        packet->damaged = true;
+    }
+    packet->due_ps = end->free_ps + link->config.flight_ps;
+    ib_queue_push(&end->flying, packet);
+    if (end->flying.count == 1) {
+        sim_event_schedule_at(link->sim, &end->arrive_event, packet->due_ps);
+    }
+}
+
+bool ib_end_offer(ib_end_t *end, ib_packet_t *packet)
+{
+    ib_link_t *link = end->link;
+    if (!link->up) {
+        end->counters[LOST]++;
+        ib_packet_give(link->pool, packet);
+        return true;
+    }
+    uint64_t now_ps = sim_now_ps(link->sim);
+    if (end->free_ps > now_ps) {
+        end->refused = true;
+        if (!sim_event_pending(&end->ready_event)) {
+            sim_event_schedule_at(link->sim, &end->ready_event, end->free_ps);
+        }
+        return false;
+    }
+    uint32_t blocks = ib_packet_blocks(packet);
+    if (blocks > end->credit_blocks) {
+        end->refused = true;
+        end->counters[CREDIT_STALLS]++;
+        return false;
+    }
+    uint32_t bytes = ib_packet_wire_bytes(packet);
+    end->credit_blocks -= blocks;
+    end->free_ps = now_ps + (uint64_t)(bytes + link->config.gap_bytes) * link->config.ps_per_byte;
+    end->counters[PACKETS]++;
+    end->counters[BYTES] += bytes;
+    fly(end, packet);
+    return true;
+}
+
+static void ready_run(void *ctx)
+{
+    ib_end_t *end = ctx;
+    if (end->refused) {
+        end->refused = false;
+        end->ops->ready(end->ctx, end);
+    }
+}
+
+// A lost packet never used the receiver's buffer; the sender's count of what it sent (FCTBS, 7.9.4) tells the receiver.
+static void arrive(ib_end_t *end, ib_packet_t *packet)
+{
+    ib_end_t *peer = peer_of(end);
+    if (packet->failed || packet->damaged) {
+        peer->counters[DAMAGED] += packet->damaged;
+        ib_end_release(peer, packet);
+        ib_packet_give(end->link->pool, packet);
+        return;
+    }
+    packet->arrived_at = peer;
+    peer->ops->receive(peer->ctx, peer, packet);
+}
+
+static void arrive_run(void *ctx)
+{
+    ib_end_t *end = ctx;
+    uint64_t now_ps = sim_now_ps(end->link->sim);
+    while (end->flying.count > 0 && end->flying.first->due_ps <= now_ps) {
+        arrive(end, ib_queue_pop(&end->flying));
+    }
+    if (end->flying.count > 0) {
+        sim_event_schedule_at(end->link->sim, &end->arrive_event, end->flying.first->due_ps);
+    }
+}
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+enum sim_status ib_link_create(sim_t *sim, ib_pool_t *pool, const char *name, const struct ib_link_config *config,
+                               ib_link_t **link_out)
+{
+    uint32_t largest = (config->mtu_bytes + HEADER_BYTES_MAX + IB_BLOCK_BYTES - 1) / IB_BLOCK_BYTES;
+    if (config->ps_per_byte == 0 || config->mtu_bytes == 0 || config->mtu_bytes > IB_PAYLOAD_MAX ||
+        config->buffer_blocks[0] < largest || config->buffer_blocks[1] < largest) {
+        return SIM_ERR_INVALID;
+    }
+    ib_link_t *link = calloc(1, sizeof *link);
+    if (link == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    *link = (ib_link_t){.sim = sim, .pool = pool, .config = *config, .largest_blocks = largest, .up = true};
+    for (unsigned side = 0; side < 2; side++) {
+        ib_end_t *end = &link->ends[side];
+        end->link = link;
+        end->side = side;
+        end->credit_blocks = config->buffer_blocks[1 - side];
+        sim_event_init(&end->ready_event, ready_run, end);
+        sim_event_init(&end->arrive_event, arrive_run, end);
+        sim_event_init(&end->flow_event, flow_arrive, end);
+        char component[80];
+        snprintf(component, sizeof component, "%s.%u", name, side);
+        (void)sim_counters_register(sim, component, COUNTER_DESCS, end->counters, COUNTERS);
+    }
+    *link_out = link;
+    return SIM_OK;
+}
+
+static void end_stop(ib_end_t *end)
+{
+    sim_event_cancel(end->link->sim, &end->ready_event);
+    sim_event_cancel(end->link->sim, &end->arrive_event);
+    sim_event_cancel(end->link->sim, &end->flow_event);
+    while (end->flying.count > 0) {
+        end->counters[LOST]++;
+        ib_packet_give(end->link->pool, ib_queue_pop(&end->flying));
+    }
+}
+
+void ib_link_destroy(ib_link_t *link)
+{
+    if (link == NULL) {
+        return;
+    }
+    for (unsigned side = 0; side < 2; side++) {
+        end_stop(&link->ends[side]);
+        sim_counters_unregister(link->sim, link->ends[side].counters);
+    }
+    free(link);
+}
+
+ib_end_t *ib_link_end(ib_link_t *link, unsigned side)
+{
+    return &link->ends[side];
+}
+
+void ib_end_attach(ib_end_t *end, const struct ib_end_ops *ops, void *ctx)
+{
+    end->ops = ops;
+    end->ctx = ctx;
+}
+
+bool ib_end_is_up(const ib_end_t *end)
+{
+    return end->link->up;
+}
+
+bool ib_link_is_up(const ib_link_t *link)
+{
+    return link->up;
+}
+
+// Training exchanges the state of the buffers anew: what is still held at the receiver counts as room only when it is
+// released.
+static void credits_restart(ib_end_t *end)
+{
+    ib_end_t *peer = peer_of(end);
+    uint32_t flying = 0;
+    for (const ib_packet_t *packet = end->flying.first; packet != NULL; packet = packet->next) {
+        flying += ib_packet_blocks(packet);
+    }
+    end->credit_blocks += flying + peer->flying_blocks + peer->freed_blocks;
+    peer->flying_blocks = 0;
+    peer->freed_blocks = 0;
+}
+
+void ib_link_set_up(ib_link_t *link, bool up)
+{
+    if (link->up == up) {
+        return;
+    }
+    for (unsigned side = 0; side < 2 && !up; side++) {
+        credits_restart(&link->ends[side]);
+    }
+    link->up = up;
+    for (unsigned side = 0; side < 2; side++) {
+        ib_end_t *end = &link->ends[side];
+        end_stop(end);
+        end->free_ps = sim_now_ps(link->sim);
+        end->ops->state(end->ctx, end, up);
+        if (end->refused) {
+            sim_event_schedule(link->sim, &end->ready_event, 0);
+        }
+        if (up) {
+            ib_end_release(end, NULL);
+        }
+    }
+}
+
+void ib_link_drop_next(ib_link_t *link, unsigned side, unsigned packets)
+{
+    link->ends[side].drop_next += packets;
+}
+
+void ib_link_damage_next(ib_link_t *link, unsigned side, unsigned packets)
+{
+    link->ends[side].damage_next += packets;
+}

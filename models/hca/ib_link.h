@@ -1,0 +1,54 @@
+// An InfiniBand link: two ends, one virtual lane.
+//
+// Models: serialisation at the data rate of the link (after 8b/10b), flight time with both PHYs, and the credits of
+// virtual lane 0 (IBA 1.2.1, 7.9): a receiver advertises a buffer in blocks of 64 B, a packet is not sent before the
+// peer has room for all of it, so nothing is ever dropped for lack of room. Flow control packets take their 8 symbols
+// on the wire of the other direction and are sent when a quarter of the buffer is unreported or the peer has less than
+// one largest packet left. A receiver takes a packet when it is whole and its CRC was checked; damaged ones end here.
+// Leaves out: link training, SKIP ordered sets (0.1 %), other virtual lanes, subnet management.
+//
+// A packet offered and taken belongs to the link, then to the owner of the other end, who releases it from the receive
+// buffer when it has left it. Counters are registered as "<name>.0" and "<name>.1".
+#pragma once
+
+#include "models/hca/ib_packet.h"
+#include "sim/kernel/sim.h"
+
+typedef struct ib_link ib_link_t;
+typedef struct ib_end ib_end_t;
+
+struct ib_link_config {
+    uint32_t ps_per_byte;      // of data: 4x SDR 1000, DDR 500, QDR 250
+    uint64_t flight_ps;        // PHYs and cable, one way
+    uint32_t buffer_blocks[2]; // of the receiver at each end; at least one largest packet
+    uint32_t mtu_bytes;        // largest payload
+    uint32_t gap_bytes;        // between two packets of one end
+    // Fault injection, both directions: every n-th packet is lost, or arrives damaged; 0: none.
+    uint32_t drop_every, damage_every;
+};
+
+struct ib_end_ops {
+    // A packet arrived. The owner calls ib_end_release when it has left the receive buffer, and owns it.
+    void (*receive)(void *ctx, ib_end_t *end, ib_packet_t *packet);
+    // After ib_end_offer refused: it may take one now. May offer from inside.
+    void (*ready)(void *ctx, ib_end_t *end);
+    // The link went down or came up. Down: what was on its way is lost, and what is offered is taken and dropped.
+    void (*state)(void *ctx, ib_end_t *end, bool up);
+};
+
+// SIM_ERR_INVALID: a rate of 0, or a buffer that cannot hold a largest packet.
+enum sim_status ib_link_create(sim_t *sim, ib_pool_t *pool, const char *name, const struct ib_link_config *config,
+                               ib_link_t **link_out);
+void ib_link_destroy(ib_link_t *link);
+ib_end_t *ib_link_end(ib_link_t *link, unsigned side);
+void ib_link_set_up(ib_link_t *link, bool up);
+bool ib_link_is_up(const ib_link_t *link);
+// The next packets sent from `side` are lost, or arrive damaged.
+void ib_link_drop_next(ib_link_t *link, unsigned side, unsigned packets);
+void ib_link_damage_next(ib_link_t *link, unsigned side, unsigned packets);
+
+void ib_end_attach(ib_end_t *end, const struct ib_end_ops *ops, void *ctx);
+// false: the wire is busy or the peer has no room; ready() will be called.
+bool ib_end_offer(ib_end_t *end, ib_packet_t *packet);
+void ib_end_release(ib_end_t *end, const ib_packet_t *packet);
+bool ib_end_is_up(const ib_end_t *end);

@@ -1,0 +1,131 @@
+#include "models/hca/ib_packet.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/kernel/status.h"
+
+enum { LRH_BYTES = 8, BTH_BYTES = 12, ICRC_BYTES = 4, VCRC_BYTES = 2, DELIMITER_BYTES = 2 };
+enum { DETH_BYTES = 8, RETH_BYTES = 16, ATOMIC_ETH_BYTES = 28, AETH_BYTES = 4, ATOMIC_ACK_BYTES = 8, IMM_BYTES = 4 };
+
+#define SEND  (IB_IS_SEND | IB_HAS_PAYLOAD)
+#define WRITE (IB_IS_WRITE | IB_HAS_PAYLOAD)
+#define BOTH  (IB_IS_FIRST | IB_IS_LAST)
+
+const uint16_t ib_opcode_flags[IB_OPCODES] = {
+    [IB_SEND_FIRST] = SEND | IB_IS_FIRST,
+    [IB_SEND_MIDDLE] = SEND,
+    [IB_SEND_LAST] = SEND | IB_IS_LAST,
+    [IB_SEND_LAST_IMM] = SEND | IB_IS_LAST | IB_HAS_IMMEDIATE,
+    [IB_SEND_ONLY] = SEND | BOTH,
+    [IB_SEND_ONLY_IMM] = SEND | BOTH | IB_HAS_IMMEDIATE,
+    [IB_WRITE_FIRST] = WRITE | IB_IS_FIRST | IB_HAS_RETH,
+    [IB_WRITE_MIDDLE] = WRITE,
+    [IB_WRITE_LAST] = WRITE | IB_IS_LAST,
+    [IB_WRITE_LAST_IMM] = WRITE | IB_IS_LAST | IB_HAS_IMMEDIATE,
+    [IB_WRITE_ONLY] = WRITE | BOTH | IB_HAS_RETH,
+    [IB_WRITE_ONLY_IMM] = WRITE | BOTH | IB_HAS_RETH | IB_HAS_IMMEDIATE,
+    [IB_READ_REQUEST] = BOTH | IB_HAS_RETH,
+    [IB_READ_FIRST] = IB_IS_RESPONSE | IB_IS_FIRST | IB_HAS_AETH | IB_HAS_PAYLOAD,
+    [IB_READ_MIDDLE] = IB_IS_RESPONSE | IB_HAS_PAYLOAD,
+    [IB_READ_LAST] = IB_IS_RESPONSE | IB_IS_LAST | IB_HAS_AETH | IB_HAS_PAYLOAD,
+    [IB_READ_ONLY] = IB_IS_RESPONSE | BOTH | IB_HAS_AETH | IB_HAS_PAYLOAD,
+    [IB_ACKNOWLEDGE] = IB_IS_RESPONSE | BOTH | IB_HAS_AETH,
+    [IB_ATOMIC_ACKNOWLEDGE] = IB_IS_RESPONSE | BOTH | IB_HAS_AETH | IB_HAS_ATOMIC_ACK,
+    [IB_COMPARE_SWAP] = BOTH | IB_HAS_ATOMIC_ETH,
+    [IB_FETCH_ADD] = BOTH | IB_HAS_ATOMIC_ETH,
+};
+
+const char *ib_opcode_name(unsigned opcode)
+{
+    static const char *const NAMES[IB_OPCODES] = {
+        "send_first",         "send_middle",  "send_last",   "send_last_imm",  "send_only",  "send_only_imm",
+        "write_first",        "write_middle", "write_last",  "write_last_imm", "write_only", "write_only_imm",
+        "read_request",       "read_first",   "read_middle", "read_last",      "read_only",  "acknowledge",
+        "atomic_acknowledge", "compare_swap", "fetch_add"};
+    return opcode < IB_OPCODES ? NAMES[opcode] : "unknown";
+}
+
+uint32_t ib_packet_wire_bytes(const ib_packet_t *packet)
+{
+    uint16_t flags = ib_packet_flags(packet);
+    uint32_t bytes = LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES + DELIMITER_BYTES;
+    bytes += packet->service == IB_UD ? DETH_BYTES : 0;
+    bytes += flags & IB_HAS_RETH ? RETH_BYTES : 0;
+    bytes += flags & IB_HAS_ATOMIC_ETH ? ATOMIC_ETH_BYTES : 0;
+    bytes += flags & IB_HAS_AETH ? AETH_BYTES : 0;
+    bytes += flags & IB_HAS_ATOMIC_ACK ? ATOMIC_ACK_BYTES : 0;
+    bytes += flags & IB_HAS_IMMEDIATE ? IMM_BYTES : 0;
+    return bytes + ((packet->bytes + 3) & ~3u);
+}
+
+uint32_t ib_packet_blocks(const ib_packet_t *packet)
+{
+    return (ib_packet_wire_bytes(packet) - DELIMITER_BYTES + IB_BLOCK_BYTES - 1) / IB_BLOCK_BYTES;
+}
+
+// --- pool ----------------------------------------------------------------------------------------------------------
+
+// Every packet knows the next one that was made, for the end.
+struct pooled {
+    ib_packet_t packet; // first, so that the two share their address
+    struct pooled *made;
+};
+
+struct ib_pool {
+    struct pooled *made;
+    ib_packet_t *free;
+    unsigned live;
+};
+
+ib_pool_t *ib_pool_create(void)
+{
+    return calloc(1, sizeof(ib_pool_t));
+}
+
+unsigned ib_pool_destroy(ib_pool_t *pool)
+{
+    if (pool == NULL) {
+        return 0;
+    }
+    unsigned live = pool->live;
+    while (pool->made != NULL) {
+        struct pooled *pooled = pool->made;
+        pool->made = pooled->made;
+        free(pooled);
+    }
+    free(pool);
+    return live;
+}
+
+unsigned ib_pool_live(const ib_pool_t *pool)
+{
+    return pool->live;
+}
+
+ib_packet_t *ib_packet_take(ib_pool_t *pool)
+{
+    ib_packet_t *packet = pool->free;
+    if (packet != NULL) {
+        pool->free = packet->next;
+    } else {
+        struct pooled *pooled = malloc(sizeof *pooled);
+        if (pooled == NULL) {
+            sim_panic("ib_pool", "no memory for a packet, %u are alive", pool->live);
+        }
+        pooled->made = pool->made;
+        pool->made = pooled;
+        packet = &pooled->packet;
+    }
+    pool->live++;
+    memset(packet, 0, offsetof(ib_packet_t, data));
+    return packet;
+}
+
+void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet)
+{
+    packet->next = pool->free;
+    pool->free = packet;
+    pool->live--;
+}

@@ -1,0 +1,142 @@
+// InfiniBand packets: header fields, payload, and what they take on a wire.
+//
+// A packet comes from a pool and has one owner at a time; a link that takes it hands it to the receiver. Opcodes are
+// those of the BTH (IBA 1.2.1, table 35), the properties of each stand in one table. Leaves out: GRH on the wire (one
+// subnet), P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IB_PAYLOAD_MAX 4096u
+#define IB_PSN_MASK    0xffffffu
+#define IB_BLOCK_BYTES 64u // unit of link credits (7.9.4)
+
+enum ib_service { IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_SERVICE_MASK = 0xe0 };
+
+enum ib_opcode {
+    IB_SEND_FIRST,
+    IB_SEND_MIDDLE,
+    IB_SEND_LAST,
+    IB_SEND_LAST_IMM,
+    IB_SEND_ONLY,
+    IB_SEND_ONLY_IMM,
+    IB_WRITE_FIRST,
+    IB_WRITE_MIDDLE,
+    IB_WRITE_LAST,
+    IB_WRITE_LAST_IMM,
+    IB_WRITE_ONLY,
+    IB_WRITE_ONLY_IMM,
+    IB_READ_REQUEST,
+    IB_READ_FIRST,
+    IB_READ_MIDDLE,
+    IB_READ_LAST,
+    IB_READ_ONLY,
+    IB_ACKNOWLEDGE,
+    IB_ATOMIC_ACKNOWLEDGE,
+    IB_COMPARE_SWAP,
+    IB_FETCH_ADD,
+    IB_OPCODES,
+    IB_OPCODE_MASK = 0x1f
+};
+
+enum {
+    IB_HAS_RETH = 0x001,
+    IB_HAS_ATOMIC_ETH = 0x002,
+    IB_HAS_AETH = 0x004,
+    IB_HAS_ATOMIC_ACK = 0x008,
+    IB_HAS_IMMEDIATE = 0x010,
+    IB_HAS_PAYLOAD = 0x020,
+    IB_IS_RESPONSE = 0x040,
+    IB_IS_FIRST = 0x080, // begins a message
+    IB_IS_LAST = 0x100,  // ends one
+    IB_IS_SEND = 0x200,
+    IB_IS_WRITE = 0x400,
+};
+extern const uint16_t ib_opcode_flags[IB_OPCODES];
+const char *ib_opcode_name(unsigned opcode);
+
+// AETH syndromes (table 44): kind in bits 6:5, RNR timer or NAK code below.
+enum { IB_SYNDROME_ACK = 0x1f, IB_SYNDROME_RNR = 0x20, IB_SYNDROME_NAK = 0x60, IB_SYNDROME_KIND = 0x60 };
+enum ib_nak { IB_NAK_SEQUENCE, IB_NAK_INVALID_REQUEST, IB_NAK_REMOTE_ACCESS, IB_NAK_REMOTE_OPERATION };
+
+struct ib_end;
+
+typedef struct ib_packet {
+    uint8_t opcode, service;
+    uint8_t sl, syndrome;
+    uint16_t slid, dlid;
+    uint32_t dest_qpn, psn, msn;
+    uint32_t source_qpn, qkey; // DETH
+    uint64_t address;          // RETH, AtomicETH
+    uint32_t rkey, dma_bytes;
+    uint64_t swap_add, compare, original;
+    uint32_t immediate, bytes; // bytes of payload
+    bool ack_request, solicited, damaged;
+    // the owner's
+    struct ib_packet *next;
+    struct ib_end *arrived_at;
+    uint64_t due_ps;
+    void *qp; // who sends it, or whose reception it waits for
+    uint32_t generation, index, pending;
+    bool failed, ends_request;
+    uint8_t data[IB_PAYLOAD_MAX];
+} ib_packet_t;
+
+typedef struct ib_pool ib_pool_t;
+
+ib_pool_t *ib_pool_create(void);
+unsigned ib_pool_destroy(ib_pool_t *pool); // returns how many packets were not given back, and frees them
+unsigned ib_pool_live(const ib_pool_t *pool);
+// All fields but data are zero.
+ib_packet_t *ib_packet_take(ib_pool_t *pool);
+void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
+
+// From LRH to VCRC (headers, payload padded to 4 B, ICRC, VCRC) and the two delimiters.
+uint32_t ib_packet_wire_bytes(const ib_packet_t *packet);
+uint32_t ib_packet_blocks(const ib_packet_t *packet);
+static inline uint16_t ib_packet_flags(const ib_packet_t *packet)
+{
+    return ib_opcode_flags[packet->opcode];
+}
+
+// A queue of packets through their `next`.
+struct ib_queue {
+    ib_packet_t *first, *last;
+    uint32_t count;
+};
+static inline void ib_queue_push(struct ib_queue *queue, ib_packet_t *packet)
+{
+    packet->next = 0;
+    if (queue->first == 0) {
+        queue->first = packet;
+    } else {
+        queue->last->next = packet;
+    }
+    queue->last = packet;
+    queue->count++;
+}
+static inline void ib_queue_push_front(struct ib_queue *queue, ib_packet_t *packet)
+{
+    packet->next = queue->first;
+    if (queue->first == 0) {
+        queue->last = packet;
+    }
+    queue->first = packet;
+    queue->count++;
+}
+static inline ib_packet_t *ib_queue_pop(struct ib_queue *queue)
+{
+    ib_packet_t *packet = queue->first;
+    queue->first = packet->next;
+    queue->count--;
+    packet->next = 0;
+    return packet;
+}
+
+// PSNs are numbers modulo 2^24 (9.2.1): how far `to` lies ahead of `from`, negative when it lies behind.
+static inline int32_t ib_psn_distance(uint32_t from, uint32_t to)
+{
+    uint32_t distance = (to - from) & IB_PSN_MASK;
+    return distance < 0x800000 ? (int32_t)distance : (int32_t)distance - 0x1000000;
+}

@@ -1,0 +1,183 @@
+#include "models/hca/ib_switch.h"
+
+#include <stdlib.h>
+
+#include "sim/kernel/counter.h"
+
+enum { NO_PORT = 0xff };
+enum counter { FORWARDED, UNROUTABLE, COUNTERS };
+
+static const struct sim_counter_desc COUNTER_DESCS[COUNTERS] = {
+    [FORWARDED] = {"forwarded_packets", "packets", "given to an output"},
+    [UNROUTABLE] = {"unroutable_packets", "packets", "to a LID without a port, dropped"},
+};
+
+struct port {
+    ib_switch_t *owner;
+    unsigned index;
+    ib_end_t *end;
+    struct ib_queue from[IB_SWITCH_PORTS_MAX]; // what shall leave here, by the port it came through
+    uint32_t waiting, next_input;
+    sim_event_t event;
+};
+
+struct ib_switch {
+    sim_t *sim;
+    ib_pool_t *pool;
+    uint64_t latency_ps;
+    struct port *ports[IB_SWITCH_PORTS_MAX];
+    unsigned port_count;
+    uint8_t routes[IB_SWITCH_LIDS_MAX];
+    uint64_t counters[COUNTERS];
+};
+
+// The next input in turn whose oldest packet has passed the switch; NULL: none yet, *due_ps is when.
+static struct ib_queue *input_pick(struct port *port, uint64_t now_ps, uint64_t *due_ps)
+{
+    *due_ps = SIM_NEVER_PS;
+    for (unsigned i = 0; i < port->owner->port_count; i++) {
+        unsigned input = (port->next_input + i) % port->owner->port_count;
+        struct ib_queue *queue = &port->from[input];
+        if (queue->count == 0) {
+            continue;
+        }
+        if (queue->first->due_ps <= now_ps) {
+            port->next_input = input + 1;
+            return queue;
+        }
+        *due_ps = queue->first->due_ps < *due_ps ? queue->first->due_ps : *due_ps;
+    }
+    return NULL;
+}
+
+static void port_pump(struct port *port)
+{
+    ib_switch_t *owner = port->owner;
+    uint64_t due_ps = SIM_NEVER_PS;
+    while (port->waiting > 0) {
+        struct ib_queue *queue = input_pick(port, sim_now_ps(owner->sim), &due_ps);
+        if (queue == NULL) {
+            sim_event_schedule_at(owner->sim, &port->event, due_ps);
+            return;
+        }
+        ib_packet_t *packet = queue->first, *next = packet->next;
+        ib_end_t *arrived_at = packet->arrived_at;
+        const ib_packet_t freed = {.opcode = packet->opcode,
+                                   .service = packet->service,
+                                   .bytes = packet->bytes}; // the link may end the packet
+        if (!ib_end_offer(port->end, packet)) {
+            port->next_input = (port->next_input + owner->port_count - 1) % owner->port_count;
+            return;
+        }
+        queue->first = next;
+        queue->count--;
+        port->waiting--;
+        owner->counters[FORWARDED]++;
+        ib_end_release(arrived_at, &freed);
+    }
+}
+
+static void port_event(void *ctx)
+{
+    port_pump(ctx);
+}
+
+static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
+{
+    struct port *from = ctx;
+    ib_switch_t *owner = from->owner;
+    uint8_t route = packet->dlid < IB_SWITCH_LIDS_MAX ? owner->routes[packet->dlid] : NO_PORT;
+    if (route == NO_PORT) {
+        owner->counters[UNROUTABLE]++;
+        ib_end_release(end, packet);
+        ib_packet_give(owner->pool, packet);
+        return;
+    }
+    struct port *to = owner->ports[route];
+    packet->due_ps = sim_now_ps(owner->sim) + owner->latency_ps;
+    ib_queue_push(&to->from[from->index], packet);
+    to->waiting++;
+    if (!sim_event_pending(&to->event)) {
+        sim_event_schedule_at(owner->sim, &to->event, packet->due_ps);
+    }
+}
+
+static void port_ready(void *ctx, ib_end_t *end)
+{
+    (void)end;
+    port_pump(ctx);
+}
+
+static void port_state(void *ctx, ib_end_t *end, bool up)
+{
+    (void)end;
+    (void)up;
+    port_pump(ctx); // a link that is down takes and drops
+}
+
+static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state};
+
+enum sim_status ib_switch_create(sim_t *sim, ib_pool_t *pool, const char *name, uint64_t latency_ps,
+                                 ib_switch_t **switch_out)
+{
+    ib_switch_t *created = calloc(1, sizeof *created);
+    if (created == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    created->sim = sim;
+    created->pool = pool;
+    created->latency_ps = latency_ps;
+    for (unsigned lid = 0; lid < IB_SWITCH_LIDS_MAX; lid++) {
+        created->routes[lid] = NO_PORT;
+    }
+    enum sim_status status = sim_counters_register(sim, name, COUNTER_DESCS, created->counters, COUNTERS);
+    if (status != SIM_OK) {
+        free(created);
+        return status;
+    }
+    *switch_out = created;
+    return SIM_OK;
+}
+
+void ib_switch_destroy(ib_switch_t *ib_switch)
+{
+    if (ib_switch == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < ib_switch->port_count; i++) {
+        struct port *port = ib_switch->ports[i];
+        for (unsigned input = 0; input < ib_switch->port_count; input++) {
+            while (port->from[input].count > 0) {
+                ib_packet_give(ib_switch->pool, ib_queue_pop(&port->from[input]));
+            }
+        }
+        sim_event_cancel(ib_switch->sim, &port->event);
+        free(port);
+    }
+    sim_counters_unregister(ib_switch->sim, ib_switch->counters);
+    free(ib_switch);
+}
+
+unsigned ib_switch_add_port(ib_switch_t *ib_switch, ib_end_t *end)
+{
+    struct port *port = ib_switch->port_count < IB_SWITCH_PORTS_MAX ? calloc(1, sizeof *port) : NULL;
+    if (port == NULL) {
+        sim_panic("ib_switch", "no memory for a port, or more than %u ports", IB_SWITCH_PORTS_MAX);
+    }
+    port->owner = ib_switch;
+    port->index = ib_switch->port_count;
+    port->end = end;
+    sim_event_init(&port->event, port_event, port);
+    ib_switch->ports[ib_switch->port_count++] = port;
+    ib_end_attach(end, &PORT_OPS, port);
+    return port->index;
+}
+
+enum sim_status ib_switch_set_route(ib_switch_t *ib_switch, uint16_t lid, unsigned port)
+{
+    if (lid >= IB_SWITCH_LIDS_MAX || port >= ib_switch->port_count) {
+        return SIM_ERR_INVALID;
+    }
+    ib_switch->routes[lid] = (uint8_t)port;
+    return SIM_OK;
+}

@@ -1,0 +1,470 @@
+// How the parts of the HCA join. Private to the room.
+#pragma once
+
+#include "models/hca/hca.h"
+#include "sim/kernel/counter.h"
+#include "sim/kernel/trace.h"
+
+enum hca_counter {
+    HCA_DOORBELLS,
+    HCA_BLUEFLAMES,
+    HCA_BLUEFLAMES_DROPPED,
+    HCA_DOORBELLS_REFUSED,
+    HCA_UNSUPPORTED,
+    HCA_DMA_READS,
+    HCA_DMA_READ_BYTES,
+    HCA_DMA_READ_ERRORS,
+    HCA_DMA_WRITES,
+    HCA_DMA_WRITE_BYTES,
+    HCA_WQE_FETCHES,
+    HCA_PACKETS_SENT,
+    HCA_PACKETS_RECEIVED,
+    HCA_LOOPBACK_PACKETS,
+    HCA_PACKETS_DISCARDED,
+    HCA_DUPLICATES,
+    HCA_OUT_OF_SEQUENCE,
+    HCA_ACKS_SENT,
+    HCA_NAKS_SENT,
+    HCA_RNR_NAKS_SENT,
+    HCA_TIMEOUTS,
+    HCA_RETRIES,
+    HCA_ATOMICS,
+    HCA_ATOMIC_WAIT_PS,
+    HCA_ORDER_STALLS,
+    HCA_COMPLETIONS,
+    HCA_COMPLETION_ERRORS,
+    HCA_EVENTS_RAISED,
+    HCA_CQ_OVERRUNS,
+    HCA_COUNTERS
+};
+
+// --- DMA -----------------------------------------------------------------------------------------------------------
+
+enum hca_dma_source { HCA_DMA_QUEUES, HCA_DMA_GATHER, HCA_DMA_RESPONSE, HCA_DMA_ATOMIC, HCA_DMA_SOURCES };
+#define HCA_DMA_BYTES_MAX 1024u
+#define HCA_TAGS_MAX      256u
+
+// A read under way. done is called once all of it was answered; failed: part of it was answered with an error.
+struct hca_dma_read {
+    struct hca_dma_read *next, *made;
+    void (*done)(hca_t *hca, struct hca_dma_read *read);
+    void *owner;
+    uint32_t generation, detail;
+    uint64_t address;
+    uint32_t bytes, issued, answered;
+    bool failed;
+    uint8_t *target; // data below, or memory that lives as long
+    uint8_t data[HCA_DMA_BYTES_MAX];
+};
+
+struct hca_dma_queue {
+    struct hca_dma_read *first, *last;
+};
+
+// --- regions -------------------------------------------------------------------------------------------------------
+
+struct hca_mr {
+    uint32_t key, pdn, access, page_shift;
+    uint64_t iova, bytes;
+    uint64_t *pages;
+    bool used;
+};
+
+// --- event and completion queues -----------------------------------------------------------------------------------
+
+struct hca_eq {
+    uint64_t base;
+    uint32_t entries, producer, users;
+    bool used;
+};
+
+enum hca_arm { HCA_ARM_NONE, HCA_ARM_SOLICITED, HCA_ARM_ANY };
+
+struct hca_held_cqe {
+    struct hca_held_cqe *next;
+    struct hca_cqe cqe;
+    bool solicited;
+};
+
+struct hca_cq {
+    hca_t *hca;
+    uint32_t number, users, generation;
+    struct hca_cq_init init;
+    uint32_t producer, consumer; // consumer as last read from the record
+    enum hca_arm arm;
+    bool used, reading, overrun;
+    struct hca_held_cqe *held, *held_last; // found no place; the record is being read
+};
+
+// --- receive queues ------------------------------------------------------------------------------------------------
+
+#define HCA_RECEIVE_CACHE 16u
+#define HCA_PIECES_MAX    (2 * HCA_SEGMENTS_MAX + 2) // of a packet: each segment may cross a page
+
+struct hca_receive {
+    uint32_t cookie, segments;
+    struct hca_wqe_data data[HCA_SEGMENTS_MAX];
+};
+
+struct hca_qp;
+
+struct hca_rq {
+    hca_t *hca;
+    uint64_t base, record;
+    uint32_t entries, stride_bytes;
+    uint32_t producer;           // as last read from the record
+    uint32_t fetched, consumed;  // counts
+    uint32_t limit, eqn, number; // SRQ
+    uint32_t pdn, users, generation;
+    bool used, fetching, reading, failed, shared;
+    bool record_wanted;     // by one who came while the record was being read
+    struct hca_qp *waiters; // QPs whose packets wait for an entry
+    struct hca_receive cache[HCA_RECEIVE_CACHE];
+};
+
+enum hca_take { HCA_TAKEN, HCA_TAKE_WAIT, HCA_TAKE_NONE, HCA_TAKE_FAILED };
+
+// --- queue pairs ---------------------------------------------------------------------------------------------------
+
+// What the requester knows of a request in the send queue.
+struct hca_request {
+    uint32_t first_psn, packets, bytes;
+    uint8_t opcode, flags, segments;
+    uint8_t status; // enum hca_status it will end with
+    bool sent;      // UC, UD: left the HCA
+    uint16_t data_offset;
+};
+
+struct hca_sq {
+    uint64_t base;
+    uint32_t entries, stride_bytes;
+    // counts of requests: posted, here, being sent or next to be, first begun at no time yet, not completed
+    uint32_t producer, fetched, next, begun, una;
+    uint8_t *raw; // [entries][stride_bytes]
+    struct hca_request *requests;
+    bool recovering;        // a lost response was noticed; no second retry for the same
+    bool fetching, stopped; // stopped: the request `failed` did so locally and waits for its turn to complete
+    uint32_t failed;
+    // RC
+    uint32_t psn, una_psn; // next to send, oldest not acknowledged
+    uint32_t max_psn;      // beyond the highest sent
+    uint32_t packet;       // of the request `next`
+    uint32_t reads;        // reads and atomics outstanding
+    uint32_t since_ack_request;
+    uint8_t retries_left, rnr_left;
+    bool rnr_waiting;
+    uint64_t deadline_ps;
+    sim_event_t timer;
+};
+
+enum hca_slot_state { HCA_SLOT_FREE, HCA_SLOT_EXECUTING, HCA_SLOT_READY, HCA_SLOT_SENT };
+
+// A read or atomic at the responder, kept until its slot is needed again, for duplicates.
+struct hca_slot {
+    enum hca_slot_state state;
+    bool atomic;
+    uint32_t psn, packets, sent_packets, rkey, bytes, msn;
+    uint64_t address, original;
+    uint32_t order_mark; // reads: after so many ordered accesses of the QP
+};
+
+struct hca_rsp {
+    uint32_t psn, msn; // expected; messages completed
+    bool nak_sent;     // a sequence error was reported, silent until the expected packet comes
+    bool dead;         // a fatal NAK is on its way
+    bool in_message, write_message;
+    uint64_t address; // of the message under way
+    uint32_t rkey, left, received, message_bytes;
+    bool has_receive, drop_message;
+    struct hca_receive receive;
+    struct ib_queue parked; // packets that wait for a receive entry
+    bool waiting;           // on the list of rq->waiters
+    bool fresh;             // the record was read since the oldest parked packet came
+    uint32_t order_issued, order_done;
+    struct hca_slot *slots;                    // a ring
+    uint32_t slot_count, slot_next, slot_send; // counts: next to fill, next to answer
+    uint32_t responses_queued;                 // packets that have not left
+    bool ack_pending, ack_listed, reader_listed;
+    uint8_t ack_syndrome;
+    uint32_t ack_psn;
+    uint64_t ack_due_ps;
+    bool established;
+};
+
+struct hca_qp {
+    hca_t *hca;
+    bool used;
+    uint32_t number, generation;
+    struct hca_qp_init init;
+    struct hca_qp_attr attr;
+    enum hca_qp_state state;
+    struct hca_sq sq;
+    struct hca_rsp rsp;
+    struct hca_rq own_rq, *rq;
+    bool send_listed, draining, flushing_receives;
+    struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter;
+};
+
+struct hca_qp_list {
+    struct hca_qp *first, *last;
+};
+
+// --- order at the responder ----------------------------------------------------------------------------------------
+
+enum hca_order_kind { HCA_ORDER_PLACE, HCA_ORDER_ATOMIC };
+
+struct hca_order {
+    struct hca_order *next;
+    enum hca_order_kind kind;
+    struct hca_qp *qp;
+    uint32_t generation;
+    uint64_t since_ps;
+    ib_packet_t *packet; // PLACE: its payload
+    // pieces of bus memory
+    struct hca_piece {
+        uint64_t bus;
+        uint32_t bytes;
+    } pieces[HCA_PIECES_MAX];
+    unsigned piece_count;
+    bool completes; // a receive
+    bool solicited;
+    struct hca_cqe cqe;
+    bool acknowledge, fails; // after it: an acknowledge up to psn; the QP fails
+    uint32_t psn;
+    uint32_t slot; // ATOMIC: count of the slot
+    uint8_t opcode;
+    uint64_t swap_add, compare;
+};
+
+// --- the device ----------------------------------------------------------------------------------------------------
+
+struct hca_blueflame {
+    uint32_t received, expected;
+    uint8_t data[HCA_BLUEFLAME_BYTES];
+};
+
+struct hca_doorbell {
+    uint32_t qpn;
+    uint16_t producer;
+    bool whole; // data holds the request
+    uint32_t bytes;
+    uint64_t due_ps;
+    uint32_t uar;
+    struct hca_doorbell *next;
+    uint8_t data[HCA_BLUEFLAME_BYTES];
+};
+
+struct hca {
+    sim_t *sim;
+    pcie_pool_t *pool;
+    ib_pool_t *packets;
+    char name[64];
+    struct hca_config config;
+    uint64_t counters[HCA_COUNTERS];
+    // endpoint
+    pcie_end_t *end;
+    uint64_t uar_base;
+    pcie_tlp_t *out_first[PCIE_CLASS_COUNT], *out_last[PCIE_CLASS_COUNT];
+    uint32_t out_count[PCIE_CLASS_COUNT];
+    bool host_down;
+    struct hca_blueflame blueflame[HCA_UAR_PAGES];
+    struct hca_doorbell *doorbell_first, *doorbell_last, *doorbell_free;
+    sim_event_t doorbell_event;
+    // DMA
+    struct hca_dma_queue dma[HCA_DMA_SOURCES];
+    unsigned dma_next;
+    struct hca_dma_read *dma_free, *dma_made;
+    struct {
+        struct hca_dma_read *read;
+        uint32_t offset, bytes, received;
+    } tags[HCA_TAGS_MAX];
+    uint8_t free_tags[HCA_TAGS_MAX];
+    uint32_t free_tag_count;
+    // objects; numbers are indices, 0 is no object (but of PDs)
+    bool *pd_used;
+    uint32_t *pd_users;
+    struct hca_mr *mrs;
+    uint32_t mr_next, mr_count;
+    struct hca_eq *eqs;
+    struct hca_cq **cqs;
+    struct hca_rq **srqs;
+    struct hca_qp **qps;
+    uint32_t qp_next;
+    // sending
+    struct hca_qp_list senders;
+    uint64_t send_free_ps;
+    sim_event_t send_event;
+    struct ib_queue requests, responses; // being gathered or waiting for the port
+    bool last_was_response;
+    // port
+    ib_end_t *port, *loop_out;
+    ib_link_t *loop;
+    uint16_t lid;
+    sim_event_t port_event;
+    struct hca_qp_list ackers;
+    // receiving
+    struct ib_queue arrived;
+    uint64_t receive_free_ps;
+    sim_event_t receive_event;
+    bool receive_stalled;
+    // responder
+    struct hca_order *order_first, *order_last, *order_free;
+    uint32_t order_count;
+    uint64_t order_free_ps;
+    bool order_busy; // an atomic is at work
+    sim_event_t order_event;
+    struct hca_qp_list readers;
+    uint64_t read_free_ps;
+    sim_event_t read_event;
+};
+
+// --- trace points ---------------------------------------------------------------------------------------------------
+
+extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_trace_sent, hca_trace_received,
+    hca_trace_atomic, hca_trace_completion, hca_trace_retry;
+
+// --- endpoint.c -----------------------------------------------------------------------------------------------------
+
+void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp); // keeps order within each class
+bool hca_endpoint_has_room(const hca_t *hca);        // for posted writes
+void hca_endpoint_fini(hca_t *hca);
+
+// --- dma.c ----------------------------------------------------------------------------------------------------------
+
+void hca_dma_init(hca_t *hca);
+void hca_dma_fini(hca_t *hca);
+void hca_dma_write(hca_t *hca, uint64_t address, const void *data, uint32_t bytes);
+// target NULL: into the read's own data, of HCA_DMA_BYTES_MAX bytes.
+struct hca_dma_read *hca_dma_read(hca_t *hca, enum hca_dma_source source, uint64_t address, uint32_t bytes,
+                                  uint8_t *target, void (*done)(hca_t *hca, struct hca_dma_read *read), void *owner);
+void hca_dma_complete(hca_t *hca, pcie_tlp_t *completion);
+void hca_dma_pump(hca_t *hca);
+void hca_dma_host_down(hca_t *hca);
+
+// --- doorbell.c -----------------------------------------------------------------------------------------------------
+
+void hca_doorbell_init(hca_t *hca);
+void hca_doorbell_fini(hca_t *hca);
+void hca_doorbell_write(hca_t *hca, uint64_t offset, const uint8_t *data, uint32_t bytes);
+
+// --- memory_regions.c -----------------------------------------------------------------------------------------------
+
+// The region if the key is valid, in this PD, allows the access and holds the range; else NULL.
+const struct hca_mr *hca_mr_check(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
+                                  uint64_t bytes);
+// Appends the range as pieces of bus memory; returns the new count.
+unsigned hca_mr_pieces(const struct hca_mr *mr, uint64_t address, uint32_t bytes, struct hca_piece *pieces,
+                       unsigned count, unsigned max);
+// The pieces of [offset, offset + bytes) of a list of segments. false: a key or a range is wrong.
+bool hca_segments_pieces(const hca_t *hca, uint32_t pdn, uint32_t access, const struct hca_wqe_data *segments,
+                         unsigned segment_count, uint32_t offset, uint32_t bytes, struct hca_piece *pieces,
+                         unsigned *count_out, unsigned max);
+uint64_t hca_segments_bytes(const struct hca_wqe_data *segments, unsigned count);
+void hca_objects_fini(hca_t *hca);
+
+// --- completion.c ---------------------------------------------------------------------------------------------------
+
+void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
+void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
+void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object);
+void hca_event_raise_all(hca_t *hca, enum hca_event_type type);
+
+// --- qp.c, qp_states.c, flush.c -------------------------------------------------------------------------------------
+
+struct hca_qp *hca_qp_find(const hca_t *hca, uint32_t qpn); // NULL: none
+void hca_qp_list_push(struct hca_qp_list *list, struct hca_qp *qp, size_t link_offset);
+void hca_qp_unlist(struct hca_qp *qp);
+struct hca_qp *hca_qp_list_pop(struct hca_qp_list *list, size_t link_offset);
+void hca_qp_list_remove(struct hca_qp_list *list, struct hca_qp *qp, size_t link_offset);
+bool hca_qp_attr_valid(const hca_t *hca, const struct hca_qp *qp, uint32_t mask, const struct hca_qp_attr *attr);
+// To the error state: everything that was posted is flushed (10.3.1.5).
+void hca_qp_fail(struct hca_qp *qp);
+void hca_qp_send_error(struct hca_qp *qp); // UC, UD: to SQE, sends are flushed
+void hca_flush_sends(struct hca_qp *qp);
+void hca_flush_receives(struct hca_qp *qp);
+void hca_flush_receives_resume(struct hca_qp *qp, bool fresh);
+void hca_flush_drained(struct hca_qp *qp); // looks if a QP in SQD has nothing left
+
+// --- receive_queue.c ------------------------------------------------------------------------------------------------
+
+void hca_rq_init(struct hca_rq *rq, hca_t *hca);
+void hca_rq_reset(struct hca_rq *rq);
+// The next entry. WAIT: the QP is called back through hca_responder_resume. fresh: the record need not be read again.
+enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, struct hca_receive *receive_out);
+void hca_rq_forget(struct hca_rq *rq, struct hca_qp *qp);
+void hca_rq_arm(struct hca_rq *rq, uint32_t limit);
+
+// --- wqe.c ----------------------------------------------------------------------------------------------------------
+
+void hca_wqe_fetch(struct hca_qp *qp); // if something is missing and nothing under way
+void hca_wqe_store(struct hca_qp *qp, uint32_t count, const uint8_t *data, uint32_t bytes);
+uint8_t *hca_wqe_raw(const struct hca_qp *qp, uint32_t count);
+struct hca_request *hca_wqe_request(const struct hca_qp *qp, uint32_t count);
+const struct hca_wqe_data *hca_wqe_segments(const struct hca_qp *qp, uint32_t count);
+
+// --- sender.c -------------------------------------------------------------------------------------------------------
+
+void hca_sender_init(hca_t *hca);
+void hca_sender_kick(struct hca_qp *qp);
+void hca_sender_resume(hca_t *hca); // a place for a packet is free again
+// Starts the reads of a packet's payload.
+void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source source, const struct hca_piece *pieces,
+                       unsigned count);
+void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned opcode);
+
+// --- requester.c, retry.c -------------------------------------------------------------------------------------------
+
+void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet); // does not keep it
+void hca_requester_sent(hca_t *hca, const ib_packet_t *packet);      // the last packet of a UC or UD request left
+void hca_requester_complete(struct hca_qp *qp);                      // what is done and next in order
+void hca_requester_end(struct hca_qp *qp, enum hca_status status);   // the oldest request
+void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status); // locally
+void hca_retry_from(struct hca_qp *qp, bool spend);
+void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code);
+void hca_retry_progress(struct hca_qp *qp);
+void hca_retry_watch(struct hca_qp *qp); // something was sent: the timer runs
+void hca_retry_init(struct hca_qp *qp);
+void hca_retry_stop(struct hca_qp *qp);
+
+// --- port.c ---------------------------------------------------------------------------------------------------------
+
+void hca_port_init(hca_t *hca);
+void hca_port_fini(hca_t *hca);
+void hca_port_pump(hca_t *hca);
+
+// --- receiver.c -----------------------------------------------------------------------------------------------------
+
+void hca_receiver_init(hca_t *hca);
+void hca_receiver_arrive(hca_t *hca, ib_packet_t *packet);
+void hca_receiver_resume(hca_t *hca); // something it may have stalled for is there again
+void hca_receiver_discard(hca_t *hca, ib_packet_t *packet);
+
+// --- responder.c, acknowledge.c -------------------------------------------------------------------------------------
+
+// Keeps the packet.
+void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet);
+void hca_responder_resume(struct hca_qp *qp, bool fresh);
+void hca_responder_acknowledge(struct hca_qp *qp, uint32_t psn);
+void hca_responder_ack_list(struct hca_qp *qp); // if one is pending and nothing must go before it
+bool hca_responder_ack_may_leave(const struct hca_qp *qp);
+ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp);
+void hca_responder_ack_left(struct hca_qp *qp);
+void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn);
+// The peer gets a NAK for psn, and then the queue pair fails.
+void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
+void hca_responder_reset(struct hca_qp *qp);
+
+// --- order.c --------------------------------------------------------------------------------------------------------
+
+void hca_order_init(hca_t *hca);
+void hca_order_fini(hca_t *hca);
+struct hca_order *hca_order_take(hca_t *hca); // zeroed but for pieces and cqe
+void hca_order_push(hca_t *hca, struct hca_order *order);
+bool hca_order_has_room(const hca_t *hca);
+void hca_order_pump(hca_t *hca);
+
+// --- reader.c -------------------------------------------------------------------------------------------------------
+
+void hca_reader_init(hca_t *hca);
+void hca_reader_kick(struct hca_qp *qp);
+void hca_reader_resume(hca_t *hca);

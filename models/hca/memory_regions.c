@@ -1,0 +1,168 @@
+// Protection domains and memory regions: which key allows what where, and what bus memory lies behind it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/hca/internal.h"
+
+enum { KEY_INDEX_BITS = 16 };
+
+enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out)
+{
+    for (uint32_t pdn = 0; pdn < hca->config.max_pd; pdn++) {
+        if (!hca->pd_used[pdn]) {
+            hca->pd_used[pdn] = true;
+            *pdn_out = pdn;
+            return SIM_OK;
+        }
+    }
+    return SIM_ERR_NO_MEMORY;
+}
+
+enum sim_status hca_fw_pd_destroy(hca_t *hca, uint32_t pdn)
+{
+    if (pdn >= hca->config.max_pd || !hca->pd_used[pdn]) {
+        return SIM_ERR_INVALID;
+    }
+    if (hca->pd_users[pdn] > 0) {
+        return SIM_ERR_BUSY;
+    }
+    hca->pd_used[pdn] = false;
+    return SIM_OK;
+}
+
+// --- regions -------------------------------------------------------------------------------------------------------
+
+static uint32_t page_count(const struct hca_mr_init *init)
+{
+    uint64_t first = init->iova / init->page_bytes, last = (init->iova + init->bytes - 1) / init->page_bytes;
+    return (uint32_t)(last - first + 1);
+}
+
+static bool init_valid(const hca_t *hca, const struct hca_mr_init *init)
+{
+    bool power = init->page_bytes >= 4096 && (init->page_bytes & (init->page_bytes - 1)) == 0;
+    // 10.6.6.3.1: writes and atomics from afar need the right to write here.
+    bool rights = (init->access & (HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC)) == 0 || (init->access & HCA_LOCAL_WRITE) != 0;
+    return power && rights && init->bytes > 0 && init->iova <= UINT64_MAX - init->bytes &&
+           init->pdn < hca->config.max_pd && hca->pd_used[init->pdn];
+}
+
+enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uint32_t *key_out)
+{
+    if (!init_valid(hca, init)) {
+        return SIM_ERR_INVALID;
+    }
+    if (hca->mr_count == hca->config.max_mr) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    while (hca->mrs[hca->mr_next].used) {
+        hca->mr_next = (hca->mr_next + 1) % hca->config.max_mr;
+    }
+    struct hca_mr *mr = &hca->mrs[hca->mr_next];
+    uint32_t count = page_count(init);
+    uint64_t *pages = malloc(count * sizeof *pages);
+    if (pages == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    memcpy(pages, init->pages, count * sizeof *pages);
+    uint32_t variant = (mr->key >> KEY_INDEX_BITS) + 1; // of the region that was here before
+    *mr = (struct hca_mr){.key = hca->mr_next | variant << KEY_INDEX_BITS,
+                          .pdn = init->pdn,
+                          .access = init->access,
+                          .page_shift = (uint32_t)__builtin_ctz(init->page_bytes),
+                          .iova = init->iova,
+                          .bytes = init->bytes,
+                          .pages = pages,
+                          .used = true};
+    hca->mr_next = (hca->mr_next + 1) % hca->config.max_mr;
+    hca->mr_count++;
+    hca->pd_users[init->pdn]++;
+    *key_out = mr->key;
+    return SIM_OK;
+}
+
+static struct hca_mr *mr_find(const hca_t *hca, uint32_t key)
+{
+    uint32_t index = key & ((1u << KEY_INDEX_BITS) - 1);
+    struct hca_mr *mr = index < hca->config.max_mr ? &hca->mrs[index] : NULL;
+    return mr != NULL && mr->used && mr->key == key ? mr : NULL;
+}
+
+enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key)
+{
+    struct hca_mr *mr = mr_find(hca, key);
+    if (mr == NULL) {
+        return SIM_ERR_INVALID;
+    }
+    free(mr->pages);
+    mr->pages = NULL;
+    mr->used = false;
+    hca->mr_count--;
+    hca->pd_users[mr->pdn]--;
+    return SIM_OK;
+}
+
+const struct hca_mr *hca_mr_check(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
+                                  uint64_t bytes)
+{
+    const struct hca_mr *mr = mr_find(hca, key);
+    if (mr == NULL || mr->pdn != pdn || (mr->access & access) != access || address < mr->iova || bytes > mr->bytes ||
+        address - mr->iova > mr->bytes - bytes) {
+        return NULL;
+    }
+    return mr;
+}
+
+unsigned hca_mr_pieces(const struct hca_mr *mr, uint64_t address, uint32_t bytes, struct hca_piece *pieces,
+                       unsigned count, unsigned max)
+{
+    uint64_t page_bytes = UINT64_C(1) << mr->page_shift, first_page = mr->iova >> mr->page_shift;
+    while (bytes > 0 && count < max) {
+        uint64_t within = address & (page_bytes - 1);
+        uint64_t room = page_bytes - within;
+        uint32_t part = bytes < room ? bytes : (uint32_t)room;
+        uint64_t bus = mr->pages[(address >> mr->page_shift) - first_page] + within;
+        if (count > 0 && pieces[count - 1].bus + pieces[count - 1].bytes == bus) {
+            pieces[count - 1].bytes += part;
+        } else {
+            pieces[count++] = (struct hca_piece){bus, part};
+        }
+        address += part;
+        bytes -= part;
+    }
+    return count;
+}
+
+uint64_t hca_segments_bytes(const struct hca_wqe_data *segments, unsigned count)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bytes += segments[i].bytes;
+    }
+    return bytes;
+}
+
+bool hca_segments_pieces(const hca_t *hca, uint32_t pdn, uint32_t access, const struct hca_wqe_data *segments,
+                         unsigned segment_count, uint32_t offset, uint32_t bytes, struct hca_piece *pieces,
+                         unsigned *count_out, unsigned max)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < segment_count && bytes > 0; i++) {
+        const struct hca_wqe_data *segment = &segments[i];
+        if (offset >= segment->bytes) {
+            offset -= segment->bytes;
+            continue;
+        }
+        uint32_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
+        uint64_t address = segment->address + offset;
+        const struct hca_mr *mr = hca_mr_check(hca, segment->lkey, pdn, access, address, part);
+        if (mr == NULL) {
+            return false;
+        }
+        count = hca_mr_pieces(mr, address, part, pieces, count, max);
+        bytes -= part;
+        offset = 0;
+    }
+    *count_out = count;
+    return bytes == 0;
+}

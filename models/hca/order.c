@@ -1,0 +1,203 @@
+// Order at the responder: packets that write memory, and atomics, have their turn one after the other.
+//
+// IBA 9.5 as akimoto2012 (chapter 2) reads it: an atomic is executed after the accesses before it, reads
+// excepted, and before those after it; between its read and its write the HCA does nothing else to memory on behalf of
+// a requester. So the unit reads host memory by DMA, waits for the answer, writes the sum, and only then the next in
+// line has its turn. The write is posted, and PCI Express lets no later read pass it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/hca/internal.h"
+
+static void order_run(void *ctx);
+
+void hca_order_init(hca_t *hca)
+{
+    sim_event_init(&hca->order_event, order_run, hca);
+}
+
+void hca_order_fini(hca_t *hca)
+{
+    sim_event_cancel(hca->sim, &hca->order_event);
+    while (hca->order_first != NULL) {
+        struct hca_order *order = hca->order_first;
+        hca->order_first = order->next;
+        if (order->packet != NULL) {
+            ib_packet_give(hca->packets, order->packet);
+        }
+        free(order);
+    }
+    while (hca->order_free != NULL) {
+        struct hca_order *order = hca->order_free;
+        hca->order_free = order->next;
+        free(order);
+    }
+}
+
+struct hca_order *hca_order_take(hca_t *hca)
+{
+    struct hca_order *order = hca->order_free;
+    if (order != NULL) {
+        hca->order_free = order->next;
+    } else {
+        order = malloc(sizeof *order);
+    }
+    if (order == NULL) {
+        sim_panic(hca->name, "no memory for an access");
+    }
+    order->next = NULL;
+    order->packet = NULL;
+    order->piece_count = 0;
+    order->completes = false;
+    order->solicited = false;
+    order->acknowledge = false;
+    order->fails = false;
+    return order;
+}
+
+bool hca_order_has_room(const hca_t *hca)
+{
+    return hca->order_count < hca->config.order_entries;
+}
+
+// --- the end of an access --------------------------------------------------------------------------------------------
+
+static bool is_current(const struct hca_order *order)
+{
+    return order->qp->used && order->qp->generation == order->generation;
+}
+
+static void finish(hca_t *hca, struct hca_order *order)
+{
+    struct hca_qp *qp = order->qp;
+    if (is_current(order)) {
+        qp->rsp.order_done++;
+        if (order->completes) {
+            hca_cq_push(hca, qp->init.receive_cqn, &order->cqe, order->solicited);
+        }
+        if (order->fails) {
+            hca_qp_fail(qp);
+        }
+        if (qp->state == HCA_ERROR) {
+            hca_flush_receives_resume(qp, false);
+        } else {
+            if (order->acknowledge) {
+                hca_responder_acknowledge(qp, order->psn);
+            }
+            hca_responder_ack_list(qp);
+            hca_reader_kick(qp);
+        }
+    }
+    if (order->packet != NULL) {
+        hca_receiver_discard(hca, order->packet);
+    }
+    order->next = hca->order_free;
+    hca->order_free = order;
+}
+
+static struct hca_order *pop(hca_t *hca)
+{
+    struct hca_order *order = hca->order_first;
+    hca->order_first = order->next;
+    hca->order_count--;
+    return order;
+}
+
+// --- atomics -------------------------------------------------------------------------------------------------------
+
+static void atomic_end(hca_t *hca, struct hca_order *order, bool failed, uint64_t original)
+{
+    struct hca_qp *qp = order->qp;
+    hca->order_busy = false;
+    hca->order_free_ps = sim_now_ps(hca->sim) + hca->config.atomic_ps;
+    (void)pop(hca);
+    if (is_current(order) && qp->state != HCA_ERROR) {
+        struct hca_slot *slot = &qp->rsp.slots[order->slot % qp->rsp.slot_count];
+        slot->original = original;
+        slot->state = HCA_SLOT_READY;
+        if (failed) {
+            hca_responder_fatal(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
+        }
+    }
+    finish(hca, order);
+    hca_receiver_resume(hca);
+    hca_order_pump(hca);
+}
+
+static void atomic_read_done(hca_t *hca, struct hca_dma_read *read)
+{
+    struct hca_order *order = read->owner;
+    uint64_t original = 0;
+    memcpy(&original, read->data, sizeof original);
+    if (!read->failed && is_current(order)) {
+        bool swaps = order->opcode == IB_COMPARE_SWAP;
+        uint64_t result = swaps ? order->swap_add : original + order->swap_add;
+        if (!swaps || original == order->compare) {
+            hca_dma_write(hca, order->pieces[0].bus, &result, sizeof result);
+        }
+    }
+    atomic_end(hca, order, read->failed, original);
+}
+
+static void atomic_begin(hca_t *hca, struct hca_order *order)
+{
+    uint64_t waited_ps = sim_now_ps(hca->sim) - order->since_ps;
+    hca->order_busy = true;
+    hca->counters[HCA_ATOMICS]++;
+    hca->counters[HCA_ATOMIC_WAIT_PS] += waited_ps;
+    sim_trace(hca->sim, hca->name, &hca_trace_atomic, (const uint64_t[]){order->qp->number, waited_ps});
+    (void)hca_dma_read(hca, HCA_DMA_ATOMIC, order->pieces[0].bus, sizeof(uint64_t), NULL, atomic_read_done, order);
+}
+
+// --- writes --------------------------------------------------------------------------------------------------------
+
+static void place(hca_t *hca, struct hca_order *order)
+{
+    uint32_t at = 0;
+    (void)pop(hca);
+    hca->order_free_ps = sim_now_ps(hca->sim) + hca->config.place_ps;
+    for (unsigned i = 0; i < order->piece_count && is_current(order); i++) {
+        hca_dma_write(hca, order->pieces[i].bus, order->packet->data + at, order->pieces[i].bytes);
+        at += order->pieces[i].bytes;
+    }
+    finish(hca, order);
+    hca_receiver_resume(hca);
+}
+
+void hca_order_pump(hca_t *hca)
+{
+    while (hca->order_first != NULL && !hca->order_busy && hca_endpoint_has_room(hca)) {
+        if (hca->order_free_ps > sim_now_ps(hca->sim)) {
+            if (!sim_event_pending(&hca->order_event)) {
+                sim_event_schedule_at(hca->sim, &hca->order_event, hca->order_free_ps);
+            }
+            return;
+        }
+        struct hca_order *order = hca->order_first;
+        if (order->kind == HCA_ORDER_ATOMIC && is_current(order)) {
+            atomic_begin(hca, order);
+        } else {
+            place(hca, order);
+        }
+    }
+}
+
+static void order_run(void *ctx)
+{
+    hca_order_pump(ctx);
+}
+
+void hca_order_push(hca_t *hca, struct hca_order *order)
+{
+    order->generation = order->qp->generation;
+    order->since_ps = sim_now_ps(hca->sim);
+    order->qp->rsp.order_issued++;
+    if (hca->order_first == NULL) {
+        hca->order_first = order;
+    } else {
+        hca->order_last->next = order;
+    }
+    hca->order_last = order;
+    hca->order_count++;
+    hca_order_pump(hca);
+}

@@ -1,0 +1,342 @@
+// Queue pairs: creation, transitions, destruction.
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/hca/internal.h"
+
+struct hca_qp *hca_qp_find(const hca_t *hca, uint32_t qpn)
+{
+    struct hca_qp *qp = qpn >= 1 && qpn <= hca->config.max_qp ? hca->qps[qpn] : NULL;
+    return qp != NULL && qp->used ? qp : NULL;
+}
+
+// --- lists of queue pairs, through the link at that offset -----------------------------------------------------------
+
+static struct hca_qp **link_of(struct hca_qp *qp, size_t offset)
+{
+    return (struct hca_qp **)((char *)qp + offset);
+}
+
+void hca_qp_list_push(struct hca_qp_list *list, struct hca_qp *qp, size_t link_offset)
+{
+    *link_of(qp, link_offset) = NULL;
+    if (list->first == NULL) {
+        list->first = qp;
+    } else {
+        *link_of(list->last, link_offset) = qp;
+    }
+    list->last = qp;
+}
+
+struct hca_qp *hca_qp_list_pop(struct hca_qp_list *list, size_t link_offset)
+{
+    struct hca_qp *qp = list->first;
+    if (qp != NULL) {
+        list->first = *link_of(qp, link_offset);
+    }
+    return qp;
+}
+
+void hca_qp_list_remove(struct hca_qp_list *list, struct hca_qp *qp, size_t link_offset)
+{
+    struct hca_qp *previous = NULL, *at = list->first;
+    while (at != NULL && at != qp) {
+        previous = at;
+        at = *link_of(at, link_offset);
+    }
+    if (at == NULL) {
+        return;
+    }
+    if (previous == NULL) {
+        list->first = *link_of(qp, link_offset);
+    } else {
+        *link_of(previous, link_offset) = *link_of(qp, link_offset);
+    }
+    if (list->last == qp) {
+        list->last = previous;
+    }
+}
+
+void hca_qp_unlist(struct hca_qp *qp)
+{
+    hca_t *hca = qp->hca;
+    if (qp->send_listed) {
+        hca_qp_list_remove(&hca->senders, qp, offsetof(struct hca_qp, next_send));
+        qp->send_listed = false;
+    }
+    if (qp->rsp.ack_listed) {
+        hca_qp_list_remove(&hca->ackers, qp, offsetof(struct hca_qp, next_ack));
+        qp->rsp.ack_listed = false;
+    }
+    if (qp->rsp.reader_listed) {
+        hca_qp_list_remove(&hca->readers, qp, offsetof(struct hca_qp, next_reader));
+        qp->rsp.reader_listed = false;
+    }
+}
+
+// --- creation ------------------------------------------------------------------------------------------------------
+
+static bool ring_valid(const hca_t *hca, uint32_t entries, uint32_t stride, uint64_t base)
+{
+    return entries != 0 && (entries & (entries - 1)) == 0 && entries <= hca->config.max_entries && stride >= 32 &&
+           stride <= HCA_WQE_BYTES_MAX && (stride & (stride - 1)) == 0 && base % stride == 0;
+}
+
+static bool init_valid(const hca_t *hca, const struct hca_qp_init *init)
+{
+    bool cqs = init->send_cqn >= 1 && init->send_cqn <= hca->config.max_cq && hca->cqs[init->send_cqn] != NULL &&
+               hca->cqs[init->send_cqn]->used && init->receive_cqn >= 1 && init->receive_cqn <= hca->config.max_cq &&
+               hca->cqs[init->receive_cqn] != NULL && hca->cqs[init->receive_cqn]->used;
+    bool own = ring_valid(hca, init->receive_entries, init->receive_stride_bytes, init->receive_base) &&
+               init->receive_record % 8 == 0;
+    bool shared = init->srqn >= 1 && init->srqn <= hca->config.max_srq && hca->srqs[init->srqn] != NULL &&
+                  hca->srqs[init->srqn]->used;
+    return init->type <= HCA_UD && init->pdn < hca->config.max_pd && hca->pd_used[init->pdn] &&
+           init->uar < HCA_UAR_PAGES && cqs && (init->srqn == HCA_NO_SRQ ? own : shared) &&
+           init->send_entries <= 32768 && // their count is told in 16 bits
+           ring_valid(hca, init->send_entries, init->send_stride_bytes, init->send_base);
+}
+
+static bool memory_create(hca_t *hca, struct hca_qp *qp)
+{
+    const struct hca_qp_init *init = &qp->init;
+    qp->sq.raw = malloc((size_t)init->send_entries * init->send_stride_bytes);
+    qp->sq.requests = calloc(init->send_entries, sizeof *qp->sq.requests);
+    qp->rsp.slots = calloc(hca->config.responder_reads + 1, sizeof *qp->rsp.slots);
+    return qp->sq.raw != NULL && qp->sq.requests != NULL && qp->rsp.slots != NULL;
+}
+
+static void memory_free(struct hca_qp *qp)
+{
+    free(qp->sq.raw);
+    free(qp->sq.requests);
+    free(qp->rsp.slots);
+    qp->sq.raw = NULL;
+    qp->sq.requests = NULL;
+    qp->rsp.slots = NULL;
+}
+
+static void queues_init(hca_t *hca, struct hca_qp *qp)
+{
+    const struct hca_qp_init *init = &qp->init;
+    qp->sq.base = init->send_base;
+    qp->sq.entries = init->send_entries;
+    qp->sq.stride_bytes = init->send_stride_bytes;
+    hca_retry_init(qp);
+    qp->own_rq.base = init->receive_base;
+    qp->own_rq.record = init->receive_record;
+    qp->own_rq.entries = init->receive_entries;
+    qp->own_rq.stride_bytes = init->receive_stride_bytes;
+    qp->own_rq.eqn = init->eqn;
+    hca_rq_init(&qp->own_rq, hca);
+    qp->rq = init->srqn == HCA_NO_SRQ ? &qp->own_rq : hca->srqs[init->srqn];
+    hca_responder_reset(qp);
+}
+
+static void users_add(hca_t *hca, const struct hca_qp_init *init, uint32_t count)
+{
+    hca->pd_users[init->pdn] += count;
+    hca->cqs[init->send_cqn]->users += count;
+    hca->cqs[init->receive_cqn]->users += count;
+    if (init->srqn != HCA_NO_SRQ) {
+        hca->srqs[init->srqn]->users += count;
+    }
+}
+
+// The number that was free longest, so that packets for a queue pair that is gone find nobody.
+static uint32_t number_take(hca_t *hca)
+{
+    for (uint32_t tried = 0; tried < hca->config.max_qp; tried++) {
+        hca->qp_next = hca->qp_next % hca->config.max_qp + 1;
+        if (hca_qp_find(hca, hca->qp_next) == NULL) {
+            return hca->qp_next;
+        }
+    }
+    return 0;
+}
+
+enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uint32_t *qpn_out)
+{
+    if (!init_valid(hca, init)) {
+        return SIM_ERR_INVALID;
+    }
+    uint32_t number = number_take(hca);
+    if (number == 0) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    struct hca_qp *qp = hca->qps[number];
+    qp = qp != NULL ? qp : calloc(1, sizeof *qp);
+    if (qp == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->qps[number] = qp;
+    const uint32_t generation = qp->generation + 1, rq_generation = qp->own_rq.generation;
+    *qp = (struct hca_qp){.hca = hca, .number = number, .generation = generation, .init = *init, .state = HCA_RESET};
+    qp->own_rq.generation = rq_generation;
+    if (!memory_create(hca, qp)) {
+        memory_free(qp);
+        return SIM_ERR_NO_MEMORY;
+    }
+    queues_init(hca, qp);
+    qp->used = true;
+    users_add(hca, init, 1);
+    *qpn_out = number;
+    return SIM_OK;
+}
+
+// Whatever is still under way for it finds another generation.
+static void qp_stop(struct hca_qp *qp)
+{
+    hca_retry_stop(qp);
+    hca_qp_unlist(qp);
+    hca_rq_forget(qp->rq, qp);
+    while (qp->rsp.parked.count > 0) {
+        hca_receiver_discard(qp->hca, ib_queue_pop(&qp->rsp.parked));
+    }
+    qp->generation++;
+    qp->draining = false;
+    qp->flushing_receives = false;
+}
+
+enum sim_status hca_fw_qp_destroy(hca_t *hca, uint32_t qpn)
+{
+    struct hca_qp *qp = hca_qp_find(hca, qpn);
+    if (qp == NULL) {
+        return SIM_ERR_INVALID;
+    }
+    qp_stop(qp);
+    hca_rq_reset(&qp->own_rq);
+    users_add(hca, &qp->init, UINT32_MAX); // one less
+    memory_free(qp);
+    qp->used = false;
+    return SIM_OK;
+}
+
+// --- transitions ---------------------------------------------------------------------------------------------------
+
+static void reset(struct hca_qp *qp)
+{
+    struct hca_sq *sq = &qp->sq;
+    qp_stop(qp);
+    sq->producer = sq->fetched = sq->next = sq->begun = sq->una = 0;
+    sq->psn = sq->una_psn = sq->max_psn = sq->packet = sq->reads = sq->since_ack_request = 0;
+    sq->fetching = sq->stopped = sq->rnr_waiting = sq->recovering = false;
+    hca_rq_reset(&qp->own_rq);
+    hca_responder_reset(qp);
+    qp->attr = (struct hca_qp_attr){.state = HCA_RESET};
+    qp->state = HCA_RESET;
+}
+
+static void attr_take(struct hca_qp_attr *to, uint32_t mask, const struct hca_qp_attr *from)
+{
+#define TAKE(bit, field)                                                                                               \
+    if ((mask & (bit)) != 0) {                                                                                         \
+        to->field = from->field;                                                                                       \
+    }
+    TAKE(HCA_QP_ACCESS, access)
+    TAKE(HCA_QP_PORT, port)
+    TAKE(HCA_QP_QKEY, qkey)
+    TAKE(HCA_QP_PATH, dlid)
+    TAKE(HCA_QP_PATH, sl)
+    TAKE(HCA_QP_PATH_MTU, path_mtu_bytes)
+    TAKE(HCA_QP_TIMEOUT, timeout)
+    TAKE(HCA_QP_RETRY_COUNT, retry_count)
+    TAKE(HCA_QP_RNR_RETRY, rnr_retry)
+    TAKE(HCA_QP_RECEIVE_PSN, receive_psn)
+    TAKE(HCA_QP_SEND_PSN, send_psn)
+    TAKE(HCA_QP_MAX_RD_ATOMIC, max_rd_atomic)
+    TAKE(HCA_QP_MAX_DEST_RD, max_dest_rd_atomic)
+    TAKE(HCA_QP_MIN_RNR_TIMER, min_rnr_timer)
+    TAKE(HCA_QP_DEST_QPN, dest_qpn)
+    TAKE(HCA_QP_DRAINED_EVENT, drained_event)
+#undef TAKE
+}
+
+static void state_enter(struct hca_qp *qp, enum hca_qp_state to)
+{
+    const enum hca_qp_state from = qp->state;
+    if (to == HCA_ERROR) {
+        hca_qp_fail(qp);
+        return;
+    }
+    qp->state = to;
+    if (to == HCA_RTR) {
+        qp->rsp.psn = qp->attr.receive_psn;
+    } else if (to == HCA_RTS && from == HCA_RTR) {
+        qp->sq.psn = qp->sq.una_psn = qp->sq.max_psn = qp->attr.send_psn;
+        hca_retry_progress(qp);
+    } else if (to == HCA_SQD && from == HCA_RTS) {
+        qp->draining = true;
+        hca_flush_drained(qp);
+    }
+    if (to == HCA_RTS) {
+        hca_wqe_fetch(qp);
+        hca_sender_kick(qp);
+    }
+}
+
+enum sim_status hca_fw_qp_modify(hca_t *hca, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr)
+{
+    struct hca_qp *qp = hca_qp_find(hca, qpn);
+    if (qp == NULL) {
+        return SIM_ERR_INVALID;
+    }
+    enum hca_qp_state to = (mask & HCA_QP_STATE) != 0 ? attr->state : qp->state;
+    uint32_t given = mask & ~HCA_QP_STATE, required, optional;
+    if (to >= HCA_QP_STATES || !hca_qp_transition(qp->init.type, qp->state, to, &required, &optional) ||
+        (given & required) != required || (given & ~(required | optional)) != 0 ||
+        !hca_qp_attr_valid(hca, qp, given, attr)) {
+        return SIM_ERR_INVALID;
+    }
+    if (to == HCA_RESET) {
+        reset(qp);
+        return SIM_OK;
+    }
+    if (qp->state == HCA_SQD && qp->draining && to != HCA_ERROR) {
+        return SIM_ERR_BUSY; // 10.3.1.7: not before it is drained
+    }
+    attr_take(&qp->attr, given, attr);
+    if (to != qp->state) {
+        state_enter(qp, to);
+    }
+    return SIM_OK;
+}
+
+enum sim_status hca_fw_qp_query(const hca_t *hca, uint32_t qpn, struct hca_qp_attr *attr_out)
+{
+    const struct hca_qp *qp = hca_qp_find(hca, qpn);
+    if (qp == NULL) {
+        return SIM_ERR_INVALID;
+    }
+    *attr_out = qp->attr;
+    attr_out->state = qp->state;
+    attr_out->current_state = qp->state;
+    attr_out->receive_psn = qp->rsp.psn;
+    attr_out->send_psn = qp->sq.psn;
+    return SIM_OK;
+}
+
+void hca_objects_fini(hca_t *hca)
+{
+    for (uint32_t qpn = 1; qpn <= hca->config.max_qp; qpn++) {
+        if (hca->qps[qpn] != NULL) {
+            if (hca->qps[qpn]->used) {
+                (void)hca_fw_qp_destroy(hca, qpn);
+            }
+            free(hca->qps[qpn]);
+        }
+    }
+    for (uint32_t srqn = 1; srqn <= hca->config.max_srq; srqn++) {
+        free(hca->srqs[srqn]);
+    }
+    for (uint32_t cqn = 1; cqn <= hca->config.max_cq; cqn++) {
+        if (hca->cqs[cqn] != NULL) {
+            (void)hca_fw_cq_destroy(hca, cqn);
+            free(hca->cqs[cqn]);
+        }
+    }
+    for (uint32_t i = 0; i < hca->config.max_mr; i++) {
+        free(hca->mrs[i].pages);
+    }
+}

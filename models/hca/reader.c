@@ -1,0 +1,143 @@
+// Read responses and atomic acknowledges: queue pairs in turn, one packet each, in the order of their requests.
+#include <stddef.h>
+
+#include "models/hca/internal.h"
+
+static void read_run(void *ctx);
+
+void hca_reader_init(hca_t *hca)
+{
+    sim_event_init(&hca->read_event, read_run, hca);
+}
+
+static void schedule(hca_t *hca)
+{
+    if (hca->readers.first == NULL || hca->responses.count >= hca->config.gather_packets ||
+        sim_event_pending(&hca->read_event)) {
+        return;
+    }
+    uint64_t now_ps = sim_now_ps(hca->sim);
+    sim_event_schedule_at(hca->sim, &hca->read_event, hca->read_free_ps > now_ps ? hca->read_free_ps : now_ps);
+}
+
+// The oldest that is not answered, if it can be now: an atomic that was executed, or a read whose turn has come after
+// the writes and atomics before it (9.5: a read sees what earlier requests wrote).
+static struct hca_slot *slot_ready(struct hca_qp *qp)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    while (rsp->slot_send != rsp->slot_next) {
+        struct hca_slot *slot = &rsp->slots[rsp->slot_send % rsp->slot_count];
+        if (slot->state != HCA_SLOT_SENT) {
+            bool in_order = slot->atomic || (int32_t)(rsp->order_done - slot->order_mark) >= 0;
+            return slot->state == HCA_SLOT_READY && in_order ? slot : NULL;
+        }
+        rsp->slot_send++;
+    }
+    return NULL;
+}
+
+static ib_packet_t *packet_make(struct hca_qp *qp, const struct hca_slot *slot, unsigned opcode)
+{
+    ib_packet_t *packet = ib_packet_take(qp->hca->packets);
+    hca_packet_address(qp, packet, opcode);
+    packet->qp = qp;
+    packet->generation = qp->generation;
+    packet->psn = (slot->psn + slot->sent_packets) & IB_PSN_MASK;
+    packet->syndrome = IB_SYNDROME_ACK;
+    packet->msn = slot->msn;
+    return packet;
+}
+
+static unsigned read_opcode(const struct hca_slot *slot)
+{
+    if (slot->packets == 1) {
+        return IB_READ_ONLY;
+    }
+    if (slot->sent_packets == 0) {
+        return IB_READ_FIRST;
+    }
+    return slot->sent_packets + 1 == slot->packets ? IB_READ_LAST : IB_READ_MIDDLE;
+}
+
+// false: the region is not there any more.
+static bool read_answer(struct hca_qp *qp, const struct hca_slot *slot)
+{
+    hca_t *hca = qp->hca;
+    uint32_t mtu = qp->attr.path_mtu_bytes, at = slot->sent_packets * mtu;
+    uint32_t bytes = slot->bytes - at < mtu ? slot->bytes - at : mtu;
+    struct hca_piece pieces[HCA_PIECES_MAX];
+    unsigned count = 0;
+    if (bytes > 0) {
+        const struct hca_mr *mr =
+            hca_mr_check(hca, slot->rkey, qp->init.pdn, HCA_REMOTE_READ, slot->address + at, bytes);
+        if (mr == NULL) {
+            return false;
+        }
+        count = hca_mr_pieces(mr, slot->address + at, bytes, pieces, 0, HCA_PIECES_MAX);
+    }
+    ib_packet_t *packet = packet_make(qp, slot, read_opcode(slot));
+    packet->bytes = bytes;
+    qp->rsp.responses_queued++;
+    ib_queue_push(&hca->responses, packet);
+    hca_packet_gather(hca, packet, HCA_DMA_RESPONSE, pieces, count);
+    return true;
+}
+
+static void atomic_answer(struct hca_qp *qp, const struct hca_slot *slot)
+{
+    ib_packet_t *packet = packet_make(qp, slot, IB_ATOMIC_ACKNOWLEDGE);
+    packet->original = slot->original;
+    qp->rsp.responses_queued++;
+    ib_queue_push(&qp->hca->responses, packet);
+    hca_packet_gather(qp->hca, packet, HCA_DMA_RESPONSE, NULL, 0);
+}
+
+static bool produce(struct hca_qp *qp)
+{
+    struct hca_slot *slot = slot_ready(qp);
+    if (slot == NULL || qp->state == HCA_ERROR) {
+        return false;
+    }
+    // The position moves first: answering may hand the packet to the port at once.
+    const struct hca_slot answered = *slot;
+    if (++slot->sent_packets == slot->packets) {
+        slot->state = HCA_SLOT_SENT;
+        qp->rsp.slot_send++;
+    }
+    if (slot->atomic) {
+        atomic_answer(qp, &answered);
+    } else if (!read_answer(qp, &answered)) {
+        hca_responder_fatal(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
+        return false;
+    }
+    return true;
+}
+
+static void read_run(void *ctx)
+{
+    hca_t *hca = ctx;
+    while (hca->readers.first != NULL && hca->responses.count < hca->config.gather_packets) {
+        struct hca_qp *qp = hca_qp_list_pop(&hca->readers, offsetof(struct hca_qp, next_reader));
+        qp->rsp.reader_listed = false;
+        if (produce(qp)) {
+            hca->read_free_ps = sim_now_ps(hca->sim) + hca->config.read_packet_ps;
+            hca_reader_kick(qp);
+            break;
+        }
+    }
+    schedule(hca);
+}
+
+void hca_reader_kick(struct hca_qp *qp)
+{
+    if (!qp->rsp.reader_listed && qp->rsp.slot_send != qp->rsp.slot_next && qp->state != HCA_ERROR) {
+        qp->rsp.reader_listed = true;
+        hca_qp_list_push(&qp->hca->readers, qp, offsetof(struct hca_qp, next_reader));
+    }
+    schedule(qp->hca);
+}
+
+void hca_reader_resume(hca_t *hca)
+{
+    schedule(hca);
+}

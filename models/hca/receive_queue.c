@@ -1,0 +1,294 @@
+// Receive queues, own and shared: entries are read ahead of their use, and how many there are stands in a record in
+// host memory that is read when none is known to be left.
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/hca/internal.h"
+
+static void fetch(struct hca_rq *rq);
+static void record_read(struct hca_rq *rq);
+
+void hca_rq_init(struct hca_rq *rq, hca_t *hca)
+{
+    rq->hca = hca;
+    rq->used = true;
+    hca_rq_reset(rq);
+}
+
+void hca_rq_reset(struct hca_rq *rq)
+{
+    rq->producer = 0;
+    rq->fetched = 0;
+    rq->consumed = 0;
+    rq->fetching = false;
+    rq->reading = false;
+    rq->failed = false;
+    rq->record_wanted = false;
+    rq->generation++;
+}
+
+// --- waiting -------------------------------------------------------------------------------------------------------
+
+static enum hca_take wait_add(struct hca_rq *rq, struct hca_qp *qp)
+{
+    if (!qp->rsp.waiting) {
+        qp->rsp.waiting = true;
+        struct hca_qp **link = &rq->waiters;
+        while (*link != NULL) {
+            link = &(*link)->next_waiter;
+        }
+        qp->next_waiter = NULL;
+        *link = qp;
+    }
+    return HCA_TAKE_WAIT;
+}
+
+void hca_rq_forget(struct hca_rq *rq, struct hca_qp *qp)
+{
+    for (struct hca_qp **link = &rq->waiters; *link != NULL; link = &(*link)->next_waiter) {
+        if (*link == qp) {
+            *link = qp->next_waiter;
+            break;
+        }
+    }
+    qp->rsp.waiting = false;
+}
+
+static void waiters_resume(struct hca_rq *rq, bool fresh)
+{
+    struct hca_qp *waiters = rq->waiters;
+    rq->waiters = NULL;
+    for (struct hca_qp *qp = waiters; qp != NULL; qp = qp->next_waiter) {
+        qp->rsp.waiting = false;
+    }
+    while (waiters != NULL) {
+        struct hca_qp *qp = waiters;
+        waiters = qp->next_waiter;
+        hca_responder_resume(qp, fresh);
+    }
+}
+
+static void rq_fail(struct hca_rq *rq)
+{
+    rq->failed = true;
+    if (rq->shared) {
+        hca_event_raise(rq->hca, rq->eqn, HCA_EVENT_SRQ_ERROR, rq->number);
+    }
+    waiters_resume(rq, true);
+}
+
+// --- limit ---------------------------------------------------------------------------------------------------------
+
+// The known count may be old: only one that was just read decides.
+static void limit_check(struct hca_rq *rq, bool fresh)
+{
+    if (rq->limit == 0 || rq->producer - rq->consumed >= rq->limit) {
+        return;
+    }
+    if (fresh) {
+        rq->limit = 0;
+        hca_event_raise(rq->hca, rq->eqn, HCA_EVENT_SRQ_LIMIT, rq->number);
+    } else if (!rq->reading) {
+        record_read(rq);
+    }
+}
+
+void hca_rq_arm(struct hca_rq *rq, uint32_t limit)
+{
+    rq->limit = limit;
+    limit_check(rq, false);
+}
+
+// --- reading -------------------------------------------------------------------------------------------------------
+
+static bool entry_parse(const struct hca_rq *rq, const uint8_t *from, struct hca_receive *receive)
+{
+    struct hca_wqe_receive head;
+    memcpy(&head, from, sizeof head);
+    receive->cookie = head.cookie;
+    receive->segments = head.segments;
+    if (head.segments > HCA_SEGMENTS_MAX ||
+        sizeof head + head.segments * sizeof(struct hca_wqe_data) > rq->stride_bytes) {
+        return false;
+    }
+    memcpy(receive->data, from + sizeof head, head.segments * sizeof(struct hca_wqe_data));
+    return true;
+}
+
+static void fetch_done(hca_t *hca, struct hca_dma_read *read)
+{
+    struct hca_rq *rq = read->owner;
+    (void)hca;
+    if (rq->generation != read->generation) {
+        return;
+    }
+    rq->fetching = false;
+    for (uint32_t i = 0; i < read->detail && !read->failed; i++) {
+        struct hca_receive *place = &rq->cache[(rq->fetched + i) % HCA_RECEIVE_CACHE];
+        read->failed = !entry_parse(rq, read->data + (size_t)i * rq->stride_bytes, place);
+    }
+    if (read->failed) {
+        rq_fail(rq);
+        return;
+    }
+    rq->fetched += read->detail;
+    waiters_resume(rq, false);
+    fetch(rq);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void fetch(struct hca_rq *rq)
+{
+    uint32_t place = rq->fetched & (rq->entries - 1);
+    uint32_t count = smaller(rq->producer - rq->fetched, rq->hca->config.prefetch_requests);
+    count = smaller(count, smaller(rq->entries - place, HCA_DMA_BYTES_MAX / rq->stride_bytes));
+    if (rq->fetching || rq->failed || count == 0 || HCA_RECEIVE_CACHE - (rq->fetched - rq->consumed) < count) {
+        return;
+    }
+    rq->fetching = true;
+    struct hca_dma_read *read = hca_dma_read(rq->hca, HCA_DMA_QUEUES, rq->base + (uint64_t)place * rq->stride_bytes,
+                                             count * rq->stride_bytes, NULL, fetch_done, rq);
+    read->generation = rq->generation;
+    read->detail = count;
+}
+
+static void record_done(hca_t *hca, struct hca_dma_read *read)
+{
+    struct hca_rq *rq = read->owner;
+    (void)hca;
+    if (rq->generation != read->generation) {
+        return;
+    }
+    rq->reading = false;
+    uint32_t producer;
+    memcpy(&producer, read->data, sizeof producer);
+    if (read->failed || producer - rq->consumed > rq->entries) {
+        rq_fail(rq);
+        return;
+    }
+    rq->producer = producer;
+    limit_check(rq, true);
+    if (rq->fetched != rq->producer) {
+        fetch(rq);
+    } else if (rq->record_wanted) {
+        record_read(rq);
+    } else {
+        waiters_resume(rq, true);
+    }
+    rq->record_wanted = false;
+}
+
+static void record_read(struct hca_rq *rq)
+{
+    rq->reading = true;
+    struct hca_dma_read *read =
+        hca_dma_read(rq->hca, HCA_DMA_QUEUES, rq->record, sizeof(uint64_t), NULL, record_done, rq);
+    read->generation = rq->generation;
+}
+
+// --- taking --------------------------------------------------------------------------------------------------------
+
+enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, struct hca_receive *receive_out)
+{
+    if (rq->consumed != rq->fetched) {
+        *receive_out = rq->cache[rq->consumed % HCA_RECEIVE_CACHE];
+        rq->consumed++;
+        fetch(rq);
+        if (rq->fetched == rq->producer && !rq->reading) {
+            record_read(rq); // ahead of the next one's need
+        }
+        limit_check(rq, false);
+        return HCA_TAKEN;
+    }
+    if (rq->failed) {
+        return HCA_TAKE_FAILED;
+    }
+    if (rq->fetched != rq->producer) {
+        fetch(rq);
+        return wait_add(rq, qp);
+    }
+    if (fresh) {
+        return HCA_TAKE_NONE;
+    }
+    if (rq->reading) {
+        rq->record_wanted = true; // the one under way may have been sampled before this need
+    } else {
+        record_read(rq);
+    }
+    return wait_add(rq, qp);
+}
+
+// --- shared receive queues -------------------------------------------------------------------------------------------
+
+static struct hca_rq *srq_find(const hca_t *hca, uint32_t srqn)
+{
+    struct hca_rq *rq = srqn >= 1 && srqn <= hca->config.max_srq ? hca->srqs[srqn] : NULL;
+    return rq != NULL && rq->used ? rq : NULL;
+}
+
+enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out)
+{
+    bool power = init->entries != 0 && (init->entries & (init->entries - 1)) == 0;
+    bool stride = init->stride_bytes >= 32 && init->stride_bytes <= HCA_WQE_BYTES_MAX &&
+                  (init->stride_bytes & (init->stride_bytes - 1)) == 0;
+    if (!power || !stride || init->entries > hca->config.max_entries || init->record % 8 != 0 ||
+        init->pdn >= hca->config.max_pd || !hca->pd_used[init->pdn]) {
+        return SIM_ERR_INVALID;
+    }
+    uint32_t srqn = 1;
+    while (srqn <= hca->config.max_srq && hca->srqs[srqn] != NULL && hca->srqs[srqn]->used) {
+        srqn++;
+    }
+    if (srqn > hca->config.max_srq) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    struct hca_rq *rq = hca->srqs[srqn] != NULL ? hca->srqs[srqn] : calloc(1, sizeof *rq);
+    if (rq == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->srqs[srqn] = rq;
+    rq->base = init->base;
+    rq->record = init->record;
+    rq->entries = init->entries;
+    rq->stride_bytes = init->stride_bytes;
+    rq->pdn = init->pdn;
+    rq->eqn = init->eqn;
+    rq->number = srqn;
+    rq->limit = 0;
+    rq->users = 0;
+    rq->shared = true;
+    hca_rq_init(rq, hca);
+    hca->pd_users[init->pdn]++;
+    *srqn_out = srqn;
+    return SIM_OK;
+}
+
+enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit)
+{
+    struct hca_rq *rq = srq_find(hca, srqn);
+    if (rq == NULL || limit > rq->entries) {
+        return SIM_ERR_INVALID;
+    }
+    hca_rq_arm(rq, limit);
+    return SIM_OK;
+}
+
+enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
+{
+    struct hca_rq *rq = srq_find(hca, srqn);
+    if (rq == NULL) {
+        return SIM_ERR_INVALID;
+    }
+    if (rq->users > 0) {
+        return SIM_ERR_BUSY;
+    }
+    rq->used = false;
+    rq->generation++;
+    hca->pd_users[rq->pdn]--;
+    return SIM_OK;
+}

@@ -1,0 +1,86 @@
+// The receive engine: takes packets in order of arrival, one at a time, and gives them to the requester's or the
+// responder's half of their queue pair. It stalls, and by that the link's credits run out, while there is no room
+// behind it for what a packet asks.
+#include "models/hca/internal.h"
+
+static void receive_run(void *ctx);
+
+void hca_receiver_init(hca_t *hca)
+{
+    sim_event_init(&hca->receive_event, receive_run, hca);
+}
+
+void hca_receiver_discard(hca_t *hca, ib_packet_t *packet)
+{
+    ib_end_release(packet->arrived_at, packet);
+    ib_packet_give(hca->packets, packet);
+}
+
+static void schedule(hca_t *hca)
+{
+    if (hca->arrived.count == 0 || hca->receive_stalled || sim_event_pending(&hca->receive_event)) {
+        return;
+    }
+    uint64_t due_ps = hca->arrived.first->due_ps, now_ps = sim_now_ps(hca->sim);
+    due_ps = due_ps > hca->receive_free_ps ? due_ps : hca->receive_free_ps;
+    sim_event_schedule_at(hca->sim, &hca->receive_event, due_ps > now_ps ? due_ps : now_ps);
+}
+
+void hca_receiver_arrive(hca_t *hca, ib_packet_t *packet)
+{
+    packet->due_ps = sim_now_ps(hca->sim) + hca->config.port_rx_ps;
+    ib_queue_push(&hca->arrived, packet);
+    schedule(hca);
+}
+
+void hca_receiver_resume(hca_t *hca)
+{
+    hca->receive_stalled = false;
+    schedule(hca);
+}
+
+static bool has_room(const hca_t *hca, const ib_packet_t *packet)
+{
+    uint16_t flags = ib_packet_flags(packet);
+    if ((flags & IB_IS_RESPONSE) != 0) {
+        return (flags & (IB_HAS_PAYLOAD | IB_HAS_ATOMIC_ACK)) == 0 || hca_endpoint_has_room(hca);
+    }
+    return packet->opcode == IB_READ_REQUEST || hca_order_has_room(hca);
+}
+
+static void dispatch(hca_t *hca, ib_packet_t *packet)
+{
+    static const uint8_t SERVICES[] = {[HCA_RC] = IB_RC, [HCA_UC] = IB_UC, [HCA_UD] = IB_UD};
+    struct hca_qp *qp = hca_qp_find(hca, packet->dest_qpn);
+    sim_trace(hca->sim, hca->name, &hca_trace_received, (const uint64_t[]){packet->opcode, packet->psn});
+    // 9.6.1: a packet that fits no queue pair, or not its state, is dropped silently.
+    bool fits = packet->dlid == hca->lid && qp != NULL && SERVICES[qp->init.type] == packet->service &&
+                qp->state != HCA_RESET && qp->state != HCA_INIT && qp->state != HCA_ERROR &&
+                (qp->init.type == HCA_UD || (packet->slid == qp->attr.dlid && packet->opcode < IB_OPCODES));
+    if (!fits) {
+        hca->counters[HCA_PACKETS_DISCARDED]++;
+        hca_receiver_discard(hca, packet);
+    } else if ((ib_packet_flags(packet) & IB_IS_RESPONSE) == 0) {
+        hca_responder_request(qp, packet);
+    } else {
+        if (qp->init.type == HCA_RC) {
+            hca_requester_response(qp, packet);
+        }
+        hca_receiver_discard(hca, packet);
+    }
+}
+
+static void receive_run(void *ctx)
+{
+    hca_t *hca = ctx;
+    if (!has_room(hca, hca->arrived.first)) {
+        hca->receive_stalled = true;
+        hca->counters[HCA_ORDER_STALLS]++;
+        return;
+    }
+    ib_packet_t *packet = ib_queue_pop(&hca->arrived);
+    hca->counters[HCA_PACKETS_RECEIVED]++;
+    hca->receive_free_ps = sim_now_ps(hca->sim) + hca->config.receive_packet_ps;
+    dispatch(hca, packet);
+    schedule(hca);
+}

@@ -1,0 +1,445 @@
+// The responder's half of a queue pair: checks each request in the order of IBA 9.7.4 and 9.8, takes receive entries,
+// and hands on what is to be done to memory.
+//
+// A packet that needs a receive entry which is still on its way from host memory is parked, and those of its queue pair
+// behind it; others go on.
+#include <string.h>
+
+#include "models/hca/internal.h"
+
+enum verdict { DONE, PARK };
+
+void hca_responder_reset(struct hca_qp *qp)
+{
+    struct hca_slot *slots = qp->rsp.slots;
+    uint32_t count = qp->hca->config.responder_reads;
+    qp->rsp = (struct hca_rsp){.slots = slots, .slot_count = count == 0 ? 1 : count};
+    memset(slots, 0, qp->rsp.slot_count * sizeof *slots);
+}
+
+static enum verdict discard(struct hca_qp *qp, ib_packet_t *packet)
+{
+    hca_receiver_discard(qp->hca, packet);
+    return DONE;
+}
+
+static enum verdict refuse(struct hca_qp *qp, ib_packet_t *packet, enum ib_nak nak, enum hca_event_type event)
+{
+    if (qp->init.type == HCA_RC) {
+        hca_responder_fatal(qp, nak, event, qp->rsp.psn);
+    } else {
+        qp->rsp.drop_message = true;
+        qp->hca->counters[HCA_PACKETS_DISCARDED]++;
+    }
+    return discard(qp, packet);
+}
+
+static enum verdict invalid(struct hca_qp *qp, ib_packet_t *packet)
+{
+    return refuse(qp, packet, IB_NAK_INVALID_REQUEST, HCA_EVENT_QP_REQUEST_ERROR);
+}
+
+// --- receive entries -------------------------------------------------------------------------------------------------
+
+// TAKEN: rsp.receive is it.
+static enum hca_take receive_take(struct hca_qp *qp)
+{
+    if (qp->rsp.has_receive) {
+        return HCA_TAKEN;
+    }
+    enum hca_take take = hca_rq_take(qp->rq, qp, qp->rsp.fresh, &qp->rsp.receive);
+    qp->rsp.has_receive = take == HCA_TAKEN;
+    qp->rsp.received = 0;
+    return take;
+}
+
+static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum hca_take take)
+{
+    if (take == HCA_TAKE_WAIT) {
+        return PARK;
+    }
+    if (take == HCA_TAKE_FAILED) {
+        return refuse(qp, packet, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL);
+    }
+    if (qp->init.type == HCA_RC) {
+        qp->rsp.nak_sent = true; // what follows is dropped silently until this packet comes again
+        hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_RNR | qp->attr.min_rnr_timer), qp->rsp.psn);
+        return discard(qp, packet);
+    }
+    qp->rsp.drop_message = true; // 9.8.3, 9.8.2: without an entry the message is dropped
+    qp->hca->counters[HCA_PACKETS_DISCARDED]++;
+    return discard(qp, packet);
+}
+
+static void receive_complete(struct hca_qp *qp, struct hca_order *order, const ib_packet_t *packet, bool write)
+{
+    bool immediate = (ib_packet_flags(packet) & IB_HAS_IMMEDIATE) != 0;
+    order->completes = true;
+    order->solicited = packet->solicited;
+    order->cqe = (struct hca_cqe){.qpn = qp->number,
+                                  .index = qp->rsp.receive.cookie,
+                                  .bytes = qp->rsp.received,
+                                  .immediate = immediate ? packet->immediate : 0,
+                                  .source_qpn = packet->source_qpn,
+                                  .source_lid = packet->slid,
+                                  .sl = packet->sl,
+                                  .kind = write ? HCA_CQE_RECEIVE_WRITE_IMM : HCA_CQE_RECEIVE,
+                                  .flags = immediate ? HCA_CQE_IMMEDIATE : 0};
+    qp->rsp.has_receive = false;
+}
+
+// The entry cannot take the message: it completes in error here, and the peer hears of it.
+static enum verdict receive_fail(struct hca_qp *qp, ib_packet_t *packet, enum hca_status status)
+{
+    struct hca_order *order = hca_order_take(qp->hca);
+    order->kind = HCA_ORDER_PLACE;
+    order->qp = qp;
+    receive_complete(qp, order, packet, false);
+    order->cqe.status = (uint8_t)status;
+    order->cqe.bytes = 0;
+    order->fails = qp->init.type != HCA_RC; // RC: with its NAK
+    if (qp->init.type == HCA_RC) {
+        bool length = status == HCA_LOCAL_LENGTH; // 9.7.5.2.4, 9.7.5.2.7
+        hca_order_push(qp->hca, order);
+        hca_responder_fatal(qp, length ? IB_NAK_INVALID_REQUEST : IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_REQUEST_ERROR,
+                            qp->rsp.psn);
+    } else {
+        hca_order_push(qp->hca, order);
+    }
+    return discard(qp, packet);
+}
+
+// --- sends and writes ------------------------------------------------------------------------------------------------
+
+static bool length_valid(const struct hca_qp *qp, const ib_packet_t *packet)
+{
+    uint16_t flags = ib_packet_flags(packet);
+    uint32_t mtu = qp->attr.path_mtu_bytes;
+    if ((flags & IB_IS_LAST) == 0) {
+        return packet->bytes == mtu;
+    }
+    return packet->bytes <= mtu && ((flags & IB_IS_FIRST) != 0 || packet->bytes > 0);
+}
+
+static bool fits_sequence(const struct hca_qp *qp, const ib_packet_t *packet)
+{
+    uint16_t flags = ib_packet_flags(packet);
+    bool first = (flags & IB_IS_FIRST) != 0;
+    return first != qp->rsp.in_message && (first || qp->rsp.write_message == ((flags & IB_IS_WRITE) != 0));
+}
+
+static void accept(struct hca_qp *qp, ib_packet_t *packet, struct hca_order *order)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    uint16_t flags = ib_packet_flags(packet);
+    bool last = (flags & IB_IS_LAST) != 0;
+    rsp->in_message = !last;
+    rsp->write_message = (flags & IB_IS_WRITE) != 0;
+    order->psn = packet->psn;
+    order->acknowledge = packet->ack_request && qp->init.type == HCA_RC;
+    order->kind = HCA_ORDER_PLACE;
+    order->qp = qp;
+    order->packet = packet;
+    rsp->psn = (packet->psn + 1) & IB_PSN_MASK;
+    rsp->msn = (rsp->msn + last) & IB_PSN_MASK;
+    hca_order_push(qp->hca, order);
+}
+
+static void order_give_back(hca_t *hca, struct hca_order *order)
+{
+    order->next = hca->order_free;
+    hca->order_free = order;
+}
+
+static enum verdict send_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    hca_t *hca = qp->hca;
+    struct hca_rsp *rsp = &qp->rsp;
+    enum hca_take take = receive_take(qp);
+    if (take != HCA_TAKEN) {
+        return receive_missing(qp, packet, take);
+    }
+    uint32_t prefix = qp->init.type == HCA_UD ? HCA_UD_PREFIX : 0;
+    rsp->received = (ib_packet_flags(packet) & IB_IS_FIRST) != 0 ? prefix : rsp->received;
+    if (rsp->received + (uint64_t)packet->bytes > hca_segments_bytes(rsp->receive.data, rsp->receive.segments)) {
+        return receive_fail(qp, packet, HCA_LOCAL_LENGTH);
+    }
+    struct hca_order *order = hca_order_take(hca);
+    uint32_t pdn = qp->rq->shared ? qp->rq->pdn : qp->init.pdn;
+    if (!hca_segments_pieces(hca, pdn, HCA_LOCAL_WRITE, rsp->receive.data, rsp->receive.segments, rsp->received,
+                             packet->bytes, order->pieces, &order->piece_count, HCA_PIECES_MAX)) {
+        order_give_back(hca, order);
+        return receive_fail(qp, packet, HCA_LOCAL_PROTECTION);
+    }
+    rsp->received += packet->bytes;
+    if ((ib_packet_flags(packet) & IB_IS_LAST) != 0) {
+        receive_complete(qp, order, packet, false);
+    }
+    accept(qp, packet, order);
+    return DONE;
+}
+
+static const struct hca_mr *remote_check(const struct hca_qp *qp, const ib_packet_t *packet, uint32_t access,
+                                         uint64_t bytes)
+{
+    if ((qp->attr.access & access) == 0) {
+        return NULL;
+    }
+    return hca_mr_check(qp->hca, packet->rkey, qp->init.pdn, access, packet->address, bytes);
+}
+
+static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    hca_t *hca = qp->hca;
+    struct hca_rsp *rsp = &qp->rsp;
+    uint16_t flags = ib_packet_flags(packet);
+    bool first = (flags & IB_IS_FIRST) != 0, last = (flags & IB_IS_LAST) != 0;
+    uint64_t address = first ? packet->address : rsp->address;
+    uint32_t left = first ? packet->dma_bytes : rsp->left, rkey = first ? packet->rkey : rsp->rkey;
+    if (packet->bytes > left || (last && packet->bytes != left) || (!last && packet->bytes == left)) {
+        return invalid(qp, packet);
+    }
+    // 9.7.4.1.5: the key of a write of no bytes is not looked at.
+    if (first && left > 0 && remote_check(qp, packet, HCA_REMOTE_WRITE, left) == NULL) {
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+    }
+    const struct hca_mr *mr =
+        packet->bytes == 0 ? NULL : hca_mr_check(hca, rkey, qp->init.pdn, HCA_REMOTE_WRITE, address, packet->bytes);
+    if (packet->bytes > 0 && mr == NULL) { // deregistered in the middle of the message
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+    }
+    if ((flags & IB_HAS_IMMEDIATE) != 0) {
+        enum hca_take take = receive_take(qp);
+        if (take != HCA_TAKEN) {
+            return receive_missing(qp, packet, take);
+        }
+    }
+    struct hca_order *order = hca_order_take(hca);
+    if (mr != NULL) {
+        order->piece_count = hca_mr_pieces(mr, address, packet->bytes, order->pieces, 0, HCA_PIECES_MAX);
+    }
+    rsp->message_bytes = (first ? 0 : rsp->message_bytes) + packet->bytes;
+    if ((flags & IB_HAS_IMMEDIATE) != 0) {
+        rsp->received = rsp->message_bytes;
+        receive_complete(qp, order, packet, true);
+    }
+    rsp->address = address + packet->bytes;
+    rsp->left = left - packet->bytes;
+    rsp->rkey = rkey;
+    accept(qp, packet, order);
+    return DONE;
+}
+
+// --- reads and atomics
+// -------------------------------------------------------------------------------------------------
+
+static struct hca_slot *slot_take(struct hca_qp *qp)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    uint32_t unanswered = 0;
+    for (uint32_t count = rsp->slot_send; count != rsp->slot_next; count++) {
+        unanswered += rsp->slots[count % rsp->slot_count].state != HCA_SLOT_SENT;
+    }
+    return unanswered < qp->attr.max_dest_rd_atomic ? &rsp->slots[rsp->slot_next % rsp->slot_count] : NULL;
+}
+
+static void slot_fill(struct hca_qp *qp, struct hca_slot *slot, const ib_packet_t *packet, uint32_t packets)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    rsp->psn = (rsp->psn + packets) & IB_PSN_MASK;
+    rsp->msn = (rsp->msn + 1) & IB_PSN_MASK;
+    *slot = (struct hca_slot){.psn = packet->psn,
+                              .packets = packets,
+                              .rkey = packet->rkey,
+                              .bytes = packet->dma_bytes,
+                              .msn = rsp->msn,
+                              .address = packet->address,
+                              .order_mark = rsp->order_issued};
+    rsp->slot_next++;
+}
+
+static enum verdict read_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    uint32_t mtu = qp->attr.path_mtu_bytes;
+    struct hca_slot *slot = slot_take(qp);
+    if (slot == NULL) {
+        return invalid(qp, packet); // 9.7.4.1.6: more than it may have outstanding
+    }
+    if (packet->dma_bytes > 0 && remote_check(qp, packet, HCA_REMOTE_READ, packet->dma_bytes) == NULL) {
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+    }
+    slot_fill(qp, slot, packet, packet->dma_bytes == 0 ? 1 : (packet->dma_bytes + mtu - 1) / mtu);
+    slot->state = HCA_SLOT_READY;
+    hca_reader_kick(qp);
+    return discard(qp, packet);
+}
+
+static enum verdict atomic_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    hca_t *hca = qp->hca;
+    struct hca_slot *slot = slot_take(qp);
+    if (slot == NULL || packet->address % sizeof(uint64_t) != 0) { // 9.4.5: on a multiple of 8
+        return invalid(qp, packet);
+    }
+    const struct hca_mr *mr = remote_check(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t));
+    if (mr == NULL) {
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+    }
+    struct hca_order *order = hca_order_take(hca);
+    order->kind = HCA_ORDER_ATOMIC;
+    order->qp = qp;
+    order->opcode = packet->opcode;
+    order->swap_add = packet->swap_add;
+    order->compare = packet->compare;
+    order->piece_count = hca_mr_pieces(mr, packet->address, sizeof(uint64_t), order->pieces, 0, HCA_PIECES_MAX);
+    order->slot = qp->rsp.slot_next;
+    slot_fill(qp, slot, packet, 1);
+    slot->atomic = true;
+    slot->state = HCA_SLOT_EXECUTING;
+    hca_order_push(hca, order);
+    return discard(qp, packet);
+}
+
+// --- sequence ------------------------------------------------------------------------------------------------------
+
+// A request that came before (9.7.5.1.4). Reads are executed again from the point asked for, atomics answer what they
+// answered; writes and sends are acknowledged again once everything accepted is in memory.
+static void duplicate_handle(struct hca_qp *qp, const ib_packet_t *packet)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    qp->hca->counters[HCA_DUPLICATES]++;
+    if ((ib_packet_flags(packet) & IB_HAS_PAYLOAD) != 0) {
+        if (rsp->order_done == rsp->order_issued) {
+            hca_responder_acknowledge(qp, (rsp->psn - 1) & IB_PSN_MASK);
+        }
+        return;
+    }
+    uint32_t kept = rsp->slot_next < rsp->slot_count ? rsp->slot_next : rsp->slot_count;
+    for (uint32_t count = rsp->slot_next - kept; count != rsp->slot_next; count++) {
+        struct hca_slot *slot = &rsp->slots[count % rsp->slot_count];
+        int32_t at = ib_psn_distance(slot->psn, packet->psn);
+        bool same = slot->atomic == (packet->opcode != IB_READ_REQUEST);
+        if (!same || at < 0 || at >= (int32_t)slot->packets || slot->state == HCA_SLOT_EXECUTING) {
+            continue;
+        }
+        if (slot->sent_packets > (uint32_t)at) {
+            slot->sent_packets = (uint32_t)at;
+            slot->state = HCA_SLOT_READY;
+        }
+        rsp->slot_send = (int32_t)(rsp->slot_send - count) > 0 ? count : rsp->slot_send;
+        hca_reader_kick(qp);
+        return;
+    }
+}
+
+static enum verdict connected_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    uint16_t flags = ib_packet_flags(packet);
+    if (!fits_sequence(qp, packet) || ((flags & IB_HAS_PAYLOAD) != 0 && !length_valid(qp, packet))) {
+        return invalid(qp, packet);
+    }
+    if ((flags & IB_IS_SEND) != 0) {
+        return send_handle(qp, packet);
+    }
+    if ((flags & IB_IS_WRITE) != 0) {
+        return write_handle(qp, packet);
+    }
+    return packet->opcode == IB_READ_REQUEST ? read_handle(qp, packet) : atomic_handle(qp, packet);
+}
+
+static enum verdict reliable_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    int32_t ahead = ib_psn_distance(rsp->psn, packet->psn);
+    if (rsp->dead) {
+        return discard(qp, packet);
+    }
+    if (ahead < 0) {
+        duplicate_handle(qp, packet);
+        return discard(qp, packet);
+    }
+    if (ahead > 0) {
+        qp->hca->counters[HCA_OUT_OF_SEQUENCE]++;
+        if (!rsp->nak_sent) { // 9.7.5.1.1: once
+            rsp->nak_sent = true;
+            hca_responder_nak(qp, IB_SYNDROME_NAK | IB_NAK_SEQUENCE, rsp->psn);
+        }
+        return discard(qp, packet);
+    }
+    rsp->nak_sent = false;
+    return connected_handle(qp, packet);
+}
+
+// 9.8.2.2: a gap drops the message it lies in; the next that begins is taken.
+static enum verdict unreliable_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    bool first = (ib_packet_flags(packet) & IB_IS_FIRST) != 0;
+    if (packet->psn != rsp->psn && !first) {
+        qp->hca->counters[HCA_OUT_OF_SEQUENCE]++;
+        rsp->drop_message = true;
+    }
+    if (first) {
+        rsp->drop_message = false;
+        rsp->in_message = false;
+    }
+    rsp->psn = (packet->psn + 1) & IB_PSN_MASK;
+    if (rsp->drop_message) {
+        rsp->in_message = false;
+        qp->hca->counters[HCA_PACKETS_DISCARDED]++;
+        return discard(qp, packet);
+    }
+    return connected_handle(qp, packet);
+}
+
+static enum verdict datagram_handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    if (packet->qkey != qp->attr.qkey || (ib_packet_flags(packet) & IB_IS_SEND) == 0) { // 9.8.3.1
+        qp->hca->counters[HCA_PACKETS_DISCARDED]++;
+        return discard(qp, packet);
+    }
+    return send_handle(qp, packet);
+}
+
+static enum verdict handle(struct hca_qp *qp, ib_packet_t *packet)
+{
+    if (qp->state == HCA_RTR && !qp->rsp.established && qp->init.type != HCA_UD) {
+        qp->rsp.established = true;
+        hca_event_raise(qp->hca, qp->init.eqn, HCA_EVENT_COMMUNICATION_ESTABLISHED, qp->number);
+    }
+    switch (qp->init.type) {
+    case HCA_RC:
+        return reliable_handle(qp, packet);
+    case HCA_UC:
+        return unreliable_handle(qp, packet);
+    case HCA_UD:
+        return datagram_handle(qp, packet);
+    }
+    return discard(qp, packet);
+}
+
+void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet)
+{
+    if (qp->rsp.parked.count > 0 || handle(qp, packet) == PARK) {
+        ib_queue_push(&qp->rsp.parked, packet);
+    }
+}
+
+void hca_responder_resume(struct hca_qp *qp, bool fresh)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    if (qp->state == HCA_ERROR) {
+        hca_flush_receives_resume(qp, fresh);
+        return;
+    }
+    rsp->fresh = fresh;
+    while (rsp->parked.count > 0) {
+        ib_packet_t *packet = ib_queue_pop(&rsp->parked);
+        if (handle(qp, packet) == PARK) {
+            ib_queue_push_front(&rsp->parked, packet);
+            break;
+        }
+        rsp->fresh = false;
+    }
+    rsp->fresh = false;
+}

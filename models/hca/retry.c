@@ -1,0 +1,101 @@
+// The transport timer, and going back to the oldest unacknowledged packet (IBA 9.9.2.4, 9.7.6.1).
+#include "models/hca/internal.h"
+
+static void timer_run(void *ctx);
+
+void hca_retry_init(struct hca_qp *qp)
+{
+    sim_event_init(&qp->sq.timer, timer_run, qp);
+}
+
+void hca_retry_stop(struct hca_qp *qp)
+{
+    sim_event_cancel(qp->hca->sim, &qp->sq.timer);
+    qp->sq.rnr_waiting = false;
+}
+
+// 4.096 us x 2^timeout (11.2.5.2); 0: none.
+static uint64_t timeout_ps(const struct hca_qp *qp)
+{
+    return qp->attr.timeout == 0 ? 0 : UINT64_C(4096) * SIM_PS_PER_NS << qp->attr.timeout;
+}
+
+void hca_retry_watch(struct hca_qp *qp)
+{
+    struct hca_sq *sq = &qp->sq;
+    if (timeout_ps(qp) != 0 && !sim_event_pending(&sq->timer)) {
+        sq->deadline_ps = sim_now_ps(qp->hca->sim) + timeout_ps(qp);
+        sim_event_schedule_at(qp->hca->sim, &sq->timer, sq->deadline_ps);
+    }
+}
+
+// The event stays where it is and looks at the deadline when it comes, as progress is frequent.
+void hca_retry_progress(struct hca_qp *qp)
+{
+    struct hca_sq *sq = &qp->sq;
+    sq->retries_left = qp->attr.retry_count;
+    sq->rnr_left = qp->attr.rnr_retry;
+    sq->recovering = false;
+    sq->deadline_ps = sim_now_ps(qp->hca->sim) + timeout_ps(qp);
+    if (sq->una_psn == sq->max_psn && !sq->rnr_waiting) {
+        sim_event_cancel(qp->hca->sim, &sq->timer);
+    }
+}
+
+static void go_back(struct hca_qp *qp)
+{
+    struct hca_sq *sq = &qp->sq;
+    qp->hca->counters[HCA_RETRIES]++;
+    sim_trace(qp->hca->sim, qp->hca->name, &hca_trace_retry, (const uint64_t[]){qp->number, sq->una_psn});
+    sq->next = sq->una;
+    sq->psn = sq->una_psn;
+    sq->packet =
+        sq->una == sq->begun ? 0 : (uint32_t)ib_psn_distance(hca_wqe_request(qp, sq->una)->first_psn, sq->una_psn);
+    sq->reads = 0;
+    sq->fetched = sq->una; // requests are read again
+    hca_wqe_fetch(qp);
+}
+
+void hca_retry_from(struct hca_qp *qp, bool spend)
+{
+    struct hca_sq *sq = &qp->sq;
+    if (spend && sq->retries_left == 0) {
+        hca_requester_end(qp, HCA_RETRY_EXCEEDED);
+        return;
+    }
+    sq->retries_left -= spend;
+    go_back(qp);
+    sq->deadline_ps = sim_now_ps(qp->hca->sim) + timeout_ps(qp);
+    hca_retry_watch(qp);
+    hca_sender_kick(qp);
+}
+
+void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code)
+{
+    struct hca_sq *sq = &qp->sq;
+    if (qp->attr.rnr_retry != 7 && sq->rnr_left == 0) { // 9.7.5.2.8: 7 is for ever
+        hca_requester_end(qp, HCA_RNR_RETRY_EXCEEDED);
+        return;
+    }
+    sq->rnr_left -= qp->attr.rnr_retry != 7;
+    go_back(qp);
+    sq->rnr_waiting = true;
+    sim_event_schedule(qp->hca->sim, &sq->timer, hca_rnr_timer_ps(timer_code));
+}
+
+static void timer_run(void *ctx)
+{
+    struct hca_qp *qp = ctx;
+    struct hca_sq *sq = &qp->sq;
+    if (sq->rnr_waiting) {
+        sq->rnr_waiting = false;
+        hca_sender_kick(qp);
+    } else if (sq->una_psn == sq->max_psn) {
+        return;
+    } else if (sq->deadline_ps > sim_now_ps(qp->hca->sim)) {
+        sim_event_schedule_at(qp->hca->sim, &sq->timer, sq->deadline_ps);
+    } else {
+        qp->hca->counters[HCA_TIMEOUTS]++;
+        hca_retry_from(qp, true);
+    }
+}

@@ -1,0 +1,286 @@
+// The send engine: serves the queue pairs that have something to send in turn, one packet each, and has the payloads
+// gathered. Packets leave in the order in which they were made.
+#include <stddef.h>
+#include <string.h>
+
+#include "models/hca/internal.h"
+
+static void send_run(void *ctx);
+
+void hca_sender_init(hca_t *hca)
+{
+    sim_event_init(&hca->send_event, send_run, hca);
+}
+
+// --- payloads ------------------------------------------------------------------------------------------------------
+
+static void packet_ready(hca_t *hca, ib_packet_t *packet)
+{
+    packet->due_ps = sim_now_ps(hca->sim) + hca->config.port_tx_ps;
+    hca_port_pump(hca);
+}
+
+static void gather_done(hca_t *hca, struct hca_dma_read *read)
+{
+    ib_packet_t *packet = read->owner;
+    packet->failed |= read->failed;
+    if (--packet->pending == 0) {
+        packet_ready(hca, packet);
+    }
+}
+
+void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source source, const struct hca_piece *pieces,
+                       unsigned count)
+{
+    uint32_t at = 0;
+    packet->pending = count + 1; // one for this function
+    for (unsigned i = 0; i < count; i++) {
+        (void)hca_dma_read(hca, source, pieces[i].bus, pieces[i].bytes, packet->data + at, gather_done, packet);
+        at += pieces[i].bytes;
+    }
+    if (--packet->pending == 0) {
+        packet_ready(hca, packet);
+    }
+}
+
+void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned opcode)
+{
+    static const uint8_t SERVICES[] = {[HCA_RC] = IB_RC, [HCA_UC] = IB_UC, [HCA_UD] = IB_UD};
+    packet->service = SERVICES[qp->init.type];
+    packet->opcode = (uint8_t)opcode;
+    packet->slid = qp->hca->lid;
+    packet->dlid = qp->attr.dlid;
+    packet->sl = qp->attr.sl;
+    packet->dest_qpn = qp->attr.dest_qpn;
+    packet->source_qpn = qp->number;
+}
+
+// --- one packet of a request -----------------------------------------------------------------------------------------
+
+static unsigned packet_opcode(const struct hca_request *request, uint32_t packet)
+{
+    static const uint8_t ONLY[] = {IB_SEND_ONLY, IB_SEND_ONLY_IMM, IB_WRITE_ONLY, IB_WRITE_ONLY_IMM};
+    static const uint8_t LAST[] = {IB_SEND_LAST, IB_SEND_LAST_IMM, IB_WRITE_LAST, IB_WRITE_LAST_IMM};
+    bool write = request->opcode >= HCA_OP_WRITE;
+    if (request->packets == 1) {
+        return ONLY[request->opcode];
+    }
+    if (packet + 1 == request->packets) {
+        return LAST[request->opcode];
+    }
+    if (packet == 0) {
+        return write ? IB_WRITE_FIRST : IB_SEND_FIRST;
+    }
+    return write ? IB_WRITE_MIDDLE : IB_SEND_MIDDLE;
+}
+
+// Requests without payload carry their whole range from the packet on: a read that was answered in part asks for the
+// rest only.
+static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hca_request *request, uint32_t mtu)
+{
+    const uint8_t *raw = hca_wqe_raw(qp, qp->sq.next);
+    struct hca_wqe_control control;
+    struct hca_wqe_remote remote = {0};
+    struct hca_wqe_atomic atomic = {0};
+    memcpy(&control, raw, sizeof control);
+    packet->immediate = control.immediate;
+    packet->solicited = (control.flags & HCA_WQE_SOLICITED) != 0;
+    if (qp->init.type == HCA_UD) {
+        struct hca_wqe_datagram datagram;
+        memcpy(&datagram, raw + sizeof control, sizeof datagram);
+        packet->dlid = datagram.dlid;
+        packet->sl = datagram.sl;
+        packet->dest_qpn = datagram.qpn;
+        packet->qkey = (datagram.qkey & 0x80000000u) != 0 ? qp->attr.qkey : datagram.qkey; // 10.2.5
+    }
+    if (request->opcode >= HCA_OP_WRITE) {
+        memcpy(&remote, raw + sizeof control, sizeof remote);
+    }
+    if (request->opcode >= HCA_OP_COMPARE_SWAP) {
+        memcpy(&atomic, raw + sizeof control + sizeof remote, sizeof atomic);
+    }
+    uint32_t done = request->opcode == HCA_OP_READ ? qp->sq.packet * mtu : 0;
+    packet->address = remote.address + done;
+    packet->rkey = remote.rkey;
+    packet->dma_bytes = request->bytes - done;
+    packet->swap_add = atomic.swap_add;
+    packet->compare = atomic.compare;
+}
+
+static bool payload_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hca_request *request, uint32_t mtu)
+{
+    hca_t *hca = qp->hca;
+    uint32_t at = qp->sq.packet * mtu;
+    struct hca_piece pieces[HCA_PIECES_MAX];
+    unsigned count = 0;
+    packet->bytes = request->bytes - at < mtu ? request->bytes - at : mtu;
+    if ((request->flags & HCA_WQE_INLINE) != 0) {
+        memcpy(packet->data, hca_wqe_raw(qp, qp->sq.next) + request->data_offset + at, packet->bytes);
+    } else if (!hca_segments_pieces(hca, qp->init.pdn, 0, hca_wqe_segments(qp, qp->sq.next), request->segments, at,
+                                    packet->bytes, pieces, &count, HCA_PIECES_MAX)) {
+        return false;
+    }
+    ib_queue_push(&hca->requests, packet);
+    hca_packet_gather(hca, packet, HCA_DMA_GATHER, pieces, count);
+    return true;
+}
+
+static ib_packet_t *packet_make(struct hca_qp *qp, unsigned opcode)
+{
+    ib_packet_t *packet = ib_packet_take(qp->hca->packets);
+    hca_packet_address(qp, packet, opcode);
+    packet->psn = qp->sq.psn & IB_PSN_MASK;
+    packet->qp = qp;
+    packet->generation = qp->generation;
+    packet->index = qp->sq.next;
+    return packet;
+}
+
+// The send position after `packets` more of the request under way.
+static void advance(struct hca_qp *qp, const struct hca_request *request, uint32_t packets)
+{
+    struct hca_sq *sq = &qp->sq;
+    sq->psn = (sq->psn + packets) & IB_PSN_MASK;
+    if (ib_psn_distance(sq->max_psn, sq->psn) > 0) {
+        sq->max_psn = sq->psn;
+    }
+    sq->packet += packets;
+    if (sq->packet == request->packets) {
+        sq->packet = 0;
+        sq->next++;
+    }
+}
+
+static void read_send(struct hca_qp *qp, const struct hca_request *request)
+{
+    static const uint8_t OPCODES[] = {
+        [HCA_OP_READ] = IB_READ_REQUEST, [HCA_OP_COMPARE_SWAP] = IB_COMPARE_SWAP, [HCA_OP_FETCH_ADD] = IB_FETCH_ADD};
+    ib_packet_t *packet = packet_make(qp, OPCODES[request->opcode]);
+    headers_fill(qp, packet, request, qp->attr.path_mtu_bytes);
+    packet->ack_request = true;
+    qp->sq.reads++;
+    advance(qp, request, request->packets - qp->sq.packet);
+    ib_queue_push(&qp->hca->requests, packet);
+    hca_packet_gather(qp->hca, packet, HCA_DMA_GATHER, NULL, 0);
+}
+
+static bool message_send(struct hca_qp *qp, const struct hca_request *request)
+{
+    struct hca_sq *sq = &qp->sq;
+    uint32_t mtu = qp->init.type == HCA_UD ? qp->hca->config.max_mtu_bytes : qp->attr.path_mtu_bytes;
+    ib_packet_t *packet = packet_make(qp, packet_opcode(request, sq->packet));
+    headers_fill(qp, packet, request, mtu);
+    bool last = sq->packet + 1 == request->packets;
+    packet->solicited &= last;
+    packet->ends_request = last;
+    packet->ack_request = last || ++sq->since_ack_request >= qp->hca->config.ack_every_packets;
+    if (packet->ack_request) {
+        sq->since_ack_request = 0;
+    }
+    if (!payload_fill(qp, packet, request, mtu)) {
+        ib_packet_give(qp->hca->packets, packet);
+        hca_request_fail(qp, sq->next, HCA_LOCAL_PROTECTION);
+        return false;
+    }
+    advance(qp, request, 1);
+    return true;
+}
+
+// --- may it send? --------------------------------------------------------------------------------------------------
+
+static bool may_begin(struct hca_qp *qp, struct hca_request *request)
+{
+    struct hca_sq *sq = &qp->sq;
+    bool reads = request->opcode >= HCA_OP_READ;
+    if (request->status == HCA_OK && reads && qp->attr.max_rd_atomic == 0) {
+        request->status = HCA_LOCAL_OPERATION;
+    }
+    if (request->status != HCA_OK) {
+        hca_request_fail(qp, sq->next, (enum hca_status)request->status);
+        return false;
+    }
+    if ((reads && sq->reads >= qp->attr.max_rd_atomic) || ((request->flags & HCA_WQE_FENCE) != 0 && sq->reads > 0)) {
+        return false;
+    }
+    if (sq->next == sq->begun) {
+        request->first_psn = sq->psn;
+        sq->begun++;
+    }
+    return true;
+}
+
+// One packet, if the queue pair may send one now. Whoever holds it up kicks it later.
+static bool produce(struct hca_qp *qp)
+{
+    struct hca_sq *sq = &qp->sq;
+    bool sending = qp->state == HCA_RTS || (qp->state == HCA_SQD && sq->packet > 0);
+    if (!sending || sq->stopped || sq->rnr_waiting || sq->next == sq->producer) {
+        return false;
+    }
+    if (sq->next == sq->fetched) {
+        hca_wqe_fetch(qp);
+        return false;
+    }
+    bool connected = qp->init.type == HCA_RC;
+    if (connected && ib_psn_distance(sq->una_psn, sq->psn) >= (int32_t)qp->hca->config.window_packets) {
+        return false;
+    }
+    struct hca_request *request = hca_wqe_request(qp, sq->next);
+    if (sq->packet == 0 && !may_begin(qp, request)) {
+        return false;
+    }
+    if (request->opcode >= HCA_OP_READ) {
+        read_send(qp, request);
+    } else if (!message_send(qp, request)) {
+        return false;
+    }
+    if (connected) {
+        hca_retry_watch(qp);
+    }
+    hca_wqe_fetch(qp);
+    hca_flush_drained(qp);
+    return true;
+}
+
+// --- the engine ----------------------------------------------------------------------------------------------------
+
+static void schedule(hca_t *hca)
+{
+    if (hca->senders.first == NULL || hca->requests.count >= hca->config.gather_packets ||
+        sim_event_pending(&hca->send_event)) {
+        return;
+    }
+    uint64_t now_ps = sim_now_ps(hca->sim);
+    sim_event_schedule_at(hca->sim, &hca->send_event, hca->send_free_ps > now_ps ? hca->send_free_ps : now_ps);
+}
+
+static void send_run(void *ctx)
+{
+    hca_t *hca = ctx;
+    while (hca->senders.first != NULL && hca->requests.count < hca->config.gather_packets) {
+        struct hca_qp *qp = hca_qp_list_pop(&hca->senders, offsetof(struct hca_qp, next_send));
+        qp->send_listed = false;
+        bool begins = qp->sq.packet == 0;
+        if (produce(qp)) {
+            hca->send_free_ps =
+                sim_now_ps(hca->sim) + (begins ? hca->config.send_request_ps : hca->config.send_packet_ps);
+            hca_sender_kick(qp);
+            break;
+        }
+    }
+    schedule(hca);
+}
+
+void hca_sender_kick(struct hca_qp *qp)
+{
+    if (!qp->send_listed && qp->sq.next != qp->sq.producer && (qp->state == HCA_RTS || qp->state == HCA_SQD)) {
+        qp->send_listed = true;
+        hca_qp_list_push(&qp->hca->senders, qp, offsetof(struct hca_qp, next_send));
+    }
+    schedule(qp->hca);
+}
+
+void hca_sender_resume(hca_t *hca)
+{
+    schedule(hca);
+}

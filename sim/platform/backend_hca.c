@@ -1,0 +1,190 @@
+// What the kernel's driver of the HCA offers to a process of the simulation: the firmware's commands, with the
+// process's memory pinned for them.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sim/platform/backend_inproc.h"
+
+enum { PAGE_BYTES = 4096 };
+
+static int to_errno(enum sim_status status)
+{
+    switch (status) {
+    case SIM_OK:
+        return 0;
+    case SIM_ERR_NO_MEMORY:
+        return -ENOMEM;
+    case SIM_ERR_BUSY:
+        return -EBUSY;
+    case SIM_ERR_INVALID:
+    case SIM_ERR_NOT_FOUND:
+    case SIM_ERR_EXISTS:
+    case SIM_ERR_IO:
+    case SIM_ERR_RANGE:
+    case SIM_ERR_FAULT:
+    case SIM_ERR_TIMEOUT:
+    case SIM_ERR_UNSUPPORTED:
+        break;
+    }
+    return -EINVAL;
+}
+
+static hca_t *hca_of(void *ctx)
+{
+    return ((struct plat_backend_inproc *)ctx)->hca;
+}
+
+static int uar_alloc(void *ctx, uint32_t *uar_out)
+{
+    uint64_t *used = ((struct plat_backend_inproc *)ctx)->hca_uars;
+    if (*used == UINT64_MAX) {
+        return -ENOMEM;
+    }
+    *uar_out = (uint32_t)__builtin_ctzll(~*used);
+    *used |= UINT64_C(1) << *uar_out;
+    return 0;
+}
+
+static void uar_free(void *ctx, uint32_t uar)
+{
+    *((struct plat_backend_inproc *)ctx)->hca_uars &= ~(UINT64_C(1) << uar);
+}
+
+static int query_device(void *ctx, struct hca_device_info *info_out)
+{
+    hca_fw_query_device(hca_of(ctx), info_out);
+    return 0;
+}
+
+static int query_port(void *ctx, struct hca_port_info *info_out)
+{
+    hca_fw_query_port(hca_of(ctx), info_out);
+    return 0;
+}
+
+static int pd_create(void *ctx, uint32_t *pdn_out)
+{
+    return to_errno(hca_fw_pd_create(hca_of(ctx), pdn_out));
+}
+
+static int pd_destroy(void *ctx, uint32_t pdn)
+{
+    return to_errno(hca_fw_pd_destroy(hca_of(ctx), pdn));
+}
+
+// Pinned memory of the simulation lies in one piece on the bus.
+static int bus_find(const struct plat_backend_inproc *backend, uint64_t iova, uint64_t bytes, uint64_t *bus_out)
+{
+    uint64_t last;
+    bool found = host_memory_bus_address(backend->memory, (const void *)(uintptr_t)iova, bus_out) &&
+                 host_memory_bus_address(backend->memory, (const void *)(uintptr_t)(iova + bytes - 1), &last);
+    return found ? 0 : -EFAULT;
+}
+
+static int mr_register(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, uint32_t access, uint64_t bus_address,
+                       uint32_t *key_out)
+{
+    uint64_t bus = bus_address;
+    int status = bytes == 0 ? -EINVAL : bus_address != 0 ? 0 : bus_find(ctx, iova, bytes, &bus);
+    if (status == 0 && bus % PAGE_BYTES != iova % PAGE_BYTES) {
+        status = -EINVAL; // pages are translated whole
+    }
+    if (status != 0) {
+        return status;
+    }
+    uint64_t count = (iova % PAGE_BYTES + bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+    uint64_t *pages = malloc(count * sizeof *pages);
+    if (pages == NULL) {
+        return -ENOMEM;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        pages[i] = bus - bus % PAGE_BYTES + i * PAGE_BYTES;
+    }
+    const struct hca_mr_init init = {
+        .pdn = pdn, .access = access, .iova = iova, .bytes = bytes, .page_bytes = PAGE_BYTES, .pages = pages};
+    status = to_errno(hca_fw_mr_create(hca_of(ctx), &init, key_out));
+    free(pages);
+    return status;
+}
+
+static int mr_deregister(void *ctx, uint32_t key)
+{
+    return to_errno(hca_fw_mr_destroy(hca_of(ctx), key));
+}
+
+static int eq_create(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_out)
+{
+    return to_errno(hca_fw_eq_create(hca_of(ctx), init, eqn_out));
+}
+
+static int eq_destroy(void *ctx, uint32_t eqn)
+{
+    return to_errno(hca_fw_eq_destroy(hca_of(ctx), eqn));
+}
+
+static int cq_create(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out)
+{
+    return to_errno(hca_fw_cq_create(hca_of(ctx), init, cqn_out));
+}
+
+static int cq_destroy(void *ctx, uint32_t cqn)
+{
+    return to_errno(hca_fw_cq_destroy(hca_of(ctx), cqn));
+}
+
+static int srq_create(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out)
+{
+    return to_errno(hca_fw_srq_create(hca_of(ctx), init, srqn_out));
+}
+
+static int srq_arm(void *ctx, uint32_t srqn, uint32_t limit)
+{
+    return to_errno(hca_fw_srq_arm(hca_of(ctx), srqn, limit));
+}
+
+static int srq_destroy(void *ctx, uint32_t srqn)
+{
+    return to_errno(hca_fw_srq_destroy(hca_of(ctx), srqn));
+}
+
+static int qp_create(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_out)
+{
+    return to_errno(hca_fw_qp_create(hca_of(ctx), init, qpn_out));
+}
+
+static int qp_modify(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr)
+{
+    return to_errno(hca_fw_qp_modify(hca_of(ctx), qpn, mask, attr));
+}
+
+static int qp_query(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out)
+{
+    return to_errno(hca_fw_qp_query(hca_of(ctx), qpn, attr_out));
+}
+
+static int qp_destroy(void *ctx, uint32_t qpn)
+{
+    return to_errno(hca_fw_qp_destroy(hca_of(ctx), qpn));
+}
+
+const struct backend_hca_ops plat_backend_hca_ops = {
+    .uar_alloc = uar_alloc,
+    .uar_free = uar_free,
+    .query_device = query_device,
+    .query_port = query_port,
+    .pd_create = pd_create,
+    .pd_destroy = pd_destroy,
+    .mr_register = mr_register,
+    .mr_deregister = mr_deregister,
+    .eq_create = eq_create,
+    .eq_destroy = eq_destroy,
+    .cq_create = cq_create,
+    .cq_destroy = cq_destroy,
+    .srq_create = srq_create,
+    .srq_arm = srq_arm,
+    .srq_destroy = srq_destroy,
+    .qp_create = qp_create,
+    .qp_modify = qp_modify,
+    .qp_query = qp_query,
+    .qp_destroy = qp_destroy,
+};

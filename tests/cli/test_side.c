@@ -1,0 +1,64 @@
+// Several scenarios side by side, and scenarios of nodes without a board.
+#include <stdlib.h>
+
+#include "process.h"
+#include "tests/shim/test.h"
+
+#define PAIR                                                                                                           \
+    "# Question: does a scenario run beside others?\n"                                                                 \
+    "title: A small pair\n"                                                                                            \
+    "topology: {kind: pair, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"                                         \
+    "runs:\n"                                                                                                          \
+    "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1, bytes: [8 B], iterations: 2}\n"
+#define SWEEP "sweep: {nodes.*.host.poll: [20 ns, 40 ns]}\n"
+#define GPUS                                                                                                           \
+    "# Question: do two GPUs need a board?\n"                                                                          \
+    "title: Two GPUs\n"                                                                                                \
+    "nodes: [{name: n, host: {preset: xeon-e5-2670}, gpus: [{preset: k20}, {preset: k20}]}]\n"                         \
+    "runs:\n"                                                                                                          \
+    "  - {series: cuda, program: cuda-pingpong, method: uva, node: n, from: gpu0, to: gpu1, bytes: [7 B, 100 KB]}\n"
+#define FAILS "expect:\n  - {name: too fast, value: {series: cuda, column: latency_us}, max: 0.1}\n"
+
+static void start(struct process *process)
+{
+    process_init(process);
+    process_file_write(process, "a.yaml", PAIR);
+    process_file_write(process, "b.yaml", GPUS FAILS);
+    process_file_write(process, "c.yaml", PAIR SWEEP);
+}
+
+TEST(SideBySide, ScenariosPrintAndWriteTheSameInTheirOrder)
+{
+    struct process one, many;
+    start(&one);
+    start(&many);
+    process_run(&one, "run a.yaml b.yaml c.yaml --out out --jobs 1");
+    process_run(&many, "run a.yaml b.yaml c.yaml --out out --jobs 3");
+    EXPECT_EQ(one.status, 1);
+    EXPECT_EQ(many.status, 1);
+    EXPECT_STREQ(many.output, one.output);
+    EXPECT_STREQ(many.errors, one.errors);
+    EXPECT_CONTAINS(many.errors, "'too fast' does not hold");
+    char *alone = process_file_read(&one, "out/c/data.csv"), *beside = process_file_read(&many, "out/c/data.csv");
+    EXPECT_STREQ(beside, alone);
+    free(alone);
+    free(beside);
+    process_fini(&one);
+    process_fini(&many);
+}
+
+TEST(SetCommand, PassesOverNodesWithoutABoard)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run a.yaml b.yaml --out out --jobs 2 --quiet --set nodes.*.board.fidelity=twin");
+    EXPECT_EQ(process.status, 1); // b expects too much
+    EXPECT_STREQ(process.output, "");
+    char *resolved = process_file_read(&process, "out/a/resolved.yaml");
+    EXPECT_CONTAINS(resolved, "fidelity: twin");
+    free(resolved);
+    process_run(&process, "run b.yaml --out again --set nodes.n.board.fidelity=twin");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "'board' is not given");
+    process_fini(&process);
+}

@@ -1,0 +1,171 @@
+#include "perf.h"
+
+enum { TX_DEPTH = 100, WARM_UP = 20 };
+
+struct flow {
+    struct rig_qp qp;
+    struct rig_process *peer;
+    struct perf perf;
+    bool latency;
+    const bool *stop; // of the flow beside
+    bool *done;
+    sim_t *sim;
+    uint64_t begin_ps, end_ps;
+};
+
+static void flow_latency(void *arg)
+{
+    struct flow *flow = arg;
+    for (unsigned i = 0; i < flow->perf.iterations + WARM_UP; i++) {
+        flow->begin_ps = i == WARM_UP ? sim_now_ps(flow->sim) : flow->begin_ps;
+        EXPECT_EQ(rig_send(&flow->qp, flow->perf.opcode, 0, flow->perf.bytes, flow->peer, 0), 0);
+        EXPECT_EQ(rig_completion(&flow->qp).status, HCA_OK);
+    }
+    flow->end_ps = sim_now_ps(flow->sim);
+    *flow->done = true;
+}
+
+// Posts while the queue has room, polls one or more when it has not.
+static void flow_bandwidth(void *arg)
+{
+    struct flow *flow = arg;
+    struct hca_wc wc[16];
+    unsigned posted = 0, completed = 0;
+    while (flow->stop == NULL ? completed < flow->perf.iterations + WARM_UP : !*flow->stop) {
+        while (posted - completed < TX_DEPTH && (flow->stop != NULL || posted < flow->perf.iterations + WARM_UP)) {
+            EXPECT_EQ(rig_send(&flow->qp, flow->perf.opcode, 0, flow->perf.bytes, flow->peer, 0), 0);
+            posted++;
+            if (posted - completed > TX_DEPTH / 2) {
+                completed += (unsigned)hca_cq_poll(flow->qp.cq, 16, wc);
+            }
+        }
+        EXPECT_EQ(hca_cq_wait(flow->qp.cq, 0), 0);
+        unsigned before = completed;
+        completed += (unsigned)hca_cq_poll(flow->qp.cq, 16, wc);
+        flow->begin_ps = before < WARM_UP ? sim_now_ps(flow->sim) : flow->begin_ps;
+    }
+    flow->end_ps = sim_now_ps(flow->sim);
+    if (flow->done != NULL) {
+        *flow->done = true;
+    }
+}
+
+static void flow_init(struct flow *flow, struct rig *rig, const struct perf_setup *setup, const struct perf *perf)
+{
+    flow->sim = rig->sim;
+    flow->perf = *perf;
+    struct rig_process *process = rig_process(rig, 0);
+    flow->peer = rig_process(rig, setup->loopback ? 0 : 1);
+    flow->qp = rig_qp(process, HCA_RC);
+    const struct rig_qp far = rig_qp(flow->peer, HCA_RC);
+    struct hca_qp_attr to_far = rig_attr(&far), to_near = rig_attr(&flow->qp);
+    to_far.timeout = to_near.timeout = 14; // as perftest's
+    rig_connect_with(&flow->qp, &to_far);
+    rig_connect_with(&far, &to_near);
+}
+
+static uint64_t run(const struct perf_setup *setup, bool latency)
+{
+    static struct rig rig;
+    static struct flow measured, beside;
+    static bool done;
+    rig_init(&rig, setup->preset);
+    measured = (struct flow){.done = &done};
+    beside = (struct flow){.stop = &done};
+    done = false;
+    flow_init(&measured, &rig, setup, &setup->measured);
+    if (setup->beside.iterations > 0) {
+        flow_init(&beside, &rig, setup, &setup->beside);
+        rig_spawn(&rig, "beside", flow_bandwidth, &beside);
+    }
+    rig_spawn(&rig, "measured", latency ? flow_latency : flow_bandwidth, &measured);
+    rig_run(&rig);
+    uint64_t took_ps = measured.end_ps - measured.begin_ps;
+    rig_fini(&rig);
+    return took_ps;
+}
+
+uint64_t perf_latency_ps(const struct perf_setup *setup)
+{
+    return run(setup, true) / setup->measured.iterations;
+}
+
+uint64_t perf_kib_per_second(const struct perf_setup *setup)
+{
+    uint64_t bytes = (uint64_t)setup->measured.bytes * setup->measured.iterations;
+    return bytes * 1000000 / (run(setup, false) / 1000) * 1000 / 1024;
+}
+
+// --- ping-pong -------------------------------------------------------------------------------------------------------
+
+struct side {
+    struct rig_qp qp;
+    struct rig_process *peer;
+    bool first;
+    unsigned iterations;
+    uint64_t begin_ps, end_ps;
+};
+
+static void side_send(struct side *side)
+{
+    struct hca_sge sge;
+    struct hca_send_wr wr = rig_wr(&side->qp, HCA_OP_SEND, 0, 8, &sge);
+    wr.flags = HCA_WQE_INLINE;
+    EXPECT_EQ(hca_post_send(side->qp.qp, &wr, NULL), 0);
+}
+
+static void side_receive(struct side *side)
+{
+    struct hca_wc wc;
+    do {
+        wc = rig_completion(&side->qp);
+        EXPECT_EQ(wc.status, HCA_OK);
+    } while (wc.kind == HCA_CQE_SEND);
+    EXPECT_EQ(rig_receive(&side->qp, 0, 64, 8), 0);
+}
+
+static void side_run(void *arg)
+{
+    struct side *side = arg;
+    sim_t *sim = side->qp.process->rig->sim;
+    side->begin_ps = sim_now_ps(sim);
+    for (unsigned i = 0; i < side->iterations; i++) {
+        if (side->first) {
+            side_send(side);
+        }
+        side_receive(side);
+        if (!side->first) {
+            side_send(side);
+        }
+    }
+    side->end_ps = sim_now_ps(sim);
+}
+
+static void receives_post(void *arg)
+{
+    struct side *sides = arg;
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned n = 0; n < 256; n++) {
+            EXPECT_EQ(rig_receive(&sides[i].qp, 0, 64, 8), 0);
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        rig_spawn(sides[i].qp.process->rig, i == 0 ? "ping" : "pong", side_run, &sides[i]);
+    }
+}
+
+uint64_t perf_send_latency_ps(const char *preset, unsigned iterations)
+{
+    static struct rig rig;
+    static struct side sides[2];
+    rig_init(&rig, preset);
+    for (unsigned i = 0; i < 2; i++) {
+        sides[i] = (struct side){.qp = rig_qp(rig_process(&rig, i), HCA_RC), .first = i == 0, .iterations = iterations};
+    }
+    rig_connect(&sides[0].qp, &sides[1].qp);
+    rig_spawn(&rig, "receives", receives_post, sides);
+    rig_run(&rig);
+    uint64_t took_ps = sides[0].end_ps - sides[0].begin_ps;
+    rig_fini(&rig);
+    return took_ps / iterations / 2;
+}

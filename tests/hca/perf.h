@@ -1,0 +1,22 @@
+// The loops of perftest: latency (one request at a time) and bandwidth (as many as the queue holds), with another flow
+// beside them when asked for.
+#pragma once
+
+#include "rig.h"
+
+struct perf {
+    enum hca_opcode opcode;
+    uint32_t bytes;
+    unsigned iterations; // of the flow that is measured
+};
+
+// near: both processes on node 0; loopback: their peers there as well.
+struct perf_setup {
+    const char *preset;
+    struct perf measured, beside; // beside.iterations 0: nothing runs beside
+    bool loopback;
+};
+
+uint64_t perf_latency_ps(const struct perf_setup *setup);               // mean of a request
+uint64_t perf_kib_per_second(const struct perf_setup *setup);           // of payload
+uint64_t perf_send_latency_ps(const char *preset, unsigned iterations); // half a round trip of 8 B sends

@@ -1,0 +1,279 @@
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CABLE_NS = 15, PHYS_NS = 60, CQ_ENTRIES = 4096 };
+
+// --- the machine ---------------------------------------------------------------------------------------------------
+
+static void node_init(struct rig *rig, unsigned index)
+{
+    static const char *const NAMES[NODES][4] = {{"rc0", "memory0", "slot0", "hca0"},
+                                                {"rc1", "memory1", "slot1", "hca1"}};
+    struct rig_node *node = &rig->nodes[index];
+    const char *const *names = NAMES[index];
+    ASSERT_EQ(host_memory_create(rig->sim, names[1], 256ull << 20, &node->memory), SIM_OK);
+    ASSERT_EQ(
+        pcie_rc_create(rig->sim, rig->pool, names[0], &rig->host.rc, &host_memory_pcie_ops, node->memory, &node->rc),
+        SIM_OK);
+    const struct pcie_link_config link = {.generation = rig->config.pcie_generation,
+                                          .lanes = rig->config.pcie_lanes,
+                                          .mps_bytes = rig->config.mps_bytes,
+                                          .flight_ps = 2 * NS,
+                                          .ends = {rig->host.root_port, hca_slot_end(&rig->config)}};
+    ASSERT_EQ(pcie_link_create(rig->sim, rig->pool, names[2], &link, &node->slot), SIM_OK);
+    unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->slot, 0));
+    ASSERT_EQ(pcie_rc_add_window(node->rc, port, UAR_BASE, hca_uar_bytes()), SIM_OK);
+    ASSERT_EQ(hca_create(rig->sim, rig->pool, rig->packets, names[3], &rig->config, &node->hca), SIM_OK);
+    hca_connect_host(node->hca, pcie_link_end(node->slot, 1), UAR_BASE);
+    hca_connect_port(node->hca, ib_link_end(rig->cable, index), (uint16_t)(index + 1));
+}
+
+void rig_init_with(struct rig *rig, const struct hca_config *config, const char *host)
+{
+    const struct sim_config sim_config = {.seed = 1};
+    memset(rig, 0, sizeof *rig);
+    rig->config = *config;
+    rig->host = preset_host(host, config);
+    ASSERT_EQ(sim_create(&sim_config, &rig->sim), SIM_OK);
+    ASSERT_EQ(pcie_pool_create(&rig->pool), SIM_OK);
+    rig->packets = ib_pool_create();
+    const struct ib_link_config cable = {.ps_per_byte = config->port_ps_per_byte,
+                                         .flight_ps = (CABLE_NS + PHYS_NS) * NS,
+                                         .buffer_blocks = {config->port_buffer_blocks, config->port_buffer_blocks},
+                                         .mtu_bytes = config->max_mtu_bytes,
+                                         .gap_bytes = config->port_gap_bytes};
+    ASSERT_EQ(ib_link_create(rig->sim, rig->packets, "cable", &cable, &rig->cable), SIM_OK);
+    for (unsigned i = 0; i < NODES; i++) {
+        node_init(rig, i);
+    }
+}
+
+void rig_init(struct rig *rig, const char *preset)
+{
+    const struct hca_config config = preset_hca(preset);
+    // akimoto2012 measured the first generations, sato2015 ConnectX-3.
+    rig_init_with(rig, &config, strncmp(preset, "connectx3", 9) == 0 ? "xeon-e5-2680v2" : "core-i7-2600k");
+}
+
+// Everything the process has; a test that closed some of it set the pointer to NULL.
+static void process_close(struct rig_process *process)
+{
+    while (process->open != NULL) {
+        rig_qp_close(process->open);
+    }
+    if (process->other_mr != NULL) {
+        EXPECT_EQ(hca_mr_deregister(process->other_mr), 0);
+    }
+    if (process->mr != NULL) {
+        EXPECT_EQ(hca_mr_deregister(process->mr), 0);
+    }
+    if (process->context != NULL) {
+        EXPECT_EQ(hca_pd_destroy(process->pd), 0);
+        EXPECT_EQ(hca_close(process->context), 0);
+    }
+}
+
+void rig_fini(struct rig *rig)
+{
+    for (unsigned i = 0; i < rig->process_count; i++) {
+        process_close(rig->processes[i]);
+        host_core_destroy(rig->processes[i]->inproc.core);
+        free(rig->processes[i]);
+    }
+    for (unsigned i = 0; i < NODES; i++) {
+        hca_destroy(rig->nodes[i].hca);
+    }
+    ib_link_destroy(rig->cable);
+    EXPECT_EQ(ib_pool_destroy(rig->packets), 0);
+    for (unsigned i = 0; i < NODES; i++) {
+        pcie_rc_destroy(rig->nodes[i].rc);
+        pcie_link_destroy(rig->nodes[i].slot);
+        host_memory_destroy(rig->nodes[i].memory);
+    }
+    EXPECT_EQ(pcie_pool_destroy(rig->pool), 0);
+    sim_destroy(rig->sim);
+}
+
+void rig_run(struct rig *rig)
+{
+    char text[512];
+    if (sim_run(rig->sim) != SIM_RUN_DONE) {
+        (void)sim_describe_waiters(rig->sim, text, sizeof text);
+        FAIL("stuck: %s", text);
+    }
+}
+
+void rig_spawn(struct rig *rig, const char *name, void (*fn)(void *), void *arg)
+{
+    ASSERT_EQ(sim_thread_spawn(rig->sim, name, fn, arg), SIM_OK);
+}
+
+uint64_t rig_counter(const struct rig *rig, unsigned node, const char *name)
+{
+    bool found;
+    uint64_t value = sim_counter_value(rig->sim, node == 0 ? "hca0" : "hca1", name, &found);
+    EXPECT_TRUE(found);
+    return value;
+}
+
+// --- processes -----------------------------------------------------------------------------------------------------
+// Set up before the programs run: commands cost no simulated time and need no thread.
+
+struct rig_process *rig_process(struct rig *rig, unsigned node)
+{
+    struct rig_process *process = calloc(1, sizeof *process);
+    rig->processes[rig->process_count++] = process;
+    process->rig = rig;
+    process->node = node;
+    process->inproc = (struct plat_backend_inproc){.sim = rig->sim,
+                                                   .memory = rig->nodes[node].memory,
+                                                   .interrupt_ps = rig->host.interrupt_ps,
+                                                   .hca = rig->nodes[node].hca,
+                                                   .hca_uars = &rig->nodes[node].uars};
+    process->inproc.bars[BACKEND_BAR_HCA_UAR] = (struct plat_bar){UAR_BASE, hca_uar_bytes()};
+    char core[16];
+    snprintf(core, sizeof core, "core%u", rig->process_count);
+    EXPECT_EQ(host_core_create(rig->sim, core, &rig->host.core, rig->nodes[node].rc, rig->nodes[node].memory,
+                               &process->inproc.core),
+              SIM_OK);
+    process->backend = plat_backend_inproc(&process->inproc);
+    EXPECT_EQ(hca_open(&process->backend, &process->context), 0);
+    EXPECT_EQ(hca_pd_create(process->context, &process->pd), 0);
+    EXPECT_EQ(process->backend.ops->alloc_pinned(process->backend.ctx, REGION_BYTES, &process->buffer), 0);
+    process->memory = process->buffer.address;
+    EXPECT_EQ(hca_mr_register(process->pd, process->memory, REGION_BYTES, EVERY_ACCESS, &process->mr), 0);
+    return process;
+}
+
+// --- queue pairs -----------------------------------------------------------------------------------------------------
+
+struct hca_qp_create rig_qp_create(enum hca_qp_type type)
+{
+    return (struct hca_qp_create){.type = type,
+                                  .send_entries = 128,
+                                  .receive_entries = 512,
+                                  .send_segments = 4,
+                                  .receive_segments = 4,
+                                  .inline_bytes = 64,
+                                  .all_signaled = true};
+}
+
+struct rig_qp rig_qp_on(struct rig_process *process, struct hca_qp_create create, unsigned cq_entries)
+{
+    struct rig_qp *qp = calloc(1, sizeof *qp);
+    qp->process = process;
+    EXPECT_EQ(hca_cq_create(process->context, cq_entries, NULL, &qp->cq), 0);
+    create.send_cq = qp->cq;
+    create.receive_cq = qp->cq;
+    EXPECT_EQ(hca_qp_create(process->pd, &create, &qp->qp), 0);
+    qp->next = process->open;
+    process->open = qp;
+    return *qp;
+}
+
+struct rig_qp rig_qp_with(struct rig_process *process, struct hca_qp_create create)
+{
+    return rig_qp_on(process, create, CQ_ENTRIES);
+}
+
+struct rig_qp rig_qp(struct rig_process *process, enum hca_qp_type type)
+{
+    return rig_qp_with(process, rig_qp_create(type));
+}
+
+struct hca_qp_attr rig_attr(const struct rig_qp *peer)
+{
+    return (struct hca_qp_attr){.access = EVERY_ACCESS,
+                                .qkey = 0x1234,
+                                .dest_qpn = hca_qp_number(peer->qp),
+                                .receive_psn = 0xfffff0,
+                                .send_psn = 0xfffff0,
+                                .path_mtu_bytes = 2048,
+                                .dlid = (uint16_t)(peer->process->node + 1),
+                                .port = 1,
+                                .timeout = 4,
+                                .retry_count = 7,
+                                .rnr_retry = 7,
+                                .min_rnr_timer = 1,
+                                .max_rd_atomic = 16,
+                                .max_dest_rd_atomic = 16};
+}
+
+// To RTS, with what each transition needs.
+void rig_connect_with(const struct rig_qp *qp, const struct hca_qp_attr *attr)
+{
+    struct hca_qp_attr step = *attr;
+    for (enum hca_qp_state state = HCA_INIT; state <= HCA_RTS; state++) {
+        uint32_t required = 0, optional = 0;
+        bool found = false;
+        for (enum hca_qp_type type = HCA_RC; type <= HCA_UD && !found; type++) {
+            step.state = state;
+            (void)hca_qp_transition(type, (enum hca_qp_state)(state - 1), state, &required, &optional);
+            found = hca_qp_modify(qp->qp, required | HCA_QP_STATE, &step) == 0;
+        }
+        EXPECT_TRUE(found);
+    }
+}
+
+void rig_connect(const struct rig_qp *a, const struct rig_qp *b)
+{
+    const struct hca_qp_attr to_b = rig_attr(b), to_a = rig_attr(a);
+    rig_connect_with(a, &to_b);
+    rig_connect_with(b, &to_a);
+}
+
+void rig_qp_close(struct rig_qp *qp)
+{
+    struct rig_qp **link = &qp->process->open;
+    while ((*link)->qp != qp->qp) {
+        link = &(*link)->next;
+    }
+    struct rig_qp *kept = *link;
+    *link = kept->next;
+    EXPECT_EQ(hca_qp_destroy(kept->qp), 0);
+    EXPECT_EQ(hca_cq_destroy(kept->cq), 0);
+    free(kept);
+}
+
+// --- requests ------------------------------------------------------------------------------------------------------
+
+struct hca_send_wr rig_wr(const struct rig_qp *qp, enum hca_opcode opcode, uint32_t offset, uint32_t bytes,
+                          struct hca_sge *sge)
+{
+    *sge = (struct hca_sge){.address = (uint64_t)(uintptr_t)(qp->process->memory + offset),
+                            .bytes = bytes,
+                            .lkey = hca_mr_lkey(qp->process->mr)};
+    return (struct hca_send_wr){.wr_id = offset, .sges = sge, .sge_count = 1, .opcode = opcode};
+}
+
+int rig_send(const struct rig_qp *qp, enum hca_opcode opcode, uint32_t offset, uint32_t bytes,
+             const struct rig_process *remote, uint32_t remote_offset)
+{
+    struct hca_sge sge;
+    struct hca_send_wr wr = rig_wr(qp, opcode, offset, bytes, &sge);
+    wr.remote_address = (uint64_t)(uintptr_t)(remote->memory + remote_offset);
+    wr.rkey = hca_mr_rkey(remote->mr);
+    wr.swap_add = 1;
+    wr.immediate = 0xabcd;
+    return hca_post_send(qp->qp, &wr, NULL);
+}
+
+int rig_receive(const struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t bytes)
+{
+    const struct hca_sge sge = {.address = (uint64_t)(uintptr_t)(qp->process->memory + offset),
+                                .bytes = bytes,
+                                .lkey = hca_mr_lkey(qp->process->mr)};
+    const struct hca_receive_wr wr = {.wr_id = wr_id, .sges = &sge, .sge_count = 1};
+    return hca_post_receive(qp->qp, &wr, NULL);
+}
+
+struct hca_wc rig_completion(const struct rig_qp *qp)
+{
+    struct hca_wc wc = {0};
+    EXPECT_EQ(hca_cq_wait(qp->cq, 100000000), 0);
+    EXPECT_EQ(hca_cq_poll(qp->cq, 1, &wc), 1);
+    return wc;
+}

@@ -1,0 +1,93 @@
+// Rates and latencies against the published values that set parameters, and what must follow from queues.
+#include "perf.h"
+
+enum { MEBI = 1 << 20 };
+
+static struct perf_setup alone(const char *preset, enum hca_opcode opcode, uint32_t bytes, unsigned iterations)
+{
+    return (struct perf_setup){.preset = preset, .measured = {opcode, bytes, iterations}};
+}
+
+static void expect_within_5_percent(uint64_t actual, uint64_t published)
+{
+    EXPECT_BETWEEN(actual, published * 95 / 100, published * 105 / 100);
+}
+
+static void expect_bandwidth(const char *preset, enum hca_opcode opcode, uint32_t bytes, unsigned iterations,
+                             uint64_t published_kib)
+{
+    const struct perf_setup setup = alone(preset, opcode, bytes, iterations);
+    expect_within_5_percent(perf_kib_per_second(&setup), published_kib);
+}
+
+static void expect_atomic_latency(const char *preset, uint64_t published_ps)
+{
+    const struct perf_setup setup = alone(preset, HCA_OP_FETCH_ADD, 8, 300);
+    expect_within_5_percent(perf_latency_ps(&setup), published_ps);
+}
+
+// perftest's MB is 2^20 bytes.
+TEST(Rates, OfLargeMessagesAreA01AndA02)
+{
+    expect_bandwidth("connectx-ddr", HCA_OP_WRITE, MEBI, 50, 1590 * 1024);
+    expect_bandwidth("connectx-ddr", HCA_OP_READ, MEBI, 50, 1590 * 1024);
+    expect_bandwidth("connectx-qdr", HCA_OP_WRITE, MEBI, 50, 3060 * 1024);
+    expect_bandwidth("connectx-qdr", HCA_OP_READ, MEBI, 50, 3060 * 1024);
+}
+
+TEST(Rates, OfLargeWritesOfConnectX3AreTheComponentsValue)
+{
+    expect_bandwidth("connectx3-qdr", HCA_OP_WRITE, MEBI, 50, 3662 * 1024);
+}
+
+TEST(Rates, OfAtomicsAreA12AndA17)
+{
+    expect_bandwidth("connectx-ddr", HCA_OP_FETCH_ADD, 8, 2000, 18022); // 17.6 MiB/s
+    expect_bandwidth("connectx-qdr", HCA_OP_FETCH_ADD, 8, 2000, 22938); // 22.4 MiB/s
+}
+
+TEST(Rates, LatenciesOfAtomicsAreA22A27AndS20)
+{
+    expect_atomic_latency("connectx-ddr", 2080 * NS);
+    expect_atomic_latency("connectx-qdr", 1690 * NS);
+    expect_atomic_latency("connectx3-qdr", 1500 * NS);
+}
+
+TEST(Rates, OfAtomicsAreSharedByTwoFlows)
+{
+    struct perf_setup setup = alone("connectx-qdr", HCA_OP_FETCH_ADD, 8, 2000);
+    uint64_t by_itself = perf_kib_per_second(&setup);
+    setup.beside = (struct perf){HCA_OP_COMPARE_SWAP, 8, 1};
+    EXPECT_BETWEEN(perf_kib_per_second(&setup), by_itself * 48 / 100, by_itself * 52 / 100);
+}
+
+TEST(Rates, AnAtomicWaitsForTheSixteenOfAFlowBesideIt)
+{
+    struct perf_setup setup = alone("connectx-qdr", HCA_OP_FETCH_ADD, 8, 300);
+    uint64_t service_ps = 341 * NS; // 8 B at 22.4 MiB/s
+    setup.beside = (struct perf){HCA_OP_FETCH_ADD, 8, 1};
+    EXPECT_BETWEEN(perf_latency_ps(&setup), 16 * service_ps, 19 * service_ps);
+}
+
+TEST(Rates, OfWritesDoNotSufferFromReadsInTheOtherDirection)
+{
+    struct perf_setup setup = alone("connectx-qdr", HCA_OP_WRITE, MEBI, 40);
+    uint64_t by_itself = perf_kib_per_second(&setup);
+    setup.beside = (struct perf){HCA_OP_READ, MEBI, 1};
+    EXPECT_BETWEEN(perf_kib_per_second(&setup), by_itself * 90 / 100, by_itself);
+    setup.beside = (struct perf){HCA_OP_WRITE, MEBI, 1};
+    EXPECT_BETWEEN(perf_kib_per_second(&setup), by_itself * 45 / 100, by_itself * 55 / 100);
+}
+
+TEST(Rates, LoopbackTakesAboutAsLongAsTheCable)
+{
+    struct perf_setup setup = alone("connectx-qdr", HCA_OP_FETCH_ADD, 8, 300);
+    uint64_t by_cable_ps = perf_latency_ps(&setup);
+    setup.loopback = true;
+    EXPECT_BETWEEN(perf_latency_ps(&setup), by_cable_ps * 85 / 100, by_cable_ps);
+}
+
+TEST(Rates, AnInlineSendOfEightBytesIsNearTheComponentsLatency)
+{
+    EXPECT_BETWEEN(perf_send_latency_ps("connectx3-qdr", 500), 830 * NS, 1130 * NS); // 0.98 us, 2 B write
+}

@@ -1,0 +1,267 @@
+// Whatever the wire loses, and in whatever order the host answers, a reliable connection delivers once and in order.
+#include <string.h>
+
+#include "rig.h"
+#include "sim/kernel/random.h"
+
+enum { SLOT_BYTES = 16384, SLOTS = 16, ATOMIC_AT = 900000, FETCHED_AT = 900008 };
+
+// A walk over random requests, checked against a model in plain memory: each request has slots of its own at both
+// sides, so that what it must leave behind is known when it completes.
+struct walk {
+    struct rig rig;
+    struct rig_process *near, *far;
+    struct rig_qp a, b;
+    struct sim_random random;
+    unsigned count;
+    uint8_t model_near[REGION_BYTES], model_far[REGION_BYTES];
+    uint64_t sum;
+    unsigned sends, received;
+};
+static struct walk walk;
+
+static void walk_init(const struct hca_config *config, uint64_t seed)
+{
+    memset(&walk, 0, sizeof walk);
+    rig_init_with(&walk.rig, config, "core-i7-2600k");
+    walk.near = rig_process(&walk.rig, 0);
+    walk.far = rig_process(&walk.rig, 1);
+    walk.a = rig_qp(walk.near, HCA_RC);
+    walk.b = rig_qp(walk.far, HCA_RC);
+    rig_connect(&walk.a, &walk.b);
+    sim_random_init(&walk.random, seed, "walk");
+    for (uint32_t i = 0; i < SLOTS * SLOT_BYTES; i++) {
+        walk.model_near[i] = walk.near->memory[i] = (uint8_t)sim_random_u64(&walk.random);
+        walk.model_far[i + 2 * SLOTS * SLOT_BYTES] = walk.far->memory[i + 2 * SLOTS * SLOT_BYTES] =
+            (uint8_t)sim_random_u64(&walk.random);
+    }
+}
+
+// Request i uses slot i of the local side; writes and sends go to slot i of the far side's first part, reads come from
+// the far side's third part into the near side's second.
+static void post_random(unsigned i)
+{
+    static const enum hca_opcode KINDS[] = {HCA_OP_WRITE, HCA_OP_READ, HCA_OP_FETCH_ADD, HCA_OP_SEND};
+    enum hca_opcode opcode = KINDS[sim_random_below(&walk.random, 4)];
+    uint32_t bytes = (uint32_t)sim_random_below(&walk.random, i % 3 == 0 ? SLOT_BYTES - 16 : 100);
+    uint32_t here = i % SLOTS * SLOT_BYTES + (uint32_t)sim_random_below(&walk.random, 16);
+    uint32_t slot = i % SLOTS * SLOT_BYTES + (uint32_t)sim_random_below(&walk.random, 16);
+    uint32_t third = 2 * SLOTS * SLOT_BYTES + slot, second = SLOTS * SLOT_BYTES + here;
+    if (opcode == HCA_OP_READ) {
+        memcpy(walk.model_near + second, walk.model_far + third, bytes);
+        EXPECT_EQ(rig_send(&walk.a, opcode, second, bytes, walk.far, third), 0);
+    } else if (opcode == HCA_OP_FETCH_ADD) {
+        EXPECT_EQ(rig_send(&walk.a, opcode, FETCHED_AT, 8, walk.far, ATOMIC_AT), 0);
+        memcpy(walk.model_near + FETCHED_AT, &walk.sum, 8);
+        walk.sum++;
+    } else {
+        uint32_t to = opcode == HCA_OP_SEND ? 3 * SLOTS * SLOT_BYTES + walk.sends++ % SLOTS * 4096 : slot;
+        bytes = opcode == HCA_OP_SEND ? bytes % 4096 : bytes;
+        memcpy(walk.model_far + to, walk.model_near + here, bytes);
+        EXPECT_EQ(rig_send(&walk.a, opcode, here, bytes, walk.far, to), 0);
+    }
+}
+
+static void near_walk(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < walk.count; i++) {
+        post_random(i);
+        if (i % 8 == 7) { // eight in flight
+            for (unsigned n = 0; n < 8; n++) {
+                EXPECT_EQ(rig_completion(&walk.a).status, HCA_OK);
+            }
+        }
+    }
+}
+
+static void far_walk(void *arg)
+{
+    (void)arg;
+    unsigned posted = 0;
+    while (posted < SLOTS) {
+        EXPECT_EQ(rig_receive(&walk.b, posted, 3 * SLOTS * SLOT_BYTES + posted % SLOTS * 4096, 4096), 0);
+        posted++;
+    }
+    rig_spawn(&walk.rig, "near", near_walk, NULL);
+    while (hca_cq_wait(walk.b.cq, 20000000) == 0) {
+        EXPECT_EQ(rig_completion(&walk.b).wr_id, walk.received);
+        walk.received++;
+        EXPECT_EQ(rig_receive(&walk.b, posted, 3 * SLOTS * SLOT_BYTES + posted % SLOTS * 4096, 4096), 0);
+        posted++;
+    }
+}
+
+static void walk_run(unsigned count)
+{
+    walk.count = count;
+    rig_spawn(&walk.rig, "far", far_walk, NULL);
+    rig_run(&walk.rig);
+    memcpy(walk.model_far + ATOMIC_AT, &walk.sum, 8);
+    EXPECT_EQ(walk.received, walk.sends);
+    EXPECT_MEMEQ(walk.near->memory, walk.model_near, REGION_BYTES);
+    EXPECT_MEMEQ(walk.far->memory, walk.model_far, REGION_BYTES);
+}
+
+TEST(Reliability, RandomRequestsLeaveWhatTheModelSays)
+{
+    const struct hca_config config = preset_hca("connectx-qdr");
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        walk_init(&config, seed);
+        walk_run(400);
+        EXPECT_EQ(rig_counter(&walk.rig, 0, "retries"), 0);
+        rig_fini(&walk.rig);
+    }
+}
+
+// Loses or damages packets in both directions by a clock of its own, seldom enough that seven retries get through.
+struct vandal {
+    sim_event_t event;
+    uint64_t left;
+    struct sim_random random;
+};
+static struct vandal vandal;
+
+static void vandal_run(void *ctx)
+{
+    (void)ctx;
+    unsigned side = (unsigned)sim_random_below(&vandal.random, 2);
+    if (sim_random_below(&vandal.random, 2) == 0) {
+        ib_link_drop_next(walk.rig.cable, side, 1);
+    } else {
+        ib_link_damage_next(walk.rig.cable, side, 1);
+    }
+    if (--vandal.left > 0) {
+        sim_event_schedule(walk.rig.sim, &vandal.event, sim_random_below(&vandal.random, 300) * US + 1);
+    }
+}
+
+TEST(Reliability, RandomRequestsSurviveALossyCable)
+{
+    const struct hca_config config = preset_hca("connectx-qdr");
+    uint64_t retries = 0;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        walk_init(&config, seed);
+        vandal.left = 60;
+        sim_random_init(&vandal.random, seed, "vandal");
+        sim_event_init(&vandal.event, vandal_run, NULL);
+        sim_event_schedule(walk.rig.sim, &vandal.event, 1 * US);
+        walk_run(1200);
+        retries += rig_counter(&walk.rig, 0, "retries");
+        rig_fini(&walk.rig);
+    }
+    EXPECT_TRUE(retries > 50);
+}
+
+TEST(Reliability, RandomRequestsSurviveOneReadTagAndTinyQueues)
+{
+    struct hca_config config = preset_hca("connectx-qdr");
+    config.read_tags = 1;
+    config.write_tlps = 1;
+    config.gather_packets = 1;
+    config.order_entries = 1;
+    config.prefetch_requests = 1;
+    config.window_packets = 1;
+    walk_init(&config, 9);
+    walk_run(200);
+    rig_fini(&walk.rig);
+}
+
+TEST(Reliability, CompletionsOfAReadMayCrossOnPciExpress)
+{
+    struct hca_config config = preset_hca("connectx3-qdr");
+    config.mrrs_bytes = 128; // sixteen requests for a packet, answered in parts of 64 and 128 B
+    config.read_tags = 64;
+    walk_init(&config, 5);
+    walk_run(200);
+    rig_fini(&walk.rig);
+}
+
+// --- receivers that are late -----------------------------------------------------------------------------------------
+
+static void late_receiver(void *arg)
+{
+    (void)arg;
+    sim_thread_sleep(walk.rig.sim, 200 * US);
+    EXPECT_EQ(rig_receive(&walk.b, 1, 4096, 4096), 0);
+    EXPECT_EQ(rig_completion(&walk.b).status, HCA_OK);
+}
+
+static void early_sender(void *arg)
+{
+    (void)arg;
+    EXPECT_EQ(rig_send(&walk.a, HCA_OP_SEND, 0, 4096, walk.far, 0), 0);
+    EXPECT_EQ(rig_completion(&walk.a).status, HCA_OK);
+}
+
+TEST(Reliability, ASendWaitsForAReceiverThatIsNotReady)
+{
+    const struct hca_config config = preset_hca("connectx-qdr");
+    walk_init(&config, 1);
+    rig_spawn(&walk.rig, "near", early_sender, NULL);
+    rig_spawn(&walk.rig, "far", late_receiver, NULL);
+    rig_run(&walk.rig);
+    EXPECT_MEMEQ(walk.far->memory + 4096, walk.near->memory, 4096);
+    EXPECT_TRUE(rig_counter(&walk.rig, 1, "rnr_naks_sent") > 5);
+    EXPECT_EQ(rig_counter(&walk.rig, 0, "timeouts"), 0);
+    rig_fini(&walk.rig);
+}
+
+// --- single losses ---------------------------------------------------------------------------------------------------
+
+struct loss {
+    enum hca_opcode opcode;
+    unsigned side;
+    const char *counter; // of node `at`, that must have moved
+    unsigned at;
+};
+
+static void loss_sender(void *arg)
+{
+    const struct loss *loss = arg;
+    ib_link_drop_next(walk.rig.cable, loss->side, 1);
+    uint32_t bytes = loss->opcode == HCA_OP_FETCH_ADD ? 8 : 10000;
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(rig_send(&walk.a, loss->opcode, 0, bytes, walk.far, 524288), 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(rig_completion(&walk.a).status, HCA_OK);
+    }
+}
+
+static void expect_recovery(struct loss loss)
+{
+    const struct hca_config config = preset_hca("connectx-qdr");
+    walk_init(&config, 1);
+    memset(walk.far->memory + 524288, 0, 8);
+    rig_spawn(&walk.rig, "near", loss_sender, &loss);
+    rig_run(&walk.rig);
+    EXPECT_TRUE(rig_counter(&walk.rig, loss.at, loss.counter) > 0);
+    EXPECT_TRUE(rig_counter(&walk.rig, 0, "retries") > 0);
+    if (loss.opcode == HCA_OP_FETCH_ADD) {
+        uint64_t sum;
+        memcpy(&sum, walk.far->memory + 524288, 8);
+        EXPECT_EQ(sum, 3); // each of them once
+    }
+    rig_fini(&walk.rig);
+}
+
+TEST(Reliability, ALostWritePacketIsAskedForByASequenceNak)
+{
+    expect_recovery((struct loss){HCA_OP_WRITE, 0, "naks_sent", 1});
+}
+
+TEST(Reliability, ALostReadRequestIsSentAgain)
+{
+    expect_recovery((struct loss){HCA_OP_READ, 0, "out_of_sequence", 1});
+}
+
+TEST(Reliability, ALostReadResponseIsReadAgain)
+{
+    expect_recovery((struct loss){HCA_OP_READ, 1, "duplicate_requests", 1});
+}
+
+TEST(Reliability, ALostAtomicResponseIsAnsweredFromMemoryOfIt)
+{
+    expect_recovery((struct loss){HCA_OP_FETCH_ADD, 1, "duplicate_requests", 1});
+}

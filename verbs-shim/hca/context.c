@@ -1,0 +1,254 @@
+// The device as a process opens it, protection domains, regions, address handles, events.
+#include <stdlib.h>
+
+#include "verbs-shim/hca/hca_internal.h"
+
+uint32_t hca_round_up(uint32_t value, uint32_t least)
+{
+    uint32_t rounded = least;
+    while (rounded < value) {
+        rounded *= 2;
+    }
+    return rounded;
+}
+
+// --- open ----------------------------------------------------------------------------------------------------------
+
+static void context_free(hca_context_t *context)
+{
+    if (context->events.bytes > 0) {
+        context->backend.ops->free_pinned(context->backend.ctx, &context->events);
+    }
+    free(context->cqs);
+    free(context->qps);
+    free(context->srqs);
+    free(context);
+}
+
+static int tables_create(hca_context_t *context)
+{
+    context->cqs = calloc(context->info.max_cq + 1, sizeof(hca_cq_t *));
+    context->qps = calloc(context->info.max_qp + 1, sizeof(hca_qp_t *));
+    context->srqs = calloc(context->info.max_srq + 1, sizeof(hca_srq_t *));
+    return context->cqs == NULL || context->qps == NULL || context->srqs == NULL ? -ENOMEM : 0;
+}
+
+static int events_create(hca_context_t *context)
+{
+    void *ctx = context->backend.ctx;
+    int status = context->backend.ops->alloc_pinned(ctx, HCA_EVENT_ENTRIES * sizeof(struct hca_eqe), &context->events);
+    if (status != 0) {
+        return status;
+    }
+    const struct hca_eq_init init = {.base = context->events.bus_address, .entries = HCA_EVENT_ENTRIES};
+    return hca_ops(context)->eq_create(ctx, &init, &context->eqn);
+}
+
+int hca_open(const struct backend *backend, hca_context_t **context_out)
+{
+    if (backend->ops->hca == NULL) {
+        return -ENODEV;
+    }
+    hca_context_t *context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        return -ENOMEM;
+    }
+    context->backend = *backend;
+    int status = hca_ops(context)->query_device(backend->ctx, &context->info);
+    status = status != 0 ? status : tables_create(context);
+    if (status != 0) {
+        context_free(context);
+        return status;
+    }
+    status = hca_ops(context)->uar_alloc(backend->ctx, &context->uar);
+    if (status != 0) {
+        context_free(context);
+        return status;
+    }
+    status = events_create(context);
+    if (status != 0) {
+        hca_ops(context)->uar_free(backend->ctx, context->uar);
+        context_free(context);
+        return status;
+    }
+    *context_out = context;
+    return 0;
+}
+
+int hca_close(hca_context_t *context)
+{
+    if (context->users > 0) {
+        return -EBUSY;
+    }
+    (void)hca_ops(context)->eq_destroy(context->backend.ctx, context->eqn);
+    hca_ops(context)->uar_free(context->backend.ctx, context->uar);
+    context_free(context);
+    return 0;
+}
+
+int hca_query_device(hca_context_t *context, struct hca_device_info *info_out)
+{
+    *info_out = context->info;
+    return 0;
+}
+
+int hca_query_port(hca_context_t *context, struct hca_port_info *info_out)
+{
+    return hca_ops(context)->query_port(context->backend.ctx, info_out);
+}
+
+// --- protection domains, regions, address handles --------------------------------------------------------------------
+
+int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out)
+{
+    hca_pd_t *pd = calloc(1, sizeof *pd);
+    if (pd == NULL) {
+        return -ENOMEM;
+    }
+    pd->context = context;
+    int status = hca_ops(context)->pd_create(context->backend.ctx, &pd->number);
+    if (status != 0) {
+        free(pd);
+        return status;
+    }
+    context->users++;
+    *pd_out = pd;
+    return 0;
+}
+
+int hca_pd_destroy(hca_pd_t *pd)
+{
+    if (pd->users > 0) {
+        return -EBUSY;
+    }
+    int status = hca_ops(pd->context)->pd_destroy(pd->context->backend.ctx, pd->number);
+    if (status == 0) {
+        pd->context->users--;
+        free(pd);
+    }
+    return status;
+}
+
+static int mr_register(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
+                       hca_mr_t **mr_out)
+{
+    hca_mr_t *mr = calloc(1, sizeof *mr);
+    if (mr == NULL) {
+        return -ENOMEM;
+    }
+    mr->pd = pd;
+    int status = bytes == 0 ? -EINVAL
+                            : hca_ops(pd->context)
+                                  ->mr_register(pd->context->backend.ctx, pd->number, iova, bytes, access, bus_address,
+                                                &mr->key);
+    if (status != 0) {
+        free(mr);
+        return status;
+    }
+    pd->users++;
+    *mr_out = mr;
+    return 0;
+}
+
+int hca_mr_register(hca_pd_t *pd, void *address, size_t bytes, uint32_t access, hca_mr_t **mr_out)
+{
+    return mr_register(pd, (uint64_t)(uintptr_t)address, 0, bytes, access, mr_out);
+}
+
+int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
+                        hca_mr_t **mr_out)
+{
+    return bus_address == 0 ? -EINVAL : mr_register(pd, iova, bus_address, bytes, access, mr_out);
+}
+
+int hca_mr_deregister(hca_mr_t *mr)
+{
+    int status = hca_ops(mr->pd->context)->mr_deregister(mr->pd->context->backend.ctx, mr->key);
+    if (status == 0) {
+        mr->pd->users--;
+        free(mr);
+    }
+    return status;
+}
+
+uint32_t hca_mr_lkey(const hca_mr_t *mr)
+{
+    return mr->key;
+}
+
+uint32_t hca_mr_rkey(const hca_mr_t *mr)
+{
+    return mr->key;
+}
+
+int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, hca_ah_t **ah_out)
+{
+    hca_ah_t *ah = dlid == 0 || sl > 15 ? NULL : malloc(sizeof *ah);
+    if (ah == NULL) {
+        return dlid == 0 || sl > 15 ? -EINVAL : -ENOMEM;
+    }
+    *ah = (hca_ah_t){.pd = pd, .dlid = dlid, .sl = sl};
+    pd->users++;
+    *ah_out = ah;
+    return 0;
+}
+
+int hca_ah_destroy(hca_ah_t *ah)
+{
+    ah->pd->users--;
+    free(ah);
+    return 0;
+}
+
+// --- events --------------------------------------------------------------------------------------------------------
+
+static void *event_user(const hca_context_t *context, enum hca_event_type type, uint32_t object)
+{
+    switch (type) {
+    case HCA_EVENT_COMPLETION:
+    case HCA_EVENT_CQ_ERROR:
+        return context->cqs[object] == NULL ? NULL : context->cqs[object]->user;
+    case HCA_EVENT_QP_FATAL:
+    case HCA_EVENT_QP_REQUEST_ERROR:
+    case HCA_EVENT_QP_ACCESS_ERROR:
+    case HCA_EVENT_COMMUNICATION_ESTABLISHED:
+    case HCA_EVENT_SEND_QUEUE_DRAINED:
+    case HCA_EVENT_LAST_WQE_REACHED:
+        return context->qps[object] == NULL ? NULL : context->qps[object]->user;
+    case HCA_EVENT_SRQ_ERROR:
+    case HCA_EVENT_SRQ_LIMIT:
+        return context->srqs[object] == NULL ? NULL : context->srqs[object]->user;
+    case HCA_EVENT_PORT_ACTIVE:
+    case HCA_EVENT_PORT_ERROR:
+    case HCA_EVENT_DEVICE_FATAL:
+    case HCA_EVENTS:
+        break;
+    }
+    return NULL;
+}
+
+int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event *event_out)
+{
+    const struct hca_eqe *ring = context->events.address;
+    const struct hca_eqe *entry = &ring[context->events_taken & (HCA_EVENT_ENTRIES - 1)];
+    uint64_t owner = (context->events_taken & HCA_EVENT_ENTRIES) == 0;
+    const volatile uint64_t *word = (const volatile uint64_t *)(const void *)&entry->type;
+    if (timeout_ns == HCA_NO_WAIT) {
+        hca_cost(context, BACKEND_COST_CALL, 1);
+        if (*word >> 56 != owner) {
+            return -EAGAIN;
+        }
+    } else {
+        int status =
+            context->backend.ops->wait_word(context->backend.ctx, word, UINT64_C(0xff) << 56, owner << 56, timeout_ns);
+        if (status != 0) {
+            return status;
+        }
+        hca_cost(context, BACKEND_COST_INTERRUPT, 1);
+    }
+    context->events_taken++;
+    event_out->type = (enum hca_event_type)entry->type;
+    event_out->object = entry->object;
+    event_out->user = event_user(context, event_out->type, entry->object);
+    return 0;
+}

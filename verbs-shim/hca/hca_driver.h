@@ -1,0 +1,157 @@
+// The user-space driver of the HCA: what a verbs library calls.
+//
+// Objects are made by the kernel's driver (struct backend_hca_ops); requests, completions and doorbells go straight to
+// the device through memory and the UAR BAR. Semantics are those of the verbs (IBA 1.2.1, chapter 11). Structs are this
+// driver's own; a face such as libibverbs' translates.
+//
+// Functions return 0 or a negative errno unless they say otherwise. Objects belong to one thread at a time. An object
+// in use is not destroyed: -EBUSY. Addresses in work requests are the program's pointers, checked by the HCA against
+// their region.
+//
+// Time: posting pays a library call, the stores of the request, and the stores to the BAR; polling pays a library call
+// and the loads.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "models/hca/abi/hca_abi.h"
+#include "verbs-shim/backend.h"
+
+typedef struct hca_context hca_context_t;
+typedef struct hca_pd hca_pd_t;
+typedef struct hca_mr hca_mr_t;
+typedef struct hca_cq hca_cq_t;
+typedef struct hca_qp hca_qp_t;
+typedef struct hca_srq hca_srq_t;
+typedef struct hca_ah hca_ah_t;
+
+// --- device ---------------------------------------------------------------------------------------------------------
+
+// -ENODEV: the node has no HCA. -ENOMEM.
+int hca_open(const struct backend *backend, hca_context_t **context_out);
+int hca_close(hca_context_t *context); // -EBUSY
+int hca_query_device(hca_context_t *context, struct hca_device_info *info_out);
+int hca_query_port(hca_context_t *context, struct hca_port_info *info_out);
+
+// --- protection domains, regions
+// --------------------------------------------------------------------------------------
+
+int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out);
+int hca_pd_destroy(hca_pd_t *pd); // -EBUSY
+
+// Memory of the program (pinned memory in the simulation). -EINVAL: remote write or atomic without local write, or 0
+// bytes; -EFAULT: not memory that the HCA can reach.
+int hca_mr_register(hca_pd_t *pd, void *address, size_t bytes, uint32_t access, hca_mr_t **mr_out);
+// Memory by its bus address, such as a pinned range of a GPU's window; requests name it by iova.
+int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
+                        hca_mr_t **mr_out);
+int hca_mr_deregister(hca_mr_t *mr);
+uint32_t hca_mr_lkey(const hca_mr_t *mr);
+uint32_t hca_mr_rkey(const hca_mr_t *mr);
+
+// --- completion queues
+// ------------------------------------------------------------------------------------------------
+
+struct hca_wc {
+    uint64_t wr_id;
+    enum hca_status status;
+    enum hca_cqe_kind kind;
+    enum hca_opcode opcode; // of a send; undefined for receives
+    uint32_t bytes;         // receives, reads and atomics
+    uint32_t immediate;
+    bool has_immediate;
+    uint32_t qpn, source_qpn;
+    uint16_t source_lid;
+    uint8_t sl;
+};
+
+// At least `entries`; user: comes back with events.
+int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t **cq_out);
+int hca_cq_destroy(hca_cq_t *cq); // -EBUSY
+unsigned hca_cq_entries(const hca_cq_t *cq);
+// Up to max completions; returns how many.
+int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
+// As a program that polls an empty CQ in a loop: returns 0 when there is a completion to poll, -ETIMEDOUT. timeout_ns
+// 0: for ever.
+int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns);
+// The next completion (solicited ones only, or any; errors always count) raises HCA_EVENT_COMPLETION, once.
+int hca_cq_arm(hca_cq_t *cq, bool solicited_only);
+
+// --- events
+// -----------------------------------------------------------------------------------------------------------
+
+struct hca_event {
+    enum hca_event_type type;
+    void *user; // of the CQ, QP or SRQ; NULL for the port and the device, and when the object is gone
+    uint32_t object;
+};
+
+// The next event of the context. timeout_ns 0: for ever; HCA_NO_WAIT: -EAGAIN when there is none. -ETIMEDOUT.
+#define HCA_NO_WAIT UINT64_MAX
+int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event *event_out);
+
+// --- queue pairs, shared receive queues, address handles
+// ----------------------------------------------------------------
+
+struct hca_qp_create {
+    enum hca_qp_type type;
+    hca_cq_t *send_cq, *receive_cq;
+    hca_srq_t *srq; // NULL: a receive queue of its own
+    unsigned send_entries, receive_entries, send_segments, receive_segments, inline_bytes; // what came out of it is
+                                                                                           // written back
+    bool all_signaled;
+    void *user;
+};
+
+int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out); // -EINVAL, -ENOMEM
+int hca_qp_destroy(hca_qp_t *qp);
+uint32_t hca_qp_number(const hca_qp_t *qp);
+// mask: HCA_QP_*. -EINVAL: the transition does not exist, lacks a required attribute, has one too many, or a value is
+// out of range (IBA 10.3.1, table 91). To RESET: queues are emptied and unpolled completions of this QP removed.
+int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr);
+int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out);
+
+int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, hca_srq_t **srq_out);
+int hca_srq_destroy(hca_srq_t *srq); // -EBUSY
+// HCA_EVENT_SRQ_LIMIT once, when fewer than `limit` entries are left. 0: none.
+int hca_srq_arm(hca_srq_t *srq, unsigned limit);
+
+int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, hca_ah_t **ah_out);
+int hca_ah_destroy(hca_ah_t *ah);
+
+// --- work requests
+// ----------------------------------------------------------------------------------------------------
+
+struct hca_sge {
+    uint64_t address;
+    uint32_t bytes, lkey;
+};
+
+struct hca_send_wr {
+    uint64_t wr_id;
+    const struct hca_send_wr *next;
+    const struct hca_sge *sges;
+    unsigned sge_count;
+    enum hca_opcode opcode;
+    uint32_t flags; // HCA_WQE_*
+    uint32_t immediate;
+    uint64_t remote_address; // write, read, atomics
+    uint32_t rkey;
+    uint64_t compare, swap_add;
+    const hca_ah_t *ah; // UD
+    uint32_t remote_qpn, remote_qkey;
+};
+struct hca_receive_wr {
+    uint64_t wr_id;
+    const struct hca_receive_wr *next;
+    const struct hca_sge *sges;
+    unsigned sge_count;
+};
+
+// The list up to the first that is refused, which *bad_out (may be NULL) names. -ENOMEM: the queue is full. -EINVAL:
+// the QP's state allows no posting, too many segments, too much inline data, or an opcode that its type does not have.
+int hca_post_send(hca_qp_t *qp, const struct hca_send_wr *wr, const struct hca_send_wr **bad_out);
+int hca_post_receive(hca_qp_t *qp, const struct hca_receive_wr *wr, const struct hca_receive_wr **bad_out);
+int hca_post_srq_receive(hca_srq_t *srq, const struct hca_receive_wr *wr, const struct hca_receive_wr **bad_out);

@@ -1,0 +1,107 @@
+// How the parts of the HCA's driver join. Private to the folder.
+#pragma once
+
+#include <errno.h>
+
+#include "verbs-shim/hca/hca_driver.h"
+
+#define HCA_EVENT_ENTRIES 1024u
+
+struct hca_context {
+    struct backend backend;
+    struct hca_device_info info;
+    uint32_t uar, eqn, users;
+    unsigned next_blueflame;
+    struct backend_buffer events;
+    uint32_t events_taken;
+    // by number
+    hca_cq_t **cqs;
+    hca_qp_t **qps;
+    hca_srq_t **srqs;
+};
+
+struct hca_pd {
+    hca_context_t *context;
+    uint32_t number, users;
+};
+
+struct hca_mr {
+    hca_pd_t *pd;
+    uint32_t key;
+};
+
+struct hca_ah {
+    hca_pd_t *pd;
+    uint16_t dlid;
+    uint8_t sl;
+};
+
+struct hca_cq {
+    hca_context_t *context;
+    uint32_t number, entries, consumer, users;
+    void *user;
+    struct backend_buffer buffer; // record, then the ring
+    volatile uint64_t *record;
+    struct hca_cqe *ring;
+};
+
+// A receive queue, a QP's or shared: entries in order, and the requests they stand for by cookie.
+struct hca_receive_ring {
+    uint8_t *ring;
+    volatile uint64_t *record;
+    uint32_t entries, stride_bytes, segments, posted;
+    uint64_t *wr_ids;  // by cookie
+    uint32_t *cookies; // free ones
+    uint32_t free_count;
+};
+
+struct hca_srq {
+    hca_pd_t *pd;
+    uint32_t number, users;
+    void *user;
+    struct backend_buffer buffer;
+    struct hca_receive_ring receive;
+};
+
+struct hca_qp {
+    hca_pd_t *pd;
+    enum hca_qp_type type;
+    enum hca_qp_state state; // as last set here
+    bool failed;             // a completion said so
+    bool all_signaled;
+    uint32_t number;
+    void *user;
+    hca_cq_t *send_cq, *receive_cq;
+    hca_srq_t *srq;
+    struct backend_buffer buffer;
+    uint8_t *send_ring;
+    uint32_t send_entries, send_stride_bytes, send_segments, inline_bytes;
+    uint32_t send_posted, send_done;
+    uint64_t *wr_ids;
+    struct hca_receive_ring receive;
+};
+
+static inline const struct backend_hca_ops *hca_ops(const hca_context_t *context)
+{
+    return context->backend.ops->hca;
+}
+static inline void hca_cost(const hca_context_t *context, enum backend_cost kind, uint64_t amount)
+{
+    context->backend.ops->cost(context->backend.ctx, kind, amount);
+}
+static inline void hca_doorbell(const hca_context_t *context, uint32_t offset, uint64_t value)
+{
+    context->backend.ops->write(context->backend.ctx, BACKEND_BAR_HCA_UAR,
+                                (uint64_t)context->uar * HCA_UAR_BYTES + offset, value, 8);
+}
+
+uint32_t hca_round_up(uint32_t value, uint32_t least); // to a power of two
+uint32_t hca_receive_stride(unsigned segments);
+// ring and record lie in pinned memory. -ENOMEM.
+int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_t segments, uint8_t *ring,
+                     volatile uint64_t *record);
+void hca_receive_fini(struct hca_receive_ring *receive);
+void hca_receive_reset(struct hca_receive_ring *receive);
+uint64_t hca_receive_take(struct hca_receive_ring *receive, uint32_t cookie); // its wr_id; the entry is free again
+void hca_receive_doorbell(hca_qp_t *qp); // to a queue pair in error: what was posted shall be flushed
+void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp);

@@ -1,0 +1,60 @@
+// Completion channels: where the events of completion queues wait for the program.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ibv_context)
+{
+    struct ibverbs_context *context = ibverbs_context_of(ibv_context);
+    struct ibverbs_channel *channel = calloc(1, sizeof *channel);
+    int fd = channel != NULL ? ibverbs_event_fd() : -ENOMEM;
+    if (fd < 0) {
+        free(channel);
+        return ibverbs_fail(fd);
+    }
+    channel->base = (struct ibv_comp_channel){.context = ibv_context, .fd = fd};
+    ibverbs_queue_init(&channel->events);
+    ibverbs_object_add(&channel->object, context, IBVERBS_CHANNEL, channel);
+    return &channel->base;
+}
+
+int ibverbs_channel_end(struct ibverbs_object *object)
+{
+    struct ibverbs_channel *channel = object->face;
+    ibverbs_queue_purge(&channel->events, NULL);
+    (void)close(channel->base.fd);
+    ibverbs_object_remove(object);
+    free(channel);
+    return 0;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    return channel->refcnt > 0 ? EBUSY : -ibverbs_channel_end(&((struct ibverbs_channel *)channel)->object);
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_out, void **cq_context_out)
+{
+    struct ibverbs_channel *channel = (struct ibverbs_channel *)ibv_channel;
+    uint64_t timeout_ns = ibverbs_event_blocks(ibv_channel->fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
+    while (channel->events.first == NULL) {
+        int status = ibverbs_events_pull(channel->object.context, timeout_ns);
+        if (status != 0) {
+            errno = -status;
+            return -1;
+        }
+    }
+    struct ibverbs_queued *queued = ibverbs_queue_take(&channel->events);
+    struct ibverbs_cq *cq = ((const struct ibverbs_object *)queued->event.user)->face;
+    free(queued);
+    cq->completions_taken++;
+    *cq_out = &cq->base;
+    *cq_context_out = cq->base.cq_context;
+    return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+    cq->comp_events_completed += nevents;
+}

@@ -1,0 +1,155 @@
+// Devices as programs find and open them.
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+// --- the list of devices --------------------------------------------------------------------------------------------
+
+// The devices are asked what they are when a program first lists them.
+static int devices_know(struct ibverbs_library *library)
+{
+    int status = 0;
+    for (unsigned i = 0; i < library->device_count && status == 0; i++) {
+        struct ibverbs_device *device = &library->devices[i];
+        status = device->known ? 0 : device->ops->query_device(device->object, &device->info);
+        device->known = status == 0;
+    }
+    return status;
+}
+
+struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+    struct ibverbs_library *library = ibverbs_current();
+    unsigned count = library != NULL ? library->device_count : 0;
+    int status = backend_current() == NULL ? -ENOSYS : count > 0 ? devices_know(library) : 0;
+    struct ibv_device **list = status == 0 ? calloc(count + 1, sizeof(struct ibv_device *)) : NULL;
+    if (num_devices != NULL) {
+        *num_devices = list != NULL ? (int)count : 0;
+    }
+    if (list == NULL) {
+        return ibverbs_fail(status != 0 ? status : -ENOMEM);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        list[i] = &library->devices[i].base;
+    }
+    return list;
+}
+
+// Devices live as long as their process.
+void ibv_free_device_list(struct ibv_device **list)
+{
+    free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+    return device->name;
+}
+
+int ibv_get_device_index(struct ibv_device *device)
+{
+    return (int)((struct ibverbs_device *)device)->index;
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *device)
+{
+    return ((struct ibverbs_device *)device)->info.attr.node_guid;
+}
+
+// Memory of a region is shared with no child: a simulated process cannot fork.
+int ibv_fork_init(void)
+{
+    return 0;
+}
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+    return IBV_FORK_UNNEEDED;
+}
+
+// --- open and close -------------------------------------------------------------------------------------------------
+
+static struct ibverbs_context *context_make(struct ibverbs_device *device, int async_fd)
+{
+    struct ibverbs_context *context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        return NULL;
+    }
+    context->device = device;
+    ibverbs_verbs_fill(&context->verbs);
+    struct ibv_context *base = &context->verbs.context;
+    base->device = &device->base;
+    base->cmd_fd = -1;
+    base->async_fd = async_fd;
+    base->num_comp_vectors = device->info.completion_vectors;
+    base->abi_compat = __VERBS_ABI_IS_EXTENDED;
+    (void)pthread_mutex_init(&base->mutex, NULL);
+    ibverbs_queue_init(&context->events);
+    return context;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
+{
+    struct ibverbs_device *device = (struct ibverbs_device *)ibv_device;
+    int async_fd = ibverbs_event_fd();
+    if (async_fd < 0) {
+        return ibverbs_fail(async_fd);
+    }
+    struct ibverbs_context *context = context_make(device, async_fd);
+    int status =
+        context != NULL ? device->ops->open(device->object, device->library->process, &context->object) : -ENOMEM;
+    if (status != 0) {
+        free(context);
+        (void)close(async_fd);
+        return ibverbs_fail(status);
+    }
+    context->next = device->library->contexts;
+    device->library->contexts = context;
+    device->library->live[IBVERBS_CONTEXT]++;
+    return &context->verbs.context;
+}
+
+// What the program leaves behind goes with the context, as a kernel does when the last descriptor is closed: those that
+// use others first.
+static void objects_destroy(struct ibverbs_context *context)
+{
+    static const struct {
+        enum ibverbs_kind kind;
+        int (*end)(struct ibverbs_object *object);
+    } order[] = {
+        {IBVERBS_QP, ibverbs_qp_end}, {IBVERBS_AH, ibverbs_ah_end},           {IBVERBS_SRQ, ibverbs_srq_end},
+        {IBVERBS_CQ, ibverbs_cq_end}, {IBVERBS_CHANNEL, ibverbs_channel_end}, {IBVERBS_MR, ibverbs_mr_end},
+        {IBVERBS_PD, ibverbs_pd_end},
+    };
+    for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
+        struct ibverbs_object **list = &context->objects[order[i].kind];
+        while (*list != NULL && order[i].end(*list) == 0) {
+        }
+    }
+}
+
+void ibverbs_context_destroy(struct ibverbs_context *context)
+{
+    struct ibverbs_library *library = context->device->library;
+    objects_destroy(context);
+    (void)context->device->ops->close(context->object);
+    struct ibverbs_context **link = &library->contexts;
+    while (*link != context) {
+        link = &(*link)->next;
+    }
+    *link = context->next;
+    library->live[IBVERBS_CONTEXT]--;
+    ibverbs_queue_purge(&context->events, NULL);
+    (void)close(context->verbs.context.async_fd);
+    (void)pthread_mutex_destroy(&context->verbs.context.mutex);
+    free(context);
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+    ibverbs_context_destroy(ibverbs_context_of(context));
+    return 0;
+}

@@ -1,0 +1,122 @@
+// Completion queues (IBA 10.8, 11.4.2).
+#include <stdlib.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+static bool create_valid(const struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init)
+{
+    const struct ibverbs_device_info *info = &context->device->info;
+    return init->cqe >= 1 && init->cqe <= (uint32_t)info->attr.max_cqe &&
+           init->comp_vector < (uint32_t)info->completion_vectors &&
+           (init->channel == NULL || init->channel->context == &context->verbs.context);
+}
+
+int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
+                      struct ibverbs_cq **cq_out)
+{
+    if (!create_valid(context, init)) {
+        return -EINVAL;
+    }
+    struct ibverbs_cq *cq = calloc(1, sizeof *cq);
+    unsigned entries = init->cqe;
+    int status = cq != NULL ? context->device->ops->cq_create(context->object, &entries, init->comp_vector, &cq->object,
+                                                              &cq->object.device)
+                            : -ENOMEM;
+    if (status != 0) {
+        free(cq);
+        return status;
+    }
+    cq->base.context = &context->verbs.context;
+    cq->base.channel = init->channel;
+    cq->base.cq_context = init->cq_context;
+    cq->base.handle = context->handles++;
+    cq->base.cqe = (int)entries;
+    (void)pthread_mutex_init(&cq->base.mutex, NULL);
+    (void)pthread_cond_init(&cq->base.cond, NULL);
+    if (init->channel != NULL) {
+        init->channel->refcnt++;
+    }
+    ibverbs_object_add(&cq->object, context, IBVERBS_CQ, cq);
+    *cq_out = cq;
+    return 0;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
+                             int comp_vector)
+{
+    const struct ibv_cq_init_attr_ex init = {.cqe = cqe > 0 ? (uint32_t)cqe : 0,
+                                             .cq_context = cq_context,
+                                             .channel = channel,
+                                             .comp_vector = (uint32_t)comp_vector};
+    struct ibverbs_cq *cq;
+    int status = ibverbs_cq_create(ibverbs_context_of(context), &init, &cq);
+    return status == 0 ? &cq->base : ibverbs_fail(status);
+}
+
+int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
+{
+    struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
+    const struct ibverbs_device *device = cq->object.context->device;
+    if (cqe < 1 || cqe > device->info.attr.max_cqe) {
+        return EINVAL;
+    }
+    if (device->ops->cq_resize == NULL) {
+        return EOPNOTSUPP;
+    }
+    unsigned entries = (unsigned)cqe;
+    int status = device->ops->cq_resize(cq->object.device, &entries);
+    if (status == 0) {
+        ibv_cq->cqe = (int)entries;
+    }
+    return -status;
+}
+
+int ibverbs_cq_end(struct ibverbs_object *object)
+{
+    struct ibverbs_cq *cq = object->face;
+    int status = ibverbs_ops(object)->cq_destroy(object->device);
+    if (status != 0) {
+        return status;
+    }
+    ibverbs_queue_purge(&object->context->events, object);
+    if (cq->base.channel != NULL) {
+        ibverbs_queue_purge(&((struct ibverbs_channel *)cq->base.channel)->events, object);
+        cq->base.channel->refcnt--;
+    }
+    (void)pthread_mutex_destroy(&cq->base.mutex);
+    (void)pthread_cond_destroy(&cq->base.cond);
+    ibverbs_object_remove(object);
+    free(cq);
+    return 0;
+}
+
+// Not while a queue pair uses it, and not before its events are acknowledged.
+int ibv_destroy_cq(struct ibv_cq *ibv_cq)
+{
+    struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
+    if (cq->object.users > 0) {
+        return EBUSY;
+    }
+    struct ibverbs_context *context = cq->object.context;
+    int status = ibverbs_events_settle(context, &ibv_cq->comp_events_completed, cq->completions_taken);
+    status = status != 0 ? status : ibverbs_events_settle(context, &ibv_cq->async_events_completed, cq->events_taken);
+    return status != 0 ? -status : -ibverbs_cq_end(&cq->object);
+}
+
+int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
+{
+    struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
+    return max > 0 ? ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc) : 0;
+}
+
+int ibverbs_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)
+{
+    struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
+    return -ibverbs_ops(&cq->object)->cq_arm(cq->object.device, solicited_only != 0);
+}
+
+int ibverbs_cq_wait(struct ibv_cq *ibv_cq, uint64_t timeout_ns)
+{
+    struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
+    return -ibverbs_ops(&cq->object)->cq_wait(cq->object.device, timeout_ns);
+}

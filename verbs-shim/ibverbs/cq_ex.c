@@ -1,0 +1,123 @@
+// The extended interface of completion queues: one completion at a time, read field by field.
+#include <stdlib.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+static struct ibverbs_cq *cq_of(struct ibv_cq_ex *current)
+{
+    return (struct ibverbs_cq *)current;
+}
+
+// --- polling --------------------------------------------------------------------------------------------------------
+
+static int next_poll(struct ibv_cq_ex *current)
+{
+    struct ibverbs_cq *cq = cq_of(current);
+    int count = ibverbs_ops(&cq->object)->cq_poll(cq->object.device, 1, &cq->wc);
+    if (count <= 0) {
+        return count == 0 ? ENOENT : -count;
+    }
+    current->wr_id = cq->wc.wr_id;
+    current->status = cq->wc.status;
+    return 0;
+}
+
+static int start_poll(struct ibv_cq_ex *current, struct ibv_poll_cq_attr *attr)
+{
+    return attr->comp_mask != 0 ? EINVAL : next_poll(current);
+}
+
+// Entries go back to the device as they are taken.
+static void end_poll(struct ibv_cq_ex *current)
+{
+    (void)current;
+}
+
+// --- readers --------------------------------------------------------------------------------------------------------
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.vendor_err;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.wc_flags;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.imm_data;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.qp_num;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.src_qp;
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *current)
+{
+    return cq_of(current)->wc.dlid_path_bits;
+}
+
+// A field that was not asked for has no reader.
+void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags)
+{
+    struct ibv_cq_ex *ex = &cq->ex;
+    ex->start_poll = start_poll;
+    ex->next_poll = next_poll;
+    ex->end_poll = end_poll;
+    ex->read_opcode = read_opcode;
+    ex->read_vendor_err = read_vendor_err;
+    ex->read_wc_flags = read_wc_flags;
+    ex->read_byte_len = (wc_flags & IBV_WC_EX_WITH_BYTE_LEN) != 0 ? read_byte_len : NULL;
+    ex->read_imm_data = (wc_flags & IBV_WC_EX_WITH_IMM) != 0 ? read_imm_data : NULL;
+    ex->read_qp_num = (wc_flags & IBV_WC_EX_WITH_QP_NUM) != 0 ? read_qp_num : NULL;
+    ex->read_src_qp = (wc_flags & IBV_WC_EX_WITH_SRC_QP) != 0 ? read_src_qp : NULL;
+    ex->read_slid = (wc_flags & IBV_WC_EX_WITH_SLID) != 0 ? read_slid : NULL;
+    ex->read_sl = (wc_flags & IBV_WC_EX_WITH_SL) != 0 ? read_sl : NULL;
+    ex->read_dlid_path_bits = (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) != 0 ? read_dlid_path_bits : NULL;
+}
+
+// Time stamps, VLANs, flow tags and tag matching: no device has them. A CQ of one thread is what all of them are.
+struct ibv_cq_ex *ibverbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init)
+{
+    bool has_flags = (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
+    if ((init->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ||
+        (init->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) != 0 ||
+        (has_flags && (init->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0)) {
+        return ibverbs_fail(-EOPNOTSUPP);
+    }
+    struct ibverbs_cq *cq;
+    int status = ibverbs_cq_create(ibverbs_context_of(context), init, &cq);
+    if (status != 0) {
+        return ibverbs_fail(status);
+    }
+    ibverbs_cq_extend(cq, init->wc_flags);
+    return &cq->ex;
+}

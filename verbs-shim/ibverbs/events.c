@@ -1,0 +1,198 @@
+// Events: from the device to the channel or context where they wait, and from there to the program.
+//
+// The descriptors that programs see are real, so that O_NONBLOCK can be set on them. Poll(2) on them shows nothing: it
+// would take no simulated time.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+int ibverbs_event_fd(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+bool ibverbs_event_blocks(int fd)
+{
+    return (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+}
+
+// --- queues ---------------------------------------------------------------------------------------------------------
+
+void ibverbs_queue_init(struct ibverbs_queue *queue)
+{
+    *queue = (struct ibverbs_queue){.end = &queue->first};
+}
+
+struct ibverbs_queued *ibverbs_queue_take(struct ibverbs_queue *queue)
+{
+    struct ibverbs_queued *queued = queue->first;
+    if (queued != NULL) {
+        queue->first = queued->next;
+        queue->end = queue->first == NULL ? &queue->first : queue->end;
+    }
+    return queued;
+}
+
+void ibverbs_queue_purge(struct ibverbs_queue *queue, const struct ibverbs_object *object)
+{
+    struct ibverbs_queued **link = &queue->first;
+    while (*link != NULL) {
+        struct ibverbs_queued *queued = *link;
+        if (object == NULL || queued->event.user == object) {
+            *link = queued->next;
+            free(queued);
+        } else {
+            link = &queued->next;
+        }
+    }
+    queue->end = link;
+}
+
+static int queue_put(struct ibverbs_queue *queue, const struct ibverbs_event *event)
+{
+    struct ibverbs_queued *queued = malloc(sizeof *queued);
+    if (queued == NULL) {
+        return -ENOMEM;
+    }
+    *queued = (struct ibverbs_queued){.event = *event};
+    *queue->end = queued;
+    queue->end = &queued->next;
+    return 0;
+}
+
+// --- from the device ------------------------------------------------------------------------------------------------
+
+static bool of_an_object(enum ibv_event_type type)
+{
+    switch (type) {
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+        return false;
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+    case IBV_EVENT_WQ_FATAL:
+        break;
+    }
+    return true;
+}
+
+// The user of an object is its ibverbs_object. Events of objects that are gone are dropped.
+int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
+{
+    struct ibverbs_event event;
+    int status = context->device->ops->event_get(context->object, timeout_ns, &event);
+    if (status != 0) {
+        return status;
+    }
+    if (!event.completion) {
+        bool lost = of_an_object(event.type) && event.user == NULL;
+        return lost ? 0 : queue_put(&context->events, &event);
+    }
+    const struct ibverbs_object *object = event.user;
+    struct ibverbs_cq *cq = object != NULL ? object->face : NULL;
+    if (cq == NULL || cq->base.channel == NULL) {
+        return 0;
+    }
+    return queue_put(&((struct ibverbs_channel *)cq->base.channel)->events, &event);
+}
+
+int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken)
+{
+    int status = 0;
+    while (status == 0 && *acknowledged != taken) {
+        status = ibverbs_events_pull(context, IBVERBS_FOR_EVER);
+    }
+    return status;
+}
+
+// --- asynchronous events --------------------------------------------------------------------------------------------
+
+static void event_describe(const struct ibverbs_event *event, struct ibv_async_event *event_out)
+{
+    const struct ibverbs_object *object = of_an_object(event->type) ? event->user : NULL;
+    *event_out = (struct ibv_async_event){.event_type = event->type};
+    if (object == NULL) {
+        event_out->element.port_num = event->port;
+    } else if (object->kind == IBVERBS_CQ) {
+        struct ibverbs_cq *cq = object->face;
+        event_out->element.cq = &cq->base;
+        cq->events_taken++;
+    } else if (object->kind == IBVERBS_SRQ) {
+        struct ibverbs_srq *srq = object->face;
+        event_out->element.srq = &srq->base;
+        srq->events_taken++;
+    } else {
+        struct ibverbs_qp *qp = object->face;
+        event_out->element.qp = &qp->base;
+        qp->events_taken++;
+    }
+}
+
+int ibv_get_async_event(struct ibv_context *ibv_context, struct ibv_async_event *event)
+{
+    struct ibverbs_context *context = ibverbs_context_of(ibv_context);
+    uint64_t timeout_ns = ibverbs_event_blocks(ibv_context->async_fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
+    while (context->events.first == NULL) {
+        int status = ibverbs_events_pull(context, timeout_ns);
+        if (status != 0) {
+            errno = -status;
+            return -1;
+        }
+    }
+    struct ibverbs_queued *queued = ibverbs_queue_take(&context->events);
+    event_describe(&queued->event, event);
+    free(queued);
+    return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+    switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR:
+        event->element.cq->async_events_completed++;
+        break;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        event->element.srq->events_completed++;
+        break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        event->element.qp->events_completed++;
+        break;
+    case IBV_EVENT_WQ_FATAL:
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+        break;
+    }
+}

@@ -1,0 +1,219 @@
+// How the parts of the face join. Private to the folder.
+//
+// An object of the face begins with the public struct that programs hold (the layouts of libibverbs 44, so that
+// unmodified programs can use them), followed by an ibverbs_object: its place in the context's list, its count of
+// users, and the device's object. Functions return 0 or a negative errno; those of the public header translate.
+#pragma once
+
+#include <errno.h>
+
+#include "verbs-shim/ibverbs/device.h"
+
+struct ibverbs_library;
+struct ibverbs_context;
+
+struct ibverbs_device {
+    struct ibv_device base;
+    struct ibverbs_library *library;
+    const struct ibverbs_device_ops *ops;
+    void *object;
+    unsigned index;
+    bool known; // the program has listed it, and info is set
+    struct ibverbs_device_info info;
+};
+
+// State of a process.
+struct ibverbs_library {
+    struct backend_process *process;
+    struct ibverbs_device devices[IBVERBS_DEVICES_MAX];
+    unsigned device_count;
+    struct ibverbs_context *contexts;
+    unsigned live[IBVERBS_KINDS];
+    bool abandoned; // the process has ended
+};
+
+struct ibverbs_object {
+    struct ibverbs_object *next, **link; // of its kind, the newest first
+    struct ibverbs_context *context;
+    enum ibverbs_kind kind;
+    void *face;   // the object that it is part of
+    void *device; // the device's object
+    unsigned users;
+};
+
+// An event of an object waits in the list of its channel or context until the program takes it.
+struct ibverbs_queued {
+    struct ibverbs_queued *next;
+    struct ibverbs_event event;
+};
+struct ibverbs_queue {
+    struct ibverbs_queued *first, **end;
+};
+
+// Begins with the table that the inline functions of the header call.
+struct ibverbs_context {
+    struct verbs_context verbs;
+    struct ibverbs_context *next;
+    struct ibverbs_device *device;
+    void *object;
+    struct ibverbs_object *objects[IBVERBS_KINDS];
+    uint32_t handles; // given so far
+    struct ibverbs_queue events;
+};
+
+struct ibverbs_pd {
+    struct ibv_pd base;
+    struct ibverbs_object object;
+};
+
+struct ibverbs_mr {
+    struct ibv_mr base;
+    struct ibverbs_object object;
+    struct cuda_pin *pin; // NULL: memory of the program
+};
+
+struct ibverbs_channel {
+    struct ibv_comp_channel base;
+    struct ibverbs_object object;
+    struct ibverbs_queue events;
+};
+
+struct ibverbs_cq {
+    union {
+        struct ibv_cq base;
+        struct ibv_cq_ex ex;
+    };
+    struct ibverbs_object object;
+    struct ibv_wc wc; // the extended interface's current completion
+    uint32_t completions_taken, events_taken;
+};
+
+struct ibverbs_srq {
+    struct ibv_srq base;
+    struct ibverbs_object object;
+    uint32_t max_wr, max_sge;
+    uint32_t events_taken;
+};
+
+struct ibverbs_builder;
+
+struct ibverbs_qp {
+    union {
+        struct ibv_qp base;
+        struct ibv_qp_ex ex;
+    };
+    struct ibverbs_object object;
+    struct ibv_qp_attr attr; // as the program has set them; cap
+    uint32_t send_ops;       // IBV_QP_EX_WITH_*: that its type and the device allow
+    bool all_signaled;
+    uint32_t events_taken;
+    struct ibverbs_builder *builder; // NULL: not an extended QP
+};
+
+struct ibverbs_ah {
+    struct ibv_ah base;
+    struct ibverbs_object object;
+};
+
+// --- library and objects --------------------------------------------------------------------------------------------
+
+struct ibverbs_library *ibverbs_current(void); // NULL: the caller is no process with devices
+
+static inline const struct ibverbs_device_ops *ibverbs_ops(const struct ibverbs_object *object)
+{
+    return object->context->device->ops;
+}
+static inline struct ibverbs_context *ibverbs_context_of(struct ibv_context *context)
+{
+    return (struct ibverbs_context *)(void *)verbs_get_ctx(context);
+}
+static inline struct ibverbs_pd *ibverbs_pd_of(struct ibv_pd *pd)
+{
+    return (struct ibverbs_pd *)pd;
+}
+static inline struct ibverbs_cq *ibverbs_cq_of(struct ibv_cq *cq)
+{
+    return (struct ibverbs_cq *)cq;
+}
+static inline struct ibverbs_srq *ibverbs_srq_of(struct ibv_srq *srq)
+{
+    return (struct ibverbs_srq *)srq;
+}
+static inline struct ibverbs_qp *ibverbs_qp_of(struct ibv_qp *qp)
+{
+    return (struct ibverbs_qp *)qp;
+}
+
+// errno is set to -status; NULL.
+void *ibverbs_fail(int status);
+// The object joins its context.
+void ibverbs_object_add(struct ibverbs_object *object, struct ibverbs_context *context, enum ibverbs_kind kind,
+                        void *face);
+void ibverbs_object_remove(struct ibverbs_object *object);
+// Every object, those that use others first, then the context itself.
+void ibverbs_context_destroy(struct ibverbs_context *context);
+void ibverbs_verbs_fill(struct verbs_context *verbs);
+
+// The end of an object that has no users: the device's part, its place in the list, its memory. What the device
+// answers; then nothing has changed.
+int ibverbs_pd_end(struct ibverbs_object *object);
+int ibverbs_mr_end(struct ibverbs_object *object);
+int ibverbs_channel_end(struct ibverbs_object *object);
+int ibverbs_cq_end(struct ibverbs_object *object);
+int ibverbs_srq_end(struct ibverbs_object *object);
+int ibverbs_qp_end(struct ibverbs_object *object);
+int ibverbs_ah_end(struct ibverbs_object *object);
+
+// --- events ---------------------------------------------------------------------------------------------------------
+
+void ibverbs_queue_init(struct ibverbs_queue *queue);
+// NULL: it is empty. The caller frees it.
+struct ibverbs_queued *ibverbs_queue_take(struct ibverbs_queue *queue);
+// Without the events of this object; NULL: of all.
+void ibverbs_queue_purge(struct ibverbs_queue *queue, const struct ibverbs_object *object);
+// Puts the device's next event where it belongs. As event_get, and -ENOMEM.
+int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns);
+// Until the program has acknowledged what it has taken (*acknowledged == taken).
+int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken);
+int ibverbs_event_fd(void);        // a negative errno
+bool ibverbs_event_blocks(int fd); // the program has not made it O_NONBLOCK
+
+// --- what the tables of a context call ------------------------------------------------------------------------------
+
+int ibverbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t bytes);
+int ibverbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+                            struct ibv_device_attr_ex *attr, size_t bytes);
+struct ibv_cq_ex *ibverbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init);
+int ibverbs_poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc);
+int ibverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init);
+int ibverbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int ibverbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int ibverbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+// --- completion queues ----------------------------------------------------------------------------------------------
+
+int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
+                      struct ibverbs_cq **cq_out);
+void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // the readers of these
+
+// --- queue pairs ----------------------------------------------------------------------------------------------------
+
+// IBV_QP_EX_WITH_* that a type of queue pair has (IBA 10.2.4).
+uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type);
+// IBV_QP_EX_WITH_* of an opcode; 0: it is none.
+uint32_t ibverbs_opcode_op(enum ibv_wr_opcode opcode);
+// IBA 10.3.1 and table 91 of 11.2.4.2: whether the transition exists and the mask (IBV_QP_STATE apart) has what it
+// needs, and nothing that it does not allow.
+bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
+// The state in which the device has it; RESET when it does not answer.
+enum ibv_qp_state ibverbs_qp_state(struct ibverbs_qp *qp);
+// An address vector as this device's ports can have it.
+bool ibverbs_av_valid(struct ibverbs_context *context, const struct ibv_ah_attr *attr);
+bool ibverbs_port_valid(const struct ibverbs_context *context, unsigned port);
+// A request that may go to the device as far as it alone decides; a positive errno.
+int ibverbs_send_check(struct ibverbs_qp *qp, const struct ibv_send_wr *wr);
+
+// ops: IBV_QP_EX_WITH_*: whose functions the QP gets. -ENOMEM.
+int ibverbs_builder_create(struct ibverbs_qp *qp, uint64_t ops);
+void ibverbs_builder_destroy(struct ibverbs_builder *builder);

@@ -1,0 +1,102 @@
+// The face's state of a process: its devices, its contexts, its objects.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+// The environment calls it when the process has ended, wherever it was.
+static void library_release(void *state)
+{
+    struct ibverbs_library *library = state;
+    library->abandoned = true;
+    while (library->contexts != NULL) {
+        struct ibverbs_context *context = library->contexts;
+        context->device->ops->abandon(context->object);
+        ibverbs_context_destroy(context);
+    }
+    free(library);
+}
+
+static struct ibverbs_library *library_make(struct backend_process *process)
+{
+    struct backend_library *slot = &process->libraries[BACKEND_LIBRARY_IBVERBS];
+    if (slot->state == NULL) {
+        struct ibverbs_library *library = calloc(1, sizeof *library);
+        if (library != NULL) {
+            library->process = process;
+            slot->state = library;
+            slot->release = library_release;
+        }
+    }
+    return slot->state;
+}
+
+struct ibverbs_library *ibverbs_current(void)
+{
+    const struct backend_process *process = backend_current();
+    return process != NULL ? process->libraries[BACKEND_LIBRARY_IBVERBS].state : NULL;
+}
+
+int ibverbs_device_add(struct backend_process *process, const char *name, const struct ibverbs_device_ops *ops,
+                       void *device)
+{
+    struct ibverbs_library *library = library_make(process);
+    if (library == NULL) {
+        return -ENOMEM;
+    }
+    if (library->device_count == IBVERBS_DEVICES_MAX) {
+        return -ENOSPC;
+    }
+    unsigned index = library->device_count;
+    struct ibverbs_device *added = &library->devices[index];
+    *added = (struct ibverbs_device){.library = library, .ops = ops, .object = device, .index = index};
+    struct ibv_device *base = &added->base;
+    base->node_type = IBV_NODE_CA;
+    base->transport_type = IBV_TRANSPORT_IB;
+    (void)snprintf(base->name, sizeof base->name, "%s", name);
+    (void)snprintf(base->dev_name, sizeof base->dev_name, "uverbs%u", index);
+    (void)snprintf(base->dev_path, sizeof base->dev_path, "/sys/class/infiniband_verbs/uverbs%u", index);
+    (void)snprintf(base->ibdev_path, sizeof base->ibdev_path, "/sys/class/infiniband/%s", name);
+    library->device_count++;
+    return 0;
+}
+
+unsigned ibverbs_live(const struct backend_process *process, enum ibverbs_kind kind)
+{
+    const struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
+    return library != NULL ? library->live[kind] : 0;
+}
+
+// --- objects --------------------------------------------------------------------------------------------------------
+
+void *ibverbs_fail(int status)
+{
+    errno = -status;
+    return NULL;
+}
+
+void ibverbs_object_add(struct ibverbs_object *object, struct ibverbs_context *context, enum ibverbs_kind kind,
+                        void *face)
+{
+    struct ibverbs_object **list = &context->objects[kind];
+    object->context = context;
+    object->kind = kind;
+    object->face = face;
+    object->next = *list;
+    object->link = list;
+    if (object->next != NULL) {
+        object->next->link = &object->next;
+    }
+    *list = object;
+    context->device->library->live[kind]++;
+}
+
+void ibverbs_object_remove(struct ibverbs_object *object)
+{
+    *object->link = object->next;
+    if (object->next != NULL) {
+        object->next->link = object->link;
+    }
+    object->context->device->library->live[object->kind]--;
+}

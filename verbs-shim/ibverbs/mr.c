@@ -1,0 +1,128 @@
+// Memory regions (IBA 10.6): memory of the program, and of the GPUs, which is pinned in their windows first.
+#include <stdlib.h>
+
+#include "verbs-shim/cuda/pin.h"
+#include "verbs-shim/ibverbs/internal.h"
+
+#define PAGE_MASK UINT64_C(4095)
+
+enum {
+    ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB,
+    ACCESS_UNSUPPORTED = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND
+};
+
+// 10.6.3: who lets others write lets itself write. Relaxed ordering and its like are hints that a device may ignore.
+static int access_check(unsigned access)
+{
+    access &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
+    if ((access & ~(unsigned)(ACCESS_KNOWN | ACCESS_UNSUPPORTED)) != 0) {
+        return -EINVAL;
+    }
+    if ((access & ACCESS_UNSUPPORTED) != 0) {
+        return -EOPNOTSUPP;
+    }
+    bool written = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+    return written && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? -EINVAL : 0;
+}
+
+static int region_check(const struct ibverbs_context *context, const struct ibverbs_region *region)
+{
+    uint64_t address = (uintptr_t)region->address;
+    if (region->bytes == 0 || region->bytes > context->device->info.attr.max_mr_size ||
+        address + region->bytes < address || region->iova + region->bytes < region->iova ||
+        (address & PAGE_MASK) != (region->iova & PAGE_MASK)) {
+        return -EINVAL;
+    }
+    return access_check(region->access);
+}
+
+// Device memory lies in one allocation, or the region does not exist.
+static int gpu_pin(struct ibverbs_mr *mr, struct ibverbs_region *region)
+{
+    struct cuda_tokens tokens;
+    if (!cuda_tokens_of(region->address, &tokens)) {
+        return 0;
+    }
+    int status = cuda_pin_create(region->address, region->bytes, &mr->pin);
+    if (status == 0) {
+        region->bus_address = mr->pin->bus_address + cuda_pin_offset(mr->pin, region->address);
+    }
+    return status == -EINVAL ? -EFAULT : status == -ENOSPC ? -ENOMEM : status;
+}
+
+static void mr_free(struct ibverbs_mr *mr, bool unpin)
+{
+    if (mr->pin != NULL && unpin) {
+        cuda_pin_destroy(mr->pin);
+    }
+    free(mr);
+}
+
+static int mr_make(struct ibverbs_mr *mr, struct ibverbs_pd *pd, struct ibverbs_region *region)
+{
+    struct ibverbs_context *context = pd->object.context;
+    int status = region_check(context, region);
+    status = status != 0 ? status : gpu_pin(mr, region);
+    if (status == 0) {
+        status = context->device->ops->mr_register(pd->object.device, region, &mr->object.device, &mr->base.lkey,
+                                                   &mr->base.rkey);
+    }
+    return status;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+    struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
+    struct ibverbs_region region = {
+        .address = addr, .bytes = length, .iova = iova, .access = access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE};
+    struct ibverbs_mr *mr = calloc(1, sizeof *mr);
+    if (mr == NULL) {
+        return ibverbs_fail(-ENOMEM);
+    }
+    int status = mr_make(mr, pd, &region);
+    if (status != 0) {
+        mr_free(mr, true);
+        return ibverbs_fail(status);
+    }
+    mr->base.context = ibv_pd->context;
+    mr->base.pd = ibv_pd;
+    mr->base.addr = addr;
+    mr->base.length = length;
+    mr->base.handle = pd->object.context->handles++;
+    pd->object.users++;
+    ibverbs_object_add(&mr->object, pd->object.context, IBVERBS_MR, mr);
+    return &mr->base;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+#undef ibv_reg_mr_iova
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+    return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
+}
+
+int ibverbs_mr_end(struct ibverbs_object *object)
+{
+    struct ibverbs_mr *mr = object->face;
+    bool abandoned = object->context->device->library->abandoned; // then its pins went with CUDA's state
+    int status = ibverbs_ops(object)->mr_deregister(object->device);
+    if (status == 0) {
+        ibverbs_pd_of(mr->base.pd)->object.users--;
+        ibverbs_object_remove(object);
+        mr_free(mr, !abandoned);
+    }
+    return status;
+}
+
+// Work requests that still name it end in protection and access errors (11.6.2), so it is never busy: it would be with
+// memory windows, which no device has.
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    return -ibverbs_mr_end(&((struct ibverbs_mr *)mr)->object);
+}

@@ -1,0 +1,35 @@
+// Protection domains (IBA 10.2.3).
+#include <stdlib.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *ibv_context)
+{
+    struct ibverbs_context *context = ibverbs_context_of(ibv_context);
+    struct ibverbs_pd *pd = calloc(1, sizeof *pd);
+    int status = pd != NULL ? context->device->ops->pd_create(context->object, &pd->object.device) : -ENOMEM;
+    if (status != 0) {
+        free(pd);
+        return ibverbs_fail(status);
+    }
+    pd->base = (struct ibv_pd){.context = ibv_context, .handle = context->handles++};
+    ibverbs_object_add(&pd->object, context, IBVERBS_PD, pd);
+    return &pd->base;
+}
+
+int ibverbs_pd_end(struct ibverbs_object *object)
+{
+    int status = ibverbs_ops(object)->pd_destroy(object->device);
+    if (status == 0) {
+        ibverbs_object_remove(object);
+        free(object->face);
+    }
+    return status;
+}
+
+// 11.2.1.6: not while something uses it.
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    struct ibverbs_object *object = &ibverbs_pd_of(pd)->object;
+    return object->users > 0 ? EBUSY : -ibverbs_pd_end(object);
+}

@@ -1,0 +1,242 @@
+// Queue pairs: creation, end, and what they are (IBA 11.2.4).
+#include <stdlib.h>
+
+#include "verbs-shim/ibverbs/internal.h"
+
+// --- operations -----------------------------------------------------------------------------------------------------
+
+enum {
+    OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
+    OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
+    OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD
+};
+
+uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type)
+{
+    switch (type) {
+    case IBV_QPT_RC:
+        return OPS_RC;
+    case IBV_QPT_UC:
+        return OPS_UC;
+    case IBV_QPT_UD:
+        return OPS_UD;
+    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+    case IBV_QPT_DRIVER:
+        break;
+    }
+    return 0;
+}
+
+uint32_t ibverbs_opcode_op(enum ibv_wr_opcode opcode)
+{
+    switch (opcode) {
+    case IBV_WR_RDMA_WRITE:
+        return IBV_QP_EX_WITH_RDMA_WRITE;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+    case IBV_WR_SEND:
+        return IBV_QP_EX_WITH_SEND;
+    case IBV_WR_SEND_WITH_IMM:
+        return IBV_QP_EX_WITH_SEND_WITH_IMM;
+    case IBV_WR_RDMA_READ:
+        return IBV_QP_EX_WITH_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+        return IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+    case IBV_WR_LOCAL_INV:
+    case IBV_WR_BIND_MW:
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_TSO:
+    case IBV_WR_DRIVER1:
+    case IBV_WR_ATOMIC_WRITE:
+        break;
+    }
+    return 0;
+}
+
+// --- creation -------------------------------------------------------------------------------------------------------
+
+// The CQs and the SRQ belong to the same context; the SRQ may be of another protection domain (10.2.9).
+static int create_check(const struct ibverbs_context *context, const struct ibv_qp_init_attr *init)
+{
+    const struct ibverbs_device_info *info = &context->device->info;
+    const struct ibv_context *base = &context->verbs.context;
+    const struct ibv_qp_cap *cap = &init->cap;
+    uint32_t max_wr = (uint32_t)info->attr.max_qp_wr, max_sge = (uint32_t)info->attr.max_sge;
+    if (ibverbs_qp_type_ops(init->qp_type) == 0 || (info->qp_types & 1u << init->qp_type) == 0) {
+        return -EOPNOTSUPP;
+    }
+    if (init->send_cq == NULL || init->recv_cq == NULL || init->send_cq->context != base ||
+        init->recv_cq->context != base || (init->srq != NULL && init->srq->context != base)) {
+        return -EINVAL;
+    }
+    bool receives = init->srq == NULL;
+    return cap->max_send_wr > max_wr || cap->max_send_sge > max_sge || cap->max_inline_data > info->max_inline_bytes ||
+                   (receives && (cap->max_recv_wr > max_wr || cap->max_recv_sge > max_sge))
+               ? -EINVAL
+               : 0;
+}
+
+static int device_create(struct ibverbs_qp *qp, struct ibverbs_pd *pd, const struct ibv_qp_init_attr *init)
+{
+    struct ibverbs_qp_create create = {
+        .type = init->qp_type,
+        .send_cq = ibverbs_cq_of(init->send_cq)->object.device,
+        .recv_cq = ibverbs_cq_of(init->recv_cq)->object.device,
+        .srq = init->srq != NULL ? ibverbs_srq_of(init->srq)->object.device : NULL,
+        .cap = init->cap,
+        .all_signaled = init->sq_sig_all != 0,
+        .user = &qp->object,
+    };
+    int status = ibverbs_ops(&pd->object)->qp_create(pd->object.device, &create, &qp->object.device, &qp->base.qp_num);
+    qp->attr.cap = create.cap;
+    return status;
+}
+
+static void users_add(struct ibverbs_qp *qp, unsigned count)
+{
+    ibverbs_pd_of(qp->base.pd)->object.users += count;
+    ibverbs_cq_of(qp->base.send_cq)->object.users += count;
+    ibverbs_cq_of(qp->base.recv_cq)->object.users += count;
+    if (qp->base.srq != NULL) {
+        ibverbs_srq_of(qp->base.srq)->object.users += count;
+    }
+}
+
+static void qp_fill(struct ibverbs_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+    struct ibverbs_context *context = ibverbs_pd_of(pd)->object.context;
+    struct ibv_qp *base = &qp->base;
+    base->context = pd->context;
+    base->qp_context = init->qp_context;
+    base->pd = pd;
+    base->send_cq = init->send_cq;
+    base->recv_cq = init->recv_cq;
+    base->srq = init->srq;
+    base->handle = context->handles++;
+    base->state = IBV_QPS_RESET;
+    base->qp_type = init->qp_type;
+    (void)pthread_mutex_init(&base->mutex, NULL);
+    (void)pthread_cond_init(&base->cond, NULL);
+    qp->send_ops = ibverbs_qp_type_ops(init->qp_type) & context->device->info.send_ops;
+    qp->all_signaled = init->sq_sig_all != 0;
+}
+
+static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibverbs_qp **qp_out)
+{
+    struct ibverbs_context *context = ibverbs_pd_of(pd)->object.context;
+    struct ibverbs_qp *qp = calloc(1, sizeof *qp);
+    int status = qp != NULL ? create_check(context, init) : -ENOMEM;
+    status = status != 0 ? status : device_create(qp, ibverbs_pd_of(pd), init);
+    if (status != 0) {
+        free(qp);
+        return status;
+    }
+    qp_fill(qp, pd, init);
+    users_add(qp, 1);
+    ibverbs_object_add(&qp->object, context, IBVERBS_QP, qp);
+    init->cap = qp->attr.cap;
+    *qp_out = qp;
+    return 0;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+    struct ibverbs_qp *qp;
+    int status = qp_create(pd, init, &qp);
+    return status == 0 ? &qp->base : ibverbs_fail(status);
+}
+
+// Of what is beyond ibv_create_qp only the operations of ibv_qp_ex; creation flags, if named, are none.
+static int extended_check(const struct ibverbs_context *context, const struct ibv_qp_init_attr_ex *init)
+{
+    const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    uint64_t ops = ibverbs_qp_type_ops(init->qp_type) & context->device->info.send_ops;
+    if ((init->comp_mask & ~known) != 0 ||
+        ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && init->create_flags != 0) ||
+        ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && (init->send_ops_flags & ~ops) != 0)) {
+        return -EOPNOTSUPP;
+    }
+    return (init->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? 0 : -EINVAL;
+}
+
+struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
+{
+    struct ibverbs_qp *qp;
+    int status = extended_check(ibverbs_context_of(context), init);
+    status = status != 0 ? status : qp_create(init->pd, (struct ibv_qp_init_attr *)(void *)init, &qp);
+    if (status == 0 && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+        status = ibverbs_builder_create(qp, init->send_ops_flags);
+        if (status != 0) {
+            (void)ibverbs_qp_end(&qp->object);
+        }
+    }
+    return status == 0 ? &qp->base : ibverbs_fail(status);
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv_qp)
+{
+    struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
+    return qp->builder != NULL ? &qp->ex : NULL;
+}
+
+// --- end ------------------------------------------------------------------------------------------------------------
+
+int ibverbs_qp_end(struct ibverbs_object *object)
+{
+    struct ibverbs_qp *qp = object->face;
+    int status = ibverbs_ops(object)->qp_destroy(object->device);
+    if (status != 0) {
+        return status;
+    }
+    users_add(qp, (unsigned)-1);
+    ibverbs_queue_purge(&object->context->events, object);
+    (void)pthread_mutex_destroy(&qp->base.mutex);
+    (void)pthread_cond_destroy(&qp->base.cond);
+    ibverbs_object_remove(object);
+    ibverbs_builder_destroy(qp->builder);
+    free(qp);
+    return 0;
+}
+
+// Requests that are not done, and completions that were not polled, go with it (11.2.4.4).
+int ibv_destroy_qp(struct ibv_qp *ibv_qp)
+{
+    struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
+    int status = ibverbs_events_settle(qp->object.context, &ibv_qp->events_completed, qp->events_taken);
+    return status != 0 ? -status : -ibverbs_qp_end(&qp->object);
+}
+
+// --- query ----------------------------------------------------------------------------------------------------------
+
+enum ibv_qp_state ibverbs_qp_state(struct ibverbs_qp *qp)
+{
+    struct ibv_qp_attr attr = qp->attr;
+    return ibverbs_ops(&qp->object)->qp_query(qp->object.device, &attr) == 0 ? attr.qp_state : IBV_QPS_RESET;
+}
+
+int ibv_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+    struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
+    struct ibv_qp_attr now = qp->attr;
+    int status = ibverbs_ops(&qp->object)->qp_query(qp->object.device, &now);
+    if (status != 0) {
+        return -status;
+    }
+    now.cur_qp_state = now.qp_state;
+    *attr = now;
+    *init = (struct ibv_qp_init_attr){.qp_context = ibv_qp->qp_context,
+                                      .send_cq = ibv_qp->send_cq,
+                                      .recv_cq = ibv_qp->recv_cq,
+                                      .srq = ibv_qp->srq,
+                                      .cap = now.cap,
+                                      .qp_type = ibv_qp->qp_type,
+                                      .sq_sig_all = qp->all_signaled};
+    if ((mask & IBV_QP_STATE) != 0) {
+        ibv_qp->state = now.qp_state;
+    }
+    return 0;
+}

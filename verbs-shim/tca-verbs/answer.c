@@ -1,0 +1,173 @@
+// What the remote side says: acknowledgements, refusals, grants, and what reads and atomics asked for.
+#include <errno.h>
+#include <string.h>
+
+#include "verbs-shim/tca-verbs/internal.h"
+
+// One word, by the processor: it does not wait for the board's channel, and needs no room in a ring.
+void tcav_answer_ack(struct tcav_qp *qp)
+{
+    struct tcav_peer *peer = qp->peer;
+    struct tcav_context *context = qp->pd->context;
+    unsigned index = qp->remote_number % TCAV_QPS_MAX;
+    uint64_t ack = TCAV_ACK(qp->remote_number, qp->expected);
+    qp->ack_sent = qp->expected;
+    if (peer->node == context->node) {
+        peer->area->acks[index] = ack;
+        tcav_pay(context, BACKEND_COST_LOAD_STORE, 1);
+    } else if (peer->state == TCAV_PEER_CONNECTED) {
+        uint64_t offset = offsetof(struct tcav_area, acks) + index * sizeof ack;
+        (void)peach2_pio_write(context->board, tcav_peer_area(peer, offset), &ack, sizeof ack);
+    }
+}
+
+void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak)
+{
+    qp->answer = (struct tcav_header){
+        .qp = qp->remote_number, .kind = TCAV_NAK, .message = message, .immediate = nak, .source_qp = qp->number};
+    qp->answer_due = true;
+    tcav_qp_activate(qp);
+}
+
+static struct tcav_header header_of(const struct tcav_qp *qp, const struct tcav_job *job, enum tcav_kind kind)
+{
+    return (struct tcav_header){
+        .qp = qp->remote_number,
+        .kind = (uint8_t)kind,
+        .message = job->message,
+        .offset = job->offset,
+        .length = job->length,
+        .source_qp = qp->number,
+    };
+}
+
+static void job_end(struct tcav_qp *qp)
+{
+    qp->job_head = (qp->job_head + 1) % TCAV_READS_MAX;
+    qp->job_count--;
+}
+
+// The key may have gone since the read came: it is an access error then, as late as that.
+static void job_refuse(struct tcav_qp *qp)
+{
+    uint32_t message = qp->jobs[qp->job_head].message;
+    qp->job_count = 0;
+    tcav_answer_nak(qp, message, TCAV_NAK_ACCESS);
+    tcav_event_async(qp->pd->context, IBV_EVENT_QP_ACCESS_ERR, qp->user);
+    tcav_qp_fail(qp);
+}
+
+static bool atomic_answer(struct tcav_qp *qp, const struct tcav_job *job)
+{
+    if (tcav_ring_small_room(qp->peer) == 0) {
+        return false;
+    }
+    struct tcav_header header = header_of(qp, job, TCAV_ATOMIC_DATA);
+    header.bytes = sizeof job->value;
+    tcav_ring_send_small(qp->peer, header, &job->value);
+    job_end(qp);
+    return true;
+}
+
+static bool packets_answer(struct tcav_qp *qp, struct tcav_job *job)
+{
+    bool small = job->length <= TCAV_SMALL_PAYLOAD;
+    if ((small ? tcav_ring_small_room(qp->peer) : tcav_ring_large_room(qp->peer)) == 0) {
+        return false;
+    }
+    const struct ibv_sge sge = {job->address, job->length, job->key};
+    const struct tcav_source source = {qp->pd, &sge, 1, NULL};
+    int bytes = tcav_ring_send_data(qp->peer, header_of(qp, job, TCAV_READ_DATA), &source);
+    if (bytes < 0) {
+        job_refuse(qp);
+        return false;
+    }
+    job->offset += (uint32_t)bytes;
+    if (job->offset == job->length) {
+        job_end(qp);
+    }
+    return true;
+}
+
+static bool moved_answer(struct tcav_qp *qp, const struct tcav_job *job, struct tcav_place from)
+{
+    if (qp->job_move.error != 0) {
+        job_refuse(qp);
+        return false;
+    }
+    if (tcav_ring_small_room(qp->peer) == 0) {
+        return false;
+    }
+    unsigned char around[6];
+    const struct ibv_sge sge = {job->address, job->length, job->key};
+    uint32_t before, bytes = tcav_move_split(from.offset, job->length, &before);
+    uint32_t after = job->length - before - bytes;
+    if (tcav_list_load(qp->pd, &sge, 1, 0, around, before) != 0 ||
+        tcav_list_load(qp->pd, &sge, 1, before + bytes, around + before, after) != 0) {
+        job_refuse(qp);
+        return false;
+    }
+    struct tcav_header header = header_of(qp, job, TCAV_READ_DONE);
+    header.bytes = (uint16_t)(before + after);
+    tcav_ring_send_small(qp->peer, header, around);
+    job_end(qp);
+    return true;
+}
+
+static void move_answer(struct tcav_qp *qp, struct tcav_job *job, struct tcav_place from)
+{
+    struct tcav_context *context = qp->pd->context;
+    struct tcav_place to = job->place;
+    uint32_t before, bytes = tcav_move_split(from.offset, job->length, &before);
+    from.offset += before;
+    to.offset += before;
+    qp->job_move = (struct tcav_move){
+        .peer = qp->peer,
+        .source = tcav_place_address(context, context->node, from),
+        .destination = tcav_place_address(context, qp->peer->node, to),
+        .bytes = bytes,
+        .moved = &job->moved,
+    };
+    job->moving = true;
+    tcav_move_queue(context, &qp->job_move);
+}
+
+static bool read_answer(struct tcav_qp *qp, struct tcav_job *job)
+{
+    if (job->moving && !job->moved) {
+        return false;
+    }
+    const struct ibv_sge sge = {job->address, job->length, job->key};
+    if (job->length != 0 && tcav_mr_find(qp->pd, job->key, job->address, job->length, IBV_ACCESS_REMOTE_READ) == NULL) {
+        job_refuse(qp);
+        return false;
+    }
+    struct tcav_place from = tcav_list_place(qp->pd, &sge, 1, 0, job->length);
+    if (job->moved) {
+        return moved_answer(qp, job, from);
+    }
+    if (job->length >= TCAV_READ_DIRECT_BYTES && tcav_places_match(from, job->place)) {
+        move_answer(qp, job, from);
+        return false;
+    }
+    return packets_answer(qp, job);
+}
+
+// A grant is of the message that comes now; refusals come after the answers to what was asked before.
+bool tcav_answer_step(struct tcav_qp *qp)
+{
+    bool grant = qp->answer_due && qp->answer.kind == TCAV_GRANT;
+    if (qp->peer == NULL || qp->peer->state != TCAV_PEER_CONNECTED) {
+        return false;
+    }
+    if (qp->job_count != 0 && !grant) {
+        struct tcav_job *job = &qp->jobs[qp->job_head];
+        return job->kind == TCAV_ATOMIC_DATA ? atomic_answer(qp, job) : read_answer(qp, job);
+    }
+    if (!qp->answer_due || tcav_ring_small_room(qp->peer) == 0) {
+        return false;
+    }
+    tcav_ring_send_small(qp->peer, qp->answer, &qp->answer_place);
+    qp->answer_due = false;
+    return true;
+}

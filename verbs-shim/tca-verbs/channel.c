@@ -1,0 +1,197 @@
+// The two DMA channels: 0 for packets, one write ahead of the one that runs; 1 for data from place to place.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs-shim/tca-verbs/internal.h"
+
+enum { PACKETS, MOVES };
+
+// What one descriptor moves at most: the next part begins at the same low 4 bits.
+#define RUN_BYTES_MAX (PEACH2_DMA_BYTES_MAX & ~0xfu)
+#define RUNS_MAX      (TCAV_MESSAGE_BYTES_MAX / RUN_BYTES_MAX + 1)
+#define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 1)
+
+static volatile uint64_t *status_word(const struct tcav_context *context, unsigned channel)
+{
+    return (volatile uint64_t *)context->status.address + channel;
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+// Chains are made with transfers that are never started.
+static int chain_make(struct tcav_context *context, uint32_t count, peach2_chain_t **chain_out)
+{
+    struct peach2_transfer transfers[RUNS_MAX] = {{0}};
+    return peach2_chain_create(context->board, PEACH2_CHAIN_HOST, 0, transfers, count, chain_out);
+}
+
+_Static_assert(BATCH_RUNS <= RUNS_MAX, "a batch fits the transfers of chain_make");
+
+static int notify_prepare(struct tcav_context *context, unsigned channel, const peach2_chain_t *chain)
+{
+    const struct peach2_notify notify = {.local_address = context->status.bus_address + channel * 8ull, .value = 1};
+    return peach2_chain_prepare(context->board, channel, chain, &notify);
+}
+
+int tcav_channels_open(struct tcav_context *context)
+{
+    const struct backend *backend = &context->backend;
+    context->moves_end = &context->move;
+    int error = backend->ops->alloc_pinned(backend->ctx, 2 * sizeof(uint64_t), &context->status);
+    for (unsigned i = 0; error == 0 && i < 2; i++) {
+        error = chain_make(context, BATCH_RUNS, &context->batches[i]);
+    }
+    if (error == 0) {
+        error = chain_make(context, RUNS_MAX, &context->moves);
+    }
+    if (error == 0) {
+        error = notify_prepare(context, PACKETS, context->batches[0]);
+    }
+    return error == 0 ? notify_prepare(context, MOVES, context->moves) : error;
+}
+
+void tcav_channels_close(struct tcav_context *context)
+{
+    const struct backend *backend = &context->backend;
+    for (unsigned i = 0; i < 2; i++) {
+        peach2_chain_destroy(context->batches[i]);
+    }
+    peach2_chain_destroy(context->moves);
+    if (context->status.address != NULL) {
+        backend->ops->free_pinned(backend->ctx, &context->status);
+    }
+}
+
+// 0: it ended. -EAGAIN. -EREMOTEIO: with an error.
+static int status_take(struct tcav_context *context, unsigned channel, unsigned *error_out)
+{
+    context->looks++;
+    if (*status_word(context, channel) == 0) {
+        return -EAGAIN;
+    }
+    return peach2_wait_status(context->board, status_word(context, channel), 0, NULL, error_out);
+}
+
+// --- packets --------------------------------------------------------------------------------------------------------
+
+static void packets_start(struct tcav_context *context)
+{
+    context->sending = context->ready_peer;
+    (void)peach2_chain_select(context->board, PACKETS, context->ready);
+    context->ready = NULL;
+    (void)peach2_dma_start(context->board, PACKETS);
+}
+
+static void packets_step(struct tcav_context *context)
+{
+    unsigned dma_error;
+    if (context->sending != NULL) {
+        int error = status_take(context, PACKETS, &dma_error);
+        if (error == -EAGAIN) {
+            return;
+        }
+        if (error != 0) {
+            context->sending->state = TCAV_PEER_GONE;
+        }
+        context->sending = NULL;
+    }
+    if (context->ready != NULL) {
+        packets_start(context);
+    }
+}
+
+void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain)
+{
+    struct tcav_context *context = peer->context;
+    context->ready = chain;
+    context->ready_peer = peer;
+    packets_step(context);
+}
+
+// --- data -----------------------------------------------------------------------------------------------------------
+
+uint32_t tcav_move_split(uint64_t offset, uint32_t bytes, uint32_t *before_out)
+{
+    uint32_t before = (uint32_t)(-offset & 3);
+    *before_out = before < bytes ? before : bytes;
+    return (bytes - *before_out) & ~3u;
+}
+
+static void move_start(struct tcav_context *context, struct tcav_move *move)
+{
+    struct peach2_transfer transfers[RUNS_MAX];
+    uint32_t count = 0;
+    for (uint32_t done = 0; done < move->bytes; count++) {
+        uint32_t part = move->bytes - done < RUN_BYTES_MAX ? move->bytes - done : RUN_BYTES_MAX;
+        transfers[count] = (struct peach2_transfer){
+            .source = move->source + done, .destination = move->destination + done, .bytes = part};
+        done += part;
+    }
+    move->running = true;
+    (void)peach2_chain_rewrite(context->moves, transfers, count);
+    (void)peach2_chain_select(context->board, MOVES, context->moves);
+    (void)peach2_dma_start(context->board, MOVES);
+}
+
+static void move_remove(struct tcav_context *context, struct tcav_move *move)
+{
+    struct tcav_move **link = &context->move;
+    while (*link != move) {
+        link = &(*link)->next;
+    }
+    *link = move->next;
+    if (move->next == NULL) {
+        context->moves_end = link;
+    }
+    move->queued = move->running = false;
+}
+
+static void moves_step(struct tcav_context *context)
+{
+    struct tcav_move *move = context->move;
+    if (move != NULL && move->running) {
+        unsigned dma_error = 0;
+        if (status_take(context, MOVES, &dma_error) == -EAGAIN) {
+            return;
+        }
+        move->error = dma_error;
+        *move->moved = true;
+        move_remove(context, move);
+        move = context->move;
+    }
+    if (move != NULL && !move->running) {
+        move_start(context, move);
+    }
+}
+
+void tcav_move_queue(struct tcav_context *context, struct tcav_move *move)
+{
+    move->next = NULL;
+    move->queued = true;
+    move->error = 0;
+    *context->moves_end = move;
+    context->moves_end = &move->next;
+    moves_step(context);
+}
+
+void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move)
+{
+    if (!move->queued) {
+        return;
+    }
+    if (move->running && !context->abandoned) {
+        unsigned dma_error;
+        (void)peach2_wait_status(context->board, status_word(context, MOVES), PEACH2_DMA_TIMEOUT_NS, NULL, &dma_error);
+    }
+    move_remove(context, move);
+}
+
+void tcav_channels_step(struct tcav_context *context)
+{
+    if (context->sending != NULL || context->ready != NULL) {
+        packets_step(context);
+    }
+    if (context->move != NULL) {
+        moves_step(context);
+    }
+}

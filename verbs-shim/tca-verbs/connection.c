@@ -1,0 +1,191 @@
+// Connections: how two nodes meet, and what they write into each other.
+//
+// Nobody tells a library where the memory of another node is. The one place that every node knows is the board's
+// memory: its last units belong to the nodes of the sub-cluster, one each (libtca/board_memory.h). A library writes
+// into its unit on the other board where its receive area is, and which nonce it has heard from the other. Whoever
+// reads its own nonce there knows that the writer is alive and meant it.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs-shim/libtca/board_memory.h"
+#include "verbs-shim/tca-verbs/internal.h"
+#include "verbs-shim/tca.h"
+
+// Pair words lie 16 B apart, as what the board copies keeps its low 4 address bits.
+#define PAIR_STRIDE 2u
+#define PAIRS       (TCAV_SMALL_SLOTS + 3u)
+#define PAIR_ALONE  (TCAV_SMALL_SLOTS + 2u)
+
+#define CHAIN_UNITS (2u * TCAV_SMALL_SLOTS + 1u)
+
+struct memory {
+    struct tcav_area receive, send;
+    uint64_t pairs[PAIRS * PAIR_STRIDE];
+};
+
+size_t tca_verbs_connection_bytes(void)
+{
+    return sizeof(struct memory) + sizeof(struct tcav_peer);
+}
+
+uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset)
+{
+    const struct tcav_place place = {.offset = peer->remote_area + offset, .block = TCAV_HOST};
+    return tcav_place_address(peer->context, peer->node, place);
+}
+
+static uint64_t memory_bus(const struct tcav_peer *peer, const void *at)
+{
+    return peer->memory_bus + (uint64_t)((const char *)at - (const char *)peer->memory);
+}
+
+// --- meeting --------------------------------------------------------------------------------------------------------
+
+static uint32_t unit_offset(uint32_t node)
+{
+    return (TCA_BOARD_MEETING + node) * TCA_BOARD_UNIT_BYTES;
+}
+
+static void introduce(struct tcav_peer *peer)
+{
+    const struct tcav_context *context = peer->context;
+    const struct tcav_meeting meeting = {memory_bus(peer, peer->area), peer->nonce, peer->remote_nonce};
+    (void)peach2_pio_write(context->board,
+                           peach2_board_memory_address(context->board, peer->node, unit_offset(context->node)),
+                           &meeting, sizeof meeting);
+}
+
+// Small packets and their pairs as chains that are written once.
+static int chains_build(struct tcav_peer *peer)
+{
+    struct tca_context *tca = tca_context_current();
+    peach2_handle_t *board = peer->context->board;
+    peer->has_units = tca_board_take_low(tca, CHAIN_UNITS, &peer->board_unit);
+    enum peach2_chain_place place = peer->has_units ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
+    uint64_t pair = tcav_peer_area(peer, offsetof(struct tcav_area, pair));
+    for (uint32_t slot = 0; slot < TCAV_SMALL_SLOTS; slot++) {
+        const struct peach2_transfer transfers[] = {
+            {.source = memory_bus(peer, peer->send->small[slot]),
+             .destination = tcav_peer_area(peer, offsetof(struct tcav_area, small) + slot * TCAV_SMALL_BYTES),
+             .bytes = TCAV_SMALL_BYTES},
+            {.source = memory_bus(peer, &peer->pairs[slot * PAIR_STRIDE]), .destination = pair, .bytes = 8},
+        };
+        int error = peach2_chain_create(board, place, peer->board_unit + 2 * slot, transfers, 2, &peer->small[slot]);
+        if (error != 0) {
+            return error;
+        }
+    }
+    const struct peach2_transfer alone = {
+        .source = memory_bus(peer, &peer->pairs[PAIR_ALONE * PAIR_STRIDE]), .destination = pair, .bytes = 8};
+    return peach2_chain_create(board, place, peer->board_unit + 2 * TCAV_SMALL_SLOTS, &alone, 1, &peer->pair_alone);
+}
+
+static void connected(struct tcav_peer *peer, uint64_t remote_area)
+{
+    peer->remote_area = remote_area;
+    peer->state = chains_build(peer) == 0 ? TCAV_PEER_CONNECTED : TCAV_PEER_GONE;
+}
+
+void tcav_peer_step(struct tcav_peer *peer)
+{
+    peach2_handle_t *board = peer->context->board;
+    uint64_t area, nonces;
+    if (peach2_board_memory_read(board, unit_offset(peer->node) + 8, &nonces) != 0) {
+        return;
+    }
+    uint32_t nonce = (uint32_t)nonces, heard = (uint32_t)(nonces >> 32);
+    if (nonce != 0 && nonce != peer->remote_nonce) {
+        peer->remote_nonce = nonce;
+        introduce(peer);
+    }
+    if (nonce != 0 && heard == peer->nonce && peach2_board_memory_read(board, unit_offset(peer->node), &area) == 0) {
+        connected(peer, area);
+    }
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+static int peer_start(struct tcav_peer *peer)
+{
+    struct tcav_context *context = peer->context;
+    tcaHandle handle;
+    if (tcaMalloc(&peer->memory, sizeof(struct memory), tcaMemoryCPU) != tcaSuccess) {
+        return -ENOMEM;
+    }
+    if (tcaCreateHandle(&handle, peer->memory, sizeof(struct memory), tcaMemoryCPU) != tcaSuccess) {
+        return -ENOMEM;
+    }
+    struct memory *memory = peer->memory;
+    peer->memory_bus = handle.busAddress;
+    peer->area = &memory->receive;
+    peer->send = &memory->send;
+    peer->pairs = memory->pairs;
+    peer->nonce = (uint32_t)(tcav_now_ps(context) / TCAV_NS) | 1;
+    if (peer->node == context->node) {
+        connected(peer, memory_bus(peer, peer->area));
+    } else {
+        introduce(peer);
+    }
+    return 0;
+}
+
+int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_peer **peer_out)
+{
+    struct tcav_peer *peer = context->peers[node];
+    if (peer != NULL && peer->state == TCAV_PEER_GONE) {
+        for (const struct tcav_qp *qp = context->qps; qp != NULL; qp = qp->next) {
+            if (qp->peer == peer && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR) {
+                *peer_out = peer; // shares its fate
+                return 0;
+            }
+        }
+        for (struct tcav_qp *qp = context->qps; qp != NULL; qp = qp->next) {
+            qp->peer = qp->peer == peer ? NULL : qp->peer;
+        }
+        tcav_peer_free(peer);
+        peer = NULL;
+    }
+    if (peer == NULL) {
+        peer = calloc(1, sizeof *peer);
+        if (peer == NULL) {
+            return -ENOMEM;
+        }
+        peer->context = context;
+        peer->node = node;
+        context->peers[node] = peer;
+        int error = peer_start(peer);
+        if (error != 0) {
+            tcav_peer_free(peer);
+            return error;
+        }
+    }
+    *peer_out = peer;
+    return 0;
+}
+
+void tcav_peer_bye(struct tcav_peer *peer)
+{
+    if (peer->state == TCAV_PEER_CONNECTED && tcav_ring_small_room(peer) != 0) {
+        tcav_ring_send_small(peer, (struct tcav_header){.kind = TCAV_BYE}, NULL);
+    }
+}
+
+void tcav_peer_free(struct tcav_peer *peer)
+{
+    struct tcav_context *context = peer->context;
+    if (!context->abandoned) {
+        for (unsigned i = 0; i < TCAV_SMALL_SLOTS; i++) {
+            peach2_chain_destroy(peer->small[i]);
+        }
+        peach2_chain_destroy(peer->pair_alone);
+        if (peer->has_units) {
+            tca_board_give(tca_context_current(), peer->board_unit, CHAIN_UNITS);
+        }
+        if (peer->memory != NULL) {
+            (void)tcaFree(peer->memory, tcaMemoryCPU);
+        }
+    }
+    context->peers[peer->node] = NULL;
+    free(peer);
+}

@@ -1,0 +1,160 @@
+// Completion queues. A completion that finds no room is lost and its CQ in error (IBA 11.6.3.1).
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs-shim/tca-verbs/internal.h"
+
+int tcav_cq_create(void *object, unsigned *entries, unsigned vector, void *user, void **cq_out)
+{
+    struct tcav_context *context = object;
+    (void)vector;
+    tcav_pay(context, BACKEND_COST_CALL, 1);
+    struct tcav_cq *cq = calloc(1, sizeof *cq);
+    struct ibv_wc *wcs = calloc(*entries, sizeof *wcs);
+    bool *solicited = calloc(*entries, sizeof *solicited);
+    if (cq == NULL || wcs == NULL || solicited == NULL) {
+        free(cq);
+        free(wcs);
+        free(solicited);
+        return -ENOMEM;
+    }
+    *cq = (struct tcav_cq){.next = context->cqs,
+                           .context = context,
+                           .user = user,
+                           .entries = wcs,
+                           .solicited = solicited,
+                           .size = *entries};
+    context->cqs = cq;
+    *cq_out = cq;
+    return 0;
+}
+
+int tcav_cq_destroy(void *object)
+{
+    struct tcav_cq *cq = object;
+    struct tcav_context *context = cq->context;
+    if (cq->users != 0) {
+        return -EBUSY;
+    }
+    tcav_pay(context, BACKEND_COST_CALL, 1);
+    struct tcav_cq **link = &context->cqs;
+    while (*link != cq) {
+        link = &(*link)->next;
+    }
+    *link = cq->next;
+    tcav_events_purge(context, cq->user);
+    free(cq->entries);
+    free(cq->solicited);
+    free(cq);
+    return 0;
+}
+
+int tcav_cq_resize(void *object, unsigned *entries)
+{
+    struct tcav_cq *cq = object;
+    tcav_pay(cq->context, BACKEND_COST_CALL, 1);
+    if (*entries < cq->count) {
+        return -EINVAL;
+    }
+    struct ibv_wc *wcs = calloc(*entries, sizeof *wcs);
+    bool *solicited = calloc(*entries, sizeof *solicited);
+    if (wcs == NULL || solicited == NULL) {
+        free(wcs);
+        free(solicited);
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < cq->count; i++) {
+        wcs[i] = cq->entries[(cq->head + i) % cq->size];
+        solicited[i] = cq->solicited[(cq->head + i) % cq->size];
+    }
+    free(cq->entries);
+    free(cq->solicited);
+    cq->entries = wcs;
+    cq->solicited = solicited;
+    cq->head = 0;
+    cq->size = *entries;
+    return 0;
+}
+
+static int take(struct tcav_cq *cq, int max, struct ibv_wc *wc_out)
+{
+    int taken = 0;
+    for (; taken < max && cq->count != 0; taken++) {
+        wc_out[taken] = cq->entries[cq->head];
+        cq->head = (cq->head + 1) % cq->size;
+        cq->count--;
+    }
+    tcav_pay(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)taken * (sizeof *wc_out / 8));
+    return taken;
+}
+
+int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
+{
+    struct tcav_cq *cq = object;
+    tcav_pay(cq->context, BACKEND_COST_CALL, 1);
+    if (cq->count == 0) {
+        (void)tcav_progress(cq->context);
+    }
+    return take(cq, max, wc_out);
+}
+
+int tcav_cq_arm(void *object, bool solicited_only)
+{
+    struct tcav_cq *cq = object;
+    tcav_pay(cq->context, BACKEND_COST_CALL, 1);
+    // Of two requests the wider one holds (IBA 11.4.2.2).
+    cq->armed_solicited = solicited_only && (!cq->armed || cq->armed_solicited);
+    cq->armed = true;
+    return 0;
+}
+
+int tcav_cq_wait(void *object, uint64_t timeout_ns)
+{
+    struct tcav_cq *cq = object;
+    struct tcav_context *context = cq->context;
+    uint64_t until_ps = timeout_ns != 0 ? tcav_now_ps(context) + timeout_ns * TCAV_NS : 0;
+    while (cq->count == 0) {
+        tcav_pay(context, BACKEND_COST_CALL, 1);
+        if (tcav_progress(context) != 0 || cq->count != 0) {
+            continue;
+        }
+        if (until_ps != 0 && tcav_now_ps(context) >= until_ps) {
+            return -ETIMEDOUT;
+        }
+        tcav_progress_wait(context, until_ps);
+    }
+    return 0;
+}
+
+void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited)
+{
+    struct tcav_context *context = cq->context;
+    if (cq->count == cq->size) {
+        if (!cq->overrun) {
+            cq->overrun = true;
+            tcav_event_async(context, IBV_EVENT_CQ_ERR, cq->user);
+        }
+        return;
+    }
+    unsigned place = (cq->head + cq->count++) % cq->size;
+    cq->entries[place] = *wc;
+    cq->solicited[place] = solicited;
+    if (cq->armed && (!cq->armed_solicited || solicited || wc->status != IBV_WC_SUCCESS)) {
+        cq->armed = false;
+        tcav_event_push(context, &(struct ibverbs_event){.completion = true, .user = cq->user});
+    }
+}
+
+void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < cq->count; i++) {
+        unsigned from = (cq->head + i) % cq->size, to = (cq->head + kept) % cq->size;
+        if (cq->entries[from].qp_num != qp_number) {
+            cq->entries[to] = cq->entries[from];
+            cq->solicited[to] = cq->solicited[from];
+            kept++;
+        }
+    }
+    cq->count = kept;
+}

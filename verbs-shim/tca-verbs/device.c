@@ -1,0 +1,271 @@
+// The device: what it can do, and contexts.
+#include "verbs-shim/tca-verbs/tca_verbs.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs-shim/tca-verbs/internal.h"
+#include "verbs-shim/tca.h"
+
+// Locally administered; the node number makes it one of the sub-cluster's.
+#define GUID_BASE  UINT64_C(0x0254434176000000)
+#define GID_PREFIX UINT64_C(0xfe80000000000000)
+
+#define REGIONS_MAX (1 << 24)
+
+static uint64_t guid_of(const struct tca_verbs_device *device)
+{
+    return htobe64(GUID_BASE + peach2_node(device->board) + 1);
+}
+
+static int query_device(void *object, struct ibverbs_device_info *info_out)
+{
+    *info_out = (struct ibverbs_device_info){
+        .attr =
+            {
+                .fw_ver = "1.0",
+                .node_guid = guid_of(object),
+                .sys_image_guid = guid_of(object),
+                .max_mr_size = UINT64_MAX,
+                .page_size_cap = 4096,
+                .max_qp = TCAV_QPS_MAX,
+                .max_qp_wr = TCAV_WRS_MAX,
+                .device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN,
+                .max_sge = TCAV_SGES_MAX,
+                .max_sge_rd = TCAV_SGES_MAX,
+                .max_cq = 65536,
+                .max_cqe = 1 << 20,
+                .max_mr = REGIONS_MAX,
+                .max_pd = 65536,
+                .max_qp_rd_atom = TCAV_READS_MAX,
+                .max_qp_init_rd_atom = TCAV_READS_MAX,
+                .max_res_rd_atom = TCAV_READS_MAX * TCAV_QPS_MAX,
+                .atomic_cap = IBV_ATOMIC_HCA,
+                .max_srq = 65536,
+                .max_srq_wr = TCAV_WRS_MAX,
+                .max_srq_sge = TCAV_SGES_MAX,
+                .max_pkeys = 1,
+                .local_ca_ack_delay = 0,
+                .phys_port_cnt = 1,
+            },
+        .max_inline_bytes = TCAV_INLINE_BYTES,
+        .qp_types = 1u << IBV_QPT_RC,
+        .send_ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
+                    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+        .completion_vectors = 1,
+    };
+    return 0;
+}
+
+// A cable of the fabric is PCIe Gen2 x8: 4 lanes of 10 Gb/s is the nearest that verbs can say.
+static int query_port(void *object, unsigned port, struct ibv_port_attr *attr_out)
+{
+    const struct tca_verbs_device *device = object;
+    (void)port;
+    *attr_out = (struct ibv_port_attr){
+        .state = IBV_PORT_ACTIVE,
+        .max_mtu = IBV_MTU_4096,
+        .active_mtu = IBV_MTU_4096,
+        .gid_tbl_len = 1,
+        .max_msg_sz = TCAV_MESSAGE_BYTES_MAX,
+        .pkey_tbl_len = 1,
+        .lid = (uint16_t)(peach2_node(device->board) + 1),
+        .max_vl_num = 1,
+        .active_width = 2,
+        .active_speed = 8,
+        .phys_state = 5,
+        .link_layer = IBV_LINK_LAYER_INFINIBAND,
+    };
+    return 0;
+}
+
+static int query_gid(void *object, unsigned port, unsigned index, union ibv_gid *gid_out)
+{
+    (void)port;
+    (void)index;
+    gid_out->global.subnet_prefix = htobe64(GID_PREFIX);
+    gid_out->global.interface_id = guid_of(object);
+    return 0;
+}
+
+static int query_pkey(void *object, unsigned port, unsigned index, uint16_t *pkey_out)
+{
+    (void)object;
+    (void)port;
+    (void)index;
+    *pkey_out = 0xffff;
+    return 0;
+}
+
+// --- contexts -------------------------------------------------------------------------------------------------------
+
+static int context_open(void *object, struct backend_process *process, void **context_out)
+{
+    struct tca_verbs_device *device = object;
+    if (device->context != NULL) {
+        return -EBUSY;
+    }
+    int tca = tcaInit();
+    if (tca != tcaSuccess) {
+        return tca == tcaErrorNoMemory ? -ENOMEM : -ENODEV;
+    }
+    struct tcav_context *context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        return -ENOMEM;
+    }
+    context->device = device;
+    context->process = process;
+    context->backend = process->backend;
+    context->board = process->board;
+    context->node = peach2_node(process->board);
+    device->context = context;
+    tcav_pay(context, BACKEND_COST_CALL, 1);
+    int error = tcav_channels_open(context);
+    if (error != 0) {
+        tcav_channels_close(context);
+        device->context = NULL;
+        free(context);
+        return error;
+    }
+    *context_out = context;
+    return 0;
+}
+
+// What was sent has left, or will not.
+static void sends_end(struct tcav_context *context)
+{
+    uint64_t start_ps = tcav_now_ps(context);
+    const uint64_t patience_ps = PEACH2_DMA_TIMEOUT_NS * TCAV_NS;
+    while ((context->sending != NULL || context->ready != NULL) && tcav_now_ps(context) - start_ps < patience_ps) {
+        tcav_channels_step(context);
+    }
+}
+
+static void farewell(struct tcav_context *context)
+{
+    sends_end(context);
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        if (context->peers[node] != NULL && node != context->node) {
+            tcav_peer_bye(context->peers[node]);
+            sends_end(context);
+        }
+    }
+}
+
+static int context_close(void *object)
+{
+    struct tcav_context *context = object;
+    if (context->qps != NULL || context->cqs != NULL || context->srqs != NULL || context->mrs != NULL ||
+        context->pds != 0) {
+        return -EBUSY;
+    }
+    tcav_pay(context, BACKEND_COST_CALL, 1);
+    if (!context->abandoned) {
+        farewell(context);
+    }
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        if (context->peers[node] != NULL) {
+            tcav_peer_free(context->peers[node]);
+        }
+    }
+    if (!context->abandoned) {
+        tcav_channels_close(context);
+        if (context->gdr != NULL) {
+            (void)gdr_close(context->gdr);
+        }
+    }
+    while (context->events != NULL) {
+        struct tcav_event_node *node = context->events;
+        context->events = node->next;
+        free(node);
+    }
+    context->device->context = NULL;
+    free(context);
+    return 0;
+}
+
+static void context_abandon(void *object)
+{
+    struct tcav_context *context = object;
+    context->abandoned = true;
+}
+
+// --- protection domains and address handles --------------------------------------------------------------------------
+
+static int pd_create(void *object, void **pd_out)
+{
+    struct tcav_context *context = object;
+    tcav_pay(context, BACKEND_COST_CALL, 1);
+    struct tcav_pd *pd = calloc(1, sizeof *pd);
+    if (pd == NULL) {
+        return -ENOMEM;
+    }
+    pd->context = context;
+    context->pds++;
+    *pd_out = pd;
+    return 0;
+}
+
+static int pd_destroy(void *object)
+{
+    struct tcav_pd *pd = object;
+    if (pd->users != 0) {
+        return -EBUSY;
+    }
+    tcav_pay(pd->context, BACKEND_COST_CALL, 1);
+    pd->context->pds--;
+    free(pd);
+    return 0;
+}
+
+// Of use to UD alone, which there is none of.
+static int ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out)
+{
+    (void)pd;
+    (void)attr;
+    (void)ah_out;
+    return -EOPNOTSUPP;
+}
+
+static int ah_destroy(void *ah)
+{
+    (void)ah;
+    return -EINVAL;
+}
+
+const struct ibverbs_device_ops tca_verbs_ops = {
+    .query_device = query_device,
+    .query_port = query_port,
+    .query_gid = query_gid,
+    .query_pkey = query_pkey,
+    .open = context_open,
+    .close = context_close,
+    .abandon = context_abandon,
+    .event_get = tcav_event_get,
+    .pd_create = pd_create,
+    .pd_destroy = pd_destroy,
+    .mr_register = tcav_mr_register,
+    .mr_deregister = tcav_mr_deregister,
+    .cq_create = tcav_cq_create,
+    .cq_destroy = tcav_cq_destroy,
+    .cq_resize = tcav_cq_resize,
+    .cq_poll = tcav_cq_poll,
+    .cq_arm = tcav_cq_arm,
+    .cq_wait = tcav_cq_wait,
+    .srq_create = tcav_srq_create,
+    .srq_destroy = tcav_srq_destroy,
+    .srq_arm = tcav_srq_arm,
+    .srq_query = tcav_srq_query,
+    .qp_create = tcav_qp_create,
+    .qp_destroy = tcav_qp_destroy,
+    .qp_modify = tcav_qp_modify,
+    .qp_query = tcav_qp_query,
+    .ah_create = ah_create,
+    .ah_destroy = ah_destroy,
+    .post_send = tcav_post_send,
+    .post_recv = tcav_post_recv,
+    .post_srq_recv = tcav_post_srq_recv,
+    .send_room = tcav_send_room,
+};

@@ -1,0 +1,363 @@
+// What the files of TCA Verbs share. Private to the folder.
+//
+// Data flows: qp.c post.c -> send.c (requests) -> ring.c (packets) -> progress.c -> receive.c (the remote side)
+// -> answer.c (what it says) -> response.c (back at the requester) -> cq.c.
+//
+// Everything on the heap hangs on the context before time passes, so that nothing is lost when a program is abandoned
+// in the middle of a call. After that nothing here touches the machine.
+#pragma once
+
+#include <stdbool.h>
+
+#include "verbs-shim/gdrcopy/gdrapi.h"
+#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/tca-verbs/packet.h"
+#include "verbs-shim/tca-verbs/tca_verbs.h"
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+struct tcav_pd {
+    struct tcav_context *context;
+    unsigned users;
+};
+
+struct tcav_mr {
+    struct tcav_mr *next;
+    struct tcav_pd *pd;
+    uint32_t key;
+    struct ibverbs_region region;
+    struct tcav_place place; // of the first byte
+    bool gpu, mapped;
+    gdr_mh_t window; // GPU memory, for the processor
+    uint64_t window_va;
+};
+
+// --- queues ---------------------------------------------------------------------------------------------------------
+
+struct tcav_cq {
+    struct tcav_cq *next;
+    struct tcav_context *context;
+    void *user;
+    struct ibv_wc *entries;
+    bool *solicited;
+    unsigned size, head, count, users;
+    bool armed, armed_solicited, overrun;
+};
+
+struct tcav_receive {
+    uint64_t id;
+    unsigned sges;
+    struct ibv_sge sge[TCAV_SGES_MAX];
+};
+
+struct tcav_rq {
+    struct tcav_receive *wrs;
+    unsigned size, head, count;
+};
+
+struct tcav_srq {
+    struct tcav_srq *next;
+    struct tcav_pd *pd;
+    void *user;
+    struct tcav_rq rq;
+    unsigned limit, users;
+    uint32_t max_sge;
+};
+
+enum tcav_request_state {
+    TCAV_REQUEST_QUEUED,  // nothing of it was sent
+    TCAV_REQUEST_ASKED,   // waits for a grant
+    TCAV_REQUEST_GRANTED, // its place is known
+    TCAV_REQUEST_MOVING,  // the board moves it
+    TCAV_REQUEST_MOVED,
+    TCAV_REQUEST_PACKETS, // some of its packets were sent
+    TCAV_REQUEST_SENT,
+    TCAV_REQUEST_ANSWERED // reads and atomics
+};
+
+struct tcav_request {
+    enum tcav_request_state state;
+    uint64_t id, remote, compare, swap_add;
+    uint32_t key, length, offset, immediate, message;
+    enum ibv_wr_opcode opcode;
+    unsigned flags, sges;
+    bool denied;
+    struct tcav_place place; // granted
+    struct ibv_sge sge[TCAV_SGES_MAX];
+    unsigned char data[TCAV_INLINE_BYTES];
+};
+
+// What the remote side of a queue pair still has to answer: reads in order.
+struct tcav_job {
+    enum tcav_kind kind; // READ or ATOMIC_DATA
+    uint32_t message, key, length, offset;
+    uint64_t address, value;
+    struct tcav_place place;
+    bool moving, moved;
+};
+
+// The message that is arriving.
+struct tcav_inbound {
+    bool active, has_receive, granted;
+    enum tcav_kind kind;
+    uint32_t length, offset, key;
+    uint64_t address;
+    struct tcav_receive receive;
+};
+
+// Data that the board moves itself.
+struct tcav_move {
+    struct tcav_move *next;
+    struct tcav_peer *peer;
+    uint64_t source, destination;
+    uint32_t bytes;
+    bool queued, running;
+    bool *moved; // set at its end
+    unsigned error;
+};
+
+struct tcav_qp {
+    struct tcav_qp *next, *next_active;
+    struct tcav_pd *pd;
+    void *user;
+    struct tcav_cq *send_cq, *recv_cq;
+    struct tcav_srq *srq;
+    struct ibv_qp_cap cap;
+    bool all_signaled, active, drain_event;
+    uint32_t number, remote_number;
+    enum ibv_qp_state state;
+    struct tcav_peer *peer;
+    unsigned access, timeout, retries, rnr_retries, rnr_timer, reads_max, answers_max;
+    // requester: requests[head..head+count), of which `sent` are on their way or done
+    struct tcav_request *requests;
+    unsigned size, head, count, sent;
+    uint32_t next_message, acked; // of the next request posted; all before were executed
+    unsigned reads_out;
+    unsigned retries_left, rnr_retries_left;
+    uint64_t resume_ps, progress_ps; // no request is sent before; last sign of life
+    bool draining;
+    struct tcav_move request_move, job_move;
+    bool request_moved;
+    // responder
+    struct tcav_rq rq;
+    struct tcav_inbound inbound;
+    uint32_t expected, ack_sent;
+    struct tcav_job jobs[TCAV_READS_MAX];
+    unsigned job_head, job_count;
+    bool answer_due; // a NAK, RNR NAK or GRANT
+    bool rnr;        // what follows is dropped until the message comes again
+    struct tcav_header answer;
+    struct tcav_place answer_place;
+};
+
+// --- connections ----------------------------------------------------------------------------------------------------
+
+enum tcav_peer_state { TCAV_PEER_MEETING, TCAV_PEER_CONNECTED, TCAV_PEER_GONE };
+
+#define TCAV_REFUSALS 32u
+
+struct tcav_peer {
+    struct tcav_context *context;
+    uint32_t node;
+    enum tcav_peer_state state;
+    uint32_t nonce, remote_nonce;
+    uint64_t remote_area;
+    void *memory; // of tcaMalloc: receive area, send area, pair words
+    uint64_t memory_bus;
+    struct tcav_area *area, *send;
+    uint64_t *pairs; // 16 B apart: of each small slot, of two batches, of a pair alone
+    peach2_chain_t *small[TCAV_SMALL_SLOTS], *pair_alone;
+    uint32_t board_unit;
+    bool has_units;
+    struct tcav_counts out; // what this end has sent, and taken
+    struct tcav_counts in;  // what the other end says
+    uint32_t published_small, published_large;
+    uint32_t order_out, order_in;
+    struct tcav_header refused[TCAV_REFUSALS]; // NOT_READY to be sent
+    unsigned refused_head, refused_count;
+};
+
+struct tcav_event_node {
+    struct tcav_event_node *next;
+    struct ibverbs_event event;
+};
+
+struct tcav_context {
+    struct tca_verbs_device *device;
+    struct backend_process *process;
+    struct backend backend;
+    peach2_handle_t *board;
+    uint32_t node;
+    bool abandoned;
+    unsigned pds;
+    struct tcav_peer *peers[PEACH2_NODES_MAX];
+    struct tcav_qp *qps, *active, *table[TCAV_QPS_MAX];
+    uint32_t qp_serial;
+    struct tcav_cq *cqs;
+    struct tcav_srq *srqs;
+    struct tcav_mr *mrs;
+    uint32_t mr_serial;
+    struct tcav_event_node *events;
+    gdr_t gdr;
+    struct backend_buffer status;        // completion words of the channels
+    struct tcav_peer *sending;           // channel 0 runs for it
+    struct tcav_peer *ready_peer;        // the next chain of channel 0
+    peach2_chain_t *ready;               // NULL: none
+    peach2_chain_t *batches[2], *moves;  // host memory, written again and again
+    unsigned batch;                      // which of them is next
+    struct tcav_move *move, **moves_end; // queue of channel 1, the first may run
+    uint64_t now_ps;                     // at the last look
+    unsigned passes;
+    unsigned looks; // at words that may have changed, not paid yet
+};
+
+#define TCAV_NS 1000ull
+
+// The clock, and a call of the program.
+static inline void tcav_pay(const struct tcav_context *context, enum backend_cost kind, uint64_t amount)
+{
+    if (!context->abandoned && amount != 0) {
+        context->backend.ops->cost(context->backend.ctx, kind, amount);
+    }
+}
+uint64_t tcav_now_ps(struct tcav_context *context);
+
+static inline bool tcav_before(uint32_t a, uint32_t b) // of messages
+{
+    return ((b - a) & TCAV_NUMBER_MASK) - 1 < TCAV_NUMBER_MASK / 2;
+}
+
+// memory.c
+int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
+                     uint32_t *rkey_out);
+int tcav_mr_deregister(void *mr);
+// A region with that key, those bytes and all of `access`; NULL: none.
+struct tcav_mr *tcav_mr_find(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access);
+int tcav_mr_load(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, void *data, size_t bytes);
+int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, const void *data,
+                  size_t bytes);
+struct tcav_place tcav_mr_place(const struct tcav_mr *mr, uint64_t address);
+// A list as one run of bytes. 0; -EFAULT: a key or a range is wrong.
+int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access);
+int tcav_list_load(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset, void *data,
+                   size_t bytes);
+int tcav_list_store(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset,
+                    const void *data, size_t bytes);
+uint64_t tcav_list_bytes(const struct ibv_sge *sge, unsigned count);
+// Where the list's byte `offset` lies, if one element has all of the bytes; block TCAV_NOWHERE otherwise.
+struct tcav_place tcav_list_place(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset,
+                                  uint64_t bytes);
+// For this board: own bus address, or window address of the node.
+uint64_t tcav_place_address(const struct tcav_context *context, uint32_t node, struct tcav_place place);
+static inline bool tcav_places_match(struct tcav_place a, struct tcav_place b)
+{
+    return a.block != TCAV_NOWHERE && b.block != TCAV_NOWHERE && a.offset % 16 == b.offset % 16;
+}
+
+// cq.c
+int tcav_cq_create(void *context, unsigned *entries, unsigned vector, void *user, void **cq_out);
+int tcav_cq_destroy(void *cq);
+int tcav_cq_resize(void *cq, unsigned *entries);
+int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
+int tcav_cq_arm(void *cq, bool solicited_only);
+int tcav_cq_wait(void *cq, uint64_t timeout_ns);
+void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);
+void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number);
+
+// event.c
+int tcav_event_get(void *context, uint64_t timeout_ns, struct ibverbs_event *event_out);
+void tcav_event_push(struct tcav_context *context, const struct ibverbs_event *event);
+void tcav_event_async(struct tcav_context *context, enum ibv_event_type type, void *user);
+void tcav_events_purge(struct tcav_context *context, const void *user);
+
+// rq.c
+int tcav_rq_init(struct tcav_rq *rq, unsigned size);
+bool tcav_rq_take(struct tcav_qp *qp, struct tcav_receive *receive_out); // also of its SRQ
+int tcav_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out);
+int tcav_srq_destroy(void *srq);
+int tcav_srq_arm(void *srq, unsigned limit);
+int tcav_srq_query(void *srq, struct ibv_srq_attr *attr_out);
+int tcav_post_recv(void *qp, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
+int tcav_post_srq_recv(void *srq, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
+
+// qp.c
+int tcav_qp_create(void *pd, struct ibverbs_qp_create *create, void **qp_out, uint32_t *number_out);
+int tcav_qp_destroy(void *qp);
+int tcav_qp_modify(void *qp, const struct ibv_qp_attr *attr, int mask);
+int tcav_qp_query(void *qp, struct ibv_qp_attr *attr);
+void tcav_qp_activate(struct tcav_qp *qp);
+// To the error state: what is queued is flushed.
+void tcav_qp_fail(struct tcav_qp *qp);
+// The oldest request that has not ended, with this status; then tcav_qp_fail.
+void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status);
+static inline struct tcav_request *tcav_request_at(const struct tcav_qp *qp, unsigned index)
+{
+    return &qp->requests[(qp->head + index) % qp->size];
+}
+
+// post.c
+int tcav_post_send(void *qp, const struct ibv_send_wr *wr, unsigned count, const struct ibv_send_wr **bad_out);
+unsigned tcav_send_room(void *qp);
+
+// send.c: sends what the queue pair has next, if a ring has room. True: something was sent.
+bool tcav_send_step(struct tcav_qp *qp);
+void tcav_send_retire(struct tcav_qp *qp); // completes what has ended, in order
+void tcav_send_rewind(struct tcav_qp *qp, uint32_t message);
+bool tcav_send_is_read(const struct tcav_request *request);
+
+// receive.c: a packet for this queue pair as the remote side of a request.
+void tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
+// atomic.c: executes it; -EFAULT.
+int tcav_atomic_execute(struct tcav_qp *qp, const struct tcav_mr *mr, const struct tcav_header *header,
+                        const struct tcav_operands *operands, uint64_t *value_out);
+// answer.c: sends what the remote side has to say. True: something was sent.
+bool tcav_answer_step(struct tcav_qp *qp);
+void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak);
+void tcav_answer_ack(struct tcav_qp *qp);
+// response.c: what came back.
+void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
+
+// ring.c
+bool tcav_ring_may_send(const struct tcav_context *context);
+unsigned tcav_ring_small_room(const struct tcav_peer *peer);
+unsigned tcav_ring_large_room(const struct tcav_peer *peer);
+// Sends header and payload in the low-latency ring, which has room; payload of at most TCAV_SMALL_PAYLOAD.
+void tcav_ring_send_small(struct tcav_peer *peer, struct tcav_header header, const void *payload);
+// A message's data from header.offset on, in either ring, which has room: as much as goes at once. Returns the bytes,
+// or -EFAULT. header.bytes is filled in. The list lies in this process; flags go with every packet.
+struct tcav_source {
+    const struct tcav_pd *pd;
+    const struct ibv_sge *sge;
+    unsigned sges;
+    const unsigned char *inline_data; // instead of a list
+};
+int tcav_ring_send_data(struct tcav_peer *peer, struct tcav_header header, const struct tcav_source *source);
+void tcav_ring_send_pair(struct tcav_peer *peer);
+// The next packet of the connection in order; NULL: none. It stays until it is taken.
+const struct tcav_header *tcav_ring_next(struct tcav_peer *peer);
+void tcav_ring_take(struct tcav_peer *peer);
+void tcav_ring_look(struct tcav_peer *peer); // takes the pair out
+bool tcav_ring_owes_room(const struct tcav_peer *peer);
+
+// channel.c
+int tcav_channels_open(struct tcav_context *context);
+void tcav_channels_close(struct tcav_context *context);
+void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain);
+void tcav_channels_step(struct tcav_context *context);
+void tcav_move_queue(struct tcav_context *context, struct tcav_move *move);
+void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if it runs
+// Source and destination of a run of bytes without those around whole words, and how many are before.
+uint32_t tcav_move_split(uint64_t offset, uint32_t bytes, uint32_t *before_out);
+
+// connection.c
+int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_peer **peer_out);
+void tcav_peer_step(struct tcav_peer *peer); // while it is meeting
+void tcav_peer_free(struct tcav_peer *peer);
+void tcav_peer_bye(struct tcav_peer *peer);
+uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // for this board
+
+// progress.c: one pass over everything. Returns how many packets and acks it took.
+unsigned tcav_progress(struct tcav_context *context);
+void tcav_transmit(struct tcav_context *context);
+// Waits until a pass may find something; until_ps 0: for ever.
+void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps);

@@ -1,0 +1,262 @@
+// Regions: what a key allows, where boards reach it, and how the processor does.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs-shim/tca-verbs/internal.h"
+#include "verbs-shim/tca.h"
+
+// --- places ---------------------------------------------------------------------------------------------------------
+
+static struct tcav_place host_place(const struct ibverbs_region *region)
+{
+    tcaHandle handle;
+    uintptr_t before = (uintptr_t)region->address % 4; // pages begin at a multiple
+    if (tcaCreateHandle(&handle, (char *)region->address - before, region->bytes + before, tcaMemoryCPU) !=
+        tcaSuccess) {
+        return (struct tcav_place){.block = TCAV_NOWHERE};
+    }
+    return (struct tcav_place){.offset = handle.blockOffset + before, .block = TCAV_HOST};
+}
+
+static struct tcav_place gpu_place(const struct tcav_context *context, uint64_t bus_address)
+{
+    const struct backend *backend = &context->backend;
+    for (unsigned gpu = 0; gpu < PEACH2_GPUS_MAX; gpu++) {
+        uint64_t base = backend->ops->bar_bus_address(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpu));
+        uint64_t bytes = backend->ops->bar_bytes(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpu));
+        if (bus_address - base < bytes && bus_address - base < PEACH2_GPU_BYTES_MAX) {
+            return (struct tcav_place){.offset = bus_address - base, .block = TCAV_GPU0 + gpu};
+        }
+    }
+    return (struct tcav_place){.block = TCAV_NOWHERE};
+}
+
+uint64_t tcav_place_address(const struct tcav_context *context, uint32_t node, struct tcav_place place)
+{
+    const struct backend *backend = &context->backend;
+    bool own = node == context->node;
+    switch ((enum tcav_block)place.block) {
+    case TCAV_NOWHERE:
+        break;
+    case TCAV_HOST:
+        return own ? place.offset : peach2_window_address(context->board, node, place.offset);
+    case TCAV_GPU0:
+    case TCAV_GPU1: {
+        unsigned gpu = place.block - TCAV_GPU0;
+        return own ? backend->ops->bar_bus_address(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpu)) +
+                         place.offset
+                   : peach2_gpu_window_address(context->board, node, gpu, place.offset);
+    }
+    }
+    return 0;
+}
+
+struct tcav_place tcav_mr_place(const struct tcav_mr *mr, uint64_t address)
+{
+    struct tcav_place place = mr->place;
+    place.offset += address - mr->region.iova;
+    return place;
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+static int window_open(struct tcav_context *context, struct tcav_mr *mr)
+{
+    gdr_info_t info;
+    void *va;
+    if (context->gdr == NULL) {
+        context->gdr = gdr_open();
+    }
+    if (context->gdr == NULL) {
+        return -EFAULT;
+    }
+    int error = gdr_pin_buffer(context->gdr, (unsigned long)mr->region.address, mr->region.bytes, 0, 0, &mr->window);
+    if (error != 0) {
+        return error == ENOMEM ? -ENOMEM : -EFAULT;
+    }
+    mr->mapped = true; // pinned: to be undone
+    if (gdr_get_info(context->gdr, mr->window, &info) != 0 ||
+        gdr_map(context->gdr, mr->window, &va, info.mapped_size) != 0) {
+        return -EFAULT;
+    }
+    mr->window_va = (uint64_t)(uintptr_t)va + ((uint64_t)(uintptr_t)mr->region.address - info.va);
+    return 0;
+}
+
+int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
+                     uint32_t *rkey_out)
+{
+    struct tcav_pd *owner = pd;
+    struct tcav_context *context = owner->context;
+    tcav_pay(context, BACKEND_COST_CALL, 1);
+    struct tcav_mr *mr = calloc(1, sizeof *mr);
+    if (mr == NULL) {
+        return -ENOMEM;
+    }
+    // No two regions that were alive have one key, until 2^32 of them were made.
+    *mr = (struct tcav_mr){.next = context->mrs, .pd = owner, .region = *region, .gpu = region->bus_address != 0};
+    context->mrs = mr;
+    owner->users++;
+    int error = mr->gpu ? window_open(context, mr) : 0;
+    if (error != 0) {
+        (void)tcav_mr_deregister(mr);
+        return error;
+    }
+    mr->place = mr->gpu ? gpu_place(context, region->bus_address) : host_place(region);
+    context->mr_serial++;
+    mr->key = context->mr_serial << 8 | (context->mr_serial * 37 & 0xff);
+    *mr_out = mr;
+    *lkey_out = *rkey_out = mr->key;
+    return 0;
+}
+
+int tcav_mr_deregister(void *object)
+{
+    struct tcav_mr *mr = object;
+    struct tcav_context *context = mr->pd->context;
+    tcav_pay(context, BACKEND_COST_CALL, 1);
+    struct tcav_mr **link = &context->mrs;
+    while (*link != mr) {
+        link = &(*link)->next;
+    }
+    *link = mr->next;
+    mr->pd->users--;
+    if (mr->mapped && !context->abandoned) {
+        (void)gdr_unpin_buffer(context->gdr, mr->window);
+    }
+    free(mr);
+    return 0;
+}
+
+// --- use ------------------------------------------------------------------------------------------------------------
+
+static bool is_inside(const struct tcav_mr *mr, uint64_t address, uint64_t bytes)
+{
+    uint64_t offset = address - mr->region.iova;
+    return offset <= mr->region.bytes && bytes <= mr->region.bytes - offset;
+}
+
+struct tcav_mr *tcav_mr_find(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access)
+{
+    struct tcav_mr *mr = pd->context->mrs;
+    while (mr != NULL && mr->key != key) {
+        mr = mr->next;
+    }
+    bool allowed = mr != NULL && key != 0 && mr->pd == pd && (mr->region.access & access) == access;
+    return allowed && is_inside(mr, address, bytes) ? mr : NULL;
+}
+
+int tcav_mr_load(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, void *data, size_t bytes)
+{
+    uint64_t offset = address - mr->region.iova;
+    if (mr->gpu) {
+        void *from = (void *)(uintptr_t)(mr->window_va + offset);
+        return gdr_copy_from_mapping(mr->window, data, from, bytes) == 0 ? 0 : -EFAULT;
+    }
+    memcpy(data, (char *)mr->region.address + offset, bytes);
+    tcav_pay(context, BACKEND_COST_COPY, bytes);
+    return 0;
+}
+
+int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, const void *data,
+                  size_t bytes)
+{
+    uint64_t offset = address - mr->region.iova;
+    if (mr->gpu) {
+        void *to = (void *)(uintptr_t)(mr->window_va + offset);
+        return gdr_copy_to_mapping(mr->window, to, data, bytes) == 0 ? 0 : -EFAULT;
+    }
+    memcpy((char *)mr->region.address + offset, data, bytes);
+    tcav_pay(context, BACKEND_COST_COPY, bytes);
+    return 0;
+}
+
+// --- lists ----------------------------------------------------------------------------------------------------------
+
+// Like iterating over sg_table: the part of an element that a run of bytes covers.
+struct piece {
+    const struct ibv_sge *sge;
+    uint64_t address, bytes;
+};
+
+static bool piece_next(const struct ibv_sge **sge, const struct ibv_sge *end, uint64_t *offset, uint64_t *bytes,
+                       struct piece *piece_out)
+{
+    while (*sge != end && *bytes != 0) {
+        const struct ibv_sge *element = (*sge)++;
+        if (*offset >= element->length) {
+            *offset -= element->length;
+            continue;
+        }
+        uint64_t part = element->length - *offset < *bytes ? element->length - *offset : *bytes;
+        *piece_out = (struct piece){element, element->addr + *offset, part};
+        *bytes -= part;
+        *offset = 0;
+        return true;
+    }
+    return false;
+}
+
+uint64_t tcav_list_bytes(const struct ibv_sge *sge, unsigned count)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bytes += sge[i].length;
+    }
+    return bytes;
+}
+
+int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (sge[i].length != 0 && tcav_mr_find(pd, sge[i].lkey, sge[i].addr, sge[i].length, access) == NULL) {
+            return -EFAULT;
+        }
+    }
+    return 0;
+}
+
+int tcav_list_load(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset, void *data,
+                   size_t bytes)
+{
+    uint64_t left = bytes;
+    unsigned char *to = data;
+    const struct ibv_sge *end = sge + count;
+    for (struct piece piece; piece_next(&sge, end, &offset, &left, &piece); to += piece.bytes) {
+        const struct tcav_mr *mr = tcav_mr_find(pd, piece.sge->lkey, piece.address, piece.bytes, 0);
+        if (mr == NULL || tcav_mr_load(pd->context, mr, piece.address, to, piece.bytes) != 0) {
+            return -EFAULT;
+        }
+    }
+    return 0;
+}
+
+int tcav_list_store(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset,
+                    const void *data, size_t bytes)
+{
+    uint64_t left = bytes;
+    const unsigned char *from = data;
+    const struct ibv_sge *end = sge + count;
+    for (struct piece piece; piece_next(&sge, end, &offset, &left, &piece); from += piece.bytes) {
+        const struct tcav_mr *mr =
+            tcav_mr_find(pd, piece.sge->lkey, piece.address, piece.bytes, IBV_ACCESS_LOCAL_WRITE);
+        if (mr == NULL || tcav_mr_store(pd->context, mr, piece.address, from, piece.bytes) != 0) {
+            return -EFAULT;
+        }
+    }
+    return 0;
+}
+
+struct tcav_place tcav_list_place(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset,
+                                  uint64_t bytes)
+{
+    struct piece piece;
+    uint64_t left = bytes;
+    const struct tcav_mr *mr = NULL;
+    if (piece_next(&sge, sge + count, &offset, &left, &piece) && piece.bytes == bytes) {
+        mr = tcav_mr_find(pd, piece.sge->lkey, piece.address, bytes, 0);
+    }
+    return mr != NULL && mr->place.block != TCAV_NOWHERE ? tcav_mr_place(mr, piece.address)
+                                                         : (struct tcav_place){.block = TCAV_NOWHERE};
+}

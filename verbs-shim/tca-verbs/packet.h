@@ -1,0 +1,130 @@
+// What travels between two nodes, and its limits. Little-endian, as the processors.
+//
+// Each end of a connection has a receive area in its own pinned memory, which the other end writes.
+#pragma once
+
+#include <stdint.h>
+
+// --- rings ----------------------------------------------------------------------------------------------------------
+
+// Low latency: a packet is one TLP of 128 B. Its slots and their descriptors, two a slot, fit the board's memory for
+// all 15 peers of a sub-cluster.
+#define TCAV_SMALL_SLOTS 16u
+#define TCAV_SMALL_BYTES 128u
+// High bandwidth: a page a packet, 256 KiB a direction; a batch is what keeps the board busy while the next is filled.
+#define TCAV_LARGE_SLOTS 64u
+#define TCAV_LARGE_BYTES 4096u
+#define TCAV_BATCH_SLOTS 16u
+
+// The PSN pair of both rings, one word that is written behind every packet: packets ever sent in each ring, and packets
+// ever taken from each ring of the other direction. The receiver takes the word out: never 0 when it was written.
+#define TCAV_COUNT_BITS 15u
+#define TCAV_COUNT_MASK ((1u << TCAV_COUNT_BITS) - 1)
+#define TCAV_PAIR_THERE (1ull << 63)
+
+struct tcav_counts {
+    uint32_t sent_small, sent_large, taken_small, taken_large;
+};
+static inline uint64_t tcav_pair_of(struct tcav_counts counts)
+{
+    return TCAV_PAIR_THERE | (uint64_t)(counts.sent_small & TCAV_COUNT_MASK) |
+           (uint64_t)(counts.sent_large & TCAV_COUNT_MASK) << TCAV_COUNT_BITS |
+           (uint64_t)(counts.taken_small & TCAV_COUNT_MASK) << 2 * TCAV_COUNT_BITS |
+           (uint64_t)(counts.taken_large & TCAV_COUNT_MASK) << 3 * TCAV_COUNT_BITS;
+}
+
+// Acknowledged messages of a queue pair, by its place in the table: written by the processor, for it travels alone.
+#define TCAV_QPS_MAX          1024u
+#define TCAV_ACK(qp, message) ((1ull << 63) | (uint64_t)(qp) << 24 | (message))
+
+// The receive area. The send area, which is copied from, has the same rings.
+struct tcav_area {
+    uint64_t pair; // rings: of the write that was last
+    uint64_t unused[7];
+    uint64_t acks[TCAV_QPS_MAX];
+    unsigned char small[TCAV_SMALL_SLOTS][TCAV_SMALL_BYTES];
+    unsigned char large[TCAV_LARGE_SLOTS][TCAV_LARGE_BYTES];
+};
+
+// --- meeting --------------------------------------------------------------------------------------------------------
+
+// Each node writes one of these into its unit of the other board's memory. `heard` is the nonce that was read from the
+// other: only a pair that has heard each other is connected, so that what earlier processes left means nothing.
+struct tcav_meeting {
+    uint64_t area; // bus address of the writer's receive area for this peer
+    uint32_t nonce, heard;
+};
+
+// --- packets --------------------------------------------------------------------------------------------------------
+
+enum tcav_kind {
+    TCAV_SEND = 1,
+    TCAV_WRITE,
+    TCAV_ASK_SEND,  // where may the data go?
+    TCAV_ASK_WRITE, // the same for a range of memory
+    TCAV_GRANT,     // struct tcav_place
+    TCAV_DATA_DONE, // the data is there; carries the bytes around whole words
+    TCAV_READ,      // struct tcav_place of where the data may go
+    TCAV_READ_DATA,
+    TCAV_READ_DONE, // as DATA_DONE
+    TCAV_SWAP,      // struct tcav_operands
+    TCAV_ADD,
+    TCAV_ATOMIC_DATA, // 8 B
+    TCAV_NAK,         // immediate: enum tcav_nak
+    TCAV_RNR,         // immediate: code of the timer (IBA table 45)
+    TCAV_NOT_READY,   // no queue pair takes it
+    TCAV_BYE          // the writer is going: no more packets
+};
+
+enum tcav_nak { TCAV_NAK_ACCESS, TCAV_NAK_INVALID, TCAV_NAK_OPERATION };
+
+#define TCAV_IMMEDIATE 1u
+#define TCAV_SOLICITED 2u
+
+#define TCAV_NUMBER_MASK 0xffffffu // of messages and queue pairs
+
+struct tcav_header {
+    uint32_t order; // in the connection, over both rings
+    uint32_t qp;    // whose it is
+    uint8_t kind;
+    uint8_t flags;
+    uint8_t skew; // bytes between header and payload
+    uint8_t unused;
+    uint16_t bytes; // of payload
+    uint16_t unused2;
+    uint32_t message;
+    uint32_t offset; // of the payload in the message
+    uint32_t length; // of the message
+    uint32_t immediate;
+    uint32_t source_qp;
+    uint32_t key;
+    uint64_t address;
+};
+_Static_assert(sizeof(struct tcav_header) == 48, "a header has 48 bytes");
+
+#define TCAV_SMALL_PAYLOAD (TCAV_SMALL_BYTES - 48u)
+// A multiple of 16, and 16 less than fits: data of the board's DMA keeps its low 4 address bits.
+#define TCAV_LARGE_PAYLOAD (TCAV_LARGE_BYTES - 48u - 16u)
+
+// Memory that boards reach: a block of the node's window and an offset in it.
+enum tcav_block { TCAV_NOWHERE, TCAV_HOST, TCAV_GPU0, TCAV_GPU1 };
+struct tcav_place {
+    uint64_t offset;
+    uint32_t block, unused;
+};
+
+struct tcav_operands {
+    uint64_t compare, swap_add;
+};
+
+// --- limits ---------------------------------------------------------------------------------------------------------
+
+#define TCAV_MESSAGE_BYTES_MAX (1u << 30)
+#define TCAV_SGES_MAX          8u
+#define TCAV_INLINE_BYTES      TCAV_SMALL_PAYLOAD
+#define TCAV_WRS_MAX           8192u
+#define TCAV_READS_MAX         16u
+// From here on the board moves the data itself if it can. A send has to ask for its place first, as has a write.
+#define TCAV_SEND_DIRECT_BYTES  32768u
+#define TCAV_WRITE_DIRECT_BYTES 8192u
+#define TCAV_READ_DIRECT_BYTES  8192u

@@ -1,0 +1,271 @@
+// One pass over everything that may have moved: what arrived, what may be sent, what took too long.
+#include <string.h>
+
+#include "verbs-shim/tca-verbs/internal.h"
+
+// How often the clock is looked at while requests are under way, in passes.
+#define PASSES_PER_LOOK 64u
+
+uint64_t tcav_now_ps(struct tcav_context *context)
+{
+    if (!context->abandoned) {
+        context->now_ps = context->backend.ops->time_ps(context->backend.ctx);
+    }
+    return context->now_ps;
+}
+
+// --- arrival --------------------------------------------------------------------------------------------------------
+
+// IBA 9.7.4.1.2: a request to a queue pair that is not there, or does not receive yet, gets no answer on the wire; here
+// the requester is told, so that it knows what to send again.
+static void refuse(struct tcav_peer *peer, const struct tcav_header *header)
+{
+    if (peer->refused_count < TCAV_REFUSALS && header->offset == 0) {
+        peer->refused[(peer->refused_head + peer->refused_count++) % TCAV_REFUSALS] = (struct tcav_header){
+            .qp = header->source_qp, .kind = TCAV_NOT_READY, .message = header->message, .source_qp = header->qp};
+    }
+}
+
+static bool is_response(enum tcav_kind kind)
+{
+    return kind == TCAV_GRANT || kind == TCAV_READ_DATA || kind == TCAV_READ_DONE || kind == TCAV_ATOMIC_DATA ||
+           kind == TCAV_NAK || kind == TCAV_RNR || kind == TCAV_NOT_READY;
+}
+
+static void packet(struct tcav_peer *peer, const struct tcav_header *header)
+{
+    struct tcav_context *context = peer->context;
+    const unsigned char *payload = (const unsigned char *)header + sizeof *header + header->skew;
+    struct tcav_qp *qp = context->table[header->qp % TCAV_QPS_MAX];
+    if (header->kind == TCAV_BYE) {
+        peer->state = TCAV_PEER_GONE;
+        return;
+    }
+    bool known = qp != NULL && qp->number == header->qp && qp->peer == peer;
+    if (is_response(header->kind)) {
+        if (known && header->source_qp == qp->remote_number) {
+            tcav_response_packet(qp, header, payload);
+            tcav_qp_activate(qp);
+        }
+        return;
+    }
+    bool receives = known && (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
+    if (receives) {
+        tcav_receive_packet(qp, header, payload);
+        tcav_qp_activate(qp);
+    } else if (!known || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT) {
+        refuse(peer, header);
+    }
+}
+
+static unsigned peer_receive(struct tcav_peer *peer)
+{
+    unsigned taken = 0;
+    peer->context->looks++;
+    tcav_ring_look(peer);
+    for (const struct tcav_header *header = tcav_ring_next(peer); header != NULL; header = tcav_ring_next(peer)) {
+        packet(peer, header);
+        tcav_ring_take(peer);
+        taken++;
+        if (peer->state == TCAV_PEER_GONE) {
+            break;
+        }
+    }
+    return taken;
+}
+
+static unsigned peers_step(struct tcav_context *context)
+{
+    unsigned taken = 0;
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        struct tcav_peer *peer = context->peers[node];
+        if (peer == NULL) {
+            continue;
+        }
+        switch (peer->state) {
+        case TCAV_PEER_MEETING:
+            tcav_peer_step(peer);
+            break;
+        case TCAV_PEER_CONNECTED:
+            taken += peer_receive(peer);
+            break;
+        case TCAV_PEER_GONE:
+            break;
+        }
+    }
+    return taken;
+}
+
+// --- queue pairs ----------------------------------------------------------------------------------------------------
+
+static unsigned ack_look(struct tcav_qp *qp)
+{
+    uint64_t ack = qp->peer->area->acks[qp->number % TCAV_QPS_MAX];
+    uint32_t message = ack & TCAV_NUMBER_MASK;
+    qp->pd->context->looks++;
+    if (ack != TCAV_ACK(qp->number, message) || !tcav_before(qp->acked, message)) {
+        return 0;
+    }
+    qp->acked = message;
+    qp->progress_ps = 0;
+    tcav_send_retire(qp);
+    return 1;
+}
+
+static void timers_step(struct tcav_qp *qp, bool look)
+{
+    struct tcav_context *context = qp->pd->context;
+    bool moving = qp->request_move.queued;
+    if (qp->count == 0 || (qp->state != IBV_QPS_RTS && qp->sent == 0)) {
+        return;
+    }
+    if (qp->peer->state == TCAV_PEER_GONE) {
+        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR);
+        return;
+    }
+    if (!look && qp->resume_ps == 0 && qp->progress_ps != 0) {
+        return;
+    }
+    uint64_t now_ps = tcav_now_ps(context);
+    uint64_t patience_ps = ((4096 * TCAV_NS) << qp->timeout) * (qp->retries + 1);
+    if (qp->resume_ps != 0 && now_ps >= qp->resume_ps) {
+        qp->resume_ps = 0;
+        qp->progress_ps = now_ps;
+    }
+    if (qp->progress_ps == 0 || qp->resume_ps != 0 || moving) {
+        qp->progress_ps = now_ps;
+    } else if (qp->timeout != 0 && now_ps - qp->progress_ps > patience_ps) {
+        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR);
+    }
+}
+
+static void drain_step(struct tcav_qp *qp)
+{
+    if (qp->draining && qp->sent == 0) {
+        qp->draining = false;
+        if (qp->drain_event) {
+            tcav_event_async(qp->pd->context, IBV_EVENT_SQ_DRAINED, qp->user);
+        }
+    }
+}
+
+static unsigned qps_step(struct tcav_context *context, bool look)
+{
+    unsigned found = 0;
+    struct tcav_qp **link = &context->active;
+    while (*link != NULL) {
+        struct tcav_qp *qp = *link;
+        if (qp->peer != NULL) {
+            if (qp->expected != qp->ack_sent) {
+                tcav_answer_ack(qp);
+            }
+            found += qp->sent != 0 && qp->peer->area != NULL ? ack_look(qp) : 0;
+            timers_step(qp, look);
+            drain_step(qp);
+        }
+        if (qp->count == 0 && !qp->answer_due && qp->job_count == 0) {
+            qp->active = false;
+            *link = qp->next_active;
+        } else {
+            link = &qp->next_active;
+        }
+    }
+    return found;
+}
+
+// --- sending --------------------------------------------------------------------------------------------------------
+
+// The one that sent goes behind the others.
+static bool qps_send(struct tcav_context *context)
+{
+    for (struct tcav_qp **link = &context->active; *link != NULL; link = &(*link)->next_active) {
+        struct tcav_qp *qp = *link;
+        if (tcav_answer_step(qp) || tcav_send_step(qp)) {
+            *link = qp->next_active;
+            qp->next_active = NULL;
+            while (*link != NULL) {
+                link = &(*link)->next_active;
+            }
+            *link = qp;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool peers_send(struct tcav_context *context)
+{
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        struct tcav_peer *peer = context->peers[node];
+        if (peer == NULL || peer->state != TCAV_PEER_CONNECTED) {
+            continue;
+        }
+        if (peer->refused_count != 0 && tcav_ring_small_room(peer) != 0) {
+            tcav_ring_send_small(peer, peer->refused[peer->refused_head], NULL);
+            peer->refused_head = (peer->refused_head + 1) % TCAV_REFUSALS;
+            peer->refused_count--;
+            return true;
+        }
+        if (tcav_ring_owes_room(peer)) {
+            tcav_ring_send_pair(peer);
+            return true;
+        }
+    }
+    return false;
+}
+
+void tcav_transmit(struct tcav_context *context)
+{
+    tcav_channels_step(context);
+    bool sent = true;
+    while (sent && tcav_ring_may_send(context)) {
+        sent = peers_send(context) || qps_send(context);
+    }
+    // Once for a pass: the simulator is faster for it.
+    tcav_pay(context, BACKEND_COST_LOAD_STORE, context->looks);
+    context->looks = 0;
+}
+
+unsigned tcav_progress(struct tcav_context *context)
+{
+    bool look = ++context->passes % PASSES_PER_LOOK == 0;
+    unsigned found = peers_step(context);
+    found += qps_step(context, look);
+    tcav_transmit(context);
+    return found;
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+// The one connection whose packets are all that can come; NULL: there is more to look at.
+static struct tcav_peer *only_source(const struct tcav_context *context)
+{
+    struct tcav_peer *only = NULL;
+    if (context->active != NULL || context->ready != NULL || context->move != NULL) {
+        return NULL;
+    }
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        struct tcav_peer *peer = context->peers[node];
+        if (peer != NULL && (only != NULL || peer->state != TCAV_PEER_CONNECTED || peer->refused_count != 0 ||
+                             tcav_ring_owes_room(peer))) {
+            return NULL;
+        }
+        only = peer != NULL ? peer : only;
+    }
+    return only;
+}
+
+void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps)
+{
+    const struct backend *backend = &context->backend;
+    const struct tcav_peer *peer = only_source(context);
+    if (peer == NULL) {
+        return; // the next pass costs time
+    }
+    uint64_t timeout_ns = 0;
+    if (until_ps != 0) {
+        uint64_t now_ps = tcav_now_ps(context);
+        timeout_ns = now_ps < until_ps ? (until_ps - now_ps) / TCAV_NS + 1 : 1;
+    }
+    (void)backend->ops->wait_word(backend->ctx, &peer->area->pair, TCAV_PAIR_THERE, TCAV_PAIR_THERE, timeout_ns);
+}

@@ -1,0 +1,38 @@
+// TCA Verbs: the device tca0, reliable connections on a board that can only write (sato2015, section 4).
+//
+// Each pair of nodes with a queue pair between them has a connection: in either direction a low-latency ring of small
+// packets, one a write, whose descriptors lie prebuilt in the board's memory; a high-bandwidth ring of large packets,
+// many a write, whose descriptors are built on the fly in host memory, two where the ring wraps; and behind each write,
+// chained, the counts of packets sent and taken (the PSN pair), which tell of arrival and give room back. Rings are
+// memory of tcaMalloc. What the board can move from place to place itself (both places of tcaMalloc, cudaMallocHost or
+// GPU memory, with equal low 4 bits of the address) it does from some size on; everything else is copied through the
+// rings, and any address and length works. RDMA Read and atomics are asked of the remote library.
+//
+// Progress: the remote side of an operation is served when its program calls the library: any poll, post, wait for a
+// CQ or an event, of any object of the context. There is no thread of progress: the published library has none, it
+// would take a core from the program, and every figure is measured with programs that poll. A program that only looks
+// at its memory sees writes of the rings late.
+//
+// Reliability: the fabric loses nothing, so that nothing is sent twice but after an RNR NAK, or when the peer's queue
+// pair was not ready. Without any answer for (retry_cnt + 1) times the timeout, counted from the last sign of progress,
+// the oldest request ends with IBV_WC_RETRY_EXC_ERR. Packet numbers count messages.
+//
+// Leaves out: UC and UD, more than one context a node, memory windows, a thread of progress. Memory that is given back
+// (tcaFree, cudaFree) while it is registered must be deregistered before: that is so for pinned pages everywhere.
+//
+// DMA channels 0 (rings) and 1 (data) of the board are the library's while a context is open.
+#pragma once
+
+#include "verbs-shim/ibverbs/device.h"
+
+// What ibverbs_device_add is given; outlives the process.
+struct tca_verbs_device {
+    struct peach2_board_handle *board; // of the node
+    struct tcav_context *context;      // the library's: open
+};
+
+extern const struct ibverbs_device_ops tca_verbs_ops;
+
+// Bytes of a queue pair and of a connection, beside the program's own memory: what `tcasim bench` prints.
+size_t tca_verbs_qp_bytes(const struct ibv_qp_cap *cap);
+size_t tca_verbs_connection_bytes(void);
