@@ -53,10 +53,10 @@ void report_faults_print(const report_t *report, FILE *out)
         end_add(grid, &report->faults[i], 0);
         end_add(grid, &report->faults[i], 1);
     }
-    fputs(
-        "\nCables that were pulled (time since the programs started; TLPs that each end sent, that were queued or under\n"
-        "way and lost, and that its board sent to the dead port later)\n",
-        out);
+    fputs("\nCables that were pulled (time since the programs started; TLPs that each end sent, that were queued or "
+          "under\n"
+          "way and lost, and that its board sent to the dead port later)\n",
+          out);
     grid_print(grid, out);
     grid_destroy(grid);
 }

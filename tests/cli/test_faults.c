@@ -58,12 +58,13 @@ TEST(FaultCommand, AProgramThatWaitsForWhatWasLostEndsWithThreeAndTheReason)
 
 TEST(FaultCommand, AProgramWhoseWaitsEndEndsWithOneAndTheReason)
 {
-    static const char text[] = "title: t\n"
-                               "topology: {kind: pair, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"
-                               "faults: [{cable: {from: node0.E, to: node1.W}, at: 20 us}]\n"
-                               "runs:\n"
-                               "  - {series: tca, program: tca-pingpong, method: chain-host, node: node0, peer: node1,\n"
-                               "     bytes: 64 B, iterations: 100}\n";
+    static const char text[] =
+        "title: t\n"
+        "topology: {kind: pair, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"
+        "faults: [{cable: {from: node0.E, to: node1.W}, at: 20 us}]\n"
+        "runs:\n"
+        "  - {series: tca, program: tca-pingpong, method: chain-host, node: node0, peer: node1,\n"
+        "     bytes: 64 B, iterations: 100}\n";
     struct process process;
     process_init(&process);
     process_file_write(&process, "waits.yaml", text);

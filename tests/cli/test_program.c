@@ -78,7 +78,8 @@ static void slow_home_make(struct process *process)
     for (unsigned i = 0; i < 4; i++) {
         folder_make(process, folders[i]);
     }
-    process_file_write(process, "results/reference/papers.csv", "id,paper,where,platform,what,config,value,unit,kind,use\n");
+    process_file_write(process, "results/reference/papers.csv",
+                       "id,paper,where,platform,what,config,value,unit,kind,use\n");
     process_run(process, "run " TCASIM_SOURCE_DIR
                          "/scenarios/smoke/thousand-pingpongs.yaml --quiet --set runs.0.iterations=400 --out once");
     char *resolved = process_file_read(process, "once/resolved.yaml");
