@@ -280,3 +280,50 @@ TEST(TcaVerbsFlow, EveryNodeReachesEveryNodeAndItself)
 {
     run(4, everybody, everybody);
 }
+
+// --- full rings -----------------------------------------------------------------------------------------------------
+
+static void floods(void *arg, peach2_handle_t *board)
+{
+    struct party *party = arg;
+    struct end *end = party_enter(party, board);
+    party_meet(party, end);
+    for (unsigned i = 0; i < 64; i++) {
+        if (i == 1) {
+            party_expect(end, 0, IBV_WC_SUCCESS);
+        }
+        struct ibv_sge sge = party_sge(&end->far, 64 * i, 64);
+        struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_SEND};
+        site_fill((uint8_t *)(uintptr_t)sge.addr, 64, i);
+        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
+    }
+    for (unsigned i = 1; i < 64; i++) {
+        party_expect(end, i, IBV_WC_SUCCESS);
+    }
+    party_leave(party, board);
+}
+
+static void is_away(void *arg, peach2_handle_t *board)
+{
+    struct party *party = arg;
+    struct end *end = party_enter(party, board);
+    const struct backend *backend = peach2_backend(board);
+    for (unsigned i = 0; i < 64; i++) {
+        struct ibv_sge sge = party_sge(&end->far, 64 * i, 64);
+        EXPECT_EQ(party_receive(&end->qps[0], i, &sge), 0);
+    }
+    party_meet(party, end);
+    for (unsigned i = 0; i < 64; i++) {
+        party_expect(end, i, IBV_WC_SUCCESS);
+        if (i == 0) {                                                    // they are connected
+            backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 500000); // four rings full
+        }
+        EXPECT_TRUE(site_is_filled(end->far.data + 64 * i, 64, i));
+    }
+    party_leave(party, board);
+}
+
+TEST(TcaVerbsFlow, ARingIsNeverWrittenBeforeItWasTaken)
+{
+    run(2, floods, is_away);
+}

@@ -1,7 +1,5 @@
 // What the operations take on the machine of sato2015: what is predicted, and never fitted. The published values are
 // S05 to S19; the bounds here are those of the mechanism, wide enough for every parameter in its range.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "party.h"
@@ -119,10 +117,6 @@ static uint64_t measure_ps(enum ibv_wr_opcode opcode, bool gpu, uint32_t bytes, 
     party_init_published(&party);
     party_run(&party, two_sided ? pingpong : posts_and_polls, two_sided ? pingpong : serves);
     party_fini(&party);
-    if (getenv("TCAV_PRINT") != NULL) {
-        fprintf(stderr, "op %d gpu %d bytes %u: %.3f us %.3f GB/s\n", (int)opcode, gpu, bytes,
-                (double)party.value[0] / 1e6, (double)bytes * 1e3 / (double)party.value[0]);
-    }
     return party.value[0];
 }
 
