@@ -154,19 +154,27 @@ static void expect_moved(const uint8_t *to, unsigned to_at, const uint8_t *from,
     EXPECT_TRUE(site_is_value(to + to_at + MOVED, BYTES - to_at - MOVED, 0));
 }
 
-static void expect_transfer(enum ibv_wr_opcode opcode, bool near_gpu, bool far_gpu)
+static struct scn_scenario *pair_build(struct pair *pair, uint64_t time_limit_ps)
 {
     const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs"};
     struct scn_scenario *scenario = NULL;
     struct scn_messages messages = {0};
     char error[256] = "";
-    struct pair pair = {.opcode = opcode};
-    ASSERT_EQ(scn_load(TCASIM_SOURCE_DIR "/tests/platform/hca-pair.yaml", &options, &scenario, &messages), SIM_OK);
-    ASSERT_EQ(plat_machine_create(scenario, NULL, error, sizeof error, &pair.machine), SIM_OK);
+    EXPECT_EQ(scn_load(TCASIM_SOURCE_DIR "/tests/platform/hca-pair.yaml", &options, &scenario, &messages), SIM_OK);
+    scenario->time_limit_ps = time_limit_ps;
+    EXPECT_EQ(plat_machine_create(scenario, NULL, error, sizeof error, &pair->machine), SIM_OK);
+    EXPECT_STREQ(error, "");
     for (uint32_t i = 0; i < 2; i++) {
-        pair.sides[i] = (struct side){.pair = &pair, .on_gpu = i == 0 ? near_gpu : far_gpu};
-        plat_machine_set_program(pair.machine, i, program, &pair.sides[i]);
+        pair->sides[i].pair = pair;
+        plat_machine_set_program(pair->machine, i, program, &pair->sides[i]);
     }
+    return scenario;
+}
+
+static void expect_transfer(enum ibv_wr_opcode opcode, bool near_gpu, bool far_gpu)
+{
+    struct pair pair = {.opcode = opcode, .sides = {{.on_gpu = near_gpu}, {.on_gpu = far_gpu}}};
+    struct scn_scenario *scenario = pair_build(&pair, 1000 * 1000 * 1000 * NS);
     EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
     EXPECT_TRUE(plat_machine_failure(pair.machine) == NULL);
     EXPECT_EQ(plat_machine_live_tlps(pair.machine), 0);
@@ -190,5 +198,16 @@ TEST(Hca, ReadsArriveWholeFromAndToHostsAndGpus)
 {
     for (unsigned where = 0; where < 4; where++) {
         expect_transfer(IBV_WR_RDMA_READ, (where & 1) != 0, (where & 2) != 0);
+    }
+}
+
+TEST(Hca, EndsWithItsTimeWhereverItIs)
+{
+    for (unsigned us = 10; us <= 330; us += 5) { // in the set-up, in copies, in the transfer
+        struct pair pair = {.opcode = IBV_WR_RDMA_WRITE, .sides = {{.on_gpu = true}, {.on_gpu = false}}};
+        struct scn_scenario *scenario = pair_build(&pair, us * 1000 * NS);
+        EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_TIME_LIMIT);
+        plat_machine_destroy(pair.machine);
+        scn_free(scenario);
     }
 }
