@@ -285,6 +285,10 @@ static void check_places(struct scn_loader *loader, const struct scn_run *run)
     if (run->program == SCN_PROGRAM_PINGPONG && run->method == SCN_METHOD_PIO && from_gpu) {
         scn_mistakes_add(&loader->mistakes, place, "from: a pingpong by pio sends from host memory");
     }
+    if (rules[run->program].peer && (run->to == SCN_MEMORY_GPU2 || run->to == SCN_MEMORY_GPU3)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->to, run),
+                         "to: the board's window reaches gpu0 and gpu1 of another node");
+    }
     if (run->program == SCN_PROGRAM_STAGED_PINGPONG && !from_gpu) {
         scn_mistakes_add(&loader->mistakes, place, "from: staged-pingpong sends from a GPU's memory");
     }
