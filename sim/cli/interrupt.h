@@ -16,6 +16,8 @@ void cli_interrupt_loss_set(const char *text);
 
 // In a child: signals end it at once, and what its parent registered is not its own to remove.
 void cli_interrupt_child(void);
+// Ends a child without its parent's cleaning up. Does not return.
+void cli_interrupt_leave(int status);
 
 // Registers a file that is being written; NULL: none. The path must stay valid until it is taken back.
 void cli_interrupt_file_set(unsigned slot, const char *path);

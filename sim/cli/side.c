@@ -30,7 +30,7 @@ struct side {
 
 // --- one scenario ----------------------------------------------------------------------------------------------------
 
-static _Noreturn void child_main(const struct child *child, pid_t parent)
+static void child_main(const struct child *child, pid_t parent)
 {
     struct cli_job job = *child->job;
     cli_interrupt_child();
@@ -38,12 +38,12 @@ static _Noreturn void child_main(const struct child *child, pid_t parent)
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || dup2(fileno(child->output), STDOUT_FILENO) < 0 ||
         dup2(fileno(child->errors), STDERR_FILENO) < 0) {
-        _exit(CLI_EXIT_INPUT);
+        cli_interrupt_leave(CLI_EXIT_INPUT);
     }
     job.jobs = 1;
     enum cli_exit result = cli_job_run(&job);
     fflush(NULL);
-    _exit((int)result);
+    cli_interrupt_leave((int)result);
 }
 
 static void child_fail(struct side *side, struct child *child, const char *why)

@@ -68,10 +68,6 @@ static enum cli_exit point_measure(const struct cli_job *job, const char *direct
     return result;
 }
 
-// Ends the child without the parent's cleaning up. Through a pointer: AddressSanitizer takes measures before functions
-// that never return, and warns where, as here, the stack is one of SystemC's.
-static void (*const volatile leave)(int status) = _exit;
-
 static void child_main(const struct sweep *sweep, uint32_t i, struct scn_scenario *scenario, pid_t parent)
 {
     struct cli_job job = *sweep->job;
@@ -79,14 +75,14 @@ static void child_main(const struct sweep *sweep, uint32_t i, struct scn_scenari
     cli_interrupt_child();
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || asprintf(&path, "%s (%s)", sweep->job->path, label_of(sweep, i)) < 0) {
-        leave(CLI_EXIT_INPUT);
+        cli_interrupt_leave(CLI_EXIT_INPUT);
     }
     job.path = path;
     job.scenario = scenario;
     job.quiet = true;
     enum cli_exit result = point_measure(&job, sweep->directory, sweep->points[i].name);
     fflush(stderr);
-    leave((int)result);
+    cli_interrupt_leave((int)result);
 }
 
 static void point_start(struct sweep *sweep, uint32_t i)

@@ -34,10 +34,10 @@ static int ah_create(struct ibverbs_ah *ah, struct ibverbs_pd *pd, const struct 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
-    struct ibverbs_ah *ah = calloc(1, sizeof *ah);
+    struct ibverbs_ah *ah = ibverbs_object_new(pd->object.context, sizeof *ah);
     int status = ah != NULL ? ah_create(ah, pd, attr) : -ENOMEM;
     if (status != 0) {
-        free(ah);
+        ibverbs_object_drop(pd->object.context, ah);
         return ibverbs_fail(status);
     }
     ah->base = (struct ibv_ah){.context = ibv_pd->context, .pd = ibv_pd, .handle = pd->object.context->handles++};

@@ -17,13 +17,13 @@ int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_
     if (!create_valid(context, init)) {
         return -EINVAL;
     }
-    struct ibverbs_cq *cq = calloc(1, sizeof *cq);
+    struct ibverbs_cq *cq = ibverbs_object_new(context, sizeof *cq);
     unsigned entries = init->cqe;
     int status = cq != NULL ? context->device->ops->cq_create(context->object, &entries, init->comp_vector, &cq->object,
                                                               &cq->object.device)
                             : -ENOMEM;
     if (status != 0) {
-        free(cq);
+        ibverbs_object_drop(context, cq);
         return status;
     }
     cq->base.context = &context->verbs.context;

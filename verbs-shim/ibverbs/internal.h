@@ -29,6 +29,7 @@ struct ibverbs_library {
     unsigned device_count;
     struct ibverbs_context *contexts;
     unsigned live[IBVERBS_KINDS];
+    void *unborn;   // memory of the object that a call is creating, for a process that ends in the middle; NULL: none
     bool abandoned; // the process has ended
 };
 
@@ -146,6 +147,9 @@ static inline struct ibverbs_qp *ibverbs_qp_of(struct ibv_qp *qp)
 
 // errno is set to -status; NULL.
 void *ibverbs_fail(int status);
+// Zeroed memory for an object of the context, which knows of it until it joins or is dropped. NULL: there is none.
+void *ibverbs_object_new(struct ibverbs_context *context, size_t bytes);
+void ibverbs_object_drop(struct ibverbs_context *context, void *face); // NULL: nothing
 // The object joins its context.
 void ibverbs_object_add(struct ibverbs_object *object, struct ibverbs_context *context, enum ibverbs_kind kind,
                         void *face);

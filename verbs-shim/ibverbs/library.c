@@ -15,6 +15,7 @@ static void library_release(void *state)
         context->device->ops->abandon(context->object);
         ibverbs_context_destroy(context);
     }
+    free(library->unborn);
     free(library);
 }
 
@@ -76,6 +77,18 @@ void *ibverbs_fail(int status)
     return NULL;
 }
 
+void *ibverbs_object_new(struct ibverbs_context *context, size_t bytes)
+{
+    context->device->library->unborn = calloc(1, bytes);
+    return context->device->library->unborn;
+}
+
+void ibverbs_object_drop(struct ibverbs_context *context, void *face)
+{
+    context->device->library->unborn = NULL;
+    free(face);
+}
+
 void ibverbs_object_add(struct ibverbs_object *object, struct ibverbs_context *context, enum ibverbs_kind kind,
                         void *face)
 {
@@ -90,6 +103,7 @@ void ibverbs_object_add(struct ibverbs_object *object, struct ibverbs_context *c
     }
     *list = object;
     context->device->library->live[kind]++;
+    context->device->library->unborn = NULL;
 }
 
 void ibverbs_object_remove(struct ibverbs_object *object)

@@ -76,12 +76,13 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
     struct ibverbs_region region = {
         .address = addr, .bytes = length, .iova = iova, .access = access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE};
-    struct ibverbs_mr *mr = calloc(1, sizeof *mr);
+    struct ibverbs_mr *mr = ibverbs_object_new(pd->object.context, sizeof *mr);
     if (mr == NULL) {
         return ibverbs_fail(-ENOMEM);
     }
     int status = mr_make(mr, pd, &region);
     if (status != 0) {
+        pd->object.context->device->library->unborn = NULL;
         mr_free(mr, true);
         return ibverbs_fail(status);
     }

@@ -6,10 +6,10 @@
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ibv_context)
 {
     struct ibverbs_context *context = ibverbs_context_of(ibv_context);
-    struct ibverbs_pd *pd = calloc(1, sizeof *pd);
+    struct ibverbs_pd *pd = ibverbs_object_new(context, sizeof *pd);
     int status = pd != NULL ? context->device->ops->pd_create(context->object, &pd->object.device) : -ENOMEM;
     if (status != 0) {
-        free(pd);
+        ibverbs_object_drop(context, pd);
         return ibverbs_fail(status);
     }
     pd->base = (struct ibv_pd){.context = ibv_context, .handle = context->handles++};

@@ -128,11 +128,11 @@ static void qp_fill(struct ibverbs_qp *qp, struct ibv_pd *pd, const struct ibv_q
 static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibverbs_qp **qp_out)
 {
     struct ibverbs_context *context = ibverbs_pd_of(pd)->object.context;
-    struct ibverbs_qp *qp = calloc(1, sizeof *qp);
+    struct ibverbs_qp *qp = ibverbs_object_new(context, sizeof *qp);
     int status = qp != NULL ? create_check(context, init) : -ENOMEM;
     status = status != 0 ? status : device_create(qp, ibverbs_pd_of(pd), init);
     if (status != 0) {
-        free(qp);
+        ibverbs_object_drop(context, qp);
         return status;
     }
     qp_fill(qp, pd, init);

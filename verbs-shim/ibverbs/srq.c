@@ -26,10 +26,10 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *
 {
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
     struct ibv_srq_attr attr = init->attr;
-    struct ibverbs_srq *srq = calloc(1, sizeof *srq);
+    struct ibverbs_srq *srq = ibverbs_object_new(pd->object.context, sizeof *srq);
     int status = srq != NULL ? srq_create(srq, pd, &attr) : -ENOMEM;
     if (status != 0) {
-        free(srq);
+        ibverbs_object_drop(pd->object.context, srq);
         return ibverbs_fail(status);
     }
     srq->base.context = ibv_pd->context;
