@@ -9,6 +9,7 @@ static void access_event_run(void *ctx);
 
 void fpga_bar_init(fpga_t *fpga)
 {
+    fpga_fifo_init(&fpga->accesses);
     sim_event_init(&fpga->access_event, access_event_run, fpga);
 }
 

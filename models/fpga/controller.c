@@ -22,6 +22,7 @@ void fpga_controller_init(fpga_t *fpga, enum fpga_direction direction)
     struct fpga_controller *controller = &fpga->controllers[direction];
     controller->fpga = fpga;
     controller->direction = direction;
+    fpga_fifo_init(&controller->signals);
     sim_event_init(&controller->signal_event, signal_event_run, controller);
 }
 

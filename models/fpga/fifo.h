@@ -1,6 +1,9 @@
-// A growing queue of what is due at a time. Internal to models/fpga.
+// Queues of what is due at a time. Internal to models/fpga.
 #pragma once
 
+#include <stddef.h>
+
+#include "models/pcie/ring.h"
 #include "models/pcie/tlp.h"
 
 struct fpga_due {
@@ -10,13 +13,40 @@ struct fpga_due {
     uint32_t entry;      // of a completion signal
 };
 
-struct fpga_fifo {
-    struct fpga_due *slots;
-    uint32_t capacity; // a power of two
-    uint32_t head, count;
-};
+static inline void fpga_fifo_init(struct pcie_ring *fifo)
+{
+    pcie_ring_init(fifo, sizeof(struct fpga_due));
+}
 
-void fpga_fifo_fini(struct fpga_fifo *fifo); // drops the references of what is left
-void fpga_fifo_push(struct fpga_fifo *fifo, const struct fpga_due *due);
-struct fpga_due fpga_fifo_pop(struct fpga_fifo *fifo);
-const struct fpga_due *fpga_fifo_front(const struct fpga_fifo *fifo); // NULL: empty
+static inline void fpga_fifo_push(struct pcie_ring *fifo, const struct fpga_due *due)
+{
+    *(struct fpga_due *)pcie_ring_push(fifo) = *due;
+}
+
+// NULL: empty.
+static inline const struct fpga_due *fpga_fifo_front(const struct pcie_ring *fifo)
+{
+    return fifo->count > 0 ? pcie_ring_front(fifo) : NULL;
+}
+
+static inline struct fpga_due fpga_fifo_pop(struct pcie_ring *fifo)
+{
+    struct fpga_due due = *(const struct fpga_due *)pcie_ring_front(fifo);
+    pcie_ring_pop(fifo);
+    return due;
+}
+
+// Drops the references of what is left.
+static inline void fpga_fifo_fini(struct pcie_ring *fifo)
+{
+    while (fifo->count > 0) {
+        struct fpga_due due = fpga_fifo_pop(fifo);
+        if (due.tlp != NULL) {
+            pcie_tlp_unref(due.tlp);
+        }
+        if (due.request != NULL) {
+            pcie_tlp_unref(due.request);
+        }
+    }
+    pcie_ring_fini(fifo);
+}

@@ -52,7 +52,7 @@ struct fpga_controller {
     uint32_t used;
     uint8_t waiting[FPGA_DESCRIPTORS]; // a ring: entries with packets to issue, in order
     uint32_t waiting_head, waiting_count;
-    struct fpga_fifo signals; // completion signals on their way
+    struct pcie_ring signals; // completion signals on their way
     sim_event_t signal_event;
     uint32_t status[FPGA_IDS], count[FPGA_IDS];
 };
@@ -80,7 +80,7 @@ struct fpga_transmit {
     uint64_t begun_ps;
     unsigned last;                      // class that was served last
     pcie_tlp_t *held[PCIE_CLASS_COUNT]; // refused by the link
-    struct fpga_fifo answers;           // completions to be sent
+    struct pcie_ring answers;           // completions to be sent
     pcie_tlp_t *answer_request;         // that the completion on its way ends
     struct fpga_entry *write_last;      // whose last packet is on its way
 };
@@ -97,7 +97,7 @@ struct fpga {
     pcie_tlp_t *arrived, **arrived_end;
     uint64_t receive_free_ps;
     sim_event_t receive_event;
-    struct fpga_fifo accesses; // on their way to a BAR's module
+    struct pcie_ring accesses; // on their way to a BAR's module
     sim_event_t access_event;
     struct fpga_transmit transmit;
     struct fpga_controller controllers[FPGA_DIRECTIONS];

@@ -6,6 +6,7 @@ static void transmit_event_run(void *ctx);
 
 void fpga_transmit_init(fpga_t *fpga)
 {
+    fpga_fifo_init(&fpga->transmit.answers);
     sim_event_init(&fpga->transmit.event, transmit_event_run, fpga);
 }
 

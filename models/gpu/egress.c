@@ -18,7 +18,7 @@ void gpu_egress_pump(gpu_t *gpu)
 {
     uint64_t barrier = UINT64_MAX;
     for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        struct gpu_fifo *fifo = &gpu->leaving[class];
+        struct pcie_ring *fifo = &gpu->leaving[class];
         while (fifo->count > 0 && gpu_fifo_front(fifo)->order < barrier &&
                pcie_end_offer(gpu->end, gpu_fifo_front(fifo)->tlp)) {
             if (gpu_fifo_pop(fifo).ends_read) {

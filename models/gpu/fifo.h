@@ -1,9 +1,9 @@
-// A growing queue of TLPs with what belongs to each. Internal to models/gpu.
+// Queues of TLPs with what belongs to each. Internal to models/gpu.
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
+#include "models/pcie/ring.h"
 #include "models/pcie/tlp.h"
 
 struct gpu_slot {
@@ -13,16 +13,33 @@ struct gpu_slot {
     bool ends_read;  // the last completion of a read
 };
 
-struct gpu_fifo {
-    struct gpu_slot *slots;
-    uint32_t capacity; // a power of two, or 0
-    uint32_t head, count;
-};
-
-void gpu_fifo_push(struct gpu_fifo *fifo, const struct gpu_slot *slot);
-struct gpu_slot gpu_fifo_pop(struct gpu_fifo *fifo);
-void gpu_fifo_fini(struct gpu_fifo *fifo); // gives back the TLPs
-static inline const struct gpu_slot *gpu_fifo_front(const struct gpu_fifo *fifo)
+static inline void gpu_fifo_init(struct pcie_ring *fifo)
 {
-    return &fifo->slots[fifo->head];
+    pcie_ring_init(fifo, sizeof(struct gpu_slot));
+}
+
+static inline void gpu_fifo_push(struct pcie_ring *fifo, const struct gpu_slot *slot)
+{
+    *(struct gpu_slot *)pcie_ring_push(fifo) = *slot;
+}
+
+static inline const struct gpu_slot *gpu_fifo_front(const struct pcie_ring *fifo)
+{
+    return pcie_ring_front(fifo);
+}
+
+static inline struct gpu_slot gpu_fifo_pop(struct pcie_ring *fifo)
+{
+    struct gpu_slot slot = *gpu_fifo_front(fifo);
+    pcie_ring_pop(fifo);
+    return slot;
+}
+
+// Gives back the TLPs.
+static inline void gpu_fifo_fini(struct pcie_ring *fifo)
+{
+    while (fifo->count > 0) {
+        pcie_tlp_unref(gpu_fifo_pop(fifo).tlp);
+    }
+    pcie_ring_fini(fifo);
 }

@@ -89,6 +89,9 @@ enum sim_status gpu_create(sim_t *sim, pcie_pool_t *pool, const char *name, cons
         return status;
     }
     gpu_target_init(gpu);
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        gpu_fifo_init(&gpu->leaving[class]);
+    }
     for (enum gpu_unit_kind kind = GPU_UNIT_IN; kind < GPU_UNIT_COUNT; kind++) {
         gpu_unit_init(gpu, kind);
     }

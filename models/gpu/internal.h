@@ -153,12 +153,12 @@ struct gpu {
     uint64_t cache_uses;
     uint64_t walk_free_ps[GPU_WALKS_MAX];
     // target
-    struct gpu_fifo translating, committing, reads_waiting, reads_active;
+    struct pcie_ring translating, committing, reads_waiting, reads_active;
     uint64_t visible_ps;    // when every write that was translated is visible
     uint32_t reads_at_work; // active, or with completions not yet taken by the link
     sim_event_t translate_event, commit_event, read_event;
     // egress
-    struct gpu_fifo leaving[PCIE_CLASS_COUNT];
+    struct pcie_ring leaving[PCIE_CLASS_COUNT];
     uint64_t leaving_order;
     // engines
     struct gpu_unit units[GPU_UNIT_COUNT];

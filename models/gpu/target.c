@@ -9,6 +9,10 @@ static void read_event_run(void *ctx);
 
 void gpu_target_init(gpu_t *gpu)
 {
+    gpu_fifo_init(&gpu->translating);
+    gpu_fifo_init(&gpu->committing);
+    gpu_fifo_init(&gpu->reads_waiting);
+    gpu_fifo_init(&gpu->reads_active);
     sim_event_init(&gpu->translate_event, translate_event_run, gpu);
     sim_event_init(&gpu->commit_event, commit_event_run, gpu);
     sim_event_init(&gpu->read_event, read_event_run, gpu);
@@ -25,14 +29,14 @@ void gpu_target_fini(gpu_t *gpu)
     gpu_fifo_fini(&gpu->translating);
 }
 
-static void schedule_front(gpu_t *gpu, const struct gpu_fifo *fifo, sim_event_t *event)
+static void schedule_front(gpu_t *gpu, const struct pcie_ring *fifo, sim_event_t *event)
 {
     if (fifo->count > 0 && !sim_event_pending(event)) {
         sim_event_schedule_at(gpu->sim, event, gpu_fifo_front(fifo)->due_ps);
     }
 }
 
-static bool front_is_due(const gpu_t *gpu, const struct gpu_fifo *fifo)
+static bool front_is_due(const gpu_t *gpu, const struct pcie_ring *fifo)
 {
     return fifo->count > 0 && gpu_fifo_front(fifo)->due_ps <= sim_now_ps(gpu->sim);
 }

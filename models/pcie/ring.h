@@ -1,6 +1,6 @@
 // A growing first-in first-out queue of fixed-size slots: it allocates while it grows and never again.
 //
-// A pointer to a slot is good until the next push. Internal to models/pcie.
+// A pointer to a slot is good until the next push. For models/pcie and the devices behind its links.
 #pragma once
 
 #include <stdint.h>

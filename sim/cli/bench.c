@@ -260,11 +260,6 @@ static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const 
     return !measured ? CLI_EXIT_INPUT : held ? CLI_EXIT_OK : CLI_EXIT_EXPECT;
 }
 
-static enum cli_exit worse(enum cli_exit a, enum cli_exit b)
-{
-    return a > b ? a : b;
-}
-
 static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict)
 {
     struct cli_paths paths;
@@ -278,10 +273,10 @@ static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict)
     }
     enum cli_exit result = CLI_EXIT_OK;
     for (size_t i = 0; i < names->count; i++) {
-        result = worse(result, benchmark_run(benchmark_find(names->items[i]), &paths));
+        result = cli_exit_worse(result, benchmark_run(benchmark_find(names->items[i]), &paths));
     }
     for (size_t i = 0; i < BENCHMARK_COUNT && names->count == 0; i++) {
-        result = worse(result, benchmark_run(&benchmarks[i], &paths));
+        result = cli_exit_worse(result, benchmark_run(&benchmarks[i], &paths));
     }
     return result == CLI_EXIT_EXPECT && !strict ? CLI_EXIT_OK : result;
 }

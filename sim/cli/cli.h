@@ -12,9 +12,14 @@ enum cli_exit {
     CLI_EXIT_STUCK = 3
 };
 
+static inline enum cli_exit cli_exit_worse(enum cli_exit a, enum cli_exit b)
+{
+    return a > b ? a : b;
+}
+
 struct cli_command {
     const char *name;
-    const char *summary; // one line
+    const char *summary;                          // one line
     enum cli_exit (*main)(int argc, char **argv); // argv[0] is the command's name
 };
 

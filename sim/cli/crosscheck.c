@@ -132,18 +132,13 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
     return exit_of(&result);
 }
 
-static enum cli_exit worse(enum cli_exit a, enum cli_exit b)
-{
-    return a > b ? a : b;
-}
-
 // Also of a series that gets stuck or fails: on both kinds of board it has to do so in the same way.
 static enum cli_exit series_check(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                   struct tally *tally)
 {
     struct outcome rtl = {0}, twin = {0};
     enum cli_exit result = series_run(path, scenario, run_index, SCN_FIDELITY_RTL, &rtl);
-    result = worse(result, series_run(path, scenario, run_index, SCN_FIDELITY_TWIN, &twin));
+    result = cli_exit_worse(result, series_run(path, scenario, run_index, SCN_FIDELITY_TWIN, &twin));
     if (rtl.side.ending != NULL && twin.side.ending != NULL) {
         printf("%s: %s\n", path, scenario->runs[run_index].series);
         agreement_compare(&rtl.side, &twin.side, &tally->agreement, stdout);
@@ -160,7 +155,7 @@ static enum cli_exit all_series_check(const char *path, struct scn_scenario *sce
 {
     enum cli_exit result = CLI_EXIT_OK;
     for (uint32_t i = 0; i < scenario->run_count; i++) {
-        result = worse(result, series_check(path, scenario, i, tally));
+        result = cli_exit_worse(result, series_check(path, scenario, i, tally));
     }
     return result;
 }
@@ -174,7 +169,7 @@ static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths
         char *name = NULL;
         struct scn_scenario *point = cli_point_load(path, paths, sets, &sweep->points[i]);
         bool named = asprintf(&name, "%s (%s)", path, sweep->points[i].label) >= 0;
-        result = worse(result, point != NULL && named ? all_series_check(name, point, tally) : CLI_EXIT_INPUT);
+        result = cli_exit_worse(result, point != NULL && named ? all_series_check(name, point, tally) : CLI_EXIT_INPUT);
         free(named ? name : NULL);
         scn_free(point);
     }
@@ -196,7 +191,7 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
            path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
            tally.rtl_seconds, tally.twin_seconds);
     scn_free(scenario);
-    return all->wrong != 0 ? worse(result, CLI_EXIT_EXPECT) : result;
+    return all->wrong != 0 ? cli_exit_worse(result, CLI_EXIT_EXPECT) : result;
 }
 
 enum cli_exit cli_crosscheck(int argc, char **argv)

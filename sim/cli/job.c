@@ -192,11 +192,6 @@ static enum cli_exit results_publish(const struct running *running)
     return expectations_judge(running);
 }
 
-static enum cli_exit worse(enum cli_exit a, enum cli_exit b)
-{
-    return a > b ? a : b;
-}
-
 // A series that got stuck or could not be built ends the scenario; one that found wrong data does not, since the
 // others help to find out why.
 static enum cli_exit all_series_run(struct running *running)
@@ -204,7 +199,7 @@ static enum cli_exit all_series_run(struct running *running)
     enum cli_exit result = CLI_EXIT_OK;
     for (uint32_t i = 0; i < running->job->scenario->run_count && result < CLI_EXIT_INPUT; i++) {
         running->run_index = i;
-        result = worse(result, series_run(running));
+        result = cli_exit_worse(result, series_run(running));
     }
     return result;
 }
@@ -217,7 +212,7 @@ static enum cli_exit report_run(struct running *running)
         sweep ? cli_sweep_run(running->job, running->report, &running->progress) : all_series_run(running);
     cli_progress_fini(&running->progress);
     if (result < CLI_EXIT_INPUT || sweep) { // what the other points measured is worth reading
-        result = worse(result, results_publish(running));
+        result = cli_exit_worse(result, results_publish(running));
     } else {
         report_faults_print(running->report, stderr); // nobody else will tell
     }

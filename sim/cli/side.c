@@ -154,7 +154,7 @@ static enum cli_exit children_run(struct side *side, uint32_t limit)
     }
     ended_print(side);
     for (size_t i = 0; i < side->count; i++) {
-        worst = side->children[i].result > worst ? side->children[i].result : worst;
+        worst = cli_exit_worse(worst, side->children[i].result);
     }
     return worst;
 }

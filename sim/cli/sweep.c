@@ -227,7 +227,7 @@ static enum cli_exit points_merge(struct sweep *sweep, report_t *report)
             failed++;
         }
         kept += point->kept && point->result == CLI_EXIT_OK;
-        worst = point->result > worst ? point->result : worst;
+        worst = cli_exit_worse(worst, point->result);
     }
     if (!sweep->job->quiet) {
         printf("Sweep: %u points, %u of them kept from an earlier run, %u failed\n", count, kept, failed);

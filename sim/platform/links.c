@@ -7,36 +7,34 @@
 // complex never loses time to it, as its own limits come first.
 #define ROOT_PORT_QUEUE_TLPS 64
 
-static struct pcie_end_config root_port(const struct scn_host *host)
+// Ends advertise infinite completion credits and meter their own reads (docs/component-facts.md); so does a board at
+// the ends of its cables. Reads carry no data.
+static struct pcie_end_config link_end(uint64_t tx_ps, uint64_t rx_ps, uint32_t posted_headers, uint32_t posted_data,
+                                       uint32_t nonposted_headers, uint32_t tx_queue_tlps)
 {
     return (struct pcie_end_config){
-        .tx_ps = host->root_port_tx_ps,
-        .rx_ps = host->root_port_rx_ps,
-        .headers = {[PCIE_POSTED] = host->posted_header_credits,
-                    [PCIE_NONPOSTED] = host->nonposted_header_credits,
+        .tx_ps = tx_ps,
+        .rx_ps = rx_ps,
+        .headers = {[PCIE_POSTED] = posted_headers,
+                    [PCIE_NONPOSTED] = nonposted_headers,
                     [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .data = {[PCIE_POSTED] = host->posted_data_credits,
-                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE, // reads carry no data
+        .data = {[PCIE_POSTED] = posted_data,
+                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE,
                  [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .tx_queue_tlps = ROOT_PORT_QUEUE_TLPS,
+        .tx_queue_tlps = tx_queue_tlps,
     };
 }
 
-// Endpoints advertise infinite completion credits and meter their own reads (docs/component-facts.md); so does a board
-// at the ends of its cables.
+static struct pcie_end_config root_port(const struct scn_host *host)
+{
+    return link_end(host->root_port_tx_ps, host->root_port_rx_ps, host->posted_header_credits,
+                    host->posted_data_credits, host->nonposted_header_credits, ROOT_PORT_QUEUE_TLPS);
+}
+
 static struct pcie_end_config hard_ip(const struct scn_board *board)
 {
-    return (struct pcie_end_config){
-        .tx_ps = board->ip_tx_ps,
-        .rx_ps = board->ip_rx_ps,
-        .headers = {[PCIE_POSTED] = board->posted_header_credits,
-                    [PCIE_NONPOSTED] = board->nonposted_header_credits,
-                    [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .data = {[PCIE_POSTED] = board->posted_data_credits,
-                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE,
-                 [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .tx_queue_tlps = board->tx_buffer_tlps,
-    };
+    return link_end(board->ip_tx_ps, board->ip_rx_ps, board->posted_header_credits, board->posted_data_credits,
+                    board->nonposted_header_credits, board->tx_buffer_tlps);
 }
 
 static struct pcie_link_config link_config(const struct scn_link *link, uint32_t mps_bytes,
@@ -90,17 +88,8 @@ static enum sim_status slot_create(struct plat_node *node)
 
 static struct pcie_end_config gpu_end(const struct scn_gpu *gpu)
 {
-    return (struct pcie_end_config){
-        .tx_ps = gpu->ip_tx_ps,
-        .rx_ps = gpu->ip_rx_ps,
-        .headers = {[PCIE_POSTED] = gpu->posted_header_credits,
-                    [PCIE_NONPOSTED] = gpu->nonposted_header_credits,
-                    [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .data = {[PCIE_POSTED] = gpu->posted_data_credits,
-                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE,
-                 [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .tx_queue_tlps = gpu->tx_buffer_tlps,
-    };
+    return link_end(gpu->ip_tx_ps, gpu->ip_rx_ps, gpu->posted_header_credits, gpu->posted_data_credits,
+                    gpu->nonposted_header_credits, gpu->tx_buffer_tlps);
 }
 
 static enum sim_status gpu_slot_create(struct plat_node *node, unsigned index)
@@ -131,17 +120,8 @@ static enum sim_status gpu_slot_create(struct plat_node *node, unsigned index)
 
 static struct pcie_end_config fpga_end(const struct scn_fpga *fpga)
 {
-    return (struct pcie_end_config){
-        .tx_ps = fpga->ip_tx_ps,
-        .rx_ps = fpga->ip_rx_ps,
-        .headers = {[PCIE_POSTED] = fpga->posted_header_credits,
-                    [PCIE_NONPOSTED] = fpga->nonposted_header_credits,
-                    [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .data = {[PCIE_POSTED] = fpga->posted_data_credits,
-                 [PCIE_NONPOSTED] = PCIE_CREDITS_INFINITE,
-                 [PCIE_COMPLETION] = PCIE_CREDITS_INFINITE},
-        .tx_queue_tlps = fpga->tx_buffer_tlps,
-    };
+    return link_end(fpga->ip_tx_ps, fpga->ip_rx_ps, fpga->posted_header_credits, fpga->posted_data_credits,
+                    fpga->nonposted_header_credits, fpga->tx_buffer_tlps);
 }
 
 static enum sim_status fpga_slot_create(struct plat_node *node)

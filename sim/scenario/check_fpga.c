@@ -7,11 +7,6 @@
 #define DESCRIPTOR_BYTES_MAX 0xffffcu // the length has 18 bits of words
 #define GUARD_BYTES          8192     // around the data, for its check
 
-static bool is_good(const struct scn_loader *loader, const void *field)
-{
-    return !scn_loader_is_bad(loader, field, false);
-}
-
 static void check_node(struct scn_loader *loader, const struct scn_run *run, const struct scn_node *node)
 {
     if (!node->fpga.given && !scn_loader_is_bad(loader, node, true) && !scn_loader_is_bad(loader, &node->fpga, true)) {
@@ -23,13 +18,13 @@ static void check_node(struct scn_loader *loader, const struct scn_run *run, con
 static void check_ends(struct scn_loader *loader, const struct scn_run *run)
 {
     struct scn_place place = scn_loader_place(loader, &run->from, run);
-    if (!is_good(loader, &run->from) || !is_good(loader, &run->to)) {
+    if (!scn_loader_is_good(loader, &run->from) || !scn_loader_is_good(loader, &run->to)) {
         return;
     }
     if ((run->from == SCN_MEMORY_FPGA) == (run->to == SCN_MEMORY_FPGA)) {
         scn_mistakes_add(&loader->mistakes, place, "from: an fpga-transfer needs fpga as one of from and to, %s",
                          run->from == SCN_MEMORY_FPGA ? "not as both" : "it has none");
-    } else if (run->method == SCN_METHOD_VIA_CPU && is_good(loader, &run->method) &&
+    } else if (run->method == SCN_METHOD_VIA_CPU && scn_loader_is_good(loader, &run->method) &&
                (run->from == SCN_MEMORY_HOST || run->to == SCN_MEMORY_HOST)) {
         scn_mistakes_add(&loader->mistakes, place, "from: via-cpu goes between the FPGA and a GPU, not host memory");
     }
@@ -37,11 +32,12 @@ static void check_ends(struct scn_loader *loader, const struct scn_run *run)
 
 static void check_method(struct scn_loader *loader, const struct scn_run *run)
 {
-    if (is_good(loader, &run->method) && run->method != SCN_METHOD_DIRECT && run->method != SCN_METHOD_VIA_CPU) {
+    if (scn_loader_is_good(loader, &run->method) && run->method != SCN_METHOD_DIRECT &&
+        run->method != SCN_METHOD_VIA_CPU) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
                          "method: fpga-transfer needs direct or via-cpu, not %s", scn_method_name(run->method));
     }
-    if (is_good(loader, run->descriptors) && (run->descriptors_count != 1 || run->descriptors[0] != 1)) {
+    if (scn_loader_is_good(loader, run->descriptors) && (run->descriptors_count != 1 || run->descriptors[0] != 1)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, run->descriptors, run),
                          "descriptors: fpga-transfer moves one at a time");
     }
@@ -50,7 +46,7 @@ static void check_method(struct scn_loader *loader, const struct scn_run *run)
 static void check_bytes(struct scn_loader *loader, const struct scn_run *run, const struct scn_node *node)
 {
     struct scn_place place = scn_loader_place(loader, run->bytes, run);
-    for (uint32_t i = 0; i < run->bytes_count && is_good(loader, run->bytes); i++) {
+    for (uint32_t i = 0; i < run->bytes_count && scn_loader_is_good(loader, run->bytes); i++) {
         if (run->bytes[i] % WORD_BYTES != 0) {
             scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B is not a multiple of %d B, as DMA needs",
                              run->bytes[i], WORD_BYTES);
@@ -70,7 +66,7 @@ void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run)
     const struct scn_scenario *scenario = loader->scenario;
     check_method(loader, run);
     check_ends(loader, run);
-    if (is_good(loader, &run->node) && run->node < scenario->node_count) {
+    if (scn_loader_is_good(loader, &run->node) && run->node < scenario->node_count) {
         check_node(loader, run, &scenario->nodes[run->node]);
         check_bytes(loader, run, &scenario->nodes[run->node]);
     }
@@ -78,8 +74,8 @@ void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run)
 
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run)
 {
-    bool method =
-        !is_good(loader, &run->method) || (run->method != SCN_METHOD_DIRECT && run->method != SCN_METHOD_VIA_CPU);
+    bool method = !scn_loader_is_good(loader, &run->method) ||
+                  (run->method != SCN_METHOD_DIRECT && run->method != SCN_METHOD_VIA_CPU);
     if (!method) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
                          "method: %s is of the FPGA; %s moves data by a board", scn_method_name(run->method),
@@ -87,7 +83,7 @@ bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run)
     }
     const enum scn_memory *const fields[] = {&run->from, &run->to};
     for (unsigned i = 0; i < 2; i++) {
-        if (is_good(loader, fields[i]) && *fields[i] == SCN_MEMORY_FPGA) {
+        if (scn_loader_is_good(loader, fields[i]) && *fields[i] == SCN_MEMORY_FPGA) {
             scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, fields[i], run),
                              "%s: only fpga-transfer reaches the FPGA's memory", i == 0 ? "from" : "to");
         }

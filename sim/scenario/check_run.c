@@ -12,11 +12,6 @@
 
 #define WORD_BYTES 4
 
-static bool is_good(const struct scn_loader *loader, const void *field)
-{
-    return !scn_loader_is_bad(loader, field, false);
-}
-
 // Grows the set of nodes that cables join to those in it, until it grows no more.
 static bool is_connected(const struct scn_scenario *scenario, uint32_t from, uint32_t to)
 {
@@ -37,7 +32,7 @@ static bool are_cables_good(const struct scn_loader *loader)
     bool good = !scn_loader_is_bad(loader, &scenario->cable_count, true);
     for (uint32_t i = 0; i < scenario->cable_count; i++) {
         const struct scn_cable *cable = &scenario->cables[i];
-        good = good && is_good(loader, &cable->from_node) && is_good(loader, &cable->to_node) &&
+        good = good && scn_loader_is_good(loader, &cable->from_node) && scn_loader_is_good(loader, &cable->to_node) &&
                cable->from_node < scenario->node_count && cable->to_node < scenario->node_count;
     }
     return good;
@@ -85,7 +80,7 @@ static void complain_unused(struct scn_loader *loader, const struct scn_run *run
                             unsigned use, bool is_default, const char *reason)
 {
     // What has the value of nobody asking is let pass: resolved scenarios write every key.
-    if ((rules[run->program].uses & use) == 0 && !is_default && is_good(loader, field)) {
+    if ((rules[run->program].uses & use) == 0 && !is_default && scn_loader_is_good(loader, field)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s does not use it: %s", key,
                          scn_program_name(run->program), reason);
     }
@@ -112,8 +107,8 @@ static void check_grid(struct scn_loader *loader, const struct scn_run *run)
     const struct scn_scenario *scenario = loader->scenario;
     uint32_t nodes = scenario->node_count;
     struct scn_place place = scn_loader_place(loader, &run->columns, run);
-    if (run->program != SCN_PROGRAM_HALO || nodes == 0 || run->columns == 0 || !is_good(loader, &run->columns) ||
-        scn_loader_is_bad(loader, &scenario->node_count, true)) {
+    if (run->program != SCN_PROGRAM_HALO || nodes == 0 || run->columns == 0 ||
+        !scn_loader_is_good(loader, &run->columns) || scn_loader_is_bad(loader, &scenario->node_count, true)) {
         return;
     }
     if (nodes % run->columns != 0) {
@@ -129,8 +124,8 @@ static void check_board(struct scn_loader *loader, const struct scn_run *run, co
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_node *node = *field < scenario->node_count ? &scenario->nodes[*field] : NULL;
-    if (node != NULL && is_good(loader, &run->program) && !rules[run->program].alone && is_good(loader, field) &&
-        !node->board.given && !scn_loader_is_bad(loader, node, true) &&
+    if (node != NULL && scn_loader_is_good(loader, &run->program) && !rules[run->program].alone &&
+        scn_loader_is_good(loader, field) && !node->board.given && !scn_loader_is_bad(loader, node, true) &&
         !scn_loader_is_bad(loader, &node->board, true)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
                          "%s: a %s needs a board, '%s' has none", field == &run->node ? "node" : "peer",
@@ -144,10 +139,10 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
 {
     const struct scn_scenario *scenario = loader->scenario;
     if (*field == SCN_MEMORY_HOST || *field == SCN_MEMORY_FPGA || node >= scenario->node_count ||
-        !is_good(loader, field)) {
+        !scn_loader_is_good(loader, field)) {
         return;
     }
-    if (is_good(loader, &run->program) && !rules[run->program].gpus) {
+    if (scn_loader_is_good(loader, &run->program) && !rules[run->program].gpus) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
                          "%s: %s keeps its data in host memory", field == &run->from ? "from" : "to",
                          scn_program_name(run->program));
@@ -166,7 +161,8 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
     struct scn_place place = scn_loader_place(loader, &run->peer, run);
     const char *name = scn_program_name(run->program);
     bool local = !rules[run->program].peer;
-    if (!is_good(loader, &run->program) || !is_good(loader, &run->peer) || !is_good(loader, &run->node)) {
+    if (!scn_loader_is_good(loader, &run->program) || !scn_loader_is_good(loader, &run->peer) ||
+        !scn_loader_is_good(loader, &run->node)) {
         return;
     }
     if (local && run->peer != SCN_NODE_NONE) {
@@ -189,7 +185,7 @@ static void check_descriptors(struct scn_loader *loader, const struct scn_run *r
 {
     struct scn_place place = scn_loader_place(loader, run->descriptors, run);
     bool single = run->method != SCN_METHOD_CHAIN_HOST && run->method != SCN_METHOD_CHAIN_BOARD;
-    if (!is_good(loader, run->descriptors)) {
+    if (!scn_loader_is_good(loader, run->descriptors)) {
         return;
     }
     for (uint32_t i = 0; i < run->descriptors_count; i++) {
@@ -279,7 +275,8 @@ static void check_places(struct scn_loader *loader, const struct scn_run *run)
 {
     struct scn_place place = scn_loader_place(loader, &run->from, run);
     bool from_gpu = run->from != SCN_MEMORY_HOST, to_gpu = run->to != SCN_MEMORY_HOST;
-    if (!is_good(loader, &run->program) || !is_good(loader, &run->from) || !is_good(loader, &run->to)) {
+    if (!scn_loader_is_good(loader, &run->program) || !scn_loader_is_good(loader, &run->from) ||
+        !scn_loader_is_good(loader, &run->to)) {
         return;
     }
     if (run->program == SCN_PROGRAM_PINGPONG && run->method == SCN_METHOD_PIO && from_gpu) {
@@ -306,25 +303,25 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_places(loader, run);
     check_peer(loader, run);
-    if (is_good(loader, &run->program)) {
+    if (scn_loader_is_good(loader, &run->program)) {
         check_unused(loader, run);
         check_grid(loader, run);
     }
-    if (is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
+    if (scn_loader_is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
         scn_check_fpga_run(loader, run);
         return;
     }
     check_board(loader, run, &run->node);
     check_board(loader, run, &run->peer);
-    if (!scn_check_board_run(loader, run) || !is_good(loader, &run->method)) {
+    if (!scn_check_board_run(loader, run) || !scn_loader_is_good(loader, &run->method)) {
         return;
     }
-    if (is_good(loader, &run->program)) {
+    if (scn_loader_is_good(loader, &run->program)) {
         check_method(loader, run);
     }
     check_descriptors(loader, run);
-    if (is_good(loader, run->bytes)) {
-        if (!is_good(loader, &run->program) || !rules[run->program].alone) {
+    if (scn_loader_is_good(loader, run->bytes)) {
+        if (!scn_loader_is_good(loader, &run->program) || !rules[run->program].alone) {
             check_bytes(loader, run);
         }
         check_fits(loader, run, run->node);
@@ -368,14 +365,14 @@ static void check_value(struct scn_loader *loader, const struct scn_value *value
     const struct scn_scenario *scenario = loader->scenario;
     struct scn_place place = scn_loader_place(loader, value->series, value);
     struct scn_nearest nearest;
-    if (!value->given || !is_good(loader, value->series)) {
+    if (!value->given || !scn_loader_is_good(loader, value->series)) {
         return;
     }
     scn_nearest_init(&nearest, value->series);
     // A point of a sweep has not the names of all points.
     bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad;
     for (uint32_t i = 0; i < scenario->run_count; i++) {
-        known = known || !is_good(loader, scenario->runs[i].series);
+        known = known || !scn_loader_is_good(loader, scenario->runs[i].series);
     }
     if (!known && scenario->run_count > 0 && nearest.name != NULL) {
         scn_mistakes_add(&loader->mistakes, place, "series: no run is called '%s' (did you mean '%s'?)", value->series,
@@ -408,7 +405,7 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
 static void check_bounds(struct scn_loader *loader, const struct scn_check *expect)
 {
     struct scn_place place = scn_loader_place(loader, expect, expect);
-    if (!is_good(loader, &expect->min) || !is_good(loader, &expect->max)) {
+    if (!scn_loader_is_good(loader, &expect->min) || !scn_loader_is_good(loader, &expect->max)) {
         return;
     }
     if (isinf(expect->min) && isinf(expect->max)) {

@@ -110,6 +110,11 @@ void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool st
 struct scn_place scn_loader_place(const struct scn_loader *loader, const void *address, const void *object);
 bool scn_loader_is_given(const struct scn_loader *loader, const void *address);
 bool scn_loader_is_bad(const struct scn_loader *loader, const void *address, bool structure);
+// A value, not a structure.
+static inline bool scn_loader_is_good(const struct scn_loader *loader, const void *field)
+{
+    return !scn_loader_is_bad(loader, field, false);
+}
 
 // The index of the node of that name, or SCN_NODE_NONE.
 uint32_t scn_loader_find_node(const struct scn_loader *loader, const char *name);
