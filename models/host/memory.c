@@ -38,6 +38,8 @@ struct host_memory {
     uint8_t *base;
     struct host_pages pages;
     struct waiter *waiters[BUCKETS];
+    uint64_t changes;
+    sim_condition_t changed;
     uint64_t counters[COUNTERS];
 };
 
@@ -54,6 +56,7 @@ enum sim_status host_memory_create(sim_t *sim, const char *name, uint64_t bytes,
     }
     enum sim_status status = SIM_ERR_NO_MEMORY;
     memory->sim = sim;
+    sim_condition_init(&memory->changed);
     memory->bytes = bytes;
     memory->name = strdup(name);
     if (memory->name == NULL) {
@@ -178,6 +181,28 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
     return written;
 }
 
+uint64_t host_memory_changes(const host_memory_t *memory)
+{
+    return memory->changes;
+}
+
+void host_memory_touch(host_memory_t *memory)
+{
+    memory->changes++;
+    sim_condition_signal(memory->sim, &memory->changed);
+}
+
+bool host_memory_wait_change(host_memory_t *memory, uint64_t seen, uint64_t deadline_ps)
+{
+    const struct sim_wait_reason reason = {memory->name, "anything to be written", 0, 0};
+    while (memory->changes == seen) {
+        if (!sim_condition_wait(memory->sim, &memory->changed, deadline_ps, &reason)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // --- the root complex's side ---------------------------------------------------------------------------------------
 
 static bool claims(void *ctx, uint64_t address, uint64_t bytes)
@@ -202,6 +227,7 @@ static void write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     memcpy(memory->base + address, data, bytes);
     sim_progress(memory->sim);
     waiters_wake(memory, address, bytes);
+    host_memory_touch(memory);
 }
 
 static void soon(void *ctx, uint64_t address, uint32_t bytes)
