@@ -117,6 +117,7 @@ struct hca_device_info;
 struct hca_port_info;
 struct hca_eq_init;
 struct hca_cq_init;
+struct hca_cq_resize;
 struct hca_srq_init;
 struct hca_qp_init;
 struct hca_qp_attr;
@@ -139,6 +140,7 @@ struct backend_hca_ops {
     int (*eq_create)(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_out);
     int (*eq_destroy)(void *ctx, uint32_t eqn);
     int (*cq_create)(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out);
+    int (*cq_resize)(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize);
     int (*cq_destroy)(void *ctx, uint32_t cqn);
     int (*srq_create)(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out);
     int (*srq_arm)(void *ctx, uint32_t srqn, uint32_t limit);

@@ -63,10 +63,15 @@ void hca_event_raise_all(hca_t *hca, enum hca_event_type type)
 
 // --- completion queues -----------------------------------------------------------------------------------------------
 
+static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
+{
+    return entries != 0 && (entries & (entries - 1)) == 0 && entries <= hca->config.max_entries &&
+           base % sizeof(struct hca_cqe) == 0;
+}
+
 enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out)
 {
-    if (!eq_valid(hca, init->eqn) || init->entries == 0 || (init->entries & (init->entries - 1)) != 0 ||
-        init->entries > hca->config.max_entries || init->base % sizeof(struct hca_cqe) != 0 || init->record % 8 != 0) {
+    if (!eq_valid(hca, init->eqn) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
         return SIM_ERR_INVALID;
     }
     for (uint32_t cqn = 1; cqn <= hca->config.max_cq; cqn++) {
@@ -120,19 +125,24 @@ enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)
     return SIM_OK;
 }
 
-static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
+static void entry_write(struct hca_cq *cq, const struct hca_cqe *cqe)
 {
-    hca_t *hca = cq->hca;
     struct hca_cqe entry = *cqe;
     entry.owner = (cq->producer & cq->init.entries) == 0;
     uint32_t place = cq->producer & (cq->init.entries - 1);
     cq->producer++;
+    hca_dma_write(cq->hca, cq->init.base + (uint64_t)place * sizeof entry, &entry, sizeof entry);
+}
+
+static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
+{
+    hca_t *hca = cq->hca;
     hca->counters[HCA_COMPLETIONS]++;
-    hca->counters[HCA_COMPLETION_ERRORS] += entry.status != HCA_OK;
-    sim_trace(hca->sim, hca->name, &hca_trace_completion, (const uint64_t[]){entry.qpn, entry.status});
-    hca_dma_write(hca, cq->init.base + (uint64_t)place * sizeof entry, &entry, sizeof entry);
+    hca->counters[HCA_COMPLETION_ERRORS] += cqe->status != HCA_OK;
+    sim_trace(hca->sim, hca->name, &hca_trace_completion, (const uint64_t[]){cqe->qpn, cqe->status});
+    entry_write(cq, cqe);
     // 11.4.2.2: a solicited arming is also met by a completion in error.
-    if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && (solicited || entry.status != HCA_OK))) {
+    if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && (solicited || cqe->status != HCA_OK))) {
         cq->arm = HCA_ARM_NONE;
         hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
     }
@@ -160,6 +170,16 @@ static bool cq_full(const struct hca_cq *cq)
     return cq->producer - cq->consumer >= cq->init.entries;
 }
 
+static void held_write(struct hca_cq *cq)
+{
+    while (cq->held != NULL && !cq_full(cq)) {
+        struct hca_held_cqe *held = cq->held;
+        cq->held = held->next;
+        cqe_write(cq, &held->cqe, held->solicited);
+        free(held);
+    }
+}
+
 static void cq_record_read(struct hca_cq *cq);
 
 static void cq_record_done(hca_t *hca, struct hca_dma_read *read)
@@ -178,12 +198,7 @@ static void cq_record_done(hca_t *hca, struct hca_dma_read *read)
         cq_overrun(cq);
         return;
     }
-    while (cq->held != NULL && !cq_full(cq)) {
-        struct hca_held_cqe *held = cq->held;
-        cq->held = held->next;
-        cqe_write(cq, &held->cqe, held->solicited);
-        free(held);
-    }
+    held_write(cq);
     if (cq->held != NULL) {
         cq_record_read(cq);
     }
@@ -223,6 +238,14 @@ void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solic
     }
 }
 
+// The driver's count of what was taken is as good as one read from the record.
+static void cq_consumer_set(struct hca_cq *cq, uint32_t consumer)
+{
+    if ((int32_t)(consumer - cq->consumer) > 0 && (int32_t)(cq->producer - consumer) >= 0) {
+        cq->consumer = consumer;
+    }
+}
+
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer)
 {
     struct hca_cq *cq = cq_find(hca, cqn);
@@ -230,9 +253,7 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
         hca->counters[HCA_DOORBELLS_REFUSED]++;
         return;
     }
-    if ((int32_t)(consumer - cq->consumer) > 0 && (int32_t)(cq->producer - consumer) >= 0) {
-        cq->consumer = consumer;
-    }
+    cq_consumer_set(cq, consumer);
     if (cq->producer != consumer) {
         cq->arm = HCA_ARM_NONE;
         hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cqn);
@@ -242,4 +263,26 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
     if (!solicited_only || cq->arm == HCA_ARM_NONE) {
         cq->arm = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_ANY;
     }
+}
+
+enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize)
+{
+    struct hca_cq *cq = cq_find(hca, cqn);
+    if (cq == NULL || cq->overrun || !ring_valid(hca, resize->base, resize->entries)) {
+        return SIM_ERR_INVALID;
+    }
+    cq_consumer_set(cq, resize->consumer);
+    if (cq->producer - cq->consumer > resize->entries) {
+        return SIM_ERR_INVALID;
+    }
+    if (cq_full(cq)) {
+        return SIM_ERR_BUSY;
+    }
+    const struct hca_cqe last = {.kind = HCA_CQE_RESIZED};
+    entry_write(cq, &last);
+    cq->consumer++; // nobody takes that one
+    cq->init.base = resize->base;
+    cq->init.entries = resize->entries;
+    held_write(cq);
+    return SIM_OK;
 }

@@ -172,7 +172,7 @@ void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
         .max_pd = config->max_pd,
         .max_mr = config->max_mr,
         .max_qp_entries = config->max_entries,
-        .max_cq_entries = config->max_entries,
+        .max_cq_entries = config->max_entries - 1, // and one for the end of a ring that is resized
         .max_srq_entries = config->max_entries,
         .max_segments = HCA_SEGMENTS_MAX,
         .max_inline_bytes = config->max_inline_bytes,

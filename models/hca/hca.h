@@ -86,6 +86,9 @@ enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key);
 enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out);
 enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn);
 enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out);
+// SIM_ERR_INVALID: also when more completions are in it than the new ring takes, or it is overrun. SIM_ERR_BUSY: the
+// old ring has no place for its last entry.
+enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize);
 enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn);
 
 enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out);

@@ -178,6 +178,11 @@ static int cq_create(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_ou
     return to_errno(hca_fw_cq_create(hca_of(ctx), init, cqn_out));
 }
 
+static int cq_resize(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize)
+{
+    return to_errno(hca_fw_cq_resize(hca_of(ctx), cqn, resize));
+}
+
 static int cq_destroy(void *ctx, uint32_t cqn)
 {
     return to_errno(hca_fw_cq_destroy(hca_of(ctx), cqn));
@@ -235,6 +240,7 @@ const struct backend_hca_ops plat_backend_hca_ops = {
     .eq_create = eq_create,
     .eq_destroy = eq_destroy,
     .cq_create = cq_create,
+    .cq_resize = cq_resize,
     .cq_destroy = cq_destroy,
     .srq_create = srq_create,
     .srq_arm = srq_arm,

@@ -40,7 +40,7 @@ struct hca_cq {
     hca_context_t *context;
     uint32_t number, entries, consumer, users;
     void *user;
-    struct backend_buffer buffer; // record, then the ring
+    struct backend_buffer record_buffer, buffer; // buffer: the ring
     volatile uint64_t *record;
     struct hca_cqe *ring;
 };
