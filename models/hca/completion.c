@@ -1,4 +1,4 @@
-// Completion queues and event queues: rings in host memory that the HCA writes.
+// Completion queues: rings in host memory that the HCA writes.
 //
 // A CQ that looks full is not yet overrun: the driver may have taken entries since its record was last read. It is read
 // then, completions wait meanwhile, and only a CQ that is still full is overrun (11.6.3.1: CQ error, and its queue
@@ -6,60 +6,6 @@
 #include <stdlib.h>
 
 #include "models/hca/internal.h"
-
-// --- events --------------------------------------------------------------------------------------------------------
-
-enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out)
-{
-    if (init->entries == 0 || (init->entries & (init->entries - 1)) != 0 || init->base % sizeof(struct hca_eqe) != 0) {
-        return SIM_ERR_INVALID;
-    }
-    for (uint32_t eqn = 1; eqn <= hca->config.max_eq; eqn++) {
-        if (!hca->eqs[eqn].used) {
-            hca->eqs[eqn] = (struct hca_eq){.base = init->base, .entries = init->entries, .used = true};
-            *eqn_out = eqn;
-            return SIM_OK;
-        }
-    }
-    return SIM_ERR_NO_MEMORY;
-}
-
-static bool eq_valid(const hca_t *hca, uint32_t eqn)
-{
-    return eqn >= 1 && eqn <= hca->config.max_eq && hca->eqs[eqn].used;
-}
-
-enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn)
-{
-    if (!eq_valid(hca, eqn)) {
-        return SIM_ERR_INVALID;
-    }
-    if (hca->eqs[eqn].users > 0) {
-        return SIM_ERR_BUSY;
-    }
-    hca->eqs[eqn].used = false;
-    return SIM_OK;
-}
-
-void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object)
-{
-    if (!eq_valid(hca, eqn)) {
-        return;
-    }
-    struct hca_eq *eq = &hca->eqs[eqn];
-    uint32_t place = eq->producer & (eq->entries - 1);
-    struct hca_eqe eqe = {.object = object, .type = (uint8_t)type, .owner = (eq->producer & eq->entries) == 0};
-    eq->producer++;
-    hca->counters[HCA_EVENTS_RAISED]++;
-    hca_dma_write(hca, eq->base + (uint64_t)place * sizeof eqe, &eqe, sizeof eqe);
-}
-
-void hca_event_raise_all(hca_t *hca, enum hca_event_type type)
-{
-    for (uint32_t eqn = 1; eqn <= hca->config.max_eq; eqn++) {
-        hca_event_raise(hca, eqn, type, 0);
-    }
-}
 
 // --- completion queues -----------------------------------------------------------------------------------------------
 
@@ -71,7 +17,7 @@ static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
 
 enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out)
 {
-    if (!eq_valid(hca, init->eqn) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
+    if (!hca_eq_valid(hca, init->eqn) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
         return SIM_ERR_INVALID;
     }
     for (uint32_t cqn = 1; cqn <= hca->config.max_cq; cqn++) {

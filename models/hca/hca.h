@@ -8,7 +8,7 @@
 // a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
 // chapters 9 to 11, services RC, UC and UD.
 // Leaves out: memory windows, RD, XRC, multicast, GRH on the wire, automatic path migration, address translation caches
-// (their hits are part of the engines' times), management; an event queue that is never read overwrites itself.
+// (their hits are part of the engines' times), management.
 //
 // Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the
 // firmware's commands: they take effect at once, their time is the caller's. The caller owns sim, pools, and the two

@@ -13,6 +13,7 @@ struct hca_context {
     uint32_t uar, eqn, users;
     unsigned next_blueflame;
     struct backend_buffer events;
+    volatile uint64_t *events_record;
     uint32_t events_taken;
     // by number
     hca_cq_t **cqs;

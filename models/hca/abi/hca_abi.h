@@ -156,7 +156,7 @@ enum hca_event_type {
     HCA_EVENT_SRQ_LIMIT,
     HCA_EVENT_PORT_ACTIVE,
     HCA_EVENT_PORT_ERROR,
-    HCA_EVENT_DEVICE_FATAL,
+    HCA_EVENT_DEVICE_FATAL, // the last one of its queue: events after it are lost
     HCA_EVENTS
 };
 
@@ -187,8 +187,9 @@ struct hca_mr_init {
     const uint64_t *pages; // bus addresses
 };
 struct hca_eq_init {
-    uint64_t base;
-    uint32_t entries; // powers of two, here and below
+    uint64_t base, record; // record: how many events were taken
+    uint32_t
+        entries; // powers of two, here and below; of an EQ one less is used, and the last says that events are lost
 };
 struct hca_cq_init {
     uint32_t eqn; // events of this CQ
