@@ -20,6 +20,10 @@ enum hca_counter {
     HCA_PACKETS_SENT,
     HCA_PACKETS_RECEIVED,
     HCA_LOOPBACK_PACKETS,
+    HCA_PORT_XMIT_PACKETS,
+    HCA_PORT_XMIT_DATA,
+    HCA_PORT_RCV_PACKETS,
+    HCA_PORT_RCV_DATA,
     HCA_PACKETS_DISCARDED,
     HCA_DUPLICATES,
     HCA_OUT_OF_SEQUENCE,
@@ -28,6 +32,8 @@ enum hca_counter {
     HCA_RNR_NAKS_SENT,
     HCA_TIMEOUTS,
     HCA_RETRIES,
+    HCA_PACKETS_RESENT,
+    HCA_OUT_OF_BUFFER,
     HCA_ATOMICS,
     HCA_ATOMIC_WAIT_PS,
     HCA_ORDER_STALLS,
@@ -35,6 +41,8 @@ enum hca_counter {
     HCA_COMPLETION_ERRORS,
     HCA_EVENTS_RAISED,
     HCA_CQ_OVERRUNS,
+    HCA_EQ_OVERFLOWS,
+    HCA_EVENTS_LOST,
     HCA_COUNTERS
 };
 
@@ -72,10 +80,14 @@ struct hca_mr {
 
 // --- event and completion queues -----------------------------------------------------------------------------------
 
+struct hca_held_event;
+
 struct hca_eq {
-    uint64_t base;
-    uint32_t entries, producer, users;
-    bool used;
+    struct hca_eq_init init;
+    uint32_t producer, users, generation;
+    uint32_t consumer; // as last read from the record
+    bool used, reading, overflown;
+    struct hca_held_event *held, *held_last; // found no place; the record is being read
 };
 
 enum hca_arm { HCA_ARM_NONE, HCA_ARM_SOLICITED, HCA_ARM_ANY };
@@ -368,6 +380,8 @@ void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solic
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
 void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object);
 void hca_event_raise_all(hca_t *hca, enum hca_event_type type);
+bool hca_eq_valid(const hca_t *hca, uint32_t eqn);
+void hca_events_fini(hca_t *hca);
 
 // --- qp.c, qp_states.c, flush.c -------------------------------------------------------------------------------------
 
