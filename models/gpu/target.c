@@ -3,6 +3,10 @@
 // instant of the access itself: an unpinned page is never touched, whatever is on its way.
 #include "models/gpu/internal.h"
 
+static const struct sim_work translating = {"GPU", "address translation", false};
+static const struct sim_work writing = {"GPU", "write becomes visible", false};
+static const struct sim_work reading = {"GPU", "read", false};
+
 static void translate_event_run(void *ctx);
 static void commit_event_run(void *ctx);
 static void read_event_run(void *ctx);
@@ -59,7 +63,9 @@ static void commit_event_run(void *ctx)
 {
     gpu_t *gpu = ctx;
     while (front_is_due(gpu, &gpu->committing)) {
-        pcie_tlp_t *tlp = gpu_fifo_pop(&gpu->committing).tlp;
+        struct gpu_slot slot = gpu_fifo_pop(&gpu->committing);
+        pcie_tlp_t *tlp = slot.tlp;
+        sim_cause_arrive(gpu->sim, slot.cause);
         uint64_t device_address;
         // No request crosses 4 KB, so none crosses a page.
         if (gpu_window_find(gpu, tlp->address, &device_address)) {
@@ -77,7 +83,8 @@ static void write_take(gpu_t *gpu, pcie_tlp_t *tlp)
 {
     gpu->visible_ps = sim_now_ps(gpu->sim) + gpu->config.write_ps;
     pcie_end_release(gpu->end, tlp);
-    gpu_fifo_push(&gpu->committing, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps});
+    sim_cause_t cause = sim_cause_extend(gpu->sim, sim_cause_now(gpu->sim), gpu->visible_ps, gpu->name, &writing);
+    gpu_fifo_push(&gpu->committing, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps, .cause = cause});
     schedule_front(gpu, &gpu->committing, &gpu->commit_event);
 }
 
@@ -90,6 +97,7 @@ static void reads_start(gpu_t *gpu)
         pcie_end_release(gpu->end, slot.tlp);
         uint64_t ready_ps = sim_now_ps(gpu->sim) + gpu->config.read_ps;
         slot.due_ps = ready_ps > slot.due_ps ? ready_ps : slot.due_ps;
+        slot.cause = sim_cause_extend(gpu->sim, slot.cause, slot.due_ps, gpu->name, &reading);
         gpu->reads_at_work++;
         gpu_fifo_push(&gpu->reads_active, &slot);
         schedule_front(gpu, &gpu->reads_active, &gpu->read_event);
@@ -98,7 +106,8 @@ static void reads_start(gpu_t *gpu)
 
 static void read_take(gpu_t *gpu, pcie_tlp_t *tlp)
 {
-    gpu_fifo_push(&gpu->reads_waiting, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps});
+    gpu_fifo_push(&gpu->reads_waiting,
+                  &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps, .cause = sim_cause_now(gpu->sim)});
     reads_start(gpu);
 }
 
@@ -124,7 +133,9 @@ static void read_event_run(void *ctx)
     gpu_t *gpu = ctx;
     commit_event_run(gpu); // what is due at this instant came before
     while (front_is_due(gpu, &gpu->reads_active)) {
-        pcie_tlp_t *request = gpu_fifo_pop(&gpu->reads_active).tlp;
+        struct gpu_slot slot = gpu_fifo_pop(&gpu->reads_active);
+        pcie_tlp_t *request = slot.tlp;
+        sim_cause_arrive(gpu->sim, slot.cause);
         uint64_t device_address;
         if (gpu_window_find(gpu, pcie_tlp_first_byte(request), &device_address)) {
             read_answer(gpu, request, device_address);
@@ -157,6 +168,7 @@ static void translated(gpu_t *gpu, pcie_tlp_t *tlp)
 static void translate_event_run(void *ctx)
 {
     gpu_t *gpu = ctx;
+    sim_cause_label(gpu->sim, gpu->name, &translating);
     while (front_is_due(gpu, &gpu->translating)) {
         translated(gpu, gpu_fifo_pop(&gpu->translating).tlp);
     }

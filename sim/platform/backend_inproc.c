@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/platform/backend_gpu.h"
 
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
@@ -94,25 +95,33 @@ static uint64_t time_ps(void *ctx)
     return host_core_timestamp_ps(b->core);
 }
 
+static const struct sim_work works[] = {
+    [BACKEND_COST_CALL] = {"library", "calls", false},
+    [BACKEND_COST_LOAD_STORE] = {"library", "cached loads and stores", false},
+    [BACKEND_COST_COPY] = {"library", "copies in host memory", false},
+    [BACKEND_COST_INTERRUPT] = {"library", "interrupt", false},
+    [BACKEND_COST_TIME] = {"library", "declared time", false},
+};
+
 static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 {
     struct plat_backend_inproc *b = ctx;
     const struct host_core_config *config = host_core_config(b->core);
     switch (kind) {
     case BACKEND_COST_CALL:
-        host_core_spend(b->core, amount * config->call_ps);
+        host_core_spend(b->core, amount * config->call_ps, &works[kind]);
         break;
     case BACKEND_COST_LOAD_STORE:
-        host_core_spend(b->core, amount * config->load_ps);
+        host_core_spend(b->core, amount * config->load_ps, &works[kind]);
         break;
     case BACKEND_COST_COPY:
-        host_core_spend(b->core, amount * SIM_PS_PER_US / config->copy_bytes_per_us);
+        host_core_spend(b->core, amount * SIM_PS_PER_US / config->copy_bytes_per_us, &works[kind]);
         break;
     case BACKEND_COST_INTERRUPT:
-        host_core_spend(b->core, amount * b->interrupt_ps);
+        host_core_spend(b->core, amount * b->interrupt_ps, &works[kind]);
         break;
     case BACKEND_COST_TIME:
-        host_core_spend(b->core, amount * SIM_PS_PER_NS);
+        host_core_spend(b->core, amount * SIM_PS_PER_NS, &works[kind]);
         break;
     }
 }
