@@ -3,6 +3,8 @@
 // instant of the access itself: an unpinned page is never touched, whatever is on its way.
 #include "models/gpu/internal.h"
 
+enum { WATCHED_BYTES = 8, PROCESSOR_ID = 0 }; // requester ID of the root complex's loads
+
 static const struct sim_work translating = {"GPU", "address translation", false};
 static const struct sim_work writing = {"GPU", "write becomes visible", false};
 static const struct sim_work reading = {"GPU", "read", false};
@@ -52,9 +54,18 @@ struct write_target {
     uint64_t bus_to_device; // to be added, modulo 2^64
 };
 
+static void watch_note(gpu_t *gpu, uint64_t address, uint32_t bytes)
+{
+    struct gpu_watch *watch = &gpu->watch;
+    if (watch->written == 0 && watch->address < address + bytes && address < watch->address + WATCHED_BYTES) {
+        watch->written = sim_cause_now(gpu->sim);
+    }
+}
+
 static void run_store(void *ctx, uint64_t bus_address, const void *data, uint32_t bytes)
 {
     const struct write_target *target = ctx;
+    watch_note(target->gpu, bus_address + target->bus_to_device, bytes);
     target->gpu->counters[GPU_BAR_WRITE_BYTES] += bytes;
     gpu_memory_store(target->gpu, bus_address + target->bus_to_device, data, bytes);
 }
@@ -111,11 +122,28 @@ static void read_take(gpu_t *gpu, pcie_tlp_t *tlp)
     reads_start(gpu);
 }
 
+// A processor that polls reads the same word again and again: if it was written since the last time, the answer follows
+// from that, and its way back is part of the polling. The processor ends that (models/host).
+static void watch_look(gpu_t *gpu, uint64_t address)
+{
+    static const struct sim_work until_look = {"polling", "until the next load comes", false};
+    static const struct sim_work way_back = {"polling", "the load that sees it", true};
+    struct gpu_watch *watch = &gpu->watch;
+    if (watch->address == address && watch->written != 0) {
+        sim_cause_follow(gpu->sim, watch->written, gpu->name, &until_look);
+        sim_cause_mark(gpu->sim, gpu->name, &way_back);
+    }
+    *watch = (struct gpu_watch){.address = address};
+}
+
 // Clause 2.3.1.1: a completion carries at most Max_Payload_Size and, but for the last, ends at a boundary.
 static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address)
 {
     uint32_t total = pcie_tlp_byte_count(request), done = 0;
     gpu->counters[GPU_BAR_READ_BYTES] += total;
+    if (total <= WATCHED_BYTES && request->requester == PROCESSOR_ID) {
+        watch_look(gpu, device_address);
+    }
     while (done < total) {
         uint64_t begin = device_address + done;
         uint64_t end = (begin + gpu->config.mps_bytes) & ~(uint64_t)(gpu->config.completion_bytes - 1);

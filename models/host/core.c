@@ -39,6 +39,7 @@ static const struct sim_counter_desc counter_descs[COUNTERS] = {
 static const struct sim_work storing = {"stores", "stores into write-combining buffers", false};
 static const struct sim_work on_the_way = {"stores", "stores on the way to the root complex", false};
 static const struct sim_work loading = {"PCIe", "load between core and root complex", false};
+static const struct sim_work loaded = {NULL, "load", true}; // what was counted as polling ends
 static const struct sim_work fetching = {"PCIe", "line between root complex and core", false};
 static const struct sim_work until_look = {"polling", "until the next look", false};
 static const struct sim_work look = {"polling", "the look that sees it", false};
@@ -282,6 +283,7 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
         load.value = UINT64_MAX;
     }
     host_core_spend(core, core->config.load_uc_return_ps, &loading);
+    sim_cause_mark(core->sim, core->name, &loaded);
     *value_out = load.value;
     return load.good;
 }
@@ -406,6 +408,11 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
     host_core_spend(core, core->config.poll_ps, &look);
     turns_count(core, start_ps);
     return true;
+}
+
+void host_core_looked(host_core_t *core, uint64_t bus_address, bool found)
+{
+    host_memory_looked(core->memory, bus_address, found, core->name);
 }
 
 // --- time ----------------------------------------------------------------------------------------------------------

@@ -242,9 +242,9 @@ static void memory_plan(peach2_twin_t *twin)
 // Taken at one edge, the word comes at the next; what it leads to is known at once.
 static void memory_run(void *ctx)
 {
-    static const struct sim_work descriptor_reading = {"descriptor", "from the board's memory", false};
+    static const struct sim_work beginning = {"board", "DMA controller", false}; // reading takes it two cycles
     peach2_twin_t *twin = ctx;
-    sim_cause_label(twin->sim, twin->name, &descriptor_reading);
+    sim_cause_label(twin->sim, twin->name, &beginning);
     struct twin_memory_port *port = &twin->memory_port;
     uint64_t edge = twin_edge(twin);
     uint32_t candidates = 0;

@@ -89,6 +89,15 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return host_core_poll(b->core, bus_address, mask, value, deadline_ps) ? 0 : -ETIMEDOUT;
 }
 
+static void looked(void *ctx, const volatile void *word, bool found)
+{
+    struct plat_backend_inproc *b = ctx;
+    uint64_t bus_address;
+    if (host_memory_bus_address(b->memory, (const void *)(uintptr_t)word, &bus_address)) {
+        host_core_looked(b->core, bus_address, found);
+    }
+}
+
 static uint64_t time_ps(void *ctx)
 {
     struct plat_backend_inproc *b = ctx;
@@ -138,6 +147,7 @@ static const struct backend_ops inproc_ops = {
     .read = read_uncached,
     .read_combined = read_combined,
     .wait_word = wait_word,
+    .looked = looked,
     .time_ps = time_ps,
     .cost = cost,
 };
