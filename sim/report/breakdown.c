@@ -37,8 +37,9 @@ void breakdown_destroy(breakdown_t *breakdown)
 // The node of a component: what stands before its first dot; of a cable's end "node0.E-node1.W.1" that of the end.
 static void node_find(const char *component, char node[SCN_NAME_MAX])
 {
-    const char *dash = strchr(component, '-'), *last = strrchr(component, '.');
-    const char *begin = dash != NULL && last != NULL && strcmp(last, ".1") == 0 ? dash + 1 : component;
+    const char *rest = component + strcspn(component, "."), *last = strrchr(component, '.');
+    const char *dash = strchr(rest, '-');
+    const char *begin = dash != NULL && strcmp(last, ".1") == 0 ? dash + 1 : component;
     snprintf(node, SCN_NAME_MAX, "%.*s", (int)strcspn(begin, "."), begin);
 }
 

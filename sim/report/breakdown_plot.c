@@ -13,9 +13,9 @@ static const struct {
 } looks[PARTS] = {
     [PART_LIBRARY] = {"#0072B2", "#ffffff"},    [PART_STORES] = {"#56B4E9", "#000000"},
     [PART_DESCRIPTOR] = {"#F0E442", "#000000"}, [PART_PCIE] = {"#009E73", "#ffffff"},
-    [PART_BOARD] = {"#E69F00", "#000000"},      [PART_HCA] = {"#B8860B", "#ffffff"},
+    [PART_BOARD] = {"#E69F00", "#000000"},      [PART_HCA] = {"#6A3D9A", "#ffffff"},
     [PART_CABLE] = {"#D55E00", "#ffffff"},      [PART_MEMORY] = {"#CC79A7", "#000000"},
-    [PART_GPU] = {"#7FBF3F", "#000000"},        [PART_FPGA] = {"#8C6BB1", "#ffffff"},
+    [PART_GPU] = {"#7FBF3F", "#000000"},        [PART_FPGA] = {"#B15928", "#ffffff"},
     [PART_POLLING] = {"#999999", "#000000"},    [PART_REMOTE_LIBRARY] = {"#003F66", "#ffffff"},
     [PART_OTHER] = {"#444444", "#ffffff"},
 };
