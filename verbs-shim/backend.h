@@ -4,7 +4,8 @@
 // devices in one process (sim/platform), in an attached process, and on the real driver. On real hardware `cost` is
 // empty, `wait_word` is a polling loop, and the writes are stores to mmap'ed BARs.
 //
-// A backend belongs to one thread of one node's program. Functions that fail return a negative errno value.
+// A backend belongs to one process of one node's program: to its one thread, and to the one that it started with
+// backend_thread_ops, which may call everything but GPUs and HCA. Functions that fail return a negative errno value.
 #pragma once
 
 #include <stdbool.h>
@@ -148,9 +149,29 @@ struct backend_hca_ops {
     int (*qp_destroy)(void *ctx, uint32_t qpn);
 };
 
+// --- a second thread ------------------------------------------------------------------------------------------------
+// On the machine a pthread that is bound to a core of its own, and a lock that is handed on in the order of asking
+// (a ticket lock, so that neither starves): two words in memory.
+
+struct backend_thread_ops {
+    // Runs run(arg) beside the caller, on a core that nothing else uses. -EBUSY: there is one. -ENOMEM.
+    int (*start)(void *ctx, void (*run)(void *arg), void *arg);
+    // By the program: pause tells the thread to end, and it has ended when this returns. Also done by the environment
+    // when the program has ended.
+    void (*stop)(void *ctx);
+    // A turn of a loop that found nothing to do. It may return as late as when a device has written memory of the node
+    // or the other thread has called wake since the caller's last lock, or after max_ns; 0: without that limit. On the
+    // machine it relaxes the processor and returns. false: the thread is to end.
+    bool (*pause)(void *ctx, uint64_t max_ns);
+    void (*wake)(void *ctx); // nothing on the machine
+    void (*lock)(void *ctx);
+    void (*unlock)(void *ctx);
+};
+
 struct backend_ops {
-    const struct backend_gpu_ops *gpu; // NULL, or a count of 0: the node has no GPU
-    const struct backend_hca_ops *hca; // NULL: the node has no HCA
+    const struct backend_thread_ops *thread; // NULL: no second thread
+    const struct backend_gpu_ops *gpu;       // NULL, or a count of 0: the node has no GPU
+    const struct backend_hca_ops *hca;       // NULL: the node has no HCA
     // Page-aligned, zeroed. -ENOMEM, -EINVAL (0 bytes).
     int (*alloc_pinned)(void *ctx, size_t bytes, struct backend_buffer *buffer_out);
     void (*free_pinned)(void *ctx, struct backend_buffer *buffer);

@@ -47,6 +47,8 @@ struct host_memory {
     struct host_pages pages;
     struct waiter *waiters[BUCKETS];
     struct watch *watches; // while causes are recorded
+    uint64_t changes;
+    sim_condition_t changed;
     uint64_t counters[COUNTERS];
 };
 
@@ -63,6 +65,7 @@ enum sim_status host_memory_create(sim_t *sim, const char *name, uint64_t bytes,
     }
     enum sim_status status = SIM_ERR_NO_MEMORY;
     memory->sim = sim;
+    sim_condition_init(&memory->changed);
     memory->bytes = bytes;
     memory->name = strdup(name);
     if (memory->name == NULL) {
@@ -227,6 +230,28 @@ static void watches_note(host_memory_t *memory, uint64_t address, uint32_t bytes
     }
 }
 
+uint64_t host_memory_changes(const host_memory_t *memory)
+{
+    return memory->changes;
+}
+
+void host_memory_touch(host_memory_t *memory)
+{
+    memory->changes++;
+    sim_condition_signal(memory->sim, &memory->changed);
+}
+
+bool host_memory_wait_change(host_memory_t *memory, uint64_t seen, uint64_t deadline_ps)
+{
+    const struct sim_wait_reason reason = {memory->name, "anything to be written", 0, 0};
+    while (memory->changes == seen) {
+        if (!sim_condition_wait(memory->sim, &memory->changed, deadline_ps, &reason)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // --- the root complex's side ---------------------------------------------------------------------------------------
 
 static bool claims(void *ctx, uint64_t address, uint64_t bytes)
@@ -252,6 +277,7 @@ static void write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     sim_progress(memory->sim);
     watches_note(memory, address, bytes);
     waiters_wake(memory, address, bytes);
+    host_memory_touch(memory);
 }
 
 static void soon(void *ctx, uint64_t address, uint32_t bytes)

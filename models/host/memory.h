@@ -33,3 +33,10 @@ void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, con
 // deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
                             const struct sim_wait_reason *reason);
+
+// For loops that look at many words: how often devices have written anywhere, or host_memory_touch was called; and
+// sleeping until that is not `seen` any more, or until deadline_ps: false.
+uint64_t host_memory_changes(const host_memory_t *memory);
+bool host_memory_wait_change(host_memory_t *memory, uint64_t seen, uint64_t deadline_ps);
+// A core stored what another core may be waiting for so.
+void host_memory_touch(host_memory_t *memory);

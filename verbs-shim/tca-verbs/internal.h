@@ -186,9 +186,10 @@ struct tcav_context {
     struct tca_verbs_device *device;
     struct backend_process *process;
     struct backend backend;
-    peach2_handle_t *board;
+    peach2_handle_t *board; // of its own: channels and chains are nobody else's
     uint32_t node;
     bool abandoned;
+    bool threaded; // a thread of progress runs
     unsigned pds;
     struct tcav_peer *peers[PEACH2_NODES_MAX];
     struct tcav_qp *qps, *active, *table[TCAV_QPS_MAX];
@@ -212,6 +213,8 @@ struct tcav_context {
 };
 
 #define TCAV_NS 1000ull
+// How long a thread pauses while there are timers or meetings that no write of a device announces.
+#define TCAV_PAUSE_NS 1000u
 
 // The clock, and a call of the program.
 static inline void tcav_pay(const struct tcav_context *context, enum backend_cost kind, uint64_t amount)
@@ -226,6 +229,49 @@ static inline bool tcav_before(uint32_t a, uint32_t b) // of messages
 {
     return ((b - a) & TCAV_NUMBER_MASK) - 1 < TCAV_NUMBER_MASK / 2;
 }
+
+// Everything of a context is touched by who has its lock alone (guard.c takes it around each operation; thread.c).
+// Without a thread there is nothing to lock.
+static inline const struct backend_thread_ops *tcav_thread_ops(const struct tcav_context *context)
+{
+    return context->threaded && !context->abandoned ? context->backend.ops->thread : NULL;
+}
+static inline void tcav_lock(const struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        tcav_thread_ops(context)->lock(context->backend.ctx);
+    }
+}
+static inline void tcav_unlock(const struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        tcav_thread_ops(context)->unlock(context->backend.ctx);
+    }
+}
+// The other thread has something to look at.
+static inline void tcav_wake(const struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        tcav_thread_ops(context)->wake(context->backend.ctx);
+    }
+}
+
+// thread.c
+int tcav_thread_start(struct tcav_context *context);
+void tcav_thread_stop(struct tcav_context *context); // without the lock
+
+// device.c: what the table of the device has, without the lock.
+int tcav_pd_create(void *context, void **pd_out);
+int tcav_pd_destroy(void *pd);
+int tcav_query_device(void *device, struct ibverbs_device_info *info_out);
+int tcav_query_port(void *device, unsigned port, struct ibv_port_attr *attr_out);
+int tcav_query_gid(void *device, unsigned port, unsigned index, union ibv_gid *gid_out);
+int tcav_query_pkey(void *device, unsigned port, unsigned index, uint16_t *pkey_out);
+int tcav_context_open(void *device, struct backend_process *process, void **context_out);
+int tcav_context_close(void *context);
+void tcav_context_abandon(void *context);
+int tcav_ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
+int tcav_ah_destroy(void *ah);
 
 // memory.c
 int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
@@ -359,5 +405,6 @@ uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // for t
 // progress.c: one pass over everything. Returns how many packets and acks it took.
 unsigned tcav_progress(struct tcav_context *context);
 void tcav_transmit(struct tcav_context *context);
-// Waits until a pass may find something; until_ps 0: for ever.
+bool tcav_is_idle(const struct tcav_context *context); // only a packet or the program can give it work
+// Waits until a pass may find something, without the lock meanwhile; until_ps 0: for ever.
 void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps);

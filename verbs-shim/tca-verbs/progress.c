@@ -234,6 +234,9 @@ unsigned tcav_progress(struct tcav_context *context)
     unsigned found = peers_step(context);
     found += qps_step(context, look);
     tcav_transmit(context);
+    if (found != 0) {
+        tcav_wake(context);
+    }
     return found;
 }
 
@@ -257,17 +260,46 @@ static struct tcav_peer *only_source(const struct tcav_context *context)
     return only;
 }
 
+bool tcav_is_idle(const struct tcav_context *context)
+{
+    bool idle = context->active == NULL && context->ready == NULL && context->move == NULL;
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        const struct tcav_peer *peer = context->peers[node];
+        idle = idle && (peer == NULL || peer->state != TCAV_PEER_MEETING);
+    }
+    return idle;
+}
+
+static uint64_t left_ns(struct tcav_context *context, uint64_t until_ps)
+{
+    uint64_t now_ps = tcav_now_ps(context);
+    return now_ps < until_ps ? (until_ps - now_ps) / TCAV_NS + 1 : 1;
+}
+
+// What comes may be taken by the other thread: its wake tells.
+static void threaded_wait(struct tcav_context *context, uint64_t until_ps)
+{
+    uint64_t timeout_ns = tcav_is_idle(context) ? 0 : TCAV_PAUSE_NS;
+    if (until_ps != 0) {
+        uint64_t left = left_ns(context, until_ps);
+        timeout_ns = timeout_ns == 0 || left < timeout_ns ? left : timeout_ns;
+    }
+    tcav_unlock(context);
+    (void)context->backend.ops->thread->pause(context->backend.ctx, timeout_ns);
+    tcav_lock(context);
+}
+
 void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps)
 {
     const struct backend *backend = &context->backend;
+    if (tcav_thread_ops(context) != NULL) {
+        threaded_wait(context, until_ps);
+        return;
+    }
     const struct tcav_peer *peer = only_source(context);
     if (peer == NULL) {
         return; // the next pass costs time
     }
-    uint64_t timeout_ns = 0;
-    if (until_ps != 0) {
-        uint64_t now_ps = tcav_now_ps(context);
-        timeout_ns = now_ps < until_ps ? (until_ps - now_ps) / TCAV_NS + 1 : 1;
-    }
+    uint64_t timeout_ns = until_ps != 0 ? left_ns(context, until_ps) : 0;
     (void)backend->ops->wait_word(backend->ctx, &peer->area->pair, TCAV_PAIR_THERE, TCAV_PAIR_THERE, timeout_ns);
 }
