@@ -202,6 +202,10 @@ struct backend_ops {
     // of the process. -EINVAL: it does not. timeout_ns 0: forever. -ETIMEDOUT.
     int (*wait_word)(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns);
 
+    // The program looked by itself at a word in pinned memory that a device writes; found: what it saw there lets it go
+    // on. Takes no time; for who asks what a latency consists of. NULL: nobody does.
+    void (*looked)(void *ctx, const volatile void *word, bool found);
+
     // The time stamp counter, in picoseconds; reading it costs time.
     uint64_t (*time_ps)(void *ctx);
     void (*cost)(void *ctx, enum backend_cost kind, uint64_t amount);
@@ -211,6 +215,13 @@ struct backend {
     const struct backend_ops *ops;
     void *ctx;
 };
+
+static inline void backend_looked(const struct backend *backend, const volatile void *word, bool found)
+{
+    if (backend->ops->looked != NULL) {
+        backend->ops->looked(backend->ctx, word, found);
+    }
+}
 
 enum { BACKEND_LIBRARY_TCA, BACKEND_LIBRARY_CUDA, BACKEND_LIBRARY_GDR, BACKEND_LIBRARY_IBVERBS, BACKEND_LIBRARIES };
 

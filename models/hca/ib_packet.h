@@ -77,7 +77,8 @@ typedef struct ib_packet {
     struct ib_packet *next;
     struct ib_end *arrived_at;
     uint64_t due_ps;
-    void *qp; // who sends it, or whose reception it waits for
+    uint32_t cause; // of its being where it is (sim/kernel/cause.h)
+    void *qp;       // who sends it, or whose reception it waits for
     uint32_t generation, index, pending;
     bool failed, ends_request;
     uint8_t data[IB_PAYLOAD_MAX];

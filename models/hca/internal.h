@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/hca/hca.h"
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/trace.h"
 

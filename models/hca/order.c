@@ -184,7 +184,10 @@ void hca_order_pump(hca_t *hca)
 
 static void order_run(void *ctx)
 {
-    hca_order_pump(ctx);
+    static const struct sim_work placing = {"HCA", "order of accesses", false};
+    hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &placing);
+    hca_order_pump(hca);
 }
 
 void hca_order_push(hca_t *hca, struct hca_order *order)

@@ -19,7 +19,10 @@ static const struct ib_end_ops LOOP_OPS = {loop_receive, port_ready, loop_state}
 
 static void port_run(void *ctx)
 {
-    hca_port_pump(ctx);
+    static const struct sim_work leaving = {"HCA", "port", false};
+    hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &leaving);
+    hca_port_pump(hca);
 }
 
 void hca_port_init(hca_t *hca)
@@ -159,6 +162,8 @@ static bool queue_leave(hca_t *hca, struct ib_queue *queue, bool response)
                                              .index = packet->index,
                                              .ends_request = packet->ends_request,
                                              .service = packet->service};
+    static const struct sim_work leaving = {"HCA", "port", false};
+    sim_cause_follow(hca->sim, packet->cause, hca->name, &leaving);
     if (!leave(hca, packet)) {
         return false;
     }

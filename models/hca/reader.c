@@ -115,7 +115,9 @@ static bool produce(struct hca_qp *qp)
 
 static void read_run(void *ctx)
 {
+    static const struct sim_work answering = {"HCA", "read engine", false};
     hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &answering);
     while (hca->readers.first != NULL && hca->responses.count < hca->config.gather_packets) {
         struct hca_qp *qp = hca_qp_list_pop(&hca->readers, offsetof(struct hca_qp, next_reader));
         qp->rsp.reader_listed = false;

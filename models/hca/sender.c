@@ -17,6 +17,7 @@ void hca_sender_init(hca_t *hca)
 static void packet_ready(hca_t *hca, ib_packet_t *packet)
 {
     packet->due_ps = sim_now_ps(hca->sim) + hca->config.port_tx_ps;
+    packet->cause = sim_cause_now(hca->sim);
     hca_port_pump(hca);
 }
 
@@ -257,7 +258,9 @@ static void schedule(hca_t *hca)
 
 static void send_run(void *ctx)
 {
+    static const struct sim_work sending = {"HCA", "send engine", false};
     hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &sending);
     while (hca->senders.first != NULL && hca->requests.count < hca->config.gather_packets) {
         struct hca_qp *qp = hca_qp_list_pop(&hca->senders, offsetof(struct hca_qp, next_send));
         qp->send_listed = false;

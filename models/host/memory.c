@@ -6,6 +6,7 @@
 
 #include "models/host/pages.h"
 #include "models/host/pinned.h"
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
 // Below lies what a machine keeps for itself; and so that a bus address of 0 is never a buffer's.
@@ -21,6 +22,13 @@ struct waiter {
     uint64_t address;
     sim_condition_t written;
     struct waiter *next;
+};
+
+// A place that a program looks at, and since when there is something to see.
+struct watch {
+    uint64_t address;
+    sim_cause_t written; // 0: not since it looked last
+    struct watch *next;
 };
 
 enum counter { WRITES, WRITTEN_BYTES, READS, READ_BYTES, COUNTERS };
@@ -40,6 +48,7 @@ struct host_memory {
     struct host_pages pages;
     struct host_pinned pinned; // from `bytes` on
     struct waiter *waiters[BUCKETS];
+    struct watch *watches; // while causes are recorded
     uint64_t changes;
     sim_condition_t changed;
     uint64_t counters[COUNTERS];
@@ -90,6 +99,11 @@ void host_memory_destroy(host_memory_t *memory)
 {
     if (memory == NULL) {
         return;
+    }
+    while (memory->watches != NULL) {
+        struct watch *watch = memory->watches;
+        memory->watches = watch->next;
+        free(watch);
     }
     host_pages_fini(&memory->pages);
     host_pinned_fini(&memory->pinned);
@@ -239,6 +253,41 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
     return written;
 }
 
+// --- what programs look at -----------------------------------------------------------------------------------------
+
+void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, const char *component)
+{
+    static const struct sim_work until_look = {"polling", "until the next look", false};
+    struct watch *watch = memory->watches;
+    if (!sim_causes_recorded(memory->sim)) {
+        return;
+    }
+    while (watch != NULL && watch->address != address) {
+        watch = watch->next;
+    }
+    if (watch == NULL) {
+        watch = malloc(sizeof *watch);
+        if (watch == NULL) {
+            sim_panic(memory->name, "no memory to watch 0x%llx", (unsigned long long)address);
+        }
+        *watch = (struct watch){.address = address, .next = memory->watches};
+        memory->watches = watch;
+    }
+    if (found && watch->written != 0) {
+        sim_cause_follow(memory->sim, watch->written, component, &until_look);
+    }
+    watch->written = 0;
+}
+
+static void watches_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
+{
+    for (struct watch *watch = memory->watches; watch != NULL; watch = watch->next) {
+        if (watch->written == 0 && watch->address < address + bytes && address < watch->address + WORD_BYTES) {
+            watch->written = sim_cause_now(memory->sim);
+        }
+    }
+}
+
 uint64_t host_memory_changes(const host_memory_t *memory)
 {
     return memory->changes;
@@ -308,6 +357,7 @@ static bool owner_write(host_memory_t *memory, uint64_t address, const uint8_t *
         if (owner == NULL || !owner->ops->write(owner->ctx, va, data, part)) {
             return false;
         }
+        watches_note(memory, address, part);
         waiters_wake(memory, address, part);
         if (owner->ops->written != NULL) {
             owner->ops->written(owner->ctx, va, part);
@@ -338,6 +388,7 @@ static bool write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     sim_progress(memory->sim);
     if (address < memory->bytes) {
         memcpy(memory->base + address, data, bytes);
+        watches_note(memory, address, bytes);
         waiters_wake(memory, address, bytes);
     } else if (!owner_write(memory, address, data, bytes)) {
         return false;

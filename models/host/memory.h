@@ -26,6 +26,10 @@ bool host_memory_bus_address(const host_memory_t *memory, const void *pointer, u
 enum sim_status host_memory_alloc(host_memory_t *memory, uint64_t bytes, uint64_t *bus_address_out);
 void host_memory_free(host_memory_t *memory, uint64_t bus_address);
 
+// While causes are recorded (sim/kernel/cause.h): the program of `component` looked at the 8 bytes there. If it finds
+// something that a device wrote since it looked in vain, what it does next follows from that write.
+void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, const char *component);
+
 // Sleeps the calling thread until a device's write touches the 8 bytes at address (a multiple of 8), or until
 // deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,

@@ -191,11 +191,18 @@ int verbs_turn_check(struct verbs_end *end, uint32_t turn)
     return right ? 0 : wrong(end, "a turn's message", 0, (long)end->bytes - 1);
 }
 
+static bool turn_seen(const struct verbs_end *end, const volatile uint8_t *byte, uint32_t turn)
+{
+    bool found = *byte == (uint8_t)turn;
+    backend_looked(end->backend, byte - (uintptr_t)byte % sizeof(uint64_t), found);
+    return found;
+}
+
 // A library that writes what it received when it is called must be called: a loop as a program would have it.
 static int turn_poll(struct verbs_end *end, const volatile uint8_t *byte, uint32_t turn)
 {
     int error = 0;
-    while (error == 0 && *byte != (uint8_t)turn) {
+    while (error == 0 && !turn_seen(end, byte, turn)) {
         end->backend->ops->cost(end->backend->ctx, BACKEND_COST_LOAD_STORE, 1);
         error = verbs_take_sent(end);
     }

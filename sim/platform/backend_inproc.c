@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/platform/backend_gpu.h"
 
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
@@ -97,11 +98,28 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return host_core_poll(plat_backend_core(b), bus_address, mask, value, deadline_ps) ? 0 : -ETIMEDOUT;
 }
 
+static void looked(void *ctx, const volatile void *word, bool found)
+{
+    struct plat_backend_inproc *b = ctx;
+    uint64_t bus_address;
+    if (host_memory_bus_address(b->memory, (const void *)(uintptr_t)word, &bus_address)) {
+        host_core_looked(plat_backend_core(b), bus_address, found);
+    }
+}
+
 static uint64_t time_ps(void *ctx)
 {
     struct plat_backend_inproc *b = ctx;
     return host_core_timestamp_ps(plat_backend_core(b));
 }
+
+static const struct sim_work works[] = {
+    [BACKEND_COST_CALL] = {"library", "calls", false},
+    [BACKEND_COST_LOAD_STORE] = {"library", "cached loads and stores", false},
+    [BACKEND_COST_COPY] = {"library", "copies in host memory", false},
+    [BACKEND_COST_INTERRUPT] = {"library", "interrupt", false},
+    [BACKEND_COST_TIME] = {"library", "declared time", false},
+};
 
 static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 {
@@ -110,19 +128,19 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
     const struct host_core_config *config = host_core_config(core);
     switch (kind) {
     case BACKEND_COST_CALL:
-        host_core_spend(core, amount * config->call_ps);
+        host_core_spend(core, amount * config->call_ps, &works[kind]);
         break;
     case BACKEND_COST_LOAD_STORE:
-        host_core_spend(core, amount * config->load_ps);
+        host_core_spend(core, amount * config->load_ps, &works[kind]);
         break;
     case BACKEND_COST_COPY:
-        host_core_spend(core, amount * SIM_PS_PER_US / config->copy_bytes_per_us);
+        host_core_spend(core, amount * SIM_PS_PER_US / config->copy_bytes_per_us, &works[kind]);
         break;
     case BACKEND_COST_INTERRUPT:
-        host_core_spend(core, amount * b->interrupt_ps);
+        host_core_spend(core, amount * b->interrupt_ps, &works[kind]);
         break;
     case BACKEND_COST_TIME:
-        host_core_spend(core, amount * SIM_PS_PER_NS);
+        host_core_spend(core, amount * SIM_PS_PER_NS, &works[kind]);
         break;
     }
 }
@@ -141,6 +159,7 @@ static const struct backend_ops inproc_ops = {
     .read = read_uncached,
     .read_combined = read_combined,
     .wait_word = wait_word,
+    .looked = looked,
     .time_ps = time_ps,
     .cost = cost,
 };

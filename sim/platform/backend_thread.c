@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/platform/backend_inproc.h"
+
+static const struct sim_work look = {"polling", "the look that sees it", false};
+static const struct sim_work locking = {"library", "lock between two threads", false};
 
 bool plat_backend_is_helper(const struct plat_backend_inproc *ctx)
 {
@@ -68,7 +72,7 @@ static bool pause_turn(void *ctx, uint64_t max_ns)
     if (!helper || !b->helper.stopping) {
         uint64_t deadline_ps = max_ns == 0 ? SIM_NEVER_PS : sim_now_ps(b->sim) + max_ns * SIM_PS_PER_NS;
         (void)host_memory_wait_change(b->memory, b->helper.seen[helper], deadline_ps);
-        host_core_spend(core, host_core_config(core)->poll_ps);
+        host_core_spend(core, host_core_config(core)->poll_ps, &look);
     }
     return !helper || !b->helper.stopping;
 }
@@ -87,12 +91,12 @@ static void lock(void *ctx)
     const struct sim_wait_reason reason = {b->node, "ticket %llu of the process's lock, %llu has it", helper->ticket,
                                            helper->served};
     uint64_t ticket = helper->ticket++;
-    host_core_spend(core, 2 * host_core_config(core)->load_ps);
+    host_core_spend(core, 2 * host_core_config(core)->load_ps, &locking);
     if (ticket != helper->served) {
         while (ticket != helper->served) {
             (void)sim_condition_wait(b->sim, &helper->released, SIM_NEVER_PS, &reason);
         }
-        host_core_spend(core, host_core_config(core)->poll_ps);
+        host_core_spend(core, host_core_config(core)->poll_ps, &locking);
     }
     helper->seen[plat_backend_is_helper(b)] = host_memory_changes(b->memory);
 }
@@ -101,7 +105,7 @@ static void unlock(void *ctx)
 {
     struct plat_backend_inproc *b = ctx;
     host_core_t *core = plat_backend_core(b);
-    host_core_spend(core, host_core_config(core)->load_ps);
+    host_core_spend(core, host_core_config(core)->load_ps, &locking);
     b->helper.served++;
     sim_condition_signal(b->sim, &b->helper.released);
 }

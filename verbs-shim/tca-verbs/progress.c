@@ -103,7 +103,9 @@ static unsigned ack_look(struct tcav_qp *qp)
     uint64_t ack = qp->peer->area->acks[qp->number % TCAV_QPS_MAX];
     uint32_t message = ack & TCAV_NUMBER_MASK;
     qp->pd->context->looks++;
-    if (ack != TCAV_ACK(qp->number, message) || !tcav_before(qp->acked, message)) {
+    bool found = ack == TCAV_ACK(qp->number, message) && tcav_before(qp->acked, message);
+    backend_looked(&qp->pd->context->backend, &qp->peer->area->acks[qp->number % TCAV_QPS_MAX], found);
+    if (!found) {
         return 0;
     }
     qp->acked = message;
