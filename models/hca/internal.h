@@ -450,8 +450,11 @@ bool hca_responder_ack_may_leave(const struct hca_qp *qp);
 ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp);
 void hca_responder_ack_left(struct hca_qp *qp);
 void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn);
-// The peer gets a NAK for psn, and then the queue pair fails.
+// The peer gets a NAK for psn, and then the queue pair fails; fatal: with an event, as no completion tells of it.
+void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, uint32_t psn);
 void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
+// The same for a request that was accepted and fails as it is carried out: what was accepted behind it is not answered.
+void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
 void hca_responder_reset(struct hca_qp *qp);
 
 // --- order.c --------------------------------------------------------------------------------------------------------

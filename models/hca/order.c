@@ -116,7 +116,7 @@ static void atomic_end(hca_t *hca, struct hca_order *order, bool failed, uint64_
         slot->original = original;
         slot->state = HCA_SLOT_READY;
         if (failed) {
-            hca_responder_fatal(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
+            hca_responder_break(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
         }
     }
     finish(hca, order);

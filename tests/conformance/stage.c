@@ -266,11 +266,8 @@ struct ibv_sge stage_sge(const struct side *side, uint32_t offset, uint32_t byte
 struct ibv_send_wr stage_wr(const struct side *side, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
                             uint32_t remote_offset)
 {
-    struct ibv_send_wr wr = {.wr_id = id,
-                             .sg_list = sge,
-                             .num_sge = sge != NULL,
-                             .opcode = opcode,
-                             .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr wr = {
+        .wr_id = id, .sg_list = sge, .num_sge = sge != NULL, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
     uint64_t address = (uintptr_t)side->peer->memory + remote_offset;
     if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wr.wr.atomic.remote_addr = address;

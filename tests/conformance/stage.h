@@ -79,8 +79,8 @@ struct stage {
 
 // Options may be changed before stage_run.
 struct stage *stage_new(enum device device);
-// Side 0 runs near, the others far; NULL: does nothing but what its library needs. Then everything is closed, and nothing
-// may be left of any object.
+// Side 0 runs near, the others far; NULL: does nothing but what its library needs. Then everything is closed, and
+// nothing may be left of any object.
 void stage_run(struct stage *stage, program_fn near, program_fn far);
 // After the checks of memory: checks the guards, and that no packet is left anywhere.
 void stage_end(struct stage *stage);
@@ -97,8 +97,7 @@ void stage_meet(struct side *side);
 
 struct ibv_qp *stage_qp(struct side *side);
 // The transition with every attribute that it needs, from stage->attr; what the device answers.
-int stage_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer,
-                 uint32_t number);
+int stage_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer, uint32_t number);
 void stage_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number); // RESET to RTS
 enum ibv_qp_state stage_state(struct ibv_qp *qp);
 
