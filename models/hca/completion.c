@@ -17,6 +17,8 @@ enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uin
     for (uint32_t eqn = 1; eqn <= hca->config.max_eq; eqn++) {
         if (!hca->eqs[eqn].used) {
             hca->eqs[eqn] = (struct hca_eq){.base = init->base, .entries = init->entries, .used = true};
+            hca->fence_address = init->base;
+            hca->fence_possible = true;
             *eqn_out = eqn;
             return SIM_OK;
         }
@@ -102,6 +104,24 @@ static void held_drop(struct hca_cq *cq)
         free(held);
     }
     cq->held_last = NULL;
+}
+
+// Completions of a queue pair that is gone or was reset are not told of any more.
+void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn)
+{
+    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_held_cqe **link = &cq->held, *last = NULL;
+    while (*link != NULL) {
+        struct hca_held_cqe *held = *link;
+        if (held->cqe.qpn == qpn) {
+            *link = held->next;
+            free(held);
+        } else {
+            last = held;
+            link = &held->next;
+        }
+    }
+    cq->held_last = last;
 }
 
 enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)

@@ -312,6 +312,10 @@ struct hca {
     uint32_t order_count;
     uint64_t order_free_ps;
     bool order_busy; // an atomic is at work
+    uint32_t orders_issued, orders_done;
+    struct hca_fence *fences; // in order
+    uint64_t fence_address;   // of some event queue
+    bool fence_possible;
     sim_event_t order_event;
     struct hca_qp_list readers;
     uint64_t read_free_ps;
@@ -364,6 +368,7 @@ void hca_objects_fini(hca_t *hca);
 
 // --- completion.c ---------------------------------------------------------------------------------------------------
 
+void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // what waits for room
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
 void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object);
@@ -464,6 +469,8 @@ void hca_order_fini(hca_t *hca);
 struct hca_order *hca_order_take(hca_t *hca); // zeroed but for pieces and cqe
 void hca_order_push(hca_t *hca, struct hca_order *order);
 bool hca_order_has_room(const hca_t *hca);
+// fence.c: an access has ended.
+void hca_fences_check(hca_t *hca);
 void hca_order_pump(hca_t *hca);
 
 // --- reader.c -------------------------------------------------------------------------------------------------------
