@@ -8,6 +8,7 @@
 #include "sim/cosim/cosim.h"
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/machine.h"
+#include "verbs-shim/tca-verbs/tca_verbs.h"
 
 #define PLAT_FAILURE_MAX 1024
 
@@ -38,7 +39,8 @@ struct plat_node {
     pcie_link_t *hca_slot;
     uint64_t hca_uars; // pages that processes have
     struct plat_backend_inproc backend;
-    peach2_handle_t *handle; // once the driver is up
+    struct tca_verbs_device tca_verbs; // tca0 of the node's process
+    peach2_handle_t *handle;           // once the driver is up
     fpga_handle_t *fpga_handle;
     plat_program_fn program; // may be NULL
     void *program_arg;

@@ -8,6 +8,7 @@
 #include "sim/platform/internal.h"
 #include "sim/platform/routes.h"
 #include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/tca-verbs/tca_verbs.h"
 
 enum sim_status plat_error_set(struct plat_error *error, enum sim_status status, const char *format, ...)
 {
@@ -181,6 +182,18 @@ static int drivers_start(struct plat_node *node, const char **device_out)
     return error;
 }
 
+// What the program finds with ibv_get_device_list.
+static int verbs_devices_add(struct plat_node *node)
+{
+    struct backend_process *process = &node->backend.process;
+    int error = node->hca != NULL ? ibsim_device_add(process) : 0;
+    if (error == 0 && node->board != NULL) {
+        node->tca_verbs.board = node->handle;
+        error = ibverbs_device_add(process, "tca0", &tca_verbs_ops, &node->tca_verbs);
+    }
+    return error;
+}
+
 static void node_thread(void *arg)
 {
     struct plat_node *node = arg;
@@ -194,9 +207,10 @@ static void node_thread(void *arg)
     boot_wait(node->machine);
     if (node->program != NULL) {
         plat_backend_enter(&node->backend, node->handle);
-        error = node->hca != NULL ? ibsim_device_add(&node->backend.process) : 0;
+        error = verbs_devices_add(node);
         if (error != 0) {
-            plat_machine_fail(node->machine, "%s: no HCA for its program: %s", node->config->name, strerror(-error));
+            plat_machine_fail(node->machine, "%s: no devices of verbs for its program: %s", node->config->name,
+                              strerror(-error));
             return;
         }
         node->program(node->program_arg, node->handle);
