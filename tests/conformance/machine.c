@@ -8,7 +8,6 @@
 #include "models/hca/ib_switch.h"
 #include "sim/kernel/random.h"
 #include "sim/platform/internal.h"
-#include "verbs-shim/tca-verbs/tca_verbs.h"
 
 enum { CABLE_NS = 75, SWITCH_NS = 100 };
 
@@ -23,7 +22,6 @@ struct machine {
     unsigned nodes;
     struct scn_scenario *scenario;
     plat_machine_t *platform;
-    struct tca_verbs_device boards[STAGE_NODES_MAX];
     struct memory_world *world;
     ib_link_t *cables[STAGE_NODES_MAX]; // ibsim0: of each node, which is side 0; of two nodes one for both
     ib_switch_t *ib_switch;
@@ -146,18 +144,6 @@ struct machine *machine_create(enum device device, unsigned nodes)
 
 // --- running ---------------------------------------------------------------------------------------------------------
 
-// Before the first instruction of the process.
-static void device_add(struct machine *machine, unsigned node)
-{
-    struct backend_process *process = machine_process(machine, node);
-    if (machine->device == IN_MEMORY) {
-        memory_world_join(machine->world, process);
-    } else if (machine->device == ON_TCA0) {
-        machine->boards[node].board = machine->platform->nodes[node].handle;
-        EXPECT_EQ(ibverbs_device_add(process, "tca0", &tca_verbs_ops, &machine->boards[node]), 0);
-    }
-}
-
 struct start {
     struct machine *machine;
     unsigned node;
@@ -168,7 +154,9 @@ static void node_program(void *arg, peach2_handle_t *board)
     const struct start *start = arg;
     struct machine *machine = start->machine;
     (void)board;
-    device_add(machine, start->node);
+    if (machine->world != NULL) { // before the first instruction of the process; the others have their device
+        memory_world_join(machine->world, machine_process(machine, start->node));
+    }
     machine->program(machine->args[start->node]);
 }
 
