@@ -19,7 +19,7 @@ struct vandal {
 
 struct machine {
     enum device device;
-    unsigned nodes;
+    unsigned nodes, loss_every;
     struct scn_scenario *scenario;
     plat_machine_t *platform;
     struct memory_world *world;
@@ -70,7 +70,9 @@ static ib_link_t *cable_make(const struct machine *machine, const char *name)
                                           .flight_ps = CABLE_NS * NS,
                                           .buffer_blocks = {blocks, blocks},
                                           .mtu_bytes = hca->max_mtu_bytes,
-                                          .gap_bytes = hca->port_gap_bytes};
+                                          .gap_bytes = hca->port_gap_bytes,
+                                          .drop_every = machine->loss_every,
+                                          .damage_every = machine->loss_every == 0 ? 0 : machine->loss_every + 6};
     ib_link_t *cable = NULL;
     EXPECT_EQ(ib_link_create(machine_sim(machine), machine->platform->packets, name, &config, &cable), SIM_OK);
     return cable;
@@ -121,12 +123,13 @@ static void scenario_make(struct machine *machine)
     }
 }
 
-struct machine *machine_create(enum device device, unsigned nodes)
+struct machine *machine_create(enum device device, unsigned nodes, unsigned loss_every)
 {
     char error[256] = "";
     struct machine *machine = calloc(1, sizeof *machine);
     machine->device = device;
     machine->nodes = nodes;
+    machine->loss_every = loss_every;
     scenario_make(machine);
     if (plat_machine_create(machine->scenario, NULL, error, sizeof error, &machine->platform) != SIM_OK) {
         sim_panic("machine", "%s", error);
@@ -234,7 +237,7 @@ static void vandal_run(void *ctx)
     struct machine *machine = ctx;
     struct vandal *vandal = &machine->vandal;
     unsigned node = (unsigned)sim_random_below(&vandal->random, machine->nodes);
-    unsigned what = (unsigned)sim_random_below(&vandal->random, 4);
+    unsigned what = (unsigned)sim_random_below(&vandal->random, machine->device == ON_TCA0 ? 4 : 2);
     if (what < 2) {
         machine_corrupt_slot(machine, node, what == 0);
     } else {

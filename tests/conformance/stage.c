@@ -146,7 +146,10 @@ void stage_run(struct stage *stage, program_fn near, program_fn far)
 {
     void *args[STAGE_NODES_MAX];
     sides_init(stage);
-    stage->machine = stage->machine != NULL ? stage->machine : machine_create(stage->device, stage->nodes);
+    stage->machine = machine_create(stage->device, stage->nodes, stage->loss_every);
+    if (stage->harass_ps != 0) {
+        machine_harass(stage->machine, stage->seed, stage->harass_ps);
+    }
     for (unsigned i = 0; i < stage->nodes; i++) {
         stage->sides[i].program = i == 0 ? near : far;
         args[i] = &stage->sides[i];

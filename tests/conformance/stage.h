@@ -71,6 +71,9 @@ struct stage {
     bool shared_receives;   // of all but side 0
     bool unconnected;       // queue pairs stay in RESET
     bool abandon;           // programs end as they are
+    uint64_t harass_ps;     // 0: no. Else so often on average a TLP somewhere is damaged or lost
+    unsigned loss_every;    // 0: no. Else one of so many InfiniBand packets is lost
+    uint64_t seed;          // of harass_ps
     unsigned cq_entries;
     bool all_signaled;
     struct ibv_qp_cap cap;
