@@ -38,6 +38,7 @@ static void sides_init(struct stage *stage)
         struct side *side = &stage->sides[i];
         side->stage = stage;
         side->index = i;
+        side->attr = stage->attr;
         side->peer = &stage->sides[(i + 1) % stage->nodes];
     }
 }
@@ -237,7 +238,7 @@ static int step_mask(enum ibv_qp_state to)
 
 int stage_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer, uint32_t number)
 {
-    struct ibv_qp_attr attr = side->stage->attr;
+    struct ibv_qp_attr attr = side->attr;
     attr.qp_state = to;
     attr.dest_qp_num = number;
     attr.ah_attr = (struct ibv_ah_attr){.dlid = peer->lid, .port_num = 1};

@@ -57,6 +57,7 @@ struct side {
     struct ibv_mr *mr; // all rights on the memory
     uint8_t *memory;   // STAGE_BYTES; side 0's holds a pattern, the others' zeros
     uint16_t lid;
+    struct ibv_qp_attr attr; // of queue pairs that are connected from now on; at first the stage's
     uint64_t value[8]; // what programs tell each other and the test
 };
 
@@ -99,7 +100,7 @@ void stage_sleep(struct side *side, uint64_t ps);
 void stage_meet(struct side *side);
 
 struct ibv_qp *stage_qp(struct side *side);
-// The transition with every attribute that it needs, from stage->attr; what the device answers.
+// The transition with every attribute that it needs, from side->attr; what the device answers.
 int stage_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer, uint32_t number);
 void stage_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number); // RESET to RTS
 enum ibv_qp_state stage_state(struct ibv_qp *qp);

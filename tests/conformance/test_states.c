@@ -22,7 +22,7 @@ static void again(struct side *side)
         stage_meet(side);
         reset(side, side->qp);
         stage_meet(side);
-        side->stage->attr.sq_psn = side->stage->attr.rq_psn = 1000 * i;
+        side->attr.sq_psn = side->attr.rq_psn = 1000 * i;
         EXPECT_EQ(stage_modify(side, side->qp, IBV_QPS_INIT, side->peer, 0), 0);
         EXPECT_EQ(stage_receive(side, 2, 4096, 100), 0);
         EXPECT_EQ(stage_modify(side, side->qp, IBV_QPS_RTR, side->peer, side->peer->qp->qp_num), 0);
