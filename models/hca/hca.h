@@ -72,6 +72,17 @@ void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid);
 // ------------------------------------------------------------------------------------------------------
 // SIM_ERR_INVALID: a wrong number or attribute; SIM_ERR_NO_MEMORY: no more of these; SIM_ERR_BUSY: in use.
 
+// Calls done when everything that the adapter has accepted or written so far is in host memory. A command that ends an
+// object takes effect at once, and its caller may give the object's memory back after a fence. The fence is the
+// caller's.
+struct hca_fence {
+    struct hca_fence *next;
+    uint32_t mark;
+    void (*done)(void *ctx);
+    void *ctx;
+};
+bool hca_fw_fence(hca_t *hca, struct hca_fence *fence); // false: it never had an event queue, so it wrote nothing
+
 void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out);
 void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out);
 

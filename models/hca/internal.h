@@ -325,6 +325,10 @@ struct hca {
     uint32_t order_count;
     uint64_t order_free_ps;
     bool order_busy; // an atomic is at work
+    uint32_t orders_issued, orders_done;
+    struct hca_fence *fences; // in order
+    uint64_t fence_address;   // of some event queue
+    bool fence_possible;
     sim_event_t order_event;
     struct hca_qp_list readers;
     uint64_t read_free_ps;
@@ -377,6 +381,7 @@ void hca_objects_fini(hca_t *hca);
 
 // --- completion.c ---------------------------------------------------------------------------------------------------
 
+void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // what waits for room
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
 void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object);
@@ -465,8 +470,11 @@ bool hca_responder_ack_may_leave(const struct hca_qp *qp);
 ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp);
 void hca_responder_ack_left(struct hca_qp *qp);
 void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn);
-// The peer gets a NAK for psn, and then the queue pair fails.
+// The peer gets a NAK for psn, and then the queue pair fails; fatal: with an event, as no completion tells of it.
+void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, uint32_t psn);
 void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
+// The same for a request that was accepted and fails as it is carried out: what was accepted behind it is not answered.
+void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
 void hca_responder_reset(struct hca_qp *qp);
 
 // --- order.c --------------------------------------------------------------------------------------------------------
@@ -476,6 +484,8 @@ void hca_order_fini(hca_t *hca);
 struct hca_order *hca_order_take(hca_t *hca); // zeroed but for pieces and cqe
 void hca_order_push(hca_t *hca, struct hca_order *order);
 bool hca_order_has_room(const hca_t *hca);
+// fence.c: an access has ended.
+void hca_fences_check(hca_t *hca);
 void hca_order_pump(hca_t *hca);
 
 // --- reader.c -------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ static ib_packet_t *candidate(hca_t *hca, struct ib_queue *queue, bool response,
         (void)ib_queue_pop(queue);
         packet_left(hca, packet, response);
         if (!stale && response) {
-            hca_responder_fatal(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, packet->psn);
+            hca_responder_break(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, packet->psn);
         } else if (!stale) {
             hca_request_fail(packet->qp, packet->index, HCA_LOCAL_OPERATION);
         }

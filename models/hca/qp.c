@@ -194,6 +194,8 @@ static void qp_stop(struct hca_qp *qp)
     while (qp->rsp.parked.count > 0) {
         hca_receiver_discard(qp->hca, ib_queue_pop(&qp->rsp.parked));
     }
+    hca_cq_forget(qp->hca, qp->init.send_cqn, qp->number);
+    hca_cq_forget(qp->hca, qp->init.receive_cqn, qp->number);
     qp->generation++;
     qp->draining = false;
     qp->flushing_receives = false;

@@ -107,7 +107,7 @@ static bool produce(struct hca_qp *qp)
     if (slot->atomic) {
         atomic_answer(qp, &answered);
     } else if (!read_answer(qp, &answered)) {
-        hca_responder_fatal(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
+        hca_responder_break(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
         return false;
     }
     return true;

@@ -56,7 +56,8 @@ struct plat_backend_inproc {
     struct plat_backend_inproc *next;
 };
 
-// The kernel's driver of the HCA (backend_hca.c). Its commands take no time.
+// The kernel's driver of the HCA (backend_hca.c). Its commands take no time, but for those that end
+// something: they return when nothing is under way that its memory is needed for.
 extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
 
 // backend_thread.c

@@ -123,7 +123,7 @@ struct tcav_qp {
     struct tcav_cq *send_cq, *recv_cq;
     struct tcav_srq *srq;
     struct ibv_qp_cap cap;
-    bool all_signaled, active, drain_event;
+    bool all_signaled, active, drain_event, established;
     uint32_t number, remote_number;
     enum ibv_qp_state state;
     struct tcav_peer *peer;
@@ -209,7 +209,8 @@ struct tcav_context {
     struct tcav_move *move, **moves_end; // queue of channel 1, the first may run
     uint64_t now_ps;                     // at the last look
     unsigned passes;
-    unsigned looks; // at words that may have changed, not paid yet
+    unsigned overruns; // CQs that overflowed, and whose queue pairs do not know yet
+    unsigned looks;    // at words that may have changed, not paid yet
 };
 
 #define TCAV_NS 1000ull
@@ -308,6 +309,7 @@ int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);
+void tcav_cqs_fail(struct tcav_context *context); // the queue pairs of those that overflowed
 void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number);
 
 // event.c

@@ -233,6 +233,9 @@ unsigned tcav_progress(struct tcav_context *context)
     bool look = ++context->passes % PASSES_PER_LOOK == 0;
     unsigned found = peers_step(context);
     found += qps_step(context, look);
+    if (context->overruns != 0) {
+        tcav_cqs_fail(context);
+    }
     tcav_transmit(context);
     if (found != 0) {
         tcav_wake(context);

@@ -239,7 +239,7 @@ static void to_reset(struct tcav_qp *qp)
     qp->head = qp->count = qp->sent = qp->reads_out = 0;
     qp->rq.head = qp->rq.count = 0;
     qp->job_head = qp->job_count = 0;
-    qp->answer_due = qp->draining = false;
+    qp->answer_due = qp->draining = qp->established = false;
     qp->resume_ps = qp->progress_ps = 0;
     qp->inbound = (struct tcav_inbound){0};
     qp->peer = NULL;

@@ -256,6 +256,10 @@ void tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, c
     if (header->source_qp != qp->remote_number || header->message != qp->expected) {
         return;
     }
+    if (qp->state == IBV_QPS_RTR && !qp->established) {
+        qp->established = true; // IBA 11.6.3.1: once
+        tcav_event_async(qp->pd->context, IBV_EVENT_COMM_EST, qp->user);
+    }
     switch ((enum tcav_kind)header->kind) {
     case TCAV_SEND:
     case TCAV_WRITE:
