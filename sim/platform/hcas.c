@@ -59,6 +59,7 @@ static struct hca_config config_of(const struct scn_hca *hca, const struct scn_h
         .max_inline_bytes = hca->max_inline_bytes,
         .responder_reads = hca->responder_reads,
         .initiator_reads = hca->initiator_reads,
+        .blueflame_all = hca->blueflame == SCN_BLUEFLAME_ALL,
     };
 }
 

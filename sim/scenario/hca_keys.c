@@ -20,6 +20,8 @@
         SCN_FIELD(struct scn_hca, field), .doc = (text)                                                                \
     }
 
+static const struct scn_choice blueflames[] = {{"inline", SCN_BLUEFLAME_INLINE}, {"all", SCN_BLUEFLAME_ALL}, {NULL, 0}};
+
 static const struct scn_key hca_keys[] = {
     {.name = "slot",
      .unit = SCN_UNIT_EMBED,
@@ -50,10 +52,11 @@ static const struct scn_key hca_keys[] = {
     TIME("port_rx", port_rx_ps, "from the port to the receive engine"),
     SIZE("receive_buffer", port_buffer_bytes, 8 * KIB, MIB, 0, "of the port, as its credits advertise it"),
     TIME("doorbell", doorbell_ps, "from the BAR to the scheduler"),
-    TIME("send_request", send_request_ps, "the send engine, for the first packet of a request"),
-    TIME("send_packet", send_packet_ps, "and for each other"),
+    TIME("send_request", send_request_ps, "from a request to its first packet, one request of a queue pair at a time"),
+    TIME("send_packet", send_packet_ps,
+         "of that, and for each other packet: the send engine, which all queue pairs share"),
     TIME("receive_packet", receive_packet_ps, "the receive engine, for each packet"),
-    TIME("read_packet", read_packet_ps, "the engine of read responses, for each packet"),
+    TIME("read_packet", read_packet_ps, "the engine of responses, for each packet"),
     TIME("place", place_ps, "order at the responder: a packet that writes memory"),
     TIME("atomic", atomic_ps, "an atomic, besides its read of memory"),
     COUNT("prefetch_requests", prefetch_requests, 1, 64, "of a queue, read ahead of their use"),
@@ -64,6 +67,12 @@ static const struct scn_key hca_keys[] = {
     COUNT("responder_reads", responder_reads, 1, 255, "reads and atomics of a queue pair as responder"),
     COUNT("initiator_reads", initiator_reads, 1, 255, "and as initiator"),
     SIZE("max_inline", max_inline_bytes, 0, 900, 0, "data inside a request"),
+    {.name = "blueflame",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = blueflames,
+     SCN_FIELD(struct scn_hca, blueflame),
+     .doc =
+         "which single requests the driver sends whole instead of having them fetched: all, or those with inline data"},
 };
 
 static void hca_loaded(void *object, const struct scn_tree *tree)

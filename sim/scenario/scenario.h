@@ -131,6 +131,9 @@ struct scn_fpga {
     struct scn_link slot;
 };
 
+// Requests that the driver sends whole.
+enum scn_blueflame { SCN_BLUEFLAME_INLINE, SCN_BLUEFLAME_ALL };
+
 // An InfiniBand HCA with its slot.
 struct scn_hca {
     bool given; // a node may have none
@@ -146,6 +149,7 @@ struct scn_hca {
     uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, place_ps, atomic_ps;
     uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
     uint32_t responder_reads, initiator_reads, max_inline_bytes;
+    enum scn_blueflame blueflame;
 };
 
 struct scn_node {
