@@ -20,6 +20,8 @@ static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
                                              {"cuda-pingpong", SCN_PROGRAM_CUDA_PINGPONG},
                                              {"gdr-copy", SCN_PROGRAM_GDR_COPY},
                                              {"fpga-transfer", SCN_PROGRAM_FPGA_TRANSFER},
+                                             {"verbs-latency", SCN_PROGRAM_VERBS_LATENCY},
+                                             {"verbs-bandwidth", SCN_PROGRAM_VERBS_BANDWIDTH},
                                              {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST},
@@ -37,6 +39,7 @@ static const struct scn_choice methods[] = {{"pio", SCN_METHOD_PIO},
                                             {"no-uva", SCN_METHOD_NO_UVA},
                                             {"direct", SCN_METHOD_DIRECT},
                                             {"via-cpu", SCN_METHOD_VIA_CPU},
+                                            {"none", SCN_METHOD_NONE},
                                             {NULL, 0}};
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
@@ -223,9 +226,12 @@ static const struct scn_key run_keys[] = {
     {.name = "method",
      .unit = SCN_UNIT_CHOICE,
      .choices = methods,
+     .fallback = "none",
+     .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_run, method),
      .doc = "stores of the CPU, or DMA: register mode, descriptors in host memory or on the board; of cuda-pingpong: "
-            "with peer access between the GPUs, or without; of fpga-transfer: direct, via-cpu"},
+            "with peer access between the GPUs, or without; of fpga-transfer: direct, via-cpu; programs on libibverbs "
+            "take none, all others need one"},
     {.name = "node", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_run, node), .doc = "the node that measures"},
     {.name = "peer",
      .unit = SCN_UNIT_NODE,
@@ -292,6 +298,19 @@ static const struct scn_key run_keys[] = {
      .max = SCN_NODES_MAX,
      SCN_FIELD(struct scn_run, columns),
      .doc = "columns of the grid of a halo exchange"},
+    {.name = "verbs",
+     .unit = SCN_UNIT_EMBED,
+     .fallback = "",
+     .child = &scn_kind_verbs,
+     SCN_FIELD(struct scn_run, verbs),
+     .doc = "the keys of programs on libibverbs"},
+    {.name = "beside",
+     .unit = SCN_UNIT_OBJECT,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     .child = &scn_kind_beside,
+     SCN_FIELD(struct scn_run, beside),
+     .doc = "programs on libibverbs: a flow that interferes"},
 };
 const struct scn_kind scn_kind_run = {
     .name = "run",
@@ -406,8 +425,14 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology, &scn_kind_node,  &scn_kind_host,
-                                            &scn_kind_board,      &scn_kind_gpu,      &scn_kind_fpga,  &scn_kind_hca,
-                                            &scn_kind_ib_cable,   &scn_kind_link,     &scn_kind_cable, &scn_kind_fault,
-                                            &scn_kind_fault_ends, &scn_kind_run,      &scn_kind_value, &scn_kind_check,
-                                            &scn_kind_expect,     &scn_kind_compare,  &scn_kind_panel, NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology,
+                                            &scn_kind_node,       &scn_kind_host,
+                                            &scn_kind_board,      &scn_kind_gpu,
+                                            &scn_kind_fpga,       &scn_kind_hca,
+                                            &scn_kind_ib_cable,   &scn_kind_link,
+                                            &scn_kind_cable,      &scn_kind_fault,
+                                            &scn_kind_fault_ends, &scn_kind_run,
+                                            &scn_kind_verbs,      &scn_kind_beside,
+                                            &scn_kind_value,      &scn_kind_check,
+                                            &scn_kind_expect,     &scn_kind_compare,
+                                            &scn_kind_panel,      NULL};

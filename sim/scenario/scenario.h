@@ -210,7 +210,9 @@ enum scn_program {
     SCN_PROGRAM_STAGED_PINGPONG,
     SCN_PROGRAM_CUDA_PINGPONG,
     SCN_PROGRAM_GDR_COPY,
-    SCN_PROGRAM_FPGA_TRANSFER
+    SCN_PROGRAM_FPGA_TRANSFER,
+    SCN_PROGRAM_VERBS_LATENCY,
+    SCN_PROGRAM_VERBS_BANDWIDTH
 };
 enum scn_method {
     SCN_METHOD_PIO,
@@ -220,7 +222,8 @@ enum scn_method {
     SCN_METHOD_UVA, // of cudaMemcpyPeer
     SCN_METHOD_NO_UVA,
     SCN_METHOD_DIRECT, // of an FPGA's DMA
-    SCN_METHOD_VIA_CPU
+    SCN_METHOD_VIA_CPU,
+    SCN_METHOD_NONE // programs on libibverbs; all others need one
 };
 
 // Whose memory data lies in.
@@ -235,6 +238,41 @@ enum scn_memory {
 
 // Where the notification words of libtca lie.
 enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
+
+// What programs on libibverbs do, and over which service of InfiniBand.
+enum scn_device { SCN_DEVICE_NONE, SCN_DEVICE_TCA0, SCN_DEVICE_IBSIM0 };
+enum scn_operation {
+    SCN_OPERATION_NONE,
+    SCN_OPERATION_SEND,
+    SCN_OPERATION_SEND_IMM,
+    SCN_OPERATION_WRITE,
+    SCN_OPERATION_WRITE_IMM,
+    SCN_OPERATION_READ,
+    SCN_OPERATION_COMPARE_SWAP,
+    SCN_OPERATION_FETCH_ADD
+};
+enum scn_transport { SCN_TRANSPORT_RC, SCN_TRANSPORT_UC, SCN_TRANSPORT_UD };
+
+// The keys of a run that only programs on libibverbs use.
+struct scn_verbs {
+    enum scn_device device;
+    enum scn_operation operation;
+    enum scn_transport transport;
+    uint32_t queue_pairs;
+    uint32_t depth, receive_depth; // requests that wait in a queue pair
+    uint32_t cq_mod;               // a completion for every so many requests
+    uint32_t inline_bytes;         // SCN_INLINE_DEFAULT: as perftest, by program
+    bool bidirectional;
+};
+#define SCN_INLINE_DEFAULT UINT32_MAX
+
+// A flow on the same two nodes and the same device, from before the measured one starts until it has ended.
+struct scn_beside {
+    bool given;
+    enum scn_operation operation;
+    uint64_t bytes;
+    uint32_t depth, cq_mod;
+};
 
 // One series of measurements, made in a simulation of its own: every (bytes, descriptors) pair is one point.
 struct scn_run {
@@ -252,6 +290,8 @@ struct scn_run {
     enum scn_memory from, to;
     enum scn_notify notify;
     uint32_t columns; // of a halo's grid
+    struct scn_verbs verbs;
+    struct scn_beside beside;
 };
 
 // A number taken from the results: rows of `series` whose bytes lie in [bytes_min, bytes_max] and whose descriptors lie
@@ -387,3 +427,4 @@ const char *scn_key_suggest(const char *word);
 const char *scn_port_name(enum scn_port port);
 const char *scn_method_name(enum scn_method method);
 const char *scn_program_name(enum scn_program program);
+const char *scn_operation_name(enum scn_operation operation);

@@ -1,0 +1,110 @@
+// One end of a flow on libibverbs: a process's device, memory and queue pairs, joined with those of the other rank of
+// its pair (ranks 0 and 1, 2 and 3). Private to the room.
+//
+// Each end has two memories: the source, from which bytes go, and the target, to which they come. A message of a queue
+// pair has a slot of its own in both. Of atomics the target holds the words, and the source what they were before.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "scenarios/workloads/region.h"
+#include "scenarios/workloads/workload.h"
+
+#define VERBS_QPS_MAX      16
+#define VERBS_BATCH        16 // completions taken by one poll, as perftest
+#define VERBS_ATOMIC_BYTES 8
+
+struct verbs_memory {
+    struct region region; // what the program sees: the memory itself, or an image of the GPU's
+    void *tca, *device;   // of libtca; in a GPU
+    int gpu;              // WORKLOAD_HOST
+    struct ibv_mr *mr;
+    size_t lead_bytes, stride_bytes; // before a message; between two slots
+};
+
+// What the other end must know.
+struct verbs_letter {
+    uint64_t source_address, target_address;
+    uint32_t source_key, target_key;
+    uint32_t qpns[VERBS_QPS_MAX];
+    uint16_t lid;
+};
+
+struct verbs_end {
+    struct workload *workload;
+    const char *program;
+    const struct backend *backend; // for the time, and for waits on memory
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_cq *send_cq, *receive_cq;
+    struct ibv_qp *qps[VERBS_QPS_MAX];
+    struct ibv_ah *ah; // of UD
+    uint32_t qp_count;
+    struct verbs_memory source, target;
+    struct verbs_letter peer;
+    uint32_t depth, cq_mod;
+    bool turns;                                        // of a ping-pong, which messages tell
+    uint64_t bytes;                                    // of the point
+    uint32_t point;                                    // its number
+    uint32_t sent[VERBS_QPS_MAX], done[VERBS_QPS_MAX]; // requests of the point, and those known to be done
+    uint32_t arrived[VERBS_QPS_MAX];                   // its messages that completed a receive
+    uint64_t done_all, arrived_all;                    // sums over the queue pairs
+    uint32_t meetings, met;
+    uint64_t took_ps, peer_took_ps; // what a program wants both to know; the peer's behind verbs_point_end
+};
+
+// Opens the device, connects with the other end and posts the receives. Errors are told to the workload.
+int verbs_end_open(struct verbs_end *end, struct workload *workload, const char *program);
+void verbs_end_close(struct verbs_end *end);
+
+int verbs_give_up(const struct verbs_end *end, int error, const char *what);
+uint64_t verbs_now_ps(const struct verbs_end *end);
+
+// What the operation is like.
+bool verbs_is_atomic(const struct verbs_end *end);
+bool verbs_is_received(const struct verbs_end *end); // takes a receive at the other end
+bool verbs_is_asked(const struct verbs_end *end);    // the answer brings the bytes: reads and atomics
+
+// Posts the operation on a queue pair.
+int verbs_post(struct verbs_end *end, uint32_t qp, bool signaled);
+// Takes up to a batch of the completions of requests that are there; first waits for one.
+int verbs_take_sent(struct verbs_end *end);
+int verbs_wait_sent(struct verbs_end *end);
+// Until all that was posted is done; the last request of each queue pair was signaled.
+int verbs_wait_done(struct verbs_end *end);
+// The same of messages, at most a batch, and posts as many receives.
+int verbs_take_received(struct verbs_end *end, int most);
+int verbs_wait_received(struct verbs_end *end, int most);
+// Both ends have come here, and everything that either sent before has arrived.
+int verbs_meet(struct verbs_end *end);
+
+// --- verbs_point.c --------------------------------------------------------------------------------------------------
+
+// Sets both memories up for a point of so many bytes. A barrier of all ranks.
+int verbs_point_begin(struct verbs_end *end, uint64_t bytes);
+// A further barrier where there is a flow beside the measured one: it runs.
+void verbs_beside_wait(const struct verbs_end *end);
+// Waits for what is under way, and checks every byte of the target; turns: of the last message, 0: none. A barrier of
+// all ranks.
+int verbs_point_end(struct verbs_end *end, uint32_t turns);
+
+// A ping-pong in host memory tells its turns apart, from 1 on, by the last byte of the message, as ib_write_lat does.
+bool verbs_is_marked(const struct verbs_end *end);
+void verbs_turn_mark(struct verbs_end *end, uint32_t turn);
+int verbs_turn_check(struct verbs_end *end, uint32_t turn);
+// Polls the last byte of the target.
+int verbs_turn_wait(struct verbs_end *end, uint32_t turn);
+
+// --- verbs_memory.c -------------------------------------------------------------------------------------------------
+
+// `slots` messages of up to `bytes`.
+int verbs_memory_alloc(struct verbs_end *end, struct verbs_memory *memory, int gpu, size_t lead_bytes, size_t bytes,
+                       uint32_t slots);
+void verbs_memory_free(struct verbs_end *end, struct verbs_memory *memory);
+// As work requests name the message of a slot, and where the program sees it.
+uint64_t verbs_memory_address(const struct verbs_memory *memory, uint32_t slot);
+uint8_t *verbs_memory_data(const struct verbs_memory *memory, uint32_t slot);
+size_t verbs_memory_offset(const struct verbs_memory *memory, uint32_t slot);
+// The image goes to the GPU, or comes from there.
+int verbs_memory_push(struct verbs_end *end, const struct verbs_memory *memory);
+int verbs_memory_pull(struct verbs_end *end, const struct verbs_memory *memory);

@@ -1,0 +1,207 @@
+// A measured point of a flow on libibverbs: what memory holds before it, what it must hold behind it, and the turns of
+// a ping-pong.
+#include <errno.h>
+#include <string.h>
+
+#include "scenarios/workloads/verbs_end.h"
+
+#define REST 0xa5 // bytes of a slot around the message
+
+struct count_letter {
+    uint32_t sent[VERBS_QPS_MAX];
+    uint64_t took_ps;
+};
+
+static int wrong(const struct verbs_end *end, const char *what, uint32_t qp, long byte)
+{
+    end->workload->fail(end->workload->ctx, "%s of %llu B: %s of queue pair %u: byte %ld is wrong", end->program,
+                        (unsigned long long)end->bytes, what, qp, byte);
+    return -EBADMSG;
+}
+
+// Of what the rank sends on the queue pair.
+static uint32_t seed_of(const struct verbs_end *end, uint32_t rank, uint32_t qp)
+{
+    return end->point * 2 * VERBS_QPS_MAX + (rank & 1) * VERBS_QPS_MAX + qp;
+}
+
+static void barrier(const struct verbs_end *end)
+{
+    unsigned char mine = 0, all[WORKLOAD_RANKS_MAX];
+    end->workload->gather(end->workload->ctx, &mine, all, sizeof mine);
+}
+
+// --- before ---------------------------------------------------------------------------------------------------------
+
+static void memories_fill(struct verbs_end *end)
+{
+    const struct verbs_memory *source = &end->source, *target = &end->target;
+    uint32_t rank = end->workload->rank;
+    memset(region_data(&source->region), REST, source->region.capacity);
+    memset(region_data(&target->region), REST, target->region.capacity);
+    region_guard(&source->region);
+    region_guard(&target->region);
+    for (uint32_t qp = 0; qp < end->qp_count; qp++) {
+        if (verbs_is_atomic(end)) {
+            memset(verbs_memory_data(target, qp), 0, VERBS_ATOMIC_BYTES);
+            continue;
+        }
+        size_t bytes = (size_t)end->bytes;
+        region_fill(&source->region, verbs_memory_offset(source, qp), bytes, seed_of(end, rank, qp));
+        region_spoil(&target->region, verbs_memory_offset(target, qp), bytes, seed_of(end, rank ^ 1, qp));
+        if (verbs_is_marked(end)) {
+            verbs_memory_data(target, qp)[bytes - 1] = 0;
+        }
+    }
+}
+
+int verbs_point_begin(struct verbs_end *end, uint64_t bytes)
+{
+    end->bytes = bytes;
+    memset(end->sent, 0, sizeof end->sent);
+    memset(end->done, 0, sizeof end->done);
+    memset(end->arrived, 0, sizeof end->arrived);
+    end->done_all = end->arrived_all = 0;
+    memories_fill(end);
+    if (end->workload->rank == 0) {
+        *end->workload->over = false;
+    }
+    int error = verbs_memory_push(end, &end->source);
+    if (error == 0) {
+        error = verbs_memory_push(end, &end->target);
+    }
+    if (error == 0) {
+        error = verbs_meet(end);
+    }
+    barrier(end);
+    return error;
+}
+
+void verbs_beside_wait(const struct verbs_end *end)
+{
+    if (end->workload->verbs.beside_bytes != 0) {
+        barrier(end);
+    }
+}
+
+// --- behind ---------------------------------------------------------------------------------------------------------
+
+// The bytes of a slot behind the message, and with datagrams those before its GRH, are as they were.
+static int rest_check(const struct verbs_end *end, uint32_t qp)
+{
+    const struct verbs_memory *target = &end->target;
+    const uint8_t *data = verbs_memory_data(target, qp);
+    for (size_t i = (size_t)end->bytes; i < target->stride_bytes - target->lead_bytes; i++) {
+        if (data[i] != REST) {
+            return wrong(end, "the message", qp, (long)i);
+        }
+    }
+    return 0;
+}
+
+static int message_check(const struct verbs_end *end, uint32_t qp, uint32_t turns)
+{
+    const struct verbs_memory *target = &end->target;
+    size_t bytes = (size_t)end->bytes - (turns != 0);
+    uint32_t seed = seed_of(end, end->workload->rank ^ 1, qp);
+    long bad;
+    if (!region_holds(&target->region, verbs_memory_offset(target, qp), bytes, seed, &bad)) {
+        return wrong(end, "the message", qp, bad);
+    }
+    if (turns != 0 && verbs_memory_data(target, qp)[bytes] != (uint8_t)turns) {
+        return wrong(end, "the message", qp, (long)bytes);
+    }
+    return rest_check(end, qp);
+}
+
+static int word_check(const struct verbs_end *end, uint32_t qp, uint64_t expected)
+{
+    uint64_t word;
+    memcpy(&word, verbs_memory_data(&end->target, qp), sizeof word);
+    return word == expected ? rest_check(end, qp) : wrong(end, "the word", qp, 0);
+}
+
+static int slots_check(struct verbs_end *end, uint32_t turns)
+{
+    struct count_letter mine = {.took_ps = end->took_ps}, all[WORKLOAD_RANKS_MAX];
+    memcpy(mine.sent, end->sent, sizeof mine.sent);
+    end->workload->gather(end->workload->ctx, &mine, all, sizeof mine);
+    const uint32_t *theirs = all[end->workload->rank ^ 1].sent;
+    end->peer_took_ps = all[end->workload->rank ^ 1].took_ps;
+    int error = 0;
+    for (uint32_t qp = 0; error == 0 && qp < end->qp_count; qp++) {
+        if (verbs_is_atomic(end)) {
+            error = word_check(end, qp, theirs[qp]);
+        } else if ((verbs_is_asked(end) ? end->sent[qp] : theirs[qp]) != 0) {
+            error = message_check(end, qp, turns);
+        } else {
+            error = rest_check(end, qp);
+        }
+    }
+    return error;
+}
+
+int verbs_point_end(struct verbs_end *end, uint32_t turns)
+{
+    int error = verbs_wait_done(end);
+    if (error == 0) {
+        error = verbs_meet(end);
+    }
+    if (error == 0) {
+        error = verbs_memory_pull(end, &end->target);
+    }
+    if (error == 0) {
+        error = slots_check(end, turns);
+    }
+    if (error == 0 && !region_is_guarded(&end->target.region)) {
+        error = wrong(end, "the guards around the messages", 0, 0);
+    }
+    end->point++;
+    return error;
+}
+
+// --- turns of a ping-pong
+// ---------------------------------------------------------------------------------------------
+
+bool verbs_is_marked(const struct verbs_end *end)
+{
+    return end->turns && end->source.device == NULL && end->target.device == NULL;
+}
+
+void verbs_turn_mark(struct verbs_end *end, uint32_t turn)
+{
+    if (verbs_is_marked(end)) {
+        verbs_memory_data(&end->source, 0)[end->bytes - 1] = (uint8_t)turn;
+    }
+}
+
+int verbs_turn_check(struct verbs_end *end, uint32_t turn)
+{
+    bool right = !verbs_is_marked(end) || verbs_memory_data(&end->target, 0)[end->bytes - 1] == (uint8_t)turn;
+    return right ? 0 : wrong(end, "a turn's message", 0, (long)end->bytes - 1);
+}
+
+// A library that writes what it received when it is called must be called: a loop as a program would have it.
+static int turn_poll(struct verbs_end *end, const volatile uint8_t *byte, uint32_t turn)
+{
+    int error = 0;
+    while (error == 0 && *byte != (uint8_t)turn) {
+        end->backend->ops->cost(end->backend->ctx, BACKEND_COST_LOAD_STORE, 1);
+        error = verbs_take_sent(end);
+    }
+    return error;
+}
+
+int verbs_turn_wait(struct verbs_end *end, uint32_t turn)
+{
+    const struct backend *backend = end->backend;
+    const uint8_t *byte = verbs_memory_data(&end->target, 0) + end->bytes - 1;
+    unsigned shift = (unsigned)((uintptr_t)byte % sizeof(uint64_t)) * 8;
+    const volatile uint64_t *word = (const volatile uint64_t *)(const void *)(byte - shift / 8);
+    if (end->target.tca != NULL) {
+        return turn_poll(end, byte, turn);
+    }
+    int error =
+        backend->ops->wait_word(backend->ctx, word, UINT64_C(0xff) << shift, (uint64_t)(uint8_t)turn << shift, 0);
+    return error == 0 ? 0 : verbs_give_up(end, -error, "waiting for the last byte");
+}
