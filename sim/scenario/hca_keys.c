@@ -1,4 +1,4 @@
-// The keys of InfiniBand HCAs and of their cables.
+// The keys of InfiniBand HCAs, switches and cables.
 #include "sim/scenario/keys.h"
 
 #define KIB (1ull << 10)
@@ -88,9 +88,60 @@ const struct scn_kind scn_kind_hca = {.name = "hca",
                                       .presets = "hca",
                                       .loaded = hca_loaded};
 
+static const struct scn_key ib_switch_keys[] = {
+    {.name = "name",
+     .unit = SCN_UNIT_TEXT,
+     .min = 1,
+     .flags = SCN_KEY_OWN,
+     SCN_FIELD(struct scn_ib_switch, name),
+     .doc = "how cables call it"},
+    {.name = "ports",
+     .unit = SCN_UNIT_INTEGER,
+     .min = 2,
+     .max = 36,
+     SCN_FIELD(struct scn_ib_switch, ports),
+     .doc = "for cables"},
+    {.name = "latency",
+     .unit = SCN_UNIT_TIME,
+     .max = 10 * US,
+     SCN_FIELD(struct scn_ib_switch, latency_ps),
+     .doc = "from a whole packet at a port to its first symbol at another"},
+    {.name = "rate",
+     .unit = SCN_UNIT_RATE,
+     .min = 1,
+     .max = 1000000,
+     SCN_FIELD(struct scn_ib_switch, port_bytes_per_us),
+     .doc = "data rate of a port"},
+    {.name = "packet_gap",
+     .unit = SCN_UNIT_SIZE,
+     .max = 4 * KIB,
+     SCN_FIELD(struct scn_ib_switch, port_gap_bytes),
+     .doc = "of wire between two packets"},
+    {.name = "receive_buffer",
+     .unit = SCN_UNIT_SIZE,
+     .min = 8 * KIB,
+     .max = MIB,
+     SCN_FIELD(struct scn_ib_switch, port_buffer_bytes),
+     .doc = "of a port, as its credits advertise it"},
+};
+
+const struct scn_kind scn_kind_ib_switch = {.name = "ib_switch",
+                                            .doc = "an InfiniBand switch: forwards whole packets by LID",
+                                            SCN_ROWS(ib_switch_keys),
+                                            .size = sizeof(struct scn_ib_switch),
+                                            .presets = "ib_switch"};
+
 static const struct scn_key ib_cable_keys[] = {
-    {.name = "from", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_ib_cable, from_node), .doc = "a node with an HCA"},
-    {.name = "to", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_ib_cable, to_node), .doc = "the other one"},
+    {.name = "from",
+     .unit = SCN_UNIT_NODE,
+     .flags = SCN_KEY_SWITCHES,
+     SCN_FIELD(struct scn_ib_cable, from_node),
+     .doc = "a node with an HCA, or a switch"},
+    {.name = "to",
+     .unit = SCN_UNIT_NODE,
+     .flags = SCN_KEY_SWITCHES,
+     SCN_FIELD(struct scn_ib_cable, to_node),
+     .doc = "the other one"},
     {.name = "flight",
      .unit = SCN_UNIT_TIME,
      .max = 10 * US,
@@ -99,6 +150,6 @@ static const struct scn_key ib_cable_keys[] = {
 };
 
 const struct scn_kind scn_kind_ib_cable = {.name = "ib_cable",
-                                           .doc = "an InfiniBand cable between two HCAs",
+                                           .doc = "an InfiniBand cable between HCAs and switches",
                                            SCN_ROWS(ib_cable_keys),
                                            .size = sizeof(struct scn_ib_cable)};

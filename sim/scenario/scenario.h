@@ -29,7 +29,12 @@
 #define SCN_CHECKS_MAX 64
 #define SCN_PANELS_MAX 4
 #define SCN_NODE_NONE  UINT32_MAX
-#define SCN_NOT_GIVEN  UINT64_MAX
+
+#define SCN_IB_SWITCHES_MAX 8
+#define SCN_IB_CABLES_MAX   32
+#define SCN_IB_SWITCH(i)    (SCN_NODES_MAX + (i)) // what an InfiniBand cable calls switch i; nodes have their index
+
+#define SCN_NOT_GIVEN UINT64_MAX
 
 // One PCI Express link: the slot between a host and a board, or a cable between two boards.
 struct scn_link {
@@ -172,10 +177,18 @@ struct scn_cable {
     struct scn_link link;
 };
 
-// Between the ports of two HCAs.
+struct scn_ib_switch {
+    char name[SCN_NAME_MAX];
+    uint32_t ports;
+    uint64_t latency_ps; // as in models/hca/ib_switch.h
+    uint64_t port_bytes_per_us;
+    uint32_t port_gap_bytes, port_buffer_bytes;
+};
+
+// Between two ports of HCAs and switches.
 struct scn_ib_cable {
-    uint32_t from_node, to_node;
-    uint64_t flight_ps; // as in models/hca/ib_link.h
+    uint32_t from_node, to_node; // or SCN_IB_SWITCH(i)
+    uint64_t flight_ps;          // as in models/hca/ib_link.h
 };
 
 // Pulled: the link goes down for good, both ways at once.
@@ -352,7 +365,9 @@ struct scn_scenario {
     uint32_t node_count;
     struct scn_cable cables[SCN_CABLES_MAX];
     uint32_t cable_count;
-    struct scn_ib_cable ib_cables[SCN_NODES_MAX];
+    struct scn_ib_switch ib_switches[SCN_IB_SWITCHES_MAX];
+    uint32_t ib_switch_count;
+    struct scn_ib_cable ib_cables[SCN_IB_CABLES_MAX];
     uint32_t ib_cable_count;
     struct scn_fault faults[SCN_FAULTS_MAX];
     uint32_t fault_count;
