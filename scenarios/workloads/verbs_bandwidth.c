@@ -74,10 +74,12 @@ static int point_run(struct verbs_end *end, uint64_t bytes)
     bool sends = w->rank == 0 || w->verbs.bidirectional;
     bool receives = verbs_is_received(end) && (w->rank == 1 || w->verbs.bidirectional);
     int error = verbs_point_begin(end, bytes);
+    if (error == 0) {
+        error = verbs_beside_wait(end);
+    }
     if (error != 0) {
         return error;
     }
-    verbs_beside_wait(end);
     error = flow_run(end, w->warmup, sends, receives);
     uint64_t start_ps = verbs_now_ps(end);
     if (error == 0) {
@@ -85,7 +87,7 @@ static int point_run(struct verbs_end *end, uint64_t bytes)
     }
     end->took_ps = sends ? verbs_now_ps(end) - start_ps : 0;
     if (w->rank == 0) {
-        *w->over = true;
+        w->shared->over = true;
     }
     if (error == 0) {
         error = verbs_point_end(end, 0);
@@ -119,8 +121,10 @@ static int beside_send(struct verbs_end *end)
     while (error == 0 && end->done_all == 0) {
         error = verbs_wait_sent(end);
     }
-    verbs_beside_wait(end);
-    while (error == 0 && !*end->workload->over) {
+    if (error == 0) {
+        error = verbs_beside_wait(end);
+    }
+    while (error == 0 && !end->workload->shared->over) {
         error = requests_post(end, WITHOUT_END);
         if (error == 0) {
             error = verbs_wait_sent(end);
@@ -136,11 +140,7 @@ static int beside_point(struct verbs_end *end)
     if (error != 0) {
         return error;
     }
-    if (w->rank == 2) {
-        error = beside_send(end);
-    } else {
-        verbs_beside_wait(end);
-    }
+    error = w->rank == 2 ? beside_send(end) : verbs_beside_wait(end);
     if (error == 0) {
         error = verbs_point_end(end, 0);
     }

@@ -11,6 +11,7 @@
 #define GRH_BYTES   40u
 #define PAGE_BYTES  4096u
 #define QUEUE_SPARE 32u // requests beside the measured ones
+#define INLINE_STEP 4u
 #define MEETING     UINT64_MAX
 
 int verbs_give_up(const struct verbs_end *end, int error, const char *what)
@@ -82,10 +83,29 @@ static int memories_alloc(struct verbs_end *end)
                       : error;
 }
 
-static int queues_create(struct verbs_end *end)
+// Verbs do not tell how much goes inside a request: who wants as much as there is asks for less until it is granted.
+static int queue_pair_create(struct verbs_end *end, uint32_t qp)
 {
     static const enum ibv_qp_type types[] = {
         [WORKLOAD_RC] = IBV_QPT_RC, [WORKLOAD_UC] = IBV_QPT_UC, [WORKLOAD_UD] = IBV_QPT_UD};
+    const struct workload_verbs *verbs = &end->workload->verbs;
+    while (end->qps[qp] == NULL) {
+        struct ibv_qp_init_attr init = {
+            .send_cq = end->send_cq,
+            .recv_cq = end->receive_cq,
+            .cap = {end->depth + QUEUE_SPARE, verbs->receive_depth, 1, 1, end->inline_bytes},
+            .qp_type = types[verbs->transport]};
+        end->qps[qp] = ibv_create_qp(end->pd, &init);
+        if (end->qps[qp] == NULL && (errno != EINVAL || !verbs->inline_or_less || end->inline_bytes < INLINE_STEP)) {
+            return verbs_give_up(end, errno, "ibv_create_qp");
+        }
+        end->inline_bytes -= end->qps[qp] == NULL ? INLINE_STEP : 0;
+    }
+    return 0;
+}
+
+static int queues_create(struct verbs_end *end)
+{
     const struct workload_verbs *verbs = &end->workload->verbs;
     int sends = (int)(end->qp_count * (end->depth + QUEUE_SPARE));
     end->send_cq = ibv_create_cq(end->context, sends, NULL, NULL, 0);
@@ -94,14 +114,9 @@ static int queues_create(struct verbs_end *end)
         return verbs_give_up(end, errno, "ibv_create_cq");
     }
     for (uint32_t i = 0; i < end->qp_count; i++) {
-        struct ibv_qp_init_attr init = {
-            .send_cq = end->send_cq,
-            .recv_cq = end->receive_cq,
-            .cap = {end->depth + QUEUE_SPARE, verbs->receive_depth, 1, 1, verbs->inline_bytes},
-            .qp_type = types[verbs->transport]};
-        end->qps[i] = ibv_create_qp(end->pd, &init);
-        if (end->qps[i] == NULL) {
-            return verbs_give_up(end, errno, "ibv_create_qp");
+        int error = queue_pair_create(end, i);
+        if (error != 0) {
+            return error;
         }
     }
     return 0;
@@ -324,7 +339,7 @@ static void request_address(const struct verbs_end *end, uint32_t qp, struct ibv
 int verbs_post(struct verbs_end *end, uint32_t qp, bool signaled)
 {
     const struct workload_verbs *verbs = &end->workload->verbs;
-    bool inlined = !verbs_is_asked(end) && end->source.device == NULL && end->bytes <= verbs->inline_bytes;
+    bool inlined = !verbs_is_asked(end) && end->source.device == NULL && end->bytes <= end->inline_bytes;
     struct ibv_sge sge;
     struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)(end->sent[qp] + 1) << 8 | qp,
                                    .sg_list = &sge,
@@ -429,6 +444,8 @@ int verbs_end_open(struct verbs_end *end, struct workload *workload, const char 
                               .program = program,
                               .backend = &process->backend,
                               .qp_count = verbs->queue_pairs,
+                              .serves = strcmp(verbs->device, "tca0") == 0,
+                              .inline_bytes = verbs->inline_bytes,
                               .depth = verbs->depth,
                               .cq_mod = verbs->cq_mod < verbs->depth ? verbs->cq_mod : verbs->depth};
     struct ibv_port_attr port;

@@ -43,6 +43,7 @@ struct verbs_end {
     struct verbs_memory source, target;
     struct verbs_letter peer;
     uint32_t depth, cq_mod;
+    uint32_t inline_bytes;
     bool turns;                                        // of a ping-pong, which messages tell
     uint64_t bytes;                                    // of the point
     uint32_t point;                                    // its number
@@ -50,6 +51,8 @@ struct verbs_end {
     uint32_t arrived[VERBS_QPS_MAX];                   // its messages that completed a receive
     uint64_t done_all, arrived_all;                    // sums over the queue pairs
     uint32_t meetings, met;
+    uint32_t barriers;
+    bool serves;                    // the library serves the other end only when it is called (tca0)
     uint64_t took_ps, peer_took_ps; // what a program wants both to know; the peer's behind verbs_point_end
 };
 
@@ -83,7 +86,7 @@ int verbs_meet(struct verbs_end *end);
 // Sets both memories up for a point of so many bytes. A barrier of all ranks.
 int verbs_point_begin(struct verbs_end *end, uint64_t bytes);
 // A further barrier where there is a flow beside the measured one: it runs.
-void verbs_beside_wait(const struct verbs_end *end);
+int verbs_beside_wait(struct verbs_end *end);
 // Waits for what is under way, and checks every byte of the target; turns: of the last message, 0: none. A barrier of
 // all ranks.
 int verbs_point_end(struct verbs_end *end, uint32_t turns);

@@ -102,17 +102,19 @@ static int point_run(struct latency *l, uint64_t bytes)
     const struct workload *w = end->workload;
     uint32_t count = w->warmup + w->iterations;
     int error = verbs_point_begin(end, bytes);
+    if (error == 0) {
+        error = verbs_beside_wait(end);
+    }
     if (error != 0) {
         return error;
     }
-    verbs_beside_wait(end);
     if (end->turns) {
         error = pingpong_run(l, w->warmup, count);
     } else if (w->rank == 0) {
         error = requests_run(l, w->warmup, count);
     }
     if (w->rank == 0) {
-        *w->over = true;
+        w->shared->over = true;
     }
     if (error == 0) {
         error = verbs_point_end(end, verbs_is_marked(end) ? count : 0);

@@ -29,7 +29,7 @@ static int device_alloc(struct verbs_end *end, struct verbs_memory *memory)
 
 static int host_alloc(struct verbs_end *end, struct verbs_memory *memory, size_t capacity)
 {
-    if (strcmp(end->workload->verbs.device, "tca0") != 0) {
+    if (!end->serves) {
         int error = region_alloc(end->backend, capacity, &memory->region);
         return error == 0 ? 0 : verbs_give_up(end, -error, "no pinned memory");
     }

@@ -42,6 +42,7 @@ struct workload_verbs {
     enum workload_transport transport;
     uint32_t queue_pairs, depth, receive_depth, cq_mod;
     uint32_t inline_bytes;
+    bool inline_or_less; // as much of it as the device takes
     bool bidirectional;
     uint64_t beside_bytes; // of the flow beside the measured one; 0: there is none
 };
@@ -52,6 +53,11 @@ struct workload_verbs {
 struct workload_point {
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
+};
+
+struct workload_shared {
+    volatile bool over;         // the measured flow has ended
+    volatile uint32_t arrivals; // at barriers where a rank must not stand still
 };
 
 struct workload {
@@ -72,8 +78,8 @@ struct workload {
     bool notify_board;               // where libtca's notifications go
     uint32_t columns;                // of a grid
     struct workload_verbs verbs;
-    // Set by any rank, seen by all, as a signal that reaches every process at once: the measured flow has ended.
-    volatile bool *over;
+    // Seen by all ranks at once, outside the fabric, as a signal is.
+    struct workload_shared *shared;
     const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it runs none
     // Set-up exchange between the ranks, outside the fabric and outside measured time: gives `mine` to the other rank
     // and returns when `theirs` has arrived. Also a barrier.

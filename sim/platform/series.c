@@ -126,18 +126,13 @@ static enum workload_operation operation_of(enum scn_operation operation)
     return operations[operation];
 }
 
-// perftest's default: its latency programs put short messages into the request, as far as the device takes them.
-static uint32_t inline_of(const struct plat_series *series)
+// perftest's default: its latency programs put short messages into the request.
+static uint32_t inline_of(const struct scn_run *run)
 {
-    const struct scn_run *run = series->run;
-    const struct scn_hca *hca = &series->scenario->nodes[run->node].hca;
-    uint32_t most_bytes = run->verbs.device == SCN_DEVICE_IBSIM0 && hca->max_inline_bytes < PERFTEST_INLINE_BYTES
-                              ? hca->max_inline_bytes
-                              : PERFTEST_INLINE_BYTES;
     if (run->verbs.inline_bytes != SCN_INLINE_DEFAULT) {
         return run->verbs.inline_bytes;
     }
-    return run->program == SCN_PROGRAM_VERBS_LATENCY ? most_bytes : 0;
+    return run->program == SCN_PROGRAM_VERBS_LATENCY ? PERFTEST_INLINE_BYTES : 0;
 }
 
 static struct workload_verbs verbs_of(const struct plat_series *series)
@@ -153,7 +148,8 @@ static struct workload_verbs verbs_of(const struct plat_series *series)
         .depth = verbs->depth,
         .receive_depth = verbs->receive_depth,
         .cq_mod = verbs->cq_mod,
-        .inline_bytes = inline_of(series),
+        .inline_bytes = inline_of(series->run),
+        .inline_or_less = verbs->inline_bytes == SCN_INLINE_DEFAULT,
         .bidirectional = verbs->bidirectional,
         .beside_bytes = series->run->beside.given ? series->run->beside.bytes : 0,
     };
@@ -368,7 +364,7 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
         .verbs = rank > 1 ? beside_of(series) : verbs_of(series),
-        .over = &series->over,
+        .shared = &series->shared,
         .exchange = rank_exchange,
         .gather = rank_gather,
         .report = rank_report,
