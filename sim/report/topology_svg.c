@@ -171,7 +171,7 @@ static void switches_lay(struct drawing *drawing)
         drawing->places[i].x += (wide - drawing->width) / 2;
     }
     drawing->width = wide > drawing->width ? wide : drawing->width;
-    drawing->height += NODE_DISTANCE;
+    drawing->height += NODE_DISTANCE + (count > 1 ? BOW / 2 - MARGIN / 2 : 0); // and the cables between them
     for (uint32_t i = 0; i < count; i++) {
         drawing->places[SCN_IB_SWITCH(i)] = (struct point){drawing->width * (2 * i + 1) / (2 * count), y};
     }

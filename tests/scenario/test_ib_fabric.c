@@ -1,4 +1,6 @@
 // Ways between HCAs, through switches.
+#include <string.h>
+
 #include "fixture.h"
 #include "sim/scenario/ib_fabric.h"
 
