@@ -39,10 +39,10 @@ struct hca_config {
     uint32_t max_mtu_bytes;
     // engines
     uint64_t doorbell_ps;       // from the BAR to the scheduler
-    uint64_t send_request_ps;   // the send engine, for the first packet of a request
-    uint64_t send_packet_ps;    // and for each other
+    uint64_t send_request_ps;   // from a request to its first packet, one request of a queue pair at a time
+    uint64_t send_packet_ps;    // of that, and for each other packet: the send engine, which all queue pairs share
     uint64_t receive_packet_ps; // the receive engine, for each packet
-    uint64_t read_packet_ps;    // the engine of read responses, for each packet
+    uint64_t read_packet_ps;    // the engine of responses, for each packet
     uint64_t place_ps;          // order at the responder: a packet that writes memory
     uint64_t atomic_ps;         // an atomic, besides its read of memory
     // depths
@@ -54,6 +54,7 @@ struct hca_config {
     // limits
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
     uint32_t max_entries, max_inline_bytes, responder_reads, initiator_reads;
+    bool blueflame_all; // told to the driver
 };
 
 // SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.

@@ -128,6 +128,9 @@ static inline void ib_queue_push_front(struct ib_queue *queue, ib_packet_t *pack
     queue->first = packet;
     queue->count++;
 }
+// Returns the packet before it, or NULL.
+ib_packet_t *ib_queue_remove(struct ib_queue *queue, ib_packet_t *packet);
+void ib_queue_insert(struct ib_queue *queue, ib_packet_t *after, ib_packet_t *packet); // after NULL: first
 static inline ib_packet_t *ib_queue_pop(struct ib_queue *queue)
 {
     ib_packet_t *packet = queue->first;

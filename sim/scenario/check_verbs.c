@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/scenario/ib_fabric.h"
 #include "sim/scenario/names.h"
 
 #define ATOMIC_BYTES 8
@@ -47,17 +48,17 @@ static void check_hcas(struct scn_loader *loader, const struct scn_run *run)
     const struct scn_scenario *scenario = loader->scenario;
     bool both = has_hca(loader, run, &run->node);
     both = (run->peer == run->node || has_hca(loader, run, &run->peer)) && both;
-    bool joined = run->peer == run->node || scn_loader_is_bad(loader, &scenario->ib_cable_count, true);
+    bool joined = run->peer == run->node || scn_loader_is_bad(loader, &scenario->ib_cable_count, true) ||
+                  scn_loader_is_bad(loader, &scenario->ib_switch_count, true) ||
+                  scn_ib_first_cable(scenario, run->node, run->peer, NULL) != SCN_IB_NO_CABLE;
     for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
         const struct scn_ib_cable *cable = &scenario->ib_cables[i];
-        joined = joined || !scn_loader_is_good(loader, &cable->from_node) ||
-                 !scn_loader_is_good(loader, &cable->to_node) ||
-                 (cable->from_node == run->node && cable->to_node == run->peer) ||
-                 (cable->from_node == run->peer && cable->to_node == run->node);
+        joined =
+            joined || !scn_loader_is_good(loader, &cable->from_node) || !scn_loader_is_good(loader, &cable->to_node);
     }
     if (both && !joined) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->peer, run),
-                         "peer: no ib_cable joins '%s' and '%s'", scenario->nodes[run->node].name,
+                         "peer: no ib_cables join '%s' and '%s'", scenario->nodes[run->node].name,
                          scenario->nodes[run->peer].name);
     }
 }
@@ -173,6 +174,16 @@ static void require(struct scn_loader *loader, const struct scn_run *run, const 
                      key, scn_program_name(run->program));
 }
 
+// The processor sets the last byte of each message, and sees it come.
+static void check_polled(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field)
+{
+    if (*field != SCN_MEMORY_HOST && scn_loader_is_good(loader, field)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+                         "%s: verbs-latency of write polls the last byte in host memory; take write-imm for a GPU",
+                         field == &run->from ? "from" : "to");
+    }
+}
+
 static void check_operation(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_verbs *verbs = &run->verbs;
@@ -190,10 +201,9 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
         scn_mistakes_add(&loader->mistakes, place, "operation: %s has no %s", transport_text(verbs->transport),
                          scn_operation_name(verbs->operation));
     }
-    if (run->program == SCN_PROGRAM_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE &&
-        run->to != SCN_MEMORY_HOST && scn_loader_is_good(loader, &run->to)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->to, run),
-                         "to: verbs-latency of write polls its last byte in host memory; take write-imm for a GPU");
+    if (run->program == SCN_PROGRAM_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE) {
+        check_polled(loader, run, &run->from);
+        check_polled(loader, run, &run->to);
     }
 }
 
