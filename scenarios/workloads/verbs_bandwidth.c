@@ -5,19 +5,19 @@
 //
 // And the flow that interferes with a measured one (akimoto2012, 5.2: a bandwidth program repeated in processes of its
 // own on the same two nodes): the same loop, until the measured flow has ended.
-#include "scenarios/workloads/verbs_end.h"
+#include "scenarios/workloads/flow.h"
 
 #define WITHOUT_END UINT32_MAX
 
 // Of a queue pair that makes `count` requests from now on.
-static int request_post(struct verbs_end *end, uint32_t qp, uint32_t until)
+static int request_post(struct flow_end *end, uint32_t qp, uint32_t until)
 {
     uint32_t number = end->sent[qp] + 1;
-    return verbs_post(end, qp, number % end->cq_mod == 0 || number == until);
+    return flow_post(end, qp, number % end->cq_mod == 0 || number == until);
 }
 
 // As many as there is room for, one of each queue pair by turns.
-static int requests_post(struct verbs_end *end, uint32_t until)
+static int requests_post(struct flow_end *end, uint32_t until)
 {
     int error = 0;
     for (bool posted = true; error == 0 && posted;) {
@@ -33,14 +33,14 @@ static int requests_post(struct verbs_end *end, uint32_t until)
 }
 
 // Both directions of messages: two completion queues, in turn.
-static int both_take(struct verbs_end *end)
+static int both_take(struct flow_end *end)
 {
-    int error = verbs_take_received(end, VERBS_BATCH);
-    return error == 0 ? verbs_take_sent(end) : error;
+    int error = flow_take_received(end, FLOW_BATCH);
+    return error == 0 ? flow_take_sent(end) : error;
 }
 
 // Makes `until` requests of each queue pair since the point began, and takes as many messages.
-static int flow_run(struct verbs_end *end, uint32_t until, bool sends, bool receives)
+static int flow_run(struct flow_end *end, uint32_t until, bool sends, bool receives)
 {
     uint64_t all = (uint64_t)until * end->qp_count;
     uint64_t done = sends ? all : 0, arrived = receives ? all : 0;
@@ -52,13 +52,13 @@ static int flow_run(struct verbs_end *end, uint32_t until, bool sends, bool rece
         if (error == 0 && end->done_all < done && end->arrived_all < arrived) {
             error = both_take(end);
         } else if (error == 0) {
-            error = end->done_all < done ? verbs_wait_sent(end) : verbs_wait_received(end, VERBS_BATCH);
+            error = end->done_all < done ? flow_wait_sent(end) : flow_wait_received(end, FLOW_BATCH);
         }
     }
     return error;
 }
 
-static void point_report(const struct verbs_end *end)
+static void point_report(const struct flow_end *end)
 {
     const struct workload *w = end->workload;
     uint64_t operations = (uint64_t)w->iterations * end->qp_count * (w->verbs.bidirectional ? 2 : 1);
@@ -68,29 +68,29 @@ static void point_report(const struct verbs_end *end)
     w->report(w->ctx, &point);
 }
 
-static int point_run(struct verbs_end *end, uint64_t bytes)
+static int point_run(struct flow_end *end, uint64_t bytes)
 {
     const struct workload *w = end->workload;
     bool sends = w->rank == 0 || w->verbs.bidirectional;
-    bool receives = verbs_is_received(end) && (w->rank == 1 || w->verbs.bidirectional);
-    int error = verbs_point_begin(end, bytes);
+    bool receives = flow_is_received(end) && (w->rank == 1 || w->verbs.bidirectional);
+    int error = flow_point_begin(end, bytes);
     if (error == 0) {
-        error = verbs_beside_wait(end);
+        error = flow_beside_wait(end);
     }
     if (error != 0) {
         return error;
     }
     error = flow_run(end, w->warmup, sends, receives);
-    uint64_t start_ps = verbs_now_ps(end);
+    uint64_t start_ps = flow_now_ps(end);
     if (error == 0) {
         error = flow_run(end, w->warmup + w->iterations, sends, receives);
     }
-    end->took_ps = sends ? verbs_now_ps(end) - start_ps : 0;
+    end->took_ps = sends ? flow_now_ps(end) - start_ps : 0;
     if (w->rank == 0) {
         w->shared->over = true;
     }
     if (error == 0) {
-        error = verbs_point_end(end, 0);
+        error = flow_point_end(end, 0);
     }
     if (error == 0 && w->rank == 0) {
         point_report(end);
@@ -100,13 +100,13 @@ static int point_run(struct verbs_end *end, uint64_t bytes)
 
 int workload_verbs_bandwidth(struct workload *workload)
 {
-    struct verbs_end end;
-    int error = verbs_end_open(&end, workload, "verbs-bandwidth");
+    struct flow_end end;
+    int error = flow_open(&end, workload, "verbs-bandwidth");
     for (uint32_t i = 0; error == 0 && i < workload->bytes_count; i++) {
         error = point_run(&end, workload->bytes[i]);
     }
     if (error == 0) {
-        verbs_end_close(&end);
+        flow_close(&end);
     }
     return error;
 }
@@ -115,47 +115,47 @@ int workload_verbs_bandwidth(struct workload *workload)
 
 // The queue is full all the time, from before the measured flow begins; a last request, behind all others, tells when
 // they are done.
-static int beside_send(struct verbs_end *end)
+static int beside_send(struct flow_end *end)
 {
     int error = requests_post(end, WITHOUT_END);
     while (error == 0 && end->done_all == 0) {
-        error = verbs_wait_sent(end);
+        error = flow_wait_sent(end);
     }
     if (error == 0) {
-        error = verbs_beside_wait(end);
+        error = flow_beside_wait(end);
     }
     while (error == 0 && !end->workload->shared->over) {
         error = requests_post(end, WITHOUT_END);
         if (error == 0) {
-            error = verbs_wait_sent(end);
+            error = flow_wait_sent(end);
         }
     }
-    return error == 0 ? verbs_post(end, 0, true) : error;
+    return error == 0 ? flow_post(end, 0, true) : error;
 }
 
-static int beside_point(struct verbs_end *end)
+static int beside_point(struct flow_end *end)
 {
     const struct workload *w = end->workload;
-    int error = verbs_point_begin(end, w->verbs.beside_bytes);
+    int error = flow_point_begin(end, w->verbs.beside_bytes);
     if (error != 0) {
         return error;
     }
-    error = w->rank == 2 ? beside_send(end) : verbs_beside_wait(end);
+    error = w->rank == 2 ? beside_send(end) : flow_beside_wait(end);
     if (error == 0) {
-        error = verbs_point_end(end, 0);
+        error = flow_point_end(end, 0);
     }
     return error;
 }
 
 int workload_verbs_beside(struct workload *workload)
 {
-    struct verbs_end end;
-    int error = verbs_end_open(&end, workload, "the flow beside");
+    struct flow_end end;
+    int error = flow_open(&end, workload, "the flow beside");
     for (uint32_t i = 0; error == 0 && i < workload->bytes_count; i++) {
         error = beside_point(&end);
     }
     if (error == 0) {
-        verbs_end_close(&end);
+        flow_close(&end);
     }
     return error;
 }

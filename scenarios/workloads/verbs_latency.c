@@ -5,10 +5,12 @@
 // write (ib_write_lat): the same, but the message is seen by its last byte in memory, and every request's completion is
 // taken. Both: an operation is half a round trip.
 // read, compare-swap, fetch-add (ib_read_lat, ib_atomic_lat): one request under way; an operation is all of it.
-#include "scenarios/workloads/verbs_end.h"
+#include <errno.h>
+
+#include "scenarios/workloads/flow.h"
 
 struct latency {
-    struct verbs_end end;
+    struct flow_end end;
     uint64_t first_ps, last_ps; // of the measured repetitions
     uint64_t min_ps, max_ps;    // of one, or of one round trip
 };
@@ -16,7 +18,7 @@ struct latency {
 // A repetition begins; number 0 is the first measured one.
 static void stamp(struct latency *l, int64_t number)
 {
-    uint64_t now_ps = verbs_now_ps(&l->end);
+    uint64_t now_ps = flow_now_ps(&l->end);
     if (number == 0) {
         l->first_ps = now_ps;
     } else if (number > 0) {
@@ -27,30 +29,30 @@ static void stamp(struct latency *l, int64_t number)
     l->last_ps = now_ps;
 }
 
-static int turn_send(struct verbs_end *end, uint32_t turn, uint32_t turns)
+static int turn_send(struct flow_end *end, uint32_t turn, uint32_t turns)
 {
     bool write = end->workload->verbs.operation == WORKLOAD_WRITE;
     bool signaled = write || turn % end->cq_mod == 0 || turn == turns;
-    verbs_turn_mark(end, turn);
-    int error = verbs_post(end, 0, signaled);
-    return error == 0 && signaled ? verbs_wait_done(end) : error;
+    flow_turn_mark(end, turn);
+    int error = flow_post(end, 0, signaled);
+    return error == 0 && signaled ? flow_wait_done(end) : error;
 }
 
-static int turn_receive(struct verbs_end *end, uint32_t turn)
+static int turn_receive(struct flow_end *end, uint32_t turn)
 {
     int error = 0;
     if (end->workload->verbs.operation == WORKLOAD_WRITE) {
-        return verbs_turn_wait(end, turn);
+        return flow_turn_wait(end, turn);
     }
     while (error == 0 && end->arrived_all < turn) {
-        error = verbs_wait_received(end, 1);
+        error = flow_wait_received(end, 1);
     }
-    return error == 0 ? verbs_turn_check(end, turn) : error;
+    return error == 0 ? flow_turn_check(end, turn) : error;
 }
 
 static int pingpong_run(struct latency *l, uint32_t warmup, uint32_t turns)
 {
-    struct verbs_end *end = &l->end;
+    struct flow_end *end = &l->end;
     bool starts = end->workload->rank == 0;
     int error = 0;
     for (uint32_t turn = 1; error == 0 && turn <= turns; turn++) {
@@ -74,9 +76,9 @@ static int requests_run(struct latency *l, uint32_t warmup, uint32_t count)
     int error = 0;
     for (uint32_t i = 0; error == 0 && i < count; i++) {
         stamp(l, (int64_t)i - warmup);
-        error = verbs_post(&l->end, 0, true);
+        error = flow_post(&l->end, 0, true);
         if (error == 0) {
-            error = verbs_wait_done(&l->end);
+            error = flow_wait_done(&l->end);
         }
     }
     stamp(l, (int64_t)count - warmup);
@@ -98,12 +100,12 @@ static void point_report(const struct latency *l)
 
 static int point_run(struct latency *l, uint64_t bytes)
 {
-    struct verbs_end *end = &l->end;
+    struct flow_end *end = &l->end;
     const struct workload *w = end->workload;
     uint32_t count = w->warmup + w->iterations;
-    int error = verbs_point_begin(end, bytes);
+    int error = flow_point_begin(end, bytes);
     if (error == 0) {
-        error = verbs_beside_wait(end);
+        error = flow_beside_wait(end);
     }
     if (error != 0) {
         return error;
@@ -117,7 +119,7 @@ static int point_run(struct latency *l, uint64_t bytes)
         w->shared->over = true;
     }
     if (error == 0) {
-        error = verbs_point_end(end, verbs_is_marked(end) ? count : 0);
+        error = flow_point_end(end, flow_is_marked(end) ? count : 0);
     }
     if (error == 0 && w->rank == 0) {
         point_report(l);
@@ -128,13 +130,18 @@ static int point_run(struct latency *l, uint64_t bytes)
 int workload_verbs_latency(struct workload *workload)
 {
     struct latency l;
-    int error = verbs_end_open(&l.end, workload, "verbs-latency");
-    l.end.turns = !verbs_is_asked(&l.end);
+    bool gpu = workload->source_gpu >= 0 || workload->destination_gpu >= 0;
+    if (gpu && workload->verbs.operation == WORKLOAD_WRITE) {
+        workload->fail(workload->ctx, "verbs-latency of write polls the last byte in host memory");
+        return -EINVAL;
+    }
+    int error = flow_open(&l.end, workload, "verbs-latency");
+    l.end.turns = !flow_is_asked(&l.end);
     for (uint32_t i = 0; error == 0 && i < workload->bytes_count; i++) {
         error = point_run(&l, workload->bytes[i]);
     }
     if (error == 0) {
-        verbs_end_close(&l.end);
+        flow_close(&l.end);
     }
     return error;
 }

@@ -173,6 +173,16 @@ static void require(struct scn_loader *loader, const struct scn_run *run, const 
                      key, scn_program_name(run->program));
 }
 
+// The processor sets the last byte of each message, and sees it come.
+static void check_polled(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field)
+{
+    if (*field != SCN_MEMORY_HOST && scn_loader_is_good(loader, field)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+                         "%s: verbs-latency of write polls the last byte in host memory; take write-imm for a GPU",
+                         field == &run->from ? "from" : "to");
+    }
+}
+
 static void check_operation(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_verbs *verbs = &run->verbs;
@@ -190,10 +200,9 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
         scn_mistakes_add(&loader->mistakes, place, "operation: %s has no %s", transport_text(verbs->transport),
                          scn_operation_name(verbs->operation));
     }
-    if (run->program == SCN_PROGRAM_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE &&
-        run->to != SCN_MEMORY_HOST && scn_loader_is_good(loader, &run->to)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->to, run),
-                         "to: verbs-latency of write polls its last byte in host memory; take write-imm for a GPU");
+    if (run->program == SCN_PROGRAM_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE) {
+        check_polled(loader, run, &run->from);
+        check_polled(loader, run, &run->to);
     }
 }
 

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "scenarios/workloads/verbs_end.h"
+#include "scenarios/workloads/flow.h"
 #include "verbs-shim/tca.h"
 
 #define PAGE_BYTES 4096u
 #define RIGHTS     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-static int cuda_check(const struct verbs_end *end, cudaError_t code, const char *what)
+static int cuda_check(const struct flow_end *end, cudaError_t code, const char *what)
 {
     if (code == cudaSuccess) {
         return 0;
@@ -19,7 +19,7 @@ static int cuda_check(const struct verbs_end *end, cudaError_t code, const char 
     return -EIO;
 }
 
-static int device_alloc(struct verbs_end *end, struct verbs_memory *memory)
+static int device_alloc(struct flow_end *end, struct flow_memory *memory)
 {
     int error = cuda_check(end, cudaSetDevice(memory->gpu), "cudaSetDevice");
     return error == 0 ? cuda_check(end, cudaMalloc(&memory->device, region_memory_bytes(memory->region.capacity)),
@@ -27,25 +27,25 @@ static int device_alloc(struct verbs_end *end, struct verbs_memory *memory)
                       : error;
 }
 
-static int host_alloc(struct verbs_end *end, struct verbs_memory *memory, size_t capacity)
+static int host_alloc(struct flow_end *end, struct flow_memory *memory, size_t capacity)
 {
     if (!end->serves) {
         int error = region_alloc(end->backend, capacity, &memory->region);
-        return error == 0 ? 0 : verbs_give_up(end, -error, "no pinned memory");
+        return error == 0 ? 0 : flow_give_up(end, -error, "no pinned memory");
     }
     if (tcaMalloc(&memory->tca, region_memory_bytes(capacity), tcaMemoryCPU) != tcaSuccess) {
-        return verbs_give_up(end, ENOMEM, "tcaMalloc");
+        return flow_give_up(end, ENOMEM, "tcaMalloc");
     }
     region_over(memory->tca, capacity, &memory->region);
     return 0;
 }
 
 // What lies around the data is registered with it, so that a byte that goes astray is found rather than refused.
-int verbs_memory_alloc(struct verbs_end *end, struct verbs_memory *memory, int gpu, size_t lead_bytes, size_t bytes,
-                       uint32_t slots)
+int flow_memory_alloc(struct flow_end *end, struct flow_memory *memory, int gpu, size_t lead_bytes, size_t bytes,
+                      uint32_t slots)
 {
     size_t stride_bytes = (lead_bytes + bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    *memory = (struct verbs_memory){.gpu = gpu, .lead_bytes = lead_bytes, .stride_bytes = stride_bytes};
+    *memory = (struct flow_memory){.gpu = gpu, .lead_bytes = lead_bytes, .stride_bytes = stride_bytes};
     int error = host_alloc(end, memory, stride_bytes * slots);
     if (error == 0 && gpu >= 0) {
         error = device_alloc(end, memory);
@@ -54,12 +54,12 @@ int verbs_memory_alloc(struct verbs_end *end, struct verbs_memory *memory, int g
         return error;
     }
     void *start = memory->device != NULL ? memory->device : memory->region.buffer.address;
-    int rights = RIGHTS | (verbs_is_atomic(end) ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+    int rights = RIGHTS | (flow_is_atomic(end) ? IBV_ACCESS_REMOTE_ATOMIC : 0);
     memory->mr = ibv_reg_mr(end->pd, start, region_memory_bytes(memory->region.capacity), rights);
-    return memory->mr != NULL ? 0 : verbs_give_up(end, errno, "ibv_reg_mr");
+    return memory->mr != NULL ? 0 : flow_give_up(end, errno, "ibv_reg_mr");
 }
 
-void verbs_memory_free(struct verbs_end *end, struct verbs_memory *memory)
+void flow_memory_free(struct flow_end *end, struct flow_memory *memory)
 {
     (void)ibv_dereg_mr(memory->mr);
     if (memory->device != NULL) {
@@ -72,24 +72,24 @@ void verbs_memory_free(struct verbs_end *end, struct verbs_memory *memory)
     }
 }
 
-size_t verbs_memory_offset(const struct verbs_memory *memory, uint32_t slot)
+size_t flow_memory_offset(const struct flow_memory *memory, uint32_t slot)
 {
     return slot * memory->stride_bytes + memory->lead_bytes;
 }
 
-uint8_t *verbs_memory_data(const struct verbs_memory *memory, uint32_t slot)
+uint8_t *flow_memory_data(const struct flow_memory *memory, uint32_t slot)
 {
-    return region_data(&memory->region) + verbs_memory_offset(memory, slot);
+    return region_data(&memory->region) + flow_memory_offset(memory, slot);
 }
 
-uint64_t verbs_memory_address(const struct verbs_memory *memory, uint32_t slot)
+uint64_t flow_memory_address(const struct flow_memory *memory, uint32_t slot)
 {
     const uint8_t *image = memory->region.buffer.address;
     const uint8_t *start = memory->device != NULL ? memory->device : image;
-    return (uint64_t)(uintptr_t)start + (uint64_t)(verbs_memory_data(memory, slot) - image);
+    return (uint64_t)(uintptr_t)start + (uint64_t)(flow_memory_data(memory, slot) - image);
 }
 
-static int move(struct verbs_end *end, const struct verbs_memory *memory, enum cudaMemcpyKind kind)
+static int move(struct flow_end *end, const struct flow_memory *memory, enum cudaMemcpyKind kind)
 {
     void *image = memory->region.buffer.address;
     bool down = kind == cudaMemcpyHostToDevice;
@@ -106,12 +106,12 @@ static int move(struct verbs_end *end, const struct verbs_memory *memory, enum c
     return error == 0 ? cuda_check(end, cudaDeviceSynchronize(), "cudaDeviceSynchronize") : error;
 }
 
-int verbs_memory_push(struct verbs_end *end, const struct verbs_memory *memory)
+int flow_memory_push(struct flow_end *end, const struct flow_memory *memory)
 {
     return move(end, memory, cudaMemcpyHostToDevice);
 }
 
-int verbs_memory_pull(struct verbs_end *end, const struct verbs_memory *memory)
+int flow_memory_pull(struct flow_end *end, const struct flow_memory *memory)
 {
     return move(end, memory, cudaMemcpyDeviceToHost);
 }
