@@ -6,7 +6,6 @@
 #include "tests/shim/test.h"
 
 #define SMALL TCASIM_SOURCE_DIR "/scenarios/smoke/verbs-8b.yaml"
-#define PAIR  TCASIM_SOURCE_DIR "/scenarios/smoke/pair-pio.yaml"
 
 // The sum of a column of a file without quotes, over the rows of a series.
 static uint64_t column_sum(const char *text, const char *series, unsigned column)
@@ -89,7 +88,7 @@ TEST(ExplainCommand, OpensTheSizeThatIsAskedFor)
 {
     struct process process;
     process_init(&process);
-    process_run(&process, "explain " PAIR " --out . --bytes 64_B --set nodes.*.board.fidelity=twin");
+    process_run(&process, "explain " SMALL " --out . --series PIO --bytes 64_B --set runs.0.bytes=[8_B,64_B]");
     EXPECT_EQ(process.status, 0);
     char *csv = process_file_read(&process, "breakdown.csv");
     EXPECT_CONTAINS(csv, ",64,2,cable,serialisation,node0.E-node1.W.0,node0,");

@@ -41,7 +41,7 @@ TEST(Breakdown, IsARowForEachPieceInOrderOfTime)
     ASSERT_EQ(breakdown_create(&breakdown), SIM_OK);
     EXPECT_EQ(add(breakdown, good, GOOD, error), SIM_OK);
     EXPECT_EQ(breakdown_write(breakdown, fixture.directory, "Title", error, sizeof error), SIM_OK);
-    char *text = fixture_read(&fixture, fixture.directory, "breakdown.csv");
+    char *text = fixture_read(&fixture, ".", "breakdown.csv");
     EXPECT_STREQ(text, "series,bytes,operations,part,detail,component,node,begin_ps,end_ps,duration_ps\n"
                        "\"send, small\",8,2,library,calls,node0.core,node0,0,20,20\n"
                        "\"send, small\",8,2,descriptor,PCIe: serialisation,node0.slot.0,node0,20,30,10\n"
@@ -110,7 +110,7 @@ TEST(Breakdown, WritesATimelineWithAProcessForEachNode)
     ASSERT_EQ(breakdown_create(&breakdown), SIM_OK);
     EXPECT_EQ(add(breakdown, good, GOOD, error), SIM_OK);
     EXPECT_EQ(breakdown_timeline_write(breakdown, path, error, sizeof error), SIM_OK);
-    char *text = fixture_read(&fixture, fixture.directory, "t.json");
+    char *text = fixture_read(&fixture, ".", "t.json");
     EXPECT_CONTAINS(text, "{\"ph\":\"X\",\"name\":\"serialisation\",\"cat\":\"cable\",\"ts\":0.000030,\"dur\":0.000045,"
                           "\"pid\":\"send, small: node1\",\"tid\":\"node0.E-node1.W.1\"}");
     free(text);
