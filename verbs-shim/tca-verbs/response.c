@@ -92,7 +92,7 @@ static void read_done(struct tcav_qp *qp, struct tcav_request *request, const st
     answered(qp, request);
 }
 
-static void request_response(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header,
+static bool request_response(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header,
                              const unsigned char *payload)
 {
     bool read = tcav_send_is_read(request) && request->state == TCAV_REQUEST_SENT;
@@ -109,13 +109,16 @@ static void request_response(struct tcav_qp *qp, struct tcav_request *request, c
     } else if (header->kind == TCAV_ATOMIC_DATA && read) {
         data(qp, request, header, 0, payload, header->bytes);
         answered(qp, request);
+    } else {
+        return false;
     }
+    return true;
 }
 
-void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
+bool tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
 {
     if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) {
-        return;
+        return false;
     }
     qp->progress_ps = 0;
     if (header->kind == TCAV_NAK) {
@@ -129,8 +132,7 @@ void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, 
         again(qp, header->message, 0, &qp->retries_left, (4096 * TCAV_NS) << timeout, IBV_WC_RETRY_EXC_ERR);
     } else {
         struct tcav_request *request = request_of(qp, header->message);
-        if (request != NULL) {
-            request_response(qp, request, header, payload);
-        }
+        return request != NULL && request_response(qp, request, header, payload);
     }
+    return true;
 }
