@@ -26,7 +26,8 @@ static void reuse(struct verbs_end *end)
     memset(end->data, 0xee, VERBS_BYTES);
 }
 
-// value[0]: when, in ns. value[1]: the requester deregisters. value[2]: the opcode. value[3]: completions without error.
+// value[0]: when, in ns. value[1]: the requester deregisters. value[2]: the opcode. value[3]: completions without
+// error.
 static void requests(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
