@@ -53,7 +53,8 @@ struct hca_config {
     uint32_t ack_every_packets; // an acknowledge is asked for in the middle of long messages
     // limits
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
-    uint32_t max_entries, max_inline_bytes, responder_reads, initiator_reads;
+    uint32_t max_entries /* of a send or receive queue */, max_cq_entries, max_inline_bytes, responder_reads,
+        initiator_reads;
 };
 
 // SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.

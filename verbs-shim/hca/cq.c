@@ -65,7 +65,11 @@ int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t
         cq_free(cq);
         return status;
     }
-    context->cqs[cq->number] = cq;
+    if (!hca_numbered_set(&context->cqs, cq->number, cq)) {
+        (void)hca_ops(context)->cq_destroy(context->backend.ctx, cq->number);
+        cq_free(cq);
+        return -ENOMEM;
+    }
     context->users++;
     *cq_out = cq;
     return 0;
@@ -81,7 +85,7 @@ int hca_cq_destroy(hca_cq_t *cq)
     if (status != 0) {
         return status;
     }
-    context->cqs[cq->number] = NULL;
+    (void)hca_numbered_set(&context->cqs, cq->number, NULL);
     context->users--;
     cq_free(cq);
     return 0;
@@ -118,7 +122,7 @@ static uint64_t send_take(hca_qp_t *qp, uint32_t index)
 
 static void entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
 {
-    hca_qp_t *qp = cq->context->qps[cqe->qpn];
+    hca_qp_t *qp = hca_numbered_get(&cq->context->qps, cqe->qpn);
     *wc = (struct hca_wc){.status = (enum hca_status)cqe->status,
                           .kind = (enum hca_cqe_kind)cqe->kind,
                           .opcode = (enum hca_opcode)cqe->opcode,
