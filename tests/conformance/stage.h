@@ -58,7 +58,7 @@ struct side {
     uint8_t *memory;   // STAGE_BYTES; side 0's holds a pattern, the others' zeros
     uint16_t lid;
     struct ibv_qp_attr attr; // of queue pairs that are connected from now on; at first the stage's
-    uint64_t value[8]; // what programs tell each other and the test
+    uint64_t value[8];       // what programs tell each other and the test
 };
 
 struct stage {

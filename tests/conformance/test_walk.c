@@ -67,8 +67,14 @@ static void drain(struct walk_node *node)
         node->drained = is_drained(node);
         stage_sleep(node->side, US / 2);
     }
-    if (!is_drained(node)) {
-        WALK_FAIL(node, "requests do not end");
+    for (unsigned peer = 0; peer < node->walk->stage->nodes; peer++) {
+        const struct walk_end *end = &node->ends[peer];
+        if (end->count != 0) {
+            WALK_FAIL(node, "%u requests to node %u do not end, first %llu of opcode %d, %u B, in state %d", end->count,
+                      peer, (unsigned long long)end->requests[end->head % STAGE_DEPTH].id,
+                      (int)end->requests[end->head % STAGE_DEPTH].opcode, end->requests[end->head % STAGE_DEPTH].bytes,
+                      (int)stage_state(node->side->qps[peer]));
+        }
     }
     for (unsigned i = 0; i < 40; i++) {
         poll_some(node);
