@@ -50,10 +50,20 @@ static void receive_all(struct side *side)
     }
 }
 
+static void play_both_memories(enum device device, program_fn near, program_fn far)
+{
+    for (unsigned pageable = 0; pageable < 2; pageable++) {
+        struct stage *stage = stage_new(device);
+        stage->pageable = pageable != 0;
+        stage_run(stage, near, far);
+        stage_end(stage);
+    }
+}
+
 // IBA 9.5, 9.7.2: sends consume receives, and the length is the message's.
 RULE(Transfer, SendsBringEveryByteOfEverySize)
 {
-    stage_play(device, send_all, receive_all);
+    play_both_memories(device, send_all, receive_all);
 }
 
 // --- write and read --------------------------------------------------------------------------------------------------
@@ -81,7 +91,7 @@ static void write_and_read_all(struct side *side)
 // IBA 9.4.3, 9.4.4: they need nobody on the other side.
 RULE(Transfer, WritesAndReadsMoveEveryByteOfEverySize)
 {
-    stage_play(device, write_and_read_all, NULL);
+    play_both_memories(device, write_and_read_all, NULL);
 }
 
 static void write_with_immediate(struct side *side)

@@ -190,6 +190,7 @@ static struct stage *stage_make(enum device device, const struct walk *walk, uns
     stage->nodes = nodes;
     stage->all_qps = true;
     stage->cq_entries = 256;
+    stage->pageable = walk->seed % 2 == 0;
     stage->attr.timeout = 8;
     stage->attr.retry_cnt = harassed ? 7 : 3;
     stage->attr.min_rnr_timer = 1;
