@@ -1,5 +1,15 @@
 // Peers that do not answer, and how tca0 learns of it; errors that every device has stand in tests/conformance.
+#include <errno.h>
+
 #include "party.h"
+
+static const struct ibverbs_device_ops *ops = &tca_verbs_ops;
+
+static void only_progress(void *arg, peach2_handle_t *board)
+{
+    (void)party_enter(arg, board);
+    party_leave(arg, board);
+}
 
 static void run(plat_program_fn first, plat_program_fn other, void (*adjust)(struct party *party))
 {
@@ -73,4 +83,27 @@ static void close_early(void *arg, peach2_handle_t *board)
 TEST(TcaVerbsErrors, APeerThatClosedIsGone)
 {
     run(send_to_closed, close_early, NULL);
+}
+
+// --- memory that does not exist --------------------------------------------------------------------------------------
+
+static void register_holes(void *arg, peach2_handle_t *board)
+{
+    static const uint8_t constant[64] = {1};
+    struct end *end = party_enter(arg, board);
+    struct ibverbs_region regions[] = {{.address = NULL, .bytes = 1, .access = 0},
+                                       {.address = (void *)UINTPTR_MAX, .bytes = 1, .access = 0},
+                                       {.address = (void *)(uintptr_t)constant, .bytes = 64, .access = PARTY_ALL}};
+    for (unsigned i = 0; i < sizeof regions / sizeof *regions; i++) {
+        void *mr;
+        uint32_t lkey, rkey;
+        regions[i].iova = (uintptr_t)regions[i].address;
+        EXPECT_EQ(ops->mr_register(end->pd, &regions[i], &mr, &lkey, &rkey), -EFAULT);
+    }
+    party_leave(arg, board);
+}
+
+TEST(TcaVerbsErrors, MemoryThatDoesNotExistOrMayNotBeWrittenIsNoRegion)
+{
+    run(register_holes, only_progress, NULL);
 }

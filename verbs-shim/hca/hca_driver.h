@@ -70,6 +70,9 @@ struct hca_wc {
 // At least `entries`; user: comes back with events.
 int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t **cq_out);
 int hca_cq_destroy(hca_cq_t *cq); // -EBUSY
+// Completions stay, in their order. -EINVAL: there are more in it than `entries`, which may be less than now. -EIO: the
+// device is gone.
+int hca_cq_resize(hca_cq_t *cq, unsigned entries);
 unsigned hca_cq_entries(const hca_cq_t *cq);
 // Up to max completions; returns how many.
 int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
@@ -107,6 +110,8 @@ struct hca_qp_create {
 
 int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out); // -EINVAL, -ENOMEM
 int hca_qp_destroy(hca_qp_t *qp);
+// What one of those attributes holds in memory, pinned and not; the HCA's own tables are beside it.
+size_t hca_qp_bytes(const struct hca_qp_create *create);
 uint32_t hca_qp_number(const hca_qp_t *qp);
 enum hca_qp_type hca_qp_type(const hca_qp_t *qp);
 unsigned hca_qp_send_room(const hca_qp_t *qp); // requests that hca_post_send would take now

@@ -105,7 +105,7 @@ static void read_done(struct tcav_qp *qp, struct tcav_request *request, const st
     answered(qp, request);
 }
 
-static void request_response(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header,
+static bool request_response(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header,
                              const unsigned char *payload)
 {
     bool read = tcav_send_is_read(request) && request->state == TCAV_REQUEST_SENT;
@@ -122,13 +122,16 @@ static void request_response(struct tcav_qp *qp, struct tcav_request *request, c
     } else if (header->kind == TCAV_ATOMIC_DATA && read) {
         data(qp, request, header, 0, payload, header->bytes);
         answered(qp, request);
+    } else {
+        return false;
     }
+    return true;
 }
 
-void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
+bool tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
 {
     if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) {
-        return;
+        return false;
     }
     qp->progress_ps = 0;
     if (header->kind == TCAV_NAK) {
@@ -141,8 +144,7 @@ void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, 
         not_ready(qp, header->message);
     } else {
         struct tcav_request *request = request_of(qp, header->message);
-        if (request != NULL) {
-            request_response(qp, request, header, payload);
-        }
+        return request != NULL && request_response(qp, request, header, payload);
     }
+    return true;
 }

@@ -28,6 +28,7 @@
 // What ibverbs_device_add is given; outlives the process.
 struct tca_verbs_device {
     struct peach2_board_handle *board; // of the node
+    bool progress_thread;              // contexts have a thread of progress; false is the default, see above
     struct tcav_context *context;      // the library's: open
 };
 
