@@ -78,11 +78,11 @@ static void write_and_read_all(struct side *side)
         memset(side->memory + HALF, 0, HALF);
         stage_send(side, i, IBV_WR_RDMA_WRITE, from, bytes, to);
         EXPECT_EQ(stage_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
-        stage_expect_only(side->peer, to, side, from, bytes);
         stage_send(side, i, IBV_WR_RDMA_READ, back, bytes, to);
         const struct ibv_wc wc = stage_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RDMA_READ);
         EXPECT_EQ(wc.byte_len, bytes);
+        stage_expect_only(side->peer, to, side, from, bytes); // when the read has seen it
         EXPECT_MEMEQ(side->memory + back, side->memory + from, bytes);
         EXPECT_EQ(side->memory[back - 1] | side->memory[back + bytes], 0);
     }
@@ -262,6 +262,7 @@ static void talk_to_itself(struct side *side)
     EXPECT_MEMEQ(side->memory + HALF, side->memory, 9000);
     stage_send(side, 3, IBV_WR_RDMA_WRITE, 5, 40000, HALF + 16);
     (void)stage_expect(side, 3, IBV_WC_SUCCESS);
+    stage_sleep(side, 20 * US);
     EXPECT_MEMEQ(side->memory + HALF + 16, side->memory + 5, 40000);
     atomic(side, IBV_WR_ATOMIC_FETCH_AND_ADD, 5, *stage_word(side, 128), *stage_word(side, 128) + 5);
 }
@@ -281,6 +282,7 @@ static void write_everything(struct side *side)
 {
     stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, STAGE_BYTES, 0);
     (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    stage_sleep(side, 20 * US); // acknowledged is not yet visible (IBA 9.7.5.1)
     stage_expect_only(side->peer, 0, side, 0, STAGE_BYTES);
 }
 
