@@ -183,6 +183,7 @@ struct hca_sq {
     bool recovering;        // a lost response was noticed; no second retry for the same
     bool fetching, stopped; // stopped: the request `failed` did so locally and waits for its turn to complete
     uint32_t failed;
+    enum hca_status failed_status;
     // RC
     uint32_t psn, una_psn; // next to send, oldest not acknowledged
     uint32_t max_psn;      // beyond the highest sent

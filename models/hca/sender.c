@@ -222,7 +222,8 @@ static bool is_ready(struct hca_qp *qp)
 {
     const struct hca_sq *sq = &qp->sq;
     bool sending = qp->state == HCA_RTS || (qp->state == HCA_SQD && sq->packet > 0);
-    if (!sending || sq->stopped || sq->rnr_waiting || sq->next == sq->producer || sq->next == sq->fetched ||
+    bool behind_failed = sq->stopped && (int32_t)(sq->next - sq->failed) >= 0; // those before it may have to come again
+    if (!sending || behind_failed || sq->rnr_waiting || sq->next == sq->producer || sq->next == sq->fetched ||
         !is_worked(sq)) {
         return false;
     }

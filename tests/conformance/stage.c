@@ -44,16 +44,35 @@ static void sides_init(struct stage *stage)
 }
 
 // Page-aligned, with guards on both sides that hold something.
-static void memory_make(struct side *side)
+static void memory_fill(struct side *side, uint8_t *buffer)
+{
+    memset(buffer, 0xa5, STAGE_BYTES + 2 * STAGE_GUARD);
+    side->memory = buffer + STAGE_GUARD;
+    memset(side->memory, 0, STAGE_BYTES);
+    if (side->index == 0) {
+        stage_fill(side->memory, STAGE_BYTES, 1);
+    }
+}
+
+static void memory_make_pinned(struct side *side)
 {
     const struct backend *backend = &backend_current()->backend;
     struct backend_buffer buffer = {0};
     ASSERT_EQ(backend->ops->alloc_pinned(backend->ctx, STAGE_BYTES + 2 * STAGE_GUARD, &buffer), 0);
-    memset(buffer.address, 0xa5, buffer.bytes);
-    side->memory = (uint8_t *)buffer.address + STAGE_GUARD;
-    memset(side->memory, 0, STAGE_BYTES);
-    if (side->index == 0) {
-        stage_fill(side->memory, STAGE_BYTES, 1);
+    memory_fill(side, buffer.address);
+}
+
+static void memory_register(struct side *side)
+{
+    if (side->stage->pageable) {
+        side->pages = aligned_alloc(STAGE_GUARD, STAGE_BYTES + 2 * STAGE_GUARD);
+        memory_fill(side, side->pages);
+        side->mr = ibv_reg_mr(side->pd, side->memory, STAGE_BYTES, STAGE_ALL);
+        EXPECT_TRUE(side->mr != NULL || errno == EFAULT);
+    }
+    if (side->mr == NULL) {
+        memory_make_pinned(side);
+        side->mr = ibv_reg_mr(side->pd, side->memory, STAGE_BYTES, STAGE_ALL);
     }
 }
 
@@ -84,7 +103,7 @@ static void side_open(struct side *side)
     side->channel = ibv_create_comp_channel(side->context);
     side->cq = ibv_create_cq(side->context, (int)side->stage->cq_entries, side, side->channel, 0);
     side->idle_cq = ibv_create_cq(side->context, 1, NULL, NULL, 0);
-    side->mr = ibv_reg_mr(side->pd, side->memory, STAGE_BYTES, STAGE_ALL);
+    memory_register(side);
     ASSERT_TRUE(side->cq != NULL && side->idle_cq != NULL && side->mr != NULL);
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = STAGE_DEPTH, .max_sge = 2}};
     side->srq = side->stage->shared_receives && side->index != 0 ? ibv_create_srq(side->pd, &srq) : NULL;
@@ -125,7 +144,6 @@ static void side_close(struct side *side)
 static void side_program(void *arg)
 {
     struct side *side = arg;
-    memory_make(side);
     side_open(side);
     stage_meet(side);
     if (!side->stage->unconnected) {
@@ -168,6 +186,9 @@ void stage_end(struct stage *stage)
     }
     EXPECT_TRUE(stage->abandon || machine_live(stage->machine) == 0);
     machine_destroy(stage->machine);
+    for (unsigned i = 0; i < stage->nodes; i++) {
+        free(stage->sides[i].pages);
+    }
     free(stage);
 }
 

@@ -56,9 +56,10 @@ struct side {
     struct ibv_qp *qps[STAGE_NODES_MAX];
     struct ibv_mr *mr; // all rights on the memory
     uint8_t *memory;   // STAGE_BYTES; side 0's holds a pattern, the others' zeros
+    void *pages;       // of pageable memory
     uint16_t lid;
     struct ibv_qp_attr attr; // of queue pairs that are connected from now on; at first the stage's
-    uint64_t value[8]; // what programs tell each other and the test
+    uint64_t value[8];       // what programs tell each other and the test
 };
 
 struct stage {
@@ -72,6 +73,7 @@ struct stage {
     bool shared_receives;   // of all but side 0
     bool unconnected;       // queue pairs stay in RESET
     bool abandon;           // programs end as they are
+    bool pageable;          // regions are memory that no device was told of before, where the device takes it
     uint64_t harass_ps;     // 0: no. Else so often on average a TLP somewhere is damaged or lost
     unsigned loss_every;    // 0: no. Else one of so many InfiniBand packets is lost
     uint64_t seed;          // of harass_ps

@@ -335,6 +335,33 @@ RULE(Errors, AReceiveWithAWrongKeyFailsBothSides)
     stage_play(device, send_to_wrong_key, receive_with_wrong_key);
 }
 
+static void send_early_and_err(struct side *side)
+{
+    struct ibv_sge sge = stage_sge(side, 0, 64);
+    struct ibv_send_wr wr = stage_wr(side, 2, IBV_WR_RDMA_WRITE, &sge, 0);
+    sge.lkey += 0x40;
+    stage_send(side, 1, IBV_WR_SEND, 0, 64, 0);
+    EXPECT_EQ(stage_post(side, &wr), 0);
+    stage_meet(side);
+    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    (void)stage_expect(side, 2, IBV_WC_LOC_PROT_ERR);
+}
+
+static void receive_late(struct side *side)
+{
+    stage_sleep(side, 50 * US);
+    EXPECT_EQ(stage_receive(side, 5, 4096, 64), 0);
+    stage_meet(side);
+    (void)stage_expect(side, 5, IBV_WC_SUCCESS);
+    stage_expect_only(side, 4096, side->peer, 0, 64);
+}
+
+// IBA 10.8.3: what was posted before it may have to be sent again first.
+RULE(Errors, ALocalErrorWaitsForTheRequestsBeforeIt)
+{
+    stage_play(device, send_early_and_err, receive_late);
+}
+
 // --- flush -----------------------------------------------------------------------------------------------------------
 
 static void fail_by_hand(struct side *side)

@@ -25,6 +25,7 @@ static void overfill_sends(struct side *side)
     EXPECT_EQ(ibv_post_send(side->qp, &list[STAGE_DEPTH], &bad), 0);
     (void)stage_expect(side, STAGE_DEPTH, IBV_WC_SUCCESS);
     (void)stage_expect(side, STAGE_DEPTH + 1, IBV_WC_SUCCESS);
+    stage_sleep(side, 20 * US);
     for (unsigned i = 0; i < STAGE_DEPTH + 2; i++) {
         EXPECT_MEMEQ(side->peer->memory + i * BYTES, side->memory, BYTES);
     }

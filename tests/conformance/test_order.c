@@ -65,6 +65,7 @@ static void read_then_write(struct side *side)
         EXPECT_EQ(stage_post(side, &fenced), 0);
         (void)stage_expect(side, 1, IBV_WC_SUCCESS);
         (void)stage_expect(side, 2, IBV_WC_SUCCESS);
+        stage_sleep(side, 20 * US);
         EXPECT_TRUE(stage_is_filled(side->memory + back, bytes, 50 + i));
         EXPECT_TRUE(stage_is_filled(side->peer->memory + back, bytes, 50 + i));
     }

@@ -133,8 +133,8 @@ static void request_complete(struct walk_node *node, unsigned peer, const struct
         return;
     }
     status_check(node, peer, request, wc);
-    if (request->expected == IBV_WC_SUCCESS) {
-        end->doubtful[end->doubts++ % STAGE_DEPTH] = *request;
+    if (request->expected == IBV_WC_SUCCESS && end->doubts < STAGE_DEPTH) { // more were not posted when it died
+        end->doubtful[end->doubts++] = *request;
     }
     node->walk->flushed++;
     end->failed = true;
