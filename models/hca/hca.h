@@ -8,7 +8,7 @@
 // a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
 // chapters 9 to 11, services RC, UC and UD.
 // Leaves out: memory windows, RD, XRC, multicast, GRH on the wire, automatic path migration, address translation caches
-// (their hits are part of the engines' times), management; an event queue that is never read overwrites itself.
+// (their hits are part of the engines' times), management.
 //
 // Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the
 // firmware's commands: they take effect at once, their time is the caller's. The caller owns sim, pools, and the two
@@ -39,10 +39,10 @@ struct hca_config {
     uint32_t max_mtu_bytes;
     // engines
     uint64_t doorbell_ps;       // from the BAR to the scheduler
-    uint64_t send_request_ps;   // the send engine, for the first packet of a request
-    uint64_t send_packet_ps;    // and for each other
+    uint64_t send_request_ps;   // from a request to its first packet, one request of a queue pair at a time
+    uint64_t send_packet_ps;    // of that, and for each other packet: the send engine, which all queue pairs share
     uint64_t receive_packet_ps; // the receive engine, for each packet
-    uint64_t read_packet_ps;    // the engine of read responses, for each packet
+    uint64_t read_packet_ps;    // the engine of responses, for each packet
     uint64_t place_ps;          // order at the responder: a packet that writes memory
     uint64_t atomic_ps;         // an atomic, besides its read of memory
     // depths
@@ -54,6 +54,7 @@ struct hca_config {
     // limits
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
     uint32_t max_entries, max_inline_bytes, responder_reads, initiator_reads;
+    bool blueflame_all; // told to the driver
 };
 
 // SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.
@@ -72,6 +73,17 @@ void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid);
 // ------------------------------------------------------------------------------------------------------
 // SIM_ERR_INVALID: a wrong number or attribute; SIM_ERR_NO_MEMORY: no more of these; SIM_ERR_BUSY: in use.
 
+// Calls done when everything that the adapter has accepted or written so far is in host memory. A command that ends an
+// object takes effect at once, and its caller may give the object's memory back after a fence. The fence is the
+// caller's.
+struct hca_fence {
+    struct hca_fence *next;
+    uint32_t mark;
+    void (*done)(void *ctx);
+    void *ctx;
+};
+bool hca_fw_fence(hca_t *hca, struct hca_fence *fence); // false: it never had an event queue, so it wrote nothing
+
 void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out);
 void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out);
 
@@ -86,6 +98,9 @@ enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key);
 enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out);
 enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn);
 enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out);
+// SIM_ERR_INVALID: also when more completions are in it than the new ring takes, or it is overrun. SIM_ERR_BUSY: the
+// old ring has no place for its last entry.
+enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize);
 enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn);
 
 enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out);

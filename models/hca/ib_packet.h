@@ -95,6 +95,8 @@ void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
 
 // From LRH to VCRC (headers, payload padded to 4 B, ICRC, VCRC) and the two delimiters.
 uint32_t ib_packet_wire_bytes(const ib_packet_t *packet);
+// What PortXmitData counts: from LRH to ICRC.
+uint32_t ib_packet_data_bytes(const ib_packet_t *packet);
 uint32_t ib_packet_blocks(const ib_packet_t *packet);
 static inline uint16_t ib_packet_flags(const ib_packet_t *packet)
 {
@@ -126,6 +128,9 @@ static inline void ib_queue_push_front(struct ib_queue *queue, ib_packet_t *pack
     queue->first = packet;
     queue->count++;
 }
+// Returns the packet before it, or NULL.
+ib_packet_t *ib_queue_remove(struct ib_queue *queue, ib_packet_t *packet);
+void ib_queue_insert(struct ib_queue *queue, ib_packet_t *after, ib_packet_t *packet); // after NULL: first
 static inline ib_packet_t *ib_queue_pop(struct ib_queue *queue)
 {
     ib_packet_t *packet = queue->first;

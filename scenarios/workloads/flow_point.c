@@ -27,7 +27,7 @@ static uint32_t seed_of(const struct flow_end *end, uint32_t rank, uint32_t qp)
 
 // A rank whose library works only when it is called goes on calling it until all have come: what it posted may still be
 // on its way.
-static int barrier(struct flow_end *end)
+int flow_barrier(struct flow_end *end)
 {
     const struct workload *w = end->workload;
     unsigned char mine = 0, all[WORKLOAD_RANKS_MAX];
@@ -83,12 +83,12 @@ int flow_point_begin(struct flow_end *end, uint64_t bytes)
     if (error == 0) {
         error = flow_meet(end);
     }
-    return error == 0 ? barrier(end) : error;
+    return error == 0 ? flow_barrier(end) : error;
 }
 
 int flow_beside_wait(struct flow_end *end)
 {
-    return end->workload->verbs.beside_bytes != 0 ? barrier(end) : 0;
+    return end->workload->verbs.beside_bytes != 0 ? flow_barrier(end) : 0;
 }
 
 // --- behind ---------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ int flow_point_end(struct flow_end *end, uint32_t turns)
         error = flow_meet(end);
     }
     if (error == 0) {
-        error = barrier(end);
+        error = flow_barrier(end);
     }
     if (error == 0) {
         error = flow_memory_pull(end, &end->target);

@@ -7,6 +7,7 @@
 #include "models/host/memory.h"
 #include "sim/platform/gpus.h"
 #include "sim/scenario/scenario.h"
+#include "sim/platform/process_memory.h"
 #include "verbs-shim/backend.h"
 
 struct plat_bar {
@@ -25,6 +26,14 @@ struct plat_helper {
     uint64_t seen[2];        // changes of memory when the program, the helper, last got the lock
 };
 
+// What is pinned for a region.
+struct plat_pinned_region {
+    struct plat_pinned_region *next;
+    uint32_t key;
+    uint64_t count;
+    uint64_t pages[];
+};
+
 struct plat_backend_inproc {
     sim_t *sim;
     host_core_t *core;
@@ -39,13 +48,16 @@ struct plat_backend_inproc {
     hca_t *hca;                         // NULL: the node has none
     uint64_t *hca_uars;                 // a bit for each page in use, shared by the node's processes
     struct backend_ops ops;             // of plat_backend_inproc
+    struct host_owner owner;            // of the process's own memory
+    struct plat_pinned_region *pinned;  // the newest first
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has
     struct plat_backend_inproc *next;
 };
 
-// The kernel's driver of the HCA (backend_hca.c). Its commands take no time.
+// The kernel's driver of the HCA (backend_hca.c). Its commands take no time, but for those that end
+// something: they return when nothing is under way that its memory is needed for.
 extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
 
 // backend_thread.c
@@ -62,5 +74,7 @@ struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);
 
 // The calling thread is the process of this backend from now on, for backend_current. Once for each backend.
 void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board);
+// The process has ended, devices reach its own memory no more.
+void plat_backend_end(struct plat_backend_inproc *ctx);
 // From outside threads, when none runs any more: frees what libraries kept for the process.
 void plat_backend_leave(struct plat_backend_inproc *ctx);

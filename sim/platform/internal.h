@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/fpga/fpga.h"
+#include "models/hca/ib_switch.h"
 #include "models/host/core.h"
 #include "models/peach2/board.h"
 #include "models/peach2/twin.h"
@@ -76,7 +77,8 @@ struct plat_machine {
     unsigned clock_count;
     struct plat_node nodes[SCN_NODES_MAX];
     pcie_link_t *cables[SCN_CABLES_MAX];
-    ib_link_t *ib_cables[SCN_NODES_MAX];
+    ib_switch_t *ib_switches[SCN_IB_SWITCHES_MAX];
+    ib_link_t *ib_cables[SCN_IB_CABLES_MAX];
     struct plat_pull pulls[SCN_FAULTS_MAX]; // of each fault
     struct plat_process processes[PLAT_PROCESSES_MAX];
     unsigned process_count;
@@ -111,7 +113,8 @@ void plat_links_destroy(plat_machine_t *machine);
 enum sim_status plat_hca_create(struct plat_node *node);
 struct pcie_end_config plat_hca_slot_end(const struct plat_node *node);
 enum sim_status plat_hca_connect_host(struct plat_node *node);
-enum sim_status plat_ib_cable_create(plat_machine_t *machine, uint32_t index);
+enum sim_status plat_ib_fabric_create(plat_machine_t *machine); // switches, cables, routes
+void plat_ib_fabric_destroy(plat_machine_t *machine);
 
 // machine.c: a node's program has ended; until all nodes are booted.
 void plat_machine_ended(plat_machine_t *machine);

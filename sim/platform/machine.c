@@ -229,6 +229,7 @@ static void node_thread(void *arg)
         }
         node->program(node->program_arg, node->handle);
         plat_backend_thread_ops.stop(&node->backend);
+        plat_backend_end(&node->backend);
     }
     plat_machine_ended(node->machine);
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/scenario/ib_fabric.h"
 #include "sim/scenario/names.h"
 
 #define ATOMIC_BYTES 8
@@ -47,17 +48,17 @@ static void check_hcas(struct scn_loader *loader, const struct scn_run *run)
     const struct scn_scenario *scenario = loader->scenario;
     bool both = has_hca(loader, run, &run->node);
     both = (run->peer == run->node || has_hca(loader, run, &run->peer)) && both;
-    bool joined = run->peer == run->node || scn_loader_is_bad(loader, &scenario->ib_cable_count, true);
+    bool joined = run->peer == run->node || scn_loader_is_bad(loader, &scenario->ib_cable_count, true) ||
+                  scn_loader_is_bad(loader, &scenario->ib_switch_count, true) ||
+                  scn_ib_first_cable(scenario, run->node, run->peer, NULL) != SCN_IB_NO_CABLE;
     for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
         const struct scn_ib_cable *cable = &scenario->ib_cables[i];
-        joined = joined || !scn_loader_is_good(loader, &cable->from_node) ||
-                 !scn_loader_is_good(loader, &cable->to_node) ||
-                 (cable->from_node == run->node && cable->to_node == run->peer) ||
-                 (cable->from_node == run->peer && cable->to_node == run->node);
+        joined =
+            joined || !scn_loader_is_good(loader, &cable->from_node) || !scn_loader_is_good(loader, &cable->to_node);
     }
     if (both && !joined) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->peer, run),
-                         "peer: no ib_cable joins '%s' and '%s'", scenario->nodes[run->node].name,
+                         "peer: no ib_cables join '%s' and '%s'", scenario->nodes[run->node].name,
                          scenario->nodes[run->peer].name);
     }
 }

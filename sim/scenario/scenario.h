@@ -29,7 +29,12 @@
 #define SCN_CHECKS_MAX 64
 #define SCN_PANELS_MAX 4
 #define SCN_NODE_NONE  UINT32_MAX
-#define SCN_NOT_GIVEN  UINT64_MAX
+
+#define SCN_IB_SWITCHES_MAX 8
+#define SCN_IB_CABLES_MAX   32
+#define SCN_IB_SWITCH(i)    (SCN_NODES_MAX + (i)) // what an InfiniBand cable calls switch i; nodes have their index
+
+#define SCN_NOT_GIVEN UINT64_MAX
 
 // One PCI Express link: the slot between a host and a board, or a cable between two boards.
 struct scn_link {
@@ -132,6 +137,9 @@ struct scn_fpga {
     struct scn_link slot;
 };
 
+// Requests that the driver sends whole.
+enum scn_blueflame { SCN_BLUEFLAME_INLINE, SCN_BLUEFLAME_ALL };
+
 // An InfiniBand HCA with its slot.
 struct scn_hca {
     bool given; // a node may have none
@@ -147,6 +155,7 @@ struct scn_hca {
     uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, place_ps, atomic_ps;
     uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
     uint32_t responder_reads, initiator_reads, max_inline_bytes;
+    enum scn_blueflame blueflame;
 };
 
 struct scn_node {
@@ -169,10 +178,18 @@ struct scn_cable {
     struct scn_link link;
 };
 
-// Between the ports of two HCAs.
+struct scn_ib_switch {
+    char name[SCN_NAME_MAX];
+    uint32_t ports;
+    uint64_t latency_ps; // as in models/hca/ib_switch.h
+    uint64_t port_bytes_per_us;
+    uint32_t port_gap_bytes, port_buffer_bytes;
+};
+
+// Between two ports of HCAs and switches.
 struct scn_ib_cable {
-    uint32_t from_node, to_node;
-    uint64_t flight_ps; // as in models/hca/ib_link.h
+    uint32_t from_node, to_node; // or SCN_IB_SWITCH(i)
+    uint64_t flight_ps;          // as in models/hca/ib_link.h
 };
 
 // Pulled: the link goes down for good, both ways at once.
@@ -349,7 +366,9 @@ struct scn_scenario {
     uint32_t node_count;
     struct scn_cable cables[SCN_CABLES_MAX];
     uint32_t cable_count;
-    struct scn_ib_cable ib_cables[SCN_NODES_MAX];
+    struct scn_ib_switch ib_switches[SCN_IB_SWITCHES_MAX];
+    uint32_t ib_switch_count;
+    struct scn_ib_cable ib_cables[SCN_IB_CABLES_MAX];
     uint32_t ib_cable_count;
     struct scn_fault faults[SCN_FAULTS_MAX];
     uint32_t fault_count;

@@ -1,5 +1,6 @@
 // HCAs of a scenario: programs on its nodes find ibsim0 and reach each other's host and GPU memory with libibverbs.
 #include <cuda_runtime.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "site.h"
@@ -15,13 +16,14 @@ enum {
 
 struct side {
     struct pair *pair;
-    bool on_gpu; // where its buffer is
+    bool on_gpu;   // where its buffer is
+    uint8_t *heap; // or here, unless NULL
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    uint8_t *buffer, *copy; // copy: in pinned host memory, what to_copy finds
+    uint8_t *buffer, *copy; // copy: in host memory, what to_copy finds
     bool ready, done;
 };
 struct pair {
@@ -50,6 +52,10 @@ static void side_open(struct side *side)
     side->buffer = side->copy;
     if (side->on_gpu) {
         EXPECT_EQ(cudaMalloc((void **)&side->buffer, BYTES), cudaSuccess);
+    }
+    if (side->heap != NULL) {
+        side->copy = side->heap;
+        side->buffer = side->copy;
     }
     side->mr = ibv_reg_mr(side->pd, side->buffer, BYTES, RIGHTS);
     struct ibv_qp_init_attr init = {
@@ -185,6 +191,28 @@ static void expect_transfer(enum ibv_wr_opcode opcode, bool near_gpu, bool far_g
     }
     plat_machine_destroy(pair.machine);
     scn_free(scenario);
+}
+
+static uint64_t transfer_ps(bool from_heap)
+{
+    struct pair pair = {.opcode = IBV_WR_RDMA_WRITE};
+    for (unsigned i = 0; i < 2 && from_heap; i++) {
+        pair.sides[i].heap = aligned_alloc(4096, 25 * 4096); // as a pinned buffer lies in its pages
+    }
+    struct scn_scenario *scenario = pair_build(&pair, 1000 * 1000 * 1000 * NS);
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    expect_moved(pair.sides[1].copy, TO, pair.sides[0].copy, FROM);
+    uint64_t took_ps = sim_now_ps(plat_machine_sim(pair.machine));
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
+    free(pair.sides[0].heap);
+    free(pair.sides[1].heap);
+    return took_ps;
+}
+
+TEST(Hca, MovesOrdinaryMemoryAsFastAsPinnedBuffers)
+{
+    EXPECT_EQ(transfer_ps(true), transfer_ps(false));
 }
 
 TEST(Hca, WritesArriveWholeFromAndToHostsAndGpus)

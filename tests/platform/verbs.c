@@ -167,15 +167,15 @@ struct verbs_end *verbs_enter(struct verbs_pair *pair, unsigned node)
     for (unsigned i = 0; i < pair->device_count; i++) {
         end_open(pair, &pair->ends[node][i], pair->devices[i], node);
     }
-    verbs_meet(pair, node);
+    verbs_scene_meet(pair, node);
     for (unsigned i = 0; i < pair->device_count; i++) {
         end_connect(pair, &pair->ends[node][i], &pair->ends[1 - node][i], node);
     }
-    verbs_meet(pair, node);
+    verbs_scene_meet(pair, node);
     return pair->ends[node];
 }
 
-void verbs_meet(struct verbs_pair *pair, unsigned node)
+void verbs_scene_meet(struct verbs_pair *pair, unsigned node)
 {
     unsigned turn = pair->turn;
     pair->waiting++;

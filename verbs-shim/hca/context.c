@@ -36,11 +36,15 @@ static int tables_create(hca_context_t *context)
 static int events_create(hca_context_t *context)
 {
     void *ctx = context->backend.ctx;
-    int status = context->backend.ops->alloc_pinned(ctx, HCA_EVENT_ENTRIES * sizeof(struct hca_eqe), &context->events);
+    const size_t ring_bytes = HCA_EVENT_ENTRIES * sizeof(struct hca_eqe);
+    int status = context->backend.ops->alloc_pinned(ctx, ring_bytes + sizeof(uint64_t), &context->events);
     if (status != 0) {
         return status;
     }
-    const struct hca_eq_init init = {.base = context->events.bus_address, .entries = HCA_EVENT_ENTRIES};
+    context->events_record = (volatile uint64_t *)(void *)((uint8_t *)context->events.address + ring_bytes);
+    const struct hca_eq_init init = {.base = context->events.bus_address,
+                                     .record = context->events.bus_address + ring_bytes,
+                                     .entries = HCA_EVENT_ENTRIES};
     return hca_ops(context)->eq_create(ctx, &init, &context->eqn);
 }
 
@@ -250,5 +254,6 @@ int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event 
     event_out->type = (enum hca_event_type)entry->type;
     event_out->object = entry->object;
     event_out->user = event_user(context, event_out->type, entry->object);
+    *context->events_record = context->events_taken;
     return 0;
 }

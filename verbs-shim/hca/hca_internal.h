@@ -13,6 +13,7 @@ struct hca_context {
     uint32_t uar, eqn, users;
     unsigned next_blueflame;
     struct backend_buffer events;
+    volatile uint64_t *events_record;
     uint32_t events_taken;
     // by number
     hca_cq_t **cqs;
@@ -40,7 +41,7 @@ struct hca_cq {
     hca_context_t *context;
     uint32_t number, entries, consumer, users;
     void *user;
-    struct backend_buffer buffer; // record, then the ring
+    struct backend_buffer record_buffer, buffer; // buffer: the ring
     volatile uint64_t *record;
     struct hca_cqe *ring;
 };

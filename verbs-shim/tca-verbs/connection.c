@@ -174,6 +174,7 @@ void tcav_peer_bye(struct tcav_peer *peer)
 void tcav_peer_free(struct tcav_peer *peer)
 {
     struct tcav_context *context = peer->context;
+    tcav_grants_drop(context, peer);
     if (!context->abandoned) {
         for (unsigned i = 0; i < TCAV_SMALL_SLOTS; i++) {
             peach2_chain_destroy(peer->small[i]);

@@ -37,24 +37,33 @@ static void packet(struct tcav_peer *peer, const struct tcav_header *header)
     struct tcav_context *context = peer->context;
     const unsigned char *payload = (const unsigned char *)header + sizeof *header + header->skew;
     struct tcav_qp *qp = context->table[header->qp % TCAV_QPS_MAX];
+    tcav_grant_packet(peer, header);
     if (header->kind == TCAV_BYE) {
         peer->state = TCAV_PEER_GONE;
         return;
     }
     bool known = qp != NULL && qp->number == header->qp && qp->peer == peer;
     if (is_response(header->kind)) {
+        bool taken = false;
         if (known && header->source_qp == qp->remote_number) {
-            tcav_response_packet(qp, header, payload);
+            taken = tcav_response_packet(qp, header, payload);
             tcav_qp_activate(qp);
+        }
+        if (header->kind == TCAV_GRANT && !taken) {
+            tcav_grant_release(peer, header->source_qp, header->qp, header->message, false);
         }
         return;
     }
+    if (header->kind == TCAV_RELEASE) {
+        return;
+    }
     bool receives = known && (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
-    if (receives) {
-        tcav_receive_packet(qp, header, payload);
+    if (receives && tcav_receive_packet(qp, header, payload)) {
         tcav_qp_activate(qp);
     } else if (!known || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT) {
         refuse(peer, header);
+    } else if (header->kind == TCAV_READ) {
+        tcav_grant_release(peer, header->source_qp, header->qp, header->message, true); // dropped
     }
 }
 
@@ -164,8 +173,9 @@ static unsigned qps_step(struct tcav_context *context, bool look)
             found += qp->sent != 0 && qp->peer->area != NULL ? ack_look(qp) : 0;
             timers_step(qp, look);
             drain_step(qp);
+            tcav_grant_step(qp);
         }
-        if (qp->count == 0 && !qp->answer_due && qp->job_count == 0) {
+        if (qp->count == 0 && !qp->release_due && !qp->answer_due && qp->job_count == 0) {
             qp->active = false;
             *link = qp->next_active;
         } else {
@@ -233,6 +243,9 @@ unsigned tcav_progress(struct tcav_context *context)
     bool look = ++context->passes % PASSES_PER_LOOK == 0;
     unsigned found = peers_step(context);
     found += qps_step(context, look);
+    if (context->overruns != 0) {
+        tcav_cqs_fail(context);
+    }
     tcav_transmit(context);
     if (found != 0) {
         tcav_wake(context);
@@ -302,4 +315,13 @@ void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps)
     }
     uint64_t timeout_ns = until_ps != 0 ? left_ns(context, until_ps) : 0;
     (void)backend->ops->wait_word(backend->ctx, &peer->area->pair, TCAV_PAIR_THERE, TCAV_PAIR_THERE, timeout_ns);
+}
+
+void tcav_progress_pause(struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        threaded_wait(context, tcav_now_ps(context) + TCAV_PAUSE_NS * TCAV_NS);
+    } else {
+        tcav_pay(context, BACKEND_COST_TIME, TCAV_PAUSE_NS);
+    }
 }
