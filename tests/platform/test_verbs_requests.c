@@ -1,5 +1,6 @@
 // What requests on tca0 may ask for: fences, draining, inline data, lists, lengths; and what is refused, by the face or
 // by the device, without a byte moved.
+#include <cuda_runtime.h>
 #include <errno.h>
 #include <string.h>
 
@@ -297,5 +298,59 @@ TEST(TcaRequests, OfNoBytesNeedNoKey)
     struct verbs_pair pair;
     run(zero, waits, &pair);
     EXPECT_TRUE(site_is_filled(end_of(&pair, 1)->image, VERBS_BYTES, 1));
+    verbs_pair_fini(&pair);
+}
+
+// --- length ---------------------------------------------------------------------------------------------------------
+
+enum { LONG_BYTES = (17 << 20) + 5, LONG_AT = 3 }; // more than one descriptor of the board moves
+
+struct long_memory {
+    uint8_t *data;
+    struct ibv_mr *mr;
+};
+
+static struct long_memory long_make(const struct verbs_end *end)
+{
+    struct long_memory memory = {0};
+    EXPECT_EQ(cudaMallocHost((void **)&memory.data, LONG_BYTES + 16), cudaSuccess);
+    memory.mr = ibv_reg_mr(end->pd, memory.data, LONG_BYTES + 16, VERBS_RIGHTS);
+    return memory;
+}
+
+static void writes_long(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    struct verbs_end *end = verbs_enter(pair, peach2_node(board));
+    struct long_memory memory = long_make(end);
+    site_fill(memory.data, LONG_BYTES + 16, 4);
+    verbs_meet(pair, 0);
+    struct ibv_sge sge = {(uintptr_t)memory.data + LONG_AT, LONG_BYTES, memory.mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
+    wr.wr.rdma.remote_addr = pair->value[0] + LONG_AT;
+    wr.wr.rdma.rkey = (uint32_t)pair->value[1];
+    EXPECT_EQ(ibv_post_send(end->qp, &wr, &bad), 0);
+    expect_wc(pair, 0, 0, IBV_WC_SUCCESS);
+    EXPECT_MEMEQ((const uint8_t *)(uintptr_t)pair->value[0] + LONG_AT, memory.data + LONG_AT, LONG_BYTES);
+    verbs_meet(pair, 0);
+}
+
+static void is_written_long(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    struct verbs_end *end = verbs_enter(pair, peach2_node(board));
+    struct long_memory memory = long_make(end);
+    pair->value[0] = (uintptr_t)memory.data;
+    pair->value[1] = memory.mr->rkey;
+    verbs_meet(pair, 1);
+    verbs_meet(pair, 1);
+    EXPECT_TRUE(site_is_value(memory.data, LONG_AT, 0));
+    EXPECT_TRUE(site_is_value(memory.data + LONG_AT + LONG_BYTES, 16 - LONG_AT, 0));
+}
+
+TEST(TcaRequests, OfMoreBytesThanADescriptorHoldsArriveWhole)
+{
+    struct verbs_pair pair;
+    run(writes_long, is_written_long, &pair);
     verbs_pair_fini(&pair);
 }
