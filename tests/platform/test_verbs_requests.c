@@ -324,7 +324,7 @@ static void writes_long(void *arg, peach2_handle_t *board)
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
     struct long_memory memory = long_make(end);
     site_fill(memory.data, LONG_BYTES + 16, 4);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
     struct ibv_sge sge = {(uintptr_t)memory.data + LONG_AT, LONG_BYTES, memory.mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
     wr.wr.rdma.remote_addr = pair->value[0] + LONG_AT;
@@ -332,7 +332,7 @@ static void writes_long(void *arg, peach2_handle_t *board)
     EXPECT_EQ(ibv_post_send(end->qp, &wr, &bad), 0);
     expect_wc(pair, 0, 0, IBV_WC_SUCCESS);
     EXPECT_MEMEQ((const uint8_t *)(uintptr_t)pair->value[0] + LONG_AT, memory.data + LONG_AT, LONG_BYTES);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
 }
 
 static void is_written_long(void *arg, peach2_handle_t *board)
@@ -342,8 +342,8 @@ static void is_written_long(void *arg, peach2_handle_t *board)
     struct long_memory memory = long_make(end);
     pair->value[0] = (uintptr_t)memory.data;
     pair->value[1] = memory.mr->rkey;
-    verbs_meet(pair, 1);
-    verbs_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
     EXPECT_TRUE(site_is_value(memory.data, LONG_AT, 0));
     EXPECT_TRUE(site_is_value(memory.data + LONG_AT + LONG_BYTES, 16 - LONG_AT, 0));
 }
