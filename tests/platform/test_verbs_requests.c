@@ -40,7 +40,7 @@ static void waits(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
     verbs_look(end);
 }
 
@@ -65,7 +65,7 @@ static void fences(void *arg, peach2_handle_t *board)
         expect_wc(pair, 0, 1000, IBV_WC_SUCCESS);
         expect_wc(pair, 0, 2000 + 1000 * i, IBV_WC_SUCCESS);
     }
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
 }
 
 TEST(TcaRequests, BehindAFenceSeeWhatReadsBrought)
@@ -101,7 +101,7 @@ static void drains(void *arg, peach2_handle_t *board)
     EXPECT_EQ(ibverbs_cq_wait(end->cq, 100000), ETIMEDOUT); // the other one waits
     state_set(end, IBV_QPS_RTS, 0);
     expect_wc(pair, 0, 100000, IBV_WC_SUCCESS);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
 }
 
 TEST(TcaRequests, InADrainedQueueWaitUntilItSendsAgain)
@@ -127,7 +127,7 @@ static void inlines(void *arg, peach2_handle_t *board)
     }
     struct ibv_sge sge = {(uintptr_t)data, sizeof data, 0};
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &sge, 1, 0, IBV_SEND_INLINE), ENOMEM);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
 }
 
 TEST(TcaRequests, CarryInlineDataAndRefuseMoreThanDeclared)
@@ -160,7 +160,7 @@ static void gathers(void *arg, peach2_handle_t *board)
     struct ibv_sge list[PARTS + 1];
     (void)list_make(end, list, 0);
     list[PARTS] = list[0];
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
     EXPECT_EQ(post(pair, IBV_WR_SEND, list, PARTS + 1, 1, 0), ENOMEM);
     EXPECT_EQ(post(pair, IBV_WR_SEND, list, PARTS, 2, 0), 0);
     expect_wc(pair, 0, 2, IBV_WC_SUCCESS);
@@ -169,7 +169,7 @@ static void gathers(void *arg, peach2_handle_t *board)
     (void)list_make(end, list, 100001);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_READ, list, PARTS, 90000, 0), 0);
     expect_wc(pair, 0, 90000, IBV_WC_SUCCESS);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
     verbs_look(end);
 }
 
@@ -184,11 +184,11 @@ static void scatters(void *arg, peach2_handle_t *board)
     EXPECT_TRUE(bad == &wr);
     wr.num_sge = PARTS;
     EXPECT_EQ(ibv_post_recv(end->qp, &wr, &bad), 0);
-    verbs_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
     struct ibv_wc wc = verbs_wc(end);
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.byte_len, bytes);
-    verbs_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
     verbs_look(end);
 }
 
@@ -230,7 +230,7 @@ static void posts_too_early(void *arg, peach2_handle_t *board)
     EXPECT_EQ(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &sge, 1, 0, 0), EINVAL);
     EXPECT_EQ(ibverbs_cq_wait(end->cq, 50000), ETIMEDOUT);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
 }
 
 TEST(TcaRequests, AreRefusedInTheWrongState)
@@ -262,7 +262,7 @@ static void overfills(void *arg, peach2_handle_t *board)
         expect_wc(pair, 0, i, IBV_WC_SUCCESS);
     }
     EXPECT_EQ(ibverbs_cq_wait(end->cq, 50000), ETIMEDOUT);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
 }
 
 TEST(TcaRequests, BeyondAFullQueueAreRefusedAndThoseBeforeAreCarriedOut)
@@ -289,7 +289,7 @@ static void zero(void *arg, peach2_handle_t *board)
     struct ibv_sge one = sge_of(end, 0, 1);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &one, 1, 2, 0), 0);
     expect_wc(pair, 0, 2, IBV_WC_REM_ACCESS_ERR);
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
 }
 
 TEST(TcaRequests, OfNoBytesNeedNoKey)
