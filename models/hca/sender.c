@@ -291,7 +291,9 @@ static void enlist(struct hca_qp *qp)
 
 void hca_sender_worked(void *ctx)
 {
+    static const struct sim_work working = {"HCA", "work on the request", false};
     struct hca_qp *qp = ctx;
+    sim_cause_label(qp->hca->sim, qp->hca->name, &working);
     qp->sq.worked = qp->sq.next + 1;
     enlist(qp);
 }

@@ -92,7 +92,7 @@ TEST(Explain, AccountsForEveryPicosecondOfAnRtlBoard)
 TEST(Explain, ChangesNothingThatIsMeasured)
 {
     struct scn_scenario *scenario = scene_load(NULL);
-    struct opened opened;
+    struct opened opened = {0};
     struct plat_result with, without;
     const struct plat_hooks hooks = {.ctx = &opened, .path = path_take};
     ASSERT_TRUE(scenario != NULL);
@@ -124,6 +124,21 @@ static void only_part_grows(uint32_t run, const char *a, const char *b, const ch
 }
 
 enum { PIO, DMA, LIBTCA, TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_WRITE, IBSIM0_READ };
+
+// What it waits for comes over the cable; the loop that waits would be a path without end in itself.
+TEST(Explain, LeavesAPollingLoopByTheWriteThatEndedIt)
+{
+    static const uint32_t runs[] = {TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_READ};
+    struct scn_scenario *scenario = scene_load(NULL);
+    ASSERT_TRUE(scenario != NULL);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        struct opened opened;
+        series_open(scenario, runs[i], &opened);
+        EXPECT_TRUE(*part_of(&opened, "cable") >= 2 * 15000);
+        EXPECT_BETWEEN(*part_of(&opened, "polling"), 1, 150000);
+    }
+    scn_free(scenario);
+}
 
 // All that is added is a multiple of the board's clock and of the poll's period, and no packet meets a SKP ordered set
 // in one case and not in the other.
