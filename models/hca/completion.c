@@ -11,7 +11,7 @@
 
 static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
 {
-    return entries != 0 && (entries & (entries - 1)) == 0 && entries <= hca->config.max_entries &&
+    return entries != 0 && (entries & (entries - 1)) == 0 && entries <= hca->config.max_cq_entries &&
            base % sizeof(struct hca_cqe) == 0;
 }
 
@@ -20,28 +20,31 @@ enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uin
     if (!hca_eq_valid(hca, init->eqn) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
         return SIM_ERR_INVALID;
     }
-    for (uint32_t cqn = 1; cqn <= hca->config.max_cq; cqn++) {
-        struct hca_cq *cq = hca->cqs[cqn];
-        if (cq != NULL && cq->used) {
-            continue;
-        }
-        uint32_t generation = cq == NULL ? 0 : cq->generation;
-        cq = cq == NULL ? malloc(sizeof *cq) : cq;
-        if (cq == NULL) {
-            return SIM_ERR_NO_MEMORY;
-        }
-        *cq = (struct hca_cq){.hca = hca, .number = cqn, .init = *init, .used = true, .generation = generation + 1};
-        hca->cqs[cqn] = cq;
-        hca->eqs[init->eqn].users++;
-        *cqn_out = cqn;
-        return SIM_OK;
+    uint32_t cqn = 1;
+    while (hca_cq_find(hca, cqn) != NULL) {
+        cqn++;
     }
-    return SIM_ERR_NO_MEMORY;
+    struct hca_cq **cqs =
+        cqn > hca->config.max_cq ? NULL : hca_table_grown(hca->cqs, &hca->cq_capacity, cqn, sizeof(struct hca_cq *));
+    if (cqs == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->cqs = cqs;
+    struct hca_cq *cq = cqs[cqn] != NULL ? cqs[cqn] : calloc(1, sizeof *cq);
+    if (cq == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    const uint32_t generation = cq->generation + 1;
+    *cq = (struct hca_cq){.hca = hca, .number = cqn, .init = *init, .used = true, .generation = generation};
+    cqs[cqn] = cq;
+    hca->eqs[init->eqn].users++;
+    *cqn_out = cqn;
+    return SIM_OK;
 }
 
-static struct hca_cq *cq_find(const hca_t *hca, uint32_t cqn)
+struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn)
 {
-    struct hca_cq *cq = cqn >= 1 && cqn <= hca->config.max_cq ? hca->cqs[cqn] : NULL;
+    struct hca_cq *cq = cqn < hca->cq_capacity ? hca->cqs[cqn] : NULL;
     return cq != NULL && cq->used ? cq : NULL;
 }
 
@@ -58,7 +61,7 @@ static void held_drop(struct hca_cq *cq)
 // Completions of a queue pair that is gone or was reset are not told of any more.
 void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     struct hca_held_cqe **link = &cq->held, *last = NULL;
     while (*link != NULL) {
         struct hca_held_cqe *held = *link;
@@ -75,7 +78,7 @@ void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn)
 
 enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     if (cq == NULL) {
         return SIM_ERR_INVALID;
     }
@@ -119,7 +122,7 @@ static void cq_overrun(struct hca_cq *cq)
     held_drop(cq);
     hca->counters[HCA_CQ_OVERRUNS]++;
     hca_event_raise(hca, cq->init.eqn, HCA_EVENT_CQ_ERROR, cq->number);
-    for (uint32_t qpn = 1; qpn <= hca->config.max_qp; qpn++) {
+    for (uint32_t qpn = 1; qpn < hca->qp_capacity; qpn++) {
         struct hca_qp *qp = hca_qp_find(hca, qpn);
         if (qp != NULL && (qp->init.send_cqn == cq->number || qp->init.receive_cqn == cq->number) &&
             qp->state != HCA_ERROR && qp->state != HCA_RESET) {
@@ -178,7 +181,7 @@ static void cq_record_read(struct hca_cq *cq)
 
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     if (cq == NULL || cq->overrun) {
         return;
     }
@@ -212,7 +215,7 @@ static void cq_consumer_set(struct hca_cq *cq, uint32_t consumer)
 
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     if (cq == NULL) {
         hca->counters[HCA_DOORBELLS_REFUSED]++;
         return;
@@ -231,7 +234,7 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
 
 enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     if (cq == NULL || cq->overrun || !ring_valid(hca, resize->base, resize->entries)) {
         return SIM_ERR_INVALID;
     }

@@ -2,8 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "models/hca/internal.h"
+
+#define TABLE_FIRST 16u
 
 static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_DOORBELLS] = {"doorbells", "writes", "to doorbell registers"},
@@ -98,27 +101,29 @@ static bool config_valid(const struct hca_config *config)
            config->gather_packets > 0 && config->order_entries > 0 && config->window_packets > 0 &&
            config->ack_every_packets > 0 && config->max_mtu_bytes >= 256 && config->max_mtu_bytes <= IB_PAYLOAD_MAX &&
            config->max_qp > 0 && config->max_cq > 0 && config->max_pd > 0 && config->max_mr > 0 &&
-           config->max_mr <= 65536 && config->max_eq > 0 && config->max_srq > 0;
+           config->max_mr <= 1u << HCA_KEY_INDEX_BITS && config->max_eq > 0 && config->max_srq > 0;
 }
 
-static bool tables_create(hca_t *hca)
+void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t element_bytes)
 {
-    const struct hca_config *config = &hca->config;
-    hca->pd_used = calloc(config->max_pd, sizeof *hca->pd_used);
-    hca->pd_users = calloc(config->max_pd, sizeof *hca->pd_users);
-    hca->mrs = calloc(config->max_mr, sizeof *hca->mrs);
-    hca->eqs = calloc(config->max_eq + 1, sizeof *hca->eqs);
-    hca->cqs = calloc(config->max_cq + 1, sizeof(struct hca_cq *));
-    hca->srqs = calloc(config->max_srq + 1, sizeof(struct hca_rq *));
-    hca->qps = calloc(config->max_qp + 1, sizeof(struct hca_qp *));
-    return hca->pd_used != NULL && hca->pd_users != NULL && hca->mrs != NULL && hca->eqs != NULL && hca->cqs != NULL &&
-           hca->srqs != NULL && hca->qps != NULL;
+    uint32_t wanted = *capacity == 0 ? TABLE_FIRST : *capacity;
+    while (wanted <= index) {
+        wanted *= 2;
+    }
+    if (wanted == *capacity) {
+        return table;
+    }
+    uint8_t *grown = realloc(table, wanted * element_bytes);
+    if (grown != NULL) {
+        memset(grown + *capacity * element_bytes, 0, (wanted - *capacity) * element_bytes);
+        *capacity = wanted;
+    }
+    return grown;
 }
 
 static void tables_free(hca_t *hca)
 {
-    free(hca->pd_used);
-    free(hca->pd_users);
+    free(hca->pds);
     free(hca->mrs);
     free(hca->eqs);
     free(hca->cqs);
@@ -141,7 +146,8 @@ enum sim_status hca_create(sim_t *sim, pcie_pool_t *pool, ib_pool_t *packets, co
     hca->packets = packets;
     hca->config = *config;
     snprintf(hca->name, sizeof hca->name, "%s", name);
-    enum sim_status status = tables_create(hca) ? SIM_OK : SIM_ERR_NO_MEMORY;
+    hca->eqs = calloc(config->max_eq + 1, sizeof *hca->eqs);
+    enum sim_status status = hca->eqs != NULL ? SIM_OK : SIM_ERR_NO_MEMORY;
     if (status == SIM_OK) {
         status = sim_counters_register(sim, hca->name, COUNTER_DESCS, hca->counters, HCA_COUNTERS);
     }
@@ -201,7 +207,7 @@ void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
         .max_pd = config->max_pd,
         .max_mr = config->max_mr,
         .max_qp_entries = config->max_entries,
-        .max_cq_entries = config->max_entries - 1, // and one for the end of a ring that is resized
+        .max_cq_entries = config->max_cq_entries - 1, // and one for the end of a ring that is resized
         .max_srq_entries = config->max_entries,
         .max_segments = HCA_SEGMENTS_MAX,
         .max_inline_bytes = config->max_inline_bytes,

@@ -87,6 +87,14 @@ struct hca_dma_queue {
 
 // --- regions -------------------------------------------------------------------------------------------------------
 
+// Of a key; the rest tells regions apart that had the same index one after the other.
+#define HCA_KEY_INDEX_BITS 17
+
+struct hca_pd {
+    uint32_t users;
+    bool used;
+};
+
 struct hca_mr {
     uint32_t key, pdn, access, page_shift;
     uint64_t iova, bytes;
@@ -234,7 +242,7 @@ struct hca_qp {
     struct hca_rq own_rq, *rq;
     bool send_listed, draining, flushing_receives;
     uint64_t send_since_ps, read_since_ps; // listed
-    struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter;
+    struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
 };
 
 struct hca_qp_list {
@@ -300,6 +308,8 @@ struct hca {
     pcie_tlp_t *out_first[PCIE_CLASS_COUNT], *out_last[PCIE_CLASS_COUNT];
     uint32_t out_count[PCIE_CLASS_COUNT];
     bool host_down;
+    hca_gone_fn gone; // may be NULL
+    void *gone_ctx;
     struct hca_blueflame blueflame[HCA_UAR_PAGES];
     struct hca_doorbell *doorbell_first, *doorbell_last, *doorbell_free;
     sim_event_t doorbell_event;
@@ -314,15 +324,16 @@ struct hca {
     uint8_t free_tags[HCA_TAGS_MAX];
     uint32_t free_tag_count;
     // objects; numbers are indices, 0 is no object (but of PDs)
-    bool *pd_used;
-    uint32_t *pd_users;
+    struct hca_pd *pds;
     struct hca_mr *mrs;
     uint32_t mr_next, mr_count;
     struct hca_eq *eqs;
     struct hca_cq **cqs;
     struct hca_rq **srqs;
     struct hca_qp **qps;
+    struct hca_qp *qp_free;
     uint32_t qp_next;
+    uint32_t pd_capacity, mr_capacity, cq_capacity, srq_capacity, qp_capacity; // of the tables: they grow
     // sending
     struct hca_qp_list senders;
     struct hca_qp *sending; // whose packet the engine makes; NULL: idle, or that queue pair is gone
@@ -384,8 +395,14 @@ void hca_doorbell_init(hca_t *hca);
 void hca_doorbell_fini(hca_t *hca);
 void hca_doorbell_write(hca_t *hca, uint64_t offset, const uint8_t *data, uint32_t bytes);
 
+// --- hca.c -----------------------------------------------------------------------------------------------------------
+
+// The table with room for `index`, new elements zero. NULL: no memory, the table stays.
+void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t element_bytes);
+
 // --- memory_regions.c -----------------------------------------------------------------------------------------------
 
+bool hca_pd_valid(const hca_t *hca, uint32_t pdn);
 // The region if the key is valid, in this PD, allows the access and holds the range; else NULL.
 const struct hca_mr *hca_mr_check(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
                                   uint64_t bytes);
@@ -402,6 +419,7 @@ void hca_objects_fini(hca_t *hca);
 // --- completion.c ---------------------------------------------------------------------------------------------------
 
 void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // what waits for room
+struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn); // NULL: none
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
 void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object);
@@ -432,6 +450,7 @@ void hca_rq_reset(struct hca_rq *rq);
 // The next entry. WAIT: the QP is called back through hca_responder_resume. fresh: the record need not be read again.
 enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, struct hca_receive *receive_out);
 void hca_rq_forget(struct hca_rq *rq, struct hca_qp *qp);
+struct hca_rq *hca_srq_find(const hca_t *hca, uint32_t srqn); // NULL: none
 void hca_rq_arm(struct hca_rq *rq, uint32_t limit);
 
 // --- wqe.c ----------------------------------------------------------------------------------------------------------

@@ -102,6 +102,8 @@ struct sim {
 
     struct sim_queue queue;
     uint64_t sequence;
+    struct sim_causes *causes; // NULL: not recorded
+    sim_cause_t cause;         // of what runs now; 0: not recorded
     uint32_t late_events; // initialised
     uint64_t events_run;
     uint64_t instant_events; // run since time last moved
@@ -118,8 +120,6 @@ struct sim {
 
     struct sim_counter_table *counter_tables;
     unsigned counter_table_count;
-    sim_cause_t cause;         // of what runs now; 0: not recorded
-    struct sim_causes *causes; // NULL: not recorded
     sim_trace_sink_fn trace_sink;
     void *trace_ctx;
     sim_log_sink_fn log_sink;

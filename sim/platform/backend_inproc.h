@@ -59,6 +59,8 @@ struct plat_backend_inproc {
 // The kernel's driver of the HCA (backend_hca.c). Its commands take no time, but for those that end
 // something: they return when nothing is under way that its memory is needed for.
 extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
+// As of now: when the HCA goes away, every process with an event queue gets HCA_EVENT_DEVICE_FATAL.
+void plat_hca_watch(hca_t *hca, host_memory_t *memory);
 
 // backend_thread.c
 extern const struct backend_thread_ops plat_backend_thread_ops;     // ctx: struct plat_backend_inproc *

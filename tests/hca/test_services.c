@@ -206,6 +206,39 @@ TEST(Services, ASolicitedCompletionRaisesTheEventAndOthersDoNot)
     rig_fini(&scene.rig);
 }
 
+static void destroy_after(uint64_t ps)
+{
+    struct rig_qp qp = {.process = scene.near}, peer = rig_qp(scene.far, HCA_RC);
+    EXPECT_EQ(hca_cq_create(scene.near->context, 4, NULL, &qp.cq), 0);
+    struct hca_qp_create create = rig_qp_create(HCA_RC);
+    create.send_cq = create.receive_cq = qp.cq;
+    EXPECT_EQ(hca_qp_create(scene.near->pd, &create, &qp.qp), 0);
+    rig_connect(&qp, &peer);
+    EXPECT_EQ(rig_send(&qp, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
+    sim_thread_sleep(scene.rig.sim, ps);
+    EXPECT_EQ(hca_qp_destroy(qp.qp), 0);
+    sim_thread_sleep(scene.rig.sim, 100 * US);
+    struct hca_wc wc;
+    EXPECT_EQ(hca_cq_poll(qp.cq, 1, &wc), 0);
+    EXPECT_EQ(hca_cq_destroy(qp.cq), 0);
+    rig_qp_close(&peer);
+}
+
+static void destroy_under_way(void *arg)
+{
+    (void)arg;
+    for (unsigned step = 0; step < 120; step++) { // somewhere its completion is on the bus
+        destroy_after(step * 25 * NS);
+    }
+}
+
+TEST(Services, ACompletionOfADestroyedQueuePairIsNotSeen)
+{
+    scene_init(HCA_RC);
+    run_both(destroy_under_way, NULL);
+    rig_fini(&scene.rig);
+}
+
 // Each arming of a queue that has a completion raises an event.
 static void events_raise(unsigned count)
 {

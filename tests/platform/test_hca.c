@@ -239,3 +239,70 @@ TEST(Hca, EndsWithItsTimeWhereverItIs)
         scn_free(scenario);
     }
 }
+
+// --- limits ----------------------------------------------------------------------------------------------------------
+
+static void many_objects(void *arg, peach2_handle_t *board)
+{
+    enum { OBJECTS = 1500 }; // more than any table begins with
+    static struct ibv_qp *qps[OBJECTS];
+    static struct ibv_cq *cqs[OBJECTS];
+    static struct ibv_mr *mrs[OBJECTS];
+    static uint8_t memory[OBJECTS];
+    struct side *side = arg;
+    (void)board;
+    side_open(side);
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        cqs[i] = ibv_create_cq(side->context, 1, NULL, NULL, 0);
+        struct ibv_qp_init_attr init = {
+            .send_cq = cqs[i], .recv_cq = cqs[i], .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+        qps[i] = ibv_create_qp(side->pd, &init);
+        mrs[i] = ibv_reg_mr(side->pd, &memory[i], 1, RIGHTS);
+        ASSERT_TRUE(qps[i] != NULL && mrs[i] != NULL);
+        EXPECT_TRUE(i == 0 || (qps[i]->qp_num == qps[i - 1]->qp_num + 1 && mrs[i]->lkey != mrs[i - 1]->lkey));
+    }
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        EXPECT_EQ(ibv_destroy_qp(qps[i]) | ibv_destroy_cq(cqs[i]) | ibv_dereg_mr(mrs[i]), 0);
+    }
+}
+
+TEST(Hca, HasRoomForTheObjectsOfRealPrograms)
+{
+    struct pair pair = {0};
+    struct scn_scenario *scenario = pair_build(&pair, SIM_NEVER_PS);
+    plat_machine_set_program(pair.machine, 0, many_objects, &pair.sides[0]);
+    plat_machine_set_program(pair.machine, 1, NULL, NULL);
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
+}
+
+static void limits_look(void *arg, peach2_handle_t *board)
+{
+    struct side *side = arg;
+    struct ibv_device_attr attr;
+    (void)board;
+    side_open(side);
+    EXPECT_EQ(ibv_query_device(side->context, &attr), 0);
+    EXPECT_EQ(attr.max_qp, 65464);
+    EXPECT_EQ(attr.max_cq, 65408);
+    EXPECT_EQ(attr.max_mr, 131056);
+    EXPECT_EQ(attr.max_pd, 32764);
+    EXPECT_EQ(attr.max_srq, 65472);
+    EXPECT_EQ(attr.max_qp_wr, 16384);
+    EXPECT_EQ(attr.max_cqe, 4194303);
+    struct ibv_cq *cq = ibv_create_cq(side->context, attr.max_cqe, NULL, NULL, 0);
+    ASSERT_TRUE(cq != NULL);
+    EXPECT_EQ(cq->cqe, attr.max_cqe);
+}
+
+TEST(Hca, SaysTheLimitsOfAConnectX)
+{
+    struct pair pair = {0};
+    struct scn_scenario *scenario = pair_build(&pair, SIM_NEVER_PS);
+    plat_machine_set_program(pair.machine, 0, limits_look, &pair.sides[0]);
+    plat_machine_set_program(pair.machine, 1, NULL, NULL);
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
+}

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "verbs.h"
+#include "verbs-shim/ibverbs/device.h"
 
 #define MS (1000ull * 1000 * NS)
 
@@ -57,6 +58,7 @@ static uint64_t time_of(enum ibv_wr_opcode opcode, uint32_t bytes, bool thread, 
 TEST(TcaProgress, OfATargetThatComputesWaitsForItsNextCall)
 {
     EXPECT_BETWEEN(time_of(IBV_WR_RDMA_READ, 8, false, SCN_FIDELITY_TWIN), MS, MS + 10000 * NS);
+    EXPECT_BETWEEN(time_of(IBV_WR_RDMA_WRITE, 8, false, SCN_FIDELITY_TWIN), MS, MS + 10000 * NS);
     EXPECT_BETWEEN(time_of(IBV_WR_RDMA_WRITE, 100000, false, SCN_FIDELITY_TWIN), MS, MS + 100000 * NS);
     EXPECT_BETWEEN(time_of(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, false, SCN_FIDELITY_TWIN), MS, MS + 10000 * NS);
 }
@@ -71,4 +73,44 @@ TEST(TcaProgress, OfATargetWithAThreadIsPrompt)
         EXPECT_BETWEEN(time_of(IBV_WR_RDMA_WRITE, 100000, true, fidelities[i]), 10000 * NS, 60000 * NS);
         EXPECT_BETWEEN(time_of(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, true, fidelities[i]), 2000 * NS, 8000 * NS);
     }
+}
+
+static void waits_for_nothing(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    struct verbs_end *end = verbs_enter(pair, peach2_node(board));
+    (void)ibverbs_cq_wait(end->cq, 0);
+    FAIL("node %u got a completion", peach2_node(board));
+}
+
+TEST(TcaProgress, ByThreadsDoesNotHideThatProgramsAreStuck)
+{
+    struct verbs_pair pair;
+    verbs_pair_init(&pair, SCN_FIDELITY_TWIN);
+    pair.scenario->nodes[0].board.progress_thread = pair.scenario->nodes[1].board.progress_thread = true;
+    EXPECT_EQ(verbs_pair_try(&pair, waits_for_nothing, waits_for_nothing), SIM_RUN_STUCK);
+    verbs_pair_fini(&pair);
+}
+
+static void reopens(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    for (unsigned i = 0; i < 20; i++) {
+        struct ibv_context *context = verbs_open("tca0");
+        ASSERT_TRUE(context != NULL);
+        EXPECT_TRUE(verbs_open("tca0") == NULL); // one a node
+        sim_thread_sleep(plat_machine_sim(pair->machine), i * 100 * NS);
+        EXPECT_EQ(ibv_close_device(context), 0);
+    }
+    pair->value[peach2_node(board)] = 1;
+}
+
+TEST(TcaProgress, ByThreadsEndsAndBeginsWithTheContext)
+{
+    struct verbs_pair pair;
+    verbs_pair_init(&pair, SCN_FIDELITY_TWIN);
+    pair.scenario->nodes[0].board.progress_thread = true;
+    verbs_pair_run(&pair, reopens, reopens);
+    EXPECT_EQ(pair.value[0] + pair.value[1], 2);
+    verbs_pair_fini(&pair);
 }

@@ -65,7 +65,11 @@ int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t
         cq_free(cq);
         return status;
     }
-    context->cqs[cq->number] = cq;
+    if (!hca_numbered_set(&context->cqs, cq->number, cq)) {
+        (void)hca_ops(context)->cq_destroy(context->backend.ctx, cq->number);
+        cq_free(cq);
+        return -ENOMEM;
+    }
     context->users++;
     *cq_out = cq;
     return 0;
@@ -81,7 +85,7 @@ int hca_cq_destroy(hca_cq_t *cq)
     if (status != 0) {
         return status;
     }
-    context->cqs[cq->number] = NULL;
+    (void)hca_numbered_set(&context->cqs, cq->number, NULL);
     context->users--;
     cq_free(cq);
     return 0;
@@ -116,9 +120,13 @@ static uint64_t send_take(hca_qp_t *qp, uint32_t index)
     return qp->wr_ids[qp->send_done++ & (qp->send_entries - 1)];
 }
 
-static void entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
+// false: it was on its way when its queue pair was destroyed.
+static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
 {
-    hca_qp_t *qp = cq->context->qps[cqe->qpn];
+    hca_qp_t *qp = hca_numbered_get(&cq->context->qps, cqe->qpn);
+    if (qp == NULL) {
+        return false;
+    }
     *wc = (struct hca_wc){.status = (enum hca_status)cqe->status,
                           .kind = (enum hca_cqe_kind)cqe->kind,
                           .opcode = (enum hca_opcode)cqe->opcode,
@@ -138,6 +146,7 @@ static void entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
         qp->failed = true;
         hca_receive_doorbell(qp);
     }
+    return true;
 }
 
 int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
@@ -146,14 +155,15 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
     hca_cost(cq->context, BACKEND_COST_LOAD_STORE, 1);
     int count = 0;
     backend_looked(&cq->context->backend, &entry_at(cq, cq->consumer)->reserved, entry_is_there(cq, cq->consumer));
+    uint32_t before = cq->consumer;
     while (count < max && entry_is_there(cq, cq->consumer)) {
         const struct hca_cqe cqe = *entry_at(cq, cq->consumer);
         cq->consumer++;
-        entry_take(cq, &cqe, &wc_out[count++]);
+        count += entry_take(cq, &cqe, &wc_out[count]);
     }
-    if (count > 0) {
+    if (cq->consumer != before) {
         *cq->record = cq->consumer;
-        hca_cost(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)count * CQE_WORDS + 1);
+        hca_cost(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)(cq->consumer - before) * CQE_WORDS + 1);
     }
     return count;
 }

@@ -322,7 +322,8 @@ void tcav_grant_end(struct tcav_context *context, const struct tcav_peer *peer, 
                     bool read);
 void tcav_grants_drop(struct tcav_context *context, const struct tcav_peer *peer); // NULL: of all
 bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_place place, uint64_t bytes);
-// Tells the peer that nothing is written to the place which its queue pair gave to this message. read: its own read.
+// Tells the peer (NULL: it is gone) that nothing is written to the place which its queue pair gave to this message.
+// read: its own read.
 void tcav_grant_release(struct tcav_peer *peer, uint32_t remote_qp, uint32_t own_qp, uint32_t message, bool read);
 // What packets of the connection say of grants, whatever became of their queue pairs.
 void tcav_grant_packet(struct tcav_peer *peer, const struct tcav_header *header);
