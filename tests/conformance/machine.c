@@ -20,6 +20,7 @@ struct vandal {
 struct machine {
     enum device device;
     unsigned nodes, loss_every;
+    bool cut;
     struct scn_scenario *scenario;
     plat_machine_t *platform;
     struct memory_world *world;
@@ -123,14 +124,16 @@ static void scenario_make(struct machine *machine)
     }
 }
 
-struct machine *machine_create(enum device device, unsigned nodes, unsigned loss_every)
+struct machine *machine_create(enum device device, unsigned nodes, unsigned loss_every, uint64_t cut_ps)
 {
     char error[256] = "";
     struct machine *machine = calloc(1, sizeof *machine);
     machine->device = device;
     machine->nodes = nodes;
     machine->loss_every = loss_every;
+    machine->cut = cut_ps != 0;
     scenario_make(machine);
+    machine->scenario->time_limit_ps = cut_ps != 0 ? cut_ps : machine->scenario->time_limit_ps;
     if (plat_machine_create(machine->scenario, NULL, error, sizeof error, &machine->platform) != SIM_OK) {
         sim_panic("machine", "%s", error);
     }
@@ -173,6 +176,10 @@ void machine_run(struct machine *machine, void (*program)(void *arg), void *cons
         plat_machine_set_program(machine->platform, i, node_program, &starts[i]);
     }
     enum sim_run_outcome outcome = plat_machine_run(machine->platform);
+    if (machine->cut) {
+        EXPECT_EQ(outcome, SIM_RUN_TIME_LIMIT);
+        return;
+    }
     if (outcome != SIM_RUN_DONE) {
         char waiters[1024];
         (void)sim_describe_waiters(machine_sim(machine), waiters, sizeof waiters);

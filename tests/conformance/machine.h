@@ -5,7 +5,8 @@
 #include "sim/platform/machine.h"
 
 // loss_every: of the packets on InfiniBand cables one of so many is lost, and one of a few more is damaged; 0: none.
-struct machine *machine_create(enum device device, unsigned nodes, unsigned loss_every);
+// cut_ps: the run ends then, wherever its programs are; 0: by itself.
+struct machine *machine_create(enum device device, unsigned nodes, unsigned loss_every, uint64_t cut_ps);
 void machine_destroy(struct machine *machine); // fails the test when a packet is left after a run to the end
 // program(args[i]) as the process of node i, which has its device.
 void machine_run(struct machine *machine, void (*program)(void *arg), void *const *args);

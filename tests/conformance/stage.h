@@ -77,6 +77,7 @@ struct stage {
     uint64_t harass_ps;     // 0: no. Else so often on average a TLP somewhere is damaged or lost
     unsigned loss_every;    // 0: no. Else one of so many InfiniBand packets is lost
     uint64_t seed;          // of harass_ps
+    uint64_t cut_ps;        // 0: no. Else the run ends then
     unsigned cq_entries;
     bool all_signaled;
     struct ibv_qp_cap cap;

@@ -232,6 +232,36 @@ RULE(Completions, AQueueMayBeFullAgainAndAgain)
     stage_end(stage);
 }
 
+static void resize(struct side *side)
+{
+    static const int sizes[] = {8, 300, 20, 64};
+    unsigned posted = 0, taken = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        for (unsigned j = 0; j < 5; j++) {
+            stage_send(side, posted++, IBV_WR_RDMA_WRITE, 0, 8, 0);
+        }
+        stage_sleep(side, i % 2 * 20 * US); // while they come, and when they are there
+        EXPECT_EQ(ibv_resize_cq(side->cq, sizes[i]), 0);
+        EXPECT_TRUE(side->cq->cqe >= sizes[i]);
+        for (; taken + 2 < posted; taken++) {
+            (void)stage_expect(side, taken, IBV_WC_SUCCESS);
+        }
+    }
+    for (; taken < posted; taken++) {
+        (void)stage_expect(side, taken, IBV_WC_SUCCESS);
+    }
+    stage_expect_none(side, 20 * US);
+}
+
+// IBA 11.2.8.3: what is in it stays, and what comes meanwhile is not lost.
+RULE(Completions, AQueueMayBeResizedWithCompletionsInIt)
+{
+    struct stage *stage = stage_new(device);
+    stage->cq_entries = 8;
+    stage_run(stage, resize, NULL);
+    stage_end(stage);
+}
+
 static void destroy_with_completions(struct side *side)
 {
     struct ibv_wc wc;

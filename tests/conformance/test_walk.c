@@ -184,74 +184,96 @@ static void walk_program(struct side *side)
 
 // --- walks -----------------------------------------------------------------------------------------------------------
 
-static struct stage *stage_make(enum device device, const struct walk *walk, unsigned nodes, bool harassed)
+static struct stage *stage_make(enum device device, const struct walk *walk, const struct walk_plan *plan)
 {
     struct stage *stage = stage_new(device);
-    stage->nodes = nodes;
+    stage->nodes = plan->nodes;
     stage->all_qps = true;
     stage->cq_entries = 256;
     stage->pageable = walk->seed % 2 == 0;
     stage->attr.timeout = 8;
-    stage->attr.retry_cnt = harassed ? 7 : 3;
+    stage->attr.retry_cnt = plan->harassed ? 7 : 3;
     stage->attr.min_rnr_timer = 1;
     stage->seed = walk->seed;
-    stage->harass_ps = harassed ? 4 * US : 0;
-    stage->loss_every = harassed ? 60 + (unsigned)(walk->seed % 50) : 0;
+    stage->harass_ps = plan->harassed ? 4 * US : 0;
+    stage->loss_every = plan->harassed ? 60 + (unsigned)(walk->seed % 50) : 0;
+    stage->cut_ps = plan->cut_ps;
     return stage;
 }
 
-void walk_run(enum device device, uint64_t seed, unsigned nodes, unsigned rounds, unsigned steps, bool harassed)
+static void nodes_init(struct walk *walk)
 {
-    struct walk *walk = calloc(1, sizeof *walk);
-    *walk = (struct walk){.seed = seed, .rounds = rounds, .steps = steps};
-    walk->stage = stage_make(device, walk, nodes, harassed);
-    for (unsigned i = 0; i < nodes; i++) {
-        walk->nodes[i].walk = walk;
+    for (unsigned i = 0; i < walk->stage->nodes; i++) {
         char name[16];
         snprintf(name, sizeof name, "node%u", i);
-        sim_random_init(&walk->nodes[i].random, seed, name);
-        for (unsigned peer = 0; peer < nodes; peer++) {
+        walk->nodes[i].walk = walk;
+        sim_random_init(&walk->nodes[i].random, walk->seed, name);
+        for (unsigned peer = 0; peer < walk->stage->nodes; peer++) {
             walk->nodes[i].ends[peer].model = calloc(1, WALK_AREA_BYTES);
         }
     }
+}
+
+void walk_run(enum device device, uint64_t seed, const struct walk_plan *plan)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    *walk = (struct walk){.seed = seed, .rounds = plan->rounds, .steps = plan->steps};
+    walk->stage = stage_make(device, walk, plan);
+    nodes_init(walk);
     walk_now = walk;
     stage_run(walk->stage, walk_program, walk_program);
     stage_end(walk->stage);
-    EXPECT_TRUE(walk->requests > rounds * nodes && walk->messages > rounds);
-    for (unsigned i = 0; i < nodes * nodes; i++) {
-        free(walk->nodes[i / nodes].ends[i % nodes].model);
+    EXPECT_TRUE(plan->cut_ps != 0 || (walk->requests > plan->rounds * plan->nodes && walk->messages > plan->rounds));
+    for (unsigned i = 0; i < plan->nodes * plan->nodes; i++) {
+        free(walk->nodes[i / plan->nodes].ends[i % plan->nodes].model);
     }
     free(walk);
 }
 
-static void seeds_walk(enum device device, unsigned nodes, bool harassed)
+static void seeds_walk(enum device device, struct walk_plan plan)
 {
     unsigned first = 1, last = device == ON_TCA0 ? 2 : 6; // its library polls: a second of ours for each walk
     const char *range = getenv("TCASIM_WALK_SEEDS");
     if (range != NULL) {
         ASSERT_EQ(sscanf(range, "%u-%u", &first, &last), 2);
     }
+    plan.rounds = 6;
+    plan.steps = 60;
     for (unsigned seed = first; seed <= last; seed++) {
-        walk_run(device, seed, nodes, 6, 60, harassed);
+        walk_run(device, seed, &plan);
     }
 }
 
 RULE(Walk, RandomProgramsOfTwoNodesDoWhatTheModelSays)
 {
-    seeds_walk(device, 2, false);
+    seeds_walk(device, (struct walk_plan){.nodes = 2});
 }
 
 RULE(Walk, RandomProgramsOfThreeNodesDoWhatTheModelSays)
 {
-    seeds_walk(device, 3, false);
+    seeds_walk(device, (struct walk_plan){.nodes = 3});
 }
 
 RULE(Walk, RandomProgramsOfFourNodesDoWhatTheModelSays)
 {
-    seeds_walk(device, 4, false);
+    seeds_walk(device, (struct walk_plan){.nodes = 4});
 }
 
 TIMED_RULE(Walk, RandomProgramsSurviveAFabricThatLosesAndDamages)
 {
-    seeds_walk(device, 3, true);
+    seeds_walk(device, (struct walk_plan){.nodes = 3, .harassed = true});
+}
+
+static void seeds_walk_cut(enum device device, unsigned seed)
+{
+    const struct walk_plan plan = {.nodes = 2, .rounds = 100, .steps = 60, .cut_ps = (20 + seed * 37) * US};
+    walk_run(device, seed, &plan);
+}
+
+// Whatever is under way then: the sanitizers see what is left, machine_destroy the objects.
+RULE(Walk, RandomProgramsMayEndAnywhere)
+{
+    for (unsigned seed = 1; seed <= 12; seed++) {
+        seeds_walk_cut(device, seed);
+    }
 }

@@ -87,7 +87,12 @@ struct walk {
 };
 
 // Fails the test with the seed when something is not as the model says.
-void walk_run(enum device device, uint64_t seed, unsigned nodes, unsigned rounds, unsigned steps, bool harassed);
+struct walk_plan {
+    unsigned nodes, rounds, steps;
+    bool harassed;
+    uint64_t cut_ps; // 0: to its end
+};
+void walk_run(enum device device, uint64_t seed, const struct walk_plan *plan);
 
 // --- walk_check.c: what completions and memory must be ---------------------------------------------------------------
 
