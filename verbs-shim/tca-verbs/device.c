@@ -160,9 +160,23 @@ static void farewell(struct tcav_context *context)
     }
 }
 
+// A region that was being registered when the process ended: the face does not know it yet.
+static void leftovers_free(struct tcav_context *context)
+{
+    while (context->mrs != NULL) {
+        struct tcav_mr *mr = context->mrs;
+        context->mrs = mr->next;
+        free(mr);
+    }
+    context->pds = 0;
+}
+
 int tcav_context_close(void *object)
 {
     struct tcav_context *context = object;
+    if (context->abandoned) {
+        leftovers_free(context);
+    }
     if (context->qps != NULL || context->cqs != NULL || context->srqs != NULL || context->mrs != NULL ||
         context->pds != 0) {
         return -EBUSY;
@@ -219,7 +233,7 @@ int tcav_pd_create(void *object, void **pd_out)
 int tcav_pd_destroy(void *object)
 {
     struct tcav_pd *pd = object;
-    if (pd->users != 0) {
+    if (pd->users != 0 && !pd->context->abandoned) {
         return -EBUSY;
     }
     tcav_pay(pd->context, BACKEND_COST_CALL, 1);
