@@ -103,8 +103,8 @@ static void status_check(struct walk_node *node, unsigned peer, const struct wal
     expected |= !end->failed && wc->status == request->expected;
     expected |= !end->failed && other->guilty && // it went away, or its receive was bad
                 (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_REM_OP_ERR);
-    // A refusal that is lost leaves a peer that is silent.
-    expected |= !end->failed && node->walk->stage->loss_every != 0 && request->expected != IBV_WC_SUCCESS &&
+    // A refusal or an answer before it that is lost cannot come again: the peer is silent.
+    expected |= !end->failed && node->walk->stage->loss_every != 0 && (end->guilty || other->guilty) &&
                 wc->status == IBV_WC_RETRY_EXC_ERR;
     if (!expected) {
         WALK_FAIL(node, "request %llu (opcode %d, %u B) to node %u: %s, not %s", (unsigned long long)request->id,
