@@ -83,7 +83,7 @@ static void walks_away(void *arg, peach2_handle_t *board)
     const struct backend *backend = peach2_backend(board);
     ops->abandon(end->context);
     uint64_t then_ps = backend->ops->time_ps(backend->ctx);
-    party->gone = true;
+    party->gone = party->abandoned = true;
     party_leave(party, board);
     EXPECT_BETWEEN(backend->ops->time_ps(backend->ctx) - then_ps, 0, 20 * NS); // tells the time
 }
