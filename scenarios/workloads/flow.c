@@ -41,9 +41,12 @@ bool flow_is_asked(const struct flow_end *end)
 uint32_t flow_iterations(const struct flow_end *end)
 {
     const struct workload *w = end->workload;
+    if (w->verbs.volume_bytes == 0) {
+        return w->iterations;
+    }
     uint64_t fitting = w->verbs.volume_bytes / end->bytes;
     fitting = fitting > LEAST_ITERATIONS ? fitting : LEAST_ITERATIONS;
-    return w->verbs.volume_bytes == 0 || fitting > w->iterations ? w->iterations : (uint32_t)fitting;
+    return fitting > w->iterations ? w->iterations : (uint32_t)fitting;
 }
 
 bool flow_is_received(const struct flow_end *end)

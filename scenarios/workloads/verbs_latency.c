@@ -102,8 +102,8 @@ static int point_run(struct latency *l, uint64_t bytes)
 {
     struct flow_end *end = &l->end;
     const struct workload *w = end->workload;
-    uint32_t count = w->warmup + flow_iterations(end);
     int error = flow_point_begin(end, bytes);
+    uint32_t count = w->warmup + flow_iterations(end);
     if (error == 0) {
         error = flow_beside_wait(end);
     }
