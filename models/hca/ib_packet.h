@@ -77,7 +77,8 @@ typedef struct ib_packet {
     struct ib_packet *next;
     struct ib_end *arrived_at;
     uint64_t due_ps;
-    void *qp; // who sends it, or whose reception it waits for
+    uint32_t cause; // of its being where it is (sim/kernel/cause.h)
+    void *qp;       // who sends it, or whose reception it waits for
     uint32_t generation, index, pending;
     bool failed, ends_request;
     uint8_t data[IB_PAYLOAD_MAX];
@@ -94,6 +95,8 @@ void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
 
 // From LRH to VCRC (headers, payload padded to 4 B, ICRC, VCRC) and the two delimiters.
 uint32_t ib_packet_wire_bytes(const ib_packet_t *packet);
+// What PortXmitData counts: from LRH to ICRC.
+uint32_t ib_packet_data_bytes(const ib_packet_t *packet);
 uint32_t ib_packet_blocks(const ib_packet_t *packet);
 static inline uint16_t ib_packet_flags(const ib_packet_t *packet)
 {

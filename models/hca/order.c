@@ -93,6 +93,8 @@ static void finish(hca_t *hca, struct hca_order *order)
     }
     order->next = hca->order_free;
     hca->order_free = order;
+    hca->orders_done++;
+    hca_fences_check(hca);
 }
 
 static struct hca_order *pop(hca_t *hca)
@@ -116,7 +118,7 @@ static void atomic_end(hca_t *hca, struct hca_order *order)
         slot->original = order->original;
         slot->state = HCA_SLOT_READY;
         if (order->failed) {
-            hca_responder_fatal(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
+            hca_responder_break(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
         }
     }
     finish(hca, order);
@@ -190,7 +192,9 @@ void hca_order_pump(hca_t *hca)
 
 static void order_run(void *ctx)
 {
+    static const struct sim_work placing = {"HCA", "order of accesses", false};
     hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &placing);
     if (hca->order_busy) {
         atomic_compute(hca, hca->order_first);
     } else {
@@ -203,6 +207,7 @@ void hca_order_push(hca_t *hca, struct hca_order *order)
     order->generation = order->qp->generation;
     order->since_ps = sim_now_ps(hca->sim);
     order->qp->rsp.order_issued++;
+    hca->orders_issued++;
     if (hca->order_first == NULL) {
         hca->order_first = order;
     } else {

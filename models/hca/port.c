@@ -8,17 +8,21 @@
 
 #include "models/hca/internal.h"
 
+static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet);
 static void loop_receive(void *ctx, ib_end_t *end, ib_packet_t *packet);
 static void port_ready(void *ctx, ib_end_t *end);
 static void port_state(void *ctx, ib_end_t *end, bool up);
 static void loop_state(void *ctx, ib_end_t *end, bool up);
 
-static const struct ib_end_ops PORT_OPS = {loop_receive, port_ready, port_state};
+static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state};
 static const struct ib_end_ops LOOP_OPS = {loop_receive, port_ready, loop_state};
 
 static void port_run(void *ctx)
 {
-    hca_port_pump(ctx);
+    static const struct sim_work leaving = {"HCA", "port", false};
+    hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &leaving);
+    hca_port_pump(hca);
 }
 
 void hca_port_init(hca_t *hca)
@@ -118,7 +122,7 @@ static ib_packet_t *candidate(hca_t *hca, struct ib_queue *queue, bool response,
         ib_queue_remove(queue, packet);
         packet_left(hca, packet, response);
         if (!stale && response) {
-            hca_responder_fatal(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, packet->psn);
+            hca_responder_break(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, packet->psn);
         } else if (!stale) {
             hca_request_fail(packet->qp, packet->index, HCA_LOCAL_OPERATION);
         }
@@ -156,7 +160,7 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
 {
     ib_end_t *end = way_out(hca, packet);
     uint8_t opcode = packet->opcode;
-    uint32_t psn = packet->psn;
+    uint32_t psn = packet->psn, data_bytes = ib_packet_data_bytes(packet);
     if (end == NULL) { // no cable was ever plugged in
         hca->counters[HCA_PACKETS_DISCARDED]++;
         ib_packet_give(hca->packets, packet);
@@ -167,6 +171,8 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
     }
     hca->counters[HCA_PACKETS_SENT]++;
     hca->counters[HCA_LOOPBACK_PACKETS] += end == hca->loop_out;
+    hca->counters[HCA_PORT_XMIT_PACKETS] += end == hca->port;
+    hca->counters[HCA_PORT_XMIT_DATA] += end == hca->port ? data_bytes : 0;
     sim_trace(hca->sim, hca->name, &hca_trace_sent, (const uint64_t[]){opcode, psn});
     return true;
 }
@@ -179,6 +185,8 @@ static bool queue_leave(hca_t *hca, struct ib_queue *queue, ib_packet_t *packet,
                                              .index = packet->index,
                                              .ends_request = packet->ends_request,
                                              .service = packet->service};
+    static const struct sim_work leaving = {"HCA", "port", false};
+    sim_cause_follow(hca->sim, packet->cause, hca->name, &leaving);
     ib_packet_t *before = ib_queue_remove(queue, packet);
     if (!leave(hca, packet)) {
         ib_queue_insert(queue, before, packet);
@@ -230,6 +238,15 @@ void hca_port_pump(hca_t *hca)
 }
 
 // --- the two links' callbacks ----------------------------------------------------------------------------------------
+
+static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
+{
+    hca_t *hca = ctx;
+    (void)end;
+    hca->counters[HCA_PORT_RCV_PACKETS]++;
+    hca->counters[HCA_PORT_RCV_DATA] += ib_packet_data_bytes(packet);
+    hca_receiver_arrive(hca, packet);
+}
 
 static void loop_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
 {

@@ -97,7 +97,7 @@ static void produce(struct hca_qp *qp)
     if (slot->atomic) {
         atomic_answer(qp, &answered);
     } else if (!read_answer(qp, &answered)) {
-        hca_responder_fatal(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
+        hca_responder_break(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
     }
 }
 
@@ -118,7 +118,9 @@ static void engine_start(hca_t *hca)
 
 static void read_run(void *ctx)
 {
+    static const struct sim_work answering = {"HCA", "read engine", false};
     hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &answering);
     struct hca_qp *qp = hca->reading;
     hca->reading = NULL;
     if (qp != NULL) { // else it failed or went meanwhile

@@ -30,6 +30,7 @@ static void schedule(hca_t *hca)
 void hca_receiver_arrive(hca_t *hca, ib_packet_t *packet)
 {
     packet->due_ps = sim_now_ps(hca->sim) + hca->config.port_rx_ps;
+    packet->cause = sim_cause_now(hca->sim);
     ib_queue_push(&hca->arrived, packet);
     schedule(hca);
 }
@@ -79,7 +80,9 @@ static void receive_run(void *ctx)
         hca->counters[HCA_ORDER_STALLS]++;
         return;
     }
+    static const struct sim_work receiving = {"HCA", "port and receive engine", false};
     ib_packet_t *packet = ib_queue_pop(&hca->arrived);
+    sim_cause_follow(hca->sim, packet->cause, hca->name, &receiving);
     hca->counters[HCA_PACKETS_RECEIVED]++;
     hca->receive_free_ps = sim_now_ps(hca->sim);
     hca_wait_add(hca, HCA_WAIT_RECEIVER, packet->due_ps + hca->config.receive_packet_ps);

@@ -18,6 +18,7 @@ void hca_sender_init(hca_t *hca)
 static void packet_ready(hca_t *hca, ib_packet_t *packet)
 {
     packet->due_ps = sim_now_ps(hca->sim) + hca->config.port_tx_ps;
+    packet->cause = sim_cause_now(hca->sim);
     hca_port_pump(hca);
 }
 
@@ -131,6 +132,7 @@ static ib_packet_t *packet_make(struct hca_qp *qp, unsigned opcode)
     ib_packet_t *packet = ib_packet_take(qp->hca->packets);
     hca_packet_address(qp, packet, opcode);
     packet->psn = qp->sq.psn & IB_PSN_MASK;
+    qp->hca->counters[HCA_PACKETS_RESENT] += ib_psn_distance(packet->psn, qp->sq.max_psn) > 0;
     packet->qp = qp;
     packet->generation = qp->generation;
     packet->index = qp->sq.next;
@@ -220,7 +222,8 @@ static bool is_ready(struct hca_qp *qp)
 {
     const struct hca_sq *sq = &qp->sq;
     bool sending = qp->state == HCA_RTS || (qp->state == HCA_SQD && sq->packet > 0);
-    if (!sending || sq->stopped || sq->rnr_waiting || sq->next == sq->producer || sq->next == sq->fetched ||
+    bool behind_failed = sq->stopped && (int32_t)(sq->next - sq->failed) >= 0; // those before it may have to come again
+    if (!sending || behind_failed || sq->rnr_waiting || sq->next == sq->producer || sq->next == sq->fetched ||
         !is_worked(sq)) {
         return false;
     }
@@ -262,7 +265,9 @@ static void engine_start(hca_t *hca)
 
 static void send_run(void *ctx)
 {
+    static const struct sim_work sending = {"HCA", "send engine", false};
     hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &sending);
     struct hca_qp *qp = hca->sending;
     hca->sending = NULL;
     if (qp != NULL) { // else it failed or went meanwhile
@@ -286,7 +291,9 @@ static void enlist(struct hca_qp *qp)
 
 void hca_sender_worked(void *ctx)
 {
+    static const struct sim_work working = {"HCA", "work on the request", false};
     struct hca_qp *qp = ctx;
+    sim_cause_label(qp->hca->sim, qp->hca->name, &working);
     qp->sq.worked = qp->sq.next + 1;
     enlist(qp);
 }

@@ -474,7 +474,10 @@ int flow_open(struct flow_end *end, struct workload *workload, const char *progr
     if (error == 0) {
         error = connect_all(end, &port);
     }
-    return error == 0 ? receives_post(end) : error;
+    if (error == 0) {
+        error = receives_post(end);
+    }
+    return error == 0 ? flow_barrier(end) : error;
 }
 
 void flow_close(struct flow_end *end)

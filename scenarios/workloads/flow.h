@@ -56,7 +56,8 @@ struct flow_end {
     uint64_t took_ps, peer_took_ps; // what a program wants both to know; the peer's behind flow_point_end
 };
 
-// Opens the device, connects with the other end and posts the receives. Errors are told to the workload.
+// Opens the device, connects with the other end and posts the receives; so has the other end then. Errors are told to
+// the workload.
 int flow_open(struct flow_end *end, struct workload *workload, const char *program);
 void flow_close(struct flow_end *end);
 
@@ -86,6 +87,8 @@ int flow_meet(struct flow_end *end);
 
 // --- flow_point.c --------------------------------------------------------------------------------------------------
 
+// All ranks have come here.
+int flow_barrier(struct flow_end *end);
 // Sets both memories up for a point of so many bytes. A barrier of all ranks.
 int flow_point_begin(struct flow_end *end, uint64_t bytes);
 // A further barrier where there is a flow beside the measured one: it runs.

@@ -27,7 +27,7 @@ static uint32_t seed_of(const struct flow_end *end, uint32_t rank, uint32_t qp)
 
 // A rank whose library works only when it is called goes on calling it until all have come: what it posted may still be
 // on its way.
-static int barrier(struct flow_end *end)
+int flow_barrier(struct flow_end *end)
 {
     const struct workload *w = end->workload;
     unsigned char mine = 0, all[WORKLOAD_RANKS_MAX];
@@ -83,12 +83,12 @@ int flow_point_begin(struct flow_end *end, uint64_t bytes)
     if (error == 0) {
         error = flow_meet(end);
     }
-    return error == 0 ? barrier(end) : error;
+    return error == 0 ? flow_barrier(end) : error;
 }
 
 int flow_beside_wait(struct flow_end *end)
 {
-    return end->workload->verbs.beside_bytes != 0 ? barrier(end) : 0;
+    return end->workload->verbs.beside_bytes != 0 ? flow_barrier(end) : 0;
 }
 
 // --- behind ---------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ int flow_point_end(struct flow_end *end, uint32_t turns)
         error = flow_meet(end);
     }
     if (error == 0) {
-        error = barrier(end);
+        error = flow_barrier(end);
     }
     if (error == 0) {
         error = flow_memory_pull(end, &end->target);
@@ -191,11 +191,18 @@ int flow_turn_check(struct flow_end *end, uint32_t turn)
     return right ? 0 : wrong(end, "a turn's message", 0, (long)end->bytes - 1);
 }
 
+static bool turn_seen(const struct flow_end *end, const volatile uint8_t *byte, uint32_t turn)
+{
+    bool found = *byte == (uint8_t)turn;
+    backend_looked(end->backend, byte - (uintptr_t)byte % sizeof(uint64_t), found);
+    return found;
+}
+
 // A library that writes what it received when it is called must be called: a loop as a program would have it.
 static int turn_poll(struct flow_end *end, const volatile uint8_t *byte, uint32_t turn)
 {
     int error = 0;
-    while (error == 0 && *byte != (uint8_t)turn) {
+    while (error == 0 && !turn_seen(end, byte, turn)) {
         end->backend->ops->cost(end->backend->ctx, BACKEND_COST_LOAD_STORE, 1);
         error = flow_take_sent(end);
     }

@@ -227,8 +227,9 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
     snprintf(name, sizeof name, "%s.%s-%s.%s", from->config->name, scn_port_name(cable->from_port), to->config->name,
              scn_port_name(cable->to_port));
     uint32_t from_mps = from->config->host.mps_bytes, to_mps = to->config->host.mps_bytes;
-    const struct pcie_link_config link = link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps,
-                                                     hard_ip(&from->config->board), hard_ip(&to->config->board));
+    struct pcie_link_config link = link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps,
+                                               hard_ip(&from->config->board), hard_ip(&to->config->board));
+    link.is_cable = true;
     status = pcie_link_create(machine->sim, machine->pool, name, &link, &machine->cables[index]);
     if (status != SIM_OK) {
         return plat_error_set(error, status, "the cable %s cannot be built: %s", name, sim_status_text(status));

@@ -201,7 +201,8 @@ static int verbs_devices_add(struct plat_node *node)
     struct backend_process *process = &node->backend.process;
     int error = node->hca != NULL ? ibsim_device_add(process) : 0;
     if (error == 0 && node->board != NULL) {
-        node->tca_verbs.board = node->handle;
+        node->tca_verbs =
+            (struct tca_verbs_device){.board = node->handle, .progress_thread = node->config->board.progress_thread};
         error = ibverbs_device_add(process, "tca0", &tca_verbs_ops, &node->tca_verbs);
     }
     return error;
@@ -227,6 +228,8 @@ static void node_thread(void *arg)
             return;
         }
         node->program(node->program_arg, node->handle);
+        plat_backend_thread_ops.stop(&node->backend);
+        plat_backend_end(&node->backend);
     }
     plat_machine_ended(node->machine);
 }

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/platform/routes.h"
@@ -270,6 +271,17 @@ static void rank_gather(void *ctx, const void *mine, void *all, size_t bytes)
     plat_mailbox_gather(&rank->series->mailbox, rank->workload.rank, mine, all, bytes);
 }
 
+// From the thread that measured.
+static void path_report(const struct plat_rank *rank, const struct plat_point *point)
+{
+    const struct plat_hooks *hooks = rank->series->hooks;
+    struct sim_piece *pieces = NULL;
+    size_t count = 0;
+    (void)sim_cause_path(plat_machine_sim(rank->series->machine), point->total_ps, &pieces, &count);
+    hooks->path(hooks->ctx, point, rank->series->scenario->nodes[rank->workload.node].name, pieces, count);
+    free(pieces);
+}
+
 static void rank_report(void *ctx, const struct workload_point *measured)
 {
     struct plat_rank *rank = ctx;
@@ -287,6 +299,9 @@ static void rank_report(void *ctx, const struct workload_point *measured)
     series->points_done++;
     if (hooks->point != NULL) {
         hooks->point(hooks->ctx, &point);
+    }
+    if (hooks->path != NULL) {
+        path_report(rank, &point);
     }
     if (hooks->progress != NULL) {
         hooks->progress(hooks->ctx, (unsigned)(series->points_done * 1000 / series->points));

@@ -100,6 +100,7 @@ struct scn_board {
     uint32_t dmac_read_bytes;    // largest read request, at most 512
     uint32_t dmac_read_tags;     // outstanding reads, 1..32
     uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
+    bool progress_thread;        // of TCA Verbs, in every process of the node
 };
 
 // A GPU with its slot, and what its driver's calls cost.

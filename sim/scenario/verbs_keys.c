@@ -136,7 +136,9 @@ static void beside_loaded(void *object, const struct scn_tree *tree)
 
 const struct scn_kind scn_kind_beside = {
     .name = "beside",
-    .doc = "a flow of its own processes and queue pair over the same HCAs, from before the measured one until it ends",
+    .doc =
+        "a flow of its own processes and queue pair over the same HCAs, from memory of the same kinds, from before the "
+        "measured one until it ends",
     SCN_ROWS(beside_keys),
     .size = sizeof(struct scn_beside),
     .loaded = beside_loaded};

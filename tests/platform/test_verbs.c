@@ -93,7 +93,7 @@ static void first(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *ends = verbs_enter(pair, peach2_node(board));
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
     for (unsigned i = 0; i < OPERATIONS; i++) {
         for (unsigned device = 0; device < pair->device_count; device++) {
             operation_post(pair, device, i);
@@ -104,7 +104,7 @@ static void first(void *arg, peach2_handle_t *board)
             EXPECT_EQ(wc.wr_id, i);
         }
     }
-    verbs_meet(pair, 0);
+    verbs_scene_meet(pair, 0);
     for (unsigned device = 0; device < pair->device_count; device++) {
         verbs_look(&ends[device]);
     }
@@ -126,8 +126,8 @@ static void second(void *arg, peach2_handle_t *board)
     for (unsigned device = 0; device < pair->device_count; device++) {
         receives_post(&ends[device]);
     }
-    verbs_meet(pair, 1);
-    verbs_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
     for (unsigned device = 0; device < pair->device_count; device++) {
         for (unsigned i = 0; i < OPERATIONS; i++) {
             struct ibv_wc wc = {.wr_id = i, .byte_len = operations[i].bytes};
@@ -152,25 +152,45 @@ static void expect_model(struct verbs_pair *pair)
     verbs_pair_fini(pair);
 }
 
-static void expect_model_in_every_memory(enum scn_fidelity fidelity)
+static void expect_model_in_every_memory(enum scn_fidelity fidelity, bool threads)
 {
     for (unsigned i = 0; i < VERBS_MEMORIES * VERBS_MEMORIES; i++) {
         struct verbs_pair pair;
         verbs_pair_init(&pair, fidelity);
         pair.memory[0] = (enum verbs_memory)(i % VERBS_MEMORIES);
         pair.memory[1] = (enum verbs_memory)(i / VERBS_MEMORIES);
+        pair.scenario->nodes[0].board.progress_thread = pair.scenario->nodes[1].board.progress_thread = threads;
         expect_model(&pair);
     }
 }
 
 TEST(TcaDevice, MovesWhatTheModelSaysOnTwins)
 {
-    expect_model_in_every_memory(SCN_FIDELITY_TWIN);
+    expect_model_in_every_memory(SCN_FIDELITY_TWIN, false);
 }
 
 TEST(TcaDevice, MovesWhatTheModelSaysOnRtl)
 {
-    expect_model_in_every_memory(SCN_FIDELITY_RTL);
+    expect_model_in_every_memory(SCN_FIDELITY_RTL, false);
+}
+
+TEST(TcaDevice, MovesWhatTheModelSaysWithThreadsOfProgress)
+{
+    expect_model_in_every_memory(SCN_FIDELITY_TWIN, true);
+    expect_model_in_every_memory(SCN_FIDELITY_RTL, true);
+}
+
+TEST(TcaDevice, EndsWithItsTimeWhereverItIs)
+{
+    for (unsigned us = 5; us <= 405; us += 5) { // in the set-up, in meetings, in copies, in operations
+        struct verbs_pair pair;
+        verbs_pair_init(&pair, SCN_FIDELITY_TWIN);
+        pair.memory[us % 2] = VERBS_GPU;
+        pair.scenario->time_limit_ps = us * 1000 * NS;
+        pair.scenario->nodes[0].board.progress_thread = us % 3 == 0;
+        EXPECT_EQ(verbs_pair_try(&pair, first, second), SIM_RUN_TIME_LIMIT);
+        verbs_pair_fini(&pair);
+    }
 }
 
 TEST(TcaDevice, WorksBesideTheHcaInOneProcess)

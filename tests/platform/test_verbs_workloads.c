@@ -146,6 +146,19 @@ TEST(VerbsLatency, KnowsUnreliableConnectionsAndDatagrams)
     scn_free(scenario);
 }
 
+// An unreliable message that comes before its receive is lost, and the run would never end.
+TEST(VerbsLatency, WaitsForAPeerThatIsSlowToGetReady)
+{
+    struct scn_scenario *scenario = pair_load();
+    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND);
+    run->verbs.transport = SCN_TRANSPORT_UD;
+    run->bytes_count = 1;
+    run->verbs.receive_depth = 1;
+    scenario->nodes[1].host.call_ps *= 1000;
+    (void)run_points(scenario);
+    scn_free(scenario);
+}
+
 static uint64_t latency_ps(enum scn_device device, enum scn_operation operation, uint32_t peer, uint32_t inline_bytes)
 {
     struct scn_scenario *scenario = pair_load();

@@ -33,7 +33,8 @@ struct verbs_pair {
     struct ibv_qp_attr attr;        // changed before the run
     struct ibv_qp_init_attr create; // the same; CQs are put in
     struct verbs_end ends[2][VERBS_DEVICES];
-    unsigned waiting, turn; // of verbs_meet
+    unsigned waiting, turn; // of verbs_scene_meet
+    bool silent[2];         // the node's program sleeps there, and does not call its library
     uint64_t value[4];
 };
 
@@ -41,6 +42,8 @@ struct verbs_pair {
 void verbs_pair_init(struct verbs_pair *pair, enum scn_fidelity fidelity);
 // With an HCA each as well, and tca0 and ibsim0.
 void verbs_pair_init_both(struct verbs_pair *pair, enum scn_fidelity fidelity);
+enum sim_run_outcome verbs_pair_try(struct verbs_pair *pair, plat_program_fn first, plat_program_fn second);
+// Checks that it ended by itself, and left nothing.
 void verbs_pair_run(struct verbs_pair *pair, plat_program_fn first, plat_program_fn second);
 void verbs_pair_fini(struct verbs_pair *pair);
 
@@ -54,6 +57,6 @@ struct verbs_end *verbs_enter(struct verbs_pair *pair, unsigned node);
 // Takes image from data.
 void verbs_look(struct verbs_end *end);
 // Until both programs are here. Meanwhile the libraries make progress.
-void verbs_meet(struct verbs_pair *pair, unsigned node);
+void verbs_scene_meet(struct verbs_pair *pair, unsigned node);
 // The next completion; fails the test after a simulated second.
 struct ibv_wc verbs_wc(struct verbs_end *end);

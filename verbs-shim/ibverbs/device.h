@@ -96,6 +96,7 @@ struct ibverbs_device_ops {
     // -EFAULT: no such memory. -ENOMEM. -EOPNOTSUPP: an iova that is not the address.
     int (*mr_register)(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
                        uint32_t *rkey_out);
+    // No device touches the memory any more when it returns 0. -EBUSY: one may, and the region is as it was.
     int (*mr_deregister)(void *mr);
 
     // entries: at least so many; what came out of it is written back.

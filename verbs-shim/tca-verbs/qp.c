@@ -121,8 +121,11 @@ static void quiesce(struct tcav_qp *qp)
 {
     struct tcav_context *context = qp->pd->context;
     answers_flush(qp);
+    tcav_grant_abandon(qp);
     tcav_move_cancel(context, &qp->request_move);
     tcav_move_cancel(context, &qp->job_move);
+    tcav_grant_step(qp);
+    tcav_answer_drop(qp);
     deactivate(qp);
 }
 
@@ -164,6 +167,7 @@ static void flushed(struct tcav_qp *qp, struct tcav_cq *cq, uint64_t id)
 void tcav_qp_fail(struct tcav_qp *qp)
 {
     bool first = qp->state != IBV_QPS_ERR;
+    tcav_grant_abandon(qp);
     qp->state = IBV_QPS_ERR;
     qp->resume_ps = 0;
     if (qp->inbound.has_receive) {
@@ -188,6 +192,7 @@ void tcav_qp_fail(struct tcav_qp *qp)
 void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status)
 {
     const struct ibv_wc wc = {.wr_id = request->id, .status = status, .qp_num = qp->number};
+    tcav_grant_abandon(qp);
     // Those before it never got an answer.
     while (tcav_request_at(qp, 0) != request) {
         flushed(qp, qp->send_cq, tcav_request_at(qp, 0)->id);
@@ -239,7 +244,7 @@ static void to_reset(struct tcav_qp *qp)
     qp->head = qp->count = qp->sent = qp->reads_out = 0;
     qp->rq.head = qp->rq.count = 0;
     qp->job_head = qp->job_count = 0;
-    qp->answer_due = qp->draining = false;
+    qp->answer_due = qp->draining = qp->established = false;
     qp->resume_ps = qp->progress_ps = 0;
     qp->inbound = (struct tcav_inbound){0};
     qp->peer = NULL;

@@ -1,0 +1,90 @@
+// The program's side of simulated time: what the libraries of an attached program call.
+//
+// An attached process is an ordinary process whose threads run only while the simulator lets them: one thread of all
+// attached processes at a time (the baton). What a thread does between two calls of this file takes no simulated time;
+// costs that libraries declare are added up in the thread (`attach_spend`), and posted stores to devices are kept with
+// their time in the thread's list. Both reach the simulator with the thread's next crossing: it lets the models run up
+// to the thread's own time, carries out the stores at theirs, and then the request. So a crossing is needed only where a
+// thread wants to know something (a clock after a store, a register, a word that is not there yet) or has nothing to
+// do. Everything that the libraries above need of devices goes through backend.h, which attach_backend.c implements on
+// these crossings (docs/decisions/0011-attached-programs.md).
+//
+// One copy of this library (libtcasim-attach.so) is in a process, whatever else is preloaded or linked. All functions
+// may be called from any thread; a thread that calls for the first time is made known to the simulator. Where the
+// process is not attached (no TCASIM_ATTACH in its environment, or mode functional without time) they do what their
+// comment says.
+//
+// Leaves out: intercepting anything of the C library (verbs-shim/world does).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "verbs-shim/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum attach_mode {
+    ATTACH_NONE,       // not attached: backend_current gives NULL
+    ATTACH_FUNCTIONAL, // devices, but real time: threads run freely, a crossing is an ordinary call
+    ATTACH_TIMED       // lock step
+};
+
+// Connects the process when it is not yet. Cheap after that.
+enum attach_mode attach_mode(void);
+
+// What the process is told about its place; NULL: not attached.
+struct attach_place {
+    const char *node;                     // its name in the scenario, also its host name
+    uint32_t node_index, node_count, process; // process: number on its node
+    uint64_t tsc_hz;                      // of the simulated time stamp counter
+    uint64_t epoch_realtime_ns;           // what CLOCK_REALTIME shows at simulated time 0
+    uint64_t epoch_monotonic_ns;
+};
+const struct attach_place *attach_place(void);
+
+// The thread's own time. Crosses when stores are pending, as these may have stalled it. 0 when not timed.
+uint64_t attach_now_ps(void);
+// Adds to the thread's own time. Nothing when not timed.
+void attach_spend_ps(uint64_t ps);
+
+// --- waiting ----------------------------------------------------------------------------------------------------------
+
+enum attach_wait_flags {
+    ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process, or raises an event for it
+    ATTACH_WAIT_OUTSIDE = 2 // until something outside the devices may have changed: another attached thread made a call
+                            // that may wake others (attach_may_wake), a process ended, a real descriptor became ready
+};
+
+enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUTSIDE };
+
+#define ATTACH_NEVER_PS UINT64_MAX
+
+// Gives the baton away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
+// tests its condition before and after: a wake-up says that something may have changed, not what. Writes between the
+// thread's last crossing and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
+enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
+
+// The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,
+// closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
+void attach_may_wake(void);
+
+// The same as attach_wait(OUTSIDE), where the thread is in a real system call that cannot be made non-blocking: before it,
+// gives the baton away; after it, gets it again. Between the two the thread runs without the baton and must not touch
+// the devices. Simulated time stands still for as long as something is known to be on its way.
+void attach_leave(void);
+void attach_enter(void);
+
+// --- life -------------------------------------------------------------------------------------------------------------
+
+// In the child after fork: it is a process of its own, connects anew and has nothing of its parent's devices.
+void attach_forked(void);
+// The calling thread ends; the process ends (also called at exit). A process that is killed needs neither.
+void attach_thread_exit(void);
+void attach_process_exit(void);
+
+#ifdef __cplusplus
+}
+#endif
