@@ -16,7 +16,7 @@ void hca_fences_check(hca_t *hca)
     while (hca->fences != NULL && (int32_t)(hca->orders_done - hca->fences->mark) >= 0) {
         struct hca_fence *fence = hca->fences;
         hca->fences = fence->next;
-        (void)hca_dma_read(hca, HCA_DMA_QUEUES, hca->fence_address, sizeof(uint64_t), NULL, pushed, fence);
+        (void)hca_dma_read(hca, HCA_DMA_RESPONSE, hca->fence_address, sizeof(uint64_t), NULL, pushed, fence);
     }
 }
 

@@ -156,6 +156,7 @@ enum sim_status hca_create(sim_t *sim, pcie_pool_t *pool, ib_pool_t *packets, co
         free(hca);
         return status;
     }
+    hca_endpoint_init(hca);
     hca_doorbell_init(hca);
     hca_dma_init(hca);
     hca_sender_init(hca);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/hca/hca.h"
+#include "models/pcie/ring.h"
 #include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/trace.h"
@@ -305,8 +306,8 @@ struct hca {
     // endpoint
     pcie_end_t *end;
     uint64_t uar_base;
-    pcie_tlp_t *out_first[PCIE_CLASS_COUNT], *out_last[PCIE_CLASS_COUNT];
-    uint32_t out_count[PCIE_CLASS_COUNT];
+    struct pcie_ring leaving[PCIE_CLASS_COUNT], free_reads; // TLPs that wait for the link
+    uint64_t leaving_order;
     bool host_down;
     hca_gone_fn gone; // may be NULL
     void *gone_ctx;
@@ -373,7 +374,9 @@ extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_t
 
 // --- endpoint.c -----------------------------------------------------------------------------------------------------
 
-void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp); // keeps order within each class
+void hca_endpoint_init(hca_t *hca);
+void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp);           // keeps order within each class
+void hca_endpoint_send_free_read(hca_t *hca, pcie_tlp_t *tlp); // may pass writes that wait
 bool hca_endpoint_has_room(const hca_t *hca);        // for posted writes
 void hca_endpoint_fini(hca_t *hca);
 

@@ -6,13 +6,14 @@
 
 #include "verbs-shim/ibverbs/device.h"
 
-#define PORT        1
-#define QKEY        0x11111111u // as perftest's
-#define GRH_BYTES   40u
-#define PAGE_BYTES  4096u
-#define QUEUE_SPARE 32u // requests beside the measured ones
-#define INLINE_STEP 4u
-#define MEETING     UINT64_MAX
+#define PORT             1
+#define QKEY             0x11111111u // as perftest's
+#define GRH_BYTES        40u
+#define PAGE_BYTES       4096u
+#define QUEUE_SPARE      32u // requests beside the measured ones
+#define INLINE_STEP      4u
+#define MEETING          UINT64_MAX
+#define LEAST_ITERATIONS 4u
 
 int flow_give_up(const struct flow_end *end, int error, const char *what)
 {
@@ -35,6 +36,17 @@ bool flow_is_atomic(const struct flow_end *end)
 bool flow_is_asked(const struct flow_end *end)
 {
     return end->workload->verbs.operation == WORKLOAD_READ || flow_is_atomic(end);
+}
+
+uint32_t flow_iterations(const struct flow_end *end)
+{
+    const struct workload *w = end->workload;
+    if (w->verbs.volume_bytes == 0) {
+        return w->iterations;
+    }
+    uint64_t fitting = w->verbs.volume_bytes / end->bytes;
+    fitting = fitting > LEAST_ITERATIONS ? fitting : LEAST_ITERATIONS;
+    return fitting > w->iterations ? w->iterations : (uint32_t)fitting;
 }
 
 bool flow_is_received(const struct flow_end *end)

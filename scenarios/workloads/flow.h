@@ -69,6 +69,9 @@ bool flow_is_atomic(const struct flow_end *end);
 bool flow_is_received(const struct flow_end *end); // takes a receive at the other end
 bool flow_is_asked(const struct flow_end *end);    // the answer brings the bytes: reads and atomics
 
+// Measured repetitions of the point.
+uint32_t flow_iterations(const struct flow_end *end);
+
 // Posts the operation on a queue pair.
 int flow_post(struct flow_end *end, uint32_t qp, bool signaled);
 // Takes up to a batch of the completions of requests that are there; first waits for one.

@@ -61,7 +61,7 @@ static int flow_run(struct flow_end *end, uint32_t until, bool sends, bool recei
 static void point_report(const struct flow_end *end)
 {
     const struct workload *w = end->workload;
-    uint64_t operations = (uint64_t)w->iterations * end->qp_count * (w->verbs.bidirectional ? 2 : 1);
+    uint64_t operations = (uint64_t)flow_iterations(end) * end->qp_count * (w->verbs.bidirectional ? 2 : 1);
     uint64_t took_ps = end->peer_took_ps > end->took_ps ? end->peer_took_ps : end->took_ps;
     uint64_t mean_ps = took_ps / operations;
     const struct workload_point point = {end->bytes, 1, operations, took_ps, mean_ps, mean_ps};
@@ -83,7 +83,7 @@ static int point_run(struct flow_end *end, uint64_t bytes)
     error = flow_run(end, w->warmup, sends, receives);
     uint64_t start_ps = flow_now_ps(end);
     if (error == 0) {
-        error = flow_run(end, w->warmup + w->iterations, sends, receives);
+        error = flow_run(end, w->warmup + flow_iterations(end), sends, receives);
     }
     end->took_ps = sends ? flow_now_ps(end) - start_ps : 0;
     if (w->rank == 0) {

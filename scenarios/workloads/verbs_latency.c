@@ -91,7 +91,7 @@ static void point_report(const struct latency *l)
     uint64_t parts = l->end.turns ? 2 : 1; // operations of a repetition
     const struct workload_point point = {.bytes = l->end.bytes,
                                          .descriptors = 1,
-                                         .operations = parts * w->iterations,
+                                         .operations = parts * flow_iterations(&l->end),
                                          .total_ps = l->last_ps - l->first_ps,
                                          .min_ps = l->min_ps / parts,
                                          .max_ps = l->max_ps / parts};
@@ -102,8 +102,8 @@ static int point_run(struct latency *l, uint64_t bytes)
 {
     struct flow_end *end = &l->end;
     const struct workload *w = end->workload;
-    uint32_t count = w->warmup + w->iterations;
     int error = flow_point_begin(end, bytes);
+    uint32_t count = w->warmup + flow_iterations(end);
     if (error == 0) {
         error = flow_beside_wait(end);
     }

@@ -44,6 +44,7 @@ struct workload_verbs {
     uint32_t inline_bytes;
     bool inline_or_less; // as much of it as the device takes
     bool bidirectional;
+    uint64_t volume_bytes; // repetitions of large messages are as many as fit into it; 0: no limit
     uint64_t beside_bytes; // of the flow beside the measured one; 0: there is none
 };
 

@@ -152,6 +152,7 @@ static struct workload_verbs verbs_of(const struct plat_series *series)
         .inline_bytes = inline_of(series->run),
         .inline_or_less = verbs->inline_bytes == SCN_INLINE_DEFAULT,
         .bidirectional = verbs->bidirectional,
+        .volume_bytes = verbs->volume_bytes,
         .beside_bytes = series->run->beside.given ? series->run->beside.bytes : 0,
     };
 }

@@ -405,11 +405,17 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
     check_value(loader, &check->over);
     struct scn_place place = scn_loader_place(loader, check, check);
     bool first = check->first_reaching != 0, last = check->last_reaching != 0;
-    if ((check->per_row || first || last) && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
+    bool needs_over = check->per_row || check->difference || first || last;
+    if (needs_over && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
         scn_mistakes_add(&loader->mistakes, place, "%s needs over:",
-                         check->per_row ? "per_row:"
-                         : first        ? "first_reaching:"
-                                        : "last_reaching:");
+                         check->per_row      ? "per_row:"
+                         : check->difference ? "difference:"
+                         : first             ? "first_reaching:"
+                                             : "last_reaching:");
+    }
+    if (check->difference && (first || last)) {
+        scn_mistakes_add(&loader->mistakes, place, "'difference' and '%s' exclude each other",
+                         first ? "first_reaching" : "last_reaching");
     }
     if (first && last) {
         scn_mistakes_add(&loader->mistakes, place, "'first_reaching' and 'last_reaching' exclude each other");

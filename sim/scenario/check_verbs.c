@@ -288,6 +288,7 @@ bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run)
         {&verbs->cq_mod, "cq_mod", verbs->cq_mod != SCN_FALLBACK_CQ_MOD},
         {&verbs->inline_bytes, "inline", verbs->inline_bytes != SCN_INLINE_DEFAULT},
         {&verbs->bidirectional, "bidirectional", verbs->bidirectional},
+        {&verbs->volume_bytes, "volume", verbs->volume_bytes != 0},
         {&run->beside.operation, "beside", run->beside.given},
     };
     for (size_t i = 0; scn_loader_is_good(loader, &run->program) && i < sizeof keys / sizeof keys[0]; i++) {

@@ -277,6 +277,7 @@ struct scn_verbs {
     uint32_t cq_mod;               // a completion for every so many requests
     uint32_t inline_bytes;         // SCN_INLINE_DEFAULT: as perftest, by program
     bool bidirectional;
+    uint64_t volume_bytes; // 0: no limit
 };
 #define SCN_INLINE_DEFAULT UINT32_MAX
 
@@ -327,6 +328,7 @@ struct scn_check {
     char id[SCN_NAME_MAX]; // compare: id in reference/papers.csv; expect: its name
     char what[SCN_TEXT_MAX];
     struct scn_value value, over;
+    bool difference;       // over is subtracted
     bool per_row;          // divide row by row (same bytes and descriptors) before reducing
     double first_reaching; // 0: not used
     double last_reaching;  // 0: not used

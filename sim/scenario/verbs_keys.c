@@ -86,6 +86,13 @@ static const struct scn_key verbs_keys[] = {
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_verbs, bidirectional),
      .doc = "verbs-bandwidth: the peer does the same to the node, and both count"},
+    {.name = "volume",
+     .unit = SCN_UNIT_SIZE,
+     .fallback = "0 B",
+     .max = 1024 * GIB,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, volume_bytes),
+     .doc = "fewer repetitions of large messages: as many as fit into it, but 4; 0: no limit"},
 };
 const struct scn_kind scn_kind_verbs = {.name = "verbs",
                                         .doc = "the keys of a run that only programs on libibverbs use",
