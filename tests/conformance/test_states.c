@@ -100,6 +100,38 @@ RULE(States, ResetEmptiesTheQueues)
     stage_play(device, full_again, follow);
 }
 
+// Without an acknowledgement of its own, the same numbers as before or not.
+static void send_with_old_numbers(struct side *side)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        stage_send(side, i, IBV_WR_RDMA_WRITE, 0, 8, 0);
+        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+    }
+    stage_meet(side);
+    reset(side, side->qp);
+    stage_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
+    stage_meet(side);
+    stage_send(side, 4, IBV_WR_SEND, 0, 8, 0);
+    (void)stage_expect(side, 4, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+static void reset_and_receive_nothing(struct side *side)
+{
+    stage_meet(side);
+    reset(side, side->qp);
+    stage_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
+    stage_meet(side);
+}
+
+// IBA 10.3.1.1.
+RULE(States, AcknowledgementsFromBeforeAResetCompleteNothing)
+{
+    struct stage *stage = stage_new(device);
+    stage->attr.rnr_retry = 0;
+    stage_run(stage, send_with_old_numbers, reset_and_receive_nothing);
+    stage_end(stage);
+}
+
 static void send_early(struct side *side)
 {
     stage_connect(side, side->qp, side->peer, side->peer->qp->qp_num);

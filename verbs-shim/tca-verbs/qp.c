@@ -219,6 +219,8 @@ static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
     if (error != 0) {
         return error;
     }
+    // What it acknowledged before a RESET may be the same numbers.
+    qp->peer->area->acks[qp->number % TCAV_QPS_MAX] = 0;
     qp->remote_number = attr->dest_qp_num;
     qp->expected = qp->ack_sent = attr->rq_psn & TCAV_NUMBER_MASK;
     qp->answers_max = attr->max_dest_rd_atomic < TCAV_READS_MAX ? attr->max_dest_rd_atomic : TCAV_READS_MAX;
