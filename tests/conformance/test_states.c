@@ -200,6 +200,30 @@ TIMED_RULE(States, PacketNumbersBeginWhereTheyWereSet)
     stage_end(stage);
 }
 
+static void change_while_drained(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    stage_expect_event(side, IBV_EVENT_SQ_DRAINED, side->qp);
+    attr.rnr_retry = 0;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_RNR_RETRY), 0);
+    stage_sleep(side, 20 * US);
+    stage_expect_no_event(side); // it was drained once
+    attr.qp_state = IBV_QPS_RTS;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
+    stage_send(side, 1, IBV_WR_SEND, 0, 8, 0);
+    (void)stage_expect(side, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+// IBA table 91, SQD to SQD.
+RULE(States, ADrainedQueuePairTakesOtherLimitsOfRetries)
+{
+    struct stage *stage = stage_new(device);
+    stage->attr.rnr_retry = 7; // for ever
+    stage_run(stage, change_while_drained, NULL);
+    stage_end(stage);
+}
+
 // --- the end of objects with work under way --------------------------------------------------------------------------
 
 static void destroy_in_the_middle(struct side *side)
