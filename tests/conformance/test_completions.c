@@ -55,6 +55,36 @@ RULE(Completions, ComeOnceAndInOrderOfTheRequests)
     stage_play(device, mix, count_messages);
 }
 
+// --- polls that take nothing
+// -------------------------------------------------------------------------------------------
+
+static void poll_for_nothing(struct side *side)
+{
+    stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
+    (void)stage_await(side, 1000 * US); // its completion stays
+    stage_meet(side);
+    for (unsigned i = 0; i < 10000 && *stage_word(side, 4096) != 1; i++) {
+        EXPECT_EQ(ibv_poll_cq(side->cq, i % 2 == 0 ? 0 : -1, NULL), 0);
+    }
+    EXPECT_EQ(*stage_word(side, 4096), 1);
+    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    stage_meet(side);
+}
+
+static void write_one(struct side *side)
+{
+    stage_meet(side);
+    *stage_word(side, 64) = 1;
+    stage_send(side, 1, IBV_WR_RDMA_WRITE, 64, 8, 4096);
+    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    stage_meet(side);
+}
+
+TIMED_RULE(Completions, AreNotTakenByAPollForNoneThatTakesTimeAllTheSame)
+{
+    stage_play(device, poll_for_nothing, write_one);
+}
+
 // --- unsignaled ------------------------------------------------------------------------------------------------------
 
 static void rarely_signaled(struct side *side)

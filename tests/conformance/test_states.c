@@ -100,6 +100,38 @@ RULE(States, ResetEmptiesTheQueues)
     stage_play(device, full_again, follow);
 }
 
+// Without an acknowledgement of its own, the same numbers as before or not.
+static void send_with_old_numbers(struct side *side)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        stage_send(side, i, IBV_WR_RDMA_WRITE, 0, 8, 0);
+        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+    }
+    stage_meet(side);
+    reset(side, side->qp);
+    stage_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
+    stage_meet(side);
+    stage_send(side, 4, IBV_WR_SEND, 0, 8, 0);
+    (void)stage_expect(side, 4, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+static void reset_and_receive_nothing(struct side *side)
+{
+    stage_meet(side);
+    reset(side, side->qp);
+    stage_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
+    stage_meet(side);
+}
+
+// IBA 10.3.1.1.
+RULE(States, AcknowledgementsFromBeforeAResetCompleteNothing)
+{
+    struct stage *stage = stage_new(device);
+    stage->attr.rnr_retry = 0;
+    stage_run(stage, send_with_old_numbers, reset_and_receive_nothing);
+    stage_end(stage);
+}
+
 static void send_early(struct side *side)
 {
     stage_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
@@ -165,6 +197,30 @@ TIMED_RULE(States, PacketNumbersBeginWhereTheyWereSet)
     struct stage *stage = stage_new(device);
     stage->unconnected = true;
     stage_run(stage, wrong_psn, connect_only);
+    stage_end(stage);
+}
+
+static void change_while_drained(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    stage_expect_event(side, IBV_EVENT_SQ_DRAINED, side->qp);
+    attr.rnr_retry = 0;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_RNR_RETRY), 0);
+    stage_sleep(side, 20 * US);
+    stage_expect_no_event(side); // it was drained once
+    attr.qp_state = IBV_QPS_RTS;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
+    stage_send(side, 1, IBV_WR_SEND, 0, 8, 0);
+    (void)stage_expect(side, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+// IBA table 91, SQD to SQD.
+RULE(States, ADrainedQueuePairTakesOtherLimitsOfRetries)
+{
+    struct stage *stage = stage_new(device);
+    stage->attr.rnr_retry = 7; // for ever
+    stage_run(stage, change_while_drained, NULL);
     stage_end(stage);
 }
 

@@ -106,7 +106,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
 {
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    return max > 0 ? ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc) : 0;
+    return ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max > 0 ? max : 0, wc);
 }
 
 int ibverbs_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)

@@ -104,7 +104,7 @@ struct ibverbs_device_ops {
     int (*cq_destroy)(void *cq);
     // NULL: it cannot. -EINVAL: more completions than that are in it.
     int (*cq_resize)(void *cq, unsigned *entries);
-    int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many
+    int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many; also of 0 it takes the time of a call
     int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
     // As a program that polls an empty CQ in a loop, with the same time at the end of it. 0: there is a completion.
     // -ETIMEDOUT. timeout_ns 0: for ever.

@@ -207,11 +207,15 @@ void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum
 
 // --- transitions ----------------------------------------------------------------------------------------------------
 
+static unsigned path_node(const struct ibv_ah_attr *ah)
+{
+    return ah->dlid != 0 || !ah->is_global ? ah->dlid - 1u : ah->grh.dgid.raw[15] - 1u;
+}
+
 static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
 {
     struct tcav_context *context = qp->pd->context;
-    const struct ibv_ah_attr *ah = &attr->ah_attr;
-    unsigned node = ah->dlid != 0 || !ah->is_global ? ah->dlid - 1u : ah->grh.dgid.raw[15] - 1u;
+    unsigned node = path_node(&attr->ah_attr);
     if (node >= peach2_node_count(context->board)) {
         return -EINVAL;
     }
@@ -219,20 +223,11 @@ static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
     if (error != 0) {
         return error;
     }
+    // What it acknowledged before a RESET may be the same numbers.
+    qp->peer->area->acks[qp->number % TCAV_QPS_MAX] = 0;
     qp->remote_number = attr->dest_qp_num;
     qp->expected = qp->ack_sent = attr->rq_psn & TCAV_NUMBER_MASK;
-    qp->answers_max = attr->max_dest_rd_atomic < TCAV_READS_MAX ? attr->max_dest_rd_atomic : TCAV_READS_MAX;
-    qp->rnr_timer = attr->min_rnr_timer;
     return 0;
-}
-
-static void to_rts(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
-{
-    qp->next_message = qp->acked = attr->sq_psn & TCAV_NUMBER_MASK;
-    qp->timeout = attr->timeout;
-    qp->retries = qp->retries_left = attr->retry_cnt;
-    qp->rnr_retries = qp->rnr_retries_left = attr->rnr_retry;
-    qp->reads_max = attr->max_rd_atomic < TCAV_READS_MAX ? attr->max_rd_atomic : TCAV_READS_MAX;
 }
 
 // As it was created.
@@ -251,10 +246,20 @@ static void to_reset(struct tcav_qp *qp)
     qp->access = 0;
 }
 
+// Within the limits, or the face refuses them.
 static void attributes_set(struct tcav_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     qp->access = (mask & IBV_QP_ACCESS_FLAGS) != 0 ? (unsigned)attr->qp_access_flags : qp->access;
     qp->rnr_timer = (mask & IBV_QP_MIN_RNR_TIMER) != 0 ? attr->min_rnr_timer : qp->rnr_timer;
+    qp->timeout = (mask & IBV_QP_TIMEOUT) != 0 ? attr->timeout : qp->timeout;
+    if ((mask & IBV_QP_RETRY_CNT) != 0) {
+        qp->retries = qp->retries_left = attr->retry_cnt;
+    }
+    if ((mask & IBV_QP_RNR_RETRY) != 0) {
+        qp->rnr_retries = qp->rnr_retries_left = attr->rnr_retry;
+    }
+    qp->reads_max = (mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 ? attr->max_rd_atomic : qp->reads_max;
+    qp->answers_max = (mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 ? attr->max_dest_rd_atomic : qp->answers_max;
     if ((mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0) {
         qp->drain_event = attr->en_sqd_async_notify != 0;
     }
@@ -275,12 +280,12 @@ static int transition(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
     }
     case IBV_QPS_RTS:
         if (qp->state == IBV_QPS_RTR) {
-            to_rts(qp, attr);
+            qp->next_message = qp->acked = attr->sq_psn & TCAV_NUMBER_MASK;
         }
         qp->draining = false;
         break;
     case IBV_QPS_SQD:
-        qp->draining = true;
+        qp->draining = qp->draining || qp->state == IBV_QPS_RTS;
         tcav_qp_activate(qp);
         break;
     case IBV_QPS_ERR:
@@ -299,6 +304,10 @@ int tcav_qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
 {
     struct tcav_qp *qp = object;
     tcav_pay(qp->pd->context, BACKEND_COST_CALL, 1);
+    // There is one way to a node.
+    if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_AV) != 0 && path_node(&attr->ah_attr) != qp->peer->node) {
+        return -EINVAL;
+    }
     if ((mask & IBV_QP_STATE) != 0) {
         int error = transition(qp, attr);
         if (error != 0) {
