@@ -38,7 +38,7 @@ enum attach_mode attach_mode(void);
 // What the process is told about its place; NULL: not attached.
 struct attach_place {
     const char *node;                     // its name in the scenario, also its host name
-    uint32_t node_index, node_count, process; // process: number on its node
+    uint32_t node_index, node_count, process; // process: number on its node, from 1 on
     uint64_t tsc_hz;                      // of the simulated time stamp counter
     uint64_t epoch_realtime_ns;           // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
@@ -62,6 +62,12 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 
 #define ATTACH_NEVER_PS UINT64_MAX
 
+// A library looked for something that a device writes and did not find it; the look took turn_ps, which is in the thread's
+// time already. Waits like a loop of such looks: until the first turn's end at which a device has written to memory of
+// the process, counted from the thread's last crossing; the turns in between are paid. Ends at the latest after a bound
+// that begins at one turn and doubles with every vain wait in a row, up to 1 ms. Not timed: returns at once.
+void attach_poll(uint64_t turn_ps);
+
 // Gives the baton away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
 // tests its condition before and after: a wake-up says that something may have changed, not what. Writes between the
 // thread's last crossing and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
@@ -81,6 +87,14 @@ void attach_enter(void);
 
 // In the child after fork: it is a process of its own, connects anew and has nothing of its parent's devices.
 void attach_forked(void);
+// In the parent, after fork, vfork or posix_spawn: waits, while simulated time stands still, until the child has connected
+// (after vfork: its new program has) or has ended, so that who runs next does not depend on the real machine.
+void attach_child(int pid);
+// Around pthread_create, for the same reason: the creator announces a thread and gives the number to the new one, which
+// begins with it before anything else; it then runs when its turn comes. -1: no more threads, or not timed (then the new
+// thread need not begin). A thread that was not announced is found when it first calls in, but not at a fixed time.
+int attach_thread_announce(void);
+void attach_thread_begin(int number);
 // The calling thread ends; the process ends (also called at exit). A process that is killed needs neither.
 void attach_thread_exit(void);
 void attach_process_exit(void);
