@@ -65,8 +65,9 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 // A library looked for something that a device writes and did not find it; the look took turn_ps, which is in the thread's
 // time already. Waits like a loop of such looks: until the first turn's end at which a device has written to memory of
 // the process, counted from the thread's last crossing; the turns in between are paid. Ends at the latest after a bound
-// that begins at one turn and doubles with every vain wait in a row, up to 1 ms. Not timed: returns at once.
-void attach_poll(uint64_t turn_ps);
+// that begins at one turn and doubles with every vain wait in a row, up to 1 ms. place: the word of pinned memory that
+// was looked at, which is noticed exactly; NULL: none in particular. Not timed: returns at once.
+void attach_poll(uint64_t turn_ps, const volatile void *place);
 
 // Gives the baton away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
 // tests its condition before and after: a wake-up says that something may have changed, not what. Writes between the
