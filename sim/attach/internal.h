@@ -33,6 +33,7 @@ struct attach_object {
     uint32_t gpu;
     uint64_t number;
     uint64_t bus_address, bytes; // of memory and pins
+    uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: it needs none
 };
 
 struct attach_process;
@@ -70,6 +71,7 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
+    struct host_owner owner; // of memory that is not pinned
     uint64_t writes; // of devices to its memory
 };
 
@@ -173,6 +175,7 @@ uint64_t attach_alarm_before(const struct attach_process *process, uint64_t dead
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
 void attach_thread_leave(struct attach_thread *thread);
+extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
@@ -184,6 +187,7 @@ bool attach_idle(struct attach_server *server);
 // Carries out one request. The values go to the slot.
 int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
 int64_t attach_request_gpu(struct attach_thread *thread, const struct attach_request *request);
+int attach_region_destroy(struct attach_thread *thread, const struct attach_object *object);
 int64_t attach_request_hca(struct attach_thread *thread, const struct attach_request *request);
 bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint64_t offset, uint64_t bytes);
 // In its driver; returns the driver's status. To be removed from the process's list by the caller.

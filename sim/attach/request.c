@@ -79,7 +79,10 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
     sim_t *sim = thread->process->server->sim;
     uint64_t bus_address = request->arguments[0], timeout_ns = request->arguments[3];
     const struct attach_process *process = thread->process;
-    if (bus_address % sizeof(uint64_t) != 0 || !attach_pinned_owned(process, bus_address, sizeof(uint64_t))) {
+    bool known = bus_address != 0 ? attach_pinned_owned(process, bus_address, sizeof(uint64_t))
+                                  : host_memory_pinned_address(thread->backend.memory, &process->owner,
+                                                               request->arguments[4], &bus_address);
+    if (!known || bus_address % sizeof(uint64_t) != 0) {
         return -EINVAL;
     }
     uint64_t most_ns = (SIM_NEVER_PS - sim_now_ps(sim)) / SIM_PS_PER_NS;
@@ -147,6 +150,14 @@ static int64_t alloc(struct attach_thread *thread, const struct attach_request *
     return good ? 0 : -ENOMEM;
 }
 
+static int64_t memory_check(const struct attach_process *process, const uint64_t *arguments)
+{
+    uint64_t address = arguments[0], bytes = arguments[1];
+    bool there = bytes == 0 || (address + bytes > address &&
+                                plat_process_memory_exists(process->pid, address, bytes, arguments[2] != 0));
+    return there ? 0 : -EFAULT;
+}
+
 // --- what a process has, by kind ------------------------------------------------------------------------------------
 
 int attach_object_destroy(struct attach_thread *thread, const struct attach_object *object)
@@ -165,7 +176,7 @@ int attach_object_destroy(struct attach_thread *thread, const struct attach_obje
     case OBJECT_EQ:
         return hca->eq_destroy(backend, number);
     case OBJECT_MR:
-        return hca->mr_deregister(backend, number);
+        return attach_region_destroy(thread, object);
     case OBJECT_PD:
         return hca->pd_destroy(backend, number);
     case OBJECT_UAR:
@@ -269,6 +280,8 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         return 0;
     case ATTACH_OP_ALLOC:
         return alloc(thread, request);
+    case ATTACH_OP_MEMORY_CHECK:
+        return memory_check(thread->process, arguments);
     case ATTACH_OP_FREE:
         return attach_object_release(thread, OBJECT_PINNED, 0, arguments[0]);
     }
