@@ -47,6 +47,9 @@ struct attach_thread {
     struct plat_backend_inproc backend;
     sim_condition_t woken;
     unsigned waits_for;                // enum attach_wait_flags while it waits
+    uint64_t waits_until_ps;
+    bool patient;                      // it waits for the outside, and does not poll it
+    bool left;                         // and runs without its turn
     bool strayed;                      // was told of a write while it waited
     uint64_t place;                    // bus address of the word that it polls; 0: none
     uint64_t place_writes;             // of devices to that
@@ -91,6 +94,10 @@ struct attach_server {
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
     uint64_t wakes; // calls of attach_may_wake, and ends of processes
+    uint64_t settled_wakes; // of which the waiters were asked twice
+    sim_event_t settle;     // late: at the end of an instant, before time goes on
+    unsigned idle_asks;     // at this time, while nothing but a deadline was due
+    uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     bool stopped;
 };
@@ -179,6 +186,7 @@ extern const struct host_owner_ops attach_memory_ops; // of a process: its memor
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
+void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);
 
