@@ -99,6 +99,7 @@ struct attach_server {
     unsigned idle_asks;     // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
+    uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     bool stopped;
 };
 

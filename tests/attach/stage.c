@@ -14,6 +14,7 @@ void stage_init(struct stage *stage)
     *stage = (struct stage){.options = {.library_directory = TCASIM_BINARY_DIR "/lib", .wall_limit_ms = 20000}};
     if (scn_load(TCASIM_SOURCE_DIR "/tests/attach/pair.yaml", &load, &stage->scenario, &messages) != SIM_OK) {
         FAIL("%s", messages.count > 0 ? messages.lines[0] : "pair.yaml");
+        exit(1); // nothing can be tested
     }
     scn_messages_free(&messages);
 }
