@@ -144,6 +144,12 @@ void attach_kill_all(struct attach_server *server);
 // Notes how a program of the options ended.
 void attach_reap(struct attach_server *server, int program);
 
+// --- refuse.c -------------------------------------------------------------------------------------------------------
+
+#define ATTACH_PATH_BYTES 4096
+// Why it cannot be attached; NULL: it can, as far as its file tells.
+const char *attach_refused(const char *program);
+
 // --- process.c ------------------------------------------------------------------------------------------------------
 
 // NULL: no memory. Takes socket and pidfd.
