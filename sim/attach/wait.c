@@ -272,6 +272,18 @@ static bool only_deadlines(const struct attach_server *server)
     return deadline_ps != SIM_NEVER_PS && sim_next_due_ps(server->sim) >= deadline_ps;
 }
 
+bool attach_all_patient(const struct attach_server *server)
+{
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    unsigned index = 0;
+    bool all = true;
+    while (all && (thread = thread_next(server, &process, &index)) != NULL) {
+        all = thread->patient || process->ended;
+    }
+    return all;
+}
+
 static void world_look(struct attach_server *server, int ms)
 {
     struct pollfd listener = {.fd = server->listener, .events = POLLIN};
@@ -291,6 +303,8 @@ static void settle(void *ctx)
         }
         attach_outside_wake(server);
         server->settled_wakes = server->wakes;
+    } else if (server->started < server->options->program_count && attach_all_patient(server)) {
+        sim_condition_signal(server->sim, &server->quiet);
     } else if ((server->idle_asks < IDLE_ASKS || server->idle_at_ps != sim_now_ps(server->sim)) &&
                only_deadlines(server)) {
         server->idle_asks = server->idle_at_ps == sim_now_ps(server->sim) ? server->idle_asks + 1 : 1;
