@@ -246,7 +246,7 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     turn_give(thread);
-    bool crossed = turn_await(thread);
+    bool crossed = server->options->functional ? attach_functional_await(thread) : turn_await(thread);
     if (attach_stopped(server)) {
         return false;
     }
@@ -300,8 +300,12 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
-    snprintf(thread->name, sizeof thread->name, "%s.process%u.thread%u",
-             server->scenario->nodes[process->node].name, process->number, index);
+    char image[24] = ""; // after exec, while the old program's threads still are there
+    if (process->image > 1) {
+        snprintf(image, sizeof image, ".program%u", process->image);
+    }
+    snprintf(thread->name, sizeof thread->name, "%s.process%u%s.thread%u",
+             server->scenario->nodes[process->node].name, process->number, image, index);
     sim_condition_init(&thread->woken);
     thread->backend = *node;
     thread->backend.number = process->number;
