@@ -145,6 +145,8 @@ struct attach_node {
 };
 // Waits until the process has connected or ended. false: neither, in time.
 bool attach_await(struct attach_server *server, pid_t pid);
+// Is it a child of the process?
+bool attach_is_child(const struct attach_process *process, uint64_t pid);
 // Is the process with this descriptor over?
 bool attach_over(int pidfd);
 // At the end: nothing that was started stays.
