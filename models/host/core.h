@@ -62,6 +62,9 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
 // A look of the program itself, with cached loads that it paid for; see host_memory_looked.
 void host_core_looked(host_core_t *core, uint64_t bus_address, bool found);
 
+// From outside the core's thread: the program has ended. Its poll, and every later one, returns false at once.
+void host_core_abandon(host_core_t *core);
+
 void host_core_spend(host_core_t *core, uint64_t ps, const struct sim_work *work); // on that
 uint64_t host_core_timestamp_ps(host_core_t *core); // pays timestamp_ps, then reads the time
 const struct host_core_config *host_core_config(const host_core_t *core);

@@ -25,10 +25,10 @@ struct waiter {
 };
 
 // A place that a program looks at, and since when there is something to see.
-struct watch {
+struct look {
     uint64_t address;
     sim_cause_t written; // 0: not since it looked last
-    struct watch *next;
+    struct look *next;
 };
 
 enum counter { WRITES, WRITTEN_BYTES, READS, READ_BYTES, COUNTERS };
@@ -48,9 +48,10 @@ struct host_memory {
     struct host_pages pages;
     struct host_pinned pinned; // from `bytes` on
     struct waiter *waiters[BUCKETS];
-    struct watch *watches; // while causes are recorded
+    struct look *looks; // while causes are recorded
     uint64_t changes;
     sim_condition_t changed;
+    const struct host_watch **watches; // of each page; NULL: there never was one
     uint64_t counters[COUNTERS];
 };
 
@@ -95,20 +96,28 @@ free_memory:
     return status;
 }
 
+static size_t watches_bytes(const host_memory_t *memory)
+{
+    return memory->bytes / HOST_PAGE_BYTES * sizeof *memory->watches;
+}
+
 void host_memory_destroy(host_memory_t *memory)
 {
     if (memory == NULL) {
         return;
     }
-    while (memory->watches != NULL) {
-        struct watch *watch = memory->watches;
-        memory->watches = watch->next;
-        free(watch);
+    while (memory->looks != NULL) {
+        struct look *look = memory->looks;
+        memory->looks = look->next;
+        free(look);
     }
     host_pages_fini(&memory->pages);
     host_pinned_fini(&memory->pinned);
     sim_counters_unregister(memory->sim, memory->counters);
     munmap(memory->base, memory->bytes);
+    if (memory->watches != NULL) {
+        munmap(memory->watches, watches_bytes(memory));
+    }
     free(memory->name);
     free(memory);
 }
@@ -258,32 +267,32 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
 void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, const char *component)
 {
     static const struct sim_work until_look = {"polling", "until the next look", false};
-    struct watch *watch = memory->watches;
+    struct look *look = memory->looks;
     if (!sim_causes_recorded(memory->sim)) {
         return;
     }
-    while (watch != NULL && watch->address != address) {
-        watch = watch->next;
+    while (look != NULL && look->address != address) {
+        look = look->next;
     }
-    if (watch == NULL) {
-        watch = malloc(sizeof *watch);
-        if (watch == NULL) {
+    if (look == NULL) {
+        look = malloc(sizeof *look);
+        if (look == NULL) {
             sim_panic(memory->name, "no memory to watch 0x%llx", (unsigned long long)address);
         }
-        *watch = (struct watch){.address = address, .next = memory->watches};
-        memory->watches = watch;
+        *look = (struct look){.address = address, .next = memory->looks};
+        memory->looks = look;
     }
-    if (found && watch->written != 0) {
-        sim_cause_follow(memory->sim, watch->written, component, &until_look);
+    if (found && look->written != 0) {
+        sim_cause_follow(memory->sim, look->written, component, &until_look);
     }
-    watch->written = 0;
+    look->written = 0;
 }
 
-static void watches_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
+static void looks_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
 {
-    for (struct watch *watch = memory->watches; watch != NULL; watch = watch->next) {
-        if (watch->written == 0 && watch->address < address + bytes && address < watch->address + WORD_BYTES) {
-            watch->written = sim_cause_now(memory->sim);
+    for (struct look *look = memory->looks; look != NULL; look = look->next) {
+        if (look->written == 0 && look->address < address + bytes && address < look->address + WORD_BYTES) {
+            look->written = sim_cause_now(memory->sim);
         }
     }
 }
@@ -308,6 +317,51 @@ bool host_memory_wait_change(host_memory_t *memory, uint64_t seen, uint64_t dead
         }
     }
     return true;
+}
+
+void host_memory_wake(host_memory_t *memory, uint64_t address)
+{
+    waiters_wake(memory, address, WORD_BYTES);
+}
+
+// --- memory of outside programs ------------------------------------------------------------------------------------
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
+}
+
+enum sim_status host_memory_share(host_memory_t *memory, uint64_t bus_address, uint64_t bytes, int fd)
+{
+    void *at = mmap(host_memory_at(memory, bus_address), whole_pages(bytes), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_FIXED, fd, 0);
+    return at == MAP_FAILED ? SIM_ERR_NO_MEMORY : SIM_OK;
+}
+
+void host_memory_unshare(host_memory_t *memory, uint64_t bus_address, uint64_t bytes)
+{
+    void *at = mmap(host_memory_at(memory, bus_address), whole_pages(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (at == MAP_FAILED) {
+        sim_panic(memory->name, "0x%llx cannot be made private", (unsigned long long)bus_address);
+    }
+}
+
+enum sim_status host_memory_watch(host_memory_t *memory, uint64_t bus_address, uint64_t bytes,
+                                  const struct host_watch *watch)
+{
+    if (memory->watches == NULL) {
+        void *watches = mmap(NULL, watches_bytes(memory), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (watches == MAP_FAILED) {
+            return SIM_ERR_NO_MEMORY;
+        }
+        memory->watches = watches;
+    }
+    for (uint64_t at = 0; at < bytes; at += HOST_PAGE_BYTES) {
+        memory->watches[(bus_address + at) / HOST_PAGE_BYTES] = watch;
+    }
+    return SIM_OK;
 }
 
 // --- the root complex's side ---------------------------------------------------------------------------------------
@@ -357,7 +411,7 @@ static bool owner_write(host_memory_t *memory, uint64_t address, const uint8_t *
         if (owner == NULL || !owner->ops->write(owner->ctx, va, data, part)) {
             return false;
         }
-        watches_note(memory, address, part);
+        looks_note(memory, address, part);
         waiters_wake(memory, address, part);
         if (owner->ops->written != NULL) {
             owner->ops->written(owner->ctx, va, part);
@@ -382,14 +436,23 @@ static bool read_bytes(void *ctx, uint64_t address, void *data, uint32_t bytes)
     return true;
 }
 
+static void watch_tell(const host_memory_t *memory, uint64_t address, uint32_t bytes)
+{
+    const struct host_watch *watch = memory->watches != NULL ? memory->watches[address / HOST_PAGE_BYTES] : NULL;
+    if (watch != NULL) {
+        watch->written(watch->ctx, address, bytes);
+    }
+}
+
 static bool write_bytes(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
     host_memory_t *memory = ctx;
     sim_progress(memory->sim);
     if (address < memory->bytes) {
         memcpy(memory->base + address, data, bytes);
-        watches_note(memory, address, bytes);
+        looks_note(memory, address, bytes);
         waiters_wake(memory, address, bytes);
+        watch_tell(memory, address, bytes);
     } else if (!owner_write(memory, address, data, bytes)) {
         return false;
     }

@@ -15,6 +15,7 @@ struct cli_paths {
     char gpu_scenario[PATH_MAX];
     char tca0_scenario[PATH_MAX], ibsim0_scenario[PATH_MAX];
     char figures[PATH_MAX]; // a pattern: every figure
+    char libraries[PATH_MAX]; // what attached programs load; beside the program
 };
 
 // A home that does not fit the buffers is cut, and then not found by whoever opens it.

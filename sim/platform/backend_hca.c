@@ -1,6 +1,7 @@
 // What the kernel's driver of the HCA offers to a process of the simulation: the firmware's commands, with the
 // process's memory pinned for them.
 #include <errno.h>
+#include <unistd.h>
 #include <stdlib.h>
 
 #include "sim/platform/backend_inproc.h"
@@ -179,7 +180,7 @@ static int mr_register_bus(struct plat_backend_inproc *backend, struct hca_mr_in
 // Any other memory of the program is pinned page by page until the region goes.
 static int mr_register_own(struct plat_backend_inproc *backend, struct hca_mr_init *init, uint32_t *key_out)
 {
-    if (!plat_process_memory_exists(init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
+    if (!plat_process_memory_exists(getpid(), init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
         return -EFAULT;
     }
     uint64_t count = host_memory_page_count(init->iova, init->bytes);
