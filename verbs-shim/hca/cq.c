@@ -130,11 +130,14 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
     return count;
 }
 
+const volatile uint64_t *hca_cq_place(const hca_cq_t *cq)
+{
+    return (const volatile uint64_t *)(const void *)&entry_at(cq, cq->consumer)->reserved;
+}
+
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns)
 {
-    const struct hca_cqe *entry = entry_at(cq, cq->consumer);
-    const volatile uint64_t *word = (const volatile uint64_t *)(const void *)&entry->reserved;
-    return cq->context->backend.ops->wait_word(cq->context->backend.ctx, word, UINT64_C(0xff) << 56,
+    return cq->context->backend.ops->wait_word(cq->context->backend.ctx, hca_cq_place(cq), UINT64_C(0xff) << 56,
                                                (uint64_t)owner_at(cq, cq->consumer) << 56, timeout_ns);
 }
 

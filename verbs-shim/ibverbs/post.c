@@ -47,6 +47,7 @@ static bool sends(struct ibverbs_qp *qp)
 
 int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     unsigned count = 0;
     struct ibv_send_wr *at = wr;
@@ -101,6 +102,7 @@ static int receives_end(int status, const struct ibv_recv_wr *refused, struct ib
 // 10.3.1: RESET takes none. 10.2.9: nor does a queue pair with a shared queue.
 int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     if (ibv_qp->srq != NULL || (ibv_qp->state == IBV_QPS_RESET && wr != NULL)) {
         *bad = wr;
@@ -115,6 +117,7 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
 
 int ibverbs_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
     struct ibv_recv_wr *too_long;
     const struct ibv_recv_wr *refused = NULL;
