@@ -1,5 +1,6 @@
 // Devices as programs find and open them.
 #include <endian.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,7 +89,7 @@ static struct ibverbs_context *context_make(struct ibverbs_device *device, int a
     ibverbs_verbs_fill(&context->verbs);
     struct ibv_context *base = &context->verbs.context;
     base->device = &device->base;
-    base->cmd_fd = -1;
+    base->cmd_fd = fcntl(async_fd, F_DUPFD_CLOEXEC, 0); // nothing reads it; programs hand it on
     base->async_fd = async_fd;
     base->num_comp_vectors = device->info.completion_vectors;
     base->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -109,6 +110,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
     int status =
         context != NULL ? device->ops->open(device->object, device->library->process, &context->object) : -ENOMEM;
     if (status != 0) {
+        if (context != NULL) {
+            (void)close(context->verbs.context.cmd_fd);
+        }
         free(context);
         (void)close(async_fd);
         return ibverbs_fail(status);
@@ -154,6 +158,7 @@ void ibverbs_context_destroy(struct ibverbs_context *context)
     library->live[IBVERBS_CONTEXT]--;
     ibverbs_queue_purge(&context->events, NULL);
     (void)close(context->verbs.context.async_fd);
+    (void)close(context->verbs.context.cmd_fd);
     (void)pthread_mutex_destroy(&context->verbs.context.mutex);
     free(context);
 }

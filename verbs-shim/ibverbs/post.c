@@ -1,7 +1,8 @@
 // Posting work requests (IBA 11.4.1).
 //
 // The list goes to the device as far as it is good; the first bad one is named. Codes are those of the driver of the
-// ConnectX generations that are modelled (libmlx4): too many segments and too much inline data are ENOMEM.
+// ConnectX generations that are modelled (libmlx4): too many segments of a send and too much inline data are ENOMEM.
+// Too many of a receive are EINVAL, as rdma-core's own tests ask of every device.
 #include "verbs-shim/ibverbs/internal.h"
 
 enum {
@@ -94,7 +95,7 @@ static int receives_end(int status, const struct ibv_recv_wr *refused, struct ib
     }
     if (too_long != NULL) {
         *bad = too_long;
-        return too_long->num_sge < 0 ? EINVAL : ENOMEM;
+        return EINVAL;
     }
     return 0;
 }
