@@ -54,6 +54,8 @@ struct host_core {
     sim_condition_t arrived; // one has reached the root complex
     uint64_t loaded;         // the place of the last access, if that was an uncached load
     unsigned loaded_bytes;   // 0: it was not
+    uint64_t polled; // the word, while a poll waits for it; 0: none does
+    bool abandoned;
     uint64_t counters[COUNTERS];
 };
 
@@ -373,7 +375,10 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
     const struct sim_wait_reason reason = {host_memory_name(core->memory), "word 0x%llx to become 0x%llx", bus_address,
                                            value};
     while (!word_matches(core, bus_address, mask, value)) {
-        if (!host_memory_wait_write(core->memory, bus_address, deadline_ps, &reason)) {
+        core->polled = bus_address;
+        bool written = !core->abandoned && host_memory_wait_write(core->memory, bus_address, deadline_ps, &reason);
+        core->polled = 0;
+        if (!written || core->abandoned) {
             turns_count(core, start_ps);
             return false;
         }
@@ -390,6 +395,14 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
     host_core_spend(core, core->config.poll_ps);
     turns_count(core, start_ps);
     return true;
+}
+
+void host_core_abandon(host_core_t *core)
+{
+    core->abandoned = true;
+    if (core->polled != 0) {
+        host_memory_wake(core->memory, core->polled);
+    }
 }
 
 // --- time ----------------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ struct host_memory {
     uint8_t *base;
     struct host_pages pages;
     struct waiter *waiters[BUCKETS];
+    const struct host_watch **watches; // of each page; NULL: there never was one
     uint64_t counters[COUNTERS];
 };
 
@@ -80,6 +81,11 @@ free_memory:
     return status;
 }
 
+static size_t watches_bytes(const host_memory_t *memory)
+{
+    return memory->bytes / HOST_PAGE_BYTES * sizeof *memory->watches;
+}
+
 void host_memory_destroy(host_memory_t *memory)
 {
     if (memory == NULL) {
@@ -88,6 +94,9 @@ void host_memory_destroy(host_memory_t *memory)
     host_pages_fini(&memory->pages);
     sim_counters_unregister(memory->sim, memory->counters);
     munmap(memory->base, memory->bytes);
+    if (memory->watches != NULL) {
+        munmap(memory->watches, watches_bytes(memory));
+    }
     free(memory->name);
     free(memory);
 }
@@ -178,6 +187,51 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
     return written;
 }
 
+void host_memory_wake(host_memory_t *memory, uint64_t address)
+{
+    waiters_wake(memory, address, WORD_BYTES);
+}
+
+// --- memory of outside programs ------------------------------------------------------------------------------------
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
+}
+
+enum sim_status host_memory_share(host_memory_t *memory, uint64_t bus_address, uint64_t bytes, int fd)
+{
+    void *at = mmap(host_memory_at(memory, bus_address), whole_pages(bytes), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_FIXED, fd, 0);
+    return at == MAP_FAILED ? SIM_ERR_NO_MEMORY : SIM_OK;
+}
+
+void host_memory_unshare(host_memory_t *memory, uint64_t bus_address, uint64_t bytes)
+{
+    void *at = mmap(host_memory_at(memory, bus_address), whole_pages(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (at == MAP_FAILED) {
+        sim_panic(memory->name, "0x%llx cannot be made private", (unsigned long long)bus_address);
+    }
+}
+
+enum sim_status host_memory_watch(host_memory_t *memory, uint64_t bus_address, uint64_t bytes,
+                                  const struct host_watch *watch)
+{
+    if (memory->watches == NULL) {
+        void *watches = mmap(NULL, watches_bytes(memory), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (watches == MAP_FAILED) {
+            return SIM_ERR_NO_MEMORY;
+        }
+        memory->watches = watches;
+    }
+    for (uint64_t at = 0; at < bytes; at += HOST_PAGE_BYTES) {
+        memory->watches[(bus_address + at) / HOST_PAGE_BYTES] = watch;
+    }
+    return SIM_OK;
+}
+
 // --- the root complex's side ---------------------------------------------------------------------------------------
 
 static bool claims(void *ctx, uint64_t address, uint64_t bytes)
@@ -202,6 +256,10 @@ static void write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     memcpy(memory->base + address, data, bytes);
     sim_progress(memory->sim);
     waiters_wake(memory, address, bytes);
+    const struct host_watch *watch = memory->watches != NULL ? memory->watches[address / HOST_PAGE_BYTES] : NULL;
+    if (watch != NULL) {
+        watch->written(watch->ctx, address, bytes);
+    }
 }
 
 static void soon(void *ctx, uint64_t address, uint32_t bytes)

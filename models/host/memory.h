@@ -29,3 +29,19 @@ void host_memory_free(host_memory_t *memory, uint64_t bus_address);
 // deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
                             const struct sim_wait_reason *reason);
+// Those who wait for that word look at it again, though nothing has written it.
+void host_memory_wake(host_memory_t *memory, uint64_t address);
+
+// --- memory of outside programs ------------------------------------------------------------------------------------
+
+// An allocated range becomes what fd holds from its beginning on, until it is private again (and zero).
+enum sim_status host_memory_share(host_memory_t *memory, uint64_t bus_address, uint64_t bytes, int fd);
+void host_memory_unshare(host_memory_t *memory, uint64_t bus_address, uint64_t bytes);
+
+// Is told of every write of a device to the pages of an allocated range. NULL: nobody any more.
+struct host_watch {
+    void (*written)(void *ctx, uint64_t bus_address, uint32_t bytes);
+    void *ctx;
+};
+enum sim_status host_memory_watch(host_memory_t *memory, uint64_t bus_address, uint64_t bytes,
+                                  const struct host_watch *watch);

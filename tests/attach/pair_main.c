@@ -1,0 +1,19 @@
+// pair.c as a program: prints its times. TCASIM_ATTACH says where.
+#include <stdlib.h>
+
+#include "pair.h"
+#include "verbs-shim/attach/attach.h"
+
+int main(int argc, char **argv)
+{
+    static struct pair pair;
+    struct backend_process *process = backend_current();
+    if (process == NULL) {
+        return 3;
+    }
+    pair_run(process, attach_place()->node_index, argc > 1 ? (unsigned)atoi(argv[1]) : 10, &pair);
+    for (unsigned i = 0; i < pair.count && i < 64; i++) {
+        printf("%llu\n", (unsigned long long)pair.stamps[i]);
+    }
+    return pair.error;
+}
