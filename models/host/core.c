@@ -347,8 +347,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
 static bool word_matches(const host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value)
 {
     uint64_t word;
-    memcpy(&word, host_memory_at(core->memory, bus_address), sizeof word);
-    return (word & mask) == value;
+    return host_memory_load_word(core->memory, bus_address, &word) && (word & mask) == value;
 }
 
 // The first sample of a loop begun at start_ps that is made now or later.

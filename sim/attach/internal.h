@@ -66,6 +66,7 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
+    struct plat_process_memory memory;
     uint64_t writes; // of devices to its memory
 };
 
@@ -109,6 +110,11 @@ void attach_listen_end(struct attach_server *server);
 void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);
+
+// --- memory.c -------------------------------------------------------------------------------------------------------
+
+// The process's own memory, for what it registers.
+void attach_memory_init(struct attach_process *process);
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 

@@ -94,6 +94,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .program = program_of(server, pid),
         .watch = {attach_memory_written, process},
     };
+    attach_memory_init(process);
     server->processes = process;
     server->node_processes[node]++;
     return process;
@@ -151,6 +152,7 @@ void attach_process_ended(struct attach_process *process)
     if (process->program >= 0 && attach_over(process->pidfd)) {
         attach_reap(server, process->program);
     }
+    host_memory_owner_gone(plat_machine_memory(server->machine, process->node), &process->memory.owner);
     for (unsigned i = 0; i < ATTACH_SLOTS; i++) {
         struct attach_thread *thread = process->threads[i];
         if (thread != NULL) {

@@ -141,6 +141,16 @@ static int64_t alloc(struct attach_thread *thread, const struct attach_request *
     return good ? 0 : -ENOMEM;
 }
 
+static int64_t memory_check(struct attach_process *process, const uint64_t *arguments)
+{
+    uint64_t address = arguments[0], bytes = arguments[1];
+    if (bytes == 0 || address + bytes < address) {
+        return -EFAULT;
+    }
+    const struct plat_process_memory *memory = &process->memory;
+    return memory->exists(memory->owner.ctx, address, bytes, arguments[2] != 0) ? 0 : -EFAULT;
+}
+
 // --- what a process has, by kind ------------------------------------------------------------------------------------
 
 int attach_object_destroy(struct attach_thread *thread, const struct attach_object *object)
@@ -258,6 +268,8 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         return 0;
     case ATTACH_OP_ALLOC:
         return alloc(thread, request);
+    case ATTACH_OP_MEMORY_CHECK:
+        return memory_check(thread->process, arguments);
     case ATTACH_OP_FREE:
         return attach_object_release(thread, OBJECT_PINNED, 0, arguments[0]);
     }

@@ -100,7 +100,7 @@ static int64_t mr_register(struct attach_thread *thread, const uint64_t *argumen
         bytes == 0 || iova + bytes < iova) {
         return -EINVAL;
     }
-    if (bus_address == 0 || !attach_memory_owned(thread->process, bus_address, bytes)) {
+    if (bus_address != 0 && !attach_memory_owned(thread->process, bus_address, bytes)) {
         return -EFAULT;
     }
     int status = thread->backend.ops.hca->mr_register(&thread->backend, (uint32_t)arguments[0], iova, bytes,

@@ -6,10 +6,27 @@
 #include "models/host/core.h"
 #include "models/host/memory.h"
 #include "sim/platform/gpus.h"
+#include "sim/platform/process_memory.h"
 #include "verbs-shim/backend.h"
 
 struct plat_bar {
     uint64_t base, bytes;
+};
+
+// What is pinned for a region.
+struct plat_pinned_region {
+    struct plat_pinned_region *next;
+    uint32_t key;
+    uint64_t count;
+    uint64_t pages[];
+};
+
+// The process's own memory, beside pinned buffers.
+struct plat_process_memory {
+    struct host_owner owner;
+    // Are all bytes there, and writable where that is asked for? ctx: the owner's.
+    bool (*exists)(void *ctx, uint64_t address, uint64_t bytes, bool writable);
+    struct plat_pinned_region *pinned; // the newest first
 };
 
 struct plat_backend_inproc {
@@ -23,6 +40,8 @@ struct plat_backend_inproc {
     hca_t *hca;                         // NULL: the node has none
     uint64_t *hca_uars;                 // a bit for each page in use, shared by the node's processes
     struct backend_ops ops;             // of plat_backend_inproc
+    struct plat_process_memory own;     // of a process that is this backend alone
+    struct plat_process_memory *memory_of_process;
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has
@@ -37,5 +56,7 @@ struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);
 
 // The calling thread is the process of this backend from now on, for backend_current. Once for each backend.
 void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board);
+// The process has ended, devices reach its own memory no more.
+void plat_backend_end(struct plat_backend_inproc *ctx);
 // From outside threads, when none runs any more: frees what libraries kept for the process.
 void plat_backend_leave(struct plat_backend_inproc *ctx);

@@ -200,6 +200,7 @@ static void node_thread(void *arg)
             return;
         }
         node->program(node->program_arg, node->handle);
+        plat_backend_end(&node->backend);
     }
     if (++node->machine->ended == node->machine->scenario->node_count) {
         plat_faults_disarm(node->machine);

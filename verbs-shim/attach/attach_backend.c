@@ -97,6 +97,12 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     return 0;
 }
 
+static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
+{
+    (void)ctx;
+    return (int)attach_cross3(ATTACH_OP_MEMORY_CHECK, (uintptr_t)address, bytes, writable);
+}
+
 static void free_pinned(void *ctx, struct backend_buffer *buffer)
 {
     (void)ctx;
@@ -280,6 +286,7 @@ static const struct backend_ops process_ops = {
     .hca = &attach_hca_ops,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
+    .memory_check = memory_check,
     .bar_bytes = bar_bytes,
     .bar_bus_address = bar_bus_address,
     .write_combined = write_combined,

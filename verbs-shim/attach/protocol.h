@@ -88,6 +88,7 @@ struct attach_entry {
     R(PROCESS_EXIT, "")                                                                                               \
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                      \
     R(FREE, "bus address")                                                                                            \
+    R(MEMORY_CHECK, "address, bytes, is it to be written")                                                            \
     R(GPU_INFO, "gpu -> struct")                                                                                      \
     R(GPU_ALLOC, "gpu, bytes -> device address")                                                                      \
     R(GPU_FREE, "gpu, device address")                                                                                \

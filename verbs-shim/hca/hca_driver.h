@@ -70,6 +70,9 @@ struct hca_wc {
 // At least `entries`; user: comes back with events.
 int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t **cq_out);
 int hca_cq_destroy(hca_cq_t *cq); // -EBUSY
+// Completions stay, in their order. -EINVAL: there are more in it than `entries`, which may be less than now. -EIO: the
+// device is gone.
+int hca_cq_resize(hca_cq_t *cq, unsigned entries);
 unsigned hca_cq_entries(const hca_cq_t *cq);
 // Up to max completions; returns how many.
 int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
