@@ -46,9 +46,11 @@ struct attach_thread {
     struct plat_backend_inproc backend;
     sim_condition_t woken;
     unsigned waits_for;                // enum attach_wait_flags while it waits
-    uint64_t seen_writes, seen_wakes;  // of the process and the server, when it last got its turn
-    unsigned vain;                     // looks in a row
-    bool left;                         // runs without its turn
+    bool strayed;                      // was told of a write while it waited
+    uint64_t place;                    // bus address of the word that it polls; 0: none
+    uint64_t place_writes;             // of devices to that
+    uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
+    unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
 };
 
 struct attach_process {
@@ -61,8 +63,10 @@ struct attach_process {
     struct attach_segment *segment;
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
-    bool exiting; // said so
+    unsigned slots; // in use so far
+    bool leaving; // it said that it ends, or becomes another program
     bool ended;
+    uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
@@ -78,6 +82,8 @@ struct attach_server {
     sim_t *sim;
     char directory[64], path[96];
     int listener;
+    int network;           // holds the number of the nodes' addresses
+    uint32_t address_base; // of node 0, host byte order
     struct attach_process *processes;
     unsigned node_processes[SCN_NODES_MAX]; // alive
     uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
@@ -93,6 +99,7 @@ struct attach_request {
     uint32_t op;
     uint32_t entry_count;
     uint64_t tail_ps;
+    uint64_t own_ps; // all that the thread spent since its last crossing
     uint64_t arguments[ATTACH_ARGUMENTS];
     _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
 };
@@ -166,7 +173,11 @@ void attach_hash(struct attach_server *server, uint64_t value);
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
-void attach_thread_poll(struct attach_thread *thread, uint64_t turn_ps, uint64_t bus_address);
+enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
+// The earlier of the two.
+uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
+// The process may have set another alarm.
+void attach_alarm_note(struct attach_process *process);
 void attach_thread_leave(struct attach_thread *thread);
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 // Those who wait for the outside look again.

@@ -1,5 +1,6 @@
 // Where programs come in: a socket in a directory of the user's own.
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,25 @@
 // A program that connects says who it is at once.
 enum { HELLO_MS = 1000, BACKLOG = 256 };
 
+// The nodes' addresses: 127.77.N.1 and on, where no other run of the machine has taken N. A name in the abstract
+// namespace goes with its owner.
+static void network_take(struct attach_server *server)
+{
+    server->network = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    for (uint32_t number = 0; number < 256; number++) {
+        struct sockaddr_un name = {.sun_family = AF_UNIX};
+        int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tcasim-network-%u", number);
+        server->address_base = 127u << 24 | 77u << 16 | number << 8 | 1u;
+        if (bind(server->network, (const struct sockaddr *)&name,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) {
+            return;
+        }
+    }
+}
+
 bool attach_listen(struct attach_server *server)
 {
+    network_take(server);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *parent = getenv("XDG_RUNTIME_DIR");
     bool usable = parent != NULL && parent[0] == '/' && strlen(parent) < 32 && access(parent, W_OK | X_OK) == 0;
@@ -40,6 +58,9 @@ void attach_listen_end(struct attach_server *server)
 {
     if (server->listener >= 0) {
         close(server->listener);
+    }
+    if (server->network >= 0) {
+        close(server->network);
     }
     if (server->directory[0] != '\0') {
         (void)unlink(server->path);

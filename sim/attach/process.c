@@ -33,6 +33,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_index = process->node,
         .node_count = server->scenario->node_count,
         .process = process->number,
+        .address_base = server->address_base,
         .tsc_hz = tsc_hz,
         .epoch_realtime_ns = epoch_realtime_ns,
         .epoch_monotonic_ns = epoch_monotonic_ns,
@@ -47,6 +48,9 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .routing = plat_routes_find(server->scenario, process->node),
     };
     snprintf(greeting->node, sizeof greeting->node, "%s", config->name);
+    for (uint32_t i = 0; i < server->scenario->node_count && i < ATTACH_HOSTS; i++) {
+        snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);
+    }
     greeting->routing.gpus =
         (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);
     for (unsigned i = 0; i < BACKEND_BARS; i++) {
@@ -55,14 +59,17 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
     }
 }
 
-// After exec the new program has the number of the old one.
-static void predecessor_end(struct attach_server *server, pid_t pid)
+// After exec: the new program is the same process. Returns its number; 0: there was none.
+static uint32_t predecessor_end(struct attach_server *server, pid_t pid)
 {
+    uint32_t number = 0;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         if (process->pid == pid && !process->ended) {
+            number = process->number;
             attach_process_ended(process);
         }
     }
+    return number;
 }
 
 static int program_of(const struct attach_server *server, pid_t pid)
@@ -82,17 +89,18 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
     if (process == NULL) {
         return NULL;
     }
-    predecessor_end(server, pid);
+    uint32_t number = predecessor_end(server, pid);
     *process = (struct attach_process){
         .server = server,
         .next = server->processes,
         .node = node,
-        .number = ++server->numbers[node],
+        .number = number != 0 ? number : ++server->numbers[node],
         .pid = pid,
         .pidfd = pidfd,
         .socket = socket,
         .program = program_of(server, pid),
         .watch = {attach_memory_written, process},
+        .alarm_ps = SIM_NEVER_PS,
     };
     attach_memory_init(process);
     server->processes = process;
@@ -118,6 +126,7 @@ int attach_process_segment(struct attach_process *process)
     }
     process->segment = segment;
     greeting_fill(process, &process->segment->greeting);
+    atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;
 }
 

@@ -1,6 +1,7 @@
 // What programs ask for: accesses, waits, memory, threads. Every number is checked here before a model sees it.
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,9 @@
 
 // Of one streaming read, and of one piece of pinned memory.
 static const uint64_t read_max_bytes = 1ull << 30, pinned_max_bytes = 8ull << 30;
+
+// How long a thread that was created may take to come in.
+enum { THREAD_MS = 1000 };
 
 // --- accesses -------------------------------------------------------------------------------------------------------
 
@@ -81,8 +85,10 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
     uint64_t most_ns = (SIM_NEVER_PS - sim_now_ps(sim)) / SIM_PS_PER_NS;
     uint64_t deadline_ps = timeout_ns == 0 || timeout_ns >= most_ns ? SIM_NEVER_PS
                                                                     : sim_now_ps(sim) + timeout_ns * SIM_PS_PER_NS;
-    bool came = host_core_poll(thread->core, bus_address, request->arguments[1], request->arguments[2], deadline_ps);
-    return came ? 0 : -ETIMEDOUT;
+    thread->slot->values[0] = deadline_ps;
+    bool came = host_core_poll(thread->core, bus_address, request->arguments[1], request->arguments[2],
+                               attach_alarm_before(process, deadline_ps));
+    return came ? 0 : sim_now_ps(sim) < deadline_ps ? -EINTR : -ETIMEDOUT;
 }
 
 // --- pinned memory --------------------------------------------------------------------------------------------------
@@ -217,16 +223,21 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
 
 // --- threads --------------------------------------------------------------------------------------------------------
 
-static int64_t thread_announce(struct attach_process *process)
+// Simulated time stands still until the new thread has come in.
+static int64_t thread_await(struct attach_process *process)
 {
-    for (uint32_t i = 1; i < ATTACH_SLOTS; i++) {
-        uint32_t state = ATTACH_SLOT_FREE;
-        if (process->threads[i] == NULL &&
-            atomic_compare_exchange_strong(&process->segment->slots[i].state, &state, ATTACH_SLOT_TAKEN)) {
-            return attach_thread_start(process, i) ? (int64_t)i : -1;
+    struct attach_server *server = process->server;
+    unsigned before = process->thread_count;
+    uint64_t since_ms = attach_real_ms();
+    for (unsigned i = 0; process->thread_count == before; i++) {
+        attach_threads_find(server);
+        attach_processes_check(server);
+        if (process->ended || attach_stopped(server) || attach_real_ms() - since_ms > THREAD_MS) {
+            return -ETIMEDOUT;
         }
+        (void)sched_yield();
     }
-    return -1;
+    return 0;
 }
 
 // --- dispatch -------------------------------------------------------------------------------------------------------
@@ -254,17 +265,17 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
     case ATTACH_OP_WAIT:
         return attach_thread_wait(thread, (unsigned)arguments[0], arguments[1]);
     case ATTACH_OP_POLL:
-        attach_thread_poll(thread, arguments[0], arguments[1]);
-        return 0;
+        return attach_thread_poll(thread, request);
     case ATTACH_OP_LEAVE:
         attach_thread_leave(thread);
         return 0;
     case ATTACH_OP_CHILD:
         return attach_await(server, (pid_t)arguments[0]) ? 0 : -ETIMEDOUT;
     case ATTACH_OP_THREAD:
-        return thread_announce(thread->process);
+        return thread_await(thread->process);
     case ATTACH_OP_PROCESS_EXIT:
-        thread->process->exiting = true;
+    case ATTACH_OP_EXEC:
+        thread->process->leaving = true;
         return 0;
     case ATTACH_OP_ALLOC:
         return alloc(thread, request);

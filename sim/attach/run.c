@@ -107,7 +107,7 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
 {
     *result = (struct attach_run_result){.outcome = SIM_RUN_STOPPED, .hash = 0xcbf29ce484222325u};
     struct attach_server server = {
-        .scenario = scenario, .options = options, .result = result, .listener = -1};
+        .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1};
     enum sim_status status =
         plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
     if (status != SIM_OK) {

@@ -39,9 +39,10 @@ static bool has_turn(const struct attach_slot *slot)
 
 static void real_wait(struct attach_thread *thread)
 {
-    if (thread->process->exiting) {
-        struct pollfd end = {.fd = thread->process->pidfd, .events = POLLIN};
-        (void)poll(&end, 1, EXIT_LOOK_MS);
+    if (thread->process->leaving) {
+        struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
+                                {.fd = thread->process->server->listener, .events = POLLIN}};
+        (void)poll(ends, 2, EXIT_LOOK_MS);
     } else {
         const struct timespec time = {.tv_nsec = LOOK_NS};
         (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &time, NULL, 0);
@@ -79,6 +80,7 @@ static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     thread->slot->now_ps = sim_now_ps(server->sim);
+    thread->seen_place_writes = thread->place_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
     atomic_store_explicit(&thread->slot->turn, ATTACH_TURN_PROGRAM, memory_order_release);
@@ -98,12 +100,15 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     if (request->entry_count > ATTACH_ENTRIES) {
         request->entry_count = ATTACH_ENTRIES;
     }
+    request->own_ps = 0;
 }
 
-static void work_pay(struct attach_thread *thread, uint64_t ps)
+static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
 {
+    uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
+    request->own_ps += paid_ps;
     if (!thread->process->server->options->functional) {
-        host_core_spend(thread->core, ps < work_max_ps ? ps : work_max_ps);
+        host_core_spend(thread->core, paid_ps);
     }
 }
 
@@ -139,14 +144,14 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
     }
 }
 
-static void replay(struct attach_thread *thread, const struct attach_request *request)
+static void replay(struct attach_thread *thread, struct attach_request *request)
 {
     for (uint32_t i = 0; i < request->entry_count; i++) {
         const struct attach_entry entry = thread->slot->entries[i];
-        work_pay(thread, entry.after_ps);
+        work_pay(thread, request, entry.after_ps);
         entry_replay(thread, &entry);
     }
-    work_pay(thread, request->tail_ps);
+    work_pay(thread, request, request->tail_ps);
 }
 
 // --- life -----------------------------------------------------------------------------------------------------------
@@ -243,6 +248,8 @@ static bool turn_take(struct attach_thread *thread)
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
     thread->vain = request.op == ATTACH_OP_POLL ? thread->vain : 0;
+    thread->process->leaving = false;
+    attach_alarm_note(thread->process);
     if (server->result->crossings % ASIDE_CROSSINGS == 0) {
         attach_accept(server);
         attach_processes_check(server);
@@ -294,6 +301,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     }
     process->threads[index] = thread;
     process->thread_count++;
+    process->slots = index >= process->slots ? index + 1 : process->slots;
     atomic_store(&thread->slot->state, ATTACH_SLOT_TAKEN);
     return true;
 }

@@ -12,8 +12,11 @@ int main(int argc, char **argv)
         return 3;
     }
     pair_run(process, attach_place()->node_index, argc > 1 ? (unsigned)atoi(argv[1]) : 10, &pair);
-    for (unsigned i = 0; i < pair.count && i < 64; i++) {
+    for (unsigned i = 0; i < pair.count && i < PAIR_STAMPS_MAX; i++) {
         printf("%llu\n", (unsigned long long)pair.stamps[i]);
     }
-    return pair.error;
+    if (pair.error != 0) {
+        fprintf(stderr, "pair: %d\n", pair.error);
+    }
+    return pair.error != 0;
 }

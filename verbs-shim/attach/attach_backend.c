@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,8 +39,7 @@ static struct {
 static void list_lock(void)
 {
     while (atomic_flag_test_and_set_explicit(&backend.busy, memory_order_acquire)) {
-        const struct timespec shortly = {.tv_nsec = 10000};
-        (void)nanosleep(&shortly, NULL);
+        attach_sleep_really(10000);
     }
 }
 
@@ -81,7 +81,7 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     int fd = attach_descriptor_take();
     void *address = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0) {
-        close(fd);
+        (void)syscall(SYS_close, fd);
     }
     if (address == MAP_FAILED) {
         free(pinned);
@@ -202,7 +202,7 @@ static bool word_matches(const volatile uint64_t *word, uint64_t mask, uint64_t 
 static uint64_t real_ns(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -215,10 +215,24 @@ static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64
             return -ETIMEDOUT;
         }
         (void)attach_cross1(ATTACH_OP_NOTHING, 0);
-        const struct timespec shortly = {.tv_nsec = 20000};
-        (void)nanosleep(&shortly, NULL);
+        attach_sleep_really(20000);
     }
     return 0;
+}
+
+// Interrupted by the process's alarm as often as that comes.
+static int wait_word_timed(uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t timeout_ns)
+{
+    struct attach_slot *slot = attach_slot();
+    int status;
+    uint64_t end_ps = 0, left_ns = timeout_ns;
+    do {
+        slot->arguments[3] = left_ns;
+        status = (int)attach_cross3(ATTACH_OP_WAIT_WORD, bus_address, mask, value);
+        end_ps = end_ps != 0 ? end_ps : slot->values[0];
+        left_ns = timeout_ns == 0 ? 0 : end_ps > slot->now_ps + PS_PER_NS ? (end_ps - slot->now_ps) / PS_PER_NS : 1;
+    } while (status == -EINTR);
+    return status;
 }
 
 static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
@@ -231,17 +245,14 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         return wait_word_really(word, mask, value, timeout_ns);
     }
-    attach_slot()->arguments[3] = timeout_ns;
-    return (int)attach_cross3(ATTACH_OP_WAIT_WORD, bus_address, mask, value);
+    return wait_word_timed(bus_address, mask, value, timeout_ns);
 }
 
 API void attach_poll(uint64_t turn_ps, const volatile void *place)
 {
     uint64_t bus_address;
-    if (attach_mode() == ATTACH_TIMED) {
-        bool known = place != NULL && attach_pinned_find(place, 1, &bus_address);
-        (void)attach_cross3(ATTACH_OP_POLL, turn_ps, known ? bus_address : 0, 0);
-    }
+    bool known = place != NULL && attach_pinned_find(place, 1, &bus_address);
+    (void)attach_look_again(turn_ps, known ? bus_address : 0, ATTACH_WAIT_MEMORY);
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------
@@ -321,8 +332,7 @@ API struct backend_process *backend_current(void)
         atomic_store_explicit(&backend.state, 2, memory_order_release);
     }
     while (atomic_load_explicit(&backend.state, memory_order_acquire) != 2) {
-        const struct timespec shortly = {.tv_nsec = 10000};
-        (void)nanosleep(&shortly, NULL);
+        attach_sleep_really(10000);
     }
     return &backend.process;
 }

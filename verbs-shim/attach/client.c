@@ -1,6 +1,7 @@
 // An attached process: how it connects, what a crossing is, its threads and its end.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +27,8 @@ static struct {
     int socket;
     struct attach_segment *segment;
     struct attach_place place;
+    const char *hosts[ATTACH_HOSTS];
+    void (*_Atomic alarm)(void);
     pthread_key_t thread_end;
     bool prepared; // thread_end exists, and what is to happen at fork
 } client = {.socket = -1};
@@ -34,11 +37,15 @@ struct own {
     struct attach_slot *slot;
     uint64_t tail_ps;
     uint32_t data_bytes;
+    unsigned crossings, interrupts;
+    bool found;    // since the last vain look
     bool crossing; // a signal's handler that calls in meanwhile is turned away
+    bool ended;    // it will not be attached again
 };
 static _Thread_local struct own own __attribute__((tls_model("initial-exec")));
 
 // --- real time ------------------------------------------------------------------------------------------------------
+// System calls by their numbers: libraries that stand before the C library's functions call in here.
 
 static void futex_wake(_Atomic uint32_t *word)
 {
@@ -51,12 +58,45 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t value)
     (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &second, NULL, 0);
 }
 
+void attach_sleep_really(long ns)
+{
+    const struct timespec time = {.tv_nsec = ns};
+    (void)syscall(SYS_nanosleep, &time, NULL);
+}
+
+// The kernel's form of a signal set.
+static uint64_t signals_change(int how, uint64_t set)
+{
+    uint64_t before = 0;
+    (void)syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof set);
+    return before;
+}
+
+// All but those that a thread raises by what it does itself.
+static uint64_t signals_block(void)
+{
+    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    uint64_t set = UINT64_MAX;
+    for (size_t i = 0; i < sizeof own_faults / sizeof own_faults[0]; i++) {
+        set &= ~(UINT64_C(1) << (own_faults[i] - 1));
+    }
+    return signals_change(SIG_BLOCK, set);
+}
+
+static void signals_restore(uint64_t before)
+{
+    uint64_t pending = 0;
+    (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    own.interrupts += (pending & ~before) != 0;
+    (void)signals_change(SIG_SETMASK, before);
+}
+
 // Without a simulator a thread would sleep for ever.
 static void simulator_check(void)
 {
     struct pollfd socket = {.fd = client.socket};
-    if (poll(&socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        (void)kill(getpid(), SIGKILL);
+    if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+        (void)syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
     }
 }
 
@@ -79,15 +119,15 @@ static int socket_connect(const char *path)
         return -1;
     }
     strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
-        close(fd);
+    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && syscall(SYS_connect, fd, &address, sizeof address) != 0) {
+        (void)syscall(SYS_close, fd);
         fd = -1;
     }
     // Out of the way of programs that count on small numbers.
-    int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 900) : -1;
+    int high = fd >= 0 ? (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900) : -1;
     if (high >= 0) {
-        close(fd);
+        (void)syscall(SYS_close, fd);
         fd = high;
     }
     return fd;
@@ -105,7 +145,7 @@ static int message_receive(int socket, void *message, size_t bytes)
         .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t got;
     do {
-        got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+        got = syscall(SYS_recvmsg, socket, &header, MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
     const struct cmsghdr *part = got == (ssize_t)bytes ? CMSG_FIRSTHDR(&header) : NULL;
     int fd = -1;
@@ -123,17 +163,19 @@ int attach_descriptor_take(void)
 
 static void give_up(const char *reason)
 {
-    fprintf(stderr, "tcasim: this program cannot be attached: %s\n", reason);
-    _exit(2);
+    char text[ATTACH_TEXT_BYTES + 64];
+    int length = snprintf(text, sizeof text, "tcasim: this program cannot be attached: %s\n", reason);
+    (void)syscall(SYS_write, STDERR_FILENO, text, (size_t)length);
+    (void)syscall(SYS_exit_group, 2);
 }
 
 static void segment_map(void)
 {
-    struct attach_hello hello = {.magic = ATTACH_MAGIC, .version = ATTACH_VERSION, .tid = (uint32_t)gettid()};
+    struct attach_hello hello = {.magic = ATTACH_MAGIC, .version = ATTACH_VERSION, .tid = (uint32_t)syscall(SYS_gettid)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
-    if (send(client.socket, &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) {
+    if (syscall(SYS_sendto, client.socket, &hello, sizeof hello, MSG_NOSIGNAL, NULL, 0) != (long)sizeof hello) {
         give_up("the simulator has gone");
     }
     int fd = message_receive(client.socket, &welcome, sizeof welcome);
@@ -145,23 +187,28 @@ static void segment_map(void)
         give_up("simulator and libtcasim-attach.so are of different builds");
     }
     client.segment = mmap(NULL, sizeof *client.segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
+    (void)syscall(SYS_close, fd);
     if (client.segment == MAP_FAILED) {
         give_up("no memory");
     }
 }
 
-static void thread_ended(void *unused)
+// Destructors run in rounds: those of others still have the turn.
+static void thread_ended(void *slot)
 {
-    (void)unused;
-    attach_thread_exit();
+    static _Thread_local unsigned rounds;
+    if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        (void)pthread_setspecific(client.thread_end, slot);
+    } else {
+        attach_thread_exit();
+    }
 }
 
 // In a child: it is not attached until it calls in.
 static void link_forget(void)
 {
     if (client.segment != NULL) {
-        close(client.socket);
+        (void)syscall(SYS_close, client.socket);
         munmap(client.segment, sizeof *client.segment);
         client.segment = NULL;
         client.socket = -1;
@@ -182,7 +229,7 @@ static void prepare(void)
 static void slot_take(struct attach_slot *slot)
 {
     own = (struct own){.slot = slot};
-    slot->tid = (uint32_t)gettid();
+    slot->tid = (uint32_t)syscall(SYS_gettid);
     (void)pthread_setspecific(client.thread_end, slot);
 }
 
@@ -199,7 +246,13 @@ static enum link link_make(void)
     prepare();
     segment_map();
     const struct attach_greeting *greeting = &client.segment->greeting;
+    for (uint32_t i = 0; i < greeting->node_count && i < ATTACH_HOSTS; i++) {
+        client.hosts[i] = greeting->hosts[i];
+    }
     client.place = (struct attach_place){
+        .hosts = client.hosts,
+        .address_base = greeting->address_base,
+        .clock_read_ps = greeting->timestamp_ps,
         .node = greeting->node,
         .node_index = greeting->node_index,
         .node_count = greeting->node_count,
@@ -241,7 +294,7 @@ const struct attach_greeting *attach_greeting(void)
     return link_of_process() == LINK_UP ? &client.segment->greeting : NULL;
 }
 
-// A thread that nobody announced: the simulator finds the slot when it looks for such.
+// The simulator finds the slot when the thread's creator says so, or else when it looks for such.
 static void slot_find(void)
 {
     for (uint32_t i = 1; i < ATTACH_SLOTS; i++) {
@@ -249,7 +302,9 @@ static void slot_find(void)
         uint32_t state = ATTACH_SLOT_FREE;
         if (atomic_compare_exchange_strong(&slot->state, &state, ATTACH_SLOT_NEW)) {
             slot_take(slot);
+            uint64_t signals = signals_block();
             turn_await(slot);
+            signals_restore(signals);
             return;
         }
     }
@@ -258,10 +313,19 @@ static void slot_find(void)
 
 struct attach_slot *attach_slot(void)
 {
-    if (own.slot == NULL && link_of_process() == LINK_UP && own.slot == NULL) {
+    if (own.slot == NULL && !own.ended && link_of_process() == LINK_UP && own.slot == NULL) {
         slot_find();
     }
     return own.slot;
+}
+
+static void alarm_look(const struct attach_slot *slot)
+{
+    uint64_t due_ps = atomic_load_explicit(&client.segment->alarm_ps, memory_order_relaxed);
+    if (slot->now_ps >= due_ps &&
+        atomic_compare_exchange_strong(&client.segment->alarm_ps, &due_ps, ATTACH_NEVER_PS)) {
+        atomic_load(&client.alarm)();
+    }
 }
 
 int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
@@ -270,8 +334,10 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
         return -EINTR;
     }
     own.crossing = true;
+    own.crossings++;
     slot->op = op;
     slot->tail_ps = own.tail_ps;
+    uint64_t signals = signals_block();
     atomic_store_explicit(&slot->turn, ATTACH_TURN_SIMULATOR, memory_order_release);
     futex_wake(&slot->turn);
     if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
@@ -280,7 +346,12 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     own.tail_ps = 0;
     own.data_bytes = 0;
     own.crossing = false;
-    return slot->result;
+    int64_t result = slot->result;
+    if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
+        alarm_look(slot);
+    }
+    signals_restore(signals);
+    return result;
 }
 
 int64_t attach_cross1(enum attach_op op, uint64_t a)
@@ -361,20 +432,57 @@ API void attach_spend_ps(uint64_t ps)
     }
 }
 
-static void sleep_shortly(void)
-{
-    const struct timespec time = {.tv_nsec = 50000};
-    (void)nanosleep(&time, NULL);
-}
-
 API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
 {
     if (!timed()) {
-        sleep_shortly();
+        attach_sleep_really(50000);
         return ATTACH_WOKEN_OUTSIDE;
     }
     int64_t woken = attach_cross3(ATTACH_OP_WAIT, flags, deadline_ps, 0);
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
+enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot == NULL || own.crossing) {
+        return ATTACH_WOKEN_OUTSIDE;
+    }
+    slot->arguments[3] = own.found;
+    own.found = false;
+    int64_t woken = attach_cross3(ATTACH_OP_POLL, turn_ps, bus_address, flags);
+    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
+API enum attach_woken attach_vain(unsigned flags)
+{
+    if (!timed()) {
+        attach_sleep_really(50000);
+    }
+    return attach_look_again(0, 0, flags);
+}
+
+API void attach_found(void)
+{
+    own.found = true;
+}
+
+API void attach_alarm(uint64_t deadline_ps, void (*due)(void))
+{
+    if (timed()) {
+        atomic_store(&client.alarm, due);
+        atomic_store(&client.segment->alarm_ps, deadline_ps);
+    }
+}
+
+API unsigned attach_interrupts(void)
+{
+    return own.interrupts;
+}
+
+API unsigned attach_crossings(void)
+{
+    return own.crossings;
 }
 
 API void attach_may_wake(void)
@@ -395,8 +503,10 @@ API void attach_enter(void)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot != NULL && !own.crossing) {
+        uint64_t signals = signals_block();
         atomic_store_explicit(&slot->returned, 1, memory_order_release);
         turn_await(slot);
+        signals_restore(signals);
     }
 }
 
@@ -408,23 +518,31 @@ API void attach_forked(void)
     (void)link_of_process();
 }
 
-API void attach_child(int pid)
+API void attach_fork_parent(int child)
 {
     if (timed()) {
-        (void)attach_cross1(ATTACH_OP_CHILD, (uint64_t)pid);
+        (void)attach_cross1(ATTACH_OP_CHILD, (uint64_t)child);
     }
 }
 
-API int attach_thread_announce(void)
+API void attach_thread_began(void)
 {
-    return timed() ? (int)attach_cross1(ATTACH_OP_THREAD, 0) : -1;
+    if (timed()) {
+        (void)attach_slot();
+    }
 }
 
-API void attach_thread_begin(int number)
+API void attach_thread_started(void)
 {
-    if (timed() && number > 0 && number < (int)ATTACH_SLOTS && own.slot == NULL) {
-        slot_take(&client.segment->slots[number]);
-        turn_await(own.slot);
+    if (timed()) {
+        (void)attach_cross1(ATTACH_OP_THREAD, 0);
+    }
+}
+
+API void attach_before_exec(void)
+{
+    if (timed()) {
+        (void)attach_cross1(ATTACH_OP_EXEC, 0);
     }
 }
 
@@ -432,7 +550,7 @@ API void attach_thread_exit(void)
 {
     if (own.slot != NULL && !own.crossing) {
         (void)attach_cross1(ATTACH_OP_THREAD_EXIT, 0);
-        own = (struct own){0};
+        own = (struct own){.ended = true};
     }
 }
 

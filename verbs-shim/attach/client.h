@@ -21,5 +21,10 @@ void attach_append(const struct attach_entry *entry, const void *data);
 // The descriptor that the simulator sent with its last reply; -1: none came. To be closed by the caller.
 int attach_descriptor_take(void);
 
+// One look in vain. flags: of enum attach_wait_flags.
+enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags);
+
+void attach_sleep_really(long ns);
+
 // The backend forgets what belongs to the parent.
 void attach_backend_forked(void);

@@ -23,6 +23,7 @@
 #define ATTACH_STRUCT_BYTES   1024u
 #define ATTACH_NAME_BYTES     64u
 #define ATTACH_TEXT_BYTES     256u
+#define ATTACH_HOSTS          16u
 
 // --- the socket (SOCK_SEQPACKET) ----------------------------------------------------------------------------------------
 
@@ -45,6 +46,8 @@ struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
     char node[ATTACH_NAME_BYTES];
+    char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
+    uint32_t address_base;
     uint64_t tsc_hz, epoch_realtime_ns, epoch_monotonic_ns;
     uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
@@ -78,12 +81,13 @@ struct attach_entry {
     R(NOTHING, "replay only")                                                                                         \
     R(READ, "bar, offset, bytes -> value")                                                                            \
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                             \
-    R(WAIT_WORD, "bus address, mask, value, timeout_ns")                                                              \
+    R(WAIT_WORD, "bus address, mask, value, timeout_ns; -EINTR: the alarm was first")                                                             \
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                \
-    R(POLL, "turn_ps, bus address or 0")                                                                              \
+    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")                                                                            \
     R(LEAVE, "the thread goes on without its turn")                                                                   \
     R(CHILD, "pid")                                                                                                   \
-    R(THREAD, "-> number of a slot")                                                                                  \
+    R(THREAD, "another thread of the process is about to take a slot")                                                \
+    R(EXEC, "the process is about to become another program")                                                         \
     R(THREAD_EXIT, "")                                                                                                \
     R(PROCESS_EXIT, "")                                                                                               \
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                      \
@@ -147,5 +151,6 @@ struct attach_slot {
 
 struct attach_segment {
     struct attach_greeting greeting;
+    _Atomic uint64_t alarm_ps; // of attach_alarm
     struct attach_slot slots[ATTACH_SLOTS];
 };
