@@ -67,6 +67,18 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 // thread's last crossing and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
 enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 
+// Looked in vain, at a cost already spent: waits as 0011's choice 3 says, for what the flags name, at the latest until a
+// bound that doubles with every call in a row. attach_found ends the row.
+enum attach_woken attach_vain(unsigned flags);
+void attach_found(void);
+
+// The process's next alarm: no wait of any of its threads goes beyond deadline_ps, and the first thread that has the
+// baton at that time or later calls `due` before it returns from its crossing. ATTACH_NEVER_PS: none.
+void attach_alarm(uint64_t deadline_ps, void (*due)(void));
+
+// Signals are blocked while a thread is without the baton, and delivered when it has it again; one that is pending ends
+// a wait as ATTACH_WOKEN_OUTSIDE.
+
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,
 // closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
 void attach_may_wake(void);
@@ -78,6 +90,16 @@ void attach_leave(void);
 void attach_enter(void);
 
 // --- life -------------------------------------------------------------------------------------------------------------
+
+// Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the same
+// simulated time after the parent has given the baton away.
+void attach_fork_parent(int child);
+// The same for a thread that the caller has created: `began` by the thread itself before anything else, which returns
+// when it has the baton; `started` by its creator.
+void attach_thread_began(void);
+void attach_thread_started(void);
+// The process is about to become another program (execve), which connects anew and is the same process.
+void attach_before_exec(void);
 
 // In the child after fork: it is a process of its own, connects anew and has nothing of its parent's devices.
 void attach_forked(void);
