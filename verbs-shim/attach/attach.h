@@ -4,8 +4,8 @@
 // attached processes at a time (the baton). What a thread does between two calls of this file takes no simulated time;
 // costs that libraries declare are added up in the thread (`attach_spend`), and posted stores to devices are kept with
 // their time in the thread's list. Both reach the simulator with the thread's next crossing: it lets the models run up
-// to the thread's own time, carries out the stores at theirs, and then the request. So a crossing is needed only where a
-// thread wants to know something (a clock after a store, a register, a word that is not there yet) or has nothing to
+// to the thread's own time, carries out the stores at theirs, and then the request. So a crossing is needed only where
+// a thread wants to know something (a clock after a store, a register, a word that is not there yet) or has nothing to
 // do. Everything that the libraries above need of devices goes through backend.h, which attach_backend.c implements on
 // these crossings (docs/decisions/0011-attached-programs.md).
 //
@@ -37,10 +37,14 @@ enum attach_mode attach_mode(void);
 
 // What the process is told about its place; NULL: not attached.
 struct attach_place {
-    const char *node;                     // its name in the scenario, also its host name
+    const char *node;                         // its name in the scenario, also its host name
     uint32_t node_index, node_count, process; // process: number on its node
-    uint64_t tsc_hz;                      // of the simulated time stamp counter
-    uint64_t epoch_realtime_ns;           // what CLOCK_REALTIME shows at simulated time 0
+    // Host i has the name hosts[i] and the IPv4 address address_base + i (host byte order, within 127.0.0.0/8).
+    const char *const *hosts;
+    uint32_t address_base;
+    uint64_t tsc_hz;            // of the simulated time stamp counter
+    uint64_t clock_read_ps;     // what reading it costs
+    uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };
 const struct attach_place *attach_place(void);
@@ -50,7 +54,8 @@ uint64_t attach_now_ps(void);
 // Adds to the thread's own time. Nothing when not timed.
 void attach_spend_ps(uint64_t ps);
 
-// --- waiting ----------------------------------------------------------------------------------------------------------
+// --- waiting
+// ----------------------------------------------------------------------------------------------------------
 
 enum attach_wait_flags {
     ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process, or raises an event for it
@@ -67,8 +72,8 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 // thread's last crossing and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
 enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 
-// Looked in vain, at a cost already spent: waits as 0011's choice 3 says, for what the flags name, at the latest until a
-// bound that doubles with every call in a row. attach_found ends the row.
+// Looked in vain, at a cost already spent: waits as 0011's choice 3 says, for what the flags name, at the latest until
+// a bound that doubles with every call in a row. attach_found ends the row.
 enum attach_woken attach_vain(unsigned flags);
 void attach_found(void);
 
@@ -77,22 +82,26 @@ void attach_found(void);
 void attach_alarm(uint64_t deadline_ps, void (*due)(void));
 
 // Signals are blocked while a thread is without the baton, and delivered when it has it again; one that is pending ends
-// a wait as ATTACH_WOKEN_OUTSIDE.
+// a wait as ATTACH_WOKEN_OUTSIDE. This counts those of the calling thread.
+unsigned attach_interrupts(void);
+// Crossings of the calling thread so far.
+unsigned attach_crossings(void);
 
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,
 // closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
 void attach_may_wake(void);
 
-// The same as attach_wait(OUTSIDE), where the thread is in a real system call that cannot be made non-blocking: before it,
-// gives the baton away; after it, gets it again. Between the two the thread runs without the baton and must not touch
-// the devices. Simulated time stands still for as long as something is known to be on its way.
+// The same as attach_wait(OUTSIDE), where the thread is in a real system call that cannot be made non-blocking: before
+// it, gives the baton away; after it, gets it again. Between the two the thread runs without the baton and must not
+// touch the devices. Simulated time stands still for as long as something is known to be on its way.
 void attach_leave(void);
 void attach_enter(void);
 
-// --- life -------------------------------------------------------------------------------------------------------------
+// --- life
+// -------------------------------------------------------------------------------------------------------------
 
-// Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the same
-// simulated time after the parent has given the baton away.
+// Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the
+// same simulated time after the parent has given the baton away.
 void attach_fork_parent(int child);
 // The same for a thread that the caller has created: `began` by the thread itself before anything else, which returns
 // when it has the baton; `started` by its creator.
