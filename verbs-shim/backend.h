@@ -111,7 +111,7 @@ struct backend_gpu_ops {
 
 // --- the HCA --------------------------------------------------------------------------------------------------------
 // What its kernel driver offers: objects by number. Attributes are those of models/hca/abi/hca_abi.h. Functions return
-// 0 or -EINVAL (a wrong number or attribute), -ENOMEM (no more of them), -EBUSY (in use).
+// 0 or -EINVAL (a wrong number or attribute), -ENOMEM (no more of them), -EBUSY (in use), -EIO (the HCA is gone).
 
 struct hca_device_info;
 struct hca_port_info;

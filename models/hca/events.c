@@ -34,6 +34,15 @@ enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uin
     return SIM_ERR_NO_MEMORY;
 }
 
+enum sim_status hca_fw_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out)
+{
+    if (!hca_eq_valid(hca, eqn)) {
+        return SIM_ERR_INVALID;
+    }
+    *init_out = hca->eqs[eqn].init;
+    return SIM_OK;
+}
+
 static struct hca_held_event *held_pop(struct hca_eq *eq)
 {
     struct hca_held_event *held = eq->held;

@@ -68,6 +68,10 @@ uint64_t hca_uar_bytes(void);
 // What the HCA's end of its slot is like, for who creates the link.
 struct pcie_end_config hca_slot_end(const struct hca_config *config);
 void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid);
+// Called when the link to the host goes down: the HCA cannot tell anybody any more, its driver learns it from the slot.
+typedef void (*hca_gone_fn)(void *ctx, hca_t *hca);
+void hca_set_gone(hca_t *hca, hca_gone_fn gone, void *ctx);
+bool hca_is_gone(const hca_t *hca);
 
 // --- control plane
 // ------------------------------------------------------------------------------------------------------
@@ -85,6 +89,7 @@ enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key);
 
 // A number of an event queue is never 0. Events of the port go to every event queue.
 enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out);
+enum sim_status hca_fw_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out);
 enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn);
 enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out);
 // SIM_ERR_INVALID: also when more completions are in it than the new ring takes, or it is overrun. SIM_ERR_BUSY: the

@@ -287,6 +287,8 @@ struct hca {
     pcie_tlp_t *out_first[PCIE_CLASS_COUNT], *out_last[PCIE_CLASS_COUNT];
     uint32_t out_count[PCIE_CLASS_COUNT];
     bool host_down;
+    hca_gone_fn gone; // may be NULL
+    void *gone_ctx;
     struct hca_blueflame blueflame[HCA_UAR_PAGES];
     struct hca_doorbell *doorbell_first, *doorbell_last, *doorbell_free;
     sim_event_t doorbell_event;

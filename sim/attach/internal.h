@@ -33,6 +33,7 @@ struct attach_object {
     uint32_t gpu;
     uint64_t number;
     uint64_t bus_address, bytes; // of memory and pins
+    uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: it needs none
 };
 
 struct attach_process;
@@ -46,6 +47,9 @@ struct attach_thread {
     struct plat_backend_inproc backend;
     sim_condition_t woken;
     unsigned waits_for;                // enum attach_wait_flags while it waits
+    uint64_t waits_until_ps;
+    bool patient;                      // it waits for the outside, and does not poll it
+    bool left;                         // and runs without its turn
     bool strayed;                      // was told of a write while it waited
     uint64_t place;                    // bus address of the word that it polls; 0: none
     uint64_t place_writes;             // of devices to that
@@ -70,7 +74,7 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct plat_process_memory memory;
+    struct host_owner owner; // of memory that is not pinned
     uint64_t writes; // of devices to its memory
 };
 
@@ -90,6 +94,10 @@ struct attach_server {
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
     uint64_t wakes; // calls of attach_may_wake, and ends of processes
+    uint64_t settled_wakes; // of which the waiters were asked twice
+    sim_event_t settle;     // late: at the end of an instant, before time goes on
+    unsigned idle_asks;     // at this time, while nothing but a deadline was due
+    uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     bool stopped;
 };
@@ -179,9 +187,11 @@ uint64_t attach_alarm_before(const struct attach_process *process, uint64_t dead
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
 void attach_thread_leave(struct attach_thread *thread);
+extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
+void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);
 
@@ -190,6 +200,7 @@ bool attach_idle(struct attach_server *server);
 // Carries out one request. The values go to the slot.
 int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
 int64_t attach_request_gpu(struct attach_thread *thread, const struct attach_request *request);
+int attach_region_destroy(struct attach_thread *thread, const struct attach_object *object);
 int64_t attach_request_hca(struct attach_thread *thread, const struct attach_request *request);
 bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint64_t offset, uint64_t bytes);
 // In its driver; returns the driver's status. To be removed from the process's list by the caller.

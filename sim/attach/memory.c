@@ -1,5 +1,4 @@
-// Memory of an attached process that is not pinned: heap, static data, stacks. Devices read and write it in the process
-// itself at the simulated instant of the access.
+// The memory of attached processes, as devices reach it: at the simulated instant of each access.
 #include <sys/uio.h>
 
 #include "sim/attach/internal.h"
@@ -7,27 +6,22 @@
 static bool memory_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
 {
     const struct attach_process *process = ctx;
-    const struct iovec here = {data, bytes}, there = {(void *)(uintptr_t)va, bytes};
-    return process_vm_readv(process->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+    const struct iovec to = {data, bytes}, from = {(void *)(uintptr_t)va, bytes};
+    return process_vm_readv(process->pid, &to, 1, &from, 1, 0) == (ssize_t)bytes;
 }
 
 static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t bytes)
 {
     const struct attach_process *process = ctx;
-    const struct iovec here = {(void *)(uintptr_t)data, bytes}, there = {(void *)(uintptr_t)va, bytes};
-    return process_vm_writev(process->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+    const struct iovec from = {(void *)(uintptr_t)data, bytes}, to = {(void *)(uintptr_t)va, bytes};
+    return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
 }
 
-static bool memory_exists(void *ctx, uint64_t address, uint64_t bytes, bool writable)
+// No bus address: nobody polls a word there.
+static void memory_written(void *ctx, uint64_t va, uint32_t bytes)
 {
-    struct attach_process *process = ctx;
-    int pid = process->pid;
-    return plat_process_memory_exists(&pid, address, bytes, writable);
+    (void)va;
+    attach_memory_written(ctx, UINT64_MAX - bytes, bytes);
 }
 
-void attach_memory_init(struct attach_process *process)
-{
-    static const struct host_owner_ops ops = {
-        .read = memory_read, .write = memory_write, .written = attach_memory_written};
-    process->memory = (struct plat_process_memory){.owner = {&ops, process}, .exists = memory_exists};
-}
+const struct host_owner_ops attach_memory_ops = {memory_read, memory_write, memory_written};

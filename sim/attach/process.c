@@ -100,6 +100,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .socket = socket,
         .program = program_of(server, pid),
         .watch = {attach_memory_written, process},
+        .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
     };
     attach_memory_init(process);
@@ -144,6 +145,9 @@ void attach_process_destroy(struct attach_process *process)
     if (process->socket >= 0) {
         close(process->socket);
     }
+    for (size_t i = 0; i < process->object_count; i++) {
+        free(process->objects[i].pages);
+    }
     free(process->objects);
     free(process);
 }
@@ -161,7 +165,7 @@ void attach_process_ended(struct attach_process *process)
     if (process->program >= 0 && attach_over(process->pidfd)) {
         attach_reap(server, process->program);
     }
-    host_memory_owner_gone(plat_machine_memory(server->machine, process->node), &process->memory.owner);
+    host_memory_owner_gone(plat_machine_backend(server->machine, process->node)->memory, &process->owner);
     for (unsigned i = 0; i < ATTACH_SLOTS; i++) {
         struct attach_thread *thread = process->threads[i];
         if (thread != NULL) {

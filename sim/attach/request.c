@@ -79,7 +79,10 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
     sim_t *sim = thread->process->server->sim;
     uint64_t bus_address = request->arguments[0], timeout_ns = request->arguments[3];
     const struct attach_process *process = thread->process;
-    if (bus_address % sizeof(uint64_t) != 0 || !attach_pinned_owned(process, bus_address, sizeof(uint64_t))) {
+    bool known = bus_address != 0 ? attach_pinned_owned(process, bus_address, sizeof(uint64_t))
+                                  : host_memory_pinned_address(thread->backend.memory, &process->owner,
+                                                               request->arguments[4], &bus_address);
+    if (!known || bus_address % sizeof(uint64_t) != 0) {
         return -EINVAL;
     }
     uint64_t most_ns = (SIM_NEVER_PS - sim_now_ps(sim)) / SIM_PS_PER_NS;
@@ -147,14 +150,12 @@ static int64_t alloc(struct attach_thread *thread, const struct attach_request *
     return good ? 0 : -ENOMEM;
 }
 
-static int64_t memory_check(struct attach_process *process, const uint64_t *arguments)
+static int64_t memory_check(const struct attach_process *process, const uint64_t *arguments)
 {
     uint64_t address = arguments[0], bytes = arguments[1];
-    if (bytes == 0 || address + bytes < address) {
-        return -EFAULT;
-    }
-    const struct plat_process_memory *memory = &process->memory;
-    return memory->exists(memory->owner.ctx, address, bytes, arguments[2] != 0) ? 0 : -EFAULT;
+    bool there = bytes == 0 || (address + bytes > address &&
+                                plat_process_memory_exists(process->pid, address, bytes, arguments[2] != 0));
+    return there ? 0 : -EFAULT;
 }
 
 // --- what a process has, by kind ------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ int attach_object_destroy(struct attach_thread *thread, const struct attach_obje
     case OBJECT_EQ:
         return hca->eq_destroy(backend, number);
     case OBJECT_MR:
-        return hca->mr_deregister(backend, number);
+        return attach_region_destroy(thread, object);
     case OBJECT_PD:
         return hca->pd_destroy(backend, number);
     case OBJECT_UAR:

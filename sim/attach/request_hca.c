@@ -1,6 +1,7 @@
 // The HCA's driver, for programs. Objects are named by numbers that all processes of the node share, so each is looked
 // for among the process's own; addresses must be of memory that it has.
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "models/hca/abi/hca_abi.h"
@@ -35,7 +36,9 @@ static int64_t eq_create(struct attach_thread *thread, const void *structure)
     struct hca_eq_init init;
     uint32_t number = 0;
     memcpy(&init, structure, sizeof init);
-    if (!ring_owned(thread, init.base, init.entries, sizeof(struct hca_eqe))) {
+    // The driver itself writes there when the HCA goes, so it must be the node's memory.
+    if (!attach_pinned_owned(thread->process, init.record, sizeof(uint64_t)) ||
+        !attach_pinned_owned(thread->process, init.base, init.entries * sizeof(struct hca_eqe))) {
         return -EINVAL;
     }
     int status = thread->backend.ops.hca->eq_create(&thread->backend, &init, &number);
@@ -53,6 +56,16 @@ static int64_t cq_create(struct attach_thread *thread, const void *structure)
     }
     int status = thread->backend.ops.hca->cq_create(&thread->backend, &init, &number);
     return keep(thread, OBJECT_CQ, status, number);
+}
+
+static int64_t cq_resize(struct attach_thread *thread, uint64_t cqn, const void *structure)
+{
+    struct hca_cq_resize resize;
+    memcpy(&resize, structure, sizeof resize);
+    if (!has(thread, OBJECT_CQ, cqn) || !ring_owned(thread, resize.base, resize.entries, sizeof(struct hca_cqe))) {
+        return -EINVAL;
+    }
+    return thread->backend.ops.hca->cq_resize(&thread->backend, (uint32_t)cqn, &resize);
 }
 
 static int64_t srq_create(struct attach_thread *thread, const void *structure)
@@ -92,19 +105,67 @@ static int64_t qp_create(struct attach_thread *thread, const void *structure)
     return keep(thread, OBJECT_QP, status, number);
 }
 
+// Memory of the program that is not pinned: page by page, with the process as its owner.
+static int64_t region_create(struct attach_thread *thread, const struct hca_mr_init *wanted)
+{
+    struct attach_process *process = thread->process;
+    struct hca_mr_init init = *wanted;
+    uint32_t key = 0;
+    if (!plat_process_memory_exists(process->pid, init.iova, init.bytes, (init.access & HCA_LOCAL_WRITE) != 0)) {
+        return -EFAULT;
+    }
+    struct attach_object object = {.kind = OBJECT_MR, .bytes = host_memory_page_count(init.iova, init.bytes)};
+    object.pages = malloc(object.bytes * sizeof *object.pages);
+    if (object.pages == NULL) {
+        return -ENOMEM;
+    }
+    if (host_memory_pin(thread->backend.memory, &process->owner, init.iova, init.bytes, object.pages) != SIM_OK) {
+        free(object.pages);
+        return -ENOMEM;
+    }
+    init.pages = object.pages;
+    enum sim_status status = hca_fw_mr_create(thread->backend.hca, &init, &key);
+    object.number = key;
+    if (status != SIM_OK) {
+        host_memory_unpin(thread->backend.memory, object.pages, object.bytes);
+        free(object.pages);
+        return status == SIM_ERR_NO_MEMORY ? -ENOMEM : -EINVAL;
+    }
+    thread->slot->values[0] = key;
+    return attach_object_keep(thread, &object);
+}
+
+int attach_region_destroy(struct attach_thread *thread, const struct attach_object *object)
+{
+    int status = thread->backend.ops.hca->mr_deregister(&thread->backend, (uint32_t)object->number);
+    if (status == 0 && object->pages != NULL) {
+        host_memory_unpin(thread->backend.memory, object->pages, object->bytes);
+        free(object->pages);
+    }
+    return status;
+}
+
 static int64_t mr_register(struct attach_thread *thread, const uint64_t *arguments)
 {
     uint32_t key = 0;
-    uint64_t iova = arguments[1], bytes = arguments[2], bus_address = arguments[4];
+    uint64_t bus_address = arguments[4];
+    const struct hca_mr_init init = {.pdn = (uint32_t)arguments[0],
+                                     .access = (uint32_t)arguments[3],
+                                     .iova = arguments[1],
+                                     .bytes = arguments[2],
+                                     .page_bytes = 4096};
     if (arguments[0] > UINT32_MAX || arguments[3] > UINT32_MAX || !has(thread, OBJECT_PD, arguments[0]) ||
-        bytes == 0 || iova + bytes < iova) {
+        init.bytes == 0 || init.iova + init.bytes < init.iova) {
         return -EINVAL;
     }
-    if (bus_address != 0 && !attach_memory_owned(thread->process, bus_address, bytes)) {
+    if (bus_address == 0) {
+        return hca_is_gone(thread->backend.hca) ? -EIO : region_create(thread, &init);
+    }
+    if (!attach_memory_owned(thread->process, bus_address, init.bytes)) {
         return -EFAULT;
     }
-    int status = thread->backend.ops.hca->mr_register(&thread->backend, (uint32_t)arguments[0], iova, bytes,
-                                                      (uint32_t)arguments[3], bus_address, &key);
+    int status = thread->backend.ops.hca->mr_register(&thread->backend, init.pdn, init.iova, init.bytes, init.access,
+                                                      bus_address, &key);
     return keep(thread, OBJECT_MR, status, key);
 }
 
@@ -205,6 +266,8 @@ int64_t attach_request_hca(struct attach_thread *thread, const struct attach_req
         return attach_object_release(thread, OBJECT_EQ, 0, arguments[0]);
     case ATTACH_OP_HCA_CQ_CREATE:
         return cq_create(thread, request->structure);
+    case ATTACH_OP_HCA_CQ_RESIZE:
+        return cq_resize(thread, arguments[0], request->structure);
     case ATTACH_OP_HCA_CQ_DESTROY:
         return attach_object_release(thread, OBJECT_CQ, 0, arguments[0]);
     case ATTACH_OP_HCA_SRQ_CREATE:

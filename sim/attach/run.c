@@ -115,6 +115,7 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
     }
     server.sim = plat_machine_sim(server.machine);
     sim_condition_init(&server.process_ended);
+    attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!options->any_cpu) {
         processor_keep();
@@ -131,6 +132,7 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
         server.processes = process->next;
         attach_process_destroy(process);
     }
+    sim_event_cancel(server.sim, &server.settle);
     plat_machine_destroy(server.machine);
     return status;
 }

@@ -1,8 +1,10 @@
 // Threads that have nothing to do: until a device writes to their memory, or something happens outside.
 #include <errno.h>
 #include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <sys/poll.h>
+#include <string.h>
+#include <time.h>
 
 #include "sim/attach/internal.h"
 
@@ -31,10 +33,10 @@ void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
     }
 }
 
-// In the order of the processes' beginning, whatever the list's.
 void attach_outside_wake(struct attach_server *server)
 {
     server->wakes++;
+    sim_event_schedule(server->sim, &server->settle, 0);
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
@@ -82,10 +84,14 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
 {
     const struct sim_wait_reason reason = {
         thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0, 0};
+    struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
+    thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
     thread->strayed = false;
-    bool told = sim_condition_wait(thread->process->server->sim, &thread->woken,
-                                   attach_alarm_before(thread->process, deadline_ps), &reason);
+    if (thread->patient) {
+        sim_event_schedule(server->sim, &server->settle, 0);
+    }
+    bool told = sim_condition_wait(server->sim, &thread->woken, thread->waits_until_ps, &reason);
     thread->waits_for = 0;
     return told;
 }
@@ -98,7 +104,9 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all = flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)ATTACH_WAIT_OUTSIDE : flags;
     while (!process->ended && !something_came(thread, all, &woken)) {
+        thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
         (void)sleep_until(thread, all, deadline_ps);
+        thread->patient = false;
         if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) && !something_came(thread, all, &woken)) {
             return sim_now_ps(sim) >= deadline_ps ? ATTACH_WOKEN_DEADLINE : ATTACH_WOKEN_OUTSIDE;
         }
@@ -172,28 +180,139 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
 
 void attach_thread_leave(struct attach_thread *thread)
 {
-    sim_t *sim = thread->process->server->sim;
-    const struct sim_wait_reason reason = {thread->name, "a system call to return", 0, 0};
+    thread->patient = thread->left = true;
     while (!thread->process->ended && atomic_load(&thread->slot->returned) == 0) {
-        thread->waits_for = ATTACH_WAIT_OUTSIDE;
-        (void)sim_condition_wait(sim, &thread->woken, SIM_NEVER_PS, &reason);
+        (void)sleep_until(thread, ATTACH_WAIT_OUTSIDE, SIM_NEVER_PS);
     }
-    thread->waits_for = 0;
+    thread->patient = thread->left = false;
     atomic_store(&thread->slot->returned, 0);
 }
 
 // --- the real world -------------------------------------------------------------------------------------------------
+// What programs tell each other goes through the machine's kernel, which needs a moment. So before simulated time goes
+// on, those who wait for the outside are asked a second time after something may have woken them; and where there is
+// nothing to do but to let a deadline come, real time is given to what is outside the run.
 
-enum { IDLE_MS = 1, IDLE_MAX_MS = 20 };
+enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2, BUSY_LOOK_NS = 20000 };
+
+// The first of its threads, in the order of all; NULL: none is left.
+static struct attach_thread *thread_next(const struct attach_server *server, struct attach_process **process,
+                                         unsigned *index)
+{
+    for (*process = *process != NULL ? *process : server->processes; *process != NULL; *process = (*process)->next) {
+        while (*index < (*process)->slots) {
+            struct attach_thread *thread = (*process)->threads[(*index)++];
+            if (thread != NULL) {
+                return thread;
+            }
+        }
+        *index = 0;
+    }
+    return NULL;
+}
+
+// The state letter of proc(5); 0: there is no such thread.
+static char real_state(const struct attach_thread *thread)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/task/%u/stat", (int)thread->process->pid, thread->slot->tid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end != NULL && name_end[1] != '\0' ? name_end[2] : 0;
+}
+
+// Until it sleeps in its system call, or has come back from it.
+static void left_thread_await(struct attach_server *server, struct attach_thread *thread)
+{
+    uint64_t since_ms = attach_real_ms();
+    while (atomic_load(&thread->slot->returned) == 0 && real_state(thread) == 'R' && !attach_stopped(server)) {
+        const struct timespec shortly = {.tv_nsec = BUSY_LOOK_NS};
+        (void)nanosleep(&shortly, NULL);
+        if (attach_real_ms() - since_ms > server->options->wall_limit_ms) {
+            attach_fail(server, "%s (process %d) said that it waits in the system, and runs", thread->name,
+                        (int)thread->process->pid);
+        }
+    }
+    if (atomic_load(&thread->slot->returned) != 0) {
+        sim_condition_signal(server->sim, &thread->woken);
+    }
+}
+
+static void left_threads_await(struct attach_server *server)
+{
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    while ((thread = thread_next(server, &process, &index)) != NULL) {
+        if (thread->left) {
+            left_thread_await(server, thread);
+        }
+    }
+}
+
+// Do all wait for the outside, and nothing but a deadline of theirs is due?
+static bool only_deadlines(const struct attach_server *server)
+{
+    uint64_t deadline_ps = SIM_NEVER_PS;
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    unsigned index = 0;
+    while ((thread = thread_next(server, &process, &index)) != NULL) {
+        if (!thread->patient) {
+            return false;
+        }
+        deadline_ps = thread->waits_until_ps < deadline_ps ? thread->waits_until_ps : deadline_ps;
+    }
+    return deadline_ps != SIM_NEVER_PS && sim_next_due_ps(server->sim) >= deadline_ps;
+}
+
+static void world_look(struct attach_server *server, int ms)
+{
+    struct pollfd listener = {.fd = server->listener, .events = POLLIN};
+    (void)poll(&listener, 1, ms);
+    attach_accept(server);
+    attach_processes_check(server);
+    attach_threads_find(server);
+}
+
+static void settle(void *ctx)
+{
+    struct attach_server *server = ctx;
+    left_threads_await(server);
+    if (server->wakes != server->settled_wakes) {
+        for (unsigned i = 0; i < YIELDS; i++) {
+            (void)sched_yield();
+        }
+        attach_outside_wake(server);
+        server->settled_wakes = server->wakes;
+    } else if ((server->idle_asks < IDLE_ASKS || server->idle_at_ps != sim_now_ps(server->sim)) &&
+               only_deadlines(server)) {
+        server->idle_asks = server->idle_at_ps == sim_now_ps(server->sim) ? server->idle_asks + 1 : 1;
+        server->idle_at_ps = sim_now_ps(server->sim);
+        world_look(server, IDLE_MS);
+        attach_outside_wake(server);
+        server->settled_wakes = server->wakes;
+    }
+}
+
+void attach_settle_init(struct attach_server *server)
+{
+    sim_event_init_late(server->sim, &server->settle, settle, server);
+}
 
 static unsigned outside_waiters(const struct attach_server *server)
 {
-    unsigned count = 0;
-    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (unsigned i = 0; i < process->slots; i++) {
-            const struct attach_thread *thread = process->threads[i];
-            count += thread != NULL && (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
-        }
+    unsigned count = 0, index = 0;
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    while ((thread = thread_next(server, &process, &index)) != NULL) {
+        count += (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
     }
     return count;
 }
@@ -207,15 +326,12 @@ bool attach_idle(struct attach_server *server)
     if (idle_ms > server->options->wall_limit_ms) {
         return false;
     }
-    struct pollfd listener = {.fd = server->listener, .events = POLLIN};
-    (void)poll(&listener, 1, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
-    attach_accept(server);
-    attach_processes_check(server);
-    attach_threads_find(server);
+    world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
     bool news = server->wakes != before || sim_thread_count(server->sim) != threads;
     if (outside_waiters(server) == 0 && !news) {
         return false;
     }
     attach_outside_wake(server);
+    server->settled_wakes = server->wakes;
     return true;
 }

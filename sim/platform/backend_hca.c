@@ -1,6 +1,7 @@
 // What the kernel's driver of the HCA offers to a process of the simulation: the firmware's commands, with the
 // process's memory pinned for them.
 #include <errno.h>
+#include <unistd.h>
 #include <stdlib.h>
 
 #include "sim/platform/backend_inproc.h"
@@ -34,6 +35,50 @@ static hca_t *hca_of(void *ctx)
     return ((struct plat_backend_inproc *)ctx)->hca;
 }
 
+static bool is_gone(void *ctx)
+{
+    return hca_is_gone(hca_of(ctx));
+}
+
+// --- an HCA that goes away -------------------------------------------------------------------------------------------
+// As mlx4_core after a fatal error: it tells every process, nothing new can be made, and what is destroyed just goes.
+
+static bool event_there(host_memory_t *memory, const struct hca_eq_init *init, uint32_t count)
+{
+    const struct hca_eqe *ring = host_memory_at(memory, init->base);
+    return ring[count & (init->entries - 1)].owner == ((count & init->entries) == 0);
+}
+
+// Behind what has arrived and was not taken; others may have been lost on the way.
+static void event_put(host_memory_t *memory, const struct hca_eq_init *init)
+{
+    uint32_t count = (uint32_t) * (const uint64_t *)host_memory_at(memory, init->record), left = init->entries - 1;
+    while (left > 0 && event_there(memory, init, count)) {
+        count++;
+        left--;
+    }
+    const struct hca_eqe eqe = {.type = HCA_EVENT_DEVICE_FATAL, .owner = (count & init->entries) == 0};
+    uint64_t place = init->base + (count & (init->entries - 1)) * sizeof eqe;
+    (void)host_memory_pcie_ops.write(memory, place, &eqe, sizeof eqe);
+}
+
+static void hca_gone(void *ctx, hca_t *hca)
+{
+    struct hca_eq_init init;
+    for (uint32_t eqn = 1; eqn <= HCA_UAR_PAGES; eqn++) { // one for each process
+        if (hca_fw_eq_query(hca, eqn, &init) == SIM_OK) {
+            event_put(ctx, &init);
+        }
+    }
+}
+
+void plat_hca_watch(hca_t *hca, host_memory_t *memory)
+{
+    hca_set_gone(hca, hca_gone, memory);
+}
+
+// --- commands --------------------------------------------------------------------------------------------------------
+
 static int uar_alloc(void *ctx, uint32_t *uar_out)
 {
     uint64_t *used = ((struct plat_backend_inproc *)ctx)->hca_uars;
@@ -64,7 +109,7 @@ static int query_port(void *ctx, struct hca_port_info *info_out)
 
 static int pd_create(void *ctx, uint32_t *pdn_out)
 {
-    return to_errno(hca_fw_pd_create(hca_of(ctx), pdn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_pd_create(hca_of(ctx), pdn_out));
 }
 
 static int pd_destroy(void *ctx, uint32_t pdn)
@@ -103,8 +148,7 @@ static int mr_register_bus(struct plat_backend_inproc *backend, struct hca_mr_in
 // Any other memory of the program is pinned page by page until the region goes.
 static int mr_register_own(struct plat_backend_inproc *backend, struct hca_mr_init *init, uint32_t *key_out)
 {
-    struct plat_process_memory *own = backend->memory_of_process;
-    if (!own->exists(own->owner.ctx, init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
+    if (!plat_process_memory_exists(getpid(), init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
         return -EFAULT;
     }
     uint64_t count = host_memory_page_count(init->iova, init->bytes);
@@ -139,6 +183,9 @@ static int mr_register(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, u
     if (bytes == 0 || iova + bytes < iova) {
         return -EINVAL;
     }
+    if (is_gone(ctx)) {
+        return -EIO;
+    }
     if (bus_address != 0) {
         return mr_register_bus(backend, &init, bus_address, key_out);
     }
@@ -166,7 +213,7 @@ static int mr_deregister(void *ctx, uint32_t key)
 
 static int eq_create(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_out)
 {
-    return to_errno(hca_fw_eq_create(hca_of(ctx), init, eqn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_eq_create(hca_of(ctx), init, eqn_out));
 }
 
 static int eq_destroy(void *ctx, uint32_t eqn)
@@ -176,12 +223,12 @@ static int eq_destroy(void *ctx, uint32_t eqn)
 
 static int cq_create(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out)
 {
-    return to_errno(hca_fw_cq_create(hca_of(ctx), init, cqn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_cq_create(hca_of(ctx), init, cqn_out));
 }
 
 static int cq_resize(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize)
 {
-    return to_errno(hca_fw_cq_resize(hca_of(ctx), cqn, resize));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_cq_resize(hca_of(ctx), cqn, resize));
 }
 
 static int cq_destroy(void *ctx, uint32_t cqn)
@@ -191,12 +238,12 @@ static int cq_destroy(void *ctx, uint32_t cqn)
 
 static int srq_create(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out)
 {
-    return to_errno(hca_fw_srq_create(hca_of(ctx), init, srqn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_srq_create(hca_of(ctx), init, srqn_out));
 }
 
 static int srq_arm(void *ctx, uint32_t srqn, uint32_t limit)
 {
-    return to_errno(hca_fw_srq_arm(hca_of(ctx), srqn, limit));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_srq_arm(hca_of(ctx), srqn, limit));
 }
 
 static int srq_query(void *ctx, uint32_t srqn, uint32_t *limit_out)
@@ -211,12 +258,12 @@ static int srq_destroy(void *ctx, uint32_t srqn)
 
 static int qp_create(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_out)
 {
-    return to_errno(hca_fw_qp_create(hca_of(ctx), init, qpn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_qp_create(hca_of(ctx), init, qpn_out));
 }
 
 static int qp_modify(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr)
 {
-    return to_errno(hca_fw_qp_modify(hca_of(ctx), qpn, mask, attr));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_qp_modify(hca_of(ctx), qpn, mask, attr));
 }
 
 static int qp_query(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out)

@@ -1,6 +1,7 @@
 #include "sim/platform/backend_inproc.h"
 
 #include <errno.h>
+#include <unistd.h>
 #include <stdlib.h>
 
 #include "sim/platform/backend_gpu.h"
@@ -39,7 +40,7 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
 static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
 {
     (void)ctx;
-    return plat_process_memory_exists(NULL, (uintptr_t)address, bytes, writable) ? 0 : -EFAULT;
+    return plat_process_memory_exists(getpid(), (uintptr_t)address, bytes, writable) ? 0 : -EFAULT;
 }
 
 static uint64_t bar_bytes(void *ctx, enum backend_bar bar)

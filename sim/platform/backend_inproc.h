@@ -50,6 +50,8 @@ struct plat_backend_inproc {
 
 // The kernel's driver of the HCA (backend_hca.c). Its commands take no time.
 extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
+// As of now: when the HCA goes away, every process with an event queue gets HCA_EVENT_DEVICE_FATAL.
+void plat_hca_watch(hca_t *hca, host_memory_t *memory);
 
 // ctx must outlive the backend.
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);

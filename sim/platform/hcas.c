@@ -95,6 +95,7 @@ enum sim_status plat_hca_connect_host(struct plat_node *node)
     }
     if (status == SIM_OK) {
         hca_connect_host(node->hca, pcie_link_end(node->hca_slot, 1), PLAT_HCA_UAR_BASE);
+        plat_hca_watch(node->hca, node->memory);
     }
     return status;
 }

@@ -22,12 +22,10 @@ const struct host_owner_ops plat_process_memory_ops = {.read = memory_read, .wri
 
 // proc(5): mappings come in the order of their addresses. Unlike mincore or a system call that reads the bytes it tells
 // what is writable, and changes nothing.
-bool plat_process_memory_exists(void *ctx, uint64_t address, uint64_t bytes, bool writable)
+bool plat_process_memory_exists(pid_t process, uint64_t address, uint64_t bytes, bool writable)
 {
-    char path[32] = "/proc/self/maps";
-    if (ctx != NULL) {
-        (void)snprintf(path, sizeof path, "/proc/%d/maps", *(const int *)ctx);
-    }
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)process);
     FILE *maps = fopen(path, "re");
     if (maps == NULL) {
         return false;

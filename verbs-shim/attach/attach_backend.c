@@ -124,6 +124,12 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
     *buffer = (struct backend_buffer){0};
 }
 
+static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
+{
+    (void)ctx;
+    return (int)attach_cross3(ATTACH_OP_MEMORY_CHECK, (uint64_t)(uintptr_t)address, bytes, writable);
+}
+
 // --- accesses -------------------------------------------------------------------------------------------------------
 
 static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
@@ -221,13 +227,14 @@ static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64
 }
 
 // Interrupted by the process's alarm as often as that comes.
-static int wait_word_timed(uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t timeout_ns)
+static int wait_word_timed(uint64_t bus_address, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
 {
     struct attach_slot *slot = attach_slot();
     int status;
     uint64_t end_ps = 0, left_ns = timeout_ns;
     do {
         slot->arguments[3] = left_ns;
+        slot->arguments[4] = (uint64_t)(uintptr_t)word;
         status = (int)attach_cross3(ATTACH_OP_WAIT_WORD, bus_address, mask, value);
         end_ps = end_ps != 0 ? end_ps : slot->values[0];
         left_ns = timeout_ns == 0 ? 0 : end_ps > slot->now_ps + PS_PER_NS ? (end_ps - slot->now_ps) / PS_PER_NS : 1;
@@ -239,13 +246,16 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
 {
     uint64_t bus_address;
     (void)ctx;
-    if (!attach_pinned_find(word, sizeof *word, &bus_address) || bus_address % sizeof *word != 0) {
+    if ((uintptr_t)word % sizeof *word != 0) {
         return -EINVAL;
+    }
+    if (!attach_pinned_find(word, sizeof *word, &bus_address)) {
+        bus_address = 0; // of a registered region, perhaps
     }
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         return wait_word_really(word, mask, value, timeout_ns);
     }
-    return wait_word_timed(bus_address, mask, value, timeout_ns);
+    return wait_word_timed(bus_address, word, mask, value, timeout_ns);
 }
 
 API void attach_poll(uint64_t turn_ps, const volatile void *place)

@@ -91,6 +91,12 @@ static int cq_create(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_ou
     return create(ATTACH_OP_HCA_CQ_CREATE, init, sizeof *init, cqn_out);
 }
 
+static int cq_resize(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize)
+{
+    (void)ctx;
+    return with_struct(ATTACH_OP_HCA_CQ_RESIZE, cqn, 0, resize, sizeof *resize);
+}
+
 static int srq_create(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out)
 {
     (void)ctx;
@@ -177,6 +183,7 @@ const struct backend_hca_ops attach_hca_ops = {
     .eq_create = eq_create,
     .eq_destroy = eq_destroy,
     .cq_create = cq_create,
+    .cq_resize = cq_resize,
     .cq_destroy = cq_destroy,
     .srq_create = srq_create,
     .srq_arm = srq_arm,

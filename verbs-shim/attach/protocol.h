@@ -81,7 +81,7 @@ struct attach_entry {
     R(NOTHING, "replay only")                                                                                         \
     R(READ, "bar, offset, bytes -> value")                                                                            \
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                             \
-    R(WAIT_WORD, "bus address, mask, value, timeout_ns; -EINTR: the alarm was first")                                                             \
+    R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                                                             \
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")                                                                            \
     R(LEAVE, "the thread goes on without its turn")                                                                   \
@@ -91,6 +91,7 @@ struct attach_entry {
     R(THREAD_EXIT, "")                                                                                                \
     R(PROCESS_EXIT, "")                                                                                               \
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                      \
+    R(MEMORY_CHECK, "address, bytes, writable")                                                                       \
     R(FREE, "bus address")                                                                                            \
     R(MEMORY_CHECK, "address, bytes, is it to be written")                                                            \
     R(GPU_INFO, "gpu -> struct")                                                                                      \
@@ -114,6 +115,7 @@ struct attach_entry {
     R(HCA_EQ_CREATE, "struct -> eqn")                                                                                 \
     R(HCA_EQ_DESTROY, "eqn")                                                                                          \
     R(HCA_CQ_CREATE, "struct -> cqn")                                                                                 \
+    R(HCA_CQ_RESIZE, "cqn, struct")                                                                                   \
     R(HCA_CQ_DESTROY, "cqn")                                                                                          \
     R(HCA_SRQ_CREATE, "struct -> srqn")                                                                               \
     R(HCA_SRQ_ARM, "srqn, limit")                                                                                     \
