@@ -126,11 +126,6 @@ void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);
 
-// --- memory.c -------------------------------------------------------------------------------------------------------
-
-// The process's own memory, for what it registers.
-void attach_memory_init(struct attach_process *process);
-
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
 // From a node's thread: starts its programs, one after the other, and returns when all processes of the node have ended.

@@ -103,7 +103,6 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
     };
-    attach_memory_init(process);
     server->processes = process;
     server->node_processes[node]++;
     return process;

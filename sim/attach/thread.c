@@ -288,7 +288,6 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     sim_condition_init(&thread->woken);
     thread->backend = *node;
     thread->backend.number = process->number;
-    thread->backend.memory_of_process = &process->memory;
     if (plat_machine_core_create(server->machine, process->node, thread->name, &thread->core) != SIM_OK) {
         free(thread);
         return false;

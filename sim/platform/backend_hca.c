@@ -156,7 +156,7 @@ static int mr_register_own(struct plat_backend_inproc *backend, struct hca_mr_in
     if (region == NULL) {
         return -ENOMEM;
     }
-    int status = to_errno(host_memory_pin(backend->memory, &own->owner, init->iova, init->bytes, region->pages));
+    int status = to_errno(host_memory_pin(backend->memory, &backend->owner, init->iova, init->bytes, region->pages));
     if (status != 0) {
         free(region);
         return status;
@@ -169,8 +169,8 @@ static int mr_register_own(struct plat_backend_inproc *backend, struct hca_mr_in
     }
     region->key = *key_out;
     region->count = count;
-    region->next = own->pinned;
-    own->pinned = region;
+    region->next = backend->pinned;
+    backend->pinned = region;
     return 0;
 }
 
@@ -198,7 +198,7 @@ static int mr_deregister(void *ctx, uint32_t key)
 {
     struct plat_backend_inproc *backend = ctx;
     int status = to_errno(hca_fw_mr_destroy(backend->hca, key));
-    struct plat_pinned_region **link = &backend->memory_of_process->pinned;
+    struct plat_pinned_region **link = &backend->pinned;
     while (*link != NULL && (*link)->key != key) {
         link = &(*link)->next;
     }

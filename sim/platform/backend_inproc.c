@@ -90,7 +90,7 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     struct plat_backend_inproc *b = ctx;
     uint64_t bus_address;
     bool found = host_memory_bus_address(b->memory, (const void *)word, &bus_address) ||
-                 host_memory_pinned_address(b->memory, &b->memory_of_process->owner, (uintptr_t)word, &bus_address);
+                 host_memory_pinned_address(b->memory, &b->owner, (uintptr_t)word, &bus_address);
     if (!found || bus_address % sizeof *word != 0) {
         return -EINVAL;
     }
@@ -147,11 +147,7 @@ static const struct backend_ops inproc_ops = {
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 {
     ctx->ops = inproc_ops;
-    if (ctx->memory_of_process == NULL) {
-        ctx->own = (struct plat_process_memory){.owner = {.ops = &plat_process_memory_ops},
-                                                .exists = plat_process_memory_exists};
-        ctx->memory_of_process = &ctx->own;
-    }
+    ctx->owner = (struct host_owner){.ops = &plat_process_memory_ops};
     ctx->ops.hca = ctx->hca == NULL ? NULL : &plat_backend_hca_ops;
     return (struct backend){&ctx->ops, ctx};
 }
@@ -172,7 +168,7 @@ void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_han
 
 void plat_backend_end(struct plat_backend_inproc *ctx)
 {
-    host_memory_owner_gone(ctx->memory, &ctx->memory_of_process->owner);
+    host_memory_owner_gone(ctx->memory, &ctx->owner);
 }
 
 void plat_backend_leave(struct plat_backend_inproc *ctx)
@@ -192,9 +188,9 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
         }
     }
     plat_backend_end(ctx);
-    while (ctx->own.pinned != NULL) {
-        struct plat_pinned_region *region = ctx->own.pinned;
-        ctx->own.pinned = region->next;
+    while (ctx->pinned != NULL) {
+        struct plat_pinned_region *region = ctx->pinned;
+        ctx->pinned = region->next;
         host_memory_unpin(ctx->memory, region->pages, region->count);
         free(region);
     }

@@ -21,14 +21,6 @@ struct plat_pinned_region {
     uint64_t pages[];
 };
 
-// The process's own memory, beside pinned buffers.
-struct plat_process_memory {
-    struct host_owner owner;
-    // Are all bytes there, and writable where that is asked for? ctx: the owner's.
-    bool (*exists)(void *ctx, uint64_t address, uint64_t bytes, bool writable);
-    struct plat_pinned_region *pinned; // the newest first
-};
-
 struct plat_backend_inproc {
     sim_t *sim;
     host_core_t *core;
@@ -40,8 +32,8 @@ struct plat_backend_inproc {
     hca_t *hca;                         // NULL: the node has none
     uint64_t *hca_uars;                 // a bit for each page in use, shared by the node's processes
     struct backend_ops ops;             // of plat_backend_inproc
-    struct plat_process_memory own;     // of a process that is this backend alone
-    struct plat_process_memory *memory_of_process;
+    struct host_owner owner;            // of the process's own memory
+    struct plat_pinned_region *pinned;  // the newest first
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has

@@ -97,12 +97,6 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     return 0;
 }
 
-static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
-{
-    (void)ctx;
-    return (int)attach_cross3(ATTACH_OP_MEMORY_CHECK, (uintptr_t)address, bytes, writable);
-}
-
 static void free_pinned(void *ctx, struct backend_buffer *buffer)
 {
     (void)ctx;

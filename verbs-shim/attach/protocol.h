@@ -93,7 +93,6 @@ struct attach_entry {
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                      \
     R(MEMORY_CHECK, "address, bytes, writable")                                                                       \
     R(FREE, "bus address")                                                                                            \
-    R(MEMORY_CHECK, "address, bytes, is it to be written")                                                            \
     R(GPU_INFO, "gpu -> struct")                                                                                      \
     R(GPU_ALLOC, "gpu, bytes -> device address")                                                                      \
     R(GPU_FREE, "gpu, device address")                                                                                \
