@@ -111,12 +111,13 @@ struct backend_gpu_ops {
 
 // --- the HCA --------------------------------------------------------------------------------------------------------
 // What its kernel driver offers: objects by number. Attributes are those of models/hca/abi/hca_abi.h. Functions return
-// 0 or -EINVAL (a wrong number or attribute), -ENOMEM (no more of them), -EBUSY (in use).
+// 0 or -EINVAL (a wrong number or attribute), -ENOMEM (no more of them), -EBUSY (in use), -EIO (the HCA is gone).
 
 struct hca_device_info;
 struct hca_port_info;
 struct hca_eq_init;
 struct hca_cq_init;
+struct hca_cq_resize;
 struct hca_srq_init;
 struct hca_qp_init;
 struct hca_qp_attr;
@@ -129,14 +130,17 @@ struct backend_hca_ops {
     int (*query_port)(void *ctx, struct hca_port_info *info_out);
     int (*pd_create)(void *ctx, uint32_t *pdn_out);
     int (*pd_destroy)(void *ctx, uint32_t pdn);
-    // Pins [iova, iova + bytes) of the program's memory, or takes the range at bus_address as it is when that is not 0.
-    // -EFAULT: there is no such memory.
+    // Pins [iova, iova + bytes) of the program's memory, whatever it is (heap, static data, stacks, pinned buffers),
+    // until the region is deregistered; or takes the range at bus_address as it is when that is not 0. A program that
+    // gives the memory back meanwhile finds the region's bytes nowhere. -EFAULT: there is no such memory, or the region
+    // lets devices write and the program may not. -ENOMEM: more than the node can pin.
     int (*mr_register)(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, uint32_t access, uint64_t bus_address,
                        uint32_t *key_out);
     int (*mr_deregister)(void *ctx, uint32_t key);
     int (*eq_create)(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_out);
     int (*eq_destroy)(void *ctx, uint32_t eqn);
     int (*cq_create)(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out);
+    int (*cq_resize)(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize);
     int (*cq_destroy)(void *ctx, uint32_t cqn);
     int (*srq_create)(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out);
     int (*srq_arm)(void *ctx, uint32_t srqn, uint32_t limit);
@@ -155,6 +159,10 @@ struct backend_ops {
     int (*alloc_pinned)(void *ctx, size_t bytes, struct backend_buffer *buffer_out);
     void (*free_pinned)(void *ctx, struct backend_buffer *buffer);
 
+    // Has the program these bytes, to be read, and to be written if that is asked for? -EFAULT. For libraries whose
+    // processor copies what no board reaches.
+    int (*memory_check)(void *ctx, const void *address, size_t bytes, bool writable);
+
     uint64_t (*bar_bytes)(void *ctx, enum backend_bar bar); // 0: the node has no such device
     uint64_t (*bar_bus_address)(void *ctx, enum backend_bar bar);
 
@@ -169,7 +177,8 @@ struct backend_ops {
     // once. -EIO: part of it was not answered and is all ones.
     int (*read_combined)(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes);
 
-    // Waits until (*word & mask) == value, where word lies in pinned memory. timeout_ns 0: forever. -ETIMEDOUT.
+    // Waits until (*word & mask) == value, where word (a multiple of 8) lies in a pinned buffer or in a registered region
+    // of the process. -EINVAL: it does not. timeout_ns 0: forever. -ETIMEDOUT.
     int (*wait_word)(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns);
 
     // The time stamp counter, in picoseconds; reading it costs time.

@@ -83,18 +83,31 @@ void peach2_close(peach2_handle_t *handle)
     free(handle);
 }
 
-int peach2_open_shared(const peach2_handle_t *open, const struct backend *backend, peach2_handle_t **handle_out)
+int peach2_open_booted(const struct backend *backend, const struct peach2_routing *routing,
+                       peach2_handle_t **handle_out)
 {
-    if (open == NULL || backend == NULL || handle_out == NULL) {
+    if (backend == NULL || routing == NULL || handle_out == NULL) {
         return -EINVAL;
     }
     peach2_handle_t *handle = malloc(sizeof *handle);
     if (handle == NULL) {
         return -ENOMEM;
     }
-    *handle = (peach2_handle_t){.backend = *backend, .routing = open->routing, .window_base = open->window_base};
+    *handle = (peach2_handle_t){.backend = *backend,
+                                .routing = *routing,
+                                .window_base = backend->ops->bar_bus_address(backend->ctx, BACKEND_BAR_WINDOW)};
     *handle_out = handle;
     return 0;
+}
+
+int peach2_open_shared(const peach2_handle_t *open, const struct backend *backend, peach2_handle_t **handle_out)
+{
+    return open == NULL ? -EINVAL : peach2_open_booted(backend, &open->routing, handle_out);
+}
+
+const struct peach2_routing *peach2_routing(const peach2_handle_t *handle)
+{
+    return &handle->routing;
 }
 
 const struct backend *peach2_backend(const peach2_handle_t *handle)

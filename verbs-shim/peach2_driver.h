@@ -75,6 +75,11 @@ int peach2_open(const struct backend *backend, const struct peach2_routing *rout
 // Another thread's view of a board that is open: its own backend, the same routes, which are left alone. The two may
 // not use the same DMA channel, and only one of them may use interrupts.
 int peach2_open_shared(const peach2_handle_t *open, const struct backend *backend, peach2_handle_t **handle_out);
+// The same where the open handle is in another process: the board runs with these routes, which are left alone.
+int peach2_open_booted(const struct backend *backend, const struct peach2_routing *routing,
+                       peach2_handle_t **handle_out);
+// What it was opened with.
+const struct peach2_routing *peach2_routing(const peach2_handle_t *handle);
 // Releases the chains and readers that still exist as well.
 void peach2_close(peach2_handle_t *handle);
 const struct backend *peach2_backend(const peach2_handle_t *handle);

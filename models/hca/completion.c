@@ -1,4 +1,4 @@
-// Completion queues and event queues: rings in host memory that the HCA writes.
+// Completion queues: rings in host memory that the HCA writes.
 //
 // A CQ that looks full is not yet overrun: the driver may have taken entries since its record was last read. It is read
 // then, completions wait meanwhile, and only a CQ that is still full is overrun (11.6.3.1: CQ error, and its queue
@@ -7,90 +7,44 @@
 
 #include "models/hca/internal.h"
 
-// --- events --------------------------------------------------------------------------------------------------------
-
-enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out)
-{
-    if (init->entries == 0 || (init->entries & (init->entries - 1)) != 0 || init->base % sizeof(struct hca_eqe) != 0) {
-        return SIM_ERR_INVALID;
-    }
-    for (uint32_t eqn = 1; eqn <= hca->config.max_eq; eqn++) {
-        if (!hca->eqs[eqn].used) {
-            hca->eqs[eqn] = (struct hca_eq){.base = init->base, .entries = init->entries, .used = true};
-            *eqn_out = eqn;
-            return SIM_OK;
-        }
-    }
-    return SIM_ERR_NO_MEMORY;
-}
-
-static bool eq_valid(const hca_t *hca, uint32_t eqn)
-{
-    return eqn >= 1 && eqn <= hca->config.max_eq && hca->eqs[eqn].used;
-}
-
-enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn)
-{
-    if (!eq_valid(hca, eqn)) {
-        return SIM_ERR_INVALID;
-    }
-    if (hca->eqs[eqn].users > 0) {
-        return SIM_ERR_BUSY;
-    }
-    hca->eqs[eqn].used = false;
-    return SIM_OK;
-}
-
-void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object)
-{
-    if (!eq_valid(hca, eqn)) {
-        return;
-    }
-    struct hca_eq *eq = &hca->eqs[eqn];
-    uint32_t place = eq->producer & (eq->entries - 1);
-    struct hca_eqe eqe = {.object = object, .type = (uint8_t)type, .owner = (eq->producer & eq->entries) == 0};
-    eq->producer++;
-    hca->counters[HCA_EVENTS_RAISED]++;
-    hca_dma_write(hca, eq->base + (uint64_t)place * sizeof eqe, &eqe, sizeof eqe);
-}
-
-void hca_event_raise_all(hca_t *hca, enum hca_event_type type)
-{
-    for (uint32_t eqn = 1; eqn <= hca->config.max_eq; eqn++) {
-        hca_event_raise(hca, eqn, type, 0);
-    }
-}
-
 // --- completion queues -----------------------------------------------------------------------------------------------
+
+static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
+{
+    return entries != 0 && (entries & (entries - 1)) == 0 && entries <= hca->config.max_cq_entries &&
+           base % sizeof(struct hca_cqe) == 0;
+}
 
 enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out)
 {
-    if (!eq_valid(hca, init->eqn) || init->entries == 0 || (init->entries & (init->entries - 1)) != 0 ||
-        init->entries > hca->config.max_entries || init->base % sizeof(struct hca_cqe) != 0 || init->record % 8 != 0) {
+    if (!hca_eq_valid(hca, init->eqn) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
         return SIM_ERR_INVALID;
     }
-    for (uint32_t cqn = 1; cqn <= hca->config.max_cq; cqn++) {
-        struct hca_cq *cq = hca->cqs[cqn];
-        if (cq != NULL && cq->used) {
-            continue;
-        }
-        uint32_t generation = cq == NULL ? 0 : cq->generation;
-        cq = cq == NULL ? malloc(sizeof *cq) : cq;
-        if (cq == NULL) {
-            return SIM_ERR_NO_MEMORY;
-        }
-        *cq = (struct hca_cq){.hca = hca, .number = cqn, .init = *init, .used = true, .generation = generation + 1};
-        hca->cqs[cqn] = cq;
-        hca->eqs[init->eqn].users++;
-        *cqn_out = cqn;
-        return SIM_OK;
+    uint32_t cqn = 1;
+    while (hca_cq_find(hca, cqn) != NULL) {
+        cqn++;
     }
-    return SIM_ERR_NO_MEMORY;
+    struct hca_cq **cqs =
+        cqn > hca->config.max_cq ? NULL : hca_table_grown(hca->cqs, &hca->cq_capacity, cqn, sizeof(struct hca_cq *));
+    if (cqs == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->cqs = cqs;
+    struct hca_cq *cq = cqs[cqn] != NULL ? cqs[cqn] : calloc(1, sizeof *cq);
+    if (cq == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    const uint32_t generation = cq->generation + 1;
+    *cq = (struct hca_cq){.hca = hca, .number = cqn, .init = *init, .used = true, .generation = generation};
+    cqs[cqn] = cq;
+    hca->eqs[init->eqn].users++;
+    *cqn_out = cqn;
+    return SIM_OK;
 }
 
-static struct hca_cq *cq_find(const hca_t *hca, uint32_t cqn)
+struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn)
 {
-    struct hca_cq *cq = cqn >= 1 && cqn <= hca->config.max_cq ? hca->cqs[cqn] : NULL;
+    struct hca_cq *cq = cqn < hca->cq_capacity ? hca->cqs[cqn] : NULL;
     return cq != NULL && cq->used ? cq : NULL;
 }
 
@@ -106,7 +60,7 @@ static void held_drop(struct hca_cq *cq)
 
 enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     if (cq == NULL) {
         return SIM_ERR_INVALID;
     }
@@ -120,19 +74,24 @@ enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)
     return SIM_OK;
 }
 
-static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
+static void entry_write(struct hca_cq *cq, const struct hca_cqe *cqe)
 {
-    hca_t *hca = cq->hca;
     struct hca_cqe entry = *cqe;
     entry.owner = (cq->producer & cq->init.entries) == 0;
     uint32_t place = cq->producer & (cq->init.entries - 1);
     cq->producer++;
+    hca_dma_write(cq->hca, cq->init.base + (uint64_t)place * sizeof entry, &entry, sizeof entry);
+}
+
+static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
+{
+    hca_t *hca = cq->hca;
     hca->counters[HCA_COMPLETIONS]++;
-    hca->counters[HCA_COMPLETION_ERRORS] += entry.status != HCA_OK;
-    sim_trace(hca->sim, hca->name, &hca_trace_completion, (const uint64_t[]){entry.qpn, entry.status});
-    hca_dma_write(hca, cq->init.base + (uint64_t)place * sizeof entry, &entry, sizeof entry);
+    hca->counters[HCA_COMPLETION_ERRORS] += cqe->status != HCA_OK;
+    sim_trace(hca->sim, hca->name, &hca_trace_completion, (const uint64_t[]){cqe->qpn, cqe->status});
+    entry_write(cq, cqe);
     // 11.4.2.2: a solicited arming is also met by a completion in error.
-    if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && (solicited || entry.status != HCA_OK))) {
+    if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && (solicited || cqe->status != HCA_OK))) {
         cq->arm = HCA_ARM_NONE;
         hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
     }
@@ -145,7 +104,7 @@ static void cq_overrun(struct hca_cq *cq)
     held_drop(cq);
     hca->counters[HCA_CQ_OVERRUNS]++;
     hca_event_raise(hca, cq->init.eqn, HCA_EVENT_CQ_ERROR, cq->number);
-    for (uint32_t qpn = 1; qpn <= hca->config.max_qp; qpn++) {
+    for (uint32_t qpn = 1; qpn < hca->qp_capacity; qpn++) {
         struct hca_qp *qp = hca_qp_find(hca, qpn);
         if (qp != NULL && (qp->init.send_cqn == cq->number || qp->init.receive_cqn == cq->number) &&
             qp->state != HCA_ERROR && qp->state != HCA_RESET) {
@@ -158,6 +117,16 @@ static void cq_overrun(struct hca_cq *cq)
 static bool cq_full(const struct hca_cq *cq)
 {
     return cq->producer - cq->consumer >= cq->init.entries;
+}
+
+static void held_write(struct hca_cq *cq)
+{
+    while (cq->held != NULL && !cq_full(cq)) {
+        struct hca_held_cqe *held = cq->held;
+        cq->held = held->next;
+        cqe_write(cq, &held->cqe, held->solicited);
+        free(held);
+    }
 }
 
 static void cq_record_read(struct hca_cq *cq);
@@ -178,12 +147,7 @@ static void cq_record_done(hca_t *hca, struct hca_dma_read *read)
         cq_overrun(cq);
         return;
     }
-    while (cq->held != NULL && !cq_full(cq)) {
-        struct hca_held_cqe *held = cq->held;
-        cq->held = held->next;
-        cqe_write(cq, &held->cqe, held->solicited);
-        free(held);
-    }
+    held_write(cq);
     if (cq->held != NULL) {
         cq_record_read(cq);
     }
@@ -199,7 +163,7 @@ static void cq_record_read(struct hca_cq *cq)
 
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     if (cq == NULL || cq->overrun) {
         return;
     }
@@ -223,16 +187,22 @@ void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solic
     }
 }
 
+// The driver's count of what was taken is as good as one read from the record.
+static void cq_consumer_set(struct hca_cq *cq, uint32_t consumer)
+{
+    if ((int32_t)(consumer - cq->consumer) > 0 && (int32_t)(cq->producer - consumer) >= 0) {
+        cq->consumer = consumer;
+    }
+}
+
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer)
 {
-    struct hca_cq *cq = cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
     if (cq == NULL) {
         hca->counters[HCA_DOORBELLS_REFUSED]++;
         return;
     }
-    if ((int32_t)(consumer - cq->consumer) > 0 && (int32_t)(cq->producer - consumer) >= 0) {
-        cq->consumer = consumer;
-    }
+    cq_consumer_set(cq, consumer);
     if (cq->producer != consumer) {
         cq->arm = HCA_ARM_NONE;
         hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cqn);
@@ -242,4 +212,26 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
     if (!solicited_only || cq->arm == HCA_ARM_NONE) {
         cq->arm = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_ANY;
     }
+}
+
+enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize)
+{
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
+    if (cq == NULL || cq->overrun || !ring_valid(hca, resize->base, resize->entries)) {
+        return SIM_ERR_INVALID;
+    }
+    cq_consumer_set(cq, resize->consumer);
+    if (cq->producer - cq->consumer > resize->entries) {
+        return SIM_ERR_INVALID;
+    }
+    if (cq_full(cq)) {
+        return SIM_ERR_BUSY;
+    }
+    const struct hca_cqe last = {.kind = HCA_CQE_RESIZED};
+    entry_write(cq, &last);
+    cq->consumer++; // nobody takes that one
+    cq->init.base = resize->base;
+    cq->init.entries = resize->entries;
+    held_write(cq);
+    return SIM_OK;
 }

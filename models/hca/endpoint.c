@@ -130,6 +130,20 @@ static void endpoint_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     hca->host_down = true;
     hca_dma_host_down(hca);
     pump(hca);
+    if (hca->gone != NULL) {
+        hca->gone(hca->gone_ctx, hca);
+    }
+}
+
+void hca_set_gone(hca_t *hca, hca_gone_fn gone, void *ctx)
+{
+    hca->gone = gone;
+    hca->gone_ctx = ctx;
+}
+
+bool hca_is_gone(const hca_t *hca)
+{
+    return hca->host_down;
 }
 
 static const struct pcie_end_ops END_OPS = {

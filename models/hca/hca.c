@@ -2,8 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "models/hca/internal.h"
+
+#define TABLE_FIRST 16u
 
 static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_DOORBELLS] = {"doorbells", "writes", "to doorbell registers"},
@@ -22,6 +25,10 @@ static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_PACKETS_SENT] = {"packets_sent", "packets", "given to the port or to loopback"},
     [HCA_PACKETS_RECEIVED] = {"packets_received", "packets", "taken by the receive engine"},
     [HCA_LOOPBACK_PACKETS] = {"loopback_packets", "packets", "of packets_sent, to the own port"},
+    [HCA_PORT_XMIT_PACKETS] = {"port_xmit_packets", "packets", "put on the wire"},
+    [HCA_PORT_XMIT_DATA] = {"port_xmit_data", "bytes", "in them, from LRH to ICRC (IBA 16.1.3.5 counts words of 4)"},
+    [HCA_PORT_RCV_PACKETS] = {"port_rcv_packets", "packets", "that came whole over the wire"},
+    [HCA_PORT_RCV_DATA] = {"port_rcv_data", "bytes", "in them, counted alike"},
     [HCA_PACKETS_DISCARDED] = {"packets_discarded", "packets", "for no queue pair, or not acceptable in its state"},
     [HCA_DUPLICATES] = {"duplicate_requests", "packets", "requests that came again"},
     [HCA_OUT_OF_SEQUENCE] = {"out_of_sequence", "packets", "requests after a gap"},
@@ -30,6 +37,8 @@ static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_RNR_NAKS_SENT] = {"rnr_naks_sent", "packets", "receiver-not-ready"},
     [HCA_TIMEOUTS] = {"timeouts", "timeouts", "of the transport timer"},
     [HCA_RETRIES] = {"retries", "times", "a queue pair went back to its oldest unacknowledged packet"},
+    [HCA_PACKETS_RESENT] = {"packets_resent", "packets", "sent again because of that"},
+    [HCA_OUT_OF_BUFFER] = {"out_of_buffer", "packets", "that found no receive entry"},
     [HCA_ATOMICS] = {"atomics", "operations", "of the atomics unit"},
     [HCA_ATOMIC_WAIT_PS] = {"atomic_wait_ps", "ps", "sum over atomics, from their arrival to their turn"},
     [HCA_ORDER_STALLS] = {"receive_stalls", "stalls", "times the receive engine waited for room behind it"},
@@ -37,6 +46,8 @@ static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_COMPLETION_ERRORS] = {"completion_errors", "entries", "of them with an error"},
     [HCA_EVENTS_RAISED] = {"events", "entries", "written to event queues"},
     [HCA_CQ_OVERRUNS] = {"cq_overruns", "queues", "that were full when a completion came"},
+    [HCA_EQ_OVERFLOWS] = {"eq_overflows", "queues", "that were full when an event came"},
+    [HCA_EVENTS_LOST] = {"events_lost", "events", "that found no place in one"},
 };
 
 static const struct sim_trace_field qpn_producer_fields[] = {{"qpn", SIM_TRACE_DECIMAL, NULL},
@@ -70,27 +81,29 @@ static bool config_valid(const struct hca_config *config)
            config->gather_packets > 0 && config->order_entries > 0 && config->window_packets > 0 &&
            config->ack_every_packets > 0 && config->max_mtu_bytes >= 256 && config->max_mtu_bytes <= IB_PAYLOAD_MAX &&
            config->max_qp > 0 && config->max_cq > 0 && config->max_pd > 0 && config->max_mr > 0 &&
-           config->max_mr <= 65536 && config->max_eq > 0 && config->max_srq > 0;
+           config->max_mr <= 1u << HCA_KEY_INDEX_BITS && config->max_eq > 0 && config->max_srq > 0;
 }
 
-static bool tables_create(hca_t *hca)
+void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t element_bytes)
 {
-    const struct hca_config *config = &hca->config;
-    hca->pd_used = calloc(config->max_pd, sizeof *hca->pd_used);
-    hca->pd_users = calloc(config->max_pd, sizeof *hca->pd_users);
-    hca->mrs = calloc(config->max_mr, sizeof *hca->mrs);
-    hca->eqs = calloc(config->max_eq + 1, sizeof *hca->eqs);
-    hca->cqs = calloc(config->max_cq + 1, sizeof(struct hca_cq *));
-    hca->srqs = calloc(config->max_srq + 1, sizeof(struct hca_rq *));
-    hca->qps = calloc(config->max_qp + 1, sizeof(struct hca_qp *));
-    return hca->pd_used != NULL && hca->pd_users != NULL && hca->mrs != NULL && hca->eqs != NULL && hca->cqs != NULL &&
-           hca->srqs != NULL && hca->qps != NULL;
+    uint32_t wanted = *capacity == 0 ? TABLE_FIRST : *capacity;
+    while (wanted <= index) {
+        wanted *= 2;
+    }
+    if (wanted == *capacity) {
+        return table;
+    }
+    uint8_t *grown = realloc(table, wanted * element_bytes);
+    if (grown != NULL) {
+        memset(grown + *capacity * element_bytes, 0, (wanted - *capacity) * element_bytes);
+        *capacity = wanted;
+    }
+    return grown;
 }
 
 static void tables_free(hca_t *hca)
 {
-    free(hca->pd_used);
-    free(hca->pd_users);
+    free(hca->pds);
     free(hca->mrs);
     free(hca->eqs);
     free(hca->cqs);
@@ -113,7 +126,8 @@ enum sim_status hca_create(sim_t *sim, pcie_pool_t *pool, ib_pool_t *packets, co
     hca->packets = packets;
     hca->config = *config;
     snprintf(hca->name, sizeof hca->name, "%s", name);
-    enum sim_status status = tables_create(hca) ? SIM_OK : SIM_ERR_NO_MEMORY;
+    hca->eqs = calloc(config->max_eq + 1, sizeof *hca->eqs);
+    enum sim_status status = hca->eqs != NULL ? SIM_OK : SIM_ERR_NO_MEMORY;
     if (status == SIM_OK) {
         status = sim_counters_register(sim, hca->name, COUNTER_DESCS, hca->counters, HCA_COUNTERS);
     }
@@ -149,6 +163,7 @@ void hca_destroy(hca_t *hca)
     sim_event_cancel(hca->sim, &hca->receive_event);
     sim_event_cancel(hca->sim, &hca->read_event);
     hca_objects_fini(hca);
+    hca_events_fini(hca);
     hca_order_fini(hca);
     queue_drop(hca, &hca->requests);
     queue_drop(hca, &hca->responses);
@@ -172,7 +187,7 @@ void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
         .max_pd = config->max_pd,
         .max_mr = config->max_mr,
         .max_qp_entries = config->max_entries,
-        .max_cq_entries = config->max_entries,
+        .max_cq_entries = config->max_cq_entries - 1, // and one for the end of a ring that is resized
         .max_srq_entries = config->max_entries,
         .max_segments = HCA_SEGMENTS_MAX,
         .max_inline_bytes = config->max_inline_bytes,

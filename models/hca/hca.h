@@ -8,7 +8,7 @@
 // a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
 // chapters 9 to 11, services RC, UC and UD.
 // Leaves out: memory windows, RD, XRC, multicast, GRH on the wire, automatic path migration, address translation caches
-// (their hits are part of the engines' times), management; an event queue that is never read overwrites itself.
+// (their hits are part of the engines' times), management.
 //
 // Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the
 // firmware's commands: they take effect at once, their time is the caller's. The caller owns sim, pools, and the two
@@ -53,7 +53,8 @@ struct hca_config {
     uint32_t ack_every_packets; // an acknowledge is asked for in the middle of long messages
     // limits
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
-    uint32_t max_entries, max_inline_bytes, responder_reads, initiator_reads;
+    uint32_t max_entries /* of a send or receive queue */, max_cq_entries, max_inline_bytes, responder_reads,
+        initiator_reads;
 };
 
 // SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.
@@ -67,6 +68,10 @@ uint64_t hca_uar_bytes(void);
 // What the HCA's end of its slot is like, for who creates the link.
 struct pcie_end_config hca_slot_end(const struct hca_config *config);
 void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid);
+// Called when the link to the host goes down: the HCA cannot tell anybody any more, its driver learns it from the slot.
+typedef void (*hca_gone_fn)(void *ctx, hca_t *hca);
+void hca_set_gone(hca_t *hca, hca_gone_fn gone, void *ctx);
+bool hca_is_gone(const hca_t *hca);
 
 // --- control plane
 // ------------------------------------------------------------------------------------------------------
@@ -84,8 +89,12 @@ enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key);
 
 // A number of an event queue is never 0. Events of the port go to every event queue.
 enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out);
+enum sim_status hca_fw_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out);
 enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn);
 enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out);
+// SIM_ERR_INVALID: also when more completions are in it than the new ring takes, or it is overrun. SIM_ERR_BUSY: the
+// old ring has no place for its last entry.
+enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize);
 enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn);
 
 enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out);

@@ -60,6 +60,11 @@ uint32_t ib_packet_wire_bytes(const ib_packet_t *packet)
     return bytes + ((packet->bytes + 3) & ~3u);
 }
 
+uint32_t ib_packet_data_bytes(const ib_packet_t *packet)
+{
+    return ib_packet_wire_bytes(packet) - VCRC_BYTES - DELIMITER_BYTES;
+}
+
 uint32_t ib_packet_blocks(const ib_packet_t *packet)
 {
     return (ib_packet_wire_bytes(packet) - DELIMITER_BYTES + IB_BLOCK_BYTES - 1) / IB_BLOCK_BYTES;

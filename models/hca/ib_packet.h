@@ -94,6 +94,8 @@ void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
 
 // From LRH to VCRC (headers, payload padded to 4 B, ICRC, VCRC) and the two delimiters.
 uint32_t ib_packet_wire_bytes(const ib_packet_t *packet);
+// What PortXmitData counts: from LRH to ICRC.
+uint32_t ib_packet_data_bytes(const ib_packet_t *packet);
 uint32_t ib_packet_blocks(const ib_packet_t *packet);
 static inline uint16_t ib_packet_flags(const ib_packet_t *packet)
 {

@@ -20,6 +20,10 @@ enum hca_counter {
     HCA_PACKETS_SENT,
     HCA_PACKETS_RECEIVED,
     HCA_LOOPBACK_PACKETS,
+    HCA_PORT_XMIT_PACKETS,
+    HCA_PORT_XMIT_DATA,
+    HCA_PORT_RCV_PACKETS,
+    HCA_PORT_RCV_DATA,
     HCA_PACKETS_DISCARDED,
     HCA_DUPLICATES,
     HCA_OUT_OF_SEQUENCE,
@@ -28,6 +32,8 @@ enum hca_counter {
     HCA_RNR_NAKS_SENT,
     HCA_TIMEOUTS,
     HCA_RETRIES,
+    HCA_PACKETS_RESENT,
+    HCA_OUT_OF_BUFFER,
     HCA_ATOMICS,
     HCA_ATOMIC_WAIT_PS,
     HCA_ORDER_STALLS,
@@ -35,6 +41,8 @@ enum hca_counter {
     HCA_COMPLETION_ERRORS,
     HCA_EVENTS_RAISED,
     HCA_CQ_OVERRUNS,
+    HCA_EQ_OVERFLOWS,
+    HCA_EVENTS_LOST,
     HCA_COUNTERS
 };
 
@@ -63,6 +71,14 @@ struct hca_dma_queue {
 
 // --- regions -------------------------------------------------------------------------------------------------------
 
+// Of a key; the rest tells regions apart that had the same index one after the other.
+#define HCA_KEY_INDEX_BITS 17
+
+struct hca_pd {
+    uint32_t users;
+    bool used;
+};
+
 struct hca_mr {
     uint32_t key, pdn, access, page_shift;
     uint64_t iova, bytes;
@@ -72,10 +88,14 @@ struct hca_mr {
 
 // --- event and completion queues -----------------------------------------------------------------------------------
 
+struct hca_held_event;
+
 struct hca_eq {
-    uint64_t base;
-    uint32_t entries, producer, users;
-    bool used;
+    struct hca_eq_init init;
+    uint32_t producer, users, generation;
+    uint32_t consumer; // as last read from the record
+    bool used, reading, overflown;
+    struct hca_held_event *held, *held_last; // found no place; the record is being read
 };
 
 enum hca_arm { HCA_ARM_NONE, HCA_ARM_SOLICITED, HCA_ARM_ANY };
@@ -202,7 +222,7 @@ struct hca_qp {
     struct hca_rsp rsp;
     struct hca_rq own_rq, *rq;
     bool send_listed, draining, flushing_receives;
-    struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter;
+    struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
 };
 
 struct hca_qp_list {
@@ -267,6 +287,8 @@ struct hca {
     pcie_tlp_t *out_first[PCIE_CLASS_COUNT], *out_last[PCIE_CLASS_COUNT];
     uint32_t out_count[PCIE_CLASS_COUNT];
     bool host_down;
+    hca_gone_fn gone; // may be NULL
+    void *gone_ctx;
     struct hca_blueflame blueflame[HCA_UAR_PAGES];
     struct hca_doorbell *doorbell_first, *doorbell_last, *doorbell_free;
     sim_event_t doorbell_event;
@@ -281,15 +303,16 @@ struct hca {
     uint8_t free_tags[HCA_TAGS_MAX];
     uint32_t free_tag_count;
     // objects; numbers are indices, 0 is no object (but of PDs)
-    bool *pd_used;
-    uint32_t *pd_users;
+    struct hca_pd *pds;
     struct hca_mr *mrs;
     uint32_t mr_next, mr_count;
     struct hca_eq *eqs;
     struct hca_cq **cqs;
     struct hca_rq **srqs;
     struct hca_qp **qps;
+    struct hca_qp *qp_free;
     uint32_t qp_next;
+    uint32_t pd_capacity, mr_capacity, cq_capacity, srq_capacity, qp_capacity; // of the tables: they grow
     // sending
     struct hca_qp_list senders;
     uint64_t send_free_ps;
@@ -347,8 +370,14 @@ void hca_doorbell_init(hca_t *hca);
 void hca_doorbell_fini(hca_t *hca);
 void hca_doorbell_write(hca_t *hca, uint64_t offset, const uint8_t *data, uint32_t bytes);
 
+// --- hca.c -----------------------------------------------------------------------------------------------------------
+
+// The table with room for `index`, new elements zero. NULL: no memory, the table stays.
+void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t element_bytes);
+
 // --- memory_regions.c -----------------------------------------------------------------------------------------------
 
+bool hca_pd_valid(const hca_t *hca, uint32_t pdn);
 // The region if the key is valid, in this PD, allows the access and holds the range; else NULL.
 const struct hca_mr *hca_mr_check(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
                                   uint64_t bytes);
@@ -364,10 +393,13 @@ void hca_objects_fini(hca_t *hca);
 
 // --- completion.c ---------------------------------------------------------------------------------------------------
 
+struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn); // NULL: none
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
 void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object);
 void hca_event_raise_all(hca_t *hca, enum hca_event_type type);
+bool hca_eq_valid(const hca_t *hca, uint32_t eqn);
+void hca_events_fini(hca_t *hca);
 
 // --- qp.c, qp_states.c, flush.c -------------------------------------------------------------------------------------
 
@@ -392,6 +424,7 @@ void hca_rq_reset(struct hca_rq *rq);
 // The next entry. WAIT: the QP is called back through hca_responder_resume. fresh: the record need not be read again.
 enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, struct hca_receive *receive_out);
 void hca_rq_forget(struct hca_rq *rq, struct hca_qp *qp);
+struct hca_rq *hca_srq_find(const hca_t *hca, uint32_t srqn); // NULL: none
 void hca_rq_arm(struct hca_rq *rq, uint32_t limit);
 
 // --- wqe.c ----------------------------------------------------------------------------------------------------------

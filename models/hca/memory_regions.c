@@ -4,29 +4,37 @@
 
 #include "models/hca/internal.h"
 
-enum { KEY_INDEX_BITS = 16 };
+bool hca_pd_valid(const hca_t *hca, uint32_t pdn)
+{
+    return pdn < hca->pd_capacity && hca->pds[pdn].used;
+}
 
 enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out)
 {
-    for (uint32_t pdn = 0; pdn < hca->config.max_pd; pdn++) {
-        if (!hca->pd_used[pdn]) {
-            hca->pd_used[pdn] = true;
-            *pdn_out = pdn;
-            return SIM_OK;
-        }
+    uint32_t pdn = 0;
+    while (hca_pd_valid(hca, pdn)) {
+        pdn++;
     }
-    return SIM_ERR_NO_MEMORY;
+    struct hca_pd *pds =
+        pdn >= hca->config.max_pd ? NULL : hca_table_grown(hca->pds, &hca->pd_capacity, pdn, sizeof *pds);
+    if (pds == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->pds = pds;
+    pds[pdn].used = true;
+    *pdn_out = pdn;
+    return SIM_OK;
 }
 
 enum sim_status hca_fw_pd_destroy(hca_t *hca, uint32_t pdn)
 {
-    if (pdn >= hca->config.max_pd || !hca->pd_used[pdn]) {
+    if (!hca_pd_valid(hca, pdn)) {
         return SIM_ERR_INVALID;
     }
-    if (hca->pd_users[pdn] > 0) {
+    if (hca->pds[pdn].users > 0) {
         return SIM_ERR_BUSY;
     }
-    hca->pd_used[pdn] = false;
+    hca->pds[pdn].used = false;
     return SIM_OK;
 }
 
@@ -43,8 +51,7 @@ static bool init_valid(const hca_t *hca, const struct hca_mr_init *init)
     bool power = init->page_bytes >= 4096 && (init->page_bytes & (init->page_bytes - 1)) == 0;
     // 10.6.6.3.1: writes and atomics from afar need the right to write here.
     bool rights = (init->access & (HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC)) == 0 || (init->access & HCA_LOCAL_WRITE) != 0;
-    return power && rights && init->bytes > 0 && init->iova <= UINT64_MAX - init->bytes &&
-           init->pdn < hca->config.max_pd && hca->pd_used[init->pdn];
+    return power && rights && init->bytes > 0 && init->iova <= UINT64_MAX - init->bytes && hca_pd_valid(hca, init->pdn);
 }
 
 enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uint32_t *key_out)
@@ -55,18 +62,23 @@ enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uin
     if (hca->mr_count == hca->config.max_mr) {
         return SIM_ERR_NO_MEMORY;
     }
-    while (hca->mrs[hca->mr_next].used) {
+    while (hca->mr_next < hca->mr_capacity && hca->mrs[hca->mr_next].used) {
         hca->mr_next = (hca->mr_next + 1) % hca->config.max_mr;
     }
-    struct hca_mr *mr = &hca->mrs[hca->mr_next];
+    struct hca_mr *mrs = hca_table_grown(hca->mrs, &hca->mr_capacity, hca->mr_next, sizeof *mrs);
+    if (mrs == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->mrs = mrs;
+    struct hca_mr *mr = &mrs[hca->mr_next];
     uint32_t count = page_count(init);
     uint64_t *pages = malloc(count * sizeof *pages);
     if (pages == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
     memcpy(pages, init->pages, count * sizeof *pages);
-    uint32_t variant = (mr->key >> KEY_INDEX_BITS) + 1; // of the region that was here before
-    *mr = (struct hca_mr){.key = hca->mr_next | variant << KEY_INDEX_BITS,
+    uint32_t variant = (mr->key >> HCA_KEY_INDEX_BITS) + 1; // of the region that was here before
+    *mr = (struct hca_mr){.key = hca->mr_next | variant << HCA_KEY_INDEX_BITS,
                           .pdn = init->pdn,
                           .access = init->access,
                           .page_shift = (uint32_t)__builtin_ctz(init->page_bytes),
@@ -76,15 +88,15 @@ enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uin
                           .used = true};
     hca->mr_next = (hca->mr_next + 1) % hca->config.max_mr;
     hca->mr_count++;
-    hca->pd_users[init->pdn]++;
+    hca->pds[init->pdn].users++;
     *key_out = mr->key;
     return SIM_OK;
 }
 
 static struct hca_mr *mr_find(const hca_t *hca, uint32_t key)
 {
-    uint32_t index = key & ((1u << KEY_INDEX_BITS) - 1);
-    struct hca_mr *mr = index < hca->config.max_mr ? &hca->mrs[index] : NULL;
+    uint32_t index = key & ((1u << HCA_KEY_INDEX_BITS) - 1);
+    struct hca_mr *mr = index < hca->mr_capacity ? &hca->mrs[index] : NULL;
     return mr != NULL && mr->used && mr->key == key ? mr : NULL;
 }
 
@@ -98,7 +110,7 @@ enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key)
     mr->pages = NULL;
     mr->used = false;
     hca->mr_count--;
-    hca->pd_users[mr->pdn]--;
+    hca->pds[mr->pdn].users--;
     return SIM_OK;
 }
 

@@ -8,12 +8,13 @@
 
 #include "models/hca/internal.h"
 
+static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet);
 static void loop_receive(void *ctx, ib_end_t *end, ib_packet_t *packet);
 static void port_ready(void *ctx, ib_end_t *end);
 static void port_state(void *ctx, ib_end_t *end, bool up);
 static void loop_state(void *ctx, ib_end_t *end, bool up);
 
-static const struct ib_end_ops PORT_OPS = {loop_receive, port_ready, port_state};
+static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state};
 static const struct ib_end_ops LOOP_OPS = {loop_receive, port_ready, loop_state};
 
 static void port_run(void *ctx)
@@ -133,7 +134,7 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
 {
     ib_end_t *end = way_out(hca, packet);
     uint8_t opcode = packet->opcode;
-    uint32_t psn = packet->psn;
+    uint32_t psn = packet->psn, data_bytes = ib_packet_data_bytes(packet);
     if (end == NULL) { // no cable was ever plugged in
         hca->counters[HCA_PACKETS_DISCARDED]++;
         ib_packet_give(hca->packets, packet);
@@ -144,6 +145,8 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
     }
     hca->counters[HCA_PACKETS_SENT]++;
     hca->counters[HCA_LOOPBACK_PACKETS] += end == hca->loop_out;
+    hca->counters[HCA_PORT_XMIT_PACKETS] += end == hca->port;
+    hca->counters[HCA_PORT_XMIT_DATA] += end == hca->port ? data_bytes : 0;
     sim_trace(hca->sim, hca->name, &hca_trace_sent, (const uint64_t[]){opcode, psn});
     return true;
 }
@@ -206,6 +209,15 @@ void hca_port_pump(hca_t *hca)
 }
 
 // --- the two links' callbacks ----------------------------------------------------------------------------------------
+
+static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
+{
+    hca_t *hca = ctx;
+    (void)end;
+    hca->counters[HCA_PORT_RCV_PACKETS]++;
+    hca->counters[HCA_PORT_RCV_DATA] += ib_packet_data_bytes(packet);
+    hca_receiver_arrive(hca, packet);
+}
 
 static void loop_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
 {

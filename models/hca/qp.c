@@ -7,7 +7,7 @@
 
 struct hca_qp *hca_qp_find(const hca_t *hca, uint32_t qpn)
 {
-    struct hca_qp *qp = qpn >= 1 && qpn <= hca->config.max_qp ? hca->qps[qpn] : NULL;
+    struct hca_qp *qp = qpn < hca->qp_capacity ? hca->qps[qpn] : NULL;
     return qp != NULL && qp->used ? qp : NULL;
 }
 
@@ -85,16 +85,12 @@ static bool ring_valid(const hca_t *hca, uint32_t entries, uint32_t stride, uint
 
 static bool init_valid(const hca_t *hca, const struct hca_qp_init *init)
 {
-    bool cqs = init->send_cqn >= 1 && init->send_cqn <= hca->config.max_cq && hca->cqs[init->send_cqn] != NULL &&
-               hca->cqs[init->send_cqn]->used && init->receive_cqn >= 1 && init->receive_cqn <= hca->config.max_cq &&
-               hca->cqs[init->receive_cqn] != NULL && hca->cqs[init->receive_cqn]->used;
+    bool cqs = hca_cq_find(hca, init->send_cqn) != NULL && hca_cq_find(hca, init->receive_cqn) != NULL;
     bool own = ring_valid(hca, init->receive_entries, init->receive_stride_bytes, init->receive_base) &&
                init->receive_record % 8 == 0;
-    bool shared = init->srqn >= 1 && init->srqn <= hca->config.max_srq && hca->srqs[init->srqn] != NULL &&
-                  hca->srqs[init->srqn]->used;
-    return init->type <= HCA_UD && init->pdn < hca->config.max_pd && hca->pd_used[init->pdn] &&
-           init->uar < HCA_UAR_PAGES && cqs && (init->srqn == HCA_NO_SRQ ? own : shared) &&
-           init->send_entries <= 32768 && // their count is told in 16 bits
+    bool shared = hca_srq_find(hca, init->srqn) != NULL;
+    return init->type <= HCA_UD && hca_pd_valid(hca, init->pdn) && init->uar < HCA_UAR_PAGES && cqs &&
+           (init->srqn == HCA_NO_SRQ ? own : shared) && init->send_entries <= 32768 && // their count is told in 16 bits
            ring_valid(hca, init->send_entries, init->send_stride_bytes, init->send_base);
 }
 
@@ -136,7 +132,7 @@ static void queues_init(hca_t *hca, struct hca_qp *qp)
 
 static void users_add(hca_t *hca, const struct hca_qp_init *init, uint32_t count)
 {
-    hca->pd_users[init->pdn] += count;
+    hca->pds[init->pdn].users += count;
     hca->cqs[init->send_cqn]->users += count;
     hca->cqs[init->receive_cqn]->users += count;
     if (init->srqn != HCA_NO_SRQ) {
@@ -156,30 +152,51 @@ static uint32_t number_take(hca_t *hca)
     return 0;
 }
 
+// What is still under way for a queue pair that is gone knows it by address and generation, so memory of one is used
+// for another, but never given back.
+static struct hca_qp *struct_take(hca_t *hca)
+{
+    struct hca_qp *qp = hca->qp_free;
+    if (qp == NULL) {
+        return calloc(1, sizeof *qp);
+    }
+    hca->qp_free = qp->next_free;
+    return qp;
+}
+
+static void struct_give(hca_t *hca, struct hca_qp *qp)
+{
+    qp->next_free = hca->qp_free;
+    hca->qp_free = qp;
+}
+
 enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uint32_t *qpn_out)
 {
     if (!init_valid(hca, init)) {
         return SIM_ERR_INVALID;
     }
     uint32_t number = number_take(hca);
-    if (number == 0) {
+    struct hca_qp **qps =
+        number == 0 ? NULL : hca_table_grown(hca->qps, &hca->qp_capacity, number, sizeof(struct hca_qp *));
+    if (qps == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
-    struct hca_qp *qp = hca->qps[number];
-    qp = qp != NULL ? qp : calloc(1, sizeof *qp);
+    hca->qps = qps;
+    struct hca_qp *qp = struct_take(hca);
     if (qp == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
-    hca->qps[number] = qp;
     const uint32_t generation = qp->generation + 1, rq_generation = qp->own_rq.generation;
     *qp = (struct hca_qp){.hca = hca, .number = number, .generation = generation, .init = *init, .state = HCA_RESET};
     qp->own_rq.generation = rq_generation;
     if (!memory_create(hca, qp)) {
         memory_free(qp);
+        struct_give(hca, qp);
         return SIM_ERR_NO_MEMORY;
     }
     queues_init(hca, qp);
     qp->used = true;
+    hca->qps[number] = qp;
     users_add(hca, init, 1);
     *qpn_out = number;
     return SIM_OK;
@@ -210,6 +227,8 @@ enum sim_status hca_fw_qp_destroy(hca_t *hca, uint32_t qpn)
     users_add(hca, &qp->init, UINT32_MAX); // one less
     memory_free(qp);
     qp->used = false;
+    hca->qps[qpn] = NULL;
+    struct_give(hca, qp);
     return SIM_OK;
 }
 
@@ -319,24 +338,20 @@ enum sim_status hca_fw_qp_query(const hca_t *hca, uint32_t qpn, struct hca_qp_at
 
 void hca_objects_fini(hca_t *hca)
 {
-    for (uint32_t qpn = 1; qpn <= hca->config.max_qp; qpn++) {
-        if (hca->qps[qpn] != NULL) {
-            if (hca->qps[qpn]->used) {
-                (void)hca_fw_qp_destroy(hca, qpn);
-            }
-            free(hca->qps[qpn]);
-        }
+    for (uint32_t qpn = 1; qpn < hca->qp_capacity; qpn++) {
+        (void)hca_fw_qp_destroy(hca, qpn);
     }
-    for (uint32_t srqn = 1; srqn <= hca->config.max_srq; srqn++) {
+    while (hca->qp_free != NULL) {
+        free(struct_take(hca));
+    }
+    for (uint32_t srqn = 1; srqn < hca->srq_capacity; srqn++) {
         free(hca->srqs[srqn]);
     }
-    for (uint32_t cqn = 1; cqn <= hca->config.max_cq; cqn++) {
-        if (hca->cqs[cqn] != NULL) {
-            (void)hca_fw_cq_destroy(hca, cqn);
-            free(hca->cqs[cqn]);
-        }
+    for (uint32_t cqn = 1; cqn < hca->cq_capacity; cqn++) {
+        (void)hca_fw_cq_destroy(hca, cqn);
+        free(hca->cqs[cqn]);
     }
-    for (uint32_t i = 0; i < hca->config.max_mr; i++) {
+    for (uint32_t i = 0; i < hca->mr_capacity; i++) {
         free(hca->mrs[i].pages);
     }
 }

@@ -225,9 +225,9 @@ enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, stru
 
 // --- shared receive queues -------------------------------------------------------------------------------------------
 
-static struct hca_rq *srq_find(const hca_t *hca, uint32_t srqn)
+struct hca_rq *hca_srq_find(const hca_t *hca, uint32_t srqn)
 {
-    struct hca_rq *rq = srqn >= 1 && srqn <= hca->config.max_srq ? hca->srqs[srqn] : NULL;
+    struct hca_rq *rq = srqn < hca->srq_capacity ? hca->srqs[srqn] : NULL;
     return rq != NULL && rq->used ? rq : NULL;
 }
 
@@ -237,21 +237,25 @@ enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, u
     bool stride = init->stride_bytes >= 32 && init->stride_bytes <= HCA_WQE_BYTES_MAX &&
                   (init->stride_bytes & (init->stride_bytes - 1)) == 0;
     if (!power || !stride || init->entries > hca->config.max_entries || init->record % 8 != 0 ||
-        init->pdn >= hca->config.max_pd || !hca->pd_used[init->pdn]) {
+        !hca_pd_valid(hca, init->pdn)) {
         return SIM_ERR_INVALID;
     }
     uint32_t srqn = 1;
-    while (srqn <= hca->config.max_srq && hca->srqs[srqn] != NULL && hca->srqs[srqn]->used) {
+    while (hca_srq_find(hca, srqn) != NULL) {
         srqn++;
     }
-    if (srqn > hca->config.max_srq) {
+    struct hca_rq **srqs = srqn > hca->config.max_srq
+                               ? NULL
+                               : hca_table_grown(hca->srqs, &hca->srq_capacity, srqn, sizeof(struct hca_rq *));
+    if (srqs == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
-    struct hca_rq *rq = hca->srqs[srqn] != NULL ? hca->srqs[srqn] : calloc(1, sizeof *rq);
+    hca->srqs = srqs;
+    struct hca_rq *rq = srqs[srqn] != NULL ? srqs[srqn] : calloc(1, sizeof *rq);
     if (rq == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
-    hca->srqs[srqn] = rq;
+    srqs[srqn] = rq;
     rq->base = init->base;
     rq->record = init->record;
     rq->entries = init->entries;
@@ -263,14 +267,14 @@ enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, u
     rq->users = 0;
     rq->shared = true;
     hca_rq_init(rq, hca);
-    hca->pd_users[init->pdn]++;
+    hca->pds[init->pdn].users++;
     *srqn_out = srqn;
     return SIM_OK;
 }
 
 enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit)
 {
-    struct hca_rq *rq = srq_find(hca, srqn);
+    struct hca_rq *rq = hca_srq_find(hca, srqn);
     if (rq == NULL || limit > rq->entries) {
         return SIM_ERR_INVALID;
     }
@@ -280,7 +284,7 @@ enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit)
 
 enum sim_status hca_fw_srq_query(const hca_t *hca, uint32_t srqn, uint32_t *limit_out)
 {
-    const struct hca_rq *rq = srq_find(hca, srqn);
+    const struct hca_rq *rq = hca_srq_find(hca, srqn);
     if (rq == NULL) {
         return SIM_ERR_INVALID;
     }
@@ -290,7 +294,7 @@ enum sim_status hca_fw_srq_query(const hca_t *hca, uint32_t srqn, uint32_t *limi
 
 enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
 {
-    struct hca_rq *rq = srq_find(hca, srqn);
+    struct hca_rq *rq = hca_srq_find(hca, srqn);
     if (rq == NULL) {
         return SIM_ERR_INVALID;
     }
@@ -299,6 +303,6 @@ enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
     }
     rq->used = false;
     rq->generation++;
-    hca->pd_users[rq->pdn]--;
+    hca->pds[rq->pdn].users--;
     return SIM_OK;
 }

@@ -61,6 +61,7 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
     if (take == HCA_TAKE_FAILED) {
         return refuse(qp, packet, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL);
     }
+    qp->hca->counters[HCA_OUT_OF_BUFFER]++;
     if (qp->init.type == HCA_RC) {
         qp->rsp.nak_sent = true; // what follows is dropped silently until this packet comes again
         hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_RNR | qp->attr.min_rnr_timer), qp->rsp.psn);

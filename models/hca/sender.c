@@ -130,6 +130,7 @@ static ib_packet_t *packet_make(struct hca_qp *qp, unsigned opcode)
     ib_packet_t *packet = ib_packet_take(qp->hca->packets);
     hca_packet_address(qp, packet, opcode);
     packet->psn = qp->sq.psn & IB_PSN_MASK;
+    qp->hca->counters[HCA_PACKETS_RESENT] += ib_psn_distance(packet->psn, qp->sq.max_psn) > 0;
     packet->qp = qp;
     packet->generation = qp->generation;
     packet->index = qp->sq.next;

@@ -54,6 +54,8 @@ struct host_core {
     sim_condition_t arrived; // one has reached the root complex
     uint64_t loaded;         // the place of the last access, if that was an uncached load
     unsigned loaded_bytes;   // 0: it was not
+    uint64_t polled; // the word, while a poll waits for it; 0: none does
+    bool abandoned;
     uint64_t counters[COUNTERS];
 };
 
@@ -345,8 +347,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
 static bool word_matches(const host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value)
 {
     uint64_t word;
-    memcpy(&word, host_memory_at(core->memory, bus_address), sizeof word);
-    return (word & mask) == value;
+    return host_memory_load_word(core->memory, bus_address, &word) && (word & mask) == value;
 }
 
 // The first sample of a loop begun at start_ps that is made now or later.
@@ -373,7 +374,10 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
     const struct sim_wait_reason reason = {host_memory_name(core->memory), "word 0x%llx to become 0x%llx", bus_address,
                                            value};
     while (!word_matches(core, bus_address, mask, value)) {
-        if (!host_memory_wait_write(core->memory, bus_address, deadline_ps, &reason)) {
+        core->polled = bus_address;
+        bool written = !core->abandoned && host_memory_wait_write(core->memory, bus_address, deadline_ps, &reason);
+        core->polled = 0;
+        if (!written || core->abandoned) {
             turns_count(core, start_ps);
             return false;
         }
@@ -390,6 +394,14 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
     host_core_spend(core, core->config.poll_ps);
     turns_count(core, start_ps);
     return true;
+}
+
+void host_core_abandon(host_core_t *core)
+{
+    core->abandoned = true;
+    if (core->polled != 0) {
+        host_memory_wake(core->memory, core->polled);
+    }
 }
 
 // --- time ----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,9 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
 // multiple of 8.
 bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t deadline_ps);
 
+// From outside the core's thread: the program has ended. Its poll, and every later one, returns false at once.
+void host_core_abandon(host_core_t *core);
+
 void host_core_spend(host_core_t *core, uint64_t ps);
 uint64_t host_core_timestamp_ps(host_core_t *core); // pays timestamp_ps, then reads the time
 const struct host_core_config *host_core_config(const host_core_t *core);

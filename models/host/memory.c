@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "models/host/pages.h"
+#include "models/host/pinned.h"
 #include "sim/kernel/counter.h"
 
 // Below lies what a machine keeps for itself; and so that a bus address of 0 is never a buffer's.
@@ -37,7 +38,9 @@ struct host_memory {
     uint64_t bytes;
     uint8_t *base;
     struct host_pages pages;
+    struct host_pinned pinned; // from `bytes` on
     struct waiter *waiters[BUCKETS];
+    const struct host_watch **watches; // of each page; NULL: there never was one
     uint64_t counters[COUNTERS];
 };
 
@@ -68,6 +71,7 @@ enum sim_status host_memory_create(sim_t *sim, const char *name, uint64_t bytes,
         goto unmap;
     }
     host_pages_init(&memory->pages, FIRST_PAGE, bytes);
+    host_pinned_init(&memory->pinned, bytes, bytes);
     *memory_out = memory;
     return SIM_OK;
 
@@ -80,14 +84,23 @@ free_memory:
     return status;
 }
 
+static size_t watches_bytes(const host_memory_t *memory)
+{
+    return memory->bytes / HOST_PAGE_BYTES * sizeof *memory->watches;
+}
+
 void host_memory_destroy(host_memory_t *memory)
 {
     if (memory == NULL) {
         return;
     }
     host_pages_fini(&memory->pages);
+    host_pinned_fini(&memory->pinned);
     sim_counters_unregister(memory->sim, memory->counters);
     munmap(memory->base, memory->bytes);
+    if (memory->watches != NULL) {
+        munmap(memory->watches, watches_bytes(memory));
+    }
     free(memory->name);
     free(memory);
 }
@@ -139,6 +152,60 @@ void host_memory_free(host_memory_t *memory, uint64_t bus_address)
     }
 }
 
+// --- memory of programs --------------------------------------------------------------------------------------------
+
+uint64_t host_memory_page_count(uint64_t va, uint64_t bytes)
+{
+    return bytes == 0 ? 0 : (va + bytes - 1) / HOST_PAGE_BYTES - va / HOST_PAGE_BYTES + 1;
+}
+
+enum sim_status host_memory_pin(host_memory_t *memory, const struct host_owner *owner, uint64_t va, uint64_t bytes,
+                                uint64_t *pages_out)
+{
+    if (bytes == 0 || va + bytes - 1 < va) {
+        return SIM_ERR_INVALID;
+    }
+    uint64_t count = host_memory_page_count(va, bytes);
+    for (uint64_t i = 0; i < count; i++) {
+        if (!host_pinned_add(&memory->pinned, owner, va + i * HOST_PAGE_BYTES, &pages_out[i])) {
+            host_memory_unpin(memory, pages_out, i);
+            return SIM_ERR_NO_MEMORY;
+        }
+    }
+    return SIM_OK;
+}
+
+void host_memory_unpin(host_memory_t *memory, const uint64_t *pages, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (!host_pinned_remove(&memory->pinned, pages[i])) {
+            sim_panic(memory->name, "0x%llx is unpinned but was not pinned", (unsigned long long)pages[i]);
+        }
+    }
+}
+
+bool host_memory_pinned_address(const host_memory_t *memory, const struct host_owner *owner, uint64_t va,
+                                uint64_t *address_out)
+{
+    return host_pinned_find(&memory->pinned, owner, va, address_out);
+}
+
+void host_memory_owner_gone(host_memory_t *memory, const struct host_owner *owner)
+{
+    host_pinned_owner_gone(&memory->pinned, owner);
+}
+
+bool host_memory_load_word(const host_memory_t *memory, uint64_t bus_address, uint64_t *word_out)
+{
+    if (bus_address < memory->bytes) {
+        memcpy(word_out, memory->base + bus_address, sizeof *word_out);
+        return true;
+    }
+    uint64_t va = 0;
+    const struct host_owner *owner = host_pinned_owner(&memory->pinned, bus_address, &va);
+    return owner != NULL && owner->ops->read(owner->ctx, va, word_out, sizeof *word_out);
+}
+
 // --- waiters -------------------------------------------------------------------------------------------------------
 
 static struct waiter **bucket_of(host_memory_t *memory, uint64_t address)
@@ -158,7 +225,7 @@ static void waiters_wake(host_memory_t *memory, uint64_t address, uint32_t bytes
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
                             const struct sim_wait_reason *reason)
 {
-    if (address % WORD_BYTES != 0 || address >= memory->bytes) {
+    if (address % WORD_BYTES != 0 || (address >= memory->bytes && !host_pinned_holds(&memory->pinned, address))) {
         sim_panic(memory->name, "0x%llx is not a word of memory to wait for", (unsigned long long)address);
     }
     const struct sim_wait_reason write = {memory->name, "a device's write to 0x%llx", address, 0};
@@ -178,36 +245,150 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
     return written;
 }
 
+void host_memory_wake(host_memory_t *memory, uint64_t address)
+{
+    waiters_wake(memory, address, WORD_BYTES);
+}
+
+// --- memory of outside programs ------------------------------------------------------------------------------------
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
+}
+
+enum sim_status host_memory_share(host_memory_t *memory, uint64_t bus_address, uint64_t bytes, int fd)
+{
+    void *at = mmap(host_memory_at(memory, bus_address), whole_pages(bytes), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_FIXED, fd, 0);
+    return at == MAP_FAILED ? SIM_ERR_NO_MEMORY : SIM_OK;
+}
+
+void host_memory_unshare(host_memory_t *memory, uint64_t bus_address, uint64_t bytes)
+{
+    void *at = mmap(host_memory_at(memory, bus_address), whole_pages(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (at == MAP_FAILED) {
+        sim_panic(memory->name, "0x%llx cannot be made private", (unsigned long long)bus_address);
+    }
+}
+
+enum sim_status host_memory_watch(host_memory_t *memory, uint64_t bus_address, uint64_t bytes,
+                                  const struct host_watch *watch)
+{
+    if (memory->watches == NULL) {
+        void *watches = mmap(NULL, watches_bytes(memory), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (watches == MAP_FAILED) {
+            return SIM_ERR_NO_MEMORY;
+        }
+        memory->watches = watches;
+    }
+    for (uint64_t at = 0; at < bytes; at += HOST_PAGE_BYTES) {
+        memory->watches[(bus_address + at) / HOST_PAGE_BYTES] = watch;
+    }
+    return SIM_OK;
+}
+
 // --- the root complex's side ---------------------------------------------------------------------------------------
+
+static uint32_t within_page(uint64_t address, uint32_t bytes)
+{
+    uint64_t room = HOST_PAGE_BYTES - address % HOST_PAGE_BYTES;
+    return bytes < room ? bytes : (uint32_t)room;
+}
 
 static bool claims(void *ctx, uint64_t address, uint64_t bytes)
 {
     const host_memory_t *memory = ctx;
-    return address < memory->bytes && bytes <= memory->bytes - address;
+    if (address < memory->bytes) {
+        return bytes <= memory->bytes - address;
+    }
+    uint64_t pages = host_memory_page_count(address, bytes), first = address - address % HOST_PAGE_BYTES;
+    bool held = pages > 0 && address + bytes - 1 >= address;
+    for (uint64_t i = 0; i < pages && held; i++) {
+        held = host_pinned_holds(&memory->pinned, first + i * HOST_PAGE_BYTES);
+    }
+    return held;
 }
 
-static void read_bytes(void *ctx, uint64_t address, void *data, uint32_t bytes)
+static bool owner_read(host_memory_t *memory, uint64_t address, uint8_t *data, uint32_t bytes)
+{
+    while (bytes > 0) {
+        uint64_t va = 0;
+        uint32_t part = within_page(address, bytes);
+        const struct host_owner *owner = host_pinned_owner(&memory->pinned, address, &va);
+        if (owner == NULL || !owner->ops->read(owner->ctx, va, data, part)) {
+            return false;
+        }
+        address += part;
+        data += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+static bool owner_write(host_memory_t *memory, uint64_t address, const uint8_t *data, uint32_t bytes)
+{
+    while (bytes > 0) {
+        uint64_t va = 0;
+        uint32_t part = within_page(address, bytes);
+        const struct host_owner *owner = host_pinned_owner(&memory->pinned, address, &va);
+        if (owner == NULL || !owner->ops->write(owner->ctx, va, data, part)) {
+            return false;
+        }
+        waiters_wake(memory, address, part);
+        if (owner->ops->written != NULL) {
+            owner->ops->written(owner->ctx, va, part);
+        }
+        address += part;
+        data += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+static bool read_bytes(void *ctx, uint64_t address, void *data, uint32_t bytes)
 {
     host_memory_t *memory = ctx;
+    if (address < memory->bytes) {
+        memcpy(data, memory->base + address, bytes);
+    } else if (!owner_read(memory, address, data, bytes)) {
+        return false;
+    }
     memory->counters[READS]++;
     memory->counters[READ_BYTES] += bytes;
-    memcpy(data, memory->base + address, bytes);
+    return true;
 }
 
-static void write_bytes(void *ctx, uint64_t address, const void *data, uint32_t bytes)
+static void watch_tell(const host_memory_t *memory, uint64_t address, uint32_t bytes)
+{
+    const struct host_watch *watch = memory->watches != NULL ? memory->watches[address / HOST_PAGE_BYTES] : NULL;
+    if (watch != NULL) {
+        watch->written(watch->ctx, address, bytes);
+    }
+}
+
+static bool write_bytes(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
     host_memory_t *memory = ctx;
+    sim_progress(memory->sim);
+    if (address < memory->bytes) {
+        memcpy(memory->base + address, data, bytes);
+        waiters_wake(memory, address, bytes);
+        watch_tell(memory, address, bytes);
+    } else if (!owner_write(memory, address, data, bytes)) {
+        return false;
+    }
     memory->counters[WRITES]++;
     memory->counters[WRITTEN_BYTES] += bytes;
-    memcpy(memory->base + address, data, bytes);
-    sim_progress(memory->sim);
-    waiters_wake(memory, address, bytes);
+    return true;
 }
 
 static void soon(void *ctx, uint64_t address, uint32_t bytes)
 {
     const host_memory_t *memory = ctx;
-    for (uint32_t i = 0; i < bytes; i += CACHE_LINE_BYTES) {
+    for (uint32_t i = 0; address < memory->bytes && i < bytes; i += CACHE_LINE_BYTES) {
         __builtin_prefetch(memory->base + address + i);
     }
 }

@@ -1,7 +1,8 @@
 // Host memory of a node: a sparse range of real memory that devices and cores read and write, with waiters on words.
 //
-// Bus addresses start at 0. Untouched pages read as zero and cost nothing. Implements pcie_memory_ops.
-// Leaves out: caches and DRAM timing (their latency is the root complex's and the core's).
+// Bus addresses start at 0. Untouched pages read as zero and cost nothing. Implements pcie_memory_ops. Above them lie
+// the bus pages of memory that belongs to somebody else (below), given by the order in which it was pinned. Leaves out:
+// caches and DRAM timing (their latency is the root complex's and the core's).
 #pragma once
 
 #include "models/pcie/root_complex.h"
@@ -29,3 +30,57 @@ void host_memory_free(host_memory_t *memory, uint64_t bus_address);
 // deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
                             const struct sim_wait_reason *reason);
+// Those who wait for that word look at it again, though nothing has written it.
+void host_memory_wake(host_memory_t *memory, uint64_t address);
+
+// --- memory of outside programs ------------------------------------------------------------------------------------
+
+// An allocated range becomes what fd holds from its beginning on, until it is private again (and zero).
+enum sim_status host_memory_share(host_memory_t *memory, uint64_t bus_address, uint64_t bytes, int fd);
+void host_memory_unshare(host_memory_t *memory, uint64_t bus_address, uint64_t bytes);
+
+// Is told of every write of a device to the pages of an allocated range. NULL: nobody any more.
+struct host_watch {
+    void (*written)(void *ctx, uint64_t bus_address, uint32_t bytes);
+    void *ctx;
+};
+enum sim_status host_memory_watch(host_memory_t *memory, uint64_t bus_address, uint64_t bytes,
+                                  const struct host_watch *watch);
+
+// --- memory of programs ----------------------------------------------------------------------------------------------
+// What a program has beside pinned buffers: heap, static data, stacks. A driver pins pages of it, and devices reach
+// them at bus addresses from then on. The bytes stay with their owner, who is asked at the simulated instant of each
+// access. An owner is known by its address, which stays the same while pages of it are pinned.
+//
+// A program that gives memory back to the system while it is pinned: here the owner answers false (a process that has
+// lost the page) or, within the simulator's own process, the program has a use after free. On the machine the pages
+// would stay, unreachable to it, until they are unpinned.
+
+struct host_owner_ops {
+    // Within a page. false: there is no such memory (any more). A device's read is then answered with Unsupported
+    // Request, its write is dropped; the root complex counts both.
+    bool (*read)(void *ctx, uint64_t va, void *data, uint32_t bytes);
+    bool (*write)(void *ctx, uint64_t va, const void *data, uint32_t bytes);
+    // Optional: a device has written these bytes. Threads that wait for them are awake.
+    void (*written)(void *ctx, uint64_t va, uint32_t bytes);
+};
+struct host_owner {
+    const struct host_owner_ops *ops;
+    void *ctx;
+};
+
+// Pins the pages (4 KiB) that hold [va, va + bytes), and gives the bus address of each. Each pin of a page is undone by
+// one unpin; meanwhile all pins of it by this owner have the same bus page. At most as many bytes as the memory has
+// itself. SIM_ERR_INVALID: bytes is 0 or the range wraps. SIM_ERR_NO_MEMORY: nothing was pinned.
+enum sim_status host_memory_pin(host_memory_t *memory, const struct host_owner *owner, uint64_t va, uint64_t bytes,
+                                uint64_t *pages_out);
+void host_memory_unpin(host_memory_t *memory, const uint64_t *pages, uint64_t count);
+uint64_t host_memory_page_count(uint64_t va, uint64_t bytes); // pages that hold the range
+// The bus address of pinned memory. false: it is not pinned.
+bool host_memory_pinned_address(const host_memory_t *memory, const struct host_owner *owner, uint64_t va,
+                                uint64_t *address_out);
+// The owner has ended: it is asked no more. What it had pinned is to be unpinned all the same.
+void host_memory_owner_gone(host_memory_t *memory, const struct host_owner *owner);
+
+// The aligned 8 bytes at a bus address, as the processor sees them. false: there is no such memory (any more).
+bool host_memory_load_word(const host_memory_t *memory, uint64_t bus_address, uint64_t *word_out);

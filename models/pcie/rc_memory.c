@@ -56,16 +56,27 @@ static void memory_soon(const pcie_rc_t *rc, const pcie_tlp_t *tlp)
 
 // --- writes --------------------------------------------------------------------------------------------------------
 
+struct applying {
+    pcie_rc_t *rc;
+    bool lost; // part of it
+};
+
 static void run_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
-    pcie_rc_t *rc = ctx;
-    rc->memory->write(rc->memory_ctx, address, data, bytes);
-    rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += bytes;
+    struct applying *applying = ctx;
+    pcie_rc_t *rc = applying->rc;
+    if (rc->memory->write(rc->memory_ctx, address, data, bytes)) {
+        rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += bytes;
+    } else {
+        applying->lost = true;
+    }
 }
 
 static void write_apply(pcie_rc_t *rc, pcie_tlp_t *tlp)
 {
-    pcie_tlp_for_runs(tlp, run_write, rc);
+    struct applying applying = {.rc = rc};
+    pcie_tlp_for_runs(tlp, run_write, &applying);
+    rc->counters[PCIE_RC_UNSUPPORTED_WRITES] += applying.lost;
     sim_progress(rc->sim);
 }
 
@@ -178,21 +189,27 @@ void pcie_rc_memory_read_left(pcie_rc_t *rc)
 }
 
 // Clause 2.3.1.1: a completion carries at most Max_Payload_Size and, but for the last, ends at a read completion
-// boundary.
+// boundary. One with an error is the last (2.3.2).
 static void read_answer(pcie_rc_t *rc, const struct pcie_rc_memory_read *read)
 {
     uint64_t address = pcie_tlp_first_byte(read->request);
     uint32_t total = pcie_tlp_byte_count(read->request), offset = 0;
     uint64_t now_ps = sim_now_ps(rc->sim);
-    rc->counters[PCIE_RC_MEMORY_READ_BYTES] += total;
     while (offset < total) {
         uint64_t begin = address + offset;
         uint64_t end = (begin + rc->config.mps_bytes) & ~(uint64_t)(rc->config.rcb_bytes - 1);
         uint32_t left = total - offset;
         uint32_t bytes = end - begin < left ? (uint32_t)(end - begin) : left;
         pcie_tlp_t *completion = pcie_tlp_completion(read->request, PCIE_RC_CPU_ID, offset, bytes, NULL);
-        rc->memory->read(rc->memory_ctx, begin, pcie_tlp_data(completion) + (begin & 3), bytes);
-        offset += bytes;
+        if (rc->memory->read(rc->memory_ctx, begin, pcie_tlp_data(completion) + (begin & 3), bytes)) {
+            rc->counters[PCIE_RC_MEMORY_READ_BYTES] += bytes;
+            offset += bytes;
+        } else {
+            pcie_tlp_unref(completion);
+            completion = pcie_tlp_error(read->request, PCIE_RC_CPU_ID, PCIE_CPL_UR);
+            rc->counters[PCIE_RC_UNSUPPORTED_READS]++;
+            offset = total;
+        }
         pcie_rc_egress_push(
             read->port, &(struct pcie_rc_leaving){.tlp = completion, .ready_ps = now_ps, .ends_read = offset == total});
     }

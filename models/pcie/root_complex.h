@@ -37,9 +37,10 @@ struct pcie_rc_config {
 // The memory behind the root complex. Called at the simulated instant at which bytes are read or become visible.
 struct pcie_memory_ops {
     bool (*claims)(void *ctx, uint64_t address, uint64_t bytes);
-    void (*read)(void *ctx, uint64_t address, void *data, uint32_t bytes);
+    // false: the memory has gone since it was claimed. A read ends with Unsupported Request, a write is dropped.
+    bool (*read)(void *ctx, uint64_t address, void *data, uint32_t bytes);
     // Byte enables are resolved: one contiguous run of enabled bytes a call.
-    void (*write)(void *ctx, uint64_t address, const void *data, uint32_t bytes);
+    bool (*write)(void *ctx, uint64_t address, const void *data, uint32_t bytes);
     // Optional: bytes that are going to be read or written. Changes nothing; a chance to fetch them into a cache of the
     // machine that simulates.
     void (*soon)(void *ctx, uint64_t address, uint32_t bytes);

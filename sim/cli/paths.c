@@ -2,10 +2,23 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void path_make(char path[PATH_MAX], const char *home, const char *name)
 {
     (void)snprintf(path, PATH_MAX, "%s/%s", home, name);
+}
+
+static void libraries_find(char path[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    size_t room = slash != NULL ? (size_t)(path + PATH_MAX - slash) : 0;
+    if (snprintf(slash != NULL ? slash : path, room, "/lib") >= (int)room) {
+        path[0] = '\0';
+    }
 }
 
 void cli_paths_find(struct cli_paths *paths)
@@ -23,4 +36,5 @@ void cli_paths_find(struct cli_paths *paths)
     path_make(paths->figures, home, "scenarios/figures/*.yaml");
     path_make(paths->halo_scenario, home, "scenarios/speed/halo-4x4-128k.yaml");
     path_make(paths->all_to_all_scenario, home, "scenarios/speed/all-to-all-64k.yaml");
+    libraries_find(paths->libraries);
 }

@@ -59,6 +59,11 @@ uint64_t sim_now_ps(const sim_t *sim)
     return sim->now_ps;
 }
 
+uint64_t sim_next_due_ps(const sim_t *sim)
+{
+    return sim->queue.first != NULL ? sim->queue.first->due_ps : SIM_NEVER_PS;
+}
+
 uint64_t sim_seed(const sim_t *sim)
 {
     return sim->config.seed;

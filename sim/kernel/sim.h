@@ -72,6 +72,9 @@ unsigned sim_describe_waiters(const sim_t *sim, char *buffer, size_t size);
 uint64_t sim_now_ps(const sim_t *sim);
 uint64_t sim_seed(const sim_t *sim);
 
+// When the next event is due; SIM_NEVER_PS: there is none.
+uint64_t sim_next_due_ps(const sim_t *sim);
+
 // Something the outside would call progress happened: a byte reached memory, a thread ran. Feeds the silence limit.
 void sim_progress(sim_t *sim);
 

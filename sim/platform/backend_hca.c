@@ -1,6 +1,7 @@
 // What the kernel's driver of the HCA offers to a process of the simulation: the firmware's commands, with the
 // process's memory pinned for them.
 #include <errno.h>
+#include <unistd.h>
 #include <stdlib.h>
 
 #include "sim/platform/backend_inproc.h"
@@ -34,6 +35,50 @@ static hca_t *hca_of(void *ctx)
     return ((struct plat_backend_inproc *)ctx)->hca;
 }
 
+static bool is_gone(void *ctx)
+{
+    return hca_is_gone(hca_of(ctx));
+}
+
+// --- an HCA that goes away -------------------------------------------------------------------------------------------
+// As mlx4_core after a fatal error: it tells every process, nothing new can be made, and what is destroyed just goes.
+
+static bool event_there(host_memory_t *memory, const struct hca_eq_init *init, uint32_t count)
+{
+    const struct hca_eqe *ring = host_memory_at(memory, init->base);
+    return ring[count & (init->entries - 1)].owner == ((count & init->entries) == 0);
+}
+
+// Behind what has arrived and was not taken; others may have been lost on the way.
+static void event_put(host_memory_t *memory, const struct hca_eq_init *init)
+{
+    uint32_t count = (uint32_t) * (const uint64_t *)host_memory_at(memory, init->record), left = init->entries - 1;
+    while (left > 0 && event_there(memory, init, count)) {
+        count++;
+        left--;
+    }
+    const struct hca_eqe eqe = {.type = HCA_EVENT_DEVICE_FATAL, .owner = (count & init->entries) == 0};
+    uint64_t place = init->base + (count & (init->entries - 1)) * sizeof eqe;
+    (void)host_memory_pcie_ops.write(memory, place, &eqe, sizeof eqe);
+}
+
+static void hca_gone(void *ctx, hca_t *hca)
+{
+    struct hca_eq_init init;
+    for (uint32_t eqn = 1; eqn <= HCA_UAR_PAGES; eqn++) { // one for each process
+        if (hca_fw_eq_query(hca, eqn, &init) == SIM_OK) {
+            event_put(ctx, &init);
+        }
+    }
+}
+
+void plat_hca_watch(hca_t *hca, host_memory_t *memory)
+{
+    hca_set_gone(hca, hca_gone, memory);
+}
+
+// --- commands --------------------------------------------------------------------------------------------------------
+
 static int uar_alloc(void *ctx, uint32_t *uar_out)
 {
     uint64_t *used = ((struct plat_backend_inproc *)ctx)->hca_uars;
@@ -64,7 +109,7 @@ static int query_port(void *ctx, struct hca_port_info *info_out)
 
 static int pd_create(void *ctx, uint32_t *pdn_out)
 {
-    return to_errno(hca_fw_pd_create(hca_of(ctx), pdn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_pd_create(hca_of(ctx), pdn_out));
 }
 
 static int pd_destroy(void *ctx, uint32_t pdn)
@@ -72,27 +117,22 @@ static int pd_destroy(void *ctx, uint32_t pdn)
     return to_errno(hca_fw_pd_destroy(hca_of(ctx), pdn));
 }
 
-// Pinned memory of the simulation lies in one piece on the bus.
-static int bus_find(const struct plat_backend_inproc *backend, uint64_t iova, uint64_t bytes, uint64_t *bus_out)
+static int region_create(struct plat_backend_inproc *backend, struct hca_mr_init *init, uint64_t *pages,
+                         uint32_t *key_out)
 {
-    uint64_t last;
-    bool found = host_memory_bus_address(backend->memory, (const void *)(uintptr_t)iova, bus_out) &&
-                 host_memory_bus_address(backend->memory, (const void *)(uintptr_t)(iova + bytes - 1), &last);
-    return found ? 0 : -EFAULT;
+    init->page_bytes = PAGE_BYTES;
+    init->pages = pages;
+    return to_errno(hca_fw_mr_create(backend->hca, init, key_out));
 }
 
-static int mr_register(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, uint32_t access, uint64_t bus_address,
-                       uint32_t *key_out)
+// Pinned buffers, and what a caller has pinned elsewhere, lie in one piece on the bus.
+static int mr_register_bus(struct plat_backend_inproc *backend, struct hca_mr_init *init, uint64_t bus,
+                           uint32_t *key_out)
 {
-    uint64_t bus = bus_address;
-    int status = bytes == 0 ? -EINVAL : bus_address != 0 ? 0 : bus_find(ctx, iova, bytes, &bus);
-    if (status == 0 && bus % PAGE_BYTES != iova % PAGE_BYTES) {
-        status = -EINVAL; // pages are translated whole
+    if (bus % PAGE_BYTES != init->iova % PAGE_BYTES) {
+        return -EINVAL; // pages are translated whole
     }
-    if (status != 0) {
-        return status;
-    }
-    uint64_t count = (iova % PAGE_BYTES + bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+    uint64_t count = host_memory_page_count(init->iova, init->bytes);
     uint64_t *pages = malloc(count * sizeof *pages);
     if (pages == NULL) {
         return -ENOMEM;
@@ -100,21 +140,80 @@ static int mr_register(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, u
     for (uint64_t i = 0; i < count; i++) {
         pages[i] = bus - bus % PAGE_BYTES + i * PAGE_BYTES;
     }
-    const struct hca_mr_init init = {
-        .pdn = pdn, .access = access, .iova = iova, .bytes = bytes, .page_bytes = PAGE_BYTES, .pages = pages};
-    status = to_errno(hca_fw_mr_create(hca_of(ctx), &init, key_out));
+    int status = region_create(backend, init, pages, key_out);
     free(pages);
     return status;
 }
 
+// Any other memory of the program is pinned page by page until the region goes.
+static int mr_register_own(struct plat_backend_inproc *backend, struct hca_mr_init *init, uint32_t *key_out)
+{
+    if (!plat_process_memory_exists(getpid(), init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
+        return -EFAULT;
+    }
+    uint64_t count = host_memory_page_count(init->iova, init->bytes);
+    struct plat_pinned_region *region = malloc(sizeof *region + count * sizeof *region->pages);
+    if (region == NULL) {
+        return -ENOMEM;
+    }
+    int status = to_errno(host_memory_pin(backend->memory, &backend->owner, init->iova, init->bytes, region->pages));
+    if (status != 0) {
+        free(region);
+        return status;
+    }
+    status = region_create(backend, init, region->pages, key_out);
+    if (status != 0) {
+        host_memory_unpin(backend->memory, region->pages, count);
+        free(region);
+        return status;
+    }
+    region->key = *key_out;
+    region->count = count;
+    region->next = backend->pinned;
+    backend->pinned = region;
+    return 0;
+}
+
+static int mr_register(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, uint32_t access, uint64_t bus_address,
+                       uint32_t *key_out)
+{
+    struct plat_backend_inproc *backend = ctx;
+    struct hca_mr_init init = {.pdn = pdn, .access = access, .iova = iova, .bytes = bytes};
+    uint64_t first, last;
+    if (bytes == 0 || iova + bytes < iova) {
+        return -EINVAL;
+    }
+    if (is_gone(ctx)) {
+        return -EIO;
+    }
+    if (bus_address != 0) {
+        return mr_register_bus(backend, &init, bus_address, key_out);
+    }
+    bool pinned = host_memory_bus_address(backend->memory, (const void *)(uintptr_t)iova, &first) &&
+                  host_memory_bus_address(backend->memory, (const void *)(uintptr_t)(iova + bytes - 1), &last);
+    return pinned ? mr_register_bus(backend, &init, first, key_out) : mr_register_own(backend, &init, key_out);
+}
+
 static int mr_deregister(void *ctx, uint32_t key)
 {
-    return to_errno(hca_fw_mr_destroy(hca_of(ctx), key));
+    struct plat_backend_inproc *backend = ctx;
+    int status = to_errno(hca_fw_mr_destroy(backend->hca, key));
+    struct plat_pinned_region **link = &backend->pinned;
+    while (*link != NULL && (*link)->key != key) {
+        link = &(*link)->next;
+    }
+    struct plat_pinned_region *region = *link;
+    if (status == 0 && region != NULL) {
+        *link = region->next;
+        host_memory_unpin(backend->memory, region->pages, region->count);
+        free(region);
+    }
+    return status;
 }
 
 static int eq_create(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_out)
 {
-    return to_errno(hca_fw_eq_create(hca_of(ctx), init, eqn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_eq_create(hca_of(ctx), init, eqn_out));
 }
 
 static int eq_destroy(void *ctx, uint32_t eqn)
@@ -124,7 +223,12 @@ static int eq_destroy(void *ctx, uint32_t eqn)
 
 static int cq_create(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out)
 {
-    return to_errno(hca_fw_cq_create(hca_of(ctx), init, cqn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_cq_create(hca_of(ctx), init, cqn_out));
+}
+
+static int cq_resize(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize)
+{
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_cq_resize(hca_of(ctx), cqn, resize));
 }
 
 static int cq_destroy(void *ctx, uint32_t cqn)
@@ -134,12 +238,12 @@ static int cq_destroy(void *ctx, uint32_t cqn)
 
 static int srq_create(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out)
 {
-    return to_errno(hca_fw_srq_create(hca_of(ctx), init, srqn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_srq_create(hca_of(ctx), init, srqn_out));
 }
 
 static int srq_arm(void *ctx, uint32_t srqn, uint32_t limit)
 {
-    return to_errno(hca_fw_srq_arm(hca_of(ctx), srqn, limit));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_srq_arm(hca_of(ctx), srqn, limit));
 }
 
 static int srq_query(void *ctx, uint32_t srqn, uint32_t *limit_out)
@@ -154,12 +258,12 @@ static int srq_destroy(void *ctx, uint32_t srqn)
 
 static int qp_create(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_out)
 {
-    return to_errno(hca_fw_qp_create(hca_of(ctx), init, qpn_out));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_qp_create(hca_of(ctx), init, qpn_out));
 }
 
 static int qp_modify(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr)
 {
-    return to_errno(hca_fw_qp_modify(hca_of(ctx), qpn, mask, attr));
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_qp_modify(hca_of(ctx), qpn, mask, attr));
 }
 
 static int qp_query(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out)
@@ -184,6 +288,7 @@ const struct backend_hca_ops plat_backend_hca_ops = {
     .eq_create = eq_create,
     .eq_destroy = eq_destroy,
     .cq_create = cq_create,
+    .cq_resize = cq_resize,
     .cq_destroy = cq_destroy,
     .srq_create = srq_create,
     .srq_arm = srq_arm,

@@ -1,6 +1,8 @@
 #include "sim/platform/backend_inproc.h"
 
 #include <errno.h>
+#include <unistd.h>
+#include <stdlib.h>
 
 #include "sim/platform/backend_gpu.h"
 
@@ -33,6 +35,12 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
     struct plat_backend_inproc *b = ctx;
     host_memory_free(b->memory, buffer->bus_address);
     *buffer = (struct backend_buffer){0};
+}
+
+static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
+{
+    (void)ctx;
+    return plat_process_memory_exists(getpid(), (uintptr_t)address, bytes, writable) ? 0 : -EFAULT;
 }
 
 static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
@@ -81,7 +89,9 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
 {
     struct plat_backend_inproc *b = ctx;
     uint64_t bus_address;
-    if (!host_memory_bus_address(b->memory, (const void *)word, &bus_address) || bus_address % sizeof *word != 0) {
+    bool found = host_memory_bus_address(b->memory, (const void *)word, &bus_address) ||
+                 host_memory_pinned_address(b->memory, &b->owner, (uintptr_t)word, &bus_address);
+    if (!found || bus_address % sizeof *word != 0) {
         return -EINVAL;
     }
     uint64_t deadline_ps = timeout_ns == 0 ? SIM_NEVER_PS : sim_now_ps(b->sim) + timeout_ns * SIM_PS_PER_NS;
@@ -121,6 +131,7 @@ static const struct backend_ops inproc_ops = {
     .gpu = &plat_backend_gpu_ops,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
+    .memory_check = memory_check,
     .bar_bytes = bar_bytes,
     .bar_bus_address = bar_bus_address,
     .write_combined = write_combined,
@@ -136,6 +147,7 @@ static const struct backend_ops inproc_ops = {
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 {
     ctx->ops = inproc_ops;
+    ctx->owner = (struct host_owner){.ops = &plat_process_memory_ops};
     ctx->ops.hca = ctx->hca == NULL ? NULL : &plat_backend_hca_ops;
     return (struct backend){&ctx->ops, ctx};
 }
@@ -154,6 +166,11 @@ void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_han
     entered = ctx;
 }
 
+void plat_backend_end(struct plat_backend_inproc *ctx)
+{
+    host_memory_owner_gone(ctx->memory, &ctx->owner);
+}
+
 void plat_backend_leave(struct plat_backend_inproc *ctx)
 {
     struct plat_backend_inproc **link = &entered;
@@ -169,6 +186,13 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
         if (library->release != NULL) {
             library->release(library->state);
         }
+    }
+    plat_backend_end(ctx);
+    while (ctx->pinned != NULL) {
+        struct plat_pinned_region *region = ctx->pinned;
+        ctx->pinned = region->next;
+        host_memory_unpin(ctx->memory, region->pages, region->count);
+        free(region);
     }
     ctx->process = (struct backend_process){0};
 }

@@ -6,10 +6,19 @@
 #include "models/host/core.h"
 #include "models/host/memory.h"
 #include "sim/platform/gpus.h"
+#include "sim/platform/process_memory.h"
 #include "verbs-shim/backend.h"
 
 struct plat_bar {
     uint64_t base, bytes;
+};
+
+// What is pinned for a region.
+struct plat_pinned_region {
+    struct plat_pinned_region *next;
+    uint32_t key;
+    uint64_t count;
+    uint64_t pages[];
 };
 
 struct plat_backend_inproc {
@@ -23,6 +32,8 @@ struct plat_backend_inproc {
     hca_t *hca;                         // NULL: the node has none
     uint64_t *hca_uars;                 // a bit for each page in use, shared by the node's processes
     struct backend_ops ops;             // of plat_backend_inproc
+    struct host_owner owner;            // of the process's own memory
+    struct plat_pinned_region *pinned;  // the newest first
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has
@@ -31,11 +42,15 @@ struct plat_backend_inproc {
 
 // The kernel's driver of the HCA (backend_hca.c). Its commands take no time.
 extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
+// As of now: when the HCA goes away, every process with an event queue gets HCA_EVENT_DEVICE_FATAL.
+void plat_hca_watch(hca_t *hca, host_memory_t *memory);
 
 // ctx must outlive the backend.
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);
 
 // The calling thread is the process of this backend from now on, for backend_current. Once for each backend.
 void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board);
+// The process has ended, devices reach its own memory no more.
+void plat_backend_end(struct plat_backend_inproc *ctx);
 // From outside threads, when none runs any more: frees what libraries kept for the process.
 void plat_backend_leave(struct plat_backend_inproc *ctx);

@@ -3,8 +3,19 @@
 
 #include "sim/platform/internal.h"
 
-// Tables of the device's objects. The adapters themselves keep theirs in host memory and have room for far more.
-enum { QPS = 256, CQS = 256, SRQS = 64, PDS = 64, MRS = 1024, EQS = 64, ENTRIES = 16384 };
+// As `ibv_devinfo -v` prints them for a ConnectX-2 or ConnectX-3 under Linux' mlx4_core with its profile of 2^16 QPs,
+// CQs and SRQs, 2^17 regions and 2^15 PDs, less what the firmware keeps for itself. One EQ is a process here (its UAR
+// page).
+enum {
+    QPS = 65464,
+    CQS = 65408,
+    SRQS = 65472,
+    PDS = 32764,
+    MRS = 131056,
+    EQS = HCA_UAR_PAGES,
+    ENTRIES = 16384,
+    CQ_ENTRIES = 4194304 // ibv_devinfo: 4194303
+};
 
 // Behind the root port after that of the FPGA.
 static const uint16_t hca_requester = 0x0300 + 0x100 * SCN_GPUS_MAX;
@@ -56,6 +67,7 @@ static struct hca_config config_of(const struct scn_hca *hca, const struct scn_h
         .max_mr = MRS,
         .max_eq = EQS,
         .max_entries = ENTRIES,
+        .max_cq_entries = CQ_ENTRIES,
         .max_inline_bytes = hca->max_inline_bytes,
         .responder_reads = hca->responder_reads,
         .initiator_reads = hca->initiator_reads,
@@ -83,6 +95,7 @@ enum sim_status plat_hca_connect_host(struct plat_node *node)
     }
     if (status == SIM_OK) {
         hca_connect_host(node->hca, pcie_link_end(node->hca_slot, 1), PLAT_HCA_UAR_BASE);
+        plat_hca_watch(node->hca, node->memory);
     }
     return status;
 }

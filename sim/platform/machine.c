@@ -200,6 +200,7 @@ static void node_thread(void *arg)
             return;
         }
         node->program(node->program_arg, node->handle);
+        plat_backend_end(&node->backend);
     }
     if (++node->machine->ended == node->machine->scenario->node_count) {
         plat_faults_disarm(node->machine);
@@ -250,6 +251,18 @@ host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node)
 fpga_handle_t *plat_machine_fpga(const plat_machine_t *machine, uint32_t node)
 {
     return machine->nodes[node].fpga_handle;
+}
+
+const struct plat_backend_inproc *plat_machine_backend(const plat_machine_t *machine, uint32_t node)
+{
+    return &machine->nodes[node].backend;
+}
+
+enum sim_status plat_machine_core_create(plat_machine_t *machine, uint32_t node, const char *name,
+                                         host_core_t **core_out)
+{
+    const struct plat_node *host = &machine->nodes[node];
+    return host_core_create(machine->sim, name, host_core_config(host->core), host->rc, host->memory, core_out);
 }
 
 uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine)

@@ -5,12 +5,13 @@
 // its tests.
 #pragma once
 
-#include "models/host/memory.h"
+#include "models/host/core.h"
 #include "sim/platform/platform.h"
 #include "verbs-shim/fpga/fpga_driver.h"
 #include "verbs-shim/peach2_driver.h"
 
 typedef struct plat_machine plat_machine_t;
+struct plat_backend_inproc;
 
 // Address map of every node: host memory from 0, GPUs and FPGA above it (gpus.h, internal.h), BAR 0 of the board here,
 // and the window at the scenario's window_base.
@@ -36,6 +37,12 @@ const char *plat_machine_failure(const plat_machine_t *machine);
 
 // The FPGA's driver, once programs run; NULL: the node has none.
 fpga_handle_t *plat_machine_fpga(const plat_machine_t *machine, uint32_t node);
+
+// What the node's program reaches devices with: to be copied for further processes and their cores.
+const struct plat_backend_inproc *plat_machine_backend(const plat_machine_t *machine, uint32_t node);
+// One more core of the node, the caller's own.
+enum sim_status plat_machine_core_create(plat_machine_t *machine, uint32_t node, const char *name,
+                                         host_core_t **core_out);
 
 // What became of the scenario's fault.
 struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t index);

@@ -23,8 +23,7 @@ int plat_service_start(struct plat_service *service, plat_machine_t *machine, ui
     char name[SCN_NAME_MAX + 32];
     *service = (struct plat_service){.machine = machine, .node = node, .backend = host->backend};
     snprintf(name, sizeof name, "%s.service", host->config->name);
-    if (host_core_create(machine->sim, name, host_core_config(host->core), host->rc, host->memory, &service->core) !=
-        SIM_OK) {
+    if (plat_machine_core_create(machine, node, name, &service->core) != SIM_OK) {
         return -ENOMEM;
     }
     service->backend.core = service->core;

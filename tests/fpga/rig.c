@@ -15,16 +15,18 @@ static bool memory_claims(void *ctx, uint64_t address, uint64_t bytes)
     return address >= RIG_HOST_BASE && offset < RIG_HOST_BYTES && bytes <= RIG_HOST_BYTES - offset;
 }
 
-static void memory_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
+static bool memory_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
 {
     struct rig *rig = ctx;
     memcpy(data, rig->host_memory + (address - RIG_HOST_BASE), bytes);
+    return true;
 }
 
-static void memory_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
+static bool memory_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
     struct rig *rig = ctx;
     memcpy(rig->host_memory + (address - RIG_HOST_BASE), data, bytes);
+    return true;
 }
 
 static const struct pcie_memory_ops MEMORY_OPS = {.claims = memory_claims, .read = memory_read, .write = memory_write};

@@ -113,6 +113,7 @@ struct hca_config preset_hca(const char *name)
         .max_mr = 1024,
         .max_eq = 64,
         .max_entries = 16384,
+        .max_cq_entries = 16384,
         .max_inline_bytes = (uint32_t)number(v, "max_inline"),
         .responder_reads = (uint32_t)number(v, "responder_reads"),
         .initiator_reads = (uint32_t)number(v, "initiator_reads"),

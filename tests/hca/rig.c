@@ -28,6 +28,7 @@ static void node_init(struct rig *rig, unsigned index)
     ASSERT_EQ(pcie_rc_add_window(node->rc, port, UAR_BASE, hca_uar_bytes()), SIM_OK);
     ASSERT_EQ(hca_create(rig->sim, rig->pool, rig->packets, names[3], &rig->config, &node->hca), SIM_OK);
     hca_connect_host(node->hca, pcie_link_end(node->slot, 1), UAR_BASE);
+    plat_hca_watch(node->hca, node->memory);
     hca_connect_port(node->hca, ib_link_end(rig->cable, index), (uint16_t)(index + 1));
 }
 

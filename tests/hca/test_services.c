@@ -97,6 +97,7 @@ TEST(Services, ADatagramWithoutAReceiveIsDropped)
     scene_init(HCA_UD);
     run_both(unreceived_send, NULL);
     EXPECT_EQ(rig_counter(&scene.rig, 1, "packets_discarded"), 1);
+    EXPECT_EQ(rig_counter(&scene.rig, 1, "out_of_buffer"), 1);
     rig_fini(&scene.rig);
 }
 
@@ -205,10 +206,141 @@ TEST(Services, ASolicitedCompletionRaisesTheEventAndOthersDoNot)
     rig_fini(&scene.rig);
 }
 
+static void destroy_after(uint64_t ps)
+{
+    struct rig_qp qp = {.process = scene.near}, peer = rig_qp(scene.far, HCA_RC);
+    EXPECT_EQ(hca_cq_create(scene.near->context, 4, NULL, &qp.cq), 0);
+    struct hca_qp_create create = rig_qp_create(HCA_RC);
+    create.send_cq = create.receive_cq = qp.cq;
+    EXPECT_EQ(hca_qp_create(scene.near->pd, &create, &qp.qp), 0);
+    rig_connect(&qp, &peer);
+    EXPECT_EQ(rig_send(&qp, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
+    sim_thread_sleep(scene.rig.sim, ps);
+    EXPECT_EQ(hca_qp_destroy(qp.qp), 0);
+    sim_thread_sleep(scene.rig.sim, 100 * US);
+    struct hca_wc wc;
+    EXPECT_EQ(hca_cq_poll(qp.cq, 1, &wc), 0);
+    EXPECT_EQ(hca_cq_destroy(qp.cq), 0);
+    rig_qp_close(&peer);
+}
+
+static void destroy_under_way(void *arg)
+{
+    (void)arg;
+    for (unsigned step = 0; step < 120; step++) { // somewhere its completion is on the bus
+        destroy_after(step * 25 * NS);
+    }
+}
+
+TEST(Services, ACompletionOfADestroyedQueuePairIsNotSeen)
+{
+    scene_init(HCA_RC);
+    run_both(destroy_under_way, NULL);
+    rig_fini(&scene.rig);
+}
+
+// Each arming of a queue that has a completion raises an event.
+static void events_raise(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        EXPECT_EQ(hca_cq_arm(scene.a.cq, false), 0);
+    }
+    sim_thread_sleep(scene.rig.sim, 10 * US);
+}
+
+static void events_expect(unsigned count, enum hca_event_type type)
+{
+    struct hca_event event = {0};
+    for (unsigned i = 0; i < count; i++) {
+        EXPECT_EQ(hca_event_get(scene.near->context, HCA_NO_WAIT, &event), 0);
+        EXPECT_EQ(event.type, type);
+    }
+}
+
+static void completion_leave(void)
+{
+    EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
+    EXPECT_EQ(hca_cq_wait(scene.a.cq, 0), 0);
+}
+
+enum { EVENT_PLACES = 1023 };
+
+static void overflow_events(void *arg)
+{
+    (void)arg;
+    struct hca_event event;
+    completion_leave();
+    events_raise(EVENT_PLACES + 5);
+    events_raise(3);
+    events_expect(EVENT_PLACES, HCA_EVENT_COMPLETION);
+    events_expect(1, HCA_EVENT_DEVICE_FATAL);
+    events_raise(1);
+    EXPECT_EQ(hca_event_get(scene.near->context, HCA_NO_WAIT, &event), -EAGAIN);
+    EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+}
+
+TEST(Services, AnOverflownEventQueueEndsWithDeviceFatalAndCountsWhatIsLost)
+{
+    scene_init(HCA_RC);
+    run_both(overflow_events, NULL);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "eq_overflows"), 1);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "events_lost"), 5 + 3 + 1);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "events"), EVENT_PLACES + 1);
+    rig_fini(&scene.rig);
+}
+
+static void drain_events(void *arg)
+{
+    (void)arg;
+    completion_leave();
+    events_raise(EVENT_PLACES);
+    for (unsigned i = 0; i < 5; i++) { // looks full again and again, and is not
+        events_expect(500, HCA_EVENT_COMPLETION);
+        events_raise(500);
+    }
+    events_expect(EVENT_PLACES, HCA_EVENT_COMPLETION);
+    EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+}
+
+TEST(Services, AnEventQueueThatIsReadInTimeLosesNothing)
+{
+    scene_init(HCA_RC);
+    run_both(drain_events, NULL);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "eq_overflows"), 0);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "events"), EVENT_PLACES + 5 * 500);
+    rig_fini(&scene.rig);
+}
+
+// --- counters ------------------------------------------------------------------------------------------------------
+
+static void write_with_loss(void *arg)
+{
+    (void)arg;
+    ib_link_drop_next(scene.rig.cable, 0, 1);
+    EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 3 * 2048, scene.far, 0), 0);
+    EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+}
+
+// LRH 8, BTH 12, ICRC 4; RETH 16 in the first; AETH 4.
+TEST(Services, CountersOfThePortHoldWhatWasOnTheWire)
+{
+    scene_init(HCA_RC);
+    run_both(write_with_loss, NULL);
+    uint64_t resent = rig_counter(&scene.rig, 0, "packets_resent");
+    uint64_t sent = rig_counter(&scene.rig, 0, "port_xmit_packets");
+    EXPECT_EQ(resent, 3);
+    EXPECT_EQ(sent, 3 + resent);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "port_xmit_data"), 2 * (3 * (24 + 2048) + 16));
+    EXPECT_EQ(rig_counter(&scene.rig, 1, "port_rcv_packets"), sent - 1);
+    EXPECT_EQ(rig_counter(&scene.rig, 1, "port_rcv_data"), 5 * (24 + 2048) + 16);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "port_rcv_data"), rig_counter(&scene.rig, 1, "port_xmit_packets") * 28);
+    rig_fini(&scene.rig);
+}
+
 static void many_writes(void *arg)
 {
     (void)arg;
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < hca_cq_entries(scene.a.cq) + 2; i++) { // one more than the ring has
         EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
     }
     expect_event(scene.near, HCA_EVENT_CQ_ERROR);

@@ -1,6 +1,5 @@
 // Errors: the right status on the right request, the event, and no byte where none belongs.
 #include <errno.h>
-#include <stdlib.h>
 
 #include "scene.h"
 
@@ -83,21 +82,6 @@ TEST(IbsimErrors, AWrongLocalKeyIsALocalProtectionError)
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, wrong_local_key, NULL);
     expect_untouched(scene);
-    scene_end(scene);
-}
-
-static void unpinned_region(struct scene_side *side)
-{
-    void *memory = malloc(4096);
-    EXPECT_TRUE(ibv_reg_mr(side->pd, memory, 4096, 0) == NULL);
-    EXPECT_EQ(errno, EFAULT);
-    free(memory);
-}
-
-TEST(IbsimErrors, MemoryThatTheNodeDoesNotHaveIsNoRegion)
-{
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, unpinned_region, NULL);
     scene_end(scene);
 }
 
@@ -193,5 +177,31 @@ TEST(IbsimErrors, AQueuePairInErrorFlushesWhatIsThereAndWhatComes)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, fail_by_hand, NULL);
+    scene_end(scene);
+}
+
+// --- the device ------------------------------------------------------------------------------------------------------
+
+static void lose_the_slot(struct scene_side *side)
+{
+    struct ibv_async_event event;
+    struct ibv_sge sge = scene_sge(side, 0, BYTES);
+    struct ibv_send_wr wr = scene_wr(side, IBV_WR_SEND, &sge, 0);
+    EXPECT_EQ(scene_post(side, &wr), 0);
+    pcie_link_set_down(side->scene->rig.nodes[side->index].slot);
+    EXPECT_EQ(ibv_get_async_event(side->context, &event), 0);
+    EXPECT_STREQ(ibv_event_type_str(event.event_type), ibv_event_type_str(IBV_EVENT_DEVICE_FATAL));
+    ibv_ack_async_event(&event);
+    errno = 0;
+    EXPECT_TRUE(ibv_create_cq(side->context, 8, NULL, NULL, 0) == NULL);
+    EXPECT_EQ(errno, EIO);
+    EXPECT_TRUE(ibv_reg_mr(side->pd, side->memory, 8, 0) == NULL);
+    EXPECT_EQ(errno, EIO);
+}
+
+TEST(IbsimErrors, AnHcaThatLosesItsSlotIsAFatalErrorAndLetsEverythingBeDestroyed)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, lose_the_slot, NULL);
     scene_end(scene);
 }

@@ -13,21 +13,29 @@ static bool memory_claims(void *ctx, uint64_t address, uint64_t bytes)
     return address >= HOST_MEMORY_BASE && address + bytes <= HOST_MEMORY_BASE + HOST_BYTES;
 }
 
-static void memory_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
+static bool memory_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
 {
     struct host *host = ctx;
+    if (host->lost_after != 0 && host->reads >= host->lost_after) {
+        return false;
+    }
     host->reads++;
     memcpy(data, host->memory + (address - HOST_MEMORY_BASE), bytes);
+    return true;
 }
 
-static void memory_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
+static bool memory_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
     struct host *host = ctx;
+    if (host->lost_after != 0 && host->writes >= host->lost_after) {
+        return false;
+    }
     if (host->writes < HOST_LOG_MAX) {
         host->write_log[host->writes] = (struct host_access){sim_now_ps(host->sim), address, bytes};
     }
     host->writes++;
     memcpy(host->memory + (address - HOST_MEMORY_BASE), data, bytes);
+    return true;
 }
 
 static const struct pcie_memory_ops MEMORY_OPS = {.claims = memory_claims, .read = memory_read, .write = memory_write};

@@ -53,6 +53,7 @@ struct host {
     pcie_rc_t *rc;
     uint8_t memory[HOST_BYTES];
     unsigned writes, reads; // calls
+    unsigned lost_after;    // calls; memory is gone for those that come then. 0: never
     struct host_access write_log[HOST_LOG_MAX];
     struct device devices[HOST_DEVICES];
 };

@@ -226,3 +226,37 @@ TEST(RootComplex, DropsCompletionsOfNoRead)
     EXPECT_EQ(host_counter(host, "unexpected_completions"), 4);
     host_destroy(host);
 }
+
+// --- memory that goes ------------------------------------------------------------------------------------------------
+
+TEST(RootComplex, EndsAReadWithUnsupportedRequestWhereMemoryIsGone)
+{
+    struct host *host = host_plain();
+    host->lost_after = 1;
+    device_read(&host->devices[0], 5, HOST_MEMORY_BASE, 1024);
+    (void)sim_run(host->sim);
+    const struct device_read *read = &host->devices[0].reads[5];
+    EXPECT_EQ(read->completions, 2);
+    EXPECT_EQ(read->received_bytes, 256);
+    EXPECT_EQ(read->status, PCIE_CPL_UR);
+    EXPECT_EQ(host_counter(host, "unsupported_reads"), 1);
+    EXPECT_EQ(host_counter(host, "memory_read_bytes"), 256);
+    host->lost_after = 0;
+    device_read(&host->devices[0], 6, HOST_MEMORY_BASE, 1024);
+    (void)sim_run(host->sim);
+    EXPECT_EQ(host->devices[0].reads[6].received_bytes, 1024);
+    host_destroy(host);
+}
+
+TEST(RootComplex, DropsAWriteWhoseMemoryIsGone)
+{
+    struct host *host = host_plain();
+    host->lost_after = 1;
+    device_write(&host->devices[0], HOST_MEMORY_BASE + 8, 8, ONES);
+    device_write(&host->devices[0], HOST_MEMORY_BASE + 16, 8, ONES);
+    (void)sim_run(host->sim);
+    EXPECT_EQ(host->writes, 1);
+    EXPECT_EQ(host_counter(host, "unsupported_writes"), 1);
+    EXPECT_EQ(host_counter(host, "memory_write_bytes"), 8);
+    host_destroy(host);
+}

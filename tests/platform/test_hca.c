@@ -1,5 +1,6 @@
 // HCAs of a scenario: programs on its nodes find ibsim0 and reach each other's host and GPU memory with libibverbs.
 #include <cuda_runtime.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "site.h"
@@ -15,13 +16,14 @@ enum {
 
 struct side {
     struct pair *pair;
-    bool on_gpu; // where its buffer is
+    bool on_gpu;   // where its buffer is
+    uint8_t *heap; // or here, unless NULL
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    uint8_t *buffer, *copy; // copy: in pinned host memory, what to_copy finds
+    uint8_t *buffer, *copy; // copy: in host memory, what to_copy finds
     bool ready, done;
 };
 struct pair {
@@ -50,6 +52,10 @@ static void side_open(struct side *side)
     side->buffer = side->copy;
     if (side->on_gpu) {
         EXPECT_EQ(cudaMalloc((void **)&side->buffer, BYTES), cudaSuccess);
+    }
+    if (side->heap != NULL) {
+        side->copy = side->heap;
+        side->buffer = side->copy;
     }
     side->mr = ibv_reg_mr(side->pd, side->buffer, BYTES, RIGHTS);
     struct ibv_qp_init_attr init = {
@@ -187,6 +193,28 @@ static void expect_transfer(enum ibv_wr_opcode opcode, bool near_gpu, bool far_g
     scn_free(scenario);
 }
 
+static uint64_t transfer_ps(bool from_heap)
+{
+    struct pair pair = {.opcode = IBV_WR_RDMA_WRITE};
+    for (unsigned i = 0; i < 2 && from_heap; i++) {
+        pair.sides[i].heap = aligned_alloc(4096, 25 * 4096); // as a pinned buffer lies in its pages
+    }
+    struct scn_scenario *scenario = pair_build(&pair, 1000 * 1000 * 1000 * NS);
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    expect_moved(pair.sides[1].copy, TO, pair.sides[0].copy, FROM);
+    uint64_t took_ps = sim_now_ps(plat_machine_sim(pair.machine));
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
+    free(pair.sides[0].heap);
+    free(pair.sides[1].heap);
+    return took_ps;
+}
+
+TEST(Hca, MovesOrdinaryMemoryAsFastAsPinnedBuffers)
+{
+    EXPECT_EQ(transfer_ps(true), transfer_ps(false));
+}
+
 TEST(Hca, WritesArriveWholeFromAndToHostsAndGpus)
 {
     for (unsigned where = 0; where < 4; where++) {
@@ -210,4 +238,71 @@ TEST(Hca, EndsWithItsTimeWhereverItIs)
         plat_machine_destroy(pair.machine);
         scn_free(scenario);
     }
+}
+
+// --- limits ----------------------------------------------------------------------------------------------------------
+
+static void many_objects(void *arg, peach2_handle_t *board)
+{
+    enum { OBJECTS = 1500 }; // more than any table begins with
+    static struct ibv_qp *qps[OBJECTS];
+    static struct ibv_cq *cqs[OBJECTS];
+    static struct ibv_mr *mrs[OBJECTS];
+    static uint8_t memory[OBJECTS];
+    struct side *side = arg;
+    (void)board;
+    side_open(side);
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        cqs[i] = ibv_create_cq(side->context, 1, NULL, NULL, 0);
+        struct ibv_qp_init_attr init = {
+            .send_cq = cqs[i], .recv_cq = cqs[i], .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+        qps[i] = ibv_create_qp(side->pd, &init);
+        mrs[i] = ibv_reg_mr(side->pd, &memory[i], 1, RIGHTS);
+        ASSERT_TRUE(qps[i] != NULL && mrs[i] != NULL);
+        EXPECT_TRUE(i == 0 || (qps[i]->qp_num == qps[i - 1]->qp_num + 1 && mrs[i]->lkey != mrs[i - 1]->lkey));
+    }
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        EXPECT_EQ(ibv_destroy_qp(qps[i]) | ibv_destroy_cq(cqs[i]) | ibv_dereg_mr(mrs[i]), 0);
+    }
+}
+
+TEST(Hca, HasRoomForTheObjectsOfRealPrograms)
+{
+    struct pair pair = {0};
+    struct scn_scenario *scenario = pair_build(&pair, SIM_NEVER_PS);
+    plat_machine_set_program(pair.machine, 0, many_objects, &pair.sides[0]);
+    plat_machine_set_program(pair.machine, 1, NULL, NULL);
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
+}
+
+static void limits_look(void *arg, peach2_handle_t *board)
+{
+    struct side *side = arg;
+    struct ibv_device_attr attr;
+    (void)board;
+    side_open(side);
+    EXPECT_EQ(ibv_query_device(side->context, &attr), 0);
+    EXPECT_EQ(attr.max_qp, 65464);
+    EXPECT_EQ(attr.max_cq, 65408);
+    EXPECT_EQ(attr.max_mr, 131056);
+    EXPECT_EQ(attr.max_pd, 32764);
+    EXPECT_EQ(attr.max_srq, 65472);
+    EXPECT_EQ(attr.max_qp_wr, 16384);
+    EXPECT_EQ(attr.max_cqe, 4194303);
+    struct ibv_cq *cq = ibv_create_cq(side->context, attr.max_cqe, NULL, NULL, 0);
+    ASSERT_TRUE(cq != NULL);
+    EXPECT_EQ(cq->cqe, attr.max_cqe);
+}
+
+TEST(Hca, SaysTheLimitsOfAConnectX)
+{
+    struct pair pair = {0};
+    struct scn_scenario *scenario = pair_build(&pair, SIM_NEVER_PS);
+    plat_machine_set_program(pair.machine, 0, limits_look, &pair.sides[0]);
+    plat_machine_set_program(pair.machine, 1, NULL, NULL);
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
 }

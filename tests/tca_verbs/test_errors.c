@@ -309,3 +309,26 @@ TEST(TcaVerbsErrors, AFullQueueRefusesTheRequestAndKeepsTheOthers)
 {
     run(full, only_progress, NULL);
 }
+
+// --- memory that does not exist --------------------------------------------------------------------------------------
+
+static void register_holes(void *arg, peach2_handle_t *board)
+{
+    static const uint8_t constant[64] = {1};
+    struct end *end = party_enter(arg, board);
+    struct ibverbs_region regions[] = {{.address = NULL, .bytes = 1, .access = 0},
+                                       {.address = (void *)UINTPTR_MAX, .bytes = 1, .access = 0},
+                                       {.address = (void *)(uintptr_t)constant, .bytes = 64, .access = PARTY_ALL}};
+    for (unsigned i = 0; i < sizeof regions / sizeof *regions; i++) {
+        void *mr;
+        uint32_t lkey, rkey;
+        regions[i].iova = (uintptr_t)regions[i].address;
+        EXPECT_EQ(ops->mr_register(end->pd, &regions[i], &mr, &lkey, &rkey), -EFAULT);
+    }
+    party_leave(arg, board);
+}
+
+TEST(TcaVerbsErrors, MemoryThatDoesNotExistOrMayNotBeWrittenIsNoRegion)
+{
+    run(register_holes, only_progress, NULL);
+}

@@ -54,8 +54,7 @@ uint64_t attach_now_ps(void);
 // Adds to the thread's own time. Nothing when not timed.
 void attach_spend_ps(uint64_t ps);
 
-// --- waiting
-// ----------------------------------------------------------------------------------------------------------
+// --- waiting --------------------------------------------------------------------------------------------------------
 
 enum attach_wait_flags {
     ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process, or raises an event for it
@@ -72,8 +71,15 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 // thread's last crossing and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
 enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 
-// Looked in vain, at a cost already spent: waits as 0011's choice 3 says, for what the flags name, at the latest until
-// a bound that doubles with every call in a row. attach_found ends the row.
+// A library looked for something that a device writes and did not find it; the look took turn_ps, which is in the
+// thread's time already. Waits like a loop of such looks: until the first turn's end at which a device has written to
+// memory of the process, counted from the thread's last crossing; the turns in between are paid. Ends at the latest
+// after a bound that begins at one turn and doubles with every vain wait in a row, up to 1 ms. place: the word of pinned
+// memory that was looked at, which is noticed exactly; NULL: none in particular. Not timed: returns at once.
+void attach_poll(uint64_t turn_ps, const volatile void *place);
+
+// The same for what the flags name, where the turn is what the thread spent since its last crossing (no less than a
+// look at a word in memory). attach_found ends the row.
 enum attach_woken attach_vain(unsigned flags);
 void attach_found(void);
 
@@ -97,12 +103,11 @@ void attach_may_wake(void);
 void attach_leave(void);
 void attach_enter(void);
 
-// --- life
-// -------------------------------------------------------------------------------------------------------------
+// --- life -----------------------------------------------------------------------------------------------------------
 
 // Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the
 // same simulated time after the parent has given the baton away.
-void attach_fork_parent(int child);
+void attach_fork_parent(int child); // also after vfork and posix_spawn: then the child's new program is known
 // The same for a thread that the caller has created: `began` by the thread itself before anything else, which returns
 // when it has the baton; `started` by its creator.
 void attach_thread_began(void);

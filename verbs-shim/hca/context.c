@@ -1,5 +1,6 @@
 // The device as a process opens it, protection domains, regions, address handles, events.
 #include <stdlib.h>
+#include <string.h>
 
 #include "verbs-shim/hca/hca_internal.h"
 
@@ -12,6 +13,22 @@ uint32_t hca_round_up(uint32_t value, uint32_t least)
     return rounded;
 }
 
+bool hca_numbered_set(struct hca_numbered *numbered, uint32_t number, void *object)
+{
+    if (number >= numbered->count) {
+        uint32_t count = hca_round_up(number + 1, 16);
+        void **objects = realloc(numbered->objects, count * sizeof *objects);
+        if (objects == NULL) {
+            return false;
+        }
+        memset(objects + numbered->count, 0, (count - numbered->count) * sizeof *objects);
+        numbered->objects = objects;
+        numbered->count = count;
+    }
+    numbered->objects[number] = object;
+    return true;
+}
+
 // --- open ----------------------------------------------------------------------------------------------------------
 
 static void context_free(hca_context_t *context)
@@ -19,28 +36,24 @@ static void context_free(hca_context_t *context)
     if (context->events.bytes > 0) {
         context->backend.ops->free_pinned(context->backend.ctx, &context->events);
     }
-    free(context->cqs);
-    free(context->qps);
-    free(context->srqs);
+    free(context->cqs.objects);
+    free(context->qps.objects);
+    free(context->srqs.objects);
     free(context);
-}
-
-static int tables_create(hca_context_t *context)
-{
-    context->cqs = calloc(context->info.max_cq + 1, sizeof(hca_cq_t *));
-    context->qps = calloc(context->info.max_qp + 1, sizeof(hca_qp_t *));
-    context->srqs = calloc(context->info.max_srq + 1, sizeof(hca_srq_t *));
-    return context->cqs == NULL || context->qps == NULL || context->srqs == NULL ? -ENOMEM : 0;
 }
 
 static int events_create(hca_context_t *context)
 {
     void *ctx = context->backend.ctx;
-    int status = context->backend.ops->alloc_pinned(ctx, HCA_EVENT_ENTRIES * sizeof(struct hca_eqe), &context->events);
+    const size_t ring_bytes = HCA_EVENT_ENTRIES * sizeof(struct hca_eqe);
+    int status = context->backend.ops->alloc_pinned(ctx, ring_bytes + sizeof(uint64_t), &context->events);
     if (status != 0) {
         return status;
     }
-    const struct hca_eq_init init = {.base = context->events.bus_address, .entries = HCA_EVENT_ENTRIES};
+    context->events_record = (volatile uint64_t *)(void *)((uint8_t *)context->events.address + ring_bytes);
+    const struct hca_eq_init init = {.base = context->events.bus_address,
+                                     .record = context->events.bus_address + ring_bytes,
+                                     .entries = HCA_EVENT_ENTRIES};
     return hca_ops(context)->eq_create(ctx, &init, &context->eqn);
 }
 
@@ -55,7 +68,6 @@ int hca_open(const struct backend *backend, hca_context_t **context_out)
     }
     context->backend = *backend;
     int status = hca_ops(context)->query_device(backend->ctx, &context->info);
-    status = status != 0 ? status : tables_create(context);
     if (status != 0) {
         context_free(context);
         return status;
@@ -204,20 +216,26 @@ int hca_ah_destroy(hca_ah_t *ah)
 
 static void *event_user(const hca_context_t *context, enum hca_event_type type, uint32_t object)
 {
+    const hca_cq_t *cq;
+    const hca_qp_t *qp;
+    const hca_srq_t *srq;
     switch (type) {
     case HCA_EVENT_COMPLETION:
     case HCA_EVENT_CQ_ERROR:
-        return context->cqs[object] == NULL ? NULL : context->cqs[object]->user;
+        cq = hca_numbered_get(&context->cqs, object);
+        return cq == NULL ? NULL : cq->user;
     case HCA_EVENT_QP_FATAL:
     case HCA_EVENT_QP_REQUEST_ERROR:
     case HCA_EVENT_QP_ACCESS_ERROR:
     case HCA_EVENT_COMMUNICATION_ESTABLISHED:
     case HCA_EVENT_SEND_QUEUE_DRAINED:
     case HCA_EVENT_LAST_WQE_REACHED:
-        return context->qps[object] == NULL ? NULL : context->qps[object]->user;
+        qp = hca_numbered_get(&context->qps, object);
+        return qp == NULL ? NULL : qp->user;
     case HCA_EVENT_SRQ_ERROR:
     case HCA_EVENT_SRQ_LIMIT:
-        return context->srqs[object] == NULL ? NULL : context->srqs[object]->user;
+        srq = hca_numbered_get(&context->srqs, object);
+        return srq == NULL ? NULL : srq->user;
     case HCA_EVENT_PORT_ACTIVE:
     case HCA_EVENT_PORT_ERROR:
     case HCA_EVENT_DEVICE_FATAL:
@@ -250,5 +268,6 @@ int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event 
     event_out->type = (enum hca_event_type)entry->type;
     event_out->object = entry->object;
     event_out->user = event_user(context, event_out->type, entry->object);
+    *context->events_record = context->events_taken;
     return 0;
 }

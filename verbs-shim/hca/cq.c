@@ -4,7 +4,40 @@
 
 #include "verbs-shim/hca/hca_internal.h"
 
+#define RESIZE_TIMEOUT_NS UINT64_C(1000000000)
+
 enum { RECORD_BYTES = 64, CQE_WORDS = sizeof(struct hca_cqe) / 8 };
+
+// One place is left for the entry that ends a ring.
+static uint32_t ring_entries(unsigned entries)
+{
+    return hca_round_up(entries + 1, 2);
+}
+
+static int buffers_create(hca_cq_t *cq)
+{
+    const struct backend *backend = &cq->context->backend;
+    int status = backend->ops->alloc_pinned(backend->ctx, RECORD_BYTES, &cq->record_buffer);
+    if (status != 0) {
+        return status;
+    }
+    status = backend->ops->alloc_pinned(backend->ctx, cq->entries * sizeof(struct hca_cqe), &cq->buffer);
+    if (status != 0) {
+        backend->ops->free_pinned(backend->ctx, &cq->record_buffer);
+        return status;
+    }
+    cq->record = cq->record_buffer.address;
+    cq->ring = cq->buffer.address;
+    return 0;
+}
+
+static void cq_free(hca_cq_t *cq)
+{
+    const struct backend *backend = &cq->context->backend;
+    backend->ops->free_pinned(backend->ctx, &cq->buffer);
+    backend->ops->free_pinned(backend->ctx, &cq->record_buffer);
+    free(cq);
+}
 
 int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t **cq_out)
 {
@@ -15,29 +48,28 @@ int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t
     if (cq == NULL) {
         return -ENOMEM;
     }
-    const struct backend *backend = &context->backend;
     cq->context = context;
     cq->user = user;
-    cq->entries = hca_round_up(entries, 2);
-    int status =
-        backend->ops->alloc_pinned(backend->ctx, RECORD_BYTES + cq->entries * sizeof(struct hca_cqe), &cq->buffer);
+    cq->entries = ring_entries(entries);
+    int status = buffers_create(cq);
     if (status != 0) {
         free(cq);
         return status;
     }
-    cq->record = cq->buffer.address;
-    cq->ring = (struct hca_cqe *)(void *)((uint8_t *)cq->buffer.address + RECORD_BYTES);
     const struct hca_cq_init init = {.eqn = context->eqn,
-                                     .base = cq->buffer.bus_address + RECORD_BYTES,
-                                     .record = cq->buffer.bus_address,
+                                     .base = cq->buffer.bus_address,
+                                     .record = cq->record_buffer.bus_address,
                                      .entries = cq->entries};
-    status = hca_ops(context)->cq_create(backend->ctx, &init, &cq->number);
+    status = hca_ops(context)->cq_create(context->backend.ctx, &init, &cq->number);
     if (status != 0) {
-        backend->ops->free_pinned(backend->ctx, &cq->buffer);
-        free(cq);
+        cq_free(cq);
         return status;
     }
-    context->cqs[cq->number] = cq;
+    if (!hca_numbered_set(&context->cqs, cq->number, cq)) {
+        (void)hca_ops(context)->cq_destroy(context->backend.ctx, cq->number);
+        cq_free(cq);
+        return -ENOMEM;
+    }
     context->users++;
     *cq_out = cq;
     return 0;
@@ -53,16 +85,15 @@ int hca_cq_destroy(hca_cq_t *cq)
     if (status != 0) {
         return status;
     }
-    context->cqs[cq->number] = NULL;
+    (void)hca_numbered_set(&context->cqs, cq->number, NULL);
     context->users--;
-    context->backend.ops->free_pinned(context->backend.ctx, &cq->buffer);
-    free(cq);
+    cq_free(cq);
     return 0;
 }
 
 unsigned hca_cq_entries(const hca_cq_t *cq)
 {
-    return cq->entries;
+    return cq->entries - 1;
 }
 
 // --- taking entries --------------------------------------------------------------------------------------------------
@@ -89,9 +120,13 @@ static uint64_t send_take(hca_qp_t *qp, uint32_t index)
     return qp->wr_ids[qp->send_done++ & (qp->send_entries - 1)];
 }
 
-static void entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
+// false: it was on its way when its queue pair was destroyed.
+static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
 {
-    hca_qp_t *qp = cq->context->qps[cqe->qpn];
+    hca_qp_t *qp = hca_numbered_get(&cq->context->qps, cqe->qpn);
+    if (qp == NULL) {
+        return false;
+    }
     *wc = (struct hca_wc){.status = (enum hca_status)cqe->status,
                           .kind = (enum hca_cqe_kind)cqe->kind,
                           .opcode = (enum hca_opcode)cqe->opcode,
@@ -111,6 +146,7 @@ static void entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
         qp->failed = true;
         hca_receive_doorbell(qp);
     }
+    return true;
 }
 
 int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
@@ -118,24 +154,31 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
     hca_cost(cq->context, BACKEND_COST_CALL, 1);
     hca_cost(cq->context, BACKEND_COST_LOAD_STORE, 1);
     int count = 0;
+    uint32_t before = cq->consumer;
     while (count < max && entry_is_there(cq, cq->consumer)) {
         const struct hca_cqe cqe = *entry_at(cq, cq->consumer);
         cq->consumer++;
-        entry_take(cq, &cqe, &wc_out[count++]);
+        count += entry_take(cq, &cqe, &wc_out[count]);
     }
-    if (count > 0) {
+    if (cq->consumer != before) {
         *cq->record = cq->consumer;
-        hca_cost(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)count * CQE_WORDS + 1);
+        hca_cost(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)(cq->consumer - before) * CQE_WORDS + 1);
     }
     return count;
 }
 
+static int entry_wait(const hca_cq_t *cq, uint32_t count, uint64_t timeout_ns)
+{
+    const struct hca_cqe *entry = entry_at(cq, count);
+    const volatile uint64_t *word = (const volatile uint64_t *)(const void *)&entry->reserved;
+    const struct backend *backend = &cq->context->backend;
+    return backend->ops->wait_word(backend->ctx, word, UINT64_C(0xff) << 56, (uint64_t)owner_at(cq, count) << 56,
+                                   timeout_ns);
+}
+
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns)
 {
-    const struct hca_cqe *entry = entry_at(cq, cq->consumer);
-    const volatile uint64_t *word = (const volatile uint64_t *)(const void *)&entry->reserved;
-    return cq->context->backend.ops->wait_word(cq->context->backend.ctx, word, UINT64_C(0xff) << 56,
-                                               (uint64_t)owner_at(cq, cq->consumer) << 56, timeout_ns);
+    return entry_wait(cq, cq->consumer, timeout_ns);
 }
 
 int hca_cq_arm(hca_cq_t *cq, bool solicited_only)
@@ -167,4 +210,71 @@ void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp)
     }
     cq->consumer += gone;
     *cq->record = cq->consumer;
+}
+
+// --- another size ----------------------------------------------------------------------------------------------------
+
+// Nothing is there, wherever the counting goes on.
+static void ring_clear(const hca_cq_t *cq, uint32_t count)
+{
+    for (uint32_t i = 0; i < cq->entries; i++) {
+        entry_at(cq, count + i)->owner = !owner_at(cq, count + i);
+    }
+    hca_cost(cq->context, BACKEND_COST_LOAD_STORE, cq->entries);
+}
+
+// What was not taken from the old ring, up to its last entry, which may still be on its way.
+static int entries_move(const hca_cq_t *old, const hca_cq_t *cq)
+{
+    for (uint32_t count = old->consumer;; count++) {
+        if (entry_wait(old, count, RESIZE_TIMEOUT_NS) != 0) {
+            return -EIO;
+        }
+        struct hca_cqe entry = *entry_at(old, count);
+        if (entry.kind == HCA_CQE_RESIZED) {
+            return 0;
+        }
+        entry.owner = owner_at(cq, count + 1);
+        *entry_at(cq, count + 1) = entry;
+        hca_cost(cq->context, BACKEND_COST_LOAD_STORE, CQE_WORDS);
+    }
+}
+
+static uint32_t entries_waiting(const hca_cq_t *cq)
+{
+    uint32_t count = 0;
+    while (count < cq->entries && entry_is_there(cq, cq->consumer + count)) {
+        count++;
+    }
+    return count;
+}
+
+int hca_cq_resize(hca_cq_t *cq, unsigned entries)
+{
+    const struct backend *backend = &cq->context->backend;
+    hca_cost(cq->context, BACKEND_COST_CALL, 1);
+    if (entries == 0 || entries > cq->context->info.max_cq_entries || entries < entries_waiting(cq)) {
+        return -EINVAL;
+    }
+    hca_cq_t resized = *cq;
+    resized.entries = ring_entries(entries);
+    resized.consumer = cq->consumer + 1;
+    int status = backend->ops->alloc_pinned(backend->ctx, resized.entries * sizeof(struct hca_cqe), &resized.buffer);
+    if (status != 0) {
+        return status;
+    }
+    resized.ring = resized.buffer.address;
+    ring_clear(&resized, resized.consumer);
+    const struct hca_cq_resize resize = {resized.buffer.bus_address, resized.entries, cq->consumer};
+    status = hca_ops(cq->context)->cq_resize(backend->ctx, cq->number, &resize);
+    if (status != 0) {
+        backend->ops->free_pinned(backend->ctx, &resized.buffer);
+        return status;
+    }
+    status = entries_move(cq, &resized);
+    struct backend_buffer old = cq->buffer;
+    *cq = resized;
+    *cq->record = cq->consumer;
+    backend->ops->free_pinned(backend->ctx, &old);
+    return status;
 }

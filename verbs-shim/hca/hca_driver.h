@@ -41,8 +41,8 @@ int hca_query_port(hca_context_t *context, struct hca_port_info *info_out);
 int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out);
 int hca_pd_destroy(hca_pd_t *pd); // -EBUSY
 
-// Memory of the program (pinned memory in the simulation). -EINVAL: remote write or atomic without local write, or 0
-// bytes; -EFAULT: not memory that the HCA can reach.
+// Any memory of the program. -EINVAL: remote write or atomic without local write, or 0 bytes; -EFAULT: no such memory, or
+// it may not be written and the region may.
 int hca_mr_register(hca_pd_t *pd, void *address, size_t bytes, uint32_t access, hca_mr_t **mr_out);
 // Memory by its bus address, such as a pinned range of a GPU's window; requests name it by iova.
 int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
@@ -70,6 +70,9 @@ struct hca_wc {
 // At least `entries`; user: comes back with events.
 int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t **cq_out);
 int hca_cq_destroy(hca_cq_t *cq); // -EBUSY
+// Completions stay, in their order. -EINVAL: there are more in it than `entries`, which may be less than now. -EIO: the
+// device is gone.
+int hca_cq_resize(hca_cq_t *cq, unsigned entries);
 unsigned hca_cq_entries(const hca_cq_t *cq);
 // Up to max completions; returns how many.
 int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);

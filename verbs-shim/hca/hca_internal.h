@@ -7,17 +7,21 @@
 
 #define HCA_EVENT_ENTRIES 1024u
 
+// Objects by number.
+struct hca_numbered {
+    void **objects;
+    uint32_t count;
+};
+
 struct hca_context {
     struct backend backend;
     struct hca_device_info info;
     uint32_t uar, eqn, users;
     unsigned next_blueflame;
     struct backend_buffer events;
+    volatile uint64_t *events_record;
     uint32_t events_taken;
-    // by number
-    hca_cq_t **cqs;
-    hca_qp_t **qps;
-    hca_srq_t **srqs;
+    struct hca_numbered cqs, qps, srqs;
 };
 
 struct hca_pd {
@@ -40,7 +44,7 @@ struct hca_cq {
     hca_context_t *context;
     uint32_t number, entries, consumer, users;
     void *user;
-    struct backend_buffer buffer; // record, then the ring
+    struct backend_buffer record_buffer, buffer; // buffer: the ring
     volatile uint64_t *record;
     struct hca_cqe *ring;
 };
@@ -93,6 +97,12 @@ static inline void hca_doorbell(const hca_context_t *context, uint32_t offset, u
 {
     context->backend.ops->write(context->backend.ctx, BACKEND_BAR_HCA_UAR,
                                 (uint64_t)context->uar * HCA_UAR_BYTES + offset, value, 8);
+}
+
+bool hca_numbered_set(struct hca_numbered *numbered, uint32_t number, void *object); // false: no memory
+static inline void *hca_numbered_get(const struct hca_numbered *numbered, uint32_t number)
+{
+    return number < numbered->count ? numbered->objects[number] : NULL;
 }
 
 uint32_t hca_round_up(uint32_t value, uint32_t least); // to a power of two

@@ -174,7 +174,11 @@ int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out)
         qp_free(qp);
         return status;
     }
-    pd->context->qps[qp->number] = qp;
+    if (!hca_numbered_set(&pd->context->qps, qp->number, qp)) {
+        (void)hca_ops(pd->context)->qp_destroy(pd->context->backend.ctx, qp->number);
+        qp_free(qp);
+        return -ENOMEM;
+    }
     users_add(qp, 1);
     *qp_out = qp;
     return 0;
@@ -196,7 +200,7 @@ int hca_qp_destroy(hca_qp_t *qp)
         return status;
     }
     completions_forget(qp);
-    context->qps[qp->number] = NULL;
+    (void)hca_numbered_set(&context->qps, qp->number, NULL);
     users_add(qp, UINT32_MAX); // one less
     qp_free(qp);
     return 0;
@@ -277,13 +281,16 @@ int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user
                                       .entries = rounded,
                                       .stride_bytes = stride};
     status = status != 0 ? status : hca_ops(context)->srq_create(context->backend.ctx, &init, &srq->number);
+    if (status == 0 && !hca_numbered_set(&context->srqs, srq->number, srq)) {
+        (void)hca_ops(context)->srq_destroy(context->backend.ctx, srq->number);
+        status = -ENOMEM;
+    }
     if (status != 0) {
         context->backend.ops->free_pinned(context->backend.ctx, &srq->buffer);
         hca_receive_fini(&srq->receive);
         free(srq);
         return status;
     }
-    context->srqs[srq->number] = srq;
     pd->users++;
     *srq_out = srq;
     return 0;
@@ -299,7 +306,7 @@ int hca_srq_destroy(hca_srq_t *srq)
     if (status != 0) {
         return status;
     }
-    context->srqs[srq->number] = NULL;
+    (void)hca_numbered_set(&context->srqs, srq->number, NULL);
     srq->pd->users--;
     context->backend.ops->free_pinned(context->backend.ctx, &srq->buffer);
     hca_receive_fini(&srq->receive);

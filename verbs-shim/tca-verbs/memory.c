@@ -61,6 +61,13 @@ struct tcav_place tcav_mr_place(const struct tcav_mr *mr, uint64_t address)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
+static int memory_check(const struct tcav_context *context, const struct ibverbs_region *region)
+{
+    const struct backend *backend = &context->backend;
+    bool writable = (region->access & IBV_ACCESS_LOCAL_WRITE) != 0;
+    return backend->ops->memory_check(backend->ctx, region->address, region->bytes, writable);
+}
+
 static int window_open(struct tcav_context *context, struct tcav_mr *mr)
 {
     gdr_info_t info;
@@ -98,7 +105,7 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
     *mr = (struct tcav_mr){.next = context->mrs, .pd = owner, .region = *region, .gpu = region->bus_address != 0};
     context->mrs = mr;
     owner->users++;
-    int error = mr->gpu ? window_open(context, mr) : 0;
+    int error = mr->gpu ? window_open(context, mr) : memory_check(context, region);
     if (error != 0) {
         (void)tcav_mr_deregister(mr);
         return error;

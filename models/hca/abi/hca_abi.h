@@ -12,14 +12,14 @@
 // --- the UAR BAR ----------------------------------------------------------------------------------------------------
 // A process has a page of doorbells and a page of BlueFlame buffers of its own, side by side.
 
-#define HCA_UAR_BYTES         8192u
-#define HCA_UAR_PAGES         64u
-#define HCA_UAR_SEND_DOORBELL 0x00u // 8 B: hca_doorbell_send
-#define HCA_UAR_CQ_ARM        0x08u // 8 B: hca_doorbell_arm
+#define HCA_UAR_BYTES            8192u
+#define HCA_UAR_PAGES            64u
+#define HCA_UAR_SEND_DOORBELL    0x00u // 8 B: hca_doorbell_send
+#define HCA_UAR_CQ_ARM           0x08u // 8 B: hca_doorbell_arm
 #define HCA_UAR_RECEIVE_DOORBELL 0x10u // 8 B: a QPN in the error state: flushes what was posted since
-#define HCA_UAR_BLUEFLAME     4096u // buffers used in turn, so that write combining never merges two requests
-#define HCA_BLUEFLAME_BYTES   512u
-#define HCA_BLUEFLAME_BUFFERS 8u
+#define HCA_UAR_BLUEFLAME        4096u // buffers used in turn, so that write combining never merges two requests
+#define HCA_BLUEFLAME_BYTES      512u
+#define HCA_BLUEFLAME_BUFFERS    8u
 
 // producer: count of requests posted so far, low 16 bits
 static inline uint64_t hca_doorbell_send(uint32_t qpn, uint16_t producer)
@@ -117,7 +117,12 @@ enum hca_status {
     HCA_STATUSES
 };
 
-enum hca_cqe_kind { HCA_CQE_SEND, HCA_CQE_RECEIVE, HCA_CQE_RECEIVE_WRITE_IMM };
+enum hca_cqe_kind {
+    HCA_CQE_SEND,
+    HCA_CQE_RECEIVE,
+    HCA_CQE_RECEIVE_WRITE_IMM,
+    HCA_CQE_RESIZED // no completion: the last entry of a ring that was resized
+};
 
 #define HCA_CQE_IMMEDIATE 0x01u
 #define HCA_UD_PREFIX     40u // bytes left free for a GRH in front of a received datagram (IBA 11.4.1.2)
@@ -151,7 +156,7 @@ enum hca_event_type {
     HCA_EVENT_SRQ_LIMIT,
     HCA_EVENT_PORT_ACTIVE,
     HCA_EVENT_PORT_ERROR,
-    HCA_EVENT_DEVICE_FATAL,
+    HCA_EVENT_DEVICE_FATAL, // the last one of its queue: events after it are lost
     HCA_EVENTS
 };
 
@@ -182,13 +187,22 @@ struct hca_mr_init {
     const uint64_t *pages; // bus addresses
 };
 struct hca_eq_init {
-    uint64_t base;
-    uint32_t entries; // powers of two, here and below
+    uint64_t base, record; // record: how many events were taken
+    uint32_t
+        entries; // powers of two, here and below; of an EQ one less is used, and the last says that events are lost
 };
 struct hca_cq_init {
     uint32_t eqn; // events of this CQ
     uint64_t base, record;
     uint32_t entries;
+};
+// The ring that follows. Nothing of the old one is written after its last entry, which is of the kind HCA_CQE_RESIZED
+// and takes a count like any other: completions go on behind it in the new ring, where the driver puts those that were
+// not taken yet one count later than they were. Owner bits of the new ring say that nothing is there.
+struct hca_cq_resize {
+    uint64_t base;
+    uint32_t entries;
+    uint32_t consumer; // completions taken so far
 };
 struct hca_srq_init {
     uint32_t eqn, pdn;

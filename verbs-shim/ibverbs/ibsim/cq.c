@@ -32,6 +32,17 @@ int ibsim_cq_destroy(void *cq)
     return status;
 }
 
+int ibsim_cq_resize(void *object, unsigned *entries)
+{
+    struct ibsim_cq *cq = object;
+    if (!ibsim_scratch_completions(&cq->context->scratch, 2 * *entries)) { // the driver gives less than that
+        return -ENOMEM;
+    }
+    int status = hca_cq_resize(cq->hca, *entries);
+    *entries = hca_cq_entries(cq->hca);
+    return status;
+}
+
 int ibsim_cq_arm(void *cq, bool solicited_only)
 {
     return hca_cq_arm(((struct ibsim_cq *)cq)->hca, solicited_only);
@@ -76,6 +87,7 @@ static enum ibv_wc_opcode opcode_of(const struct hca_wc *wc)
     case HCA_CQE_RECEIVE_WRITE_IMM:
         return IBV_WC_RECV_RDMA_WITH_IMM;
     case HCA_CQE_SEND:
+    case HCA_CQE_RESIZED: // never one
         break;
     }
     return sends[wc->opcode];

@@ -39,6 +39,7 @@ struct ibsim_srq {
 };
 
 int ibsim_cq_create(void *context, unsigned *entries, unsigned vector, void *user, void **cq_out);
+int ibsim_cq_resize(void *cq, unsigned *entries);
 int ibsim_cq_destroy(void *cq);
 int ibsim_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 int ibsim_cq_arm(void *cq, bool solicited_only);

@@ -1,0 +1,50 @@
+// Runs outside programs on the nodes of a scenario, in simulated time: the simulator's side of verbs-shim/attach.
+//
+// Every thread of an attached process has a simulated thread with a simulated core of the process's node. It gives the
+// program its turn, sleeps for real until the program crosses, lets the program's own time pass, carries out the stores
+// that it listed at their times, and then what it asked for (docs/decisions/0011-attached-programs.md). Nothing that
+// comes from a program is believed: numbers, addresses and lengths are checked against what the process owns, and all of
+// that is destroyed when it ends, however it ends.
+//
+// Leaves out: what a board's registers let any program do, as on the machine: DMA to any address of the window.
+#pragma once
+
+#include "sim/platform/platform.h"
+#include "sim/scenario/scenario.h"
+
+struct attach_program {
+    uint32_t node;
+    char *const *argv; // [0] is looked up in PATH
+    char *const *env;  // "NAME=VALUE" over the simulator's own; NULL: none
+    const char *stdin_path, *stdout_path; // NULL: the simulator's
+};
+
+struct attach_run_options {
+    const struct attach_program *programs;
+    uint32_t program_count;
+    const char *library_directory; // for LD_LIBRARY_PATH; what is to be preloaded lies there
+    bool functional;               // without simulated time
+    bool any_cpu;                  // do not keep simulator and programs on one processor
+    uint64_t wall_limit_ms;        // how long a program may run without calling in, and all may wait for the outside
+    sim_counter_visit_fn counter;  // after the run; may be NULL
+    sim_trace_sink_fn trace;       // may be NULL
+    void *ctx;
+};
+
+#define ATTACH_RUN_PROGRAMS_MAX 64
+
+struct attach_run_result {
+    enum sim_run_outcome outcome;
+    bool failed;      // or stuck: text says why
+    bool interrupted; // by a signal
+    int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
+    uint64_t simulated_ps, events, rtl_cycles, crossings, hash;
+    char text[4096];
+};
+
+// Other codes than SIM_OK: nothing was started, the reason is in text.
+enum sim_status attach_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
+                           struct attach_run_result *result);
+
+// Ends the run that is under way; from a signal handler.
+void attach_run_interrupt(void);

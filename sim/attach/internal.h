@@ -1,0 +1,214 @@
+// What the files of the room share.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include "models/host/core.h"
+#include "sim/attach/attach_run.h"
+#include "sim/platform/backend_inproc.h"
+#include "sim/platform/machine.h"
+#include "verbs-shim/attach/attach.h"
+#include "verbs-shim/attach/protocol.h"
+
+// In the order in which they are destroyed.
+enum attach_object_kind {
+    OBJECT_QP,
+    OBJECT_SRQ,
+    OBJECT_CQ,
+    OBJECT_EQ,
+    OBJECT_MR,
+    OBJECT_PD,
+    OBJECT_UAR,
+    OBJECT_GPU_QUEUE,
+    OBJECT_GPU_PIN,
+    OBJECT_GPU_MEMORY,
+    OBJECT_PINNED,
+    OBJECT_KINDS
+};
+
+// Something that the process has in a kernel driver. number: as the driver calls it; of a pin its offset.
+struct attach_object {
+    enum attach_object_kind kind;
+    uint32_t gpu;
+    uint64_t number;
+    uint64_t bus_address, bytes; // of memory and pins
+    uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: it needs none
+};
+
+struct attach_process;
+
+struct attach_thread {
+    struct attach_process *process;
+    uint32_t index;
+    struct attach_slot *slot;
+    char name[96];
+    host_core_t *core;
+    struct plat_backend_inproc backend;
+    sim_condition_t woken;
+    unsigned waits_for;                // enum attach_wait_flags while it waits
+    uint64_t waits_until_ps;
+    bool patient;                      // it waits for the outside, and does not poll it
+    bool left;                         // and runs without its turn
+    bool strayed;                      // was told of a write while it waited
+    uint64_t place;                    // bus address of the word that it polls; 0: none
+    uint64_t place_writes;             // of devices to that
+    uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
+    unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
+};
+
+struct attach_process {
+    struct attach_server *server;
+    struct attach_process *next;
+    uint32_t node, number;
+    pid_t pid;
+    int pidfd, socket;
+    int program; // of the options; -1: a child of one
+    struct attach_segment *segment;
+    struct attach_thread *threads[ATTACH_SLOTS];
+    unsigned thread_count;
+    unsigned slots; // in use so far
+    bool leaving; // it said that it ends, or becomes another program
+    bool ended;
+    uint64_t alarm_ps; // no wait goes beyond
+    struct attach_object *objects;
+    size_t object_count, object_room;
+    struct host_watch watch;
+    struct host_owner owner; // of memory that is not pinned
+    uint64_t writes; // of devices to its memory
+};
+
+struct attach_server {
+    const struct scn_scenario *scenario;
+    const struct attach_run_options *options;
+    struct attach_run_result *result;
+    plat_machine_t *machine;
+    sim_t *sim;
+    char directory[64], path[96];
+    int listener;
+    int network;           // holds the number of the nodes' addresses
+    uint32_t address_base; // of node 0, host byte order
+    struct attach_process *processes;
+    unsigned node_processes[SCN_NODES_MAX]; // alive
+    uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
+    pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
+    sim_condition_t process_ended;
+    uint64_t wakes; // calls of attach_may_wake, and ends of processes
+    uint64_t settled_wakes; // of which the waiters were asked twice
+    sim_event_t settle;     // late: at the end of an instant, before time goes on
+    unsigned idle_asks;     // at this time, while nothing but a deadline was due
+    uint64_t idle_at_ps;
+    uint64_t idle_since_ms; // real time; 0: somebody has work
+    uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
+    bool stopped;
+};
+
+// What a program asks for, copied out of its reach.
+struct attach_request {
+    uint32_t op;
+    uint32_t entry_count;
+    uint64_t tail_ps;
+    uint64_t own_ps; // all that the thread spent since its last crossing
+    uint64_t arguments[ATTACH_ARGUMENTS];
+    _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
+};
+
+uint64_t attach_real_ms(void);
+// Ends the run: the text is what the user reads. The first one stays.
+__attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *server, const char *format, ...);
+bool attach_stopped(struct attach_server *server);
+
+// --- listen.c -------------------------------------------------------------------------------------------------------
+
+bool attach_listen(struct attach_server *server);
+void attach_listen_end(struct attach_server *server);
+// Takes everybody who has connected.
+void attach_accept(struct attach_server *server);
+// Sends a descriptor to a process.
+bool attach_descriptor_send(const struct attach_process *process, int fd);
+
+// --- launch.c -------------------------------------------------------------------------------------------------------
+
+// From a node's thread: starts its programs, one after the other, and returns when all processes of the node have ended.
+void attach_node_main(void *arg, peach2_handle_t *board);
+struct attach_node {
+    struct attach_server *server;
+    uint32_t node;
+};
+// Waits until the process has connected or ended. false: neither, in time.
+bool attach_await(struct attach_server *server, pid_t pid);
+// Is the process with this descriptor over?
+bool attach_over(int pidfd);
+// At the end: nothing that was started stays.
+void attach_kill_all(struct attach_server *server);
+// Notes how a program of the options ended.
+void attach_reap(struct attach_server *server, int program);
+
+// --- refuse.c -------------------------------------------------------------------------------------------------------
+
+#define ATTACH_PATH_BYTES 4096
+// Why it cannot be attached; NULL: it can, as far as its file tells.
+const char *attach_refused(const char *program);
+
+// --- process.c ------------------------------------------------------------------------------------------------------
+
+// NULL: no memory. Takes socket and pidfd.
+struct attach_process *attach_process_create(struct attach_server *server, uint32_t node, pid_t pid, int pidfd,
+                                             int socket);
+// The descriptor of its segment, to be sent and closed; -1.
+int attach_process_segment(struct attach_process *process);
+// It is gone: its threads are told, and the last of them destroys what it had.
+void attach_process_ended(struct attach_process *process);
+void attach_process_forget(struct attach_process *process); // it has ended, and its last thread has
+void attach_process_destroy(struct attach_process *process);
+void attach_processes_check(struct attach_server *server); // has one ended?
+
+int attach_object_add(struct attach_process *process, const struct attach_object *object);
+// NULL: it has no such.
+struct attach_object *attach_object_find(const struct attach_process *process, enum attach_object_kind kind,
+                                         uint32_t gpu, uint64_t number);
+void attach_object_remove(struct attach_process *process, struct attach_object *object);
+// Is all of the range memory of the process that devices may reach?
+bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // not a GPU's
+
+// --- thread.c -------------------------------------------------------------------------------------------------------
+
+// Starts a simulated thread for a slot. false: no memory.
+bool attach_thread_start(struct attach_process *process, uint32_t index);
+void attach_thread_destroy(struct attach_thread *thread);
+void attach_threads_find(struct attach_server *server); // those that nobody announced
+void attach_hash(struct attach_server *server, uint64_t value);
+
+// --- wait.c ---------------------------------------------------------------------------------------------------------
+
+enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
+enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
+// The earlier of the two.
+uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
+// The process may have set another alarm.
+void attach_alarm_note(struct attach_process *process);
+void attach_thread_leave(struct attach_thread *thread);
+extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
+void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
+// Those who wait for the outside look again.
+void attach_outside_wake(struct attach_server *server);
+void attach_settle_init(struct attach_server *server);
+// Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
+bool attach_idle(struct attach_server *server);
+
+// --- request.c, request_gpu.c, request_hca.c ------------------------------------------------------------------------
+
+// Carries out one request. The values go to the slot.
+int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
+int64_t attach_request_gpu(struct attach_thread *thread, const struct attach_request *request);
+int attach_region_destroy(struct attach_thread *thread, const struct attach_object *object);
+int64_t attach_request_hca(struct attach_thread *thread, const struct attach_request *request);
+bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint64_t offset, uint64_t bytes);
+// In its driver; returns the driver's status. To be removed from the process's list by the caller.
+int attach_object_destroy(struct attach_thread *thread, const struct attach_object *object);
+// An object that a driver has just made belongs to the process, or, when its list is full, is gone again.
+int64_t attach_object_keep(struct attach_thread *thread, const struct attach_object *object);
+// Destroys one that the process asks to have destroyed. -EINVAL: it has no such.
+int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu,
+                              uint64_t number);

@@ -1,0 +1,214 @@
+// Starting programs on nodes, and what became of them.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+enum { EXEC_FAILED = 127, AWAIT_MS = 2 };
+
+bool attach_over(int pidfd)
+{
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    return poll(&end, 1, 0) == 1;
+}
+
+// --- the child ------------------------------------------------------------------------------------------------------
+
+static bool descriptor_open(int fd, const char *path, int flags)
+{
+    int opened = path != NULL ? open(path, flags | O_CLOEXEC, 0666) : fd;
+    if (opened < 0) {
+        fprintf(stderr, "tcasim: %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    return opened == fd || dup2(opened, fd) == fd;
+}
+
+// In front of what the user has in the variable.
+static void path_prepend(const char *name, const char *first)
+{
+    const char *others = getenv(name);
+    char *value;
+    bool alone = others == NULL || others[0] == '\0';
+    if (asprintf(&value, "%s%s%s", first, alone ? "" : ":", alone ? "" : others) >= 0) {
+        (void)setenv(name, value, 1);
+    }
+}
+
+// The one that every program loads; world's, where it was built, loads it as well and must come first.
+static void preload(const char *directory)
+{
+    static const char *const libraries[] = {"libtcasim-attach.so", "libtcasim-world.so"};
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", directory, libraries[i]);
+        if (access(path, R_OK) == 0) {
+            path_prepend("LD_PRELOAD", path);
+        }
+    }
+}
+
+static void environment_set(const struct attach_server *server, const struct attach_program *program)
+{
+    (void)setenv("TCASIM_ATTACH", server->path, 1);
+    (void)setenv("TCASIM_NODE", server->scenario->nodes[program->node].name, 1);
+    if (server->options->library_directory != NULL) {
+        path_prepend("LD_LIBRARY_PATH", server->options->library_directory);
+        preload(server->options->library_directory);
+    }
+    for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
+        (void)putenv(program->env[i]);
+    }
+}
+
+__attribute__((noreturn)) static void child(const struct attach_server *server, const struct attach_program *program,
+                                            pid_t parent)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != parent) { // it went before the line above
+        _exit(EXEC_FAILED);
+    }
+    for (int signal_number = 1; signal_number < NSIG; signal_number++) {
+        struct sigaction now;
+        if (sigaction(signal_number, NULL, &now) == 0 && now.sa_handler != SIG_IGN) {
+            (void)signal(signal_number, SIG_DFL);
+        }
+    }
+    bool open = descriptor_open(STDIN_FILENO, program->stdin_path, O_RDONLY) &&
+                descriptor_open(STDOUT_FILENO, program->stdout_path, O_WRONLY | O_CREAT | O_TRUNC);
+    environment_set(server, program);
+    if (open) {
+        (void)execvp(program->argv[0], program->argv);
+        fprintf(stderr, "tcasim: %s: %s\n", program->argv[0], strerror(errno));
+    }
+    _exit(EXEC_FAILED);
+}
+
+// --- the parent -----------------------------------------------------------------------------------------------------
+
+static bool connected(const struct attach_server *server, pid_t pid)
+{
+    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        if (process->pid == pid && !process->ended) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool attach_await(struct attach_server *server, pid_t pid)
+{
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    uint64_t since_ms = attach_real_ms();
+    bool over = pidfd < 0;
+    while (!over && !connected(server, pid) && !attach_stopped(server) &&
+           attach_real_ms() - since_ms <= server->options->wall_limit_ms) {
+        struct pollfd ready[] = {{.fd = server->listener, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+        (void)poll(ready, 2, AWAIT_MS);
+        over = ready[1].revents != 0;
+        attach_accept(server);
+    }
+    if (pidfd >= 0) {
+        close(pidfd);
+    }
+    return over || connected(server, pid);
+}
+
+void attach_reap(struct attach_server *server, int program)
+{
+    int status;
+    pid_t pid = server->pids[program];
+    if (pid > 0 && waitpid(pid, &status, 0) == pid) {
+        server->result->statuses[program] =
+            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        server->pids[program] = 0;
+    }
+}
+
+static void program_start(struct attach_server *server, uint32_t index)
+{
+    const struct attach_program *program = &server->options->programs[index];
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        child(server, program, parent);
+    }
+    if (pid < 0) {
+        attach_fail(server, "%s cannot be started: %s", program->argv[0], strerror(errno));
+        return;
+    }
+    server->pids[index] = pid;
+    if (!attach_await(server, pid)) {
+        attach_fail(server, "%s (process %d) has not attached itself in %llu s of real time", program->argv[0],
+                    (int)pid, (unsigned long long)server->options->wall_limit_ms / 1000);
+    } else if (!connected(server, pid)) {
+        attach_reap(server, (int)index);
+    }
+}
+
+void attach_node_main(void *arg, peach2_handle_t *board)
+{
+    struct attach_node *node = arg;
+    struct attach_server *server = node->server;
+    (void)board;
+    for (uint32_t i = 0; i < server->options->program_count && !attach_stopped(server); i++) {
+        if (server->options->programs[i].node == node->node) {
+            program_start(server, i);
+        }
+    }
+    const struct sim_wait_reason reason = {server->scenario->nodes[node->node].name, "its %llu processes to end",
+                                           server->node_processes[node->node], 0};
+    while (server->node_processes[node->node] > 0) {
+        (void)sim_condition_wait(server->sim, &server->process_ended, SIM_NEVER_PS, &reason);
+    }
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------
+
+// Orphans become the simulator's own children, so the list of these is all that is left. false: there are none.
+static bool children_kill(void)
+{
+    char path[64], line[4096];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return false;
+    }
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = '\0';
+    bool any = false;
+    char *at = line, *end;
+    for (long pid = strtol(at, &end, 10); end != at; pid = strtol(at, &end, 10)) {
+        any = true;
+        (void)kill((pid_t)pid, SIGKILL);
+        at = end;
+    }
+    return any;
+}
+
+void attach_kill_all(struct attach_server *server)
+{
+    while (children_kill()) {
+        int status;
+        pid_t pid = waitpid(-1, &status, 0);
+        for (uint32_t i = 0; pid > 0 && i < server->options->program_count; i++) {
+            if (server->pids[i] == pid) {
+                server->result->statuses[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+                server->pids[i] = 0;
+            }
+        }
+        if (pid < 0 && errno != EINTR) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,180 @@
+// Where programs come in: a socket in a directory of the user's own.
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+// A program that connects says who it is at once.
+enum { HELLO_MS = 1000, BACKLOG = 256 };
+
+// The nodes' addresses: 127.77.N.1 and on, where no other run of the machine has taken N. A name in the abstract
+// namespace goes with its owner.
+static void network_take(struct attach_server *server)
+{
+    server->network = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    for (uint32_t number = 0; number < 256; number++) {
+        struct sockaddr_un name = {.sun_family = AF_UNIX};
+        int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tcasim-network-%u", number);
+        server->address_base = 127u << 24 | 77u << 16 | number << 8 | 1u;
+        if (bind(server->network, (const struct sockaddr *)&name,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) {
+            return;
+        }
+    }
+}
+
+bool attach_listen(struct attach_server *server)
+{
+    network_take(server);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *parent = getenv("XDG_RUNTIME_DIR");
+    bool usable = parent != NULL && parent[0] == '/' && strlen(parent) < 32 && access(parent, W_OK | X_OK) == 0;
+    snprintf(server->directory, sizeof server->directory, "%s/tcasim-XXXXXX", usable ? parent : "/tmp");
+    if (mkdtemp(server->directory) == NULL) { // with mode 0700
+        snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->directory, strerror(errno));
+        server->directory[0] = '\0';
+        return false;
+    }
+    snprintf(server->path, sizeof server->path, "%s/attach", server->directory);
+    memcpy(address.sun_path, server->path, strlen(server->path) + 1);
+    server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (server->listener < 0 || bind(server->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(server->listener, BACKLOG) != 0) {
+        snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+void attach_listen_end(struct attach_server *server)
+{
+    if (server->listener >= 0) {
+        close(server->listener);
+    }
+    if (server->network >= 0) {
+        close(server->network);
+    }
+    if (server->directory[0] != '\0') {
+        (void)unlink(server->path);
+        (void)rmdir(server->directory);
+    }
+}
+
+// --- messages -------------------------------------------------------------------------------------------------------
+
+static bool message_send(int socket, const void *message, size_t bytes, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec vector = {(void *)(uintptr_t)message, bytes};
+    struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
+    if (fd >= 0) {
+        header.msg_control = &control;
+        header.msg_controllen = sizeof control;
+        struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+        part->cmsg_level = SOL_SOCKET;
+        part->cmsg_type = SCM_RIGHTS;
+        part->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(part), &fd, sizeof fd);
+    }
+    // Never waits: a program that does not take its messages does not get them.
+    return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
+}
+
+bool attach_descriptor_send(const struct attach_process *process, int fd)
+{
+    const uint32_t magic = ATTACH_MAGIC;
+    return message_send(process->socket, &magic, sizeof magic, fd);
+}
+
+static bool hello_receive(int socket, struct attach_hello *hello)
+{
+    struct pollfd ready = {.fd = socket, .events = POLLIN};
+    if (poll(&ready, 1, HELLO_MS) != 1 || recv(socket, hello, sizeof *hello, MSG_DONTWAIT) != (ssize_t)sizeof *hello) {
+        return false;
+    }
+    hello->node[sizeof hello->node - 1] = '\0';
+    return hello->magic == ATTACH_MAGIC;
+}
+
+static bool node_find(const struct attach_server *server, const char *name, uint32_t *node_out)
+{
+    for (uint32_t i = 0; i < server->scenario->node_count; i++) {
+        if (strcmp(server->scenario->nodes[i].name, name) == 0) {
+            *node_out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void refuse(int socket, const char *text)
+{
+    struct attach_welcome welcome = {0};
+    snprintf(welcome.text, sizeof welcome.text, "%s", text);
+    (void)message_send(socket, &welcome, sizeof welcome, -1);
+    close(socket);
+}
+
+// --- coming in ------------------------------------------------------------------------------------------------------
+
+static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_t node)
+{
+    const struct attach_welcome message = {.magic = ATTACH_MAGIC, .version = ATTACH_VERSION};
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0) {
+        close(socket);
+        return;
+    }
+    struct attach_process *process = attach_process_create(server, node, pid, pidfd, socket);
+    if (process == NULL) {
+        close(pidfd);
+        refuse(socket, "the simulator has no memory");
+        return;
+    }
+    int segment = attach_process_segment(process);
+    bool sent = segment >= 0 && message_send(socket, &message, sizeof message, segment);
+    if (segment >= 0) {
+        close(segment);
+    }
+    if (!sent || !attach_thread_start(process, 0)) {
+        refuse(dup(socket), "the simulator has no memory");
+        attach_process_ended(process);
+    }
+}
+
+static void come_in(struct attach_server *server, int socket)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    struct attach_hello hello;
+    uint32_t node;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != getuid() ||
+        !hello_receive(socket, &hello)) {
+        close(socket);
+    } else if (hello.version != ATTACH_VERSION) {
+        refuse(socket, "simulator and libtcasim-attach.so are of different builds");
+    } else if (!node_find(server, hello.node, &node)) {
+        refuse(socket, "the scenario has no node that is called as TCASIM_NODE says");
+    } else {
+        welcome(server, socket, peer.pid, node);
+    }
+}
+
+void attach_accept(struct attach_server *server)
+{
+    int socket;
+    while ((socket = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        come_in(server, socket);
+    }
+}

@@ -1,0 +1,257 @@
+// An attached process: what it has, and its end.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+#include "sim/platform/routes.h"
+
+// The most that a process may have of everything together; an adapter's own limits come earlier.
+enum { OBJECTS_MAX = 65536 };
+
+// What programs see of the machine: the processor of the HA-PACS/TCA nodes runs at 2.8 GHz (Xeon E5-2680 v2, Intel ARK);
+// the clocks begin at fixed times, so that nothing of the real machine reaches a result.
+static const uint64_t tsc_hz = 2800000000u;
+static const uint64_t epoch_realtime_ns = 1388534400u * 1000000000ull; // 2014-01-01
+static const uint64_t epoch_monotonic_ns = 1000u * 1000000000ull;      // up for 1000 s
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+static void greeting_fill(const struct attach_process *process, struct attach_greeting *greeting)
+{
+    const struct attach_server *server = process->server;
+    const struct plat_backend_inproc *node = plat_machine_backend(server->machine, process->node);
+    const struct host_core_config *core = host_core_config(node->core);
+    const struct scn_node *config = &server->scenario->nodes[process->node];
+    *greeting = (struct attach_greeting){
+        .mode = server->options->functional ? ATTACH_FUNCTIONAL : ATTACH_TIMED,
+        .node_index = process->node,
+        .node_count = server->scenario->node_count,
+        .process = process->number,
+        .address_base = server->address_base,
+        .tsc_hz = tsc_hz,
+        .epoch_realtime_ns = epoch_realtime_ns,
+        .epoch_monotonic_ns = epoch_monotonic_ns,
+        .call_ps = core->call_ps,
+        .load_ps = core->load_ps,
+        .copy_bytes_per_us = core->copy_bytes_per_us,
+        .interrupt_ps = node->interrupt_ps,
+        .timestamp_ps = core->timestamp_ps,
+        .has_board = config->board.given,
+        .has_hca = node->hca != NULL,
+        .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
+        .routing = plat_routes_find(server->scenario, process->node),
+    };
+    snprintf(greeting->node, sizeof greeting->node, "%s", config->name);
+    for (uint32_t i = 0; i < server->scenario->node_count && i < ATTACH_HOSTS; i++) {
+        snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);
+    }
+    greeting->routing.gpus =
+        (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);
+    for (unsigned i = 0; i < BACKEND_BARS; i++) {
+        greeting->bar_base[i] = node->bars[i].base;
+        greeting->bar_bytes[i] = node->bars[i].bytes;
+    }
+}
+
+// After exec: the new program is the same process. Returns its number; 0: there was none.
+static uint32_t predecessor_end(struct attach_server *server, pid_t pid)
+{
+    uint32_t number = 0;
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        if (process->pid == pid && !process->ended) {
+            number = process->number;
+            attach_process_ended(process);
+        }
+    }
+    return number;
+}
+
+static int program_of(const struct attach_server *server, pid_t pid)
+{
+    for (uint32_t i = 0; i < server->options->program_count; i++) {
+        if (server->pids[i] == pid) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+struct attach_process *attach_process_create(struct attach_server *server, uint32_t node, pid_t pid, int pidfd,
+                                             int socket)
+{
+    struct attach_process *process = calloc(1, sizeof *process);
+    if (process == NULL) {
+        return NULL;
+    }
+    uint32_t number = predecessor_end(server, pid);
+    *process = (struct attach_process){
+        .server = server,
+        .next = server->processes,
+        .node = node,
+        .number = number != 0 ? number : ++server->numbers[node],
+        .pid = pid,
+        .pidfd = pidfd,
+        .socket = socket,
+        .program = program_of(server, pid),
+        .watch = {attach_memory_written, process},
+        .owner = {&attach_memory_ops, process},
+        .alarm_ps = SIM_NEVER_PS,
+    };
+    server->processes = process;
+    server->node_processes[node]++;
+    return process;
+}
+
+int attach_process_segment(struct attach_process *process)
+{
+    int fd = memfd_create("tcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    // Nobody can make it shorter under the simulator's feet.
+    if (fd >= 0 && (ftruncate(fd, sizeof *process->segment) != 0 ||
+                    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+        close(fd);
+        return -1;
+    }
+    void *segment = mmap(NULL, sizeof *process->segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (segment == MAP_FAILED) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    process->segment = segment;
+    greeting_fill(process, &process->segment->greeting);
+    atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
+    return fd;
+}
+
+void attach_process_destroy(struct attach_process *process)
+{
+    for (unsigned i = 0; i < ATTACH_SLOTS; i++) {
+        attach_thread_destroy(process->threads[i]);
+    }
+    if (process->segment != NULL) {
+        munmap(process->segment, sizeof *process->segment);
+    }
+    if (process->pidfd >= 0) {
+        close(process->pidfd);
+    }
+    if (process->socket >= 0) {
+        close(process->socket);
+    }
+    for (size_t i = 0; i < process->object_count; i++) {
+        free(process->objects[i].pages);
+    }
+    free(process->objects);
+    free(process);
+}
+
+// --- its end --------------------------------------------------------------------------------------------------------
+
+void attach_process_ended(struct attach_process *process)
+{
+    struct attach_server *server = process->server;
+    if (process->ended) {
+        return;
+    }
+    process->ended = true;
+    server->node_processes[process->node]--;
+    if (process->program >= 0 && attach_over(process->pidfd)) {
+        attach_reap(server, process->program);
+    }
+    host_memory_owner_gone(plat_machine_backend(server->machine, process->node)->memory, &process->owner);
+    for (unsigned i = 0; i < ATTACH_SLOTS; i++) {
+        struct attach_thread *thread = process->threads[i];
+        if (thread != NULL) {
+            host_core_abandon(thread->core);
+            sim_condition_signal(server->sim, &thread->woken);
+        }
+    }
+    attach_outside_wake(server);
+    sim_condition_signal(server->sim, &server->process_ended);
+}
+
+void attach_process_forget(struct attach_process *process)
+{
+    struct attach_process **link = &process->server->processes;
+    while (*link != process) {
+        link = &(*link)->next;
+    }
+    *link = process->next;
+    attach_process_destroy(process);
+}
+
+void attach_processes_check(struct attach_server *server)
+{
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        if (!process->ended && attach_over(process->pidfd)) {
+            attach_process_ended(process);
+        }
+    }
+}
+
+// --- what it has ----------------------------------------------------------------------------------------------------
+
+int attach_object_add(struct attach_process *process, const struct attach_object *object)
+{
+    if (process->object_count == OBJECTS_MAX) {
+        return -ENOMEM;
+    }
+    if (process->object_count == process->object_room) {
+        size_t room = process->object_room != 0 ? process->object_room * 2 : 64;
+        struct attach_object *objects = realloc(process->objects, room * sizeof *objects);
+        if (objects == NULL) {
+            return -ENOMEM;
+        }
+        process->objects = objects;
+        process->object_room = room;
+    }
+    process->objects[process->object_count++] = *object;
+    return 0;
+}
+
+struct attach_object *attach_object_find(const struct attach_process *process, enum attach_object_kind kind,
+                                         uint32_t gpu, uint64_t number)
+{
+    for (size_t i = 0; i < process->object_count; i++) {
+        struct attach_object *object = &process->objects[i];
+        if (object->kind == kind && object->gpu == gpu && object->number == number) {
+            return object;
+        }
+    }
+    return NULL;
+}
+
+void attach_object_remove(struct attach_process *process, struct attach_object *object)
+{
+    *object = process->objects[--process->object_count];
+}
+
+static bool covered(const struct attach_process *process, enum attach_object_kind kind, uint64_t bus_address,
+                    uint64_t bytes)
+{
+    for (size_t i = 0; i < process->object_count; i++) {
+        const struct attach_object *object = &process->objects[i];
+        uint64_t offset = bus_address - object->bus_address;
+        if (object->kind == kind && offset < object->bytes && bytes <= object->bytes - offset) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    return covered(process, OBJECT_PINNED, bus_address, bytes);
+}
+
+bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    return attach_pinned_owned(process, bus_address, bytes) ||
+           covered(process, OBJECT_GPU_PIN, bus_address, bytes);
+}

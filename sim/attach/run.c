@@ -1,0 +1,170 @@
+// A run from its beginning to its end.
+#include "sim/attach/attach_run.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "sim/attach/internal.h"
+
+// A signal handler has no context to be passed.
+static volatile sig_atomic_t interrupted;
+
+void attach_run_interrupt(void)
+{
+    interrupted = 1;
+}
+
+uint64_t attach_real_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void attach_fail(struct attach_server *server, const char *format, ...)
+{
+    struct attach_run_result *result = server->result;
+    if (!result->failed) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(result->text, sizeof result->text, format, args);
+        va_end(args);
+    }
+    result->failed = true;
+    server->stopped = true;
+    sim_stop(server->sim);
+}
+
+bool attach_stopped(struct attach_server *server)
+{
+    if (interrupted && !server->stopped) {
+        server->result->interrupted = true;
+        server->stopped = true;
+        sim_stop(server->sim);
+    }
+    return server->stopped;
+}
+
+// Hand-overs between processors cost ten times as much.
+static void processor_keep(void)
+{
+    cpu_set_t set;
+    int cpu = sched_getcpu();
+    if (cpu >= 0) {
+        CPU_ZERO(&set);
+        CPU_SET((size_t)cpu, &set);
+        (void)sched_setaffinity(0, sizeof set, &set);
+    }
+}
+
+static void outcome_describe(struct attach_server *server)
+{
+    struct attach_run_result *result = server->result;
+    if (result->failed || server->stopped) {
+        return;
+    }
+    if (plat_machine_failure(server->machine) != NULL) {
+        result->failed = true;
+        snprintf(result->text, sizeof result->text, "%s", plat_machine_failure(server->machine));
+    } else if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
+        (void)sim_describe_waiters(server->sim, result->text, sizeof result->text);
+    }
+}
+
+static void run(struct attach_server *server)
+{
+    struct attach_node nodes[SCN_NODES_MAX];
+    struct attach_run_result *result = server->result;
+    for (uint32_t i = 0; i < server->scenario->node_count; i++) {
+        nodes[i] = (struct attach_node){server, i};
+        plat_machine_set_program(server->machine, i, attach_node_main, &nodes[i]);
+    }
+    if (server->options->trace != NULL) {
+        sim_trace_set_sink(server->sim, server->options->trace, server->options->ctx);
+    }
+    result->outcome = plat_machine_run(server->machine);
+    while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
+        result->outcome = sim_run(server->sim);
+    }
+    result->simulated_ps = sim_now_ps(server->sim);
+    result->events = sim_events_run(server->sim);
+    result->rtl_cycles = plat_machine_rtl_cycles(server->machine);
+    attach_hash(server, result->simulated_ps);
+    attach_hash(server, result->events);
+    outcome_describe(server);
+    if (server->options->counter != NULL) {
+        sim_counters_visit(server->sim, server->options->counter, server->options->ctx);
+    }
+}
+
+// Programs of the machine may sleep for as long as they like: where the file sets no limits of simulated time there are
+// none.
+static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
+{
+    struct scn_scenario *copy = malloc(sizeof *copy);
+    if (copy != NULL) {
+        *copy = *scenario;
+        bool limited = strcmp(scn_source(scenario, &scenario->time_limit_ps), "default") != 0;
+        bool silenced = strcmp(scn_source(scenario, &scenario->silence_limit_ps), "default") != 0;
+        copy->time_limit_ps = limited ? scenario->time_limit_ps : 0;
+        copy->silence_limit_ps = silenced ? scenario->silence_limit_ps : 0;
+    }
+    return copy;
+}
+
+static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
+                           struct attach_run_result *result)
+{
+    struct attach_server server = {
+        .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1};
+    enum sim_status status =
+        plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
+    if (status != SIM_OK) {
+        return status;
+    }
+    server.sim = plat_machine_sim(server.machine);
+    sim_condition_init(&server.process_ended);
+    attach_settle_init(&server);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (!options->any_cpu) {
+        processor_keep();
+    }
+    if (attach_listen(&server)) {
+        run(&server);
+    } else {
+        status = SIM_ERR_IO;
+    }
+    attach_kill_all(&server);
+    attach_listen_end(&server);
+    while (server.processes != NULL) {
+        struct attach_process *process = server.processes;
+        server.processes = process->next;
+        attach_process_destroy(process);
+    }
+    sim_event_cancel(server.sim, &server.settle);
+    plat_machine_destroy(server.machine);
+    return status;
+}
+
+enum sim_status attach_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
+                           struct attach_run_result *result)
+{
+    *result = (struct attach_run_result){.outcome = SIM_RUN_STOPPED, .hash = 0xcbf29ce484222325u};
+    for (uint32_t i = 0; i < options->program_count; i++) {
+        const char *program = options->programs[i].argv[0], *reason = attach_refused(program);
+        if (reason != NULL) {
+            snprintf(result->text, sizeof result->text, "%s cannot be attached: %s", program, reason);
+            return SIM_ERR_UNSUPPORTED;
+        }
+    }
+    struct scn_scenario *copy = scenario_copy(scenario);
+    enum sim_status status = copy != NULL ? scenario_run(copy, options, result) : SIM_ERR_NO_MEMORY;
+    free(copy);
+    return status;
+}

@@ -1,0 +1,343 @@
+// A program's thread as a simulated one: its turn, and the replay of what it did.
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that it
+// is about to end.
+enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100 };
+// Between two looks for what happens beside the turns, in crossings.
+enum { ASIDE_CROSSINGS = 256 };
+// Own work between two entries, at most: a program that lies about it shall not overflow a clock.
+static const uint64_t work_max_ps = 1000000 * SIM_PS_PER_MS;
+// What devices still have under way for a process that has ended, before its memory is anyone else's.
+static const uint64_t grace_ps = 10 * SIM_PS_PER_US;
+
+void attach_hash(struct attach_server *server, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++) { // FNV-1a
+        server->result->hash = (server->result->hash ^ (value >> 8 * i & 0xff)) * 0x100000001b3u;
+    }
+}
+
+// --- the turn -------------------------------------------------------------------------------------------------------
+
+static bool has_turn(const struct attach_slot *slot)
+{
+    return atomic_load_explicit(&slot->turn, memory_order_acquire) == ATTACH_TURN_PROGRAM;
+}
+
+static void real_wait(struct attach_thread *thread)
+{
+    if (thread->process->leaving) {
+        struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
+                                {.fd = thread->process->server->listener, .events = POLLIN}};
+        (void)poll(ends, 2, EXIT_LOOK_MS);
+    } else {
+        const struct timespec time = {.tv_nsec = LOOK_NS};
+        (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &time, NULL, 0);
+    }
+}
+
+// The OS's thread of the simulator sleeps until the program crosses. false: it has ended.
+static bool turn_await(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    struct attach_server *server = process->server;
+    uint64_t since_ms = 0;
+    while (has_turn(thread->slot)) {
+        real_wait(thread);
+        if (!has_turn(thread->slot)) {
+            break;
+        }
+        uint64_t now_ms = attach_real_ms();
+        since_ms = since_ms == 0 ? now_ms : since_ms;
+        attach_accept(server);
+        attach_processes_check(server);
+        if (process->ended || attach_stopped(server)) {
+            return false;
+        }
+        if (now_ms - since_ms > server->options->wall_limit_ms) {
+            attach_fail(server, "%s (process %d) has not called in for %llu s of real time", thread->name,
+                        (int)process->pid, (unsigned long long)(now_ms - since_ms) / 1000);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void turn_give(struct attach_thread *thread)
+{
+    struct attach_server *server = thread->process->server;
+    thread->slot->now_ps = sim_now_ps(server->sim);
+    thread->seen_place_writes = thread->place_writes;
+    thread->seen_writes = thread->process->writes;
+    thread->seen_wakes = server->wakes;
+    atomic_store_explicit(&thread->slot->turn, ATTACH_TURN_PROGRAM, memory_order_release);
+    (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+// --- what it did ----------------------------------------------------------------------------------------------------
+
+static void request_take(struct attach_thread *thread, struct attach_request *request)
+{
+    const struct attach_slot *slot = thread->slot;
+    request->op = slot->op;
+    request->entry_count = atomic_load_explicit(&slot->entry_count, memory_order_acquire);
+    request->tail_ps = slot->tail_ps;
+    memcpy(request->arguments, slot->arguments, sizeof request->arguments);
+    memcpy(request->structure, slot->structure, sizeof request->structure);
+    if (request->entry_count > ATTACH_ENTRIES) {
+        request->entry_count = ATTACH_ENTRIES;
+    }
+    request->own_ps = 0;
+}
+
+static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
+{
+    uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
+    request->own_ps += paid_ps;
+    if (!thread->process->server->options->functional) {
+        host_core_spend(thread->core, paid_ps);
+    }
+}
+
+static bool write_possible(const struct attach_entry *entry)
+{
+    unsigned bytes = entry->bytes;
+    return bytes != 0 && bytes <= 8 && (bytes & (bytes - 1)) == 0 && entry->offset % bytes == 0;
+}
+
+static void entry_replay(struct attach_thread *thread, const struct attach_entry *entry)
+{
+    struct attach_process *process = thread->process;
+    const struct backend_ops *ops = &thread->backend.ops;
+    enum backend_bar bar = (enum backend_bar)entry->bar;
+    bool allowed = attach_bar_allowed(process, entry->bar, entry->offset, entry->bytes);
+    switch (entry->kind) {
+    case ATTACH_ENTRY_WRITE:
+        if (allowed && write_possible(entry)) {
+            ops->write(&thread->backend, bar, entry->offset, entry->value, entry->bytes);
+        }
+        break;
+    case ATTACH_ENTRY_COMBINED:
+        if (allowed && entry->value <= ATTACH_DATA_BYTES && entry->bytes <= ATTACH_DATA_BYTES - entry->value) {
+            ops->write_combined(&thread->backend, bar, entry->offset, thread->slot->data + entry->value, entry->bytes);
+        }
+        break;
+    case ATTACH_ENTRY_FENCE:
+        ops->fence(&thread->backend);
+        break;
+    case ATTACH_ENTRY_MAY_WAKE:
+        attach_outside_wake(process->server);
+        break;
+    }
+}
+
+static void replay(struct attach_thread *thread, struct attach_request *request)
+{
+    for (uint32_t i = 0; i < request->entry_count; i++) {
+        const struct attach_entry entry = thread->slot->entries[i];
+        work_pay(thread, request, entry.after_ps);
+        entry_replay(thread, &entry);
+    }
+    work_pay(thread, request, request->tail_ps);
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+// Everything that the process has goes, in the order in which the drivers let it.
+static void process_clear(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    for (int kind = 0; kind < OBJECT_KINDS; kind++) {
+        if (kind == OBJECT_GPU_PIN) {
+            sim_thread_sleep(process->server->sim, grace_ps);
+        }
+        for (size_t i = process->object_count; i-- > 0;) {
+            if (process->objects[i].kind == (enum attach_object_kind)kind) {
+                const struct attach_object object = process->objects[i];
+                attach_object_remove(process, &process->objects[i]);
+                (void)attach_object_destroy(thread, &object);
+            }
+        }
+    }
+}
+
+// The kernel is done with the thread, so that who joins it finds it gone. Bounded, as the number is the program's word.
+static void thread_gone_await(const struct attach_thread *thread, pid_t tid)
+{
+    for (unsigned i = 0; i < 1000 && syscall(SYS_tgkill, thread->process->pid, tid, 0) == 0; i++) {
+        const struct timespec shortly = {.tv_nsec = 20000};
+        (void)nanosleep(&shortly, NULL);
+    }
+}
+
+// The last thread goes when the process does.
+static void process_end_await(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    (void)poll(&end, 1, LAST_THREAD_MS);
+    attach_processes_check(process->server);
+    const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};
+    while (!process->ended) {
+        (void)sim_condition_wait(process->server->sim, &thread->woken, SIM_NEVER_PS, &reason);
+    }
+}
+
+static void thread_end(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    host_core_fence(thread->core);
+    if (!process->ended && process->thread_count > 1) {
+        thread_gone_await(thread, (pid_t)thread->slot->tid);
+        attach_outside_wake(process->server);
+    } else if (!process->ended) {
+        process_end_await(thread);
+    }
+    if (process->ended && process->thread_count == 1) {
+        process_clear(thread);
+    }
+    process->thread_count--;
+    process->threads[thread->index] = NULL;
+    atomic_store(&thread->slot->turn, ATTACH_TURN_SIMULATOR);
+    atomic_store(&thread->slot->entry_count, 0);
+    atomic_store(&thread->slot->returned, 0);
+    atomic_store(&thread->slot->state, ATTACH_SLOT_FREE);
+    attach_thread_destroy(thread);
+    if (process->thread_count == 0) {
+        attach_process_forget(process);
+    }
+}
+
+// A program that looks for ever moves simulated time on, so that only real time tells.
+static void vain_note(struct attach_thread *thread, const struct attach_request *request)
+{
+    struct attach_server *server = thread->process->server;
+    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0 && thread->vain > 0;
+    bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
+    if (vain && server->vain_since_ms == 0) {
+        server->vain_since_ms = attach_real_ms();
+    } else if (vain && attach_real_ms() - server->vain_since_ms > server->options->wall_limit_ms) {
+        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait",
+                    thread->name, (int)thread->process->pid);
+    } else if (!vain && !asked) {
+        server->vain_since_ms = 0;
+    }
+}
+
+// One turn and what came of it. false: there will be no other.
+static bool turn_take(struct attach_thread *thread)
+{
+    struct attach_request request;
+    struct attach_server *server = thread->process->server;
+    if (thread->process->ended) {
+        return false;
+    }
+    turn_give(thread);
+    bool crossed = turn_await(thread);
+    if (attach_stopped(server)) {
+        return false;
+    }
+    request_take(thread, &request);
+    replay(thread, &request); // of one that was killed as well: it made these stores
+    atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
+    if (!crossed || thread->process->ended) {
+        return false;
+    }
+    server->result->crossings++;
+    if (request.op != ATTACH_OP_WAIT || (request.arguments[0] & ATTACH_WAIT_OUTSIDE) == 0) {
+        server->idle_since_ms = 0; // it did more than ask again
+    }
+    attach_hash(server, request.op);
+    attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
+    attach_hash(server, sim_now_ps(server->sim));
+    thread->vain = request.op == ATTACH_OP_POLL ? thread->vain : 0;
+    thread->process->leaving = false;
+    attach_alarm_note(thread->process);
+    vain_note(thread, &request);
+    if (server->result->crossings % ASIDE_CROSSINGS == 0) {
+        attach_accept(server);
+        attach_processes_check(server);
+        attach_threads_find(server);
+    }
+    if (request.op == ATTACH_OP_THREAD_EXIT) {
+        return false;
+    }
+    thread->slot->result = attach_request_do(thread, &request);
+    return true;
+}
+
+static void thread_main(void *arg)
+{
+    struct attach_thread *thread = arg;
+    while (turn_take(thread)) {
+    }
+    if (!thread->process->server->stopped) {
+        thread_end(thread);
+    }
+}
+
+bool attach_thread_start(struct attach_process *process, uint32_t index)
+{
+    struct attach_server *server = process->server;
+    const struct plat_backend_inproc *node = plat_machine_backend(server->machine, process->node);
+    struct attach_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) {
+        return false;
+    }
+    thread->process = process;
+    thread->index = index;
+    thread->slot = &process->segment->slots[index];
+    snprintf(thread->name, sizeof thread->name, "%s.process%u.thread%u",
+             server->scenario->nodes[process->node].name, process->number, index);
+    sim_condition_init(&thread->woken);
+    thread->backend = *node;
+    thread->backend.number = process->number;
+    if (plat_machine_core_create(server->machine, process->node, thread->name, &thread->core) != SIM_OK) {
+        free(thread);
+        return false;
+    }
+    thread->backend.core = thread->core;
+    (void)plat_backend_inproc(&thread->backend);
+    if (sim_thread_spawn(server->sim, thread->name, thread_main, thread) != SIM_OK) {
+        attach_thread_destroy(thread);
+        return false;
+    }
+    process->threads[index] = thread;
+    process->thread_count++;
+    process->slots = index >= process->slots ? index + 1 : process->slots;
+    atomic_store(&thread->slot->state, ATTACH_SLOT_TAKEN);
+    return true;
+}
+
+void attach_thread_destroy(struct attach_thread *thread)
+{
+    if (thread != NULL) {
+        host_core_destroy(thread->core);
+        free(thread);
+    }
+}
+
+void attach_threads_find(struct attach_server *server)
+{
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        for (uint32_t i = 0; !process->ended && i < ATTACH_SLOTS; i++) {
+            if (atomic_load(&process->segment->slots[i].state) == ATTACH_SLOT_NEW && process->threads[i] == NULL &&
+                !attach_thread_start(process, i)) {
+                attach_fail(server, "no memory for a thread");
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+// Threads that have nothing to do: until a device writes to their memory, or something happens outside.
+#include <errno.h>
+#include <stdio.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sim/attach/internal.h"
+
+// The longest that a loop of vain looks is held (docs/decisions/0011).
+static const uint64_t vain_max_ps = SIM_PS_PER_MS;
+// And by how much it may miss a write beside the word that it looks at: a message's data arrive in thousands of writes.
+static const uint64_t stray_max_ps = SIM_PS_PER_US;
+
+// --- who is told of what --------------------------------------------------------------------------------------------
+
+void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
+{
+    struct attach_process *process = ctx;
+    process->writes++;
+    for (unsigned i = 0; i < process->slots; i++) {
+        struct attach_thread *thread = process->threads[i];
+        if (thread == NULL) {
+            continue;
+        }
+        bool hit = thread->place - bus_address < bytes;
+        thread->place_writes += hit;
+        if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && (hit || !thread->strayed)) {
+            thread->strayed = true;
+            sim_condition_signal(process->server->sim, &thread->woken);
+        }
+    }
+}
+
+void attach_outside_wake(struct attach_server *server)
+{
+    server->wakes++;
+    sim_event_schedule(server->sim, &server->settle, 0);
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots; i++) {
+            struct attach_thread *thread = process->threads[i];
+            if (thread != NULL && (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0) {
+                sim_condition_signal(server->sim, &thread->woken);
+            }
+        }
+    }
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+static bool something_came(const struct attach_thread *thread, unsigned flags, enum attach_woken *woken_out)
+{
+    if ((flags & ATTACH_WAIT_MEMORY) != 0 && thread->process->writes != thread->seen_writes) {
+        *woken_out = ATTACH_WOKEN_MEMORY;
+        return true;
+    }
+    *woken_out = ATTACH_WOKEN_OUTSIDE;
+    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && thread->process->server->wakes != thread->seen_wakes;
+}
+
+static const char *const reasons[] = {
+    "a time", "a device to write to its memory", "another program",
+    "a device to write to its memory, or another program"};
+
+uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
+{
+    return process->alarm_ps < deadline_ps ? process->alarm_ps : deadline_ps;
+}
+
+void attach_alarm_note(struct attach_process *process)
+{
+    uint64_t alarm_ps = atomic_load(&process->segment->alarm_ps);
+    for (unsigned i = 0; alarm_ps != process->alarm_ps && i < process->slots; i++) {
+        if (process->threads[i] != NULL) {
+            sim_condition_signal(process->server->sim, &process->threads[i]->woken);
+        }
+    }
+    process->alarm_ps = alarm_ps;
+}
+
+// Until something happens that the thread is told of; false: the deadline.
+static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
+{
+    const struct sim_wait_reason reason = {
+        thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0, 0};
+    struct attach_server *server = thread->process->server;
+    thread->waits_for = flags;
+    thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
+    thread->strayed = false;
+    if (thread->patient) {
+        sim_event_schedule(server->sim, &server->settle, 0);
+    }
+    bool told = sim_condition_wait(server->sim, &thread->woken, thread->waits_until_ps, &reason);
+    thread->waits_for = 0;
+    return told;
+}
+
+enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
+{
+    const struct attach_process *process = thread->process;
+    sim_t *sim = process->server->sim;
+    enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
+    // What has no other end than a signal is asked like everybody who waits for the outside.
+    unsigned all = flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)ATTACH_WAIT_OUTSIDE : flags;
+    while (!process->ended && !something_came(thread, all, &woken)) {
+        thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
+        (void)sleep_until(thread, all, deadline_ps);
+        thread->patient = false;
+        if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) && !something_came(thread, all, &woken)) {
+            return sim_now_ps(sim) >= deadline_ps ? ATTACH_WOKEN_DEADLINE : ATTACH_WOKEN_OUTSIDE;
+        }
+    }
+    return woken;
+}
+
+// --- vain looks -----------------------------------------------------------------------------------------------------
+
+// A row of vain looks, and what each of its waits may take.
+struct row {
+    uint64_t start_ps, turn_ps;
+    uint64_t bound_ps; // of this wait
+    uint64_t quiet_ps; // before writes elsewhere are noticed, while they come in floods
+    unsigned flags;
+    bool placed; // the same word as in the look before
+};
+
+static struct row row_of(struct attach_thread *thread, const struct attach_request *request)
+{
+    const uint64_t *arguments = request->arguments;
+    uint64_t least_ps = host_core_config(thread->core)->poll_ps;
+    uint64_t turn_ps = arguments[0] != 0 ? arguments[0] : request->own_ps > least_ps ? request->own_ps : least_ps;
+    struct row row = {.start_ps = sim_now_ps(thread->process->server->sim), .flags = (unsigned)arguments[2]};
+    row.turn_ps = turn_ps == 0 ? 1 : turn_ps < vain_max_ps ? turn_ps : vain_max_ps;
+    row.placed = arguments[1] != 0 && arguments[1] == thread->place;
+    if (arguments[3] != 0 || request->entry_count != 0) { // it found something, or did
+        thread->vain = 0;
+    }
+    thread->strays = row.placed ? thread->strays : 0;
+    thread->place = arguments[1];
+    uint64_t most = vain_max_ps / row.turn_ps, turns = thread->vain < 32 ? UINT64_C(1) << thread->vain : most;
+    row.bound_ps = (turns < most ? turns : most) * row.turn_ps;
+    uint64_t stray_ps = thread->strays < 20 ? row.turn_ps << thread->strays : stray_max_ps;
+    row.quiet_ps = thread->strays == 0 ? 0 : stray_ps < stray_max_ps ? stray_ps : stray_max_ps;
+    return row;
+}
+
+static bool row_came(const struct attach_thread *thread, const struct row *row, enum attach_woken *woken_out)
+{
+    unsigned flags = row->placed ? row->flags & ~(unsigned)ATTACH_WAIT_MEMORY : row->flags;
+    if (row->placed && thread->place_writes != thread->seen_place_writes) {
+        *woken_out = ATTACH_WOKEN_MEMORY;
+        return true;
+    }
+    return something_came(thread, flags, woken_out);
+}
+
+enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request)
+{
+    const struct attach_process *process = thread->process;
+    sim_t *sim = process->server->sim;
+    enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
+    const struct row row = row_of(thread, request);
+    bool came, stray;
+    for (;;) {
+        came = process->ended || row_came(thread, &row, &woken);
+        stray = !came && process->writes != thread->seen_writes && (row.flags & ATTACH_WAIT_MEMORY) != 0;
+        uint64_t end_ps = row.start_ps + (stray && row.quiet_ps < row.bound_ps ? row.quiet_ps : row.bound_ps);
+        if (came || sim_now_ps(sim) >= attach_alarm_before(process, end_ps)) {
+            break;
+        }
+        (void)sleep_until(thread, row.flags, end_ps);
+    }
+    thread->vain = came || stray ? 0 : thread->vain + 1;
+    thread->strays = stray ? thread->strays + 1 : 0;
+    uint64_t late_ps = (sim_now_ps(sim) - row.start_ps) % row.turn_ps;
+    host_core_spend(thread->core, late_ps != 0 ? row.turn_ps - late_ps : 0);
+    return came ? woken : stray ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;
+}
+
+void attach_thread_leave(struct attach_thread *thread)
+{
+    thread->patient = thread->left = true;
+    while (!thread->process->ended && atomic_load(&thread->slot->returned) == 0) {
+        (void)sleep_until(thread, ATTACH_WAIT_OUTSIDE, SIM_NEVER_PS);
+    }
+    thread->patient = thread->left = false;
+    atomic_store(&thread->slot->returned, 0);
+}
+
+// --- the real world -------------------------------------------------------------------------------------------------
+// What programs tell each other goes through the machine's kernel, which needs a moment. So before simulated time goes
+// on, those who wait for the outside are asked a second time after something may have woken them; and where there is
+// nothing to do but to let a deadline come, real time is given to what is outside the run.
+
+enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2, BUSY_LOOK_NS = 20000 };
+
+// The first of its threads, in the order of all; NULL: none is left.
+static struct attach_thread *thread_next(const struct attach_server *server, struct attach_process **process,
+                                         unsigned *index)
+{
+    for (*process = *process != NULL ? *process : server->processes; *process != NULL; *process = (*process)->next) {
+        while (*index < (*process)->slots) {
+            struct attach_thread *thread = (*process)->threads[(*index)++];
+            if (thread != NULL) {
+                return thread;
+            }
+        }
+        *index = 0;
+    }
+    return NULL;
+}
+
+// The state letter of proc(5); 0: there is no such thread.
+static char real_state(const struct attach_thread *thread)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/task/%u/stat", (int)thread->process->pid, thread->slot->tid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end != NULL && name_end[1] != '\0' ? name_end[2] : 0;
+}
+
+// Until it sleeps in its system call, or has come back from it.
+static void left_thread_await(struct attach_server *server, struct attach_thread *thread)
+{
+    uint64_t since_ms = attach_real_ms();
+    while (atomic_load(&thread->slot->returned) == 0 && real_state(thread) == 'R' && !attach_stopped(server)) {
+        const struct timespec shortly = {.tv_nsec = BUSY_LOOK_NS};
+        (void)nanosleep(&shortly, NULL);
+        if (attach_real_ms() - since_ms > server->options->wall_limit_ms) {
+            attach_fail(server, "%s (process %d) said that it waits in the system, and runs", thread->name,
+                        (int)thread->process->pid);
+        }
+    }
+    if (atomic_load(&thread->slot->returned) != 0) {
+        sim_condition_signal(server->sim, &thread->woken);
+    }
+}
+
+static void left_threads_await(struct attach_server *server)
+{
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    while ((thread = thread_next(server, &process, &index)) != NULL) {
+        if (thread->left) {
+            left_thread_await(server, thread);
+        }
+    }
+}
+
+// Do all wait for the outside, and nothing but a deadline of theirs is due?
+static bool only_deadlines(const struct attach_server *server)
+{
+    uint64_t deadline_ps = SIM_NEVER_PS;
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    unsigned index = 0;
+    while ((thread = thread_next(server, &process, &index)) != NULL) {
+        if (!thread->patient) {
+            return false;
+        }
+        deadline_ps = thread->waits_until_ps < deadline_ps ? thread->waits_until_ps : deadline_ps;
+    }
+    return deadline_ps != SIM_NEVER_PS && sim_next_due_ps(server->sim) >= deadline_ps;
+}
+
+static void world_look(struct attach_server *server, int ms)
+{
+    struct pollfd listener = {.fd = server->listener, .events = POLLIN};
+    (void)poll(&listener, 1, ms);
+    attach_accept(server);
+    attach_processes_check(server);
+    attach_threads_find(server);
+}
+
+static void settle(void *ctx)
+{
+    struct attach_server *server = ctx;
+    left_threads_await(server);
+    if (server->wakes != server->settled_wakes) {
+        for (unsigned i = 0; i < YIELDS; i++) {
+            (void)sched_yield();
+        }
+        attach_outside_wake(server);
+        server->settled_wakes = server->wakes;
+    } else if ((server->idle_asks < IDLE_ASKS || server->idle_at_ps != sim_now_ps(server->sim)) &&
+               only_deadlines(server)) {
+        server->idle_asks = server->idle_at_ps == sim_now_ps(server->sim) ? server->idle_asks + 1 : 1;
+        server->idle_at_ps = sim_now_ps(server->sim);
+        world_look(server, IDLE_MS);
+        attach_outside_wake(server);
+        server->settled_wakes = server->wakes;
+    }
+}
+
+void attach_settle_init(struct attach_server *server)
+{
+    sim_event_init_late(server->sim, &server->settle, settle, server);
+}
+
+static unsigned outside_waiters(const struct attach_server *server)
+{
+    unsigned count = 0, index = 0;
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    while ((thread = thread_next(server, &process, &index)) != NULL) {
+        count += (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
+    }
+    return count;
+}
+
+bool attach_idle(struct attach_server *server)
+{
+    uint64_t now_ms = attach_real_ms();
+    server->idle_since_ms = server->idle_since_ms == 0 ? now_ms : server->idle_since_ms;
+    uint64_t idle_ms = now_ms - server->idle_since_ms, before = server->wakes;
+    unsigned threads = sim_thread_count(server->sim);
+    if (idle_ms > server->options->wall_limit_ms) {
+        return false;
+    }
+    world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
+    bool news = server->wakes != before || sim_thread_count(server->sim) != threads;
+    if (outside_waiters(server) == 0 && !news) {
+        return false;
+    }
+    attach_outside_wake(server);
+    server->settled_wakes = server->wakes;
+    return true;
+}

@@ -1,0 +1,216 @@
+// `tcasim exec`: programs of the machine on the nodes of a scenario.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include "sim/attach/attach_run.h"
+#include "sim/cli/load.h"
+#include "sim/cli/paths.h"
+
+enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
+
+struct exec_options {
+    struct cli_list nodes;
+    struct cli_list sets;
+    const char *wall_limit;
+    bool functional, any_cpu;
+};
+
+static const struct cli_option options[] = {
+    {"on", "NODE", "the program that follows runs on this node; may be given more than once", CLI_OPTION_LIST,
+     offsetof(struct exec_options, nodes)},
+    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+     offsetof(struct exec_options, sets)},
+    {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, functional)},
+    {"wall-limit", "SECONDS", "how long a program may run without calling in (default: 60)", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, wall_limit)},
+    {"any-cpu", NULL, "do not keep simulator and programs on one processor", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, any_cpu)},
+};
+
+static const struct cli_syntax syntax = {
+    .usage = "tcasim exec FILE.yaml --on NODE 'PROGRAM ARGUMENT...' [--on NODE '...']... [--set PATH=VALUE]...\n"
+             "                   [--functional] [--wall-limit SECONDS] [--any-cpu]",
+    .doc = "Runs programs of this machine on the nodes of the scenario: they see its devices and its time. Their output is\n"
+           "their own; the exit status is the worst of theirs, 2 and 3 where the simulation could not go on.",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .operands_min = 1,
+    .operands_max = 1 + ATTACH_RUN_PROGRAMS_MAX,
+    .operand = "a scenario file",
+};
+
+struct programs {
+    struct attach_program list[ATTACH_RUN_PROGRAMS_MAX];
+    wordexp_t words[ATTACH_RUN_PROGRAMS_MAX];
+    uint32_t count;
+};
+
+static bool node_find(const struct scn_scenario *scenario, const char *name, uint32_t *node_out)
+{
+    const char *names[SCN_NODES_MAX];
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        names[i] = scenario->nodes[i].name;
+        if (strcmp(names[i], name) == 0) {
+            *node_out = i;
+            return true;
+        }
+    }
+    const char *nearest = cli_nearest(name, names, scenario->node_count);
+    if (nearest != NULL) {
+        cli_error("--on %s: there is no such node; did you mean '%s'?", name, nearest);
+    } else {
+        cli_error("--on %s: there is no such node", name);
+    }
+    return false;
+}
+
+// As a shell takes it apart, without commands in it.
+static bool line_split(const char *line, wordexp_t *words)
+{
+    int status = wordexp(line, words, WRDE_NOCMD);
+    if (status == 0 && words->we_wordc > 0) {
+        return true;
+    }
+    cli_error("'%s' is not a program and its arguments; for more give it to a shell: sh -c '...'", line);
+    if (status == 0) {
+        wordfree(words);
+    }
+    return false;
+}
+
+static bool programs_read(struct programs *programs, const struct scn_scenario *scenario,
+                          const struct exec_options *given, const struct cli_list *operands)
+{
+    if (given->nodes.count != operands->count - 1) {
+        cli_error("every program follows an --on NODE: there are %zu of these and %zu programs", given->nodes.count,
+                  operands->count - 1);
+        return false;
+    }
+    if (given->nodes.count == 0) {
+        cli_error("there is nothing to run: --on NODE 'PROGRAM ARGUMENT...'");
+        return false;
+    }
+    for (uint32_t i = 0; i < given->nodes.count; i++) {
+        struct attach_program *program = &programs->list[i];
+        if (!node_find(scenario, given->nodes.items[i], &program->node) ||
+            !line_split(operands->items[i + 1], &programs->words[i])) {
+            return false;
+        }
+        programs->count++;
+        program->argv = programs->words[i].we_wordv;
+    }
+    return true;
+}
+
+static void programs_free(struct programs *programs)
+{
+    for (uint32_t i = 0; i < programs->count; i++) {
+        wordfree(&programs->words[i]);
+    }
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    attach_run_interrupt();
+}
+
+// Programs are to be ended and reaped before this one ends.
+static void interrupts_take(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = interrupt};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction before;
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+            (void)sigaction(signals[i], &action, NULL);
+        }
+    }
+}
+
+static int result_judge(const char *path, const struct programs *programs, enum sim_status status,
+                        const struct attach_run_result *result)
+{
+    int worst = 0;
+    if (status != SIM_OK) {
+        cli_error("%s: %s", path, result->text[0] != '\0' ? result->text : sim_status_text(status));
+        return CLI_EXIT_INPUT;
+    }
+    if (result->interrupted) {
+        cli_error("interrupted");
+        return 130;
+    }
+    if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
+        cli_error("%s: %s after %llu ps of simulated time:\n%s", path,
+                  result->outcome == SIM_RUN_STUCK ? "the programs got stuck" : "the time limit was reached",
+                  (unsigned long long)result->simulated_ps, result->text);
+        return CLI_EXIT_STUCK;
+    }
+    if (result->failed) {
+        cli_error("%s: %s", path, result->text);
+        return CLI_EXIT_STUCK;
+    }
+    for (uint32_t i = 0; i < programs->count; i++) {
+        worst = result->statuses[i] > worst ? result->statuses[i] : worst;
+    }
+    return worst;
+}
+
+static bool seconds_read(const char *text, uint64_t *ms_out)
+{
+    unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : WALL_LIMIT_S;
+    if (text != NULL && (text[strspn(text, "0123456789")] != '\0' || seconds < 1 || seconds > WALL_LIMIT_MAX_S)) {
+        cli_error("--wall-limit %s: expected a number of seconds from 1 to %d", text, WALL_LIMIT_MAX_S);
+        return false;
+    }
+    *ms_out = seconds * 1000;
+    return true;
+}
+
+static int scenario_run(const struct exec_options *given, const struct cli_list *operands)
+{
+    struct cli_paths paths;
+    struct programs programs = {0};
+    struct attach_run_result result;
+    struct attach_run_options run = {
+        .programs = programs.list, .functional = given->functional, .any_cpu = given->any_cpu};
+    cli_paths_find(&paths);
+    if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
+        return CLI_EXIT_INPUT;
+    }
+    struct scn_scenario *scenario = cli_scenario_load(operands->items[0], &paths, &given->sets);
+    int status = CLI_EXIT_INPUT;
+    if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {
+        run.program_count = programs.count;
+        run.library_directory = paths.libraries;
+        interrupts_take();
+        enum sim_status built = attach_run(scenario, &run, &result);
+        status = result_judge(operands->items[0], &programs, built, &result);
+    }
+    programs_free(&programs);
+    scn_free(scenario);
+    return status;
+}
+
+enum cli_exit cli_exec(int argc, char **argv)
+{
+    struct exec_options given = {0};
+    struct cli_list operands = {0};
+    int status = 0;
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &operands);
+    if (parsed == CLI_PARSED_RUN) {
+        status = scenario_run(&given, &operands);
+    }
+    cli_list_free(&given.nodes);
+    cli_list_free(&given.sets);
+    cli_list_free(&operands);
+    return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : (enum cli_exit)status;
+}

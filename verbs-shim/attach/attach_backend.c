@@ -1,0 +1,354 @@
+// The backend of an attached process: stores go to the thread's list, everything that has an answer crosses.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "verbs-shim/attach/attach_ops.h"
+#include "verbs-shim/attach/client.h"
+
+#define API __attribute__((visibility("default")))
+
+#define PAGE_BYTES   4096u
+#define PS_PER_NS    1000u
+#define PS_PER_US    1000000u
+#define LINE_BYTES   64u
+// So that one combined store does not fill the list's data alone.
+#define STORE_BYTES_MAX (ATTACH_DATA_BYTES / 4)
+
+// Pinned memory, mapped here and in the simulated node.
+struct pinned {
+    unsigned char *address;
+    uint64_t bus_address;
+    size_t bytes;
+    struct pinned *next;
+};
+
+// The one process that this is.
+static struct {
+    _Atomic uint32_t state; // 0 not begun, 1 being made, 2 ready
+    atomic_flag busy;       // the list
+    struct pinned *pinned;
+    struct backend_process process;
+    struct backend_ops ops;
+} backend;
+
+static void list_lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&backend.busy, memory_order_acquire)) {
+        attach_sleep_really(10000);
+    }
+}
+
+static void list_unlock(void)
+{
+    atomic_flag_clear_explicit(&backend.busy, memory_order_release);
+}
+
+bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bus_address_out)
+{
+    uintptr_t wanted = (uintptr_t)address;
+    bool found = false;
+    list_lock();
+    for (const struct pinned *p = backend.pinned; p != NULL && !found; p = p->next) {
+        uintptr_t offset = wanted - (uintptr_t)p->address;
+        found = offset < p->bytes && bytes <= p->bytes - offset;
+        *bus_address_out = found ? p->bus_address + offset : 0;
+    }
+    list_unlock();
+    return found;
+}
+
+// --- pinned memory --------------------------------------------------------------------------------------------------
+
+static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
+{
+    (void)ctx;
+    size_t whole = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    struct pinned *pinned = malloc(sizeof *pinned);
+    if (pinned == NULL) {
+        return -ENOMEM;
+    }
+    int status = whole < bytes ? -ENOMEM : (int)attach_cross1(ATTACH_OP_ALLOC, bytes);
+    if (status != 0) {
+        free(pinned);
+        return status;
+    }
+    uint64_t bus_address = attach_slot()->values[0];
+    int fd = attach_descriptor_take();
+    void *address = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0) {
+        (void)syscall(SYS_close, fd);
+    }
+    if (address == MAP_FAILED) {
+        free(pinned);
+        (void)attach_cross1(ATTACH_OP_FREE, bus_address);
+        return -ENOMEM;
+    }
+    *pinned = (struct pinned){address, bus_address, whole, NULL};
+    list_lock();
+    pinned->next = backend.pinned;
+    backend.pinned = pinned;
+    list_unlock();
+    *buffer_out = (struct backend_buffer){address, bus_address, bytes};
+    return 0;
+}
+
+static void free_pinned(void *ctx, struct backend_buffer *buffer)
+{
+    (void)ctx;
+    list_lock();
+    struct pinned **link = &backend.pinned;
+    while (*link != NULL && (*link)->address != buffer->address) {
+        link = &(*link)->next;
+    }
+    struct pinned *pinned = *link;
+    if (pinned != NULL) {
+        *link = pinned->next;
+    }
+    list_unlock();
+    if (pinned != NULL) {
+        (void)attach_cross1(ATTACH_OP_FREE, pinned->bus_address);
+        munmap(pinned->address, pinned->bytes);
+        free(pinned);
+    }
+    *buffer = (struct backend_buffer){0};
+}
+
+static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
+{
+    (void)ctx;
+    return (int)attach_cross3(ATTACH_OP_MEMORY_CHECK, (uint64_t)(uintptr_t)address, bytes, writable);
+}
+
+// --- accesses -------------------------------------------------------------------------------------------------------
+
+static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
+{
+    (void)ctx;
+    return attach_greeting()->bar_bytes[bar];
+}
+
+static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
+{
+    (void)ctx;
+    return attach_greeting()->bar_base[bar];
+}
+
+// Cut between lines, where write combining would end as well.
+static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, const void *data, size_t bytes)
+{
+    const unsigned char *from = data;
+    (void)ctx;
+    while (bytes != 0) {
+        size_t most = STORE_BYTES_MAX - offset % LINE_BYTES, taken = bytes < most ? bytes : most;
+        attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_COMBINED,
+                                             .bar = (uint16_t)bar,
+                                             .bytes = (uint32_t)taken,
+                                             .offset = offset},
+                      from);
+        offset += taken;
+        from += taken;
+        bytes -= taken;
+    }
+}
+
+static void fence(void *ctx)
+{
+    (void)ctx;
+    attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_FENCE}, NULL);
+}
+
+static void write_uncached(void *ctx, enum backend_bar bar, uint64_t offset, uint64_t value, unsigned bytes)
+{
+    (void)ctx;
+    attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_WRITE,
+                                         .bar = (uint16_t)bar,
+                                         .bytes = bytes,
+                                         .offset = offset,
+                                         .value = value},
+                  NULL);
+}
+
+static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsigned bytes, uint64_t *value_out)
+{
+    (void)ctx;
+    int status = (int)attach_cross3(ATTACH_OP_READ, bar, offset, bytes);
+    *value_out = status == 0 ? attach_slot()->values[0] : UINT64_MAX;
+    return status;
+}
+
+static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes)
+{
+    (void)ctx;
+    struct attach_slot *slot = attach_slot();
+    bool small = bytes <= ATTACH_DATA_BYTES;
+    slot->arguments[3] = small ? 0 : (uint64_t)(uintptr_t)data;
+    int status = (int)attach_cross3(ATTACH_OP_READ_COMBINED, bar, offset, bytes);
+    if (small) {
+        memcpy(data, slot->data, bytes);
+    }
+    return status;
+}
+
+static bool word_matches(const volatile uint64_t *word, uint64_t mask, uint64_t value)
+{
+    return (*word & mask) == value;
+}
+
+static uint64_t real_ns(void)
+{
+    struct timespec now;
+    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// Without simulated time: devices work between the looks.
+static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
+{
+    uint64_t start_ns = real_ns();
+    while (!word_matches(word, mask, value)) {
+        if (timeout_ns != 0 && real_ns() - start_ns >= timeout_ns) {
+            return -ETIMEDOUT;
+        }
+        (void)attach_cross1(ATTACH_OP_NOTHING, 0);
+        attach_sleep_really(20000);
+    }
+    return 0;
+}
+
+// Interrupted by the process's alarm as often as that comes.
+static int wait_word_timed(uint64_t bus_address, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
+{
+    struct attach_slot *slot = attach_slot();
+    int status;
+    uint64_t end_ps = 0, left_ns = timeout_ns;
+    do {
+        slot->arguments[3] = left_ns;
+        slot->arguments[4] = (uint64_t)(uintptr_t)word;
+        status = (int)attach_cross3(ATTACH_OP_WAIT_WORD, bus_address, mask, value);
+        end_ps = end_ps != 0 ? end_ps : slot->values[0];
+        left_ns = timeout_ns == 0 ? 0 : end_ps > slot->now_ps + PS_PER_NS ? (end_ps - slot->now_ps) / PS_PER_NS : 1;
+    } while (status == -EINTR);
+    return status;
+}
+
+static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
+{
+    uint64_t bus_address;
+    (void)ctx;
+    if ((uintptr_t)word % sizeof *word != 0) {
+        return -EINVAL;
+    }
+    if (!attach_pinned_find(word, sizeof *word, &bus_address)) {
+        bus_address = 0; // of a registered region, perhaps
+    }
+    if (attach_mode() == ATTACH_FUNCTIONAL) {
+        return wait_word_really(word, mask, value, timeout_ns);
+    }
+    return wait_word_timed(bus_address, word, mask, value, timeout_ns);
+}
+
+API void attach_poll(uint64_t turn_ps, const volatile void *place)
+{
+    uint64_t bus_address;
+    bool known = place != NULL && attach_pinned_find(place, 1, &bus_address);
+    (void)attach_look_again(turn_ps, known ? bus_address : 0, ATTACH_WAIT_MEMORY);
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------
+
+static uint64_t time_ps(void *ctx)
+{
+    (void)ctx;
+    if (attach_mode() == ATTACH_FUNCTIONAL) {
+        return real_ns() * PS_PER_NS;
+    }
+    attach_spend_ps(attach_greeting()->timestamp_ps);
+    return attach_now_ps();
+}
+
+static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
+{
+    const struct attach_greeting *greeting = attach_greeting();
+    (void)ctx;
+    switch (kind) {
+    case BACKEND_COST_CALL:
+        attach_spend_ps(amount * greeting->call_ps);
+        break;
+    case BACKEND_COST_LOAD_STORE:
+        attach_spend_ps(amount * greeting->load_ps);
+        break;
+    case BACKEND_COST_COPY:
+        attach_spend_ps(amount * PS_PER_US / greeting->copy_bytes_per_us);
+        break;
+    case BACKEND_COST_INTERRUPT:
+        attach_spend_ps(amount * greeting->interrupt_ps);
+        break;
+    case BACKEND_COST_TIME:
+        attach_spend_ps(amount * PS_PER_NS);
+        break;
+    }
+}
+
+// --- the process ----------------------------------------------------------------------------------------------------
+
+static const struct backend_ops process_ops = {
+    .gpu = &attach_gpu_ops,
+    .hca = &attach_hca_ops,
+    .alloc_pinned = alloc_pinned,
+    .free_pinned = free_pinned,
+    .memory_check = memory_check,
+    .bar_bytes = bar_bytes,
+    .bar_bus_address = bar_bus_address,
+    .write_combined = write_combined,
+    .fence = fence,
+    .write = write_uncached,
+    .read = read_uncached,
+    .read_combined = read_combined,
+    .wait_word = wait_word,
+    .time_ps = time_ps,
+    .cost = cost,
+};
+
+static void process_make(const struct attach_greeting *greeting)
+{
+    backend.ops = process_ops;
+    backend.ops.hca = greeting->has_hca ? &attach_hca_ops : NULL;
+    backend.process = (struct backend_process){.backend = {&backend.ops, NULL}, .number = greeting->process};
+    if (greeting->has_board) {
+        (void)peach2_open_booted(&backend.process.backend, &greeting->routing, &backend.process.board);
+    }
+}
+
+API struct backend_process *backend_current(void)
+{
+    const struct attach_greeting *greeting = attach_greeting();
+    if (greeting == NULL) {
+        return NULL;
+    }
+    uint32_t state = atomic_load_explicit(&backend.state, memory_order_acquire);
+    if (state == 0 && atomic_compare_exchange_strong(&backend.state, &state, 1)) {
+        process_make(greeting);
+        atomic_store_explicit(&backend.state, 2, memory_order_release);
+    }
+    while (atomic_load_explicit(&backend.state, memory_order_acquire) != 2) {
+        attach_sleep_really(10000);
+    }
+    return &backend.process;
+}
+
+// What libraries keep for the process is the parent's and stays where it is.
+void attach_backend_forked(void)
+{
+    while (backend.pinned != NULL) {
+        struct pinned *pinned = backend.pinned;
+        backend.pinned = pinned->next;
+        free(pinned);
+    }
+    atomic_flag_clear(&backend.busy);
+    atomic_store(&backend.state, 0);
+}

@@ -1,0 +1,13 @@
+// What the backend of an attached process consists of. Private to the room.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "verbs-shim/backend.h"
+
+extern const struct backend_gpu_ops attach_gpu_ops;
+extern const struct backend_hca_ops attach_hca_ops;
+
+// Does the range lie in pinned memory of the process?
+bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bus_address_out);

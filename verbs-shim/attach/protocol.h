@@ -1,0 +1,157 @@
+// What passes between an attached process and the simulator: one segment of shared memory a process, with a slot for each
+// of its threads, and a socket for file descriptors. Private to verbs-shim/attach and sim/attach, which are built together.
+//
+// A slot belongs to one side at a time (`turn`). The program fills in its list and a request and gives the slot away;
+// the simulator replays the list, carries the request out, writes the reply and gives the slot back. The simulator copies
+// what it reads before it looks at it, and believes nothing.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "verbs-shim/backend.h"
+#include "verbs-shim/peach2_driver.h"
+
+#define ATTACH_MAGIC   0x74636131u // "tca1"
+#define ATTACH_VERSION 1u
+
+#define ATTACH_SLOTS          64u
+#define ATTACH_ENTRIES        512u
+#define ATTACH_DATA_BYTES     65536u
+#define ATTACH_ARGUMENTS      8u
+#define ATTACH_VALUES         4u
+#define ATTACH_STRUCT_BYTES   1024u
+#define ATTACH_NAME_BYTES     64u
+#define ATTACH_TEXT_BYTES     256u
+#define ATTACH_HOSTS          16u
+
+// --- the socket (SOCK_SEQPACKET) ----------------------------------------------------------------------------------------
+
+struct attach_hello {
+    uint32_t magic, version;
+    uint32_t tid;
+    char node[ATTACH_NAME_BYTES]; // as in the scenario
+};
+
+// Comes with the segment's descriptor. Later messages are this magic and a descriptor of pinned memory.
+struct attach_welcome {
+    uint32_t magic, version; // 0: refused, the reason is in text
+    char text[ATTACH_TEXT_BYTES];
+};
+
+// --- the segment --------------------------------------------------------------------------------------------------------
+
+// What the program is told once.
+struct attach_greeting {
+    uint32_t mode; // enum attach_mode
+    uint32_t node_index, node_count, process;
+    char node[ATTACH_NAME_BYTES];
+    char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
+    uint32_t address_base;
+    uint64_t tsc_hz, epoch_realtime_ns, epoch_monotonic_ns;
+    uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
+    uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
+    uint32_t has_board, has_hca, gpu_count;
+    struct peach2_routing routing;
+};
+
+enum attach_turn { ATTACH_TURN_SIMULATOR, ATTACH_TURN_PROGRAM };
+enum attach_slot_state {
+    ATTACH_SLOT_FREE,
+    ATTACH_SLOT_NEW,  // a thread that nobody announced has taken it
+    ATTACH_SLOT_TAKEN // the simulator has a thread for it
+};
+
+enum attach_entry_kind {
+    ATTACH_ENTRY_WRITE,    // uncached store of `bytes` of `value`
+    ATTACH_ENTRY_COMBINED, // `bytes` at `value` of the slot's data
+    ATTACH_ENTRY_FENCE,
+    ATTACH_ENTRY_MAY_WAKE // attach_may_wake
+};
+
+// Something that happened after `after_ps` of own work since the entry before.
+struct attach_entry {
+    uint64_t after_ps, offset, value;
+    uint32_t bytes;
+    uint16_t kind, bar;
+};
+
+// The requests: arguments -> values; `struct` is the slot's, both ways. What returns a status does so in `result`.
+#define ATTACH_REQUESTS(R)                                                                                            \
+    R(NOTHING, "replay only")                                                                                         \
+    R(READ, "bar, offset, bytes -> value")                                                                            \
+    R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                             \
+    R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                                                             \
+    R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                \
+    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")                                                                            \
+    R(LEAVE, "the thread goes on without its turn")                                                                   \
+    R(CHILD, "pid")                                                                                                   \
+    R(THREAD, "another thread of the process is about to take a slot")                                                \
+    R(EXEC, "the process is about to become another program")                                                         \
+    R(THREAD_EXIT, "")                                                                                                \
+    R(PROCESS_EXIT, "")                                                                                               \
+    R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                      \
+    R(MEMORY_CHECK, "address, bytes, writable")                                                                       \
+    R(FREE, "bus address")                                                                                            \
+    R(GPU_INFO, "gpu -> struct")                                                                                      \
+    R(GPU_ALLOC, "gpu, bytes -> device address")                                                                      \
+    R(GPU_FREE, "gpu, device address")                                                                                \
+    R(GPU_PIN, "gpu, device address, bytes -> offset, bus address")                                                   \
+    R(GPU_UNPIN, "gpu, offset")                                                                                       \
+    R(GPU_QUEUE_CREATE, "gpu -> queue")                                                                               \
+    R(GPU_QUEUE_DESTROY, "gpu, queue")                                                                                \
+    R(GPU_SUBMIT, "gpu, queue, struct -> ticket")                                                                     \
+    R(GPU_POLL, "gpu, queue, ticket, is a time wanted -> ended_ps")                                                   \
+    R(GPU_WAIT, "gpu, queue, ticket")                                                                                 \
+    R(HCA_UAR_ALLOC, "-> uar")                                                                                        \
+    R(HCA_UAR_FREE, "uar")                                                                                            \
+    R(HCA_QUERY_DEVICE, "-> struct")                                                                                  \
+    R(HCA_QUERY_PORT, "-> struct")                                                                                    \
+    R(HCA_PD_CREATE, "-> pdn")                                                                                        \
+    R(HCA_PD_DESTROY, "pdn")                                                                                          \
+    R(HCA_MR_REGISTER, "pdn, iova, bytes, access, bus address -> key")                                                \
+    R(HCA_MR_DEREGISTER, "key")                                                                                       \
+    R(HCA_EQ_CREATE, "struct -> eqn")                                                                                 \
+    R(HCA_EQ_DESTROY, "eqn")                                                                                          \
+    R(HCA_CQ_CREATE, "struct -> cqn")                                                                                 \
+    R(HCA_CQ_RESIZE, "cqn, struct")                                                                                   \
+    R(HCA_CQ_DESTROY, "cqn")                                                                                          \
+    R(HCA_SRQ_CREATE, "struct -> srqn")                                                                               \
+    R(HCA_SRQ_ARM, "srqn, limit")                                                                                     \
+    R(HCA_SRQ_QUERY, "srqn -> limit")                                                                                 \
+    R(HCA_SRQ_DESTROY, "srqn")                                                                                        \
+    R(HCA_QP_CREATE, "struct -> qpn")                                                                                 \
+    R(HCA_QP_MODIFY, "qpn, mask, struct")                                                                             \
+    R(HCA_QP_QUERY, "qpn -> struct")                                                                                  \
+    R(HCA_QP_DESTROY, "qpn")
+
+enum attach_op {
+#define ATTACH_OP(name, doc) ATTACH_OP_##name,
+    ATTACH_REQUESTS(ATTACH_OP)
+#undef ATTACH_OP
+        ATTACH_OPS
+};
+
+struct attach_slot {
+    _Atomic uint32_t turn; // enum attach_turn; the word that both sleep on
+    _Atomic uint32_t state;
+    _Atomic uint32_t returned; // after LEAVE: the thread wants its turn again
+    uint32_t tid;
+    uint64_t now_ps; // simulated time when the turn was given
+
+    uint64_t tail_ps; // own work behind the last entry
+    _Atomic uint32_t entry_count;
+    uint32_t op;
+    uint64_t arguments[ATTACH_ARGUMENTS];
+    int64_t result;
+    uint64_t values[ATTACH_VALUES];
+    _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
+    struct attach_entry entries[ATTACH_ENTRIES];
+    unsigned char data[ATTACH_DATA_BYTES];
+};
+
+struct attach_segment {
+    struct attach_greeting greeting;
+    _Atomic uint64_t alarm_ps; // of attach_alarm
+    struct attach_slot slots[ATTACH_SLOTS];
+};
