@@ -284,6 +284,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .cq_resize = ibsim_cq_resize,
     .cq_poll = ibsim_cq_poll,
     .cq_arm = ibsim_cq_arm,
+    .cq_place = ibsim_cq_place,
     .cq_wait = ibsim_cq_wait,
     .srq_create = ibsim_srq_create,
     .srq_destroy = ibsim_srq_destroy,
