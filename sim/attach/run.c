@@ -130,6 +130,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     }
     server.sim = plat_machine_sim(server.machine);
     sim_condition_init(&server.process_ended);
+    sim_condition_init(&server.quiet);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!options->any_cpu) {
