@@ -25,15 +25,18 @@ static uint64_t process_began_ps;
 // steps that grow with what it has waited already, so that it is late by less than 1 %.
 enum { RUN_READS = 256, RUN_SHARE = 128 };
 
-uint64_t world_clock_read_ps(void)
+uint64_t world_clock_read_ps(enum world_clock which)
 {
     static __thread uint64_t last_ps, run_began_ps;
     static __thread unsigned reads;
+    static __thread enum world_clock last;
     uint64_t now_ps = attach_now_ps();
-    if (now_ps != last_ps) {
+    // Who reads two clocks compares them: a step between them would be an error of one.
+    if (now_ps != last_ps || which != last) {
         reads = 0;
         run_began_ps = now_ps;
     }
+    last = which;
     uint64_t cost_ps = attach_place()->clock_read_ps;
     uint64_t step_ps = ++reads > RUN_READS ? (now_ps - run_began_ps) / RUN_SHARE : 0;
     attach_spend_ps(step_ps > cost_ps ? step_ps : cost_ps);
@@ -119,7 +122,7 @@ static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out)
     if (!world_timed() || (unsigned)clock > CLOCK_TAI) {
         return syscall(SYS_clock_gettime, clock, time_out) == 0 ? 0 : -errno;
     }
-    *time_out = world_clock_at(clock, world_clock_read_ps());
+    *time_out = world_clock_at(clock, world_clock_read_ps(WORLD_CLOCK));
     return 0;
 }
 
@@ -129,7 +132,7 @@ static int gettimeofday_simulated(struct timeval *time_out, void *zone)
         return syscall(SYS_gettimeofday, time_out, zone) == 0 ? 0 : -errno;
     }
     if (time_out != NULL) {
-        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps());
+        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(WORLD_CLOCK));
         *time_out = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
     }
     return 0;
@@ -149,7 +152,7 @@ static time_t time_simulated(time_t *time_out)
 clock_t clock(void)
 {
     const struct timespec now =
-        world_timed() ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps()) : (struct timespec){0};
+        world_timed() ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK)) : (struct timespec){0};
     return world_timed() ? now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (1000000000 / CLOCKS_PER_SEC)
                          : WORLD_REAL(clock)();
 }
@@ -160,7 +163,7 @@ clock_t times(struct tms *buffer)
         return WORLD_REAL(times)(buffer);
     }
     uint64_t per_tick_ps = NS_PER_S * WORLD_PS_PER_NS / (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t now_ps = world_clock_read_ps();
+    uint64_t now_ps = world_clock_read_ps(WORLD_CLOCK);
     if (buffer != NULL) {
         *buffer = (struct tms){.tms_utime = (clock_t)((now_ps - process_began_ps) / per_tick_ps)};
     }
@@ -171,7 +174,7 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
 {
     int status = WORLD_REAL(getrusage)(who, usage);
     if (status == 0 && world_timed()) {
-        const struct timespec now = world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps());
+        const struct timespec now = world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK));
         usage->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
         usage->ru_stime = (struct timeval){0};
         usage->ru_nvcsw = usage->ru_nivcsw = 0;

@@ -57,7 +57,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         return;
     }
     int saved = errno;
-    uint64_t tsc = tsc_of(world_clock_read_ps());
+    uint64_t tsc = tsc_of(world_clock_read_ps(WORLD_COUNTER));
     registers[REG_RAX] = (greg_t)(tsc & UINT32_MAX);
     registers[REG_RDX] = (greg_t)(tsc >> 32);
     registers[REG_RCX] = with_processor ? 0 : registers[REG_RCX];

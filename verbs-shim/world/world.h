@@ -30,7 +30,8 @@ bool world_timed(void);
 #define WORLD_NS_PER_S  1000000000u
 
 // The thread's time; reading it costs what a clock read costs, more in a long run of nothing else.
-uint64_t world_clock_read_ps(void);
+enum world_clock { WORLD_CLOCK, WORLD_COUNTER };
+uint64_t world_clock_read_ps(enum world_clock which);
 // What CLOCK_REALTIME (or any other clock) shows at that time.
 struct timespec world_clock_at(clockid_t clock, uint64_t now_ps);
 // The simulated time at which the clock shows `when`; ATTACH_NEVER_PS: never.
