@@ -24,6 +24,7 @@ struct attach_run_options {
     uint32_t program_count;
     const char *library_directory; // for LD_LIBRARY_PATH; what is to be preloaded lies there
     bool functional;               // without simulated time
+    bool together;                 // all programs start at once; else see attach_node_main
     bool any_cpu;                  // do not keep simulator and programs on one processor
     uint64_t wall_limit_ms;        // how long a program may run without calling in, and all may wait for the outside
     sim_counter_visit_fn counter;  // after the run; may be NULL

@@ -54,6 +54,7 @@ struct attach_thread {
     uint64_t place;                    // bus address of the word that it polls; 0: none
     uint64_t place_writes;             // of devices to that
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
+    uint64_t row_start_ps, usual_ps;   // of its vain looks; how long the row took that found something
     unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
 };
 
@@ -93,12 +94,15 @@ struct attach_server {
     uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
+    uint32_t started;      // programs
+    sim_condition_t quiet; // all wait for the outside, or another program was started
     uint64_t wakes; // calls of attach_may_wake, and ends of processes
     uint64_t settled_wakes; // of which the waiters were asked twice
     sim_event_t settle;     // late: at the end of an instant, before time goes on
     unsigned idle_asks;     // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
+    uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     bool stopped;
 };
 
@@ -128,7 +132,9 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
-// From a node's thread: starts its programs, one after the other, and returns when all processes of the node have ended.
+// From a node's thread: starts its programs, and returns when all processes of the node have ended. As people start
+// programs, each begins when those before have come to a place where they wait for others (a server that listens), or
+// after START_LATEST_PS.
 void attach_node_main(void *arg, peach2_handle_t *board);
 struct attach_node {
     struct attach_server *server;
@@ -142,6 +148,12 @@ bool attach_over(int pidfd);
 void attach_kill_all(struct attach_server *server);
 // Notes how a program of the options ended.
 void attach_reap(struct attach_server *server, int program);
+
+// --- refuse.c -------------------------------------------------------------------------------------------------------
+
+#define ATTACH_PATH_BYTES 4096
+// Why it cannot be attached; NULL: it can, as far as its file tells.
+const char *attach_refused(const char *program);
 
 // --- process.c ------------------------------------------------------------------------------------------------------
 
@@ -186,6 +198,7 @@ extern const struct host_owner_ops attach_memory_ops; // of a process: its memor
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
+bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);

@@ -13,6 +13,7 @@
 #include "sim/attach/internal.h"
 
 enum { EXEC_FAILED = 127, AWAIT_MS = 2 };
+#define START_LATEST_PS (100 * SIM_PS_PER_MS)
 
 bool attach_over(int pidfd)
 {
@@ -155,6 +156,20 @@ static void program_start(struct attach_server *server, uint32_t index)
     }
 }
 
+// Its turn among all programs of the run.
+static void start_await(struct attach_server *server, uint32_t index)
+{
+    const struct sim_wait_reason reason = {"exec", "program %llu to be started", index, 0};
+    while (server->started < index) {
+        (void)sim_condition_wait(server->sim, &server->quiet, SIM_NEVER_PS, &reason);
+    }
+    uint64_t latest_ps = sim_now_ps(server->sim) + START_LATEST_PS;
+    bool in_time = index > 0 && !server->options->together;
+    while (in_time && !attach_all_patient(server)) {
+        in_time = sim_condition_wait(server->sim, &server->quiet, latest_ps, &reason);
+    }
+}
+
 void attach_node_main(void *arg, peach2_handle_t *board)
 {
     struct attach_node *node = arg;
@@ -162,7 +177,10 @@ void attach_node_main(void *arg, peach2_handle_t *board)
     (void)board;
     for (uint32_t i = 0; i < server->options->program_count && !attach_stopped(server); i++) {
         if (server->options->programs[i].node == node->node) {
+            start_await(server, i);
             program_start(server, i);
+            server->started++;
+            sim_condition_signal(server->sim, &server->quiet);
         }
     }
     const struct sim_wait_reason reason = {server->scenario->nodes[node->node].name, "its %llu processes to end",

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -102,10 +103,24 @@ static void run(struct attach_server *server)
     }
 }
 
-enum sim_status attach_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
+// Programs of the machine may sleep for as long as they like: where the file sets no limits of simulated time there are
+// none.
+static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
+{
+    struct scn_scenario *copy = malloc(sizeof *copy);
+    if (copy != NULL) {
+        *copy = *scenario;
+        bool limited = strcmp(scn_source(scenario, &scenario->time_limit_ps), "default") != 0;
+        bool silenced = strcmp(scn_source(scenario, &scenario->silence_limit_ps), "default") != 0;
+        copy->time_limit_ps = limited ? scenario->time_limit_ps : 0;
+        copy->silence_limit_ps = silenced ? scenario->silence_limit_ps : 0;
+    }
+    return copy;
+}
+
+static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                            struct attach_run_result *result)
 {
-    *result = (struct attach_run_result){.outcome = SIM_RUN_STOPPED, .hash = 0xcbf29ce484222325u};
     struct attach_server server = {
         .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1};
     enum sim_status status =
@@ -115,6 +130,7 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
     }
     server.sim = plat_machine_sim(server.machine);
     sim_condition_init(&server.process_ended);
+    sim_condition_init(&server.quiet);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!options->any_cpu) {
@@ -134,5 +150,22 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
     }
     sim_event_cancel(server.sim, &server.settle);
     plat_machine_destroy(server.machine);
+    return status;
+}
+
+enum sim_status attach_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
+                           struct attach_run_result *result)
+{
+    *result = (struct attach_run_result){.outcome = SIM_RUN_STOPPED, .hash = 0xcbf29ce484222325u};
+    for (uint32_t i = 0; i < options->program_count; i++) {
+        const char *program = options->programs[i].argv[0], *reason = attach_refused(program);
+        if (reason != NULL) {
+            snprintf(result->text, sizeof result->text, "%s cannot be attached: %s", program, reason);
+            return SIM_ERR_UNSUPPORTED;
+        }
+    }
+    struct scn_scenario *copy = scenario_copy(scenario);
+    enum sim_status status = copy != NULL ? scenario_run(copy, options, result) : SIM_ERR_NO_MEMORY;
+    free(copy);
     return status;
 }

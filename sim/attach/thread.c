@@ -15,7 +15,7 @@
 
 // How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that it
 // is about to end.
-enum { LOOK_NS = 10000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100 };
+enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
 // Own work between two entries, at most: a program that lies about it shall not overflow a clock.
@@ -221,6 +221,22 @@ static void thread_end(struct attach_thread *thread)
     }
 }
 
+// A program that looks for ever moves simulated time on, so that only real time tells.
+static void vain_note(struct attach_thread *thread, const struct attach_request *request)
+{
+    struct attach_server *server = thread->process->server;
+    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0 && thread->vain > 0;
+    bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
+    if (vain && server->vain_since_ms == 0) {
+        server->vain_since_ms = attach_real_ms();
+    } else if (vain && attach_real_ms() - server->vain_since_ms > server->options->wall_limit_ms) {
+        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait",
+                    thread->name, (int)thread->process->pid);
+    } else if (!vain && !asked) {
+        server->vain_since_ms = 0;
+    }
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -250,6 +266,7 @@ static bool turn_take(struct attach_thread *thread)
     thread->vain = request.op == ATTACH_OP_POLL ? thread->vain : 0;
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
+    vain_note(thread, &request);
     if (server->result->crossings % ASIDE_CROSSINGS == 0) {
         attach_accept(server);
         attach_processes_check(server);

@@ -10,6 +10,9 @@
 
 // The longest that a loop of vain looks is held (docs/decisions/0011).
 static const uint64_t vain_max_ps = SIM_PS_PER_MS;
+// And the first wait of a row.
+static const uint64_t usual_max_ps = 5 * SIM_PS_PER_US;
+enum { GROWTH_BITS = 2 };
 // And by how much it may miss a write beside the word that it looks at: a message's data arrive in thousands of writes.
 static const uint64_t stray_max_ps = SIM_PS_PER_US;
 
@@ -125,6 +128,17 @@ struct row {
     bool placed; // the same word as in the look before
 };
 
+// Whole turns: one, or twice as long as the row took that found something last; four times as much with every wait.
+static uint64_t bound_of(const struct attach_thread *thread, uint64_t turn_ps)
+{
+    uint64_t usual_ps = thread->usual_ps < usual_max_ps ? 2 * thread->usual_ps : 2 * usual_max_ps;
+    uint64_t most = vain_max_ps / turn_ps, turns = usual_ps / turn_ps + 1;
+    for (unsigned i = 0; i < thread->vain && turns < most; i++) {
+        turns <<= GROWTH_BITS;
+    }
+    return (turns < most ? turns : most) * turn_ps;
+}
+
 static struct row row_of(struct attach_thread *thread, const struct attach_request *request)
 {
     const uint64_t *arguments = request->arguments;
@@ -134,13 +148,13 @@ static struct row row_of(struct attach_thread *thread, const struct attach_reque
     row.turn_ps = turn_ps == 0 ? 1 : turn_ps < vain_max_ps ? turn_ps : vain_max_ps;
     row.placed = arguments[1] != 0 && arguments[1] == thread->place;
     if (arguments[3] != 0 || request->entry_count != 0) { // it found something, or did
-        thread->vain = 0;
+        thread->vain = thread->strays = 0;
     }
     thread->strays = row.placed ? thread->strays : 0;
     thread->place = arguments[1];
-    uint64_t most = vain_max_ps / row.turn_ps, turns = thread->vain < 32 ? UINT64_C(1) << thread->vain : most;
-    row.bound_ps = (turns < most ? turns : most) * row.turn_ps;
-    uint64_t stray_ps = thread->strays < 20 ? row.turn_ps << thread->strays : stray_max_ps;
+    thread->row_start_ps = thread->vain == 0 ? row.start_ps : thread->row_start_ps;
+    row.bound_ps = bound_of(thread, row.turn_ps);
+    uint64_t stray_ps = thread->strays < 10 ? row.turn_ps << GROWTH_BITS * thread->strays : stray_max_ps;
     row.quiet_ps = thread->strays == 0 ? 0 : stray_ps < stray_max_ps ? stray_ps : stray_max_ps;
     return row;
 }
@@ -171,8 +185,10 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
         }
         (void)sleep_until(thread, row.flags, end_ps);
     }
-    thread->vain = came || stray ? 0 : thread->vain + 1;
-    thread->strays = stray ? thread->strays + 1 : 0;
+    // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
+    thread->usual_ps = came ? sim_now_ps(sim) - thread->row_start_ps : thread->usual_ps;
+    thread->vain = came ? 0 : thread->vain + 1;
+    thread->strays = came ? 0 : thread->strays + stray;
     uint64_t late_ps = (sim_now_ps(sim) - row.start_ps) % row.turn_ps;
     host_core_spend(thread->core, late_ps != 0 ? row.turn_ps - late_ps : 0);
     return came ? woken : stray ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;
@@ -272,6 +288,18 @@ static bool only_deadlines(const struct attach_server *server)
     return deadline_ps != SIM_NEVER_PS && sim_next_due_ps(server->sim) >= deadline_ps;
 }
 
+bool attach_all_patient(const struct attach_server *server)
+{
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    unsigned index = 0;
+    bool all = true;
+    while (all && (thread = thread_next(server, &process, &index)) != NULL) {
+        all = thread->patient || process->ended;
+    }
+    return all;
+}
+
 static void world_look(struct attach_server *server, int ms)
 {
     struct pollfd listener = {.fd = server->listener, .events = POLLIN};
@@ -291,6 +319,8 @@ static void settle(void *ctx)
         }
         attach_outside_wake(server);
         server->settled_wakes = server->wakes;
+    } else if (server->started < server->options->program_count && attach_all_patient(server)) {
+        sim_condition_signal(server->sim, &server->quiet);
     } else if ((server->idle_asks < IDLE_ASKS || server->idle_at_ps != sim_now_ps(server->sim)) &&
                only_deadlines(server)) {
         server->idle_asks = server->idle_at_ps == sim_now_ps(server->sim) ? server->idle_asks + 1 : 1;

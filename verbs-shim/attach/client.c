@@ -83,11 +83,13 @@ static uint64_t signals_block(void)
     return signals_change(SIG_BLOCK, set);
 }
 
-static void signals_restore(uint64_t before)
+static void signals_restore(uint64_t before, bool waited)
 {
     uint64_t pending = 0;
-    (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
-    own.interrupts += (pending & ~before) != 0;
+    if (waited) {
+        (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
+        own.interrupts += (pending & ~before) != 0;
+    }
     (void)signals_change(SIG_SETMASK, before);
 }
 
@@ -304,7 +306,7 @@ static void slot_find(void)
             slot_take(slot);
             uint64_t signals = signals_block();
             turn_await(slot);
-            signals_restore(signals);
+            signals_restore(signals, true);
             return;
         }
     }
@@ -350,7 +352,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
         alarm_look(slot);
     }
-    signals_restore(signals);
+    signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
     return result;
 }
 
@@ -506,7 +508,7 @@ API void attach_enter(void)
         uint64_t signals = signals_block();
         atomic_store_explicit(&slot->returned, 1, memory_order_release);
         turn_await(slot);
-        signals_restore(signals);
+        signals_restore(signals, true);
     }
 }
 

@@ -1,0 +1,128 @@
+// Processes and threads: how they come, wait for each other, and go.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stage.h"
+
+#define KILLED (128 + 9)
+
+static void expect_done(const struct stage *stage)
+{
+    EXPECT_STREQ(stage->result.text, "");
+    EXPECT_EQ(stage->result.outcome, SIM_RUN_DONE);
+}
+
+// Runs the same twice; both write the same.
+static void expect_same_twice(void (*add)(struct stage *stage), unsigned program)
+{
+    uint64_t hash = 0;
+    char *before = NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        struct stage stage;
+        stage_init(&stage);
+        add(&stage);
+        stage_run(&stage);
+        expect_done(&stage);
+        EXPECT_EQ(stage.result.statuses[program], 0);
+        char *text = stage_output(&stage, program);
+        EXPECT_TRUE(text[0] != '\0');
+        if (i == 0) {
+            before = text;
+            hash = stage.result.hash;
+        } else {
+            EXPECT_STREQ(text, before);
+            EXPECT_EQ(stage.result.hash, hash);
+            free(text);
+        }
+        stage_fini(&stage);
+    }
+    free(before);
+}
+
+TEST(AttachedLife, OutlivesAProgramThatIsKilledAtAnyMoment)
+{
+    for (unsigned i = 0; i < 12; i++) {
+        struct stage stage;
+        char us[16];
+        snprintf(us, sizeof us, "%u", 500 + i * i * 200);
+        stage_init(&stage);
+        stage_add(&stage, 0, "victim", us, NULL);
+        stage_add(&stage, 1, "pair", "3", NULL);
+        stage_run(&stage);
+        expect_done(&stage);
+        EXPECT_EQ(stage.result.statuses[0], KILLED);
+        EXPECT_BETWEEN(stage.result.statuses[1], 0, 1); // its waits end by time
+        stage_fini(&stage);
+    }
+}
+
+static void family_add(struct stage *stage)
+{
+    stage_add(stage, 0, "family", "80", NULL);
+}
+
+// The HCA has 64 pages of doorbells, 64 protection domains and 256 queue pairs.
+TEST(AttachedLife, TakesBackWhatAKilledProcessHadOfTheHca)
+{
+    expect_same_twice(family_add, 0);
+}
+
+static void threads_add(struct stage *stage)
+{
+    stage_add(stage, 0, "threads", NULL);
+}
+
+TEST(AttachedLife, LetsThreadsTakeTurnsAtTheSameTimesInEveryRun)
+{
+    expect_same_twice(threads_add, 0);
+}
+
+static void talkers_add(struct stage *stage)
+{
+    stage_add(stage, 0, "talk", "18515", "50", NULL);
+    stage_add(stage, 1, "talk", "18515", "50", NULL);
+}
+
+TEST(AttachedLife, ProgramsThatTalkOverTcpDoSoAtTheSameTimesInEveryRun)
+{
+    expect_same_twice(talkers_add, 1);
+}
+
+TEST(AttachedLife, NamesWhoWaitsForWhatWhenNobodyCanGoOn)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.wall_limit_ms = 300;
+    stage_add(&stage, 0, "talk", "18516", "1", NULL);
+    stage_run(&stage);
+    EXPECT_EQ(stage.result.outcome, SIM_RUN_STUCK);
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 waits for");
+    EXPECT_CONTAINS(stage.result.text, "another program");
+    stage_fini(&stage);
+}
+
+TEST(AttachedLife, NamesAProgramThatNeverCallsIn)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.wall_limit_ms = 300;
+    stage_add(&stage, 0, "/bin/sleep", "30", NULL);
+    stage_run(&stage);
+    EXPECT_TRUE(stage.result.failed);
+    EXPECT_CONTAINS(stage.result.text, "has not called in");
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (process ");
+    stage_fini(&stage);
+}
+
+TEST(AttachedLife, GivesTheStatusOfAProgramThatIsNotThere)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage_add(&stage, 0, "/nowhere/at/all", NULL);
+    stage_run(&stage);
+    expect_done(&stage);
+    EXPECT_EQ(stage.result.statuses[0], 127);
+    stage_fini(&stage);
+}

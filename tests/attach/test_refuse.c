@@ -1,0 +1,76 @@
+// Programs that cannot be attached are refused with the reason, before anything is started.
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stage.h"
+
+static void expect_refused(const void *head, size_t bytes, mode_t mode, const char *reason)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/tcasim-refused-%d", (int)getpid());
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
+    ASSERT_TRUE(fd >= 0);
+    EXPECT_EQ(write(fd, head, bytes), bytes);
+    EXPECT_EQ(fchmod(fd, mode), 0);
+    close(fd);
+    struct stage stage;
+    stage_init(&stage);
+    stage_add(&stage, 0, path, NULL);
+    stage.options.programs = stage.programs;
+    stage.options.program_count = 1;
+    EXPECT_EQ(attach_run(stage.scenario, &stage.options, &stage.result), SIM_ERR_UNSUPPORTED);
+    EXPECT_CONTAINS(stage.result.text, path);
+    EXPECT_CONTAINS(stage.result.text, reason);
+    stage_fini(&stage);
+    (void)unlink(path);
+}
+
+static Elf64_Ehdr header_make(void)
+{
+    Elf64_Ehdr header = {.e_machine = EM_X86_64, .e_phoff = sizeof header, .e_phentsize = sizeof(Elf64_Phdr)};
+    memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    return header;
+}
+
+TEST(AttachedRefusal, NamesStaticPrograms)
+{
+    struct {
+        Elf64_Ehdr header;
+        Elf64_Phdr part;
+    } file = {header_make(), {.p_type = PT_LOAD}};
+    file.header.e_phnum = 1;
+    expect_refused(&file, sizeof file, 0700, "statically linked");
+}
+
+TEST(AttachedRefusal, NamesProgramsOf32Bits)
+{
+    Elf64_Ehdr header = header_make();
+    header.e_ident[EI_CLASS] = ELFCLASS32;
+    expect_refused(&header, sizeof header, 0700, "no 64-bit program");
+}
+
+TEST(AttachedRefusal, NamesProgramsWithTheRightsOfAnother)
+{
+    const char script[] = "#!/bin/sh\n";
+    expect_refused(script, sizeof script - 1, S_ISUID | 0700, "set-uid");
+}
+
+TEST(AttachedRefusal, LooksAtAScriptsInterpreter)
+{
+    char path[64], script[128];
+    Elf64_Ehdr header = header_make();
+    snprintf(path, sizeof path, "/tmp/tcasim-interpreter-%d", (int)getpid());
+    FILE *file = fopen(path, "w");
+    ASSERT_TRUE(file != NULL);
+    (void)fwrite(&header, sizeof header, 1, file);
+    fclose(file);
+    EXPECT_EQ(chmod(path, 0700), 0);
+    snprintf(script, sizeof script, "#! %s -x\n", path);
+    expect_refused(script, strlen(script), 0700, "statically linked");
+    (void)unlink(path);
+}
