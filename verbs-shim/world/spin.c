@@ -155,6 +155,7 @@ static void on_step(int number, siginfo_t *info, void *context)
     if (recurs(registers)) {
         stop_stepping(registers, LOOK_EVERY_US);
         (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+        attach_look();
     } else if (++spin.steps > STEPS_MAX || !is_harmless((const unsigned char *)registers[REG_RIP])) {
         stop_stepping(registers, LOOK_RARELY_US);
     }
