@@ -395,6 +395,9 @@ void attach_append(const struct attach_entry *entry, const void *data)
     own.tail_ps = 0;
     // Also of a program that is killed before it crosses again the stores were made.
     atomic_store_explicit(&slot->entry_count, count + 1, memory_order_release);
+    if (attach_mode() == ATTACH_FUNCTIONAL) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING); // the thread may block where nobody sees it
+    }
 }
 
 // --- the API --------------------------------------------------------------------------------------------------------
