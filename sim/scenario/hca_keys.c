@@ -73,6 +73,7 @@ static const struct scn_key hca_keys[] = {
      SCN_FIELD(struct scn_hca, blueflame),
      .doc =
          "which single requests the driver sends whole instead of having them fetched: all, or those with inline data"},
+    COUNT("part_id", part_id, 1, 65535, "PCI device id, by which programs know it (vendor_part_id)"),
 };
 
 static void hca_loaded(void *object, const struct scn_tree *tree)

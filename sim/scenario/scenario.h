@@ -156,6 +156,7 @@ struct scn_hca {
     uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
     uint32_t responder_reads, initiator_reads, max_inline_bytes;
     enum scn_blueflame blueflame;
+    uint32_t part_id; // says nothing about how it works
 };
 
 struct scn_node {

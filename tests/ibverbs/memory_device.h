@@ -13,8 +13,8 @@
 #include "verbs-shim/ibverbs/device.h"
 
 #define MEMORY_PORTS_MAX   4
-#define MEMORY_CQE_MAX     1024
-#define MEMORY_WR_MAX      256
+#define MEMORY_CQE_MAX     8192
+#define MEMORY_WR_MAX      4096
 #define MEMORY_SGE_MAX     8
 #define MEMORY_INLINE_MAX  128
 #define MEMORY_MESSAGE_MAX (1u << 20)

@@ -79,6 +79,8 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
 // As a program that polls an empty CQ in a loop: returns 0 when there is a completion to poll, -ETIMEDOUT. timeout_ns
 // 0: for ever.
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns);
+// The word whose first writing shows the next completion.
+const volatile uint64_t *hca_cq_place(const hca_cq_t *cq);
 // The next completion (solicited ones only, or any; errors always count) raises HCA_EVENT_COMPLETION, once.
 int hca_cq_arm(hca_cq_t *cq, bool solicited_only);
 

@@ -10,6 +10,7 @@
 
 // Locally administered; the node number makes it one of the sub-cluster's.
 #define GUID_BASE  UINT64_C(0x0254434176000000)
+#define VENDOR_ID  0x025443 // the same, as the first 24 bits of a GUID
 #define GID_PREFIX UINT64_C(0xfe80000000000000)
 
 #define REGIONS_MAX (1 << 24)
@@ -29,6 +30,8 @@ int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
                 .sys_image_guid = guid_of(object),
                 .max_mr_size = UINT64_MAX,
                 .page_size_cap = 4096,
+                .vendor_id = VENDOR_ID,
+                .vendor_part_id = 2, // PEACH2
                 .max_qp = TCAV_QPS_MAX,
                 .max_qp_wr = TCAV_WRS_MAX,
                 .device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN,
