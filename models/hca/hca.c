@@ -191,6 +191,7 @@ void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
         .max_srq_entries = config->max_entries,
         .max_segments = HCA_SEGMENTS_MAX,
         .max_inline_bytes = config->max_inline_bytes,
+        .part_id = config->part_id,
         .max_responder_reads = config->responder_reads,
         .max_initiator_reads = config->initiator_reads,
         .max_message_bytes = UINT64_C(1) << 31, // 9.7.8: messages have up to 2^31 bytes

@@ -55,6 +55,7 @@ struct hca_config {
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
     uint32_t max_entries /* of a send or receive queue */, max_cq_entries, max_inline_bytes, responder_reads,
         initiator_reads;
+    uint32_t part_id; // PCI device id, as the driver tells programs
 };
 
 // SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.

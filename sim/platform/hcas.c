@@ -69,6 +69,7 @@ static struct hca_config config_of(const struct scn_hca *hca, const struct scn_h
         .max_entries = ENTRIES,
         .max_cq_entries = CQ_ENTRIES,
         .max_inline_bytes = hca->max_inline_bytes,
+        .part_id = hca->part_id,
         .responder_reads = hca->responder_reads,
         .initiator_reads = hca->initiator_reads,
     };

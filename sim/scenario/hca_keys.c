@@ -64,6 +64,7 @@ static const struct scn_key hca_keys[] = {
     COUNT("responder_reads", responder_reads, 1, 255, "reads and atomics of a queue pair as responder"),
     COUNT("initiator_reads", initiator_reads, 1, 255, "and as initiator"),
     SIZE("max_inline", max_inline_bytes, 0, 900, 0, "data inside a request"),
+    COUNT("part_id", part_id, 1, 65535, "PCI device id, by which programs know it (vendor_part_id)"),
 };
 
 static void hca_loaded(void *object, const struct scn_tree *tree)

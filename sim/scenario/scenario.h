@@ -146,6 +146,7 @@ struct scn_hca {
     uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, place_ps, atomic_ps;
     uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
     uint32_t responder_reads, initiator_reads, max_inline_bytes;
+    uint32_t part_id; // says nothing about how it works
 };
 
 struct scn_node {

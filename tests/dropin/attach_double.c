@@ -43,3 +43,8 @@ void attach_poll(uint64_t turn_ps, const volatile void *place)
 void attach_may_wake(void)
 {
 }
+
+void attach_look_set(void (*look)(void))
+{
+    (void)look;
+}

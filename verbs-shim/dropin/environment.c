@@ -95,6 +95,11 @@ static void *watch(void *arg)
     return NULL;
 }
 
+static void look(void)
+{
+    ibverbs_look(begun);
+}
+
 static void watch_start(void)
 {
     pthread_t thread;
@@ -108,6 +113,8 @@ static void opened(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         (void)pthread_once(&once, watch_start);
+    } else {
+        attach_look_set(look);
     }
 }
 

@@ -17,6 +17,7 @@ typedef int (*look_fn)(void *set);
 // A look with no time to wait is a turn of the program's own loop. -1 EINTR: a signal was handled meanwhile.
 static int wait_ready(look_fn look, void *set, uint64_t deadline_ps, bool at_once)
 {
+    attach_look();
     int found = look(set);
     if (found != 0) {
         attach_found();
@@ -29,6 +30,7 @@ static int wait_ready(look_fn look, void *set, uint64_t deadline_ps, bool at_onc
     unsigned interrupts = attach_interrupts();
     while (found == 0) {
         bool in_time = world_wait(deadline_ps);
+        attach_look();
         found = look(set);
         if (found == 0 && attach_interrupts() != interrupts) {
             errno = EINTR;
