@@ -54,7 +54,7 @@ struct attach_thread {
     uint64_t place;                    // bus address of the word that it polls; 0: none
     uint64_t place_writes;             // of devices to that
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
-    uint64_t row_start_ps, usual_ps;   // of its vain looks; how long the row took that found something
+    uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
 };
 

@@ -128,10 +128,12 @@ struct row {
     bool placed; // the same word as in the look before
 };
 
-// Whole turns: one, or twice as long as the row took that found something last; four times as much with every wait.
+// Whole turns: one, or twice as long as the longer of the last two rows took that found something (a send's end and an
+// answer come in turn); four times as much with every wait.
 static uint64_t bound_of(const struct attach_thread *thread, uint64_t turn_ps)
 {
-    uint64_t usual_ps = thread->usual_ps < usual_max_ps ? 2 * thread->usual_ps : 2 * usual_max_ps;
+    uint64_t longer_ps = thread->rows_ps[0] > thread->rows_ps[1] ? thread->rows_ps[0] : thread->rows_ps[1];
+    uint64_t usual_ps = longer_ps < usual_max_ps ? 2 * longer_ps : 2 * usual_max_ps;
     uint64_t most = vain_max_ps / turn_ps, turns = usual_ps / turn_ps + 1;
     for (unsigned i = 0; i < thread->vain && turns < most; i++) {
         turns <<= GROWTH_BITS;
@@ -186,7 +188,10 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
         (void)sleep_until(thread, row.flags, end_ps);
     }
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
-    thread->usual_ps = came ? sim_now_ps(sim) - thread->row_start_ps : thread->usual_ps;
+    if (came) {
+        thread->rows_ps[1] = thread->rows_ps[0];
+        thread->rows_ps[0] = sim_now_ps(sim) - thread->row_start_ps;
+    }
     thread->vain = came ? 0 : thread->vain + 1;
     thread->strays = came ? 0 : thread->strays + stray;
     uint64_t late_ps = (sim_now_ps(sim) - row.start_ps) % row.turn_ps;
