@@ -224,6 +224,12 @@ static bool same(const greg_t *registers, const greg_t *before)
     return true;
 }
 
+static void wait_for_write(void)
+{
+    (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+    attach_look();
+}
+
 // After each instruction.
 static void step(greg_t *registers)
 {
@@ -235,7 +241,7 @@ static void step(greg_t *registers)
         if (spin.closing != 0) {
             jump_break(spin.closing);
         }
-        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+        wait_for_write();
     } else if (++spin.steps > STEPS_MAX || !is_harmless((const unsigned char *)at)) {
         stop_stepping(registers, LOOK_RARELY_US);
     }
@@ -250,7 +256,7 @@ static void turn(greg_t *registers, const struct jump *jump)
         return;
     }
     if (attach_crossings() == spin.turn_crossings && same(registers, spin.turn)) {
-        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+        wait_for_write();
     }
     spin.turn_crossings = attach_crossings();
     memcpy(spin.turn, registers, sizeof spin.turn);
