@@ -49,6 +49,7 @@ struct attach_thread {
     unsigned waits_for;                // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
     bool patient;                      // it waits for the outside, and does not poll it
+    bool free;                         // functional: its program runs
     bool left;                         // and runs without its turn
     bool strayed;                      // was told of a write while it waited
     uint64_t place;                    // bus address of the word that it polls; 0: none
@@ -62,6 +63,7 @@ struct attach_process {
     struct attach_server *server;
     struct attach_process *next;
     uint32_t node, number;
+    uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
     int pidfd, socket;
     int program; // of the options; -1: a child of one
@@ -102,6 +104,7 @@ struct attach_server {
     unsigned idle_asks;     // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
+    sim_event_t pace;       // functional: simulated time is at the real one
     uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     bool stopped;
 };
@@ -142,6 +145,8 @@ struct attach_node {
 };
 // Waits until the process has connected or ended. false: neither, in time.
 bool attach_await(struct attach_server *server, pid_t pid);
+// Is it a child of the process?
+bool attach_is_child(const struct attach_process *process, uint64_t pid);
 // Is the process with this descriptor over?
 bool attach_over(int pidfd);
 // At the end: nothing that was started stays.
@@ -202,6 +207,13 @@ bool attach_all_patient(const struct attach_server *server); // does everybody w
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);
+
+// --- functional.c ---------------------------------------------------------------------------------------------------
+
+// The run without simulated time: programs run freely, and simulated time follows the real one.
+enum sim_run_outcome attach_functional_run(struct attach_server *server);
+// The thread's program has its turn until it asks for something. false: it has ended.
+bool attach_functional_await(struct attach_thread *thread);
 
 // --- request.c, request_gpu.c, request_hca.c ------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
     if (!known || bus_address % sizeof(uint64_t) != 0) {
         return -EINVAL;
     }
-    uint64_t most_ns = (SIM_NEVER_PS - sim_now_ps(sim)) / SIM_PS_PER_NS;
+    uint64_t most_ns = (SIM_NEVER_PS / 4 - sim_now_ps(sim)) / SIM_PS_PER_NS;
     uint64_t deadline_ps = timeout_ns == 0 || timeout_ns >= most_ns ? SIM_NEVER_PS
                                                                     : sim_now_ps(sim) + timeout_ns * SIM_PS_PER_NS;
     thread->slot->values[0] = deadline_ps;
@@ -271,7 +271,7 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         attach_thread_leave(thread);
         return 0;
     case ATTACH_OP_CHILD:
-        return attach_await(server, (pid_t)arguments[0]) ? 0 : -ETIMEDOUT;
+        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0]) ? 0 : -ECHILD;
     case ATTACH_OP_THREAD:
         return thread_await(thread->process);
     case ATTACH_OP_PROCESS_EXIT:

@@ -13,6 +13,8 @@ static const uint64_t vain_max_ps = SIM_PS_PER_MS;
 // And the first wait of a row.
 static const uint64_t usual_max_ps = 5 * SIM_PS_PER_US;
 enum { GROWTH_BITS = 2 };
+// Later than this is never.
+static const uint64_t last_ps = UINT64_C(1) << 62;
 // And by how much it may miss a write beside the word that it looks at: a message's data arrive in thousands of writes.
 static const uint64_t stray_max_ps = SIM_PS_PER_US;
 
@@ -68,7 +70,8 @@ static const char *const reasons[] = {
 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
 {
-    return process->alarm_ps < deadline_ps ? process->alarm_ps : deadline_ps;
+    uint64_t alarm_ps = process->alarm_ps < last_ps ? process->alarm_ps : SIM_NEVER_PS;
+    return alarm_ps < deadline_ps ? alarm_ps : deadline_ps;
 }
 
 void attach_alarm_note(struct attach_process *process)
@@ -106,6 +109,7 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all = flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)ATTACH_WAIT_OUTSIDE : flags;
+    deadline_ps = deadline_ps < last_ps ? deadline_ps : SIM_NEVER_PS;
     while (!process->ended && !something_came(thread, all, &woken)) {
         thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
         (void)sleep_until(thread, all, deadline_ps);
