@@ -149,6 +149,7 @@ void attach_process_destroy(struct attach_process *process)
         free(process->objects[i].pages);
     }
     free(process->objects);
+    free(process->memory);
     free(process);
 }
 
