@@ -1,4 +1,6 @@
 // `tcasim exec` as a user calls it.
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,5 +75,19 @@ TEST(ExecCommand, NamesWhatIsWrongWithItsArguments)
     process_run(&process, "run f.yaml");
     EXPECT_EQ(process.status, 2);
     EXPECT_CONTAINS(process.errors, "it has no runs");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run_stopped(&process, "exec f.yaml --on node0 sh_-c_'sleep_100&_echo_$!>pid;sleep_100'", SIGINT);
+    EXPECT_EQ(process.status, 130);
+    char *text = process_file_read(&process, "pid");
+    ASSERT_TRUE(text != NULL);
+    EXPECT_TRUE(atoi(text) == 0 || (kill(atoi(text), 0) != 0 && errno == ESRCH));
+    free(text);
     process_fini(&process);
 }
