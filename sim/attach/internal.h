@@ -47,14 +47,14 @@ struct attach_thread {
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
-    unsigned waits_for;                // enum attach_wait_flags while it waits
+    unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
-    bool patient;                      // it waits for the outside, and does not poll it
-    bool free;                         // functional: its program runs
-    bool left;                         // and runs without its turn
-    bool strayed;                      // was told of a write while it waited
-    uint64_t place;                    // bus address of the word that it polls; 0: none
-    uint64_t place_writes;             // of devices to that
+    bool patient;                                        // it waits for the outside, and does not poll it
+    bool free;                                           // functional: its program runs
+    bool left;                                           // and runs without its turn
+    bool strayed;                                        // was told of a write while it waited
+    uint64_t place;                                      // bus address of the word that it polls; 0: none
+    uint64_t place_writes;                               // of devices to that
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
@@ -72,7 +72,7 @@ struct attach_process {
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
     unsigned slots; // in use so far
-    bool leaving; // it said that it ends, or becomes another program
+    bool leaving;   // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;

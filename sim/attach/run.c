@@ -88,8 +88,7 @@ static void run(struct attach_server *server)
     if (server->options->trace != NULL) {
         sim_trace_set_sink(server->sim, server->options->trace, server->options->ctx);
     }
-    result->outcome =
-        server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
+    result->outcome = server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);
     }
@@ -120,12 +119,11 @@ static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
 }
 
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
-                           struct attach_run_result *result)
+                                    struct attach_run_result *result)
 {
     struct attach_server server = {
         .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1};
-    enum sim_status status =
-        plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
+    enum sim_status status = plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
     if (status != SIM_OK) {
         return status;
     }
