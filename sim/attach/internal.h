@@ -37,6 +37,7 @@ struct attach_object {
 };
 
 struct attach_process;
+struct attach_memory;
 
 struct attach_thread {
     struct attach_process *process;
@@ -49,12 +50,13 @@ struct attach_thread {
     unsigned waits_for;                // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
     bool patient;                      // it waits for the outside, and does not poll it
+    bool free;                         // functional: its program runs
     bool left;                         // and runs without its turn
     bool strayed;                      // was told of a write while it waited
     uint64_t place;                    // bus address of the word that it polls; 0: none
     uint64_t place_writes;             // of devices to that
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
-    uint64_t row_start_ps, usual_ps;   // of its vain looks; how long the row took that found something
+    uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
 };
 
@@ -62,6 +64,7 @@ struct attach_process {
     struct attach_server *server;
     struct attach_process *next;
     uint32_t node, number;
+    uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
     int pidfd, socket;
     int program; // of the options; -1: a child of one
@@ -77,6 +80,7 @@ struct attach_process {
     struct host_watch watch;
     struct host_owner owner; // of memory that is not pinned
     uint64_t writes; // of devices to its memory
+    struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
 struct attach_server {
@@ -96,12 +100,14 @@ struct attach_server {
     sim_condition_t process_ended;
     uint32_t started;      // programs
     sim_condition_t quiet; // all wait for the outside, or another program was started
+    uint64_t memory_epoch; // ends when a program runs
     uint64_t wakes; // calls of attach_may_wake, and ends of processes
     uint64_t settled_wakes; // of which the waiters were asked twice
     sim_event_t settle;     // late: at the end of an instant, before time goes on
     unsigned idle_asks;     // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
+    sim_event_t pace;       // functional: simulated time is at the real one
     uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     bool stopped;
 };
@@ -142,6 +148,8 @@ struct attach_node {
 };
 // Waits until the process has connected or ended. false: neither, in time.
 bool attach_await(struct attach_server *server, pid_t pid);
+// Is it a child of the process?
+bool attach_is_child(const struct attach_process *process, uint64_t pid);
 // Is the process with this descriptor over?
 bool attach_over(int pidfd);
 // At the end: nothing that was started stays.
@@ -195,6 +203,8 @@ uint64_t attach_alarm_before(const struct attach_process *process, uint64_t dead
 void attach_alarm_note(struct attach_process *process);
 void attach_thread_leave(struct attach_thread *thread);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
+// Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
+void attach_memory_settle(struct attach_server *server);
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
@@ -202,6 +212,13 @@ bool attach_all_patient(const struct attach_server *server); // does everybody w
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);
+
+// --- functional.c ---------------------------------------------------------------------------------------------------
+
+// The run without simulated time: programs run freely, and simulated time follows the real one.
+enum sim_run_outcome attach_functional_run(struct attach_server *server);
+// The thread's program has its turn until it asks for something. false: it has ended.
+bool attach_functional_await(struct attach_thread *thread);
 
 // --- request.c, request_gpu.c, request_hca.c ------------------------------------------------------------------------
 

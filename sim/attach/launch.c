@@ -107,6 +107,25 @@ static bool connected(const struct attach_server *server, pid_t pid)
     return false;
 }
 
+bool attach_is_child(const struct attach_process *process, uint64_t pid)
+{
+    char path[64], line[512];
+    if (pid == 0 || pid > INT32_MAX) {
+        return false;
+    }
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = '\0';
+    const char *name_end = strrchr(line, ')');
+    int parent = 0;
+    return name_end != NULL && sscanf(name_end + 1, " %*c %d", &parent) == 1 && parent == (int)process->pid;
+}
+
 bool attach_await(struct attach_server *server, pid_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

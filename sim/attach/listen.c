@@ -143,13 +143,15 @@ static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_
         return;
     }
     int segment = attach_process_segment(process);
-    bool sent = segment >= 0 && message_send(socket, &message, sizeof message, segment);
-    if (segment >= 0) {
-        close(segment);
-    }
-    if (!sent || !attach_thread_start(process, 0)) {
+    if (segment < 0 || !attach_thread_start(process, 0)) {
         refuse(dup(socket), "the simulator has no memory");
         attach_process_ended(process);
+        attach_process_forget(process);
+    } else if (!message_send(socket, &message, sizeof message, segment)) {
+        attach_process_ended(process);
+    }
+    if (segment >= 0) {
+        close(segment);
     }
 }
 

@@ -59,17 +59,17 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
     }
 }
 
-// After exec: the new program is the same process. Returns its number; 0: there was none.
-static uint32_t predecessor_end(struct attach_server *server, pid_t pid)
+// After exec: the new program is the same process. NULL: there was none.
+static const struct attach_process *predecessor_end(struct attach_server *server, pid_t pid)
 {
-    uint32_t number = 0;
+    const struct attach_process *found = NULL;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         if (process->pid == pid && !process->ended) {
-            number = process->number;
+            found = process;
             attach_process_ended(process);
         }
     }
-    return number;
+    return found;
 }
 
 static int program_of(const struct attach_server *server, pid_t pid)
@@ -89,12 +89,13 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
     if (process == NULL) {
         return NULL;
     }
-    uint32_t number = predecessor_end(server, pid);
+    const struct attach_process *before = predecessor_end(server, pid);
     *process = (struct attach_process){
         .server = server,
         .next = server->processes,
         .node = node,
-        .number = number != 0 ? number : ++server->numbers[node],
+        .number = before != NULL && before->node == node ? before->number : ++server->numbers[node],
+        .image = before != NULL ? before->image + 1 : 1,
         .pid = pid,
         .pidfd = pidfd,
         .socket = socket,
@@ -148,6 +149,7 @@ void attach_process_destroy(struct attach_process *process)
         free(process->objects[i].pages);
     }
     free(process->objects);
+    free(process->memory);
     free(process);
 }
 

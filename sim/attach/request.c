@@ -46,9 +46,10 @@ static int64_t read_register(struct attach_thread *thread, const struct attach_r
     return status;
 }
 
-static bool program_write(const struct attach_process *process, uint64_t address, const void *data, size_t bytes)
+static bool program_write(struct attach_process *process, uint64_t address, const void *data, size_t bytes)
 {
     const struct iovec from = {(void *)(uintptr_t)data, bytes}, to = {(void *)(uintptr_t)address, bytes};
+    attach_memory_settle(process->server);
     return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
 }
 
@@ -85,7 +86,7 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
     if (!known || bus_address % sizeof(uint64_t) != 0) {
         return -EINVAL;
     }
-    uint64_t most_ns = (SIM_NEVER_PS - sim_now_ps(sim)) / SIM_PS_PER_NS;
+    uint64_t most_ns = (SIM_NEVER_PS / 4 - sim_now_ps(sim)) / SIM_PS_PER_NS;
     uint64_t deadline_ps = timeout_ns == 0 || timeout_ns >= most_ns ? SIM_NEVER_PS
                                                                     : sim_now_ps(sim) + timeout_ns * SIM_PS_PER_NS;
     thread->slot->values[0] = deadline_ps;
@@ -271,7 +272,7 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         attach_thread_leave(thread);
         return 0;
     case ATTACH_OP_CHILD:
-        return attach_await(server, (pid_t)arguments[0]) ? 0 : -ETIMEDOUT;
+        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0]) ? 0 : -ECHILD;
     case ATTACH_OP_THREAD:
         return thread_await(thread->process);
     case ATTACH_OP_PROCESS_EXIT:

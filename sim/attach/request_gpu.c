@@ -97,13 +97,20 @@ static bool work_allowed(const struct attach_process *process, uint32_t gpu, con
     return false;
 }
 
+// What no GPU of these years is given at once, and what the model's numbers hold.
+static const uint64_t kernel_max_ns = UINT64_C(1) << 40, kernel_max_bytes = UINT64_C(1) << 44,
+                      kernel_max_flops = UINT64_C(1) << 50;
+
 static int64_t submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue, const void *structure)
 {
     struct backend_gpu_work work;
     uint64_t ticket = 0;
     memcpy(&work, structure, sizeof work);
     bool allowed = false;
-    if ((unsigned)work.kind == BACKEND_GPU_KERNEL || (unsigned)work.kind == BACKEND_GPU_MARK) {
+    if ((unsigned)work.kind == BACKEND_GPU_KERNEL) {
+        allowed = work.duration_ns < kernel_max_ns && work.memory_bytes < kernel_max_bytes &&
+                  work.flops < kernel_max_flops;
+    } else if ((unsigned)work.kind == BACKEND_GPU_MARK) {
         allowed = true;
     } else if ((unsigned)work.kind == BACKEND_GPU_AFTER) {
         allowed = attach_object_find(thread->process, OBJECT_GPU_QUEUE, work.peer, work.queue) != NULL;

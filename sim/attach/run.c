@@ -88,7 +88,8 @@ static void run(struct attach_server *server)
     if (server->options->trace != NULL) {
         sim_trace_set_sink(server->sim, server->options->trace, server->options->ctx);
     }
-    result->outcome = plat_machine_run(server->machine);
+    result->outcome =
+        server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);
     }
@@ -133,7 +134,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     sim_condition_init(&server.quiet);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (!options->any_cpu) {
+    if (!options->any_cpu && !options->functional) {
         processor_keep();
     }
     if (attach_listen(&server)) {
@@ -149,6 +150,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         attach_process_destroy(process);
     }
     sim_event_cancel(server.sim, &server.settle);
+    sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);
     return status;
 }

@@ -18,7 +18,8 @@
 enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100, FREE_NAP_NS = 20000 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
-// Own work between two entries, at most: a program that lies about it shall not overflow a clock.
+// Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
+static const uint64_t end_ps = UINT64_C(1) << 62;
 static const uint64_t work_max_ps = 1000000 * SIM_PS_PER_MS;
 // What devices still have under way for a process that has ended, before its memory is anyone else's.
 static const uint64_t grace_ps = 10 * SIM_PS_PER_US;
@@ -106,6 +107,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_place_writes = thread->place_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
+    attach_memory_settle(server);
     atomic_store_explicit(&thread->slot->turn, ATTACH_TURN_PROGRAM, memory_order_release);
     (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -128,8 +130,13 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
 
 static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
 {
+    struct attach_process *process = thread->process;
     uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
     request->own_ps += paid_ps;
+    if (request->own_ps > work_max_ps || sim_now_ps(process->server->sim) > end_ps) {
+        (void)syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
+        return;
+    }
     if (!thread->process->server->options->functional) {
         host_core_spend(thread->core, paid_ps);
     }
@@ -269,7 +276,7 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     turn_give(thread);
-    bool crossed = turn_await(thread);
+    bool crossed = server->options->functional ? attach_functional_await(thread) : turn_await(thread);
     if (attach_stopped(server)) {
         return false;
     }
@@ -323,8 +330,12 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
-    snprintf(thread->name, sizeof thread->name, "%s.process%u.thread%u",
-             server->scenario->nodes[process->node].name, process->number, index);
+    char image[24] = ""; // after exec, while the old program's threads still are there
+    if (process->image > 1) {
+        snprintf(image, sizeof image, ".program%u", process->image);
+    }
+    snprintf(thread->name, sizeof thread->name, "%s.process%u%s.thread%u",
+             server->scenario->nodes[process->node].name, process->number, image, index);
     sim_condition_init(&thread->woken);
     thread->backend = *node;
     thread->backend.number = process->number;

@@ -13,6 +13,8 @@ static const uint64_t vain_max_ps = SIM_PS_PER_MS;
 // And the first wait of a row.
 static const uint64_t usual_max_ps = 5 * SIM_PS_PER_US;
 enum { GROWTH_BITS = 2 };
+// Later than this is never.
+static const uint64_t last_ps = UINT64_C(1) << 62;
 // And by how much it may miss a write beside the word that it looks at: a message's data arrive in thousands of writes.
 static const uint64_t stray_max_ps = SIM_PS_PER_US;
 
@@ -68,7 +70,8 @@ static const char *const reasons[] = {
 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
 {
-    return process->alarm_ps < deadline_ps ? process->alarm_ps : deadline_ps;
+    uint64_t alarm_ps = process->alarm_ps < last_ps ? process->alarm_ps : SIM_NEVER_PS;
+    return alarm_ps < deadline_ps ? alarm_ps : deadline_ps;
 }
 
 void attach_alarm_note(struct attach_process *process)
@@ -106,6 +109,7 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all = flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)ATTACH_WAIT_OUTSIDE : flags;
+    deadline_ps = deadline_ps < last_ps ? deadline_ps : SIM_NEVER_PS;
     while (!process->ended && !something_came(thread, all, &woken)) {
         thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
         (void)sleep_until(thread, all, deadline_ps);
@@ -128,10 +132,12 @@ struct row {
     bool placed; // the same word as in the look before
 };
 
-// Whole turns: one, or twice as long as the row took that found something last; four times as much with every wait.
+// Whole turns: one, or twice as long as the longer of the last two rows took that found something (a send's end and an
+// answer come in turn); four times as much with every wait.
 static uint64_t bound_of(const struct attach_thread *thread, uint64_t turn_ps)
 {
-    uint64_t usual_ps = thread->usual_ps < usual_max_ps ? 2 * thread->usual_ps : 2 * usual_max_ps;
+    uint64_t longer_ps = thread->rows_ps[0] > thread->rows_ps[1] ? thread->rows_ps[0] : thread->rows_ps[1];
+    uint64_t usual_ps = longer_ps < usual_max_ps ? 2 * longer_ps : 2 * usual_max_ps;
     uint64_t most = vain_max_ps / turn_ps, turns = usual_ps / turn_ps + 1;
     for (unsigned i = 0; i < thread->vain && turns < most; i++) {
         turns <<= GROWTH_BITS;
@@ -186,7 +192,10 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
         (void)sleep_until(thread, row.flags, end_ps);
     }
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
-    thread->usual_ps = came ? sim_now_ps(sim) - thread->row_start_ps : thread->usual_ps;
+    if (came) {
+        thread->rows_ps[1] = thread->rows_ps[0];
+        thread->rows_ps[0] = sim_now_ps(sim) - thread->row_start_ps;
+    }
     thread->vain = came ? 0 : thread->vain + 1;
     thread->strays = came ? 0 : thread->strays + stray;
     uint64_t late_ps = (sim_now_ps(sim) - row.start_ps) % row.turn_ps;

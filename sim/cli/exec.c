@@ -9,13 +9,14 @@
 #include "sim/attach/attach_run.h"
 #include "sim/cli/load.h"
 #include "sim/cli/paths.h"
+#include "sim/report/report.h"
 
 enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
 
 struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
-    const char *wall_limit;
+    const char *wall_limit, *out;
     bool functional, any_cpu;
 };
 
@@ -24,6 +25,8 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, nodes)},
     {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
      offsetof(struct exec_options, sets)},
+    {"out", "DIR", "write counters.csv, the manifest and exec.yaml with the run's hash there", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, out)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"wall-limit", "SECONDS", "how long a program may run without calling in (default: 60)", CLI_OPTION_TEXT,
@@ -33,10 +36,11 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim exec FILE.yaml --on NODE 'PROGRAM ARGUMENT...' [--on NODE '...']... [--set PATH=VALUE]...\n"
+    .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
              "                   [--functional] [--wall-limit SECONDS] [--any-cpu]",
-    .doc = "Runs programs of this machine on the nodes of the scenario: they see its devices and its time. Their output is\n"
-           "their own; the exit status is the worst of theirs, 2 and 3 where the simulation could not go on.",
+    .doc = "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
+           "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
+           "2 or 3 where the simulation could not go on.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -46,7 +50,8 @@ static const struct cli_syntax syntax = {
 
 struct programs {
     struct attach_program list[ATTACH_RUN_PROGRAMS_MAX];
-    wordexp_t words[ATTACH_RUN_PROGRAMS_MAX];
+    wordexp_t words[ATTACH_RUN_PROGRAMS_MAX], env[ATTACH_RUN_PROGRAMS_MAX];
+    int expected[ATTACH_RUN_PROGRAMS_MAX];
     uint32_t count;
 };
 
@@ -83,6 +88,47 @@ static bool line_split(const char *line, wordexp_t *words)
     return false;
 }
 
+// NULL: one too many.
+static struct attach_program *program_add(struct programs *programs, uint32_t node, const char *command)
+{
+    uint32_t index = programs->count;
+    if (index == ATTACH_RUN_PROGRAMS_MAX) {
+        cli_error("more than %d programs", ATTACH_RUN_PROGRAMS_MAX);
+        return NULL;
+    }
+    if (!line_split(command, &programs->words[index])) {
+        return NULL;
+    }
+    programs->count++;
+    programs->list[index] = (struct attach_program){.node = node, .argv = programs->words[index].we_wordv};
+    return &programs->list[index];
+}
+
+static bool outside_add(struct programs *programs, const struct scn_outside *outside)
+{
+    struct attach_program *program = program_add(programs, outside->node, outside->command);
+    if (program == NULL) {
+        return false;
+    }
+    uint32_t index = programs->count - 1;
+    if (outside->env[0] != '\0') {
+        if (!line_split(outside->env, &programs->env[index])) {
+            return false;
+        }
+        program->env = programs->env[index].we_wordv;
+    }
+    for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
+        if (strchr(program->env[i], '=') == NULL) {
+            cli_error("env: '%s' is no NAME=VALUE", program->env[i]);
+            return false;
+        }
+    }
+    program->stdin_path = outside->stdin_path[0] != '\0' ? outside->stdin_path : NULL;
+    program->stdout_path = outside->stdout_path[0] != '\0' ? outside->stdout_path : NULL;
+    programs->expected[index] = (int)outside->status;
+    return true;
+}
+
 static bool programs_read(struct programs *programs, const struct scn_scenario *scenario,
                           const struct exec_options *given, const struct cli_list *operands)
 {
@@ -91,26 +137,31 @@ static bool programs_read(struct programs *programs, const struct scn_scenario *
                   operands->count - 1);
         return false;
     }
-    if (given->nodes.count == 0) {
-        cli_error("there is nothing to run: --on NODE 'PROGRAM ARGUMENT...'");
-        return false;
-    }
-    for (uint32_t i = 0; i < given->nodes.count; i++) {
-        struct attach_program *program = &programs->list[i];
-        if (!node_find(scenario, given->nodes.items[i], &program->node) ||
-            !line_split(operands->items[i + 1], &programs->words[i])) {
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        if (!outside_add(programs, &scenario->outsides[i])) {
             return false;
         }
-        programs->count++;
-        program->argv = programs->words[i].we_wordv;
     }
-    return true;
+    for (uint32_t i = 0; i < given->nodes.count; i++) {
+        uint32_t node;
+        if (!node_find(scenario, given->nodes.items[i], &node) ||
+            program_add(programs, node, operands->items[i + 1]) == NULL) {
+            return false;
+        }
+    }
+    if (programs->count == 0) {
+        cli_error("there is nothing to run: the scenario has no programs, and none follows an --on NODE");
+    }
+    return programs->count > 0;
 }
 
 static void programs_free(struct programs *programs)
 {
     for (uint32_t i = 0; i < programs->count; i++) {
         wordfree(&programs->words[i]);
+        if (programs->list[i].env != NULL) {
+            wordfree(&programs->env[i]);
+        }
     }
 }
 
@@ -159,9 +210,76 @@ static int result_judge(const char *path, const struct programs *programs, enum 
         return CLI_EXIT_STUCK;
     }
     for (uint32_t i = 0; i < programs->count; i++) {
-        worst = result->statuses[i] > worst ? result->statuses[i] : worst;
+        int got = result->statuses[i], expected = programs->expected[i];
+        int status_of_it = got == expected ? 0 : got != 0 ? got : CLI_EXIT_EXPECT;
+        if (got != expected && expected != 0) {
+            cli_error("%s ended with %d, not %d", programs->list[i].argv[0], got, expected);
+        }
+        worst = status_of_it > worst ? status_of_it : worst;
     }
     return worst;
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
+{
+    report_add_counter(ctx, "exec", component, desc->name, desc->unit, value);
+}
+
+static bool hash_write(const char *directory, const struct programs *programs, const struct attach_run_result *result)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/exec.yaml", directory);
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        cli_error("%s cannot be written", path);
+        return false;
+    }
+    fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
+    fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\nprograms:\n", (unsigned long long)result->hash,
+            (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
+    for (uint32_t i = 0; i < programs->count; i++) {
+        fprintf(file, "  - {program: %s, status: %d}\n", programs->list[i].argv[0], result->statuses[i]);
+    }
+    return fclose(file) == 0;
+}
+
+static bool results_write(const struct exec_options *given, const char *path, report_t *report,
+                          const struct programs *programs, const struct attach_run_result *result)
+{
+    char error[512] = "";
+    report_add_run(report, "exec", result->simulated_ps, result->events, result->rtl_cycles);
+    for (size_t i = 0; i < given->sets.count; i++) {
+        report_add_set(report, given->sets.items[i]);
+    }
+    if (report_write(report, given->out, path, error, sizeof error) != SIM_OK) {
+        cli_error("%s: %s", path, error);
+        return false;
+    }
+    return hash_write(given->out, programs, result);
+}
+
+static int programs_run(const struct exec_options *given, const char *path, const struct scn_scenario *scenario,
+                        const struct programs *programs, struct attach_run_options *run, const char *reference)
+{
+    struct attach_run_result result;
+    report_t *report = NULL;
+    if (given->out != NULL && report_create(scenario, reference, &report) != SIM_OK) {
+        cli_error("%s cannot be read", reference);
+        return CLI_EXIT_INPUT;
+    }
+    run->counter = report != NULL ? counter_take : NULL;
+    run->ctx = report;
+    interrupts_take();
+    enum sim_status built = attach_run(scenario, run, &result);
+    int status = result_judge(path, programs, built, &result);
+    if (report != NULL && built == SIM_OK && !result.interrupted &&
+        !results_write(given, path, report, programs, &result)) {
+        status = status != 0 ? status : CLI_EXIT_INPUT;
+    }
+    report_destroy(report);
+    return status;
 }
 
 static bool seconds_read(const char *text, uint64_t *ms_out)
@@ -179,7 +297,6 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
 {
     struct cli_paths paths;
     struct programs programs = {0};
-    struct attach_run_result result;
     struct attach_run_options run = {
         .programs = programs.list, .functional = given->functional, .any_cpu = given->any_cpu};
     cli_paths_find(&paths);
@@ -191,9 +308,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {
         run.program_count = programs.count;
         run.library_directory = paths.libraries;
-        interrupts_take();
-        enum sim_status built = attach_run(scenario, &run, &result);
-        status = result_judge(operands->items[0], &programs, built, &result);
+        status = programs_run(given, operands->items[0], scenario, &programs, &run, paths.reference);
     }
     programs_free(&programs);
     scn_free(scenario);

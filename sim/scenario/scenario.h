@@ -299,6 +299,16 @@ struct scn_sweep {
     uint32_t point_count;
 };
 
+// A program of the machine that `tcasim exec` runs on a node. Texts are words as a shell takes them apart.
+#define SCN_OUTSIDES_MAX 64
+struct scn_outside {
+    uint32_t node;
+    char command[SCN_TEXT_MAX]; // the program and its arguments
+    char env[SCN_TEXT_MAX];     // NAME=VALUE ...
+    char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
+    uint64_t status;                                          // that it is expected to end with
+};
+
 struct scn_scenario {
     char name[SCN_NAME_MAX]; // the file's name without .yaml, unless the key `name` gives another
     char title[SCN_TEXT_MAX];
@@ -315,6 +325,8 @@ struct scn_scenario {
     uint32_t fault_count;
     struct scn_run runs[SCN_RUNS_MAX];
     uint32_t run_count;
+    struct scn_outside outsides[SCN_OUTSIDES_MAX];
+    uint32_t outside_count;
     struct scn_check expects[SCN_CHECKS_MAX];
     uint32_t expect_count;
     struct scn_check compares[SCN_CHECKS_MAX];

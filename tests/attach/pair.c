@@ -8,6 +8,8 @@
 
 #define WORDS 16
 
+void (*pair_ready)(void);
+
 struct run {
     const struct backend_ops *ops;
     void *ctx;
@@ -184,6 +186,9 @@ void pair_run(struct backend_process *process, unsigned side, unsigned rounds, s
     pair->error = run.ops->alloc_pinned(run.ctx, 8192, &run.buffer);
     if (pair->error != 0) {
         return;
+    }
+    if (pair_ready != NULL) {
+        pair_ready();
     }
     // Both sides' first buffers lie at the same address.
     run.remote = peach2_window_address(run.board, 1 - side, run.buffer.bus_address);

@@ -15,5 +15,8 @@ struct pair {
     int error; // a negative errno value, or the line where something was wrong
 };
 
+// Called when the side's memory is there; NULL: the other's is by then as well, as both begin at the same time.
+extern void (*pair_ready)(void);
+
 // side: the node's index, 0 or 1. Fills *pair.
 void pair_run(struct backend_process *process, unsigned side, unsigned rounds, struct pair *pair);

@@ -1,8 +1,14 @@
 // pair.c as a program: prints its times. TCASIM_ATTACH says where.
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "pair.h"
 #include "verbs-shim/attach/attach.h"
+
+static void wait_for_the_other(void)
+{
+    (void)usleep(300000);
+}
 
 int main(int argc, char **argv)
 {
@@ -11,6 +17,7 @@ int main(int argc, char **argv)
     if (process == NULL) {
         return 3;
     }
+    pair_ready = attach_mode() == ATTACH_FUNCTIONAL ? wait_for_the_other : NULL;
     pair_run(process, attach_place()->node_index, argc > 1 ? (unsigned)atoi(argv[1]) : 10, &pair);
     for (unsigned i = 0; i < pair.count && i < PAIR_STAMPS_MAX; i++) {
         printf("%llu\n", (unsigned long long)pair.stamps[i]);

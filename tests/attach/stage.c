@@ -1,9 +1,11 @@
 #include "stage.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void stage_init(struct stage *stage)
@@ -21,6 +23,8 @@ void stage_init(struct stage *stage)
 
 void stage_fini(struct stage *stage)
 {
+    // Nothing of a run stays.
+    EXPECT_TRUE(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
     for (uint32_t i = 0; i < stage->count; i++) {
         (void)unlink(stage->stdout_path[i]);
         free(stage->argv[i][0]);

@@ -126,3 +126,28 @@ TEST(AttachedLife, GivesTheStatusOfAProgramThatIsNotThere)
     EXPECT_EQ(stage.result.statuses[0], 127);
     stage_fini(&stage);
 }
+
+TEST(AttachedLife, RunsWithoutSimulatedTimeAsWell)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.functional = true;
+    stage_add(&stage, 0, "pair", "10", NULL);
+    stage_add(&stage, 1, "pair", "10", NULL);
+    stage_run(&stage);
+    expect_done(&stage);
+    EXPECT_EQ(stage.result.statuses[0], 0);
+    EXPECT_EQ(stage.result.statuses[1], 0);
+    stage_fini(&stage);
+}
+
+static void shell_add(struct stage *stage)
+{
+    static char threads[] = TCASIM_BINARY_DIR "/attached/attached_threads";
+    stage_add(stage, 0, "/bin/sh", "-c", "exec \"$0\"", threads, NULL);
+}
+
+TEST(AttachedLife, AProgramThatBecomesAnotherIsTheSameProcess)
+{
+    expect_same_twice(shell_add, 0);
+}

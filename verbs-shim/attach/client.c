@@ -342,6 +342,9 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     uint64_t signals = signals_block();
     atomic_store_explicit(&slot->turn, ATTACH_TURN_SIMULATOR, memory_order_release);
     futex_wake(&slot->turn);
+    if (client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
+        (void)syscall(SYS_sendto, client.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+    }
     if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
         turn_await(slot);
     }
@@ -395,8 +398,9 @@ void attach_append(const struct attach_entry *entry, const void *data)
     own.tail_ps = 0;
     // Also of a program that is killed before it crosses again the stores were made.
     atomic_store_explicit(&slot->entry_count, count + 1, memory_order_release);
-    if (attach_mode() == ATTACH_FUNCTIONAL) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING); // the thread may block where nobody sees it
+    // Nothing else would bring them there where looks do not cross.
+    if (client.segment->greeting.mode == ATTACH_FUNCTIONAL && entry->kind != ATTACH_ENTRY_COMBINED) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING);
     }
 }
 
@@ -451,6 +455,7 @@ enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsi
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot == NULL || own.crossing) {
+        (void)syscall(SYS_sched_yield);
         return ATTACH_WOKEN_OUTSIDE;
     }
     slot->arguments[3] = own.found;

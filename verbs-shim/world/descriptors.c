@@ -47,7 +47,7 @@ static bool get_ready(int fd, short events, int flags)
     }
     uint64_t deadline_ps = socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
     while (!ready(fd, events)) {
-        if (!world_wait(deadline_ps)) {
+        if (attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
             errno = EAGAIN;
             return false;
         }
@@ -189,7 +189,7 @@ static ssize_t write_all(int fd, const char *data, size_t bytes, int flags, bool
         }
         attach_may_wake();
         if (put < 0 && errno == EAGAIN) {
-            (void)world_wait(ATTACH_NEVER_PS);
+            (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
         } else if (put < 0) {
             return done > 0 ? (ssize_t)done : -1;
         } else {

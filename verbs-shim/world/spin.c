@@ -7,10 +7,14 @@
 // How soon that is noticed depends on the real machine; what follows from it does not, as the thread runs in no
 // simulated time. Where the loop does anything else it is left alone.
 //
+// The jump that closes a loop found like this is overwritten by a breakpoint, so that the loop is known at once when the
+// program comes back to it. There a turn counts as vain when all registers are what they were at the turn before.
+//
 // Leaves out: loops that write memory or use vector registers; those need a call in them.
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -23,6 +27,9 @@ enum {
     LOOK_RARELY_US = 10000, // after a look that found no loop
     STEPS_MAX = 256,
     TRAP_FLAG = 0x100,
+    BREAKPOINT = 0xcc,
+    JUMPS_MAX = 32,
+    PAGE_BYTES = 4096,
     REGISTERS = REG_EFL + 1 // with the instruction pointer and the flags
 };
 
@@ -32,6 +39,10 @@ struct spin {
     unsigned steps;
     greg_t first[REGISTERS];
     unsigned crossings;
+    uintptr_t before; // address of the instruction that was stepped over last
+    uintptr_t closing; // of the loop's jump backwards; 0: none seen
+    greg_t turn[REGISTERS]; // at the last breakpoint
+    unsigned turn_crossings;
 };
 
 static __thread struct spin spin;
@@ -115,6 +126,77 @@ static bool is_harmless(const unsigned char *code)
     }
 }
 
+// --- the jump that closes a loop
+// --------------------------------------------------------------------------------------
+
+struct jump {
+    uintptr_t at; // 0: not in use
+    uintptr_t target, next;
+    unsigned condition; // as in the instruction; ALWAYS
+};
+
+enum { ALWAYS = 16 };
+
+static struct jump jumps[JUMPS_MAX];
+
+static bool jump_decode(uintptr_t at, struct jump *jump_out)
+{
+    const unsigned char *code = (const unsigned char *)at;
+    bool is_near = (code[0] == 0x0f && (code[1] & 0xf0) == 0x80) || code[0] == 0xe9;
+    bool is_short = (code[0] & 0xf0) == 0x70 || code[0] == 0xeb;
+    if (!is_near && !is_short) {
+        return false;
+    }
+    bool always = code[0] == 0xe9 || code[0] == 0xeb;
+    unsigned bytes = is_short ? 2 : always ? 5 : 6;
+    int32_t distance = (int8_t)code[1];
+    if (is_near) {
+        memcpy(&distance, code + bytes - 4, sizeof distance);
+    }
+    *jump_out = (struct jump){.at = at,
+                              .next = at + bytes,
+                              .target = at + bytes + (uintptr_t)(intptr_t)distance,
+                              .condition = always ? ALWAYS : code[is_near] & 0xf};
+    return true;
+}
+
+// The sixteen conditions: eight, and their opposites.
+static bool jump_taken(const struct jump *jump, greg_t flags)
+{
+    bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800;
+    const bool conditions[] = {overflow, carry,  zero,             carry || zero,
+                               sign,     parity, sign != overflow, zero || sign != overflow};
+    return jump->condition == ALWAYS || conditions[jump->condition >> 1] != ((jump->condition & 1) != 0);
+}
+
+static const struct jump *jump_find(uintptr_t at)
+{
+    for (unsigned i = 0; i < JUMPS_MAX && jumps[i].at != 0; i++) {
+        if (jumps[i].at == at) {
+            return &jumps[i];
+        }
+    }
+    return NULL;
+}
+
+// Only one thread of the process runs. Where the code cannot be written the loop is found by stepping each time.
+static void jump_break(uintptr_t at)
+{
+    unsigned place = 0;
+    struct jump jump;
+    while (place < JUMPS_MAX && jumps[place].at != 0 && jumps[place].at != at) {
+        place++;
+    }
+    void *page = (void *)(at & ~(uintptr_t)(PAGE_BYTES - 1));
+    if (place == JUMPS_MAX || jumps[place].at == at || !jump_decode(at, &jump) ||
+        mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+        return;
+    }
+    jumps[place] = jump;
+    *(volatile unsigned char *)at = BREAKPOINT;
+    (void)mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC);
+}
+
 // --- looking
 // ----------------------------------------------------------------------------------------------------------
 
@@ -131,33 +213,68 @@ static void stop_stepping(greg_t *registers, unsigned look_again_us)
     look_after(look_again_us);
 }
 
-static bool recurs(const greg_t *registers)
+static bool same(const greg_t *registers, const greg_t *before)
 {
     for (unsigned i = 0; i < REGISTERS; i++) {
         greg_t mask = i == REG_EFL ? ~(greg_t)TRAP_FLAG : ~(greg_t)0;
-        if ((registers[i] & mask) != (spin.first[i] & mask)) {
+        if ((registers[i] & mask) != (before[i] & mask)) {
             return false;
         }
     }
     return true;
 }
 
-// After each instruction.
-static void on_step(int number, siginfo_t *info, void *context)
+static void wait_for_write(void)
 {
-    (void)number;
-    (void)info;
-    int saved = errno;
-    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    if (!spin.stepping) {
+    (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+    attach_look();
+}
+
+// After each instruction.
+static void step(greg_t *registers)
+{
+    uintptr_t at = (uintptr_t)registers[REG_RIP];
+    spin.closing = at <= spin.before ? spin.before : spin.closing;
+    spin.before = at;
+    if (same(registers, spin.first)) {
+        stop_stepping(registers, LOOK_EVERY_US);
+        if (spin.closing != 0) {
+            jump_break(spin.closing);
+        }
+        wait_for_write();
+    } else if (++spin.steps > STEPS_MAX || !is_harmless((const unsigned char *)at)) {
+        stop_stepping(registers, LOOK_RARELY_US);
+    }
+}
+
+// At the jump of a loop that was found before: does what the jump does.
+static void turn(greg_t *registers, const struct jump *jump)
+{
+    bool taken = jump_taken(jump, registers[REG_EFL]);
+    registers[REG_RIP] = (greg_t)(taken ? jump->target : jump->next);
+    if (!taken) {
         return;
     }
-    if (recurs(registers)) {
-        stop_stepping(registers, LOOK_EVERY_US);
-        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
-        attach_look();
-    } else if (++spin.steps > STEPS_MAX || !is_harmless((const unsigned char *)registers[REG_RIP])) {
-        stop_stepping(registers, LOOK_RARELY_US);
+    if (attach_crossings() == spin.turn_crossings && same(registers, spin.turn)) {
+        wait_for_write();
+    }
+    spin.turn_crossings = attach_crossings();
+    memcpy(spin.turn, registers, sizeof spin.turn);
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    int saved = errno;
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    const struct jump *jump = info->si_code == SI_KERNEL ? jump_find((uintptr_t)registers[REG_RIP] - 1) : NULL;
+    if (jump != NULL) {
+        if (spin.stepping) {
+            stop_stepping(registers, LOOK_RARELY_US);
+        }
+        turn(registers, jump);
+    } else if (spin.stepping) {
+        step(registers);
     }
     errno = saved;
 }
@@ -176,6 +293,8 @@ static void on_look(int number, siginfo_t *info, void *context)
     }
     spin.stepping = true;
     spin.steps = 0;
+    spin.closing = 0;
+    spin.before = (uintptr_t)registers[REG_RIP];
     memcpy(spin.first, registers, sizeof spin.first);
     registers[REG_EFL] |= TRAP_FLAG;
 }
@@ -188,7 +307,7 @@ static int look_signal(void)
 void world_spin_start(void)
 {
     struct sigaction looked = {.sa_sigaction = on_look, .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct sigaction stepped = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+    struct sigaction stepped = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     (void)sigaction(look_signal(), &looked, NULL);
     (void)sigaction(SIGTRAP, &stepped, NULL);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};

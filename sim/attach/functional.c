@@ -1,0 +1,93 @@
+// Without simulated time: programs run freely, a crossing is an ordinary call, and devices work at the pace of the real
+// clock, so that their timeouts mean what they say.
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "sim/attach/internal.h"
+
+// How long the simulator sleeps where nobody asks for anything: while devices have something under way, and else.
+enum { BUSY_NS = 20000, QUIET_NS = 1000000, SOCKETS_MAX = 256 };
+
+static uint64_t real_ps(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * SIM_PS_PER_NS;
+}
+
+static bool has_turn(const struct attach_thread *thread)
+{
+    return atomic_load_explicit(&thread->slot->turn, memory_order_acquire) == ATTACH_TURN_PROGRAM;
+}
+
+bool attach_functional_await(struct attach_thread *thread)
+{
+    const struct sim_wait_reason reason = {thread->name, "its program to ask for something", 0, 0};
+    thread->free = true;
+    while (has_turn(thread) && !thread->process->ended) {
+        (void)sim_condition_wait(thread->process->server->sim, &thread->woken, SIM_NEVER_PS, &reason);
+    }
+    thread->free = false;
+    return !has_turn(thread);
+}
+
+// Is somebody's request under way? Then there is no time to sleep.
+static bool requests_wake(struct attach_server *server)
+{
+    bool busy = false;
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots; i++) {
+            struct attach_thread *thread = process->threads[i];
+            if (thread != NULL && thread->free && !has_turn(thread)) {
+                sim_condition_signal(server->sim, &thread->woken);
+            }
+            busy = busy || (thread != NULL && !has_turn(thread));
+        }
+    }
+    return busy;
+}
+
+static void bells_wait(struct attach_server *server)
+{
+    uint64_t ahead_ps = sim_next_due_ps(server->sim) - sim_now_ps(server->sim);
+    const struct timespec time = {.tv_nsec = ahead_ps < SIM_PS_PER_MS ? BUSY_NS : QUIET_NS};
+    struct pollfd bells[SOCKETS_MAX] = {{.fd = server->listener, .events = POLLIN}};
+    unsigned count = 1;
+    for (struct attach_process *p = server->processes; p != NULL && count < SOCKETS_MAX; p = p->next) {
+        bells[count++] = (struct pollfd){.fd = p->ended ? -1 : p->socket, .events = POLLIN};
+    }
+    (void)ppoll(bells, count, &time, NULL);
+    for (unsigned i = 1; i < count; i++) {
+        char bytes[16];
+        while ((bells[i].revents & POLLIN) != 0 && recv(bells[i].fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+        }
+    }
+}
+
+static void pace(void *ctx)
+{
+    sim_stop(((struct attach_server *)ctx)->sim);
+}
+
+enum sim_run_outcome attach_functional_run(struct attach_server *server)
+{
+    uint64_t began_ps = real_ps();
+    sim_event_init(&server->pace, pace, server);
+    sim_event_schedule(server->sim, &server->pace, SIM_PS_PER_MS);
+    enum sim_run_outcome outcome = plat_machine_run(server->machine);
+    while (outcome == SIM_RUN_STOPPED && !attach_stopped(server) && sim_thread_count(server->sim) > 0) {
+        attach_accept(server);
+        attach_processes_check(server);
+        attach_threads_find(server);
+        if (!requests_wake(server)) {
+            bells_wait(server);
+            (void)requests_wake(server);
+        }
+        uint64_t passed_ps = real_ps() - began_ps, now_ps = sim_now_ps(server->sim);
+        sim_event_schedule(server->sim, &server->pace, passed_ps > now_ps ? passed_ps - now_ps : SIM_PS_PER_NS);
+        outcome = sim_run(server->sim);
+    }
+    sim_event_cancel(server->sim, &server->pace);
+    return outcome == SIM_RUN_STOPPED && !server->stopped ? sim_run(server->sim) : outcome;
+}

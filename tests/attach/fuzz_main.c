@@ -1,0 +1,189 @@
+// A hostile program: random requests, lists, rings and messages. "fuzz SEED ROUNDS [board]"; a board lets every program
+// write anywhere in the window, so it is left alone unless that is asked for. It has the library's own code in
+// it, so that it reaches behind the API.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "verbs-shim/attach/client.h"
+#include "verbs-shim/hca/hca_driver.h"
+
+static uint64_t state;
+static uint64_t known[64]; // results that may be worth something as arguments
+
+static uint16_t first_bar = BACKEND_BAR_GPU0;
+
+static uint64_t dice(void) // xorshift64
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static uint64_t number(void)
+{
+    switch (dice() % 8) {
+    case 0:
+        return dice();
+    case 1:
+        return UINT64_MAX - dice() % 4;
+    case 2:
+        return UINT64_C(1) << dice() % 64;
+    case 3:
+        return known[dice() % 64] + dice() % 3;
+    case 4:
+        return dice() % 70000;
+    case 5:
+        return known[dice() % 64] & ~UINT64_C(4095);
+    }
+    return dice() % 5;
+}
+
+static void fill(void *to, size_t bytes)
+{
+    for (size_t i = 0; i + 4 <= bytes; i += 4) {
+        uint32_t value = (uint32_t)number();
+        memcpy((char *)to + i, &value, 4);
+    }
+}
+
+static void entries_make(struct attach_slot *slot)
+{
+    uint32_t count = dice() % 4 == 0 ? (uint32_t)number() : (uint32_t)(dice() % 4);
+    for (uint32_t i = 0; i < count && i < ATTACH_ENTRIES; i++) {
+        struct attach_entry *entry = &slot->entries[i];
+        fill(entry, sizeof *entry);
+        entry->after_ps = dice() % 1000000;
+        entry->kind = (uint16_t)(dice() % 6);
+        entry->bar = (uint16_t)(first_bar + dice() % 10);
+        entry->offset = dice() % 2 == 0 ? dice() % 20000 : number();
+        entry->bytes = dice() % 2 == 0 ? 1u << dice() % 4 : (uint32_t)number();
+        entry->value = number();
+    }
+    atomic_store(&slot->entry_count, count);
+}
+
+// What would only wait, or end this.
+static bool is_dull(uint64_t op)
+{
+    return op == ATTACH_OP_LEAVE || op == ATTACH_OP_THREAD_EXIT || op == ATTACH_OP_PROCESS_EXIT ||
+           op == ATTACH_OP_EXEC || op == ATTACH_OP_THREAD;
+}
+
+static void request_make(void)
+{
+    struct attach_slot *slot = attach_slot();
+    uint64_t op = dice() % (ATTACH_OPS + 3);
+    if (is_dull(op)) {
+        return;
+    }
+    entries_make(slot);
+    fill(slot->structure, 256);
+    for (unsigned i = 0; i < ATTACH_ARGUMENTS; i++) {
+        slot->arguments[i] = number();
+    }
+    if (op == ATTACH_OP_WAIT) {
+        slot->arguments[1] = slot->now_ps + dice() % 1000000000;
+    }
+    if (op == ATTACH_OP_WAIT_WORD) {
+        slot->arguments[3] = 1 + dice() % 100000;
+    }
+    int64_t result = attach_cross(slot, (enum attach_op)op);
+    if (result >= 0) {
+        known[dice() % 64] = slot->values[dice() % 2];
+    }
+    if (op == ATTACH_OP_ALLOC && result == 0) {
+        (void)close(attach_descriptor_take());
+    }
+}
+
+// --- rings ----------------------------------------------------------------------------------------------------------
+
+static void rings_spoil(void)
+{
+    struct backend_process *process = backend_current();
+    const struct backend_ops *ops = process->backend.ops;
+    struct backend_buffer buffer;
+    hca_context_t *context;
+    hca_pd_t *pd;
+    hca_cq_t *cq;
+    hca_qp_t *qp;
+    struct hca_qp_create create = {.type = (enum hca_qp_type)(dice() % 3), .send_entries = 16, .receive_entries = 16};
+    if (ops->alloc_pinned(NULL, 65536, &buffer) != 0 || hca_open(&process->backend, &context) != 0 ||
+        hca_pd_create(context, &pd) != 0 || hca_cq_create(context, 16, NULL, &cq) != 0) {
+        return;
+    }
+    create.send_cq = create.receive_cq = cq;
+    if (hca_qp_create(pd, &create, &qp) != 0) {
+        return;
+    }
+    struct hca_qp_init init = {.type = create.type, .eqn = 1, .uar = 0, .send_cqn = 1, .receive_cqn = 1};
+    init.send_base = buffer.bus_address;
+    init.receive_base = buffer.bus_address + 16384;
+    init.receive_record = buffer.bus_address + 32768;
+    init.send_entries = init.receive_entries = 16;
+    init.send_stride_bytes = init.receive_stride_bytes = 64u << dice() % 5;
+    for (uint32_t pdn = 0; pdn < 4; pdn++) {
+        uint32_t qpn;
+        struct hca_qp_attr attr = {.port = 1, .path_mtu_bytes = 2048, .dlid = (uint16_t)(1 + dice() % 2), .timeout = 14};
+        init.pdn = pdn;
+        init.eqn = 1 + (uint32_t)(dice() % 2);
+        if (ops->hca->qp_create(NULL, &init, &qpn) != 0) {
+            continue;
+        }
+        attr.dest_qpn = qpn;
+        for (attr.state = HCA_INIT; attr.state <= HCA_RTS; attr.state++) {
+            (void)ops->hca->qp_modify(NULL, qpn, 0xffff & ~(uint32_t)HCA_QP_CURRENT_STATE, &attr);
+        }
+        fill(buffer.address, buffer.bytes);
+        for (unsigned i = 0; i < 64; i++) {
+            unsigned char *page = buffer.address;
+            struct hca_wqe_control *control = (void *)(page + dice() % 16 * init.send_stride_bytes % 16384);
+            *control = (struct hca_wqe_control){qpn, (uint16_t)i, (uint8_t)(dice() % 9), (uint8_t)(dice() % 16),
+                                                (uint16_t)number(), (uint8_t)number(), 0, 0};
+            ops->write(NULL, BACKEND_BAR_HCA_UAR, HCA_UAR_SEND_DOORBELL, hca_doorbell_send(qpn, (uint16_t)(i + 1)), 8);
+            (void)attach_wait(0, attach_now_ps() + dice() % 10000000);
+        }
+    }
+}
+
+// --- the socket -----------------------------------------------------------------------------------------------------
+
+static void messages_send(unsigned count)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    strncpy(address.sun_path, getenv("TCASIM_ATTACH"), sizeof address.sun_path - 1);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned char bytes[sizeof(struct attach_hello) + 8];
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
+            fill(bytes, sizeof bytes);
+            struct attach_hello *hello = (void *)bytes;
+            hello->magic = dice() % 2 == 0 ? ATTACH_MAGIC : hello->magic;
+            hello->version = dice() % 4 == 0 ? hello->version : ATTACH_VERSION;
+            (void)send(fd, bytes, dice() % 2 == 0 ? sizeof *hello : dice() % sizeof bytes, MSG_NOSIGNAL);
+        }
+        close(fd);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3 || attach_mode() != ATTACH_TIMED) {
+        return 1;
+    }
+    state = 0x9e3779b97f4a7c15u * (uint64_t)(atoi(argv[1]) + 1);
+    first_bar = argc > 3 ? 0 : first_bar;
+    (void)attach_wait(0, 60000000); // the others have what they need
+    rings_spoil();
+    for (int i = 0; i < atoi(argv[2]); i++) {
+        request_make();
+    }
+    messages_send(20);
+    (void)kill(getpid(), SIGKILL);
+    return 0;
+}
