@@ -13,8 +13,8 @@
 
 #include "sim/attach/internal.h"
 
-// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that it
-// is about to end.
+// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that
+// it is about to end.
 enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
@@ -237,8 +237,8 @@ static void vain_note(struct attach_thread *thread, const struct attach_request 
     if (vain && server->vain_since_ms == 0) {
         server->vain_since_ms = attach_real_ms();
     } else if (vain && attach_real_ms() - server->vain_since_ms > server->options->wall_limit_ms) {
-        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait",
-                    thread->name, (int)thread->process->pid);
+        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait", thread->name,
+                    (int)thread->process->pid);
     } else if (!vain && !asked) {
         server->vain_since_ms = 0;
     }
@@ -311,8 +311,8 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);
     }
-    snprintf(thread->name, sizeof thread->name, "%s.process%u%s.thread%u",
-             server->scenario->nodes[process->node].name, process->number, image, index);
+    snprintf(thread->name, sizeof thread->name, "%s.process%u%s.thread%u", server->scenario->nodes[process->node].name,
+             process->number, image, index);
     sim_condition_init(&thread->woken);
     thread->backend = *node;
     thread->backend.number = process->number;

@@ -64,9 +64,8 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, e
     return (flags & ATTACH_WAIT_OUTSIDE) != 0 && thread->process->server->wakes != thread->seen_wakes;
 }
 
-static const char *const reasons[] = {
-    "a time", "a device to write to its memory", "another program",
-    "a device to write to its memory, or another program"};
+static const char *const reasons[] = {"a time", "a device to write to its memory", "another program",
+                                      "a device to write to its memory, or another program"};
 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
 {
@@ -88,8 +87,8 @@ void attach_alarm_note(struct attach_process *process)
 // Until something happens that the thread is told of; false: the deadline.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
-    const struct sim_wait_reason reason = {
-        thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0, 0};
+    const struct sim_wait_reason reason = {thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0,
+                                           0};
     struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
     thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);

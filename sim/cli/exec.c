@@ -38,9 +38,10 @@ static const struct cli_option options[] = {
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
              "                   [--functional] [--wall-limit SECONDS] [--any-cpu]",
-    .doc = "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
-           "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
-           "2 or 3 where the simulation could not go on.",
+    .doc =
+        "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
+        "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
+        "2 or 3 where the simulation could not go on.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,

@@ -216,7 +216,11 @@ static const struct scn_key outside_keys[] = {
      .fallback = "",
      SCN_FIELD(struct scn_outside, env),
      .doc = "NAME=VALUE ..., added to the environment"},
-    {.name = "stdin", .unit = SCN_UNIT_TEXT, .fallback = "", SCN_FIELD(struct scn_outside, stdin_path), .doc = "a file"},
+    {.name = "stdin",
+     .unit = SCN_UNIT_TEXT,
+     .fallback = "",
+     SCN_FIELD(struct scn_outside, stdin_path),
+     .doc = "a file"},
     {.name = "stdout",
      .unit = SCN_UNIT_TEXT,
      .fallback = "",
@@ -445,8 +449,10 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology, &scn_kind_node,  &scn_kind_host,
-                                            &scn_kind_board,      &scn_kind_gpu,      &scn_kind_fpga,  &scn_kind_hca,
-                                            &scn_kind_ib_cable,   &scn_kind_link,     &scn_kind_cable, &scn_kind_fault,
-                                            &scn_kind_fault_ends, &scn_kind_outside, &scn_kind_run,      &scn_kind_value, &scn_kind_check,
-                                            &scn_kind_expect,     &scn_kind_compare,  &scn_kind_panel, NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,   &scn_kind_topology, &scn_kind_node,
+                                            &scn_kind_host,       &scn_kind_board,    &scn_kind_gpu,
+                                            &scn_kind_fpga,       &scn_kind_hca,      &scn_kind_ib_cable,
+                                            &scn_kind_link,       &scn_kind_cable,    &scn_kind_fault,
+                                            &scn_kind_fault_ends, &scn_kind_outside,  &scn_kind_run,
+                                            &scn_kind_value,      &scn_kind_check,    &scn_kind_expect,
+                                            &scn_kind_compare,    &scn_kind_panel,    NULL};
