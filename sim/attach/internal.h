@@ -39,6 +39,8 @@ struct attach_object {
 struct attach_process;
 struct attach_memory;
 
+#define ATTACH_PLACES 4
+
 struct attach_thread {
     struct attach_process *process;
     uint32_t index;
@@ -49,12 +51,13 @@ struct attach_thread {
     sim_condition_t woken;
     unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
-    bool patient;                                        // it waits for the outside, and does not poll it
-    bool free;                                           // functional: its program runs
-    bool left;                                           // and runs without its turn
-    bool strayed;                                        // was told of a write while it waited
-    uint64_t place;                                      // bus address of the word that it polls; 0: none
-    uint64_t place_writes;                               // of devices to that
+    bool patient;                   // it waits for the outside, and does not poll it
+    bool free;                      // functional: its program runs
+    bool left;                      // and runs without its turn
+    bool strayed;                   // was told of a write while it waited
+    uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
+    unsigned next_place;
+    uint64_t place_writes;                               // of devices to those
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
