@@ -75,6 +75,7 @@ static void environment_set(const struct attach_server *server, const struct att
 __attribute__((noreturn)) static void child(const struct attach_server *server, const struct attach_program *program,
                                             pid_t parent)
 {
+    attach_timestamps_trap(false); // the dynamic linker looks
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // it went before the line above
         _exit(EXEC_FAILED);
