@@ -37,6 +37,7 @@ struct attach_object {
 };
 
 struct attach_process;
+struct attach_memory;
 
 struct attach_thread {
     struct attach_process *process;
@@ -77,8 +78,9 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct host_owner owner; // of memory that is not pinned
-    uint64_t writes;         // of devices to its memory
+    struct host_owner owner;      // of memory that is not pinned
+    uint64_t writes;              // of devices to its memory
+    struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
 struct attach_server {
@@ -98,6 +100,7 @@ struct attach_server {
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
+    uint64_t memory_epoch;  // ends when a program runs
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
     uint64_t settled_wakes; // of which the waiters were asked twice
     sim_event_t settle;     // late: at the end of an instant, before time goes on
@@ -200,6 +203,8 @@ uint64_t attach_alarm_before(const struct attach_process *process, uint64_t dead
 void attach_alarm_note(struct attach_process *process);
 void attach_thread_leave(struct attach_thread *thread);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
+// Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
+void attach_memory_settle(struct attach_server *server);
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);

@@ -84,6 +84,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_place_writes = thread->place_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
+    attach_memory_settle(server);
     atomic_store_explicit(&thread->slot->turn, ATTACH_TURN_PROGRAM, memory_order_release);
     (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -106,6 +107,7 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
 
 static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
 {
+    static const struct sim_work own = {"library", "declared costs", false};
     struct attach_process *process = thread->process;
     uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
     request->own_ps += paid_ps;
@@ -114,7 +116,7 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
         return;
     }
     if (!thread->process->server->options->functional) {
-        host_core_spend(thread->core, paid_ps);
+        host_core_spend(thread->core, paid_ps, &own);
     }
 }
 

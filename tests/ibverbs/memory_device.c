@@ -91,8 +91,10 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
     *info_out = (struct ibverbs_device_info){
         .attr = {.fw_ver = "1.0",
                  .node_guid = htobe64(GUID + 0x100u * port->lid),
+                 .sys_image_guid = htobe64(GUID + 0x100u * port->lid + 3),
                  .max_mr_size = UINT64_MAX,
                  .page_size_cap = 4096,
+                 .vendor_id = 0x02c9,
                  .max_qp = 1024,
                  .max_qp_wr = MEMORY_WR_MAX,
                  .max_sge = MEMORY_SGE_MAX,
@@ -128,6 +130,10 @@ static int query_port(void *device, unsigned number, struct ibv_port_attr *attr_
                                        .max_msg_sz = MEMORY_MESSAGE_MAX,
                                        .pkey_tbl_len = 1,
                                        .lid = port->lid,
+                                       .max_vl_num = 1,
+                                       .active_width = 2,
+                                       .active_speed = 4,
+                                       .phys_state = 5,
                                        .link_layer = IBV_LINK_LAYER_INFINIBAND,
                                        .port_cap_flags2 = IBV_PORT_INFO_EXT_SUP};
     return 0;

@@ -5,8 +5,7 @@
 // at once: a receiver without buffers uses up all retries, unless they are endless (rnr_retry 7: the request waits for
 // a buffer); a peer that does not answer exceeds them.
 //
-// Errors, their completions, states and events follow IBA 1.2.1, chapters 9 to 11, and ConnectX where it leaves a
-// choice: an operation that the peer's queue pair does not allow is a remote access error.
+// Errors, their completions, states and events follow IBA 1.2.1, chapters 9 to 11.
 //
 // Leaves out: packets, MTUs of connected queue pairs, service levels, resizing of SRQs, P_Keys.
 #pragma once
@@ -14,8 +13,8 @@
 #include "verbs-shim/ibverbs/device.h"
 
 #define MEMORY_PORTS_MAX   4
-#define MEMORY_CQE_MAX     1024
-#define MEMORY_WR_MAX      256
+#define MEMORY_CQE_MAX     8192
+#define MEMORY_WR_MAX      4096
 #define MEMORY_SGE_MAX     8
 #define MEMORY_INLINE_MAX  128
 #define MEMORY_MESSAGE_MAX (1u << 20)

@@ -33,10 +33,16 @@ static void side_init(struct pair_side *side)
 
 void pair_init(struct pair *pair)
 {
+    pair_init_outside(pair, NULL);
+}
+
+void pair_init_outside(struct pair *pair, const struct ibverbs_outside *outside)
+{
     *pair = (struct pair){.box = box_open(), .world = memory_world_create()};
     memory_world_set_bus(pair->world, bus_at, pair->box);
     for (unsigned i = 0; i < 2; i++) {
         memory_world_join(pair->world, &pair->box->processes[i]);
+        ibverbs_outside_set(&pair->box->processes[i], outside);
         box_process(pair->box, i);
         side_init(&pair->side[i]);
     }

@@ -28,6 +28,7 @@ struct pair {
 };
 
 void pair_init(struct pair *pair);
+void pair_init_outside(struct pair *pair, const struct ibverbs_outside *outside); // processes of their own
 // Destroys what is there, and expects that nothing is left.
 void pair_fini(struct pair *pair);
 // The buffers alone, when the processes have ended by themselves.

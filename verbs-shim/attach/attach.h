@@ -95,6 +95,12 @@ unsigned attach_interrupts(void);
 // Crossings of the calling thread so far.
 unsigned attach_crossings(void);
 
+// A library of devices gives what is to be done for a thread that waits by itself, for a descriptor or for a word in
+// memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who waits
+// in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for.
+void attach_look_set(void (*look)(void));
+void attach_look(void);
+
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,
 // closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
 void attach_may_wake(void);

@@ -257,6 +257,23 @@ API void attach_poll(uint64_t turn_ps, const volatile void *place)
     (void)attach_look_again(turn_ps, known ? bus_address : 0, ATTACH_WAIT_MEMORY);
 }
 
+// --- looking in a waiting thread's place ------------------------------------------------------------------------------
+
+static void (*_Atomic looker)(void);
+
+API void attach_look_set(void (*look)(void))
+{
+    atomic_store(&looker, look);
+}
+
+API void attach_look(void)
+{
+    void (*look)(void) = atomic_load(&looker);
+    if (look != NULL) {
+        look();
+    }
+}
+
 // --- time -----------------------------------------------------------------------------------------------------------
 
 static uint64_t time_ps(void *ctx)

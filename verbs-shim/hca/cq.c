@@ -154,6 +154,7 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
     hca_cost(cq->context, BACKEND_COST_CALL, 1);
     hca_cost(cq->context, BACKEND_COST_LOAD_STORE, 1);
     int count = 0;
+    backend_looked(&cq->context->backend, &entry_at(cq, cq->consumer)->reserved, entry_is_there(cq, cq->consumer));
     uint32_t before = cq->consumer;
     while (count < max && entry_is_there(cq, cq->consumer)) {
         const struct hca_cqe cqe = *entry_at(cq, cq->consumer);
@@ -167,13 +168,21 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
     return count;
 }
 
+static const volatile uint64_t *entry_word(const hca_cq_t *cq, uint32_t count)
+{
+    return (const volatile uint64_t *)(const void *)&entry_at(cq, count)->reserved;
+}
+
 static int entry_wait(const hca_cq_t *cq, uint32_t count, uint64_t timeout_ns)
 {
-    const struct hca_cqe *entry = entry_at(cq, count);
-    const volatile uint64_t *word = (const volatile uint64_t *)(const void *)&entry->reserved;
     const struct backend *backend = &cq->context->backend;
-    return backend->ops->wait_word(backend->ctx, word, UINT64_C(0xff) << 56, (uint64_t)owner_at(cq, count) << 56,
-                                   timeout_ns);
+    return backend->ops->wait_word(backend->ctx, entry_word(cq, count), UINT64_C(0xff) << 56,
+                                   (uint64_t)owner_at(cq, count) << 56, timeout_ns);
+}
+
+const volatile uint64_t *hca_cq_place(const hca_cq_t *cq)
+{
+    return entry_word(cq, cq->consumer);
 }
 
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns)

@@ -79,6 +79,8 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
 // As a program that polls an empty CQ in a loop: returns 0 when there is a completion to poll, -ETIMEDOUT. timeout_ns
 // 0: for ever.
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns);
+// The word whose first writing shows the next completion.
+const volatile uint64_t *hca_cq_place(const hca_cq_t *cq);
 // The next completion (solicited ones only, or any; errors always count) raises HCA_EVENT_COMPLETION, once.
 int hca_cq_arm(hca_cq_t *cq, bool solicited_only);
 
@@ -110,6 +112,8 @@ struct hca_qp_create {
 
 int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out); // -EINVAL, -ENOMEM
 int hca_qp_destroy(hca_qp_t *qp);
+// What one of those attributes holds in memory, pinned and not; the HCA's own tables are beside it.
+size_t hca_qp_bytes(const struct hca_qp_create *create);
 uint32_t hca_qp_number(const hca_qp_t *qp);
 enum hca_qp_type hca_qp_type(const hca_qp_t *qp);
 unsigned hca_qp_send_room(const hca_qp_t *qp); // requests that hca_post_send would take now

@@ -33,6 +33,7 @@ static int ah_create(struct ibverbs_ah *ah, struct ibverbs_pd *pd, const struct 
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_pd->context);
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
     struct ibverbs_ah *ah = ibverbs_object_new(pd->object.context, sizeof *ah);
     int status = ah != NULL ? ah_create(ah, pd, attr) : -ENOMEM;
@@ -60,6 +61,7 @@ int ibverbs_ah_end(struct ibverbs_object *object)
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
+    IBVERBS_ENTER_CONTEXT(ah->context);
     return -ibverbs_ah_end(&((struct ibverbs_ah *)ah)->object);
 }
 

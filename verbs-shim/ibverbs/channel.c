@@ -6,6 +6,7 @@
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ibv_context)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_context);
     struct ibverbs_context *context = ibverbs_context_of(ibv_context);
     struct ibverbs_channel *channel = calloc(1, sizeof *channel);
     int fd = channel != NULL ? ibverbs_event_fd() : -ENOMEM;
@@ -14,7 +15,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ibv_context
         return ibverbs_fail(fd);
     }
     channel->base = (struct ibv_comp_channel){.context = ibv_context, .fd = fd};
-    ibverbs_queue_init(&channel->events);
+    ibverbs_queue_init(&channel->events, context->device->library, fd);
     ibverbs_object_add(&channel->object, context, IBVERBS_CHANNEL, channel);
     return &channel->base;
 }
@@ -31,11 +32,13 @@ int ibverbs_channel_end(struct ibverbs_object *object)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+    IBVERBS_ENTER_CONTEXT(channel->context);
     return channel->refcnt > 0 ? EBUSY : -ibverbs_channel_end(&((struct ibverbs_channel *)channel)->object);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_out, void **cq_context_out)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_channel->context);
     struct ibverbs_channel *channel = (struct ibverbs_channel *)ibv_channel;
     uint64_t timeout_ns = ibverbs_event_blocks(ibv_channel->fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
     while (channel->events.first == NULL) {
@@ -56,5 +59,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_ou
 
 void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
+    IBVERBS_ENTER_CONTEXT(cq->context);
     cq->comp_events_completed += nevents;
+    ibverbs_events_acknowledged(entered);
 }

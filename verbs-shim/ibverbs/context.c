@@ -1,5 +1,6 @@
 // Devices as programs find and open them.
 #include <endian.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,11 +21,17 @@ static int devices_know(struct ibverbs_library *library)
     return status;
 }
 
+static int devices_ask(struct ibverbs_library *library)
+{
+    IBVERBS_ENTER(library);
+    return devices_know(library);
+}
+
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
     struct ibverbs_library *library = ibverbs_current();
     unsigned count = library != NULL ? library->device_count : 0;
-    int status = backend_current() == NULL ? -ENOSYS : count > 0 ? devices_know(library) : 0;
+    int status = backend_current() == NULL ? -ENOSYS : count > 0 ? devices_ask(library) : 0;
     struct ibv_device **list = status == 0 ? calloc(count + 1, sizeof(struct ibv_device *)) : NULL;
     if (num_devices != NULL) {
         *num_devices = list != NULL ? (int)count : 0;
@@ -59,7 +66,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
     return ((struct ibverbs_device *)device)->info.attr.node_guid;
 }
 
-// Memory of a region is shared with no child: a simulated process cannot fork.
+// A region is memory where the program has it, and no pages that are held: a copy in a child changes nothing.
 int ibv_fork_init(void)
 {
     return 0;
@@ -82,17 +89,18 @@ static struct ibverbs_context *context_make(struct ibverbs_device *device, int a
     ibverbs_verbs_fill(&context->verbs);
     struct ibv_context *base = &context->verbs.context;
     base->device = &device->base;
-    base->cmd_fd = -1;
+    base->cmd_fd = fcntl(async_fd, F_DUPFD_CLOEXEC, 0); // nothing reads it; programs hand it on
     base->async_fd = async_fd;
     base->num_comp_vectors = device->info.completion_vectors;
     base->abi_compat = __VERBS_ABI_IS_EXTENDED;
     (void)pthread_mutex_init(&base->mutex, NULL);
-    ibverbs_queue_init(&context->events);
+    ibverbs_queue_init(&context->events, device->library, async_fd);
     return context;
 }
 
 struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
 {
+    IBVERBS_ENTER(((struct ibverbs_device *)ibv_device)->library);
     struct ibverbs_device *device = (struct ibverbs_device *)ibv_device;
     int async_fd = ibverbs_event_fd();
     if (async_fd < 0) {
@@ -102,6 +110,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
     int status =
         context != NULL ? device->ops->open(device->object, device->library->process, &context->object) : -ENOMEM;
     if (status != 0) {
+        if (context != NULL) {
+            (void)close(context->verbs.context.cmd_fd);
+        }
         free(context);
         (void)close(async_fd);
         return ibverbs_fail(status);
@@ -109,6 +120,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
     context->next = device->library->contexts;
     device->library->contexts = context;
     device->library->live[IBVERBS_CONTEXT]++;
+    if (device->library->outside != NULL) {
+        device->library->outside->opened();
+    }
     return &context->verbs.context;
 }
 
@@ -144,12 +158,20 @@ void ibverbs_context_destroy(struct ibverbs_context *context)
     library->live[IBVERBS_CONTEXT]--;
     ibverbs_queue_purge(&context->events, NULL);
     (void)close(context->verbs.context.async_fd);
+    (void)close(context->verbs.context.cmd_fd);
     (void)pthread_mutex_destroy(&context->verbs.context.mutex);
     free(context);
 }
 
-int ibv_close_device(struct ibv_context *context)
+// A region that devices may still write keeps its context.
+int ibv_close_device(struct ibv_context *base)
 {
-    ibverbs_context_destroy(ibverbs_context_of(context));
+    struct ibverbs_context *context = ibverbs_context_of(base);
+    IBVERBS_ENTER(context->device->library);
+    objects_destroy(context);
+    if (context->objects[IBVERBS_MR] != NULL) {
+        return EBUSY;
+    }
+    ibverbs_context_destroy(context);
     return 0;
 }

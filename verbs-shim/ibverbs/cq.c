@@ -44,6 +44,7 @@ int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
                              int comp_vector)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     const struct ibv_cq_init_attr_ex init = {.cqe = cqe > 0 ? (uint32_t)cqe : 0,
                                              .cq_context = cq_context,
                                              .channel = channel,
@@ -55,6 +56,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 
 int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_cq->context);
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     const struct ibverbs_device *device = cq->object.context->device;
     if (cqe < 1 || cqe > device->info.attr.max_cqe) {
@@ -93,6 +95,7 @@ int ibverbs_cq_end(struct ibverbs_object *object)
 // Not while a queue pair uses it, and not before its events are acknowledged.
 int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_cq->context);
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     if (cq->object.users > 0) {
         return EBUSY;
@@ -103,14 +106,50 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
     return status != 0 ? -status : -ibverbs_cq_end(&cq->object);
 }
 
+static int poll_locked(struct ibverbs_cq *cq, int max, struct ibv_wc *wc)
+{
+    IBVERBS_ENTER(cq->object.context->device->library);
+    return ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc);
+}
+
+static const struct ibverbs_outside *outside_of(const struct ibverbs_cq *cq)
+{
+    return cq->object.context->device->library->outside;
+}
+
+// Reading the time may take a crossing, so a queue's first look in vain stands for all.
+uint64_t ibverbs_cq_look_begin(const struct ibverbs_cq *cq)
+{
+    return outside_of(cq) != NULL && cq->turn_ps == 0 ? outside_of(cq)->now_ps() : 0;
+}
+
+void ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps)
+{
+    const struct ibverbs_outside *outside = outside_of(cq);
+    const struct ibverbs_device_ops *ops = ibverbs_ops(&cq->object);
+    if (outside == NULL) {
+        return;
+    }
+    if (cq->turn_ps == 0) {
+        cq->turn_ps = outside->now_ps() - began_ps;
+    }
+    outside->looked_in_vain(cq->turn_ps, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL);
+}
+
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
 {
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    return max > 0 ? ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc) : 0;
+    uint64_t began_ps = ibverbs_cq_look_begin(cq);
+    int count = poll_locked(cq, max > 0 ? max : 0, wc);
+    if (count == 0) {
+        ibverbs_cq_look_in_vain(cq, began_ps);
+    }
+    return count;
 }
 
 int ibverbs_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_cq->context);
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     return -ibverbs_ops(&cq->object)->cq_arm(cq->object.device, solicited_only != 0);
 }

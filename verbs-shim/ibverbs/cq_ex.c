@@ -22,15 +22,27 @@ static int next_poll(struct ibv_cq_ex *current)
     return 0;
 }
 
+// The queue is the caller's until end_poll, when there is something in it.
 static int start_poll(struct ibv_cq_ex *current, struct ibv_poll_cq_attr *attr)
 {
-    return attr->comp_mask != 0 ? EINVAL : next_poll(current);
+    struct ibverbs_cq *cq = cq_of(current);
+    uint64_t began_ps = ibverbs_cq_look_begin(cq);
+    struct ibverbs_library *library = ibverbs_enter(cq->object.context->device->library);
+    int error = attr->comp_mask != 0 ? EINVAL : next_poll(current);
+    if (error != 0) {
+        ibverbs_leave(&library);
+    }
+    if (error == ENOENT) {
+        ibverbs_cq_look_in_vain(cq, began_ps);
+    }
+    return error;
 }
 
 // Entries go back to the device as they are taken.
 static void end_poll(struct ibv_cq_ex *current)
 {
-    (void)current;
+    struct ibverbs_library *library = cq_of(current)->object.context->device->library;
+    ibverbs_leave(&library);
 }
 
 // --- readers --------------------------------------------------------------------------------------------------------
@@ -107,6 +119,7 @@ void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags)
 // Time stamps, VLANs, flow tags and tag matching: no device has them. A CQ of one thread is what all of them are.
 struct ibv_cq_ex *ibverbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     bool has_flags = (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
     if ((init->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ||
         (init->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) != 0 ||

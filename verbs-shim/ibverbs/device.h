@@ -10,7 +10,7 @@
 // struct. Fields that the mask, the opcode or the QP's type do not name are undefined.
 //
 // Functions return 0 or a negative errno, and set what they give back only on success. Objects are the device's own,
-// opaque here. A process is one thread.
+// opaque here. One thread of a process at a time calls them.
 //
 // Time: an operation pays for the whole call of the program, entry and exit included. What the face refuses, and what
 // it answers by itself, takes no time.
@@ -96,6 +96,7 @@ struct ibverbs_device_ops {
     // -EFAULT: no such memory. -ENOMEM. -EOPNOTSUPP: an iova that is not the address.
     int (*mr_register)(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
                        uint32_t *rkey_out);
+    // No device touches the memory any more when it returns 0. -EBUSY: one may, and the region is as it was.
     int (*mr_deregister)(void *mr);
 
     // entries: at least so many; what came out of it is written back.
@@ -103,8 +104,10 @@ struct ibverbs_device_ops {
     int (*cq_destroy)(void *cq);
     // NULL: it cannot. -EINVAL: more completions than that are in it.
     int (*cq_resize)(void *cq, unsigned *entries);
-    int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many
+    int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many; also of 0 it takes the time of a call
     int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
+    // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
+    const volatile void *(*cq_place)(void *cq);
     // As a program that polls an empty CQ in a loop, with the same time at the end of it. 0: there is a completion.
     // -ETIMEDOUT. timeout_ns 0: for ever.
     int (*cq_wait)(void *cq, uint64_t timeout_ns);
@@ -145,6 +148,37 @@ void *ibverbs_ah_object(const struct ibv_ah *ah);
 // -ENOMEM, -ENOSPC.
 int ibverbs_device_add(struct backend_process *process, const char *name, const struct ibverbs_device_ops *ops,
                        void *device);
+
+// --- processes of their own -----------------------------------------------------------------------------------------
+
+// What a process has whose threads are the operating system's. A simulated process is one thread and has none of it.
+struct ibverbs_outside {
+    // Of the process; a thread may take it more than once.
+    void (*lock)(void);
+    void (*unlock)(void);
+    // Until a device may have written to memory of the process or raised an event for it; meanwhile others have the
+    // lock, however often the caller has taken it.
+    void (*wait)(void);
+    // The calling thread's own time, which is no clock: 0 where there is no simulated time.
+    uint64_t (*now_ps)(void);
+    // A look into a completion queue was in vain and took turn_ps. The next one may wait until a device has written to
+    // memory of the process, at place (NULL: none in particular), but not for long. Without the lock.
+    void (*looked_in_vain)(uint64_t turn_ps, const volatile void *place);
+    // Something was written to a descriptor on which another thread may wait.
+    void (*signalled)(void);
+    // The program has opened a device.
+    void (*opened)(void);
+};
+
+void ibverbs_outside_set(struct backend_process *process, const struct ibverbs_outside *outside);
+
+// A function of environments that cannot add devices before the process's first instruction: called when the program
+// first asks for them.
+__attribute__((weak)) void ibverbs_process_begin(struct backend_process *process);
+
+// Moves what devices have raised to the channels and contexts where programs wait, so that their descriptors become
+// readable. For who waits for a descriptor in the program's place.
+void ibverbs_look(struct backend_process *process);
 
 enum ibverbs_kind {
     IBVERBS_CONTEXT,

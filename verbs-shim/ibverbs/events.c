@@ -1,7 +1,8 @@
 // Events: from the device to the channel or context where they wait, and from there to the program.
 //
-// The descriptors that programs see are real, so that O_NONBLOCK can be set on them. Poll(2) on them shows nothing: it
-// would take no simulated time.
+// The descriptors that programs see are real: O_NONBLOCK can be set on them, and in a process of its own they are
+// readable while an event is there. In a simulated process poll(2) on them shows nothing: it would take no simulated
+// time.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -9,9 +10,11 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
+#define LOOK_NS 1u
+
 int ibverbs_event_fd(void)
 {
-    int fd = eventfd(0, EFD_CLOEXEC);
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     return fd < 0 ? -errno : fd;
 }
 
@@ -21,10 +24,28 @@ bool ibverbs_event_blocks(int fd)
 }
 
 // --- queues ---------------------------------------------------------------------------------------------------------
+// The count of a queue's descriptor is that of its events.
 
-void ibverbs_queue_init(struct ibverbs_queue *queue)
+void ibverbs_queue_init(struct ibverbs_queue *queue, const struct ibverbs_library *library, int fd)
 {
-    *queue = (struct ibverbs_queue){.end = &queue->first};
+    *queue = (struct ibverbs_queue){.end = &queue->first, .fd = fd, .outside = library->outside};
+}
+
+static void count_lower(const struct ibverbs_queue *queue)
+{
+    uint64_t one;
+    if (queue->outside != NULL) {
+        (void)!read(queue->fd, &one, sizeof one); // it does not block: what is in the queue was counted
+    }
+}
+
+static void count_raise(const struct ibverbs_queue *queue)
+{
+    const uint64_t one = 1;
+    if (queue->outside != NULL) {
+        (void)!write(queue->fd, &one, sizeof one);
+        queue->outside->signalled();
+    }
 }
 
 struct ibverbs_queued *ibverbs_queue_take(struct ibverbs_queue *queue)
@@ -33,6 +54,7 @@ struct ibverbs_queued *ibverbs_queue_take(struct ibverbs_queue *queue)
     if (queued != NULL) {
         queue->first = queued->next;
         queue->end = queue->first == NULL ? &queue->first : queue->end;
+        count_lower(queue);
     }
     return queued;
 }
@@ -45,6 +67,7 @@ void ibverbs_queue_purge(struct ibverbs_queue *queue, const struct ibverbs_objec
         if (object == NULL || queued->event.user == object) {
             *link = queued->next;
             free(queued);
+            count_lower(queue);
         } else {
             link = &queued->next;
         }
@@ -61,6 +84,7 @@ static int queue_put(struct ibverbs_queue *queue, const struct ibverbs_event *ev
     *queued = (struct ibverbs_queued){.event = *event};
     *queue->end = queued;
     queue->end = &queued->next;
+    count_raise(queue);
     return 0;
 }
 
@@ -96,7 +120,7 @@ static bool of_an_object(enum ibv_event_type type)
 }
 
 // The user of an object is its ibverbs_object. Events of objects that are gone are dropped.
-int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
+static int event_pull(struct ibverbs_context *context, uint64_t timeout_ns)
 {
     struct ibverbs_event event;
     int status = context->device->ops->event_get(context->object, timeout_ns, &event);
@@ -115,13 +139,56 @@ int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
     return queue_put(&((struct ibverbs_channel *)cq->base.channel)->events, &event);
 }
 
+// Where others need the lock, waiting is short looks, with their cost of a wait, and between them the lock is free.
+int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
+{
+    const struct ibverbs_outside *outside = context->device->library->outside;
+    if (outside == NULL || timeout_ns != IBVERBS_FOR_EVER) {
+        return event_pull(context, timeout_ns);
+    }
+    int status = event_pull(context, LOOK_NS);
+    if (status == -ETIMEDOUT || status == -EINTR) {
+        outside->wait();
+        status = 0; // the caller sees for itself: another thread may have taken what came
+    }
+    return status;
+}
+
+void ibverbs_look(struct backend_process *process)
+{
+    struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
+    if (library == NULL || library->contexts == NULL) {
+        return;
+    }
+    IBVERBS_ENTER(library);
+    bool found = false;
+    for (struct ibverbs_context *context = library->contexts; context != NULL; context = context->next) {
+        while (event_pull(context, IBVERBS_NO_WAIT) == 0) {
+            found = true;
+        }
+    }
+    if (found) {
+        process->backend.ops->cost(process->backend.ctx, BACKEND_COST_INTERRUPT, 1);
+    }
+}
+
 int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken)
 {
+    struct ibverbs_library *library = context->device->library;
     int status = 0;
+    library->settling++;
     while (status == 0 && *acknowledged != taken) {
         status = ibverbs_events_pull(context, IBVERBS_FOR_EVER);
     }
+    library->settling--;
     return status;
+}
+
+void ibverbs_events_acknowledged(const struct ibverbs_library *library)
+{
+    if (library->settling != 0 && library->outside != NULL) {
+        library->outside->signalled();
+    }
 }
 
 // --- asynchronous events --------------------------------------------------------------------------------------------
@@ -149,6 +216,7 @@ static void event_describe(const struct ibverbs_event *event, struct ibv_async_e
 
 int ibv_get_async_event(struct ibv_context *ibv_context, struct ibv_async_event *event)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_context);
     struct ibverbs_context *context = ibverbs_context_of(ibv_context);
     uint64_t timeout_ns = ibverbs_event_blocks(ibv_context->async_fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
     while (context->events.first == NULL) {
@@ -164,15 +232,22 @@ int ibv_get_async_event(struct ibv_context *ibv_context, struct ibv_async_event 
     return 0;
 }
 
+static void acknowledge(struct ibv_context *context, uint32_t *count)
+{
+    IBVERBS_ENTER_CONTEXT(context);
+    ++*count;
+    ibverbs_events_acknowledged(entered);
+}
+
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
     switch (event->event_type) {
     case IBV_EVENT_CQ_ERR:
-        event->element.cq->async_events_completed++;
+        acknowledge(event->element.cq->context, &event->element.cq->async_events_completed);
         break;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-        event->element.srq->events_completed++;
+        acknowledge(event->element.srq->context, &event->element.srq->events_completed);
         break;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
@@ -182,7 +257,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        event->element.qp->events_completed++;
+        acknowledge(event->element.qp->context, &event->element.qp->events_completed);
         break;
     case IBV_EVENT_WQ_FATAL:
     case IBV_EVENT_DEVICE_FATAL:

@@ -29,6 +29,8 @@ struct ibverbs_library {
     unsigned device_count;
     struct ibverbs_context *contexts;
     unsigned live[IBVERBS_KINDS];
+    unsigned settling;                     // calls that wait for acknowledgements
+    const struct ibverbs_outside *outside; // NULL: a simulated process
     void *unborn;   // memory of the object that a call is creating, for a process that ends in the middle; NULL: none
     bool abandoned; // the process has ended
 };
@@ -49,6 +51,8 @@ struct ibverbs_queued {
 };
 struct ibverbs_queue {
     struct ibverbs_queued *first, **end;
+    int fd;                                // on which the program may wait for it
+    const struct ibverbs_outside *outside; // NULL: nobody waits there
 };
 
 // Begins with the table that the inline functions of the header call.
@@ -87,6 +91,7 @@ struct ibverbs_cq {
     struct ibverbs_object object;
     struct ibv_wc wc; // the extended interface's current completion
     uint32_t completions_taken, events_taken;
+    uint64_t turn_ps; // what a look in vain takes; 0: not known
 };
 
 struct ibverbs_srq {
@@ -145,6 +150,24 @@ static inline struct ibverbs_qp *ibverbs_qp_of(struct ibv_qp *qp)
     return (struct ibverbs_qp *)qp;
 }
 
+// The process's state is the caller's until the end of the block, in a process that has more than one thread.
+#define IBVERBS_ENTER(library)                                                                                         \
+    struct ibverbs_library *entered __attribute__((cleanup(ibverbs_leave), unused)) = ibverbs_enter(library)
+#define IBVERBS_ENTER_CONTEXT(context) IBVERBS_ENTER(ibverbs_context_of(context)->device->library)
+
+static inline struct ibverbs_library *ibverbs_enter(struct ibverbs_library *library)
+{
+    if (library->outside != NULL) {
+        library->outside->lock();
+    }
+    return library;
+}
+static inline void ibverbs_leave(struct ibverbs_library **library)
+{
+    if ((*library)->outside != NULL) {
+        (*library)->outside->unlock();
+    }
+}
 // errno is set to -status; NULL.
 void *ibverbs_fail(int status);
 // Zeroed memory for an object of the context, which knows of it until it joins or is dropped. NULL: there is none.
@@ -170,7 +193,7 @@ int ibverbs_ah_end(struct ibverbs_object *object);
 
 // --- events ---------------------------------------------------------------------------------------------------------
 
-void ibverbs_queue_init(struct ibverbs_queue *queue);
+void ibverbs_queue_init(struct ibverbs_queue *queue, const struct ibverbs_library *library, int fd);
 // NULL: it is empty. The caller frees it.
 struct ibverbs_queued *ibverbs_queue_take(struct ibverbs_queue *queue);
 // Without the events of this object; NULL: of all.
@@ -179,8 +202,9 @@ void ibverbs_queue_purge(struct ibverbs_queue *queue, const struct ibverbs_objec
 int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns);
 // Until the program has acknowledged what it has taken (*acknowledged == taken).
 int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken);
-int ibverbs_event_fd(void);        // a negative errno
-bool ibverbs_event_blocks(int fd); // the program has not made it O_NONBLOCK
+void ibverbs_events_acknowledged(const struct ibverbs_library *library); // some of them
+int ibverbs_event_fd(void);                                              // a negative errno
+bool ibverbs_event_blocks(int fd);                                       // the program has not made it O_NONBLOCK
 
 // --- what the tables of a context call ------------------------------------------------------------------------------
 
@@ -199,6 +223,9 @@ int ibverbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 
 int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
                       struct ibverbs_cq **cq_out);
+// Before a look into it, and after one that was in vain, with what came from the first; both without the lock.
+uint64_t ibverbs_cq_look_begin(const struct ibverbs_cq *cq);
+void ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps);
 void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // the readers of these
 
 // --- queue pairs ----------------------------------------------------------------------------------------------------

@@ -35,7 +35,10 @@ static struct ibverbs_library *library_make(struct backend_process *process)
 
 struct ibverbs_library *ibverbs_current(void)
 {
-    const struct backend_process *process = backend_current();
+    struct backend_process *process = backend_current();
+    if (process != NULL && ibverbs_process_begin != NULL) {
+        ibverbs_process_begin(process);
+    }
     return process != NULL ? process->libraries[BACKEND_LIBRARY_IBVERBS].state : NULL;
 }
 
@@ -61,6 +64,14 @@ int ibverbs_device_add(struct backend_process *process, const char *name, const 
     (void)snprintf(base->ibdev_path, sizeof base->ibdev_path, "/sys/class/infiniband/%s", name);
     library->device_count++;
     return 0;
+}
+
+void ibverbs_outside_set(struct backend_process *process, const struct ibverbs_outside *outside)
+{
+    struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
+    if (library != NULL) {
+        library->outside = outside;
+    }
 }
 
 unsigned ibverbs_live(const struct backend_process *process, enum ibverbs_kind kind)

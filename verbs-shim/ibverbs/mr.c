@@ -73,6 +73,7 @@ static int mr_make(struct ibverbs_mr *mr, struct ibverbs_pd *pd, struct ibverbs_
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_pd->context);
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
     struct ibverbs_region region = {
         .address = addr, .bytes = length, .iova = iova, .access = access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE};
@@ -121,9 +122,10 @@ int ibverbs_mr_end(struct ibverbs_object *object)
     return status;
 }
 
-// Work requests that still name it end in protection and access errors (11.6.2), so it is never busy: it would be with
-// memory windows, which no device has.
+// Work requests that still name it end in protection and access errors (11.6.2). It is busy as long as a device cannot
+// tell that nobody writes it any more.
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
+    IBVERBS_ENTER_CONTEXT(mr->context);
     return -ibverbs_mr_end(&((struct ibverbs_mr *)mr)->object);
 }

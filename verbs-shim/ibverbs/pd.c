@@ -5,6 +5,7 @@
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ibv_context)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_context);
     struct ibverbs_context *context = ibverbs_context_of(ibv_context);
     struct ibverbs_pd *pd = ibverbs_object_new(context, sizeof *pd);
     int status = pd != NULL ? context->device->ops->pd_create(context->object, &pd->object.device) : -ENOMEM;
@@ -30,6 +31,7 @@ int ibverbs_pd_end(struct ibverbs_object *object)
 // 11.2.1.6: not while something uses it.
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
+    IBVERBS_ENTER_CONTEXT(pd->context);
     struct ibverbs_object *object = &ibverbs_pd_of(pd)->object;
     return object->users > 0 ? EBUSY : -ibverbs_pd_end(object);
 }

@@ -1,7 +1,8 @@
 // Posting work requests (IBA 11.4.1).
 //
 // The list goes to the device as far as it is good; the first bad one is named. Codes are those of the driver of the
-// ConnectX generations that are modelled (libmlx4): too many segments and too much inline data are ENOMEM.
+// ConnectX generations that are modelled (libmlx4): too many segments of a send and too much inline data are ENOMEM.
+// Too many of a receive are EINVAL, as rdma-core's own tests ask of every device.
 #include "verbs-shim/ibverbs/internal.h"
 
 enum {
@@ -47,6 +48,7 @@ static bool sends(struct ibverbs_qp *qp)
 
 int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     unsigned count = 0;
     struct ibv_send_wr *at = wr;
@@ -93,7 +95,7 @@ static int receives_end(int status, const struct ibv_recv_wr *refused, struct ib
     }
     if (too_long != NULL) {
         *bad = too_long;
-        return too_long->num_sge < 0 ? EINVAL : ENOMEM;
+        return EINVAL;
     }
     return 0;
 }
@@ -101,6 +103,7 @@ static int receives_end(int status, const struct ibv_recv_wr *refused, struct ib
 // 10.3.1: RESET takes none. 10.2.9: nor does a queue pair with a shared queue.
 int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     if (ibv_qp->srq != NULL || (ibv_qp->state == IBV_QPS_RESET && wr != NULL)) {
         *bad = wr;
@@ -115,6 +118,7 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
 
 int ibverbs_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
     struct ibv_recv_wr *too_long;
     const struct ibv_recv_wr *refused = NULL;

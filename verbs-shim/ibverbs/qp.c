@@ -145,6 +145,7 @@ static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ib
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
+    IBVERBS_ENTER_CONTEXT(pd->context);
     struct ibverbs_qp *qp;
     int status = qp_create(pd, init, &qp);
     return status == 0 ? &qp->base : ibverbs_fail(status);
@@ -165,6 +166,7 @@ static int extended_check(const struct ibverbs_context *context, const struct ib
 
 struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     struct ibverbs_qp *qp;
     int status = extended_check(ibverbs_context_of(context), init);
     status = status != 0 ? status : qp_create(init->pd, (struct ibv_qp_init_attr *)(void *)init, &qp);
@@ -205,6 +207,7 @@ int ibverbs_qp_end(struct ibverbs_object *object)
 // Requests that are not done, and completions that were not polled, go with it (11.2.4.4).
 int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     int status = ibverbs_events_settle(qp->object.context, &ibv_qp->events_completed, qp->events_taken);
     return status != 0 ? -status : -ibverbs_qp_end(&qp->object);
@@ -220,6 +223,7 @@ enum ibv_qp_state ibverbs_qp_state(struct ibverbs_qp *qp)
 
 int ibv_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     struct ibv_qp_attr now = qp->attr;
     int status = ibverbs_ops(&qp->object)->qp_query(qp->object.device, &now);

@@ -46,15 +46,25 @@ static void batch_fail(struct ibverbs_builder *builder, int error)
 
 // --- batch ----------------------------------------------------------------------------------------------------------
 
+static struct ibverbs_library *library_of(struct ibv_qp_ex *ex)
+{
+    return ((struct ibverbs_qp *)ex)->object.context->device->library;
+}
+
+// The queue pair is the caller's until the end of the batch.
 static void wr_start(struct ibv_qp_ex *ex)
 {
+    (void)ibverbs_enter(library_of(ex));
     builder_of(ex)->count = 0;
     builder_of(ex)->error = 0;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-    wr_start(ex);
+    struct ibverbs_library *library = library_of(ex);
+    builder_of(ex)->count = 0;
+    builder_of(ex)->error = 0;
+    ibverbs_leave(&library);
 }
 
 // Pointers, and the rules of a request.
@@ -67,9 +77,8 @@ static void slot_finish(struct ibverbs_qp *qp, struct ibverbs_builder *builder, 
     batch_fail(builder, ibverbs_send_check(qp, &slot->wr));
 }
 
-static int wr_complete(struct ibv_qp_ex *ex)
+static int batch_post(struct ibverbs_qp *qp)
 {
-    struct ibverbs_qp *qp = (struct ibverbs_qp *)ex;
     struct ibverbs_builder *builder = qp->builder;
     struct ibv_send_wr *bad;
     for (unsigned i = 0; i < builder->count && builder->error == 0; i++) {
@@ -82,6 +91,14 @@ static int wr_complete(struct ibv_qp_ex *ex)
         return ENOMEM;
     }
     return ibverbs_post_send(&qp->base, &slot_at(builder, 0)->wr, &bad);
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+    struct ibverbs_library *library = library_of(ex);
+    int error = batch_post((struct ibverbs_qp *)ex);
+    ibverbs_leave(&library);
+    return error;
 }
 
 // --- requests -------------------------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ static void attr_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, i
 
 int ibv_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *given, int mask)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     struct ibv_qp_attr attr = *given;
     if (!transition_valid(qp, &attr, mask, ibverbs_qp_state(qp))) {

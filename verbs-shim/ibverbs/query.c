@@ -47,6 +47,7 @@ static int port_get(struct ibv_context *ibv_context, unsigned port, struct ibv_p
 
 int ibverbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t bytes)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     struct ibv_port_attr whole;
     int error = port_get(context, port, &whole);
     if (error == 0) {
@@ -79,6 +80,7 @@ static int gid_get(struct ibv_context *context, unsigned port, unsigned index, u
 
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     errno = index >= 0 ? gid_get(context, port_num, (unsigned)index, gid) : EINVAL;
     return errno == 0 ? 0 : -1;
 }
@@ -86,6 +88,7 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, unio
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct ibv_gid_entry *entry,
                       uint32_t flags, size_t entry_size)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     struct ibv_gid_entry whole = {.gid_index = gid_index, .port_num = port_num, .gid_type = IBV_GID_TYPE_IB};
     if (flags != 0) {
         return EOPNOTSUPP;
@@ -102,6 +105,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
                              uint32_t flags, size_t entry_size)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     unsigned ports = ibverbs_context_of(context)->device->info.attr.phys_port_cnt;
     size_t count = 0;
     if (flags != 0) {
@@ -142,6 +146,7 @@ static int pkey_get(struct ibv_context *context, unsigned port, unsigned index, 
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
 {
+    IBVERBS_ENTER_CONTEXT(context);
     errno = index >= 0 ? pkey_get(context, port_num, (unsigned)index, pkey) : EINVAL;
     return errno == 0 ? 0 : -1;
 }

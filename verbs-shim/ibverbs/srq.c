@@ -24,6 +24,7 @@ static int srq_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct ibv
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *init)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_pd->context);
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
     struct ibv_srq_attr attr = init->attr;
     struct ibverbs_srq *srq = ibverbs_object_new(pd->object.context, sizeof *srq);
@@ -50,6 +51,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *
 // The limit is armed once for each call; queues keep the size they were made with.
 int ibv_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int mask)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
     if ((mask & ~IBV_SRQ_LIMIT) != 0 || ((mask & IBV_SRQ_LIMIT) != 0 && attr->srq_limit > srq->max_wr)) {
         return EINVAL;
@@ -59,6 +61,7 @@ int ibv_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int mask)
 
 int ibv_query_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
     return -ibverbs_ops(&srq->object)->srq_query(srq->object.device, attr);
 }
@@ -81,6 +84,7 @@ int ibverbs_srq_end(struct ibverbs_object *object)
 // Not while queue pairs use it.
 int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 {
+    IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
     if (srq->object.users > 0) {
         return EBUSY;

@@ -174,6 +174,13 @@ int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size)
         return tcaErrorNotInitialized;
     }
     const struct tcaComm *comm = &context->comm;
+    struct tcaComm given;
+    if (comm->allgather == NULL && tca_comm_of_environment != NULL && tca_comm_of_environment(&given)) {
+        int status = tcaSetComm(&given);
+        if (status != tcaSuccess) {
+            return status;
+        }
+    }
     if (nranks > tcaNodesMax) {
         return tca_refuse(context, tcaErrorNodes, "tcaCreateHandleList: %d ranks: a sub-cluster has at most %d nodes",
                           nranks, tcaNodesMax);

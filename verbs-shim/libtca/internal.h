@@ -126,3 +126,9 @@ int tca_desc_build(tcaDesc *desc);
 
 // dma.c: looks whether a running channel has ended meanwhile.
 bool tca_channel_is_running(struct tca_context *context, unsigned channel);
+
+// --- the environment ------------------------------------------------------------------------------------------------
+
+// A function of environments that have ranks of their own (MPI's), for programs that never call tcaSetComm. False:
+// there are none now.
+__attribute__((weak)) bool tca_comm_of_environment(struct tcaComm *comm_out);

@@ -254,9 +254,11 @@ struct hca_qp_attr {
 struct hca_device_info {
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr;
     uint32_t max_qp_entries, max_cq_entries, max_srq_entries, max_segments, max_inline_bytes;
+    uint32_t part_id; // PCI device id
     uint32_t max_responder_reads, max_initiator_reads;
     uint64_t max_message_bytes;
     uint32_t uar_pages;
+    bool blueflame_all; // what the driver shall do: requests with data in memory through BlueFlame as well
 };
 struct hca_port_info {
     bool active;

@@ -48,6 +48,11 @@ int ibsim_cq_arm(void *cq, bool solicited_only)
     return hca_cq_arm(((struct ibsim_cq *)cq)->hca, solicited_only);
 }
 
+const volatile void *ibsim_cq_place(void *cq)
+{
+    return hca_cq_place(((struct ibsim_cq *)cq)->hca);
+}
+
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns)
 {
     return hca_cq_wait(((struct ibsim_cq *)cq)->hca, timeout_ns);

@@ -6,6 +6,8 @@
 #include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
 
 #define GUID          UINT64_C(0x0002c90300000000)
+#define VENDOR_ID     0x02c9  // that of the adapters that are modelled; the first bits of the GUID as well
+#define FIRMWARE      "1.0.0" // of the model
 #define SUBNET_PREFIX UINT64_C(0xfe80000000000000) // IBA 4.1.1: the default
 #define DEFAULT_PKEY  0xffff
 #define RC_OPS                                                                                                         \
@@ -31,10 +33,13 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
         return status;
     }
     *info_out = (struct ibverbs_device_info){
-        .attr = {.node_guid = htobe64(GUID + 0x100u * port.lid),
+        .attr = {.fw_ver = FIRMWARE,
+                 .node_guid = htobe64(GUID + 0x100u * port.lid),
                  .sys_image_guid = htobe64(GUID + 0x100u * port.lid + 3),
                  .max_mr_size = UINT64_MAX,
                  .page_size_cap = 4096,
+                 .vendor_id = VENDOR_ID,
+                 .vendor_part_id = hca.part_id,
                  .max_qp = (int)hca.max_qp,
                  .max_qp_wr = (int)hca.max_qp_entries,
                  .max_sge = (int)hca.max_segments,
@@ -284,6 +289,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .cq_resize = ibsim_cq_resize,
     .cq_poll = ibsim_cq_poll,
     .cq_arm = ibsim_cq_arm,
+    .cq_place = ibsim_cq_place,
     .cq_wait = ibsim_cq_wait,
     .srq_create = ibsim_srq_create,
     .srq_destroy = ibsim_srq_destroy,

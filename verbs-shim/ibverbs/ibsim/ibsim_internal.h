@@ -43,6 +43,7 @@ int ibsim_cq_resize(void *cq, unsigned *entries);
 int ibsim_cq_destroy(void *cq);
 int ibsim_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 int ibsim_cq_arm(void *cq, bool solicited_only);
+const volatile void *ibsim_cq_place(void *cq);
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns);
 
 int ibsim_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out);

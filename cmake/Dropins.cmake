@@ -1,0 +1,20 @@
+# Shared libraries that unmodified programs load in place of the system's, all in <build>/lib.
+set(TCASIM_LIBRARIES ${CMAKE_BINARY_DIR}/lib)
+
+# tcasim_dropin(name SONAME libibverbs.so.1 MAP libibverbs.map FOLDER ... SOURCES ...)
+# The drivers and libraries below come with it, of them only what the map names can be seen. FOLDER: where it is put.
+function(tcasim_dropin name)
+    cmake_parse_arguments(DROPIN "" "SONAME;MAP;FOLDER" "SOURCES;LIBRARIES" ${ARGN})
+    add_library(${name} MODULE ${DROPIN_SOURCES} ${DROPIN_MAP})
+    target_link_libraries(${name} PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,verbs-shim> ${DROPIN_LIBRARIES})
+    target_link_options(${name} PRIVATE -Wl,-soname,${DROPIN_SONAME} -Wl,-z,now -Wl,-z,defs
+                        -Wl,--version-script,${DROPIN_MAP})
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C PREFIX "" SUFFIX "" OUTPUT_NAME ${DROPIN_SONAME}
+        LIBRARY_OUTPUT_DIRECTORY ${DROPIN_FOLDER} BUILD_RPATH_USE_ORIGIN ON LINK_DEPENDS ${DROPIN_MAP})
+    tcasim_strict(${name})
+endfunction()
+
+set(TCASIM_IBVERBS_SOURCES
+    ${CMAKE_SOURCE_DIR}/verbs-shim/dropin/environment.c ${CMAKE_SOURCE_DIR}/verbs-shim/dropin/kernel_structs.c
+    ${CMAKE_SOURCE_DIR}/verbs-shim/dropin/old.c ${CMAKE_SOURCE_DIR}/verbs-shim/dropin/private.c)
+set(TCASIM_IBVERBS_MAP ${CMAKE_SOURCE_DIR}/verbs-shim/dropin/libibverbs.map)

@@ -1,0 +1,50 @@
+// libtcasim-attach.so without a simulator: a process that has no simulated time and no device of a machine. For the
+// test build of libibverbs.so.1, whose device is in memory.
+#include <stddef.h>
+#include <time.h>
+
+#include "verbs-shim/attach/attach.h"
+
+static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
+{
+    (void)ctx, (void)kind, (void)amount;
+}
+
+struct backend_process *backend_current(void)
+{
+    static const struct backend_ops ops = {.cost = cost};
+    static struct backend_process process = {.backend = {.ops = &ops}, .number = 1};
+    return &process;
+}
+
+enum attach_mode attach_mode(void)
+{
+    return ATTACH_FUNCTIONAL;
+}
+
+uint64_t attach_now_ps(void)
+{
+    return 0;
+}
+
+enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
+{
+    const struct timespec shortly = {.tv_nsec = 100000};
+    (void)flags, (void)deadline_ps;
+    (void)nanosleep(&shortly, NULL);
+    return ATTACH_WOKEN_MEMORY;
+}
+
+void attach_poll(uint64_t turn_ps, const volatile void *place)
+{
+    (void)turn_ps, (void)place;
+}
+
+void attach_may_wake(void)
+{
+}
+
+void attach_look_set(void (*look)(void))
+{
+    (void)look;
+}

@@ -1,0 +1,13 @@
+// The devices of the test build: one in memory, on which a process talks to itself.
+#include <stddef.h>
+
+#include "memory_device.h"
+#include "verbs-shim/dropin/dropin.h"
+
+void dropin_devices_add(struct backend_process *process)
+{
+    struct memory_world *world = memory_world_create();
+    if (world != NULL) {
+        memory_world_join(world, process);
+    }
+}

@@ -1,0 +1,19 @@
+#!/bin/sh
+# symbols.sh <library> <list>: the library has exactly these symbols, each in its version.
+# Where the system has the same libibverbs, the list is compared with that as well.
+set -eu
+export LC_ALL=C
+symbols() {
+    nm -D --defined-only --with-symbol-versions "$1" | awk '$2 != "A" {print $3, $2 ~ /^[TW]$/ ? "function" : "data"}' | sort
+}
+symbols "$1" | diff "$2" - || {
+    echo "$1 has other symbols than $2 (<: missing, >: too many)" >&2
+    exit 1
+}
+system=/usr/lib/x86_64-linux-gnu/libibverbs.so.1
+if [ "$(dpkg-query -W -f '${Version}' libibverbs1 2>/dev/null | cut -d. -f1)" = 44 ] && [ -e "$system" ]; then
+    symbols "$system" | diff "$2" - || {
+        echo "$2 is not what Debian's library has" >&2
+        exit 1
+    }
+fi

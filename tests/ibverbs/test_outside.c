@@ -1,0 +1,171 @@
+// A process of its own: the lock, events on descriptors, and looks in vain.
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "pair.h"
+#include "verbs-shim/ibverbs/device.h"
+
+static struct {
+    int depth, deepest, waits, signals;
+    unsigned vain;
+    uint64_t now_ps, turn_ps;
+} seen;
+
+static void lock(void)
+{
+    seen.depth++;
+    seen.deepest = seen.depth > seen.deepest ? seen.depth : seen.deepest;
+}
+
+static void unlock(void)
+{
+    seen.depth--;
+}
+
+static void wait_free(void)
+{
+    seen.waits++;
+}
+
+static uint64_t now_ps(void)
+{
+    return seen.now_ps += 5000;
+}
+
+static void looked_in_vain(uint64_t turn_ps, const volatile void *place)
+{
+    EXPECT_EQ(seen.depth, 0);
+    EXPECT_TRUE(place == NULL); // the device in memory has none
+    seen.vain++;
+    seen.turn_ps = turn_ps;
+}
+
+static void signalled(void)
+{
+    seen.signals++;
+}
+
+static void opened(void)
+{
+}
+
+static const struct ibverbs_outside outside = {.lock = lock,
+                                               .unlock = unlock,
+                                               .wait = wait_free,
+                                               .now_ps = now_ps,
+                                               .looked_in_vain = looked_in_vain,
+                                               .signalled = signalled,
+                                               .opened = opened};
+
+static void begin(struct pair *pair)
+{
+    memset(&seen, 0, sizeof seen);
+    pair_init_outside(pair, &outside);
+}
+
+static bool readable(int fd)
+{
+    struct pollfd waits = {.fd = fd, .events = POLLIN};
+    return poll(&waits, 1, 0) == 1;
+}
+
+TEST(ProcessOfItsOwn, HasTheLockInEveryCallAndNeverAfter)
+{
+    struct pair pair;
+    begin(&pair);
+    EXPECT_EQ(seen.depth, 0);
+    seen.deepest = 0;
+    EXPECT_TRUE(ibv_reg_mr(pair.side[0].pd, NULL, 0, 0) == NULL);
+    EXPECT_EQ(seen.depth, 0);
+    EXPECT_EQ(seen.deepest > 0, true);
+    pair_connect(&pair, IBV_QPT_RC);
+    pair_fini(&pair);
+    EXPECT_EQ(seen.depth, 0);
+}
+
+TEST(ProcessOfItsOwn, FindsItsChannelReadableWhileAnEventIsThere)
+{
+    struct pair pair;
+    struct ibv_cq *cq;
+    void *user;
+    begin(&pair);
+    pair_connect(&pair, IBV_QPT_RC);
+    struct pair_side *to = &pair.side[1];
+    EXPECT_EQ(ibv_req_notify_cq(to->cq, 0), 0);
+    EXPECT_EQ(pair_receive(to, 1, 0, 8), 0);
+    struct ibv_sge sge = pair_sge(&pair.side[0], 0, 8);
+    struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_SEND, &sge);
+    EXPECT_EQ(pair_send(&pair, &wr), 0);
+    ibverbs_look(&pair.box->processes[1]);
+    EXPECT_TRUE(readable(to->channel->fd));
+    EXPECT_EQ(seen.signals, 1);
+    EXPECT_EQ(ibv_get_cq_event(to->channel, &cq, &user), 0);
+    EXPECT_TRUE(!readable(to->channel->fd));
+    ibv_ack_cq_events(cq, 1);
+    pair_fini(&pair);
+}
+
+TEST(ProcessOfItsOwn, SaysThatALookWasInVainAndWhatItTook)
+{
+    struct pair pair;
+    struct ibv_wc wc;
+    begin(&pair);
+    EXPECT_EQ(ibv_poll_cq(pair.side[0].cq, 1, &wc), 0);
+    EXPECT_EQ(seen.vain, 1);
+    EXPECT_EQ(seen.turn_ps, 5000);
+    EXPECT_EQ(ibv_poll_cq(pair.side[0].cq, 1, &wc), 0);
+    EXPECT_EQ(seen.turn_ps, 5000);
+    pair_fini(&pair);
+}
+
+TEST(ProcessOfItsOwn, HasTheLockFromTheBeginningOfABatchToItsEnd)
+{
+    struct pair pair;
+    begin(&pair);
+    struct pair_side *side = &pair.side[0];
+    struct ibv_qp_init_attr plain = pair_qp_attr(side, IBV_QPT_RC);
+    struct ibv_qp_init_attr_ex init = {.send_cq = plain.send_cq,
+                                       .recv_cq = plain.recv_cq,
+                                       .cap = plain.cap,
+                                       .qp_type = IBV_QPT_RC,
+                                       .pd = side->pd,
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                       .send_ops_flags = IBV_QP_EX_WITH_SEND};
+    side->qp = ibv_create_qp_ex(side->context, &init);
+    struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(side->qp);
+    ibv_wr_start(ex);
+    EXPECT_EQ(seen.depth, 1);
+    ibv_wr_abort(ex);
+    EXPECT_EQ(seen.depth, 0);
+    ibv_wr_start(ex);
+    EXPECT_EQ(ibv_wr_complete(ex), 0);
+    EXPECT_EQ(seen.depth, 0);
+    pair_fini(&pair);
+}
+
+TEST(ProcessOfItsOwn, HasTheLockFromStartPollToEndPollWhenThereIsSomething)
+{
+    struct pair pair;
+    struct ibv_poll_cq_attr attr = {0};
+    struct ibv_cq_init_attr_ex init = {.cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    begin(&pair);
+    struct pair_side *side = &pair.side[0];
+    struct ibv_cq *of_pair = side->cq;
+    struct ibv_cq_ex *cq = ibv_create_cq_ex(side->context, &init);
+    EXPECT_EQ(ibv_start_poll(cq, &attr), ENOENT);
+    EXPECT_EQ(seen.depth, 0);
+    side->cq = ibv_cq_ex_to_cq(cq);
+    pair_connect(&pair, IBV_QPT_RC);
+    EXPECT_EQ(pair_receive(side, 3, 0, 8), 0);
+    EXPECT_EQ(pair_step(side->qp, &pair.side[1], IBV_QPS_ERR), 0); // it is flushed
+    EXPECT_EQ(ibv_start_poll(cq, &attr), 0);
+    EXPECT_EQ(seen.depth, 1);
+    ibv_end_poll(cq);
+    EXPECT_EQ(seen.depth, 0);
+    EXPECT_EQ(ibv_destroy_qp(side->qp), 0);
+    EXPECT_EQ(ibv_destroy_cq(side->cq), 0);
+    side->qp = NULL;
+    side->cq = of_pair;
+    pair_fini(&pair);
+}

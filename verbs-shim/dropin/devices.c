@@ -1,0 +1,18 @@
+// The devices of a node: tca0 where it has a board, ibsim0 where it has an HCA.
+#include <stddef.h>
+
+#include "verbs-shim/dropin/dropin.h"
+#include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/tca-verbs/tca_verbs.h"
+
+void dropin_devices_add(struct backend_process *process)
+{
+    static struct tca_verbs_device tca;
+    if (process->board != NULL) {
+        tca = (struct tca_verbs_device){.board = process->board};
+        (void)ibverbs_device_add(process, "tca0", &tca_verbs_ops, &tca);
+    }
+    if (process->backend.ops->hca != NULL) {
+        (void)ibsim_device_add(process);
+    }
+}

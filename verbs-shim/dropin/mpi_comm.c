@@ -1,0 +1,51 @@
+// libtcacomm.so: the ranks of tcaCreateHandleList are those of MPI_COMM_WORLD, as on HA-PACS/TCA.
+//
+// The program brings its MPI along, whichever it is; nothing of it is linked here. The two kinds of handles are facts
+// of the MPIs' binary interfaces: addresses of objects (Open MPI), numbers (MPICH and its relatives).
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "verbs-shim/libtca/internal.h"
+
+#define MPICH_COMM_WORLD ((uintptr_t)0x44000000)
+#define MPICH_BYTE       ((uintptr_t)0x4c00010d)
+
+static uintptr_t constant(const char *open_mpi, uintptr_t mpich)
+{
+    void *object = dlsym(RTLD_DEFAULT, open_mpi);
+    return object != NULL ? (uintptr_t)object : mpich;
+}
+
+static int allgather(void *ctx, const void *mine, void *all, size_t bytes)
+{
+    int (*gather)(const void *, int, uintptr_t, void *, int, uintptr_t, uintptr_t) =
+        (__typeof__(gather))dlsym(RTLD_DEFAULT, "MPI_Allgather");
+    uintptr_t byte = constant("ompi_mpi_byte", MPICH_BYTE);
+    uintptr_t world = constant("ompi_mpi_comm_world", MPICH_COMM_WORLD);
+    (void)ctx;
+    if (gather == NULL || bytes > INT_MAX) {
+        return -ENOSYS;
+    }
+    return gather(mine, (int)bytes, byte, all, (int)bytes, byte, world) == 0 ? 0 : -EIO;
+}
+
+static bool mpi_runs(void)
+{
+    int (*initialized)(int *) = (__typeof__(initialized))dlsym(RTLD_DEFAULT, "MPI_Initialized");
+    int flag = 0;
+    return initialized != NULL && initialized(&flag) == 0 && flag != 0;
+}
+
+bool tca_comm_of_environment(struct tcaComm *comm_out)
+{
+    int (*rank)(uintptr_t, int *) = (__typeof__(rank))dlsym(RTLD_DEFAULT, "MPI_Comm_rank");
+    int (*size)(uintptr_t, int *) = (__typeof__(size))dlsym(RTLD_DEFAULT, "MPI_Comm_size");
+    uintptr_t world = constant("ompi_mpi_comm_world", MPICH_COMM_WORLD);
+    *comm_out = (struct tcaComm){.allgather = allgather};
+    return mpi_runs() && rank != NULL && size != NULL && rank(world, &comm_out->rank) == 0 &&
+           size(world, &comm_out->ranks) == 0;
+}

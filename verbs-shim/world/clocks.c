@@ -1,0 +1,273 @@
+// Clocks show simulated time: the vdso's own functions are overwritten, which also catches calls from within the C
+// library. Processor time is simulated time since the process began: a simulated thread is on its core all the time.
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/times.h>
+#include <unistd.h>
+
+#include "verbs-shim/world/world.h"
+
+#define NS_PER_S 1000000000ull
+
+static uint64_t process_began_ps;
+
+// --- reading
+// ----------------------------------------------------------------------------------------------------------
+
+// A run of nothing but clock reads is a loop that waits for a time (perftest calibrates for 219 ms). It is led there in
+// steps that grow with what it has waited already, so that it is late by less than 1 %.
+enum { RUN_READS = 256, RUN_SHARE = 128 };
+
+uint64_t world_clock_read_ps(enum world_clock which)
+{
+    static __thread uint64_t last_ps, run_began_ps;
+    static __thread unsigned reads;
+    static __thread enum world_clock last;
+    uint64_t now_ps = attach_now_ps();
+    // Who reads two clocks compares them: a step between them would be an error of one.
+    if (now_ps != last_ps || which != last) {
+        reads = 0;
+        run_began_ps = now_ps;
+    }
+    last = which;
+    uint64_t cost_ps = attach_place()->clock_read_ps;
+    uint64_t step_ps = ++reads > RUN_READS ? (now_ps - run_began_ps) / RUN_SHARE : 0;
+    attach_spend_ps(step_ps > cost_ps ? step_ps : cost_ps);
+    last_ps = now_ps + (step_ps > cost_ps ? step_ps : cost_ps);
+    return last_ps;
+}
+
+static uint64_t epoch_ns(clockid_t clock)
+{
+    switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_TAI:
+        return attach_place()->epoch_realtime_ns;
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+        return attach_place()->epoch_monotonic_ns;
+    default:
+        return 0; // of the process or a thread
+    }
+}
+
+static bool is_cpu_clock(clockid_t clock)
+{
+    return clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
+}
+
+struct timespec world_clock_at(clockid_t clock, uint64_t now_ps)
+{
+    uint64_t since_ps = is_cpu_clock(clock) ? now_ps - process_began_ps : now_ps;
+    uint64_t ns = epoch_ns(clock) + since_ps / WORLD_PS_PER_NS;
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+// Later than anything: about 200 days.
+static uint64_t ps_of(uint64_t ns)
+{
+    return ns > UINT64_MAX / WORLD_PS_PER_NS ? ATTACH_NEVER_PS : ns * WORLD_PS_PER_NS;
+}
+
+uint64_t world_clock_deadline(clockid_t clock, const struct timespec *when)
+{
+    if (when == NULL) {
+        return ATTACH_NEVER_PS;
+    }
+    uint64_t epoch = epoch_ns(clock);
+    if (when->tv_sec < 0) {
+        return 0;
+    }
+    if ((uint64_t)when->tv_sec > UINT64_MAX / NS_PER_S - 1) {
+        return ATTACH_NEVER_PS;
+    }
+    uint64_t ns = (uint64_t)when->tv_sec * NS_PER_S + (uint64_t)when->tv_nsec;
+    return ns <= epoch ? 0 : ps_of(ns - epoch);
+}
+
+uint64_t world_deadline_after(const struct timespec *delay)
+{
+    if (delay == NULL || (uint64_t)delay->tv_sec > UINT64_MAX / NS_PER_S - 1) {
+        return ATTACH_NEVER_PS;
+    }
+    uint64_t delay_ps = ps_of((uint64_t)delay->tv_sec * NS_PER_S + (uint64_t)delay->tv_nsec);
+    uint64_t now_ps = attach_now_ps();
+    return delay_ps >= ATTACH_NEVER_PS - now_ps ? ATTACH_NEVER_PS : now_ps + delay_ps;
+}
+
+uint64_t world_deadline_after_ms(int milliseconds)
+{
+    if (milliseconds < 0) {
+        return ATTACH_NEVER_PS;
+    }
+    const struct timespec delay = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L};
+    return world_deadline_after(&delay);
+}
+
+// --- what stands in the place of the vdso's
+// ---------------------------------------------------------------------------
+
+static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out)
+{
+    if (!world_timed() || (unsigned)clock > CLOCK_TAI) {
+        return syscall(SYS_clock_gettime, clock, time_out) == 0 ? 0 : -errno;
+    }
+    *time_out = world_clock_at(clock, world_clock_read_ps(WORLD_CLOCK));
+    return 0;
+}
+
+static int gettimeofday_simulated(struct timeval *time_out, void *zone)
+{
+    if (!world_timed()) {
+        return syscall(SYS_gettimeofday, time_out, zone) == 0 ? 0 : -errno;
+    }
+    if (time_out != NULL) {
+        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(WORLD_CLOCK));
+        *time_out = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
+    }
+    return 0;
+}
+
+static time_t time_simulated(time_t *time_out)
+{
+    struct timespec now;
+    (void)clock_gettime_simulated(CLOCK_REALTIME, &now);
+    if (time_out != NULL) {
+        *time_out = now.tv_sec;
+    }
+    return now.tv_sec;
+}
+
+// The C library asks the kernel for these itself.
+clock_t clock(void)
+{
+    const struct timespec now =
+        world_timed() ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK)) : (struct timespec){0};
+    return world_timed() ? now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (1000000000 / CLOCKS_PER_SEC)
+                         : WORLD_REAL(clock)();
+}
+
+clock_t times(struct tms *buffer)
+{
+    if (!world_timed()) {
+        return WORLD_REAL(times)(buffer);
+    }
+    uint64_t per_tick_ps = NS_PER_S * WORLD_PS_PER_NS / (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t now_ps = world_clock_read_ps(WORLD_CLOCK);
+    if (buffer != NULL) {
+        *buffer = (struct tms){.tms_utime = (clock_t)((now_ps - process_began_ps) / per_tick_ps)};
+    }
+    return (clock_t)((attach_place()->epoch_monotonic_ns * WORLD_PS_PER_NS + now_ps) / per_tick_ps);
+}
+
+int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+    int status = WORLD_REAL(getrusage)(who, usage);
+    if (status == 0 && world_timed()) {
+        const struct timespec now = world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK));
+        usage->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
+        usage->ru_stime = (struct timeval){0};
+        usage->ru_nvcsw = usage->ru_nivcsw = 0;
+    }
+    return status;
+}
+
+// --- overwriting
+// ------------------------------------------------------------------------------------------------------
+
+// movabs rax, target; jmp rax
+enum { JUMP_BYTES = 12 };
+
+static void jump_write(void *at, void (*target)(void))
+{
+    unsigned char code[JUMP_BYTES] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
+    memcpy(code + 2, &target, sizeof target);
+    memcpy(at, code, sizeof code);
+}
+
+static const struct {
+    const char *name;
+    void (*target)(void);
+} replaced[] = {
+    {"__vdso_clock_gettime", (void (*)(void))clock_gettime_simulated},
+    {"__vdso_gettimeofday", (void (*)(void))gettimeofday_simulated},
+    {"__vdso_time", (void (*)(void))time_simulated},
+};
+
+static void symbols_replace(uintptr_t base, const ElfW(Sym) * symbols, const char *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < sizeof replaced / sizeof replaced[0]; j++) {
+            if (strcmp(names + symbols[i].st_name, replaced[j].name) == 0 && symbols[i].st_size >= JUMP_BYTES) {
+                jump_write((void *)(base + symbols[i].st_value), replaced[j].target);
+            }
+        }
+    }
+}
+
+// The number of symbols is that of the classic hash table's chains.
+static void vdso_patch(uintptr_t base)
+{
+    const ElfW(Ehdr) *header = (const void *)base;
+    const ElfW(Phdr) *segments = (const void *)(base + header->e_phoff);
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    const uint32_t *hash = NULL;
+    size_t bytes = 0;
+    for (int i = 0; i < header->e_phnum; i++) {
+        if (segments[i].p_type == PT_LOAD) {
+            bytes = segments[i].p_vaddr + segments[i].p_memsz;
+        }
+        const ElfW(Dyn) *entry = (const void *)(base + segments[i].p_offset);
+        for (; segments[i].p_type == PT_DYNAMIC && entry->d_tag != DT_NULL; entry++) {
+            symbols = entry->d_tag == DT_SYMTAB ? (const void *)(base + entry->d_un.d_ptr) : symbols;
+            names = entry->d_tag == DT_STRTAB ? (const void *)(base + entry->d_un.d_ptr) : names;
+            hash = entry->d_tag == DT_HASH ? (const void *)(base + entry->d_un.d_ptr) : hash;
+        }
+    }
+    if (symbols == NULL || names == NULL || hash == NULL ||
+        mprotect((void *)base, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+        return;
+    }
+    symbols_replace(base, symbols, names, hash[1]);
+    (void)mprotect((void *)base, bytes, PROT_READ | PROT_EXEC);
+}
+
+void world_clocks_start(void)
+{
+    process_began_ps = attach_now_ps();
+    uintptr_t base = getauxval(AT_SYSINFO_EHDR);
+    if (base != 0) {
+        vdso_patch(base);
+    }
+}
+
+// Also by name, where the vdso has no such function or could not be written.
+int clock_gettime(clockid_t clock, struct timespec *time_out)
+{
+    int status = clock_gettime_simulated(clock, time_out);
+    errno = status < 0 ? -status : errno;
+    return status < 0 ? -1 : 0;
+}
+
+int gettimeofday(struct timeval *restrict time_out, void *restrict zone)
+{
+    int status = gettimeofday_simulated(time_out, zone);
+    errno = status < 0 ? -status : errno;
+    return status < 0 ? -1 : 0;
+}
+
+time_t time(time_t *time_out)
+{
+    return time_simulated(time_out);
+}

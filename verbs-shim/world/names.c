@@ -1,0 +1,152 @@
+// Names and addresses: a simulated node has a host name and an address of the loopback network, so that programs of
+// several nodes may listen on the same port, and find each other by name.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "verbs-shim/world/world.h"
+
+static in_addr_t own_address(const struct attach_place *place)
+{
+    return htonl(place->address_base + place->node_index);
+}
+
+int gethostname(char *name, size_t bytes)
+{
+    const struct attach_place *place = attach_place();
+    if (place == NULL) {
+        return WORLD_REAL(gethostname)(name, bytes);
+    }
+    if (strlen(place->node) >= bytes) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(name, place->node, strlen(place->node) + 1);
+    return 0;
+}
+
+int uname(struct utsname *about)
+{
+    int status = WORLD_REAL(uname)(about);
+    const struct attach_place *place = attach_place();
+    if (status == 0 && place != NULL) {
+        (void)snprintf(about->nodename, sizeof about->nodename, "%s", place->node);
+    }
+    return status;
+}
+
+// The address of a node as text; NULL: no node has the name.
+static const char *node_address(const char *name, char text[INET_ADDRSTRLEN])
+{
+    const struct attach_place *place = attach_place();
+    for (uint32_t i = 0; place != NULL && name != NULL && i < place->node_count; i++) {
+        if (strcmp(name, place->hosts[i]) == 0) {
+            const struct in_addr address = {.s_addr = htonl(place->address_base + i)};
+            return inet_ntop(AF_INET, &address, text, INET_ADDRSTRLEN);
+        }
+    }
+    return NULL;
+}
+
+int getaddrinfo(const char *restrict name, const char *restrict service, const struct addrinfo *restrict hints,
+                struct addrinfo **restrict found)
+{
+    char text[INET_ADDRSTRLEN];
+    const char *address = node_address(name, text);
+    if (address == NULL) {
+        return WORLD_REAL(getaddrinfo)(name, service, hints, found);
+    }
+    struct addrinfo as_asked = hints != NULL ? *hints : (struct addrinfo){.ai_family = AF_UNSPEC};
+    as_asked.ai_family = as_asked.ai_family == AF_INET6 ? AF_INET6 : AF_INET;
+    as_asked.ai_flags |= as_asked.ai_family == AF_INET6 ? AI_V4MAPPED : 0;
+    return WORLD_REAL(getaddrinfo)(address, service, &as_asked, found);
+}
+
+struct hostent *gethostbyname(const char *name)
+{
+    char text[INET_ADDRSTRLEN];
+    const char *address = node_address(name, text);
+    return WORLD_REAL(gethostbyname)(address != NULL ? address : name);
+}
+
+int gethostbyname_r(const char *restrict name, struct hostent *restrict entry, char *restrict buffer, size_t bytes,
+                    struct hostent **restrict found, int *restrict error)
+{
+    char text[INET_ADDRSTRLEN];
+    const char *address = node_address(name, text);
+    return WORLD_REAL(gethostbyname_r)(address != NULL ? address : name, entry, buffer, bytes, found, error);
+}
+
+// --- every node's own "any" and "localhost"
+// ---------------------------------------------------------------------------
+
+// "Any address" is the node's own: another node's program may listen on the same port. false: it is something else.
+static bool any_replace(const struct sockaddr *address, socklen_t bytes, const struct attach_place *place,
+                        struct sockaddr_storage *own_out)
+{
+    memset(own_out, 0, sizeof *own_out);
+    if (bytes >= sizeof(struct sockaddr_in) && address->sa_family == AF_INET) {
+        struct sockaddr_in *v4 = (struct sockaddr_in *)own_out;
+        memcpy(v4, address, sizeof *v4);
+        bool any = v4->sin_addr.s_addr == htonl(INADDR_ANY) || v4->sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+        v4->sin_addr.s_addr = own_address(place);
+        return any;
+    }
+    if (bytes >= sizeof(struct sockaddr_in6) && address->sa_family == AF_INET6) {
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)own_out;
+        memcpy(v6, address, sizeof *v6);
+        bool any = IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr) || IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+        const in_addr_t mapped[4] = {0, 0, htonl(0xffff), own_address(place)};
+        memcpy(&v6->sin6_addr, mapped, sizeof mapped);
+        return any;
+    }
+    return false;
+}
+
+int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
+{
+    const struct sockaddr *asked = address.__sockaddr__;
+    const struct attach_place *place = attach_place();
+    struct sockaddr_storage own;
+    if (place == NULL || asked == NULL || !any_replace(asked, bytes, place, &own)) {
+        return WORLD_REAL(bind)(fd, address, bytes);
+    }
+    if (asked->sa_family == AF_INET6) {
+        int off = 0;
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    }
+    return WORLD_REAL(bind)(fd, (const struct sockaddr *)&own, bytes);
+}
+
+// Connections come from the node's address, and its localhost is its own. On the loopback network a connection is there
+// or refused at once; the other side's accept is what it may have been waited for.
+int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
+{
+    const struct sockaddr *asked = address.__sockaddr__;
+    const struct attach_place *place = attach_place();
+    if (place == NULL || asked == NULL) {
+        return WORLD_REAL(connect)(fd, address, bytes);
+    }
+    struct sockaddr_storage own;
+    bool to_self = any_replace(asked, bytes, place, &own);
+    struct sockaddr_in source = {0};
+    socklen_t source_bytes = sizeof source;
+    if (asked->sa_family == AF_INET && getsockname(fd, (struct sockaddr *)&source, &source_bytes) == 0 &&
+        source.sin_addr.s_addr == htonl(INADDR_ANY) && source.sin_port == 0) {
+        source = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = own_address(place)};
+        (void)WORLD_REAL(bind)(fd, (const struct sockaddr *)&source, sizeof source);
+    }
+    int status = WORLD_REAL(connect)(fd, to_self ? (const struct sockaddr *)&own : asked, bytes);
+    if (world_timed()) {
+        int saved = errno;
+        attach_may_wake();
+        errno = saved;
+    }
+    return status;
+}

@@ -1,0 +1,133 @@
+// Paths of the devices: /sys/class/infiniband and its relatives, and /dev/infiniband/uverbsN, lie in a folder that the
+// simulator has made for the node (TCASIM_SYSFS). The uverbs devices are links to /dev/null there, a character device.
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "verbs-shim/world/world.h"
+
+enum { PATH_BYTES = 4096 };
+
+// The path, or where it lies for this process.
+static const char *redirect(const char *path, char buffer[PATH_BYTES])
+{
+    static const char *const prefixes[] = {"/sys/class/infiniband", "/dev/infiniband"};
+    const char *root = path != NULL && path[0] == '/' ? getenv("TCASIM_SYSFS") : NULL;
+    for (size_t i = 0; root != NULL && i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0) {
+            int bytes = snprintf(buffer, PATH_BYTES, "%s%s", root, path);
+            return bytes > 0 && bytes < PATH_BYTES ? buffer : path;
+        }
+    }
+    return path;
+}
+
+static mode_t mode_of(int flags, va_list *list)
+{
+    return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(*list, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...)
+{
+    char buffer[PATH_BYTES];
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = mode_of(flags, &list);
+    va_end(list);
+    return WORLD_REAL(open)(redirect(path, buffer), flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    char buffer[PATH_BYTES];
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = mode_of(flags, &list);
+    va_end(list);
+    return WORLD_REAL(open64)(redirect(path, buffer), flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+    char buffer[PATH_BYTES];
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = mode_of(flags, &list);
+    va_end(list);
+    return WORLD_REAL(openat)(folder, redirect(path, buffer), flags, mode);
+}
+
+int openat64(int folder, const char *path, int flags, ...)
+{
+    char buffer[PATH_BYTES];
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = mode_of(flags, &list);
+    va_end(list);
+    return WORLD_REAL(openat64)(folder, redirect(path, buffer), flags, mode);
+}
+
+FILE *fopen(const char *restrict path, const char *restrict mode)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(fopen)(redirect(path, buffer), mode);
+}
+
+FILE *fopen64(const char *restrict path, const char *restrict mode)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(fopen64)(redirect(path, buffer), mode);
+}
+
+DIR *opendir(const char *path)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(opendir)(redirect(path, buffer));
+}
+
+int access(const char *path, int mode)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(access)(redirect(path, buffer), mode);
+}
+
+int stat(const char *restrict path, struct stat *restrict about)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(stat)(redirect(path, buffer), about);
+}
+
+int stat64(const char *restrict path, struct stat64 *restrict about)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(stat64)(redirect(path, buffer), about);
+}
+
+int lstat(const char *restrict path, struct stat *restrict about)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(lstat)(redirect(path, buffer), about);
+}
+
+int fstatat(int folder, const char *restrict path, struct stat *restrict about, int flags)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(fstatat)(folder, redirect(path, buffer), about, flags);
+}
+
+ssize_t readlink(const char *restrict path, char *restrict target, size_t bytes)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(readlink)(redirect(path, buffer), target, bytes);
+}
+
+char *realpath(const char *restrict path, char *restrict resolved)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(realpath)(redirect(path, buffer), resolved);
+}

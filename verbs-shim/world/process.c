@@ -1,0 +1,260 @@
+// Processes: births, other programs in the place of one, and waiting for their ends.
+//
+// A thread that looks at the time stamp counter faults (tsc.c), and the dynamic linker of a new program looks at it
+// before any handler exists: so the fault is switched off before every exec.
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "verbs-shim/world/world.h"
+
+extern char **environ;
+
+// --- births
+// -----------------------------------------------------------------------------------------------------------
+
+pid_t fork(void)
+{
+    bool timed = world_timed();
+    pid_t child = WORLD_REAL(fork)();
+    if (child == 0) {
+        attach_forked();
+        if (timed) {
+            world_spin_start();
+        }
+    } else if (child > 0 && timed) {
+        attach_fork_parent(child);
+    }
+    return child;
+}
+
+// A child that shares its parent's memory could not be told apart from it.
+pid_t vfork(void)
+{
+    return fork();
+}
+
+static int spawned(int error, pid_t *child)
+{
+    world_tsc_trap(true);
+    if (error == 0) {
+        attach_fork_parent(*child);
+    }
+    return error;
+}
+
+int posix_spawn(pid_t *restrict child, const char *restrict path, const posix_spawn_file_actions_t *restrict actions,
+                const posix_spawnattr_t *restrict attributes, char *const argv[restrict], char *const env[restrict])
+{
+    if (!world_timed()) {
+        return WORLD_REAL(posix_spawn)(child, path, actions, attributes, argv, env);
+    }
+    pid_t number;
+    child = child != NULL ? child : &number;
+    world_tsc_trap(false);
+    return spawned(WORLD_REAL(posix_spawn)(child, path, actions, attributes, argv, env), child);
+}
+
+int posix_spawnp(pid_t *restrict child, const char *restrict file, const posix_spawn_file_actions_t *restrict actions,
+                 const posix_spawnattr_t *restrict attributes, char *const argv[restrict], char *const env[restrict])
+{
+    if (!world_timed()) {
+        return WORLD_REAL(posix_spawnp)(child, file, actions, attributes, argv, env);
+    }
+    pid_t number;
+    child = child != NULL ? child : &number;
+    world_tsc_trap(false);
+    return spawned(WORLD_REAL(posix_spawnp)(child, file, actions, attributes, argv, env), child);
+}
+
+// --- another program
+// --------------------------------------------------------------------------------------------------
+
+static void exec_begin(void)
+{
+    attach_before_exec();
+    world_tsc_trap(false);
+}
+
+static int exec_failed(int status)
+{
+    world_tsc_trap(true);
+    return status;
+}
+
+int execve(const char *path, char *const argv[], char *const env[])
+{
+    if (!world_timed()) {
+        return WORLD_REAL(execve)(path, argv, env);
+    }
+    exec_begin();
+    return exec_failed(WORLD_REAL(execve)(path, argv, env));
+}
+
+int execvpe(const char *file, char *const argv[], char *const env[])
+{
+    if (!world_timed()) {
+        return WORLD_REAL(execvpe)(file, argv, env);
+    }
+    exec_begin();
+    return exec_failed(WORLD_REAL(execvpe)(file, argv, env));
+}
+
+int execv(const char *path, char *const argv[])
+{
+    return execve(path, argv, environ);
+}
+
+int execvp(const char *file, char *const argv[])
+{
+    return execvpe(file, argv, environ);
+}
+
+// The arguments of a list as a vector, and what follows their end. NULL: no memory.
+static char **list_gather(const char *first, va_list *list)
+{
+    size_t count = 0, room = 16;
+    char **argv = malloc(room * sizeof *argv);
+    const char *next = first;
+    while (argv != NULL) {
+        if (count == room) {
+            room *= 2;
+            char **larger = realloc(argv, room * sizeof *argv);
+            if (larger == NULL) {
+                free(argv);
+                return NULL;
+            }
+            argv = larger;
+        }
+        argv[count++] = (char *)(uintptr_t)next;
+        if (next == NULL) {
+            break;
+        }
+        next = va_arg(*list, const char *);
+    }
+    return argv;
+}
+
+int execl(const char *path, const char *first, ...)
+{
+    va_list list;
+    va_start(list, first);
+    char **argv = list_gather(first, &list);
+    va_end(list);
+    int status = argv != NULL ? execv(path, argv) : -1;
+    free(argv);
+    return status;
+}
+
+int execlp(const char *file, const char *first, ...)
+{
+    va_list list;
+    va_start(list, first);
+    char **argv = list_gather(first, &list);
+    va_end(list);
+    int status = argv != NULL ? execvp(file, argv) : -1;
+    free(argv);
+    return status;
+}
+
+int execle(const char *path, const char *first, ...)
+{
+    va_list list;
+    va_start(list, first);
+    char **argv = list_gather(first, &list);
+    char *const *env = va_arg(list, char *const *);
+    va_end(list);
+    int status = argv != NULL ? execve(path, argv, env) : -1;
+    free(argv);
+    return status;
+}
+
+int system(const char *command)
+{
+    if (!world_timed() || command == NULL) {
+        return WORLD_REAL(system)(command);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        (void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return child < 0 ? -1 : status;
+}
+
+// --- ends
+// -------------------------------------------------------------------------------------------------------------
+
+// A child that has ended is looked for without waiting; its end wakes who waits outside.
+pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
+{
+    if (!world_timed() || (options & WNOHANG) != 0) {
+        return WORLD_REAL(wait4)(child, status, options, usage);
+    }
+    unsigned interrupts = attach_interrupts();
+    pid_t ended;
+    while ((ended = WORLD_REAL(wait4)(child, status, options | WNOHANG, usage)) == 0) {
+        (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+        if (attach_interrupts() != interrupts) {
+            ended = WORLD_REAL(wait4)(child, status, options | WNOHANG, usage);
+            errno = ended == 0 ? EINTR : errno;
+            return ended == 0 ? -1 : ended;
+        }
+    }
+    return ended;
+}
+
+pid_t waitpid(pid_t child, int *status, int options)
+{
+    return world_timed() ? wait4(child, status, options, NULL) : WORLD_REAL(waitpid)(child, status, options);
+}
+
+pid_t wait(int *status)
+{
+    return world_timed() ? wait4(-1, status, 0, NULL) : WORLD_REAL(wait)(status);
+}
+
+pid_t wait3(int *status, int options, struct rusage *usage)
+{
+    return world_timed() ? wait4(-1, status, options, usage) : WORLD_REAL(wait3)(status, options, usage);
+}
+
+int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+    if (!world_timed() || (options & WNOHANG) != 0) {
+        return WORLD_REAL(waitid)(type, id, info, options);
+    }
+    siginfo_t own;
+    siginfo_t *told = info != NULL ? info : &own;
+    unsigned interrupts = attach_interrupts();
+    for (;;) {
+        memset(told, 0, sizeof *told);
+        int status = WORLD_REAL(waitid)(type, id, told, options | WNOHANG);
+        if (status != 0 || told->si_pid != 0) {
+            return status;
+        }
+        if (attach_interrupts() != interrupts) {
+            errno = EINTR;
+            return -1;
+        }
+        (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+    }
+}
+
+int kill(pid_t process, int number)
+{
+    if (world_timed()) {
+        attach_may_wake();
+    }
+    return WORLD_REAL(kill)(process, number);
+}

@@ -1,0 +1,41 @@
+// When the library comes to life, and how it finds what it replaces.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "verbs-shim/world/world.h"
+
+// Condition variables exist in two versions; the default one is the newer.
+void *world_real_find(void **slot, const char *name)
+{
+    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+        found = found != NULL ? found : dlsym(RTLD_NEXT, name);
+        if (found == NULL) {
+            fprintf(stderr, "tcasim: the C library has no %s\n", name);
+            abort();
+        }
+        __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    }
+    return found;
+}
+
+bool world_timed(void)
+{
+    return attach_mode() == ATTACH_TIMED;
+}
+
+bool world_wait(uint64_t deadline_ps)
+{
+    return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_MEMORY, deadline_ps) != ATTACH_WOKEN_DEADLINE;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    if (world_timed()) {
+        world_clocks_start();
+        world_tsc_start();
+        world_spin_start();
+    }
+}

@@ -1,0 +1,64 @@
+// What the files of the shim share. Private to the folder.
+//
+// Every function of the C library that this library replaces does what the C library's does, unless the process runs in
+// simulated time (`world_timed`). Then nothing blocks in the kernel: the call is tried without blocking, and where it
+// would block, the thread gives the baton away and tries again when something may have changed.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "verbs-shim/attach/attach.h"
+
+// The C library's own function behind one of ours.
+void *world_real_find(void **slot, const char *name);
+#define WORLD_REAL(name)                                                                                               \
+    __extension__({                                                                                                    \
+        static void *slot;                                                                                             \
+        (__typeof__(&name))world_real_find(&slot, #name);                                                              \
+    })
+
+// The process is in lock step, and the caller may cross.
+bool world_timed(void);
+
+// --- time (clocks.c)
+// --------------------------------------------------------------------------------------------------
+
+#define WORLD_PS_PER_NS 1000u
+#define WORLD_NS_PER_S  1000000000u
+
+// The thread's time; reading it costs what a clock read costs, more in a long run of nothing else.
+enum world_clock { WORLD_CLOCK, WORLD_COUNTER };
+uint64_t world_clock_read_ps(enum world_clock which);
+// What CLOCK_REALTIME (or any other clock) shows at that time.
+struct timespec world_clock_at(clockid_t clock, uint64_t now_ps);
+// The simulated time at which the clock shows `when`; ATTACH_NEVER_PS: never.
+uint64_t world_clock_deadline(clockid_t clock, const struct timespec *when);
+// now + a relative time; NULL or negative milliseconds: never.
+uint64_t world_deadline_after(const struct timespec *delay);
+uint64_t world_deadline_after_ms(int milliseconds);
+void world_clocks_start(void);
+
+// --- the time stamp counter (tsc.c)
+// -----------------------------------------------------------------------------------
+
+void world_tsc_start(void);
+void world_tsc_trap(bool on);
+
+// --- waiting
+// ----------------------------------------------------------------------------------------------------------
+
+// Gives the baton away until something outside, or in the devices, may have changed. false: deadline_ps has passed.
+bool world_wait(uint64_t deadline_ps);
+
+// --- timers (timers.c)
+// ------------------------------------------------------------------------------------------------
+
+void world_timer_closed(int fd); // the descriptor of a timer, perhaps
+
+// --- memory that is polled without a call (spin.c)
+// --------------------------------------------------------------------
+
+void world_spin_start(void); // of the calling thread
