@@ -181,7 +181,8 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
 int attach_process_segment(struct attach_process *process);
 // It is gone: its threads are told, and the last of them destroys what it had.
 void attach_process_ended(struct attach_process *process);
-void attach_process_forget(struct attach_process *process); // it has ended, and its last thread has
+// It has ended, its last thread has, and nothing is left of what it had: as of a real kernel, others learn it now.
+void attach_process_forget(struct attach_process *process);
 void attach_process_destroy(struct attach_process *process);
 void attach_processes_check(struct attach_server *server); // has one ended?
 
