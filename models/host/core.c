@@ -65,7 +65,7 @@ struct host_core {
     sim_condition_t arrived; // one has reached the root complex
     uint64_t loaded;         // the place of the last access, if that was an uncached load
     unsigned loaded_bytes;   // 0: it was not
-    uint64_t polled; // the word, while a poll waits for it; 0: none does
+    uint64_t polled;         // the word, while a poll waits for it; 0: none does
     bool abandoned;
     uint64_t counters[COUNTERS];
 };

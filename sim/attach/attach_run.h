@@ -3,8 +3,8 @@
 // Every thread of an attached process has a simulated thread with a simulated core of the process's node. It gives the
 // program its turn, sleeps for real until the program crosses, lets the program's own time pass, carries out the stores
 // that it listed at their times, and then what it asked for (docs/decisions/0011-attached-programs.md). Nothing that
-// comes from a program is believed: numbers, addresses and lengths are checked against what the process owns, and all of
-// that is destroyed when it ends, however it ends.
+// comes from a program is believed: numbers, addresses and lengths are checked against what the process owns, and all
+// of that is destroyed when it ends, however it ends.
 //
 // Leaves out: what a board's registers let any program do, as on the machine: DMA to any address of the window.
 #pragma once
@@ -14,8 +14,8 @@
 
 struct attach_program {
     uint32_t node;
-    char *const *argv; // [0] is looked up in PATH
-    char *const *env;  // "NAME=VALUE" over the simulator's own; NULL: none
+    char *const *argv;                    // [0] is looked up in PATH
+    char *const *env;                     // "NAME=VALUE" over the simulator's own; NULL: none
     const char *stdin_path, *stdout_path; // NULL: the simulator's
 };
 
@@ -36,8 +36,8 @@ struct attach_run_options {
 
 struct attach_run_result {
     enum sim_run_outcome outcome;
-    bool failed;      // or stuck: text says why
-    bool interrupted; // by a signal
+    bool failed;                           // or stuck: text says why
+    bool interrupted;                      // by a signal
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
     uint64_t simulated_ps, events, rtl_cycles, crossings, hash;
     char text[4096];

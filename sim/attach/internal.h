@@ -39,6 +39,8 @@ struct attach_object {
 struct attach_process;
 struct attach_memory;
 
+#define ATTACH_PLACES 4
+
 struct attach_thread {
     struct attach_process *process;
     uint32_t index;
@@ -47,14 +49,15 @@ struct attach_thread {
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
-    unsigned waits_for;                // enum attach_wait_flags while it waits
+    unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
-    bool patient;                      // it waits for the outside, and does not poll it
-    bool free;                         // functional: its program runs
-    bool left;                         // and runs without its turn
-    bool strayed;                      // was told of a write while it waited
-    uint64_t place;                    // bus address of the word that it polls; 0: none
-    uint64_t place_writes;             // of devices to that
+    bool patient;                   // it waits for the outside, and does not poll it
+    bool free;                      // functional: its program runs
+    bool left;                      // and runs without its turn
+    bool strayed;                   // was told of a write while it waited
+    uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
+    unsigned next_place;
+    uint64_t place_writes;                               // of devices to those
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
@@ -72,14 +75,14 @@ struct attach_process {
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
     unsigned slots; // in use so far
-    bool leaving; // it said that it ends, or becomes another program
+    bool leaving;   // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct host_owner owner; // of memory that is not pinned
-    uint64_t writes; // of devices to its memory
+    struct host_owner owner;      // of memory that is not pinned
+    uint64_t writes;              // of devices to its memory
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
@@ -98,10 +101,10 @@ struct attach_server {
     uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
-    uint32_t started;      // programs
-    sim_condition_t quiet; // all wait for the outside, or another program was started
-    uint64_t memory_epoch; // ends when a program runs
-    uint64_t wakes; // calls of attach_may_wake, and ends of processes
+    uint32_t started;       // programs
+    sim_condition_t quiet;  // all wait for the outside, or another program was started
+    uint64_t memory_epoch;  // ends when a program runs
+    uint64_t wakes;         // calls of attach_may_wake, and ends of processes
     uint64_t settled_wakes; // of which the waiters were asked twice
     sim_event_t settle;     // late: at the end of an instant, before time goes on
     unsigned idle_asks;     // at this time, while nothing but a deadline was due
@@ -164,6 +167,12 @@ bool attach_over(int pidfd);
 void attach_kill_all(struct attach_server *server);
 // Notes how a program of the options ended.
 void attach_reap(struct attach_server *server, int program);
+
+// --- timestamps.c ---------------------------------------------------------------------------------------------------
+
+void attach_timestamps_begin(void);
+void attach_timestamps_end(void);
+void attach_timestamps_trap(bool on); // of the calling thread, and of what it forks
 
 // --- refuse.c -------------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@
 // The most that a process may have of everything together; an adapter's own limits come earlier.
 enum { OBJECTS_MAX = 65536 };
 
-// What programs see of the machine: the processor of the HA-PACS/TCA nodes runs at 2.8 GHz (Xeon E5-2680 v2, Intel ARK);
-// the clocks begin at fixed times, so that nothing of the real machine reaches a result.
+// What programs see of the machine: the processor of the HA-PACS/TCA nodes runs at 2.8 GHz (Xeon E5-2680 v2, Intel
+// ARK); the clocks begin at fixed times, so that nothing of the real machine reaches a result.
 static const uint64_t tsc_hz = 2800000000u;
 static const uint64_t epoch_realtime_ns = 1388534400u * 1000000000ull; // 2014-01-01
 static const uint64_t epoch_monotonic_ns = 1000u * 1000000000ull;      // up for 1000 s
@@ -51,8 +51,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
     for (uint32_t i = 0; i < server->scenario->node_count && i < ATTACH_HOSTS; i++) {
         snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);
     }
-    greeting->routing.gpus =
-        (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);
+    greeting->routing.gpus = (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);
     for (unsigned i = 0; i < BACKEND_BARS; i++) {
         greeting->bar_base[i] = node->bars[i].base;
         greeting->bar_bytes[i] = node->bars[i].bytes;
@@ -254,6 +253,5 @@ bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_addr
 
 bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
 {
-    return attach_pinned_owned(process, bus_address, bytes) ||
-           covered(process, OBJECT_GPU_PIN, bus_address, bytes);
+    return attach_pinned_owned(process, bus_address, bytes) || covered(process, OBJECT_GPU_PIN, bus_address, bytes);
 }

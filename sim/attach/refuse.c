@@ -1,5 +1,5 @@
-// Which programs cannot be attached, told before anything is started: the dynamic linker would not load the library into
-// them, or a library of another word size.
+// Which programs cannot be attached, told before anything is started: the dynamic linker would not load the library
+// into them, or a library of another word size.
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -87,8 +87,8 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
         return -EINVAL;
     }
     uint64_t most_ns = (SIM_NEVER_PS / 4 - sim_now_ps(sim)) / SIM_PS_PER_NS;
-    uint64_t deadline_ps = timeout_ns == 0 || timeout_ns >= most_ns ? SIM_NEVER_PS
-                                                                    : sim_now_ps(sim) + timeout_ns * SIM_PS_PER_NS;
+    uint64_t deadline_ps =
+        timeout_ns == 0 || timeout_ns >= most_ns ? SIM_NEVER_PS : sim_now_ps(sim) + timeout_ns * SIM_PS_PER_NS;
     thread->slot->values[0] = deadline_ps;
     bool came = host_core_poll(thread->core, bus_address, request->arguments[1], request->arguments[2],
                                attach_alarm_before(process, deadline_ps));
@@ -100,8 +100,8 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
 static int sealed_memory(uint64_t bytes)
 {
     int fd = memfd_create("tcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && (ftruncate(fd, (off_t)bytes) != 0 ||
-                    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+    if (fd >= 0 &&
+        (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
         close(fd);
         fd = -1;
     }
@@ -207,8 +207,7 @@ int64_t attach_object_keep(struct attach_thread *thread, const struct attach_obj
     return status;
 }
 
-int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu,
-                              uint64_t number)
+int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu, uint64_t number)
 {
     const struct attach_object *object = attach_object_find(thread->process, kind, gpu, number);
     if (object == NULL) {
@@ -272,7 +271,8 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         attach_thread_leave(thread);
         return 0;
     case ATTACH_OP_CHILD:
-        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0]) ? 0 : -ECHILD;
+        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0]) ? 0
+                                                                                                           : -ECHILD;
     case ATTACH_OP_THREAD:
         return thread_await(thread->process);
     case ATTACH_OP_PROCESS_EXIT:

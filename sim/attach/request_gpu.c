@@ -108,8 +108,8 @@ static int64_t submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue
     memcpy(&work, structure, sizeof work);
     bool allowed = false;
     if ((unsigned)work.kind == BACKEND_GPU_KERNEL) {
-        allowed = work.duration_ns < kernel_max_ns && work.memory_bytes < kernel_max_bytes &&
-                  work.flops < kernel_max_flops;
+        allowed =
+            work.duration_ns < kernel_max_ns && work.memory_bytes < kernel_max_bytes && work.flops < kernel_max_flops;
     } else if ((unsigned)work.kind == BACKEND_GPU_MARK) {
         allowed = true;
     } else if ((unsigned)work.kind == BACKEND_GPU_AFTER) {
@@ -142,8 +142,8 @@ int64_t attach_request_gpu(struct attach_thread *thread, const struct attach_req
         return -ENODEV;
     }
     uint32_t gpu = (uint32_t)arguments[0], queue = (uint32_t)arguments[1];
-    bool has_queue = arguments[1] <= UINT32_MAX &&
-                     attach_object_find(thread->process, OBJECT_GPU_QUEUE, gpu, queue) != NULL;
+    bool has_queue =
+        arguments[1] <= UINT32_MAX && attach_object_find(thread->process, OBJECT_GPU_QUEUE, gpu, queue) != NULL;
     switch (request->op) {
     case ATTACH_OP_GPU_INFO:
         return info(thread, gpu);

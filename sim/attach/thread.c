@@ -261,8 +261,8 @@ static void vain_note(struct attach_thread *thread, const struct attach_request 
     if (vain && server->vain_since_ms == 0) {
         server->vain_since_ms = attach_real_ms();
     } else if (vain && attach_real_ms() - server->vain_since_ms > server->options->wall_limit_ms) {
-        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait",
-                    thread->name, (int)thread->process->pid);
+        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait", thread->name,
+                    (int)thread->process->pid);
     } else if (!vain && !asked) {
         server->vain_since_ms = 0;
     }
@@ -335,8 +335,8 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);
     }
-    snprintf(thread->name, sizeof thread->name, "%s.process%u%s.thread%u",
-             server->scenario->nodes[process->node].name, process->number, image, index);
+    snprintf(thread->name, sizeof thread->name, "%s.process%u%s.thread%u", server->scenario->nodes[process->node].name,
+             process->number, image, index);
     sim_condition_init(&thread->woken);
     thread->backend = *node;
     thread->backend.number = process->number;

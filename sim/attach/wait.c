@@ -29,7 +29,10 @@ void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
         if (thread == NULL) {
             continue;
         }
-        bool hit = thread->place - bus_address < bytes;
+        bool hit = false;
+        for (unsigned j = 0; j < ATTACH_PLACES; j++) {
+            hit = hit || thread->places[j] - bus_address < bytes;
+        }
         thread->place_writes += hit;
         if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && (hit || !thread->strayed)) {
             thread->strayed = true;
@@ -64,9 +67,8 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, e
     return (flags & ATTACH_WAIT_OUTSIDE) != 0 && thread->process->server->wakes != thread->seen_wakes;
 }
 
-static const char *const reasons[] = {
-    "a time", "a device to write to its memory", "another program",
-    "a device to write to its memory, or another program"};
+static const char *const reasons[] = {"a time", "a device to write to its memory", "another program",
+                                      "a device to write to its memory, or another program"};
 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
 {
@@ -88,8 +90,8 @@ void attach_alarm_note(struct attach_process *process)
 // Until something happens that the thread is told of; false: the deadline.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
-    const struct sim_wait_reason reason = {
-        thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0, 0};
+    const struct sim_wait_reason reason = {thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0,
+                                           0};
     struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
     thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
@@ -127,9 +129,9 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
 struct row {
     uint64_t start_ps, turn_ps;
     uint64_t bound_ps; // of this wait
-    uint64_t quiet_ps; // before writes elsewhere are noticed, while they come in floods
+    uint64_t quiet_ps; // before writes elsewhere are noticed: what belongs to them may follow, and they come in floods
     unsigned flags;
-    bool placed; // the same word as in the look before
+    bool placed; // all writes to the word since the last look are known
 };
 
 // Whole turns: one, or twice as long as the longer of the last two rows took that found something (a send's end and an
@@ -145,6 +147,21 @@ static uint64_t bound_of(const struct attach_thread *thread, uint64_t turn_ps)
     return (turns < most ? turns : most) * turn_ps;
 }
 
+// The words that a thread looked at last: a loop looks at more than one queue. true: it was one of them before.
+static bool place_note(struct attach_thread *thread, uint64_t place)
+{
+    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
+        if (place != 0 && thread->places[i] == place) {
+            return true;
+        }
+    }
+    if (place != 0) {
+        thread->places[thread->next_place] = place;
+        thread->next_place = (thread->next_place + 1) % ATTACH_PLACES;
+    }
+    return false;
+}
+
 static struct row row_of(struct attach_thread *thread, const struct attach_request *request)
 {
     const uint64_t *arguments = request->arguments;
@@ -152,16 +169,16 @@ static struct row row_of(struct attach_thread *thread, const struct attach_reque
     uint64_t turn_ps = arguments[0] != 0 ? arguments[0] : request->own_ps > least_ps ? request->own_ps : least_ps;
     struct row row = {.start_ps = sim_now_ps(thread->process->server->sim), .flags = (unsigned)arguments[2]};
     row.turn_ps = turn_ps == 0 ? 1 : turn_ps < vain_max_ps ? turn_ps : vain_max_ps;
-    row.placed = arguments[1] != 0 && arguments[1] == thread->place;
+    row.placed =
+        place_note(thread, arguments[1]) || (arguments[1] != 0 && thread->process->writes == thread->seen_writes);
     if (arguments[3] != 0 || request->entry_count != 0) { // it found something, or did
         thread->vain = thread->strays = 0;
     }
     thread->strays = row.placed ? thread->strays : 0;
-    thread->place = arguments[1];
     thread->row_start_ps = thread->vain == 0 ? row.start_ps : thread->row_start_ps;
     row.bound_ps = bound_of(thread, row.turn_ps);
-    uint64_t stray_ps = thread->strays < 10 ? row.turn_ps << GROWTH_BITS * thread->strays : stray_max_ps;
-    row.quiet_ps = thread->strays == 0 ? 0 : stray_ps < stray_max_ps ? stray_ps : stray_max_ps;
+    uint64_t stray_ps = thread->strays < 10 ? row.turn_ps << GROWTH_BITS * (thread->strays + 1) : stray_max_ps;
+    row.quiet_ps = stray_ps < stray_max_ps ? stray_ps : stray_max_ps;
     return row;
 }
 

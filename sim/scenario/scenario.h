@@ -363,8 +363,8 @@ struct scn_sweep {
 #define SCN_OUTSIDES_MAX 64
 struct scn_outside {
     uint32_t node;
-    char command[SCN_TEXT_MAX]; // the program and its arguments
-    char env[SCN_TEXT_MAX];     // NAME=VALUE ...
+    char command[SCN_TEXT_MAX];                               // the program and its arguments
+    char env[SCN_TEXT_MAX];                                   // NAME=VALUE ...
     char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
     uint64_t status;                                          // that it is expected to end with
 };

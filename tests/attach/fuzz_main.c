@@ -129,7 +129,8 @@ static void rings_spoil(void)
     init.send_stride_bytes = init.receive_stride_bytes = 64u << dice() % 5;
     for (uint32_t pdn = 0; pdn < 4; pdn++) {
         uint32_t qpn;
-        struct hca_qp_attr attr = {.port = 1, .path_mtu_bytes = 2048, .dlid = (uint16_t)(1 + dice() % 2), .timeout = 14};
+        struct hca_qp_attr attr = {
+            .port = 1, .path_mtu_bytes = 2048, .dlid = (uint16_t)(1 + dice() % 2), .timeout = 14};
         init.pdn = pdn;
         init.eqn = 1 + (uint32_t)(dice() % 2);
         if (ops->hca->qp_create(NULL, &init, &qpn) != 0) {
@@ -143,8 +144,14 @@ static void rings_spoil(void)
         for (unsigned i = 0; i < 64; i++) {
             unsigned char *page = buffer.address;
             struct hca_wqe_control *control = (void *)(page + dice() % 16 * init.send_stride_bytes % 16384);
-            *control = (struct hca_wqe_control){qpn, (uint16_t)i, (uint8_t)(dice() % 9), (uint8_t)(dice() % 16),
-                                                (uint16_t)number(), (uint8_t)number(), 0, 0};
+            *control = (struct hca_wqe_control){qpn,
+                                                (uint16_t)i,
+                                                (uint8_t)(dice() % 9),
+                                                (uint8_t)(dice() % 16),
+                                                (uint16_t)number(),
+                                                (uint8_t)number(),
+                                                0,
+                                                0};
             ops->write(NULL, BACKEND_BAR_HCA_UAR, HCA_UAR_SEND_DOORBELL, hca_doorbell_send(qpn, (uint16_t)(i + 1)), 8);
             (void)attach_wait(0, attach_now_ps() + dice() % 10000000);
         }

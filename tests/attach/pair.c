@@ -112,9 +112,9 @@ static int verbs_open(struct run *run, struct verbs *verbs, const struct backend
     int error = hca_open(backend, &verbs->context);
     error = error != 0 ? error : hca_pd_create(verbs->context, &verbs->pd);
     error = error != 0 ? error : hca_cq_create(verbs->context, 64, NULL, &verbs->cq);
-    error = error != 0 ? error
-                       : hca_mr_register(verbs->pd, run->buffer.address, run->buffer.bytes, HCA_LOCAL_WRITE,
-                                         &verbs->mr);
+    error = error != 0
+                ? error
+                : hca_mr_register(verbs->pd, run->buffer.address, run->buffer.bytes, HCA_LOCAL_WRITE, &verbs->mr);
     struct hca_qp_create create = {.type = HCA_RC,
                                    .send_cq = verbs->cq,
                                    .receive_cq = verbs->cq,

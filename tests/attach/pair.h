@@ -1,5 +1,5 @@
-// The same program for both ways: attached from outside, and as a thread of the simulation. Two sides, one on each node,
-// exchange PIO writes through the window; each looks at every kind of access on the way.
+// The same program for both ways: attached from outside, and as a thread of the simulation. Two sides, one on each
+// node, exchange PIO writes through the window; each looks at every kind of access on the way.
 #pragma once
 
 #include <stdint.h>

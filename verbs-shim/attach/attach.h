@@ -75,8 +75,9 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 // thread's time already. Waits like a loop of such looks: until the first turn's end at which a device has written to
 // memory of the process, counted from the thread's last crossing; the turns in between are paid. Ends at the latest
 // after a bound that begins at twice what it took to find something the last time, and grows with every vain wait in a
-// row, up to 1 ms. place: the word of pinned memory that was looked at, which is noticed exactly, while writes elsewhere
-// may be noticed up to 1 us late when they come in floods; NULL: none in particular. Not timed: returns at once.
+// row, up to 1 ms. place: the word of pinned memory that was looked at, which is noticed exactly, while writes
+// elsewhere may be noticed up to 1 us late when they come in floods; NULL: none in particular. Not timed: returns at
+// once.
 void attach_poll(uint64_t turn_ps, const volatile void *place);
 
 // The same for what the flags name, where the turn is what the thread spent since its last crossing (no less than a

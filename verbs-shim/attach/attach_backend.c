@@ -12,10 +12,10 @@
 
 #define API __attribute__((visibility("default")))
 
-#define PAGE_BYTES   4096u
-#define PS_PER_NS    1000u
-#define PS_PER_US    1000000u
-#define LINE_BYTES   64u
+#define PAGE_BYTES 4096u
+#define PS_PER_NS  1000u
+#define PS_PER_US  1000000u
+#define LINE_BYTES 64u
 // So that one combined store does not fill the list's data alone.
 #define STORE_BYTES_MAX (ATTACH_DATA_BYTES / 4)
 
@@ -145,11 +145,10 @@ static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, con
     (void)ctx;
     while (bytes != 0) {
         size_t most = STORE_BYTES_MAX - offset % LINE_BYTES, taken = bytes < most ? bytes : most;
-        attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_COMBINED,
-                                             .bar = (uint16_t)bar,
-                                             .bytes = (uint32_t)taken,
-                                             .offset = offset},
-                      from);
+        attach_append(
+            &(struct attach_entry){
+                .kind = ATTACH_ENTRY_COMBINED, .bar = (uint16_t)bar, .bytes = (uint32_t)taken, .offset = offset},
+            from);
         offset += taken;
         from += taken;
         bytes -= taken;
@@ -165,12 +164,10 @@ static void fence(void *ctx)
 static void write_uncached(void *ctx, enum backend_bar bar, uint64_t offset, uint64_t value, unsigned bytes)
 {
     (void)ctx;
-    attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_WRITE,
-                                         .bar = (uint16_t)bar,
-                                         .bytes = bytes,
-                                         .offset = offset,
-                                         .value = value},
-                  NULL);
+    attach_append(
+        &(struct attach_entry){
+            .kind = ATTACH_ENTRY_WRITE, .bar = (uint16_t)bar, .bytes = bytes, .offset = offset, .value = value},
+        NULL);
 }
 
 static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsigned bytes, uint64_t *value_out)
@@ -221,7 +218,8 @@ static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64
 }
 
 // Interrupted by the process's alarm as often as that comes.
-static int wait_word_timed(uint64_t bus_address, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
+static int wait_word_timed(uint64_t bus_address, const volatile uint64_t *word, uint64_t mask, uint64_t value,
+                           uint64_t timeout_ns)
 {
     struct attach_slot *slot = attach_slot();
     int status;

@@ -17,32 +17,10 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
 
-#define API __attribute__((visibility("default")))
-
-// A process has one simulator, and a thread one slot: the two things here that are known to the process as a whole.
-enum link { LINK_UNKNOWN, LINK_BUSY, LINK_NONE, LINK_UP };
-static struct {
-    _Atomic uint32_t link;
-    int socket;
-    struct attach_segment *segment;
-    struct attach_place place;
-    const char *hosts[ATTACH_HOSTS];
-    void (*_Atomic alarm)(void);
-    pthread_key_t thread_end;
-    bool prepared; // thread_end exists, and what is to happen at fork
-} client = {.socket = -1};
-
-struct own {
-    struct attach_slot *slot;
-    uint64_t tail_ps;
-    uint32_t data_bytes;
-    unsigned crossings, interrupts;
-    bool found;    // since the last vain look
-    bool crossing; // a signal's handler that calls in meanwhile is turned away
-    bool ended;    // it will not be attached again
-};
-static _Thread_local struct own own __attribute__((tls_model("initial-exec")));
+struct attach_client attach_client = {.socket = -1};
+_Thread_local struct attach_own attach_own;
 
 // --- real time ------------------------------------------------------------------------------------------------------
 // System calls by their numbers: libraries that stand before the C library's functions call in here.
@@ -73,7 +51,7 @@ static uint64_t signals_change(int how, uint64_t set)
 }
 
 // All but those that a thread raises by what it does itself.
-static uint64_t signals_block(void)
+uint64_t attach_signals_block(void)
 {
     static const int own_faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
     uint64_t set = UINT64_MAX;
@@ -83,12 +61,12 @@ static uint64_t signals_block(void)
     return signals_change(SIG_BLOCK, set);
 }
 
-static void signals_restore(uint64_t before, bool waited)
+void attach_signals_restore(uint64_t before, bool waited)
 {
     uint64_t pending = 0;
     if (waited) {
         (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
-        own.interrupts += (pending & ~before) != 0;
+        attach_own.interrupts += (pending & ~before) != 0;
     }
     (void)signals_change(SIG_SETMASK, before);
 }
@@ -96,13 +74,13 @@ static void signals_restore(uint64_t before, bool waited)
 // Without a simulator a thread would sleep for ever.
 static void simulator_check(void)
 {
-    struct pollfd socket = {.fd = client.socket};
+    struct pollfd socket = {.fd = attach_client.socket};
     if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
         (void)syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
     }
 }
 
-static void turn_await(struct attach_slot *slot)
+void attach_turn_await(struct attach_slot *slot)
 {
     while (atomic_load_explicit(&slot->turn, memory_order_acquire) != ATTACH_TURN_PROGRAM) {
         futex_wait(&slot->turn, ATTACH_TURN_SIMULATOR);
@@ -160,7 +138,7 @@ static int message_receive(int socket, void *message, size_t bytes)
 int attach_descriptor_take(void)
 {
     uint32_t magic;
-    return message_receive(client.socket, &magic, sizeof magic);
+    return message_receive(attach_client.socket, &magic, sizeof magic);
 }
 
 static void give_up(const char *reason)
@@ -173,14 +151,15 @@ static void give_up(const char *reason)
 
 static void segment_map(void)
 {
-    struct attach_hello hello = {.magic = ATTACH_MAGIC, .version = ATTACH_VERSION, .tid = (uint32_t)syscall(SYS_gettid)};
+    struct attach_hello hello = {
+        .magic = ATTACH_MAGIC, .version = ATTACH_VERSION, .tid = (uint32_t)syscall(SYS_gettid)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
-    if (syscall(SYS_sendto, client.socket, &hello, sizeof hello, MSG_NOSIGNAL, NULL, 0) != (long)sizeof hello) {
+    if (syscall(SYS_sendto, attach_client.socket, &hello, sizeof hello, MSG_NOSIGNAL, NULL, 0) != (long)sizeof hello) {
         give_up("the simulator has gone");
     }
-    int fd = message_receive(client.socket, &welcome, sizeof welcome);
+    int fd = message_receive(attach_client.socket, &welcome, sizeof welcome);
     welcome.text[sizeof welcome.text - 1] = '\0';
     if (fd < 0) {
         give_up(welcome.text[0] != '\0' ? welcome.text : "the simulator has gone");
@@ -188,9 +167,9 @@ static void segment_map(void)
     if (welcome.magic != ATTACH_MAGIC || welcome.version != ATTACH_VERSION) {
         give_up("simulator and libtcasim-attach.so are of different builds");
     }
-    client.segment = mmap(NULL, sizeof *client.segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    attach_client.segment = mmap(NULL, sizeof *attach_client.segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     (void)syscall(SYS_close, fd);
-    if (client.segment == MAP_FAILED) {
+    if (attach_client.segment == MAP_FAILED) {
         give_up("no memory");
     }
 }
@@ -200,59 +179,59 @@ static void thread_ended(void *slot)
 {
     static _Thread_local unsigned rounds;
     if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-        (void)pthread_setspecific(client.thread_end, slot);
+        (void)pthread_setspecific(attach_client.thread_end, slot);
     } else {
         attach_thread_exit();
     }
 }
 
 // In a child: it is not attached until it calls in.
-static void link_forget(void)
+void attach_link_forget(void)
 {
-    if (client.segment != NULL) {
-        (void)syscall(SYS_close, client.socket);
-        munmap(client.segment, sizeof *client.segment);
-        client.segment = NULL;
-        client.socket = -1;
-        own = (struct own){0};
+    if (attach_client.segment != NULL) {
+        (void)syscall(SYS_close, attach_client.socket);
+        munmap(attach_client.segment, sizeof *attach_client.segment);
+        attach_client.segment = NULL;
+        attach_client.socket = -1;
+        attach_own = (struct attach_own){0};
         attach_backend_forked();
-        atomic_store(&client.link, LINK_UNKNOWN);
+        atomic_store(&attach_client.link, ATTACH_LINK_UNKNOWN);
     }
 }
 
 static void prepare(void)
 {
-    if (!client.prepared) {
-        client.prepared = pthread_key_create(&client.thread_end, thread_ended) == 0 &&
-                          pthread_atfork(NULL, NULL, link_forget) == 0;
+    if (!attach_client.prepared) {
+        attach_client.prepared = pthread_key_create(&attach_client.thread_end, thread_ended) == 0 &&
+                                 pthread_atfork(NULL, NULL, attach_link_forget) == 0;
     }
 }
 
 static void slot_take(struct attach_slot *slot)
 {
-    own = (struct own){.slot = slot};
+    attach_own = (struct attach_own){.slot = slot};
     slot->tid = (uint32_t)syscall(SYS_gettid);
-    (void)pthread_setspecific(client.thread_end, slot);
+    (void)pthread_setspecific(attach_client.thread_end, slot);
 }
 
-static enum link link_make(void)
+static enum attach_link link_make(void)
 {
     const char *path = getenv("TCASIM_ATTACH");
     if (path == NULL || path[0] == '\0') {
-        return LINK_NONE;
+        return ATTACH_LINK_NONE;
     }
-    client.socket = socket_connect(path);
-    if (client.socket < 0) {
+    attach_client.socket = socket_connect(path);
+    if (attach_client.socket < 0) {
         give_up("there is no simulator at TCASIM_ATTACH");
     }
     prepare();
     segment_map();
-    const struct attach_greeting *greeting = &client.segment->greeting;
+    const struct attach_greeting *greeting = &attach_client.segment->greeting;
     for (uint32_t i = 0; i < greeting->node_count && i < ATTACH_HOSTS; i++) {
-        client.hosts[i] = greeting->hosts[i];
+        attach_client.hosts[i] = greeting->hosts[i];
     }
-    client.place = (struct attach_place){
-        .hosts = client.hosts,
+    attach_client.place = (struct attach_place){
+        .hosts = attach_client.hosts,
         .address_base = greeting->address_base,
         .clock_read_ps = greeting->timestamp_ps,
         .node = greeting->node,
@@ -263,50 +242,50 @@ static enum link link_make(void)
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
-    slot_take(&client.segment->slots[0]);
-    turn_await(own.slot);
-    return LINK_UP;
+    slot_take(&attach_client.segment->slots[0]);
+    attach_turn_await(attach_own.slot);
+    return ATTACH_LINK_UP;
 }
 
-static enum link link_of_process(void)
+enum attach_link attach_link_of_process(void)
 {
     for (;;) {
-        uint32_t link = atomic_load_explicit(&client.link, memory_order_acquire);
-        if (link == LINK_UP || link == LINK_NONE) {
-            return (enum link)link;
+        uint32_t link = atomic_load_explicit(&attach_client.link, memory_order_acquire);
+        if (link == ATTACH_LINK_UP || link == ATTACH_LINK_NONE) {
+            return (enum attach_link)link;
         }
-        if (link == LINK_BUSY) {
-            futex_wait(&client.link, LINK_BUSY);
-        } else if (atomic_compare_exchange_strong(&client.link, &link, LINK_BUSY)) {
-            atomic_store_explicit(&client.link, link_make(), memory_order_release);
-            futex_wake(&client.link);
+        if (link == ATTACH_LINK_BUSY) {
+            futex_wait(&attach_client.link, ATTACH_LINK_BUSY);
+        } else if (atomic_compare_exchange_strong(&attach_client.link, &link, ATTACH_LINK_BUSY)) {
+            atomic_store_explicit(&attach_client.link, link_make(), memory_order_release);
+            futex_wake(&attach_client.link);
         }
     }
 }
 
 __attribute__((constructor)) static void connect_at_start(void)
 {
-    (void)link_of_process();
+    (void)attach_link_of_process();
 }
 
 // --- crossing -------------------------------------------------------------------------------------------------------
 
 const struct attach_greeting *attach_greeting(void)
 {
-    return link_of_process() == LINK_UP ? &client.segment->greeting : NULL;
+    return attach_link_of_process() == ATTACH_LINK_UP ? &attach_client.segment->greeting : NULL;
 }
 
 // The simulator finds the slot when the thread's creator says so, or else when it looks for such.
 static void slot_find(void)
 {
     for (uint32_t i = 1; i < ATTACH_SLOTS; i++) {
-        struct attach_slot *slot = &client.segment->slots[i];
+        struct attach_slot *slot = &attach_client.segment->slots[i];
         uint32_t state = ATTACH_SLOT_FREE;
         if (atomic_compare_exchange_strong(&slot->state, &state, ATTACH_SLOT_NEW)) {
             slot_take(slot);
-            uint64_t signals = signals_block();
-            turn_await(slot);
-            signals_restore(signals, true);
+            uint64_t signals = attach_signals_block();
+            attach_turn_await(slot);
+            attach_signals_restore(signals, true);
             return;
         }
     }
@@ -315,47 +294,48 @@ static void slot_find(void)
 
 struct attach_slot *attach_slot(void)
 {
-    if (own.slot == NULL && !own.ended && link_of_process() == LINK_UP && own.slot == NULL) {
+    if (attach_own.slot == NULL && !attach_own.ended && attach_link_of_process() == ATTACH_LINK_UP &&
+        attach_own.slot == NULL) {
         slot_find();
     }
-    return own.slot;
+    return attach_own.slot;
 }
 
 static void alarm_look(const struct attach_slot *slot)
 {
-    uint64_t due_ps = atomic_load_explicit(&client.segment->alarm_ps, memory_order_relaxed);
+    uint64_t due_ps = atomic_load_explicit(&attach_client.segment->alarm_ps, memory_order_relaxed);
     if (slot->now_ps >= due_ps &&
-        atomic_compare_exchange_strong(&client.segment->alarm_ps, &due_ps, ATTACH_NEVER_PS)) {
-        atomic_load(&client.alarm)();
+        atomic_compare_exchange_strong(&attach_client.segment->alarm_ps, &due_ps, ATTACH_NEVER_PS)) {
+        atomic_load (&attach_client.alarm)();
     }
 }
 
 int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
 {
-    if (own.crossing) {
+    if (attach_own.crossing) {
         return -EINTR;
     }
-    own.crossing = true;
-    own.crossings++;
+    attach_own.crossing = true;
+    attach_own.crossings++;
     slot->op = op;
-    slot->tail_ps = own.tail_ps;
-    uint64_t signals = signals_block();
+    slot->tail_ps = attach_own.tail_ps;
+    uint64_t signals = attach_signals_block();
     atomic_store_explicit(&slot->turn, ATTACH_TURN_SIMULATOR, memory_order_release);
     futex_wake(&slot->turn);
-    if (client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
-        (void)syscall(SYS_sendto, client.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+    if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
+        (void)syscall(SYS_sendto, attach_client.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
     }
     if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
-        turn_await(slot);
+        attach_turn_await(slot);
     }
-    own.tail_ps = 0;
-    own.data_bytes = 0;
-    own.crossing = false;
+    attach_own.tail_ps = 0;
+    attach_own.data_bytes = 0;
+    attach_own.crossing = false;
     int64_t result = slot->result;
     if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
         alarm_look(slot);
     }
-    signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
+    attach_signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
     return result;
 }
 
@@ -367,7 +347,7 @@ int64_t attach_cross1(enum attach_op op, uint64_t a)
 int64_t attach_cross3(enum attach_op op, uint64_t a, uint64_t b, uint64_t c)
 {
     struct attach_slot *slot = attach_slot();
-    if (slot == NULL || own.crossing) {
+    if (slot == NULL || attach_own.crossing) {
         return -ENODEV;
     }
     slot->arguments[0] = a;
@@ -380,193 +360,26 @@ void attach_append(const struct attach_entry *entry, const void *data)
 {
     struct attach_slot *slot = attach_slot();
     uint32_t data_bytes = data != NULL ? entry->bytes : 0;
-    if (slot == NULL || own.crossing) {
+    if (slot == NULL || attach_own.crossing) {
         return;
     }
     uint32_t count = atomic_load_explicit(&slot->entry_count, memory_order_relaxed);
-    if (count == ATTACH_ENTRIES || data_bytes > ATTACH_DATA_BYTES - own.data_bytes) {
+    if (count == ATTACH_ENTRIES || data_bytes > ATTACH_DATA_BYTES - attach_own.data_bytes) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
         count = 0;
     }
     slot->entries[count] = *entry;
-    slot->entries[count].after_ps = own.tail_ps;
+    slot->entries[count].after_ps = attach_own.tail_ps;
     if (data != NULL) {
-        slot->entries[count].value = own.data_bytes;
-        memcpy(slot->data + own.data_bytes, data, data_bytes);
+        slot->entries[count].value = attach_own.data_bytes;
+        memcpy(slot->data + attach_own.data_bytes, data, data_bytes);
     }
-    own.data_bytes += data_bytes;
-    own.tail_ps = 0;
+    attach_own.data_bytes += data_bytes;
+    attach_own.tail_ps = 0;
     // Also of a program that is killed before it crosses again the stores were made.
     atomic_store_explicit(&slot->entry_count, count + 1, memory_order_release);
     // Nothing else would bring them there where looks do not cross.
-    if (client.segment->greeting.mode == ATTACH_FUNCTIONAL && entry->kind != ATTACH_ENTRY_COMBINED) {
+    if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL && entry->kind != ATTACH_ENTRY_COMBINED) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
-    }
-}
-
-// --- the API --------------------------------------------------------------------------------------------------------
-
-API enum attach_mode attach_mode(void)
-{
-    const struct attach_greeting *greeting = attach_greeting();
-    return greeting == NULL ? ATTACH_NONE : (enum attach_mode)greeting->mode;
-}
-
-static bool timed(void)
-{
-    return attach_mode() == ATTACH_TIMED;
-}
-
-API const struct attach_place *attach_place(void)
-{
-    return attach_greeting() != NULL ? &client.place : NULL;
-}
-
-API uint64_t attach_now_ps(void)
-{
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot == NULL) {
-        return 0;
-    }
-    if (!own.crossing && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) != 0) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
-    }
-    return slot->now_ps + own.tail_ps;
-}
-
-API void attach_spend_ps(uint64_t ps)
-{
-    if (timed() && attach_slot() != NULL && !own.crossing) {
-        own.tail_ps += ps;
-    }
-}
-
-API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
-{
-    if (!timed()) {
-        attach_sleep_really(50000);
-        return ATTACH_WOKEN_OUTSIDE;
-    }
-    int64_t woken = attach_cross3(ATTACH_OP_WAIT, flags, deadline_ps, 0);
-    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
-}
-
-enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags)
-{
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot == NULL || own.crossing) {
-        (void)syscall(SYS_sched_yield);
-        return ATTACH_WOKEN_OUTSIDE;
-    }
-    slot->arguments[3] = own.found;
-    own.found = false;
-    int64_t woken = attach_cross3(ATTACH_OP_POLL, turn_ps, bus_address, flags);
-    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
-}
-
-API enum attach_woken attach_vain(unsigned flags)
-{
-    if (!timed()) {
-        attach_sleep_really(50000);
-    }
-    return attach_look_again(0, 0, flags);
-}
-
-API void attach_found(void)
-{
-    own.found = true;
-}
-
-API void attach_alarm(uint64_t deadline_ps, void (*due)(void))
-{
-    if (timed()) {
-        atomic_store(&client.alarm, due);
-        atomic_store(&client.segment->alarm_ps, deadline_ps);
-    }
-}
-
-API unsigned attach_interrupts(void)
-{
-    return own.interrupts;
-}
-
-API unsigned attach_crossings(void)
-{
-    return own.crossings;
-}
-
-API void attach_may_wake(void)
-{
-    if (timed()) {
-        attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_MAY_WAKE}, NULL);
-    }
-}
-
-API void attach_leave(void)
-{
-    if (timed()) {
-        (void)attach_cross1(ATTACH_OP_LEAVE, 0);
-    }
-}
-
-API void attach_enter(void)
-{
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot != NULL && !own.crossing) {
-        uint64_t signals = signals_block();
-        atomic_store_explicit(&slot->returned, 1, memory_order_release);
-        turn_await(slot);
-        signals_restore(signals, true);
-    }
-}
-
-// --- life -----------------------------------------------------------------------------------------------------------
-
-API void attach_forked(void)
-{
-    link_forget();
-    (void)link_of_process();
-}
-
-API void attach_fork_parent(int child)
-{
-    if (timed()) {
-        (void)attach_cross1(ATTACH_OP_CHILD, (uint64_t)child);
-    }
-}
-
-API void attach_thread_began(void)
-{
-    if (timed()) {
-        (void)attach_slot();
-    }
-}
-
-API void attach_thread_started(void)
-{
-    if (timed()) {
-        (void)attach_cross1(ATTACH_OP_THREAD, 0);
-    }
-}
-
-API void attach_before_exec(void)
-{
-    if (timed()) {
-        (void)attach_cross1(ATTACH_OP_EXEC, 0);
-    }
-}
-
-API void attach_thread_exit(void)
-{
-    if (own.slot != NULL && !own.crossing) {
-        (void)attach_cross1(ATTACH_OP_THREAD_EXIT, 0);
-        own = (struct own){.ended = true};
-    }
-}
-
-API __attribute__((destructor)) void attach_process_exit(void)
-{
-    if (atomic_load(&client.link) == LINK_UP && own.slot != NULL && !own.crossing) {
-        (void)attach_cross1(ATTACH_OP_PROCESS_EXIT, 0);
     }
 }

@@ -1,9 +1,10 @@
-// What passes between an attached process and the simulator: one segment of shared memory a process, with a slot for each
-// of its threads, and a socket for file descriptors. Private to verbs-shim/attach and sim/attach, which are built together.
+// What passes between an attached process and the simulator: one segment of shared memory a process, with a slot for
+// each of its threads, and a socket for file descriptors. Private to verbs-shim/attach and sim/attach, which are built
+// together.
 //
 // A slot belongs to one side at a time (`turn`). The program fills in its list and a request and gives the slot away;
-// the simulator replays the list, carries the request out, writes the reply and gives the slot back. The simulator copies
-// what it reads before it looks at it, and believes nothing.
+// the simulator replays the list, carries the request out, writes the reply and gives the slot back. The simulator
+// copies what it reads before it looks at it, and believes nothing.
 #pragma once
 
 #include <stdatomic.h>
@@ -15,17 +16,17 @@
 #define ATTACH_MAGIC   0x74636131u // "tca1"
 #define ATTACH_VERSION 1u
 
-#define ATTACH_SLOTS          64u
-#define ATTACH_ENTRIES        512u
-#define ATTACH_DATA_BYTES     65536u
-#define ATTACH_ARGUMENTS      8u
-#define ATTACH_VALUES         4u
-#define ATTACH_STRUCT_BYTES   1024u
-#define ATTACH_NAME_BYTES     64u
-#define ATTACH_TEXT_BYTES     256u
-#define ATTACH_HOSTS          16u
+#define ATTACH_SLOTS        64u
+#define ATTACH_ENTRIES      512u
+#define ATTACH_DATA_BYTES   65536u
+#define ATTACH_ARGUMENTS    8u
+#define ATTACH_VALUES       4u
+#define ATTACH_STRUCT_BYTES 1024u
+#define ATTACH_NAME_BYTES   64u
+#define ATTACH_TEXT_BYTES   256u
+#define ATTACH_HOSTS        16u
 
-// --- the socket (SOCK_SEQPACKET) ----------------------------------------------------------------------------------------
+// --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
 struct attach_hello {
     uint32_t magic, version;
@@ -39,7 +40,7 @@ struct attach_welcome {
     char text[ATTACH_TEXT_BYTES];
 };
 
-// --- the segment --------------------------------------------------------------------------------------------------------
+// --- the segment ----------------------------------------------------------------------------------------------------
 
 // What the program is told once.
 struct attach_greeting {
@@ -77,52 +78,52 @@ struct attach_entry {
 };
 
 // The requests: arguments -> values; `struct` is the slot's, both ways. What returns a status does so in `result`.
-#define ATTACH_REQUESTS(R)                                                                                            \
-    R(NOTHING, "replay only")                                                                                         \
-    R(READ, "bar, offset, bytes -> value")                                                                            \
-    R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                             \
-    R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                                                             \
-    R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                \
-    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")                                                                            \
-    R(LEAVE, "the thread goes on without its turn")                                                                   \
-    R(CHILD, "pid")                                                                                                   \
-    R(THREAD, "another thread of the process is about to take a slot")                                                \
-    R(EXEC, "the process is about to become another program")                                                         \
-    R(THREAD_EXIT, "")                                                                                                \
-    R(PROCESS_EXIT, "")                                                                                               \
-    R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                      \
-    R(MEMORY_CHECK, "address, bytes, writable")                                                                       \
-    R(FREE, "bus address")                                                                                            \
-    R(GPU_INFO, "gpu -> struct")                                                                                      \
-    R(GPU_ALLOC, "gpu, bytes -> device address")                                                                      \
-    R(GPU_FREE, "gpu, device address")                                                                                \
-    R(GPU_PIN, "gpu, device address, bytes -> offset, bus address")                                                   \
-    R(GPU_UNPIN, "gpu, offset")                                                                                       \
-    R(GPU_QUEUE_CREATE, "gpu -> queue")                                                                               \
-    R(GPU_QUEUE_DESTROY, "gpu, queue")                                                                                \
-    R(GPU_SUBMIT, "gpu, queue, struct -> ticket")                                                                     \
-    R(GPU_POLL, "gpu, queue, ticket, is a time wanted -> ended_ps")                                                   \
-    R(GPU_WAIT, "gpu, queue, ticket")                                                                                 \
-    R(HCA_UAR_ALLOC, "-> uar")                                                                                        \
-    R(HCA_UAR_FREE, "uar")                                                                                            \
-    R(HCA_QUERY_DEVICE, "-> struct")                                                                                  \
-    R(HCA_QUERY_PORT, "-> struct")                                                                                    \
-    R(HCA_PD_CREATE, "-> pdn")                                                                                        \
-    R(HCA_PD_DESTROY, "pdn")                                                                                          \
-    R(HCA_MR_REGISTER, "pdn, iova, bytes, access, bus address -> key")                                                \
-    R(HCA_MR_DEREGISTER, "key")                                                                                       \
-    R(HCA_EQ_CREATE, "struct -> eqn")                                                                                 \
-    R(HCA_EQ_DESTROY, "eqn")                                                                                          \
-    R(HCA_CQ_CREATE, "struct -> cqn")                                                                                 \
-    R(HCA_CQ_RESIZE, "cqn, struct")                                                                                   \
-    R(HCA_CQ_DESTROY, "cqn")                                                                                          \
-    R(HCA_SRQ_CREATE, "struct -> srqn")                                                                               \
-    R(HCA_SRQ_ARM, "srqn, limit")                                                                                     \
-    R(HCA_SRQ_QUERY, "srqn -> limit")                                                                                 \
-    R(HCA_SRQ_DESTROY, "srqn")                                                                                        \
-    R(HCA_QP_CREATE, "struct -> qpn")                                                                                 \
-    R(HCA_QP_MODIFY, "qpn, mask, struct")                                                                             \
-    R(HCA_QP_QUERY, "qpn -> struct")                                                                                  \
+#define ATTACH_REQUESTS(R)                                                                                             \
+    R(NOTHING, "replay only")                                                                                          \
+    R(READ, "bar, offset, bytes -> value")                                                                             \
+    R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
+    R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
+    R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
+    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")          \
+    R(LEAVE, "the thread goes on without its turn")                                                                    \
+    R(CHILD, "pid")                                                                                                    \
+    R(THREAD, "another thread of the process is about to take a slot")                                                 \
+    R(EXEC, "the process is about to become another program")                                                          \
+    R(THREAD_EXIT, "")                                                                                                 \
+    R(PROCESS_EXIT, "")                                                                                                \
+    R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                       \
+    R(MEMORY_CHECK, "address, bytes, writable")                                                                        \
+    R(FREE, "bus address")                                                                                             \
+    R(GPU_INFO, "gpu -> struct")                                                                                       \
+    R(GPU_ALLOC, "gpu, bytes -> device address")                                                                       \
+    R(GPU_FREE, "gpu, device address")                                                                                 \
+    R(GPU_PIN, "gpu, device address, bytes -> offset, bus address")                                                    \
+    R(GPU_UNPIN, "gpu, offset")                                                                                        \
+    R(GPU_QUEUE_CREATE, "gpu -> queue")                                                                                \
+    R(GPU_QUEUE_DESTROY, "gpu, queue")                                                                                 \
+    R(GPU_SUBMIT, "gpu, queue, struct -> ticket")                                                                      \
+    R(GPU_POLL, "gpu, queue, ticket, is a time wanted -> ended_ps")                                                    \
+    R(GPU_WAIT, "gpu, queue, ticket")                                                                                  \
+    R(HCA_UAR_ALLOC, "-> uar")                                                                                         \
+    R(HCA_UAR_FREE, "uar")                                                                                             \
+    R(HCA_QUERY_DEVICE, "-> struct")                                                                                   \
+    R(HCA_QUERY_PORT, "-> struct")                                                                                     \
+    R(HCA_PD_CREATE, "-> pdn")                                                                                         \
+    R(HCA_PD_DESTROY, "pdn")                                                                                           \
+    R(HCA_MR_REGISTER, "pdn, iova, bytes, access, bus address -> key")                                                 \
+    R(HCA_MR_DEREGISTER, "key")                                                                                        \
+    R(HCA_EQ_CREATE, "struct -> eqn")                                                                                  \
+    R(HCA_EQ_DESTROY, "eqn")                                                                                           \
+    R(HCA_CQ_CREATE, "struct -> cqn")                                                                                  \
+    R(HCA_CQ_RESIZE, "cqn, struct")                                                                                    \
+    R(HCA_CQ_DESTROY, "cqn")                                                                                           \
+    R(HCA_SRQ_CREATE, "struct -> srqn")                                                                                \
+    R(HCA_SRQ_ARM, "srqn, limit")                                                                                      \
+    R(HCA_SRQ_QUERY, "srqn -> limit")                                                                                  \
+    R(HCA_SRQ_DESTROY, "srqn")                                                                                         \
+    R(HCA_QP_CREATE, "struct -> qpn")                                                                                  \
+    R(HCA_QP_MODIFY, "qpn, mask, struct")                                                                              \
+    R(HCA_QP_QUERY, "qpn -> struct")                                                                                   \
     R(HCA_QP_DESTROY, "qpn")
 
 enum attach_op {

@@ -1,0 +1,174 @@
+// What libraries call: time, waits, threads and processes (attach.h).
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
+
+#define API __attribute__((visibility("default")))
+
+API enum attach_mode attach_mode(void)
+{
+    const struct attach_greeting *greeting = attach_greeting();
+    return greeting == NULL ? ATTACH_NONE : (enum attach_mode)greeting->mode;
+}
+
+static bool timed(void)
+{
+    return attach_mode() == ATTACH_TIMED;
+}
+
+API const struct attach_place *attach_place(void)
+{
+    return attach_greeting() != NULL ? &attach_client.place : NULL;
+}
+
+API uint64_t attach_now_ps(void)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot == NULL) {
+        return 0;
+    }
+    if (!attach_own.crossing && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) != 0) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+    }
+    return slot->now_ps + attach_own.tail_ps;
+}
+
+API void attach_spend_ps(uint64_t ps)
+{
+    if (timed() && attach_slot() != NULL && !attach_own.crossing) {
+        attach_own.tail_ps += ps;
+    }
+}
+
+API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
+{
+    if (!timed()) {
+        attach_sleep_really(50000);
+        return ATTACH_WOKEN_OUTSIDE;
+    }
+    int64_t woken = attach_cross3(ATTACH_OP_WAIT, flags, deadline_ps, 0);
+    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
+enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot == NULL || attach_own.crossing) {
+        (void)syscall(SYS_sched_yield);
+        return ATTACH_WOKEN_OUTSIDE;
+    }
+    slot->arguments[3] = attach_own.found;
+    attach_own.found = false;
+    int64_t woken = attach_cross3(ATTACH_OP_POLL, turn_ps, bus_address, flags);
+    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
+API enum attach_woken attach_vain(unsigned flags)
+{
+    if (!timed()) {
+        attach_sleep_really(50000);
+    }
+    return attach_look_again(0, 0, flags);
+}
+
+API void attach_found(void)
+{
+    attach_own.found = true;
+}
+
+API void attach_alarm(uint64_t deadline_ps, void (*due)(void))
+{
+    if (timed()) {
+        atomic_store(&attach_client.alarm, due);
+        atomic_store(&attach_client.segment->alarm_ps, deadline_ps);
+    }
+}
+
+API unsigned attach_interrupts(void)
+{
+    return attach_own.interrupts;
+}
+
+API unsigned attach_crossings(void)
+{
+    return attach_own.crossings;
+}
+
+API void attach_may_wake(void)
+{
+    if (timed()) {
+        attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_MAY_WAKE}, NULL);
+    }
+}
+
+API void attach_leave(void)
+{
+    if (timed()) {
+        (void)attach_cross1(ATTACH_OP_LEAVE, 0);
+    }
+}
+
+API void attach_enter(void)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot != NULL && !attach_own.crossing) {
+        uint64_t signals = attach_signals_block();
+        atomic_store_explicit(&slot->returned, 1, memory_order_release);
+        attach_turn_await(slot);
+        attach_signals_restore(signals, true);
+    }
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+API void attach_forked(void)
+{
+    attach_link_forget();
+    (void)attach_link_of_process();
+}
+
+API void attach_fork_parent(int child)
+{
+    if (timed()) {
+        (void)attach_cross1(ATTACH_OP_CHILD, (uint64_t)child);
+    }
+}
+
+API void attach_thread_began(void)
+{
+    if (timed()) {
+        (void)attach_slot();
+    }
+}
+
+API void attach_thread_started(void)
+{
+    if (timed()) {
+        (void)attach_cross1(ATTACH_OP_THREAD, 0);
+    }
+}
+
+API void attach_before_exec(void)
+{
+    if (timed()) {
+        (void)attach_cross1(ATTACH_OP_EXEC, 0);
+    }
+}
+
+API void attach_thread_exit(void)
+{
+    if (attach_own.slot != NULL && !attach_own.crossing) {
+        (void)attach_cross1(ATTACH_OP_THREAD_EXIT, 0);
+        attach_own = (struct attach_own){.ended = true};
+    }
+}
+
+API __attribute__((destructor)) void attach_process_exit(void)
+{
+    if (atomic_load(&attach_client.link) == ATTACH_LINK_UP && attach_own.slot != NULL && !attach_own.crossing) {
+        (void)attach_cross1(ATTACH_OP_PROCESS_EXIT, 0);
+    }
+}

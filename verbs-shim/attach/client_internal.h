@@ -1,0 +1,37 @@
+// The state of an attached process, for client.c and api.c.
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "verbs-shim/attach/attach.h"
+#include "verbs-shim/attach/protocol.h"
+
+// A process has one simulator, and a thread one slot: the two things here that are known to the process as a whole.
+enum attach_link { ATTACH_LINK_UNKNOWN, ATTACH_LINK_BUSY, ATTACH_LINK_NONE, ATTACH_LINK_UP };
+extern struct attach_client {
+    _Atomic uint32_t link;
+    int socket;
+    struct attach_segment *segment;
+    struct attach_place place;
+    const char *hosts[ATTACH_HOSTS];
+    void (*_Atomic alarm)(void);
+    pthread_key_t thread_end;
+    bool prepared; // thread_end exists, and what is to happen at fork
+} attach_client;
+
+extern _Thread_local struct attach_own {
+    struct attach_slot *slot;
+    uint64_t tail_ps;
+    uint32_t data_bytes;
+    unsigned crossings, interrupts;
+    bool found;    // since the last vain look
+    bool crossing; // a signal's handler that calls in meanwhile is turned away
+    bool ended;    // it will not be attached again
+} attach_own __attribute__((tls_model("initial-exec")));
+
+enum attach_link attach_link_of_process(void); // connects it when it is not yet
+void attach_link_forget(void);                 // in a child: it is not attached until it calls in
+void attach_turn_await(struct attach_slot *slot);
+uint64_t attach_signals_block(void);
+void attach_signals_restore(uint64_t before, bool waited);
