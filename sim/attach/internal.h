@@ -139,6 +139,14 @@ void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);
 
+// --- sysfs.c --------------------------------------------------------------------------------------------------------
+
+#define ATTACH_SYSFS_BYTES 160
+// The nodes' folders in the run's directory. false: the reason is in the result.
+bool attach_sysfs_make(struct attach_server *server);
+void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
+void attach_sysfs_remove(const struct attach_server *server);
+
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
 // From a node's thread: starts its programs, and returns when all processes of the node have ended. As people start
