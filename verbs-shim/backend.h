@@ -4,7 +4,8 @@
 // devices in one process (sim/platform), in an attached process, and on the real driver. On real hardware `cost` is
 // empty, `wait_word` is a polling loop, and the writes are stores to mmap'ed BARs.
 //
-// A backend belongs to one thread of one node's program. Functions that fail return a negative errno value.
+// A backend belongs to one process of one node's program: to its one thread, and to the one that it started with
+// backend_thread_ops, which may call everything but GPUs and HCA. Functions that fail return a negative errno value.
 #pragma once
 
 #include <stdbool.h>
@@ -152,9 +153,29 @@ struct backend_hca_ops {
     int (*qp_destroy)(void *ctx, uint32_t qpn);
 };
 
+// --- a second thread ------------------------------------------------------------------------------------------------
+// On the machine a pthread that is bound to a core of its own, and a lock that is handed on in the order of asking
+// (a ticket lock, so that neither starves): two words in memory.
+
+struct backend_thread_ops {
+    // Runs run(arg) beside the caller, on a core that nothing else uses. -EBUSY: there is one. -ENOMEM.
+    int (*start)(void *ctx, void (*run)(void *arg), void *arg);
+    // By the program: pause tells the thread to end, and it has ended when this returns. Also done by the environment
+    // when the program has ended.
+    void (*stop)(void *ctx);
+    // A turn of a loop that found nothing to do. It may return as late as when a device has written memory of the node
+    // or the other thread has called wake since the caller's last lock, or after max_ns; 0: without that limit. On the
+    // machine it relaxes the processor and returns. false: the thread is to end.
+    bool (*pause)(void *ctx, uint64_t max_ns);
+    void (*wake)(void *ctx); // nothing on the machine
+    void (*lock)(void *ctx);
+    void (*unlock)(void *ctx);
+};
+
 struct backend_ops {
-    const struct backend_gpu_ops *gpu; // NULL, or a count of 0: the node has no GPU
-    const struct backend_hca_ops *hca; // NULL: the node has no HCA
+    const struct backend_thread_ops *thread; // NULL: no second thread
+    const struct backend_gpu_ops *gpu;       // NULL, or a count of 0: the node has no GPU
+    const struct backend_hca_ops *hca;       // NULL: the node has no HCA
     // Page-aligned, zeroed. -ENOMEM, -EINVAL (0 bytes).
     int (*alloc_pinned)(void *ctx, size_t bytes, struct backend_buffer *buffer_out);
     void (*free_pinned)(void *ctx, struct backend_buffer *buffer);
@@ -181,6 +202,10 @@ struct backend_ops {
     // of the process. -EINVAL: it does not. timeout_ns 0: forever. -ETIMEDOUT.
     int (*wait_word)(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns);
 
+    // The program looked by itself at a word in pinned memory that a device writes; found: what it saw there lets it go
+    // on. Takes no time; for who asks what a latency consists of. NULL: nobody does.
+    void (*looked)(void *ctx, const volatile void *word, bool found);
+
     // The time stamp counter, in picoseconds; reading it costs time.
     uint64_t (*time_ps)(void *ctx);
     void (*cost)(void *ctx, enum backend_cost kind, uint64_t amount);
@@ -190,6 +215,13 @@ struct backend {
     const struct backend_ops *ops;
     void *ctx;
 };
+
+static inline void backend_looked(const struct backend *backend, const volatile void *word, bool found)
+{
+    if (backend->ops->looked != NULL) {
+        backend->ops->looked(backend->ctx, word, found);
+    }
+}
 
 enum { BACKEND_LIBRARY_TCA, BACKEND_LIBRARY_CUDA, BACKEND_LIBRARY_GDR, BACKEND_LIBRARY_IBVERBS, BACKEND_LIBRARIES };
 

@@ -148,7 +148,9 @@ static void read_perform(fpga_t *fpga, pcie_tlp_t *tlp)
 
 static void access_event_run(void *ctx)
 {
+    static const struct sim_work accessing = {"FPGA", "access to its registers or memory", false};
     fpga_t *fpga = ctx;
+    sim_cause_label(fpga->sim, fpga->name, &accessing);
     struct fpga_due due = fpga_fifo_pop(&fpga->accesses);
     const struct fpga_due *next = fpga_fifo_front(&fpga->accesses);
     if (next != NULL) {

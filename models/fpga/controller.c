@@ -176,8 +176,10 @@ void fpga_controller_end(struct fpga_controller *controller, struct fpga_entry *
 
 static void signal_event_run(void *ctx)
 {
+    static const struct sim_work signalling = {"FPGA", "descriptor controller", false};
     struct fpga_controller *controller = ctx;
     fpga_t *fpga = controller->fpga;
+    sim_cause_label(fpga->sim, fpga->name, &signalling);
     struct fpga_entry *entry = &controller->entries[fpga_fifo_pop(&controller->signals).entry];
     const struct fpga_due *next = fpga_fifo_front(&controller->signals);
     if (next != NULL) {

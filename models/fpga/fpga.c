@@ -139,7 +139,9 @@ static void receive_begin(fpga_t *fpga)
 
 static void receive_event_run(void *ctx)
 {
+    static const struct sim_work receiving = {"FPGA", "receiving", false};
     fpga_t *fpga = ctx;
+    sim_cause_label(fpga->sim, fpga->name, &receiving);
     pcie_tlp_t *tlp = arrived_take(fpga);
     if (fpga->arrived != NULL) {
         receive_begin(fpga);

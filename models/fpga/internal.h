@@ -7,6 +7,7 @@
 
 #include "models/fpga/fifo.h"
 #include "models/fpga/fpga.h"
+#include "sim/kernel/cause.h"
 #include "sim/kernel/trace.h"
 
 enum { FPGA_PAGE_BYTES = 4096, FPGA_BEAT_BYTES = 32, FPGA_HEADER_BYTES = 16 };

@@ -109,7 +109,9 @@ static void transmit_end(fpga_t *fpga)
 
 static void transmit_event_run(void *ctx)
 {
+    static const struct sim_work transmitting = {"FPGA", "data mover", false};
     fpga_t *fpga = ctx;
+    sim_cause_label(fpga->sim, fpga->name, &transmitting);
     if (fpga->transmit.moving != NULL) {
         transmit_end(fpga);
     }

@@ -5,12 +5,14 @@
 
 #include "models/pcie/ring.h"
 #include "models/pcie/tlp.h"
+#include "sim/kernel/cause.h"
 
 struct gpu_slot {
     pcie_tlp_t *tlp;
-    uint64_t due_ps; // of a read that waits: not before
-    uint64_t order;  // of those that leave
-    bool ends_read;  // the last completion of a read
+    uint64_t due_ps;   // of a read that waits: not before
+    uint64_t order;    // of those that leave
+    bool ends_read;    // the last completion of a read
+    sim_cause_t cause; // of what is due
 };
 
 static inline void gpu_fifo_init(struct pcie_ring *fifo)

@@ -136,6 +136,12 @@ void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the 
 bool gpu_egress_has_room(const gpu_t *gpu, enum pcie_class class); // nothing of the class waits
 void gpu_egress_pump(gpu_t *gpu);
 
+// The word that was read alone last, and what wrote it since (sim/kernel/cause.h).
+struct gpu_watch {
+    uint64_t address;
+    sim_cause_t written; // 0: nothing
+};
+
 struct gpu {
     sim_t *sim;
     pcie_pool_t *pool;
@@ -166,5 +172,6 @@ struct gpu {
     uint32_t next_tag;
     gpu_queue_t *queues;
     uint64_t counters[GPU_COUNTERS];
+    struct gpu_watch watch;
     char name[GPU_NAME_MAX];
 };

@@ -3,6 +3,12 @@
 // instant of the access itself: an unpinned page is never touched, whatever is on its way.
 #include "models/gpu/internal.h"
 
+enum { WATCHED_BYTES = 8, PROCESSOR_ID = 0 }; // requester ID of the root complex's loads
+
+static const struct sim_work translating = {"GPU", "address translation", false};
+static const struct sim_work writing = {"GPU", "write becomes visible", false};
+static const struct sim_work reading = {"GPU", "read", false};
+
 static void translate_event_run(void *ctx);
 static void commit_event_run(void *ctx);
 static void read_event_run(void *ctx);
@@ -48,9 +54,18 @@ struct write_target {
     uint64_t bus_to_device; // to be added, modulo 2^64
 };
 
+static void watch_note(gpu_t *gpu, uint64_t address, uint32_t bytes)
+{
+    struct gpu_watch *watch = &gpu->watch;
+    if (watch->written == 0 && watch->address < address + bytes && address < watch->address + WATCHED_BYTES) {
+        watch->written = sim_cause_now(gpu->sim);
+    }
+}
+
 static void run_store(void *ctx, uint64_t bus_address, const void *data, uint32_t bytes)
 {
     const struct write_target *target = ctx;
+    watch_note(target->gpu, bus_address + target->bus_to_device, bytes);
     target->gpu->counters[GPU_BAR_WRITE_BYTES] += bytes;
     gpu_memory_store(target->gpu, bus_address + target->bus_to_device, data, bytes);
 }
@@ -59,7 +74,9 @@ static void commit_event_run(void *ctx)
 {
     gpu_t *gpu = ctx;
     while (front_is_due(gpu, &gpu->committing)) {
-        pcie_tlp_t *tlp = gpu_fifo_pop(&gpu->committing).tlp;
+        struct gpu_slot slot = gpu_fifo_pop(&gpu->committing);
+        pcie_tlp_t *tlp = slot.tlp;
+        sim_cause_arrive(gpu->sim, slot.cause);
         uint64_t device_address;
         // No request crosses 4 KB, so none crosses a page.
         if (gpu_window_find(gpu, tlp->address, &device_address)) {
@@ -77,7 +94,8 @@ static void write_take(gpu_t *gpu, pcie_tlp_t *tlp)
 {
     gpu->visible_ps = sim_now_ps(gpu->sim) + gpu->config.write_ps;
     pcie_end_release(gpu->end, tlp);
-    gpu_fifo_push(&gpu->committing, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps});
+    sim_cause_t cause = sim_cause_extend(gpu->sim, sim_cause_now(gpu->sim), gpu->visible_ps, gpu->name, &writing);
+    gpu_fifo_push(&gpu->committing, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps, .cause = cause});
     schedule_front(gpu, &gpu->committing, &gpu->commit_event);
 }
 
@@ -90,6 +108,7 @@ static void reads_start(gpu_t *gpu)
         pcie_end_release(gpu->end, slot.tlp);
         uint64_t ready_ps = sim_now_ps(gpu->sim) + gpu->config.read_ps;
         slot.due_ps = ready_ps > slot.due_ps ? ready_ps : slot.due_ps;
+        slot.cause = sim_cause_extend(gpu->sim, slot.cause, slot.due_ps, gpu->name, &reading);
         gpu->reads_at_work++;
         gpu_fifo_push(&gpu->reads_active, &slot);
         schedule_front(gpu, &gpu->reads_active, &gpu->read_event);
@@ -98,8 +117,23 @@ static void reads_start(gpu_t *gpu)
 
 static void read_take(gpu_t *gpu, pcie_tlp_t *tlp)
 {
-    gpu_fifo_push(&gpu->reads_waiting, &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps});
+    gpu_fifo_push(&gpu->reads_waiting,
+                  &(struct gpu_slot){.tlp = tlp, .due_ps = gpu->visible_ps, .cause = sim_cause_now(gpu->sim)});
     reads_start(gpu);
+}
+
+// A processor that polls reads the same word again and again: if it was written since the last time, the answer follows
+// from that, and its way back is part of the polling. The processor ends that (models/host).
+static void watch_look(gpu_t *gpu, uint64_t address)
+{
+    static const struct sim_work until_look = {"polling", "until the next load comes", false};
+    static const struct sim_work way_back = {"polling", "the load that sees it", true};
+    struct gpu_watch *watch = &gpu->watch;
+    if (watch->address == address && watch->written != 0) {
+        sim_cause_follow(gpu->sim, watch->written, gpu->name, &until_look);
+        sim_cause_mark(gpu->sim, gpu->name, &way_back);
+    }
+    *watch = (struct gpu_watch){.address = address};
 }
 
 // Clause 2.3.1.1: a completion carries at most Max_Payload_Size and, but for the last, ends at a boundary.
@@ -107,6 +141,9 @@ static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address
 {
     uint32_t total = pcie_tlp_byte_count(request), done = 0;
     gpu->counters[GPU_BAR_READ_BYTES] += total;
+    if (total <= WATCHED_BYTES && request->requester == PROCESSOR_ID) {
+        watch_look(gpu, device_address);
+    }
     while (done < total) {
         uint64_t begin = device_address + done;
         uint64_t end = (begin + gpu->config.mps_bytes) & ~(uint64_t)(gpu->config.completion_bytes - 1);
@@ -124,7 +161,9 @@ static void read_event_run(void *ctx)
     gpu_t *gpu = ctx;
     commit_event_run(gpu); // what is due at this instant came before
     while (front_is_due(gpu, &gpu->reads_active)) {
-        pcie_tlp_t *request = gpu_fifo_pop(&gpu->reads_active).tlp;
+        struct gpu_slot slot = gpu_fifo_pop(&gpu->reads_active);
+        pcie_tlp_t *request = slot.tlp;
+        sim_cause_arrive(gpu->sim, slot.cause);
         uint64_t device_address;
         if (gpu_window_find(gpu, pcie_tlp_first_byte(request), &device_address)) {
             read_answer(gpu, request, device_address);
@@ -157,6 +196,7 @@ static void translated(gpu_t *gpu, pcie_tlp_t *tlp)
 static void translate_event_run(void *ctx)
 {
     gpu_t *gpu = ctx;
+    sim_cause_label(gpu->sim, gpu->name, &translating);
     while (front_is_due(gpu, &gpu->translating)) {
         translated(gpu, gpu_fifo_pop(&gpu->translating).tlp);
     }

@@ -79,6 +79,9 @@ void gpu_unit_submit(gpu_t *gpu, struct gpu_item *item)
 
 static void begin_event_run(void *ctx)
 {
+    static const struct sim_work setup = {"GPU", "copy engine's start", false};
+    const struct gpu_unit *unit = ctx;
+    sim_cause_label(unit->gpu->sim, unit->gpu->name, &setup);
     gpu_copy_begin(ctx);
 }
 
@@ -90,9 +93,11 @@ void gpu_unit_end(struct gpu_unit *unit, uint64_t delay_ps)
 
 static void end_event_run(void *ctx)
 {
+    static const struct sim_work ending = {"GPU", "work of a unit", false};
     struct gpu_unit *unit = ctx;
     gpu_t *gpu = unit->gpu;
     struct gpu_item *item = unit->item;
+    sim_cause_label(gpu->sim, gpu->name, &ending);
     enum sim_status status = unit->status;
     if (!is_over_the_bus(&item->work)) {
         gpu_compute_apply(gpu, &item->work);

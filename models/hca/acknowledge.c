@@ -56,17 +56,35 @@ void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn)
     hca_responder_ack_list(qp);
 }
 
-void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn)
+// 9.7.5.1.2: reads and atomics before it are answered first.
+void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, uint32_t psn)
 {
     struct hca_rsp *rsp = &qp->rsp;
     if (rsp->dead || qp->state == HCA_ERROR) {
         return;
     }
     rsp->dead = true;
-    rsp->slot_send = rsp->slot_next; // what was asked before is not answered: the requester's loss says so
     rsp->ack_pending = false;
-    hca_event_raise(qp->hca, qp->init.eqn, event, qp->number);
     hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_NAK | nak), psn);
+}
+
+void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn)
+{
+    if (!qp->rsp.dead && qp->state != HCA_ERROR) {
+        hca_event_raise(qp->hca, qp->init.eqn, event, qp->number);
+    }
+    hca_responder_refuse(qp, nak, psn);
+}
+
+void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    if (qp->state == HCA_ERROR || (rsp->dead && ib_psn_distance(psn, rsp->ack_psn) <= 0)) {
+        return;
+    }
+    rsp->dead = false; // one that was refused behind this one is not heard of
+    rsp->slot_send = rsp->slot_next;
+    hca_responder_fatal(qp, nak, event, psn);
 }
 
 ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp)

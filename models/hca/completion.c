@@ -58,6 +58,24 @@ static void held_drop(struct hca_cq *cq)
     cq->held_last = NULL;
 }
 
+// Completions of a queue pair that is gone or was reset are not told of any more.
+void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn)
+{
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
+    struct hca_held_cqe **link = &cq->held, *last = NULL;
+    while (*link != NULL) {
+        struct hca_held_cqe *held = *link;
+        if (held->cqe.qpn == qpn) {
+            *link = held->next;
+            free(held);
+        } else {
+            last = held;
+            link = &held->next;
+        }
+    }
+    cq->held_last = last;
+}
+
 enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)
 {
     struct hca_cq *cq = hca_cq_find(hca, cqn);

@@ -7,7 +7,7 @@
 
 #include "models/hca/internal.h"
 
-enum { REQUESTS_WAITING_MAX = 2, PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096 };
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
@@ -121,7 +121,10 @@ static void request_issue(hca_t *hca, struct hca_dma_queue *queue)
     }
     hca->counters[HCA_DMA_READS]++;
     hca->counters[HCA_DMA_READ_BYTES] += part;
-    hca_endpoint_send(hca, pcie_tlp_read(hca->pool, hca->config.requester_id, tag, address, part));
+    pcie_tlp_t *tlp = pcie_tlp_read(hca->pool, hca->config.requester_id, tag, address, part);
+    // 9.5: what a remote reads is what earlier requests wrote. Own requests and their data have no such order.
+    bool free = queue == &hca->dma[HCA_DMA_QUEUES] || queue == &hca->dma[HCA_DMA_GATHER];
+    (free ? hca_endpoint_send_free_read : hca_endpoint_send)(hca, tlp);
 }
 
 void hca_dma_pump(hca_t *hca)
@@ -131,7 +134,7 @@ void hca_dma_pump(hca_t *hca)
         return;
     }
     unsigned idle = 0;
-    while (idle < HCA_DMA_SOURCES && hca->free_tag_count > 0 && hca->out_count[PCIE_NONPOSTED] < REQUESTS_WAITING_MAX) {
+    while (idle < HCA_DMA_SOURCES && hca->free_tag_count > 0) {
         struct hca_dma_queue *queue = &hca->dma[hca->dma_next];
         hca->dma_next = (hca->dma_next + 1) % HCA_DMA_SOURCES;
         if (queue->first == NULL) {

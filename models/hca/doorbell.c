@@ -54,7 +54,9 @@ static void ring(hca_t *hca, const struct hca_doorbell *doorbell)
 
 static void doorbell_run(void *ctx)
 {
+    static const struct sim_work ringing = {"HCA", "doorbell", false};
     hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &ringing);
     uint64_t now_ps = sim_now_ps(hca->sim);
     while (hca->doorbell_first != NULL && hca->doorbell_first->due_ps <= now_ps) {
         struct hca_doorbell *doorbell = hca->doorbell_first;

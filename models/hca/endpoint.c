@@ -22,45 +22,73 @@ struct pcie_end_config hca_slot_end(const struct hca_config *config)
 
 // --- leaving -------------------------------------------------------------------------------------------------------
 
-static bool leave(hca_t *hca, enum pcie_class class)
+struct leaving {
+    pcie_tlp_t *tlp;
+    uint64_t order;
+};
+
+void hca_endpoint_init(hca_t *hca)
 {
-    while (hca->out_first[class] != NULL) {
-        pcie_tlp_t *tlp = hca->out_first[class], *next = tlp->next;
-        if (!pcie_end_offer(hca->end, tlp)) {
-            return false;
-        }
-        hca->out_first[class] = next;
-        hca->out_count[class]--;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        pcie_ring_init(&hca->leaving[class], sizeof(struct leaving));
     }
+    pcie_ring_init(&hca->free_reads, sizeof(struct leaving));
+}
+
+static bool offer_first(hca_t *hca, struct pcie_ring *ring)
+{
+    if (ring->count == 0 || !pcie_end_offer(hca->end, ((const struct leaving *)pcie_ring_front(ring))->tlp)) {
+        return false;
+    }
+    pcie_ring_pop(ring);
     return true;
 }
 
-// Nothing passes a posted write; the other two pass each other.
+// Nothing passes a posted write that came before it; the other two pass each other.
+static bool offer_in_order(hca_t *hca)
+{
+    uint64_t barrier = UINT64_MAX;
+    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
+        struct pcie_ring *ring = &hca->leaving[class];
+        const struct leaving *first = ring->count > 0 ? pcie_ring_front(ring) : NULL;
+        if (first != NULL && first->order < barrier && offer_first(hca, ring)) {
+            return true;
+        }
+        barrier = class == PCIE_POSTED && first != NULL ? first->order : barrier;
+    }
+    return false;
+}
+
+// Reads that nothing before them has to do with take turns with everything else: data to send does not wait for the
+// data that arrives.
 static void pump(hca_t *hca)
 {
-    if (hca->end != NULL && leave(hca, PCIE_POSTED)) {
-        (void)leave(hca, PCIE_COMPLETION);
-        (void)leave(hca, PCIE_NONPOSTED);
+    bool moved = hca->end != NULL;
+    while (moved) {
+        moved = offer_first(hca, &hca->free_reads);
+        moved = offer_in_order(hca) || moved;
     }
+}
+
+static void put(hca_t *hca, struct pcie_ring *ring, pcie_tlp_t *tlp)
+{
+    *(struct leaving *)pcie_ring_push(ring) = (struct leaving){tlp, hca->leaving_order++};
+    pump(hca);
 }
 
 void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp)
 {
-    enum pcie_class class = pcie_tlp_class(tlp);
-    tlp->next = NULL;
-    if (hca->out_first[class] == NULL) {
-        hca->out_first[class] = tlp;
-    } else {
-        hca->out_last[class]->next = tlp;
-    }
-    hca->out_last[class] = tlp;
-    hca->out_count[class]++;
-    pump(hca);
+    put(hca, &hca->leaving[pcie_tlp_class(tlp)], tlp);
+}
+
+void hca_endpoint_send_free_read(hca_t *hca, pcie_tlp_t *tlp)
+{
+    put(hca, &hca->free_reads, tlp);
 }
 
 bool hca_endpoint_has_room(const hca_t *hca)
 {
-    return hca->out_count[PCIE_POSTED] < hca->config.write_tlps;
+    return hca->leaving[PCIE_POSTED].count < hca->config.write_tlps;
 }
 
 static void endpoint_ready(void *ctx, pcie_end_t *end)
@@ -156,13 +184,18 @@ void hca_connect_host(hca_t *hca, pcie_end_t *end, uint64_t uar_base)
     pcie_end_attach(end, &END_OPS, hca);
 }
 
+static void ring_drop(struct pcie_ring *ring)
+{
+    for (; ring->count > 0; pcie_ring_pop(ring)) {
+        pcie_tlp_unref(((const struct leaving *)pcie_ring_front(ring))->tlp);
+    }
+    pcie_ring_fini(ring);
+}
+
 void hca_endpoint_fini(hca_t *hca)
 {
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        while (hca->out_first[class] != NULL) {
-            pcie_tlp_t *tlp = hca->out_first[class];
-            hca->out_first[class] = tlp->next;
-            pcie_tlp_unref(tlp);
-        }
+        ring_drop(&hca->leaving[class]);
     }
+    ring_drop(&hca->free_reads);
 }

@@ -27,6 +27,8 @@ enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uin
     for (uint32_t eqn = 1; eqn <= hca->config.max_eq; eqn++) {
         if (!hca->eqs[eqn].used) {
             hca->eqs[eqn] = (struct hca_eq){.init = *init, .used = true, .generation = hca->eqs[eqn].generation + 1};
+            hca->fence_address = init->base;
+            hca->fence_possible = true;
             *eqn_out = eqn;
             return SIM_OK;
         }

@@ -40,7 +40,6 @@ static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_PACKETS_RESENT] = {"packets_resent", "packets", "sent again because of that"},
     [HCA_OUT_OF_BUFFER] = {"out_of_buffer", "packets", "that found no receive entry"},
     [HCA_ATOMICS] = {"atomics", "operations", "of the atomics unit"},
-    [HCA_ATOMIC_WAIT_PS] = {"atomic_wait_ps", "ps", "sum over atomics, from their arrival to their turn"},
     [HCA_ORDER_STALLS] = {"receive_stalls", "stalls", "times the receive engine waited for room behind it"},
     [HCA_COMPLETIONS] = {"completions", "entries", "written to completion queues"},
     [HCA_COMPLETION_ERRORS] = {"completion_errors", "entries", "of them with an error"},
@@ -48,7 +47,28 @@ static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_CQ_OVERRUNS] = {"cq_overruns", "queues", "that were full when a completion came"},
     [HCA_EQ_OVERFLOWS] = {"eq_overflows", "queues", "that were full when an event came"},
     [HCA_EVENTS_LOST] = {"events_lost", "events", "that found no place in one"},
+#define WAIT(wait, name, what)                                                                                         \
+    [HCA_WAITS + 3 * (wait)] = {name "_waits", "times", what},                                                         \
+                     [HCA_WAITS + 3 * (wait) + 1] = {name "_wait_ps", "ps", "sum of them"},                            \
+                     [HCA_WAITS + 3 * (wait) + 2] = {name "_wait_max_ps", "ps", "the longest"}
+    WAIT(HCA_WAIT_SENDER, "send_engine", "a queue pair with a packet to send had its turn at the send engine"),
+    WAIT(HCA_WAIT_PORT, "request_port", "a complete request packet left through the port"),
+    WAIT(HCA_WAIT_RESPONSE, "response_port", "a complete response packet left through the port"),
+    WAIT(HCA_WAIT_RECEIVER, "receive_engine", "an arrived packet had its turn at the receive engine"),
+    WAIT(HCA_WAIT_WRITE, "write", "a packet that writes memory had its turn at the responder"),
+    WAIT(HCA_WAIT_ATOMIC, "atomic", "an atomic had its turn at the responder"),
+    WAIT(HCA_WAIT_READER, "responder", "a queue pair with a response to make had its turn at the engine of responses"),
+#undef WAIT
 };
+
+void hca_wait_add(hca_t *hca, enum hca_wait wait, uint64_t since_ps)
+{
+    uint64_t *counters = &hca->counters[HCA_WAITS + 3 * wait];
+    uint64_t waited_ps = sim_now_ps(hca->sim) - since_ps;
+    counters[0]++;
+    counters[1] += waited_ps;
+    counters[2] = waited_ps > counters[2] ? waited_ps : counters[2];
+}
 
 static const struct sim_trace_field qpn_producer_fields[] = {{"qpn", SIM_TRACE_DECIMAL, NULL},
                                                              {"producer", SIM_TRACE_DECIMAL, NULL}};
@@ -136,6 +156,7 @@ enum sim_status hca_create(sim_t *sim, pcie_pool_t *pool, ib_pool_t *packets, co
         free(hca);
         return status;
     }
+    hca_endpoint_init(hca);
     hca_doorbell_init(hca);
     hca_dma_init(hca);
     hca_sender_init(hca);
@@ -196,6 +217,7 @@ void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
         .max_initiator_reads = config->initiator_reads,
         .max_message_bytes = UINT64_C(1) << 31, // 9.7.8: messages have up to 2^31 bytes
         .uar_pages = HCA_UAR_PAGES,
+        .blueflame_all = config->blueflame_all,
     };
 }
 

@@ -39,10 +39,10 @@ struct hca_config {
     uint32_t max_mtu_bytes;
     // engines
     uint64_t doorbell_ps;       // from the BAR to the scheduler
-    uint64_t send_request_ps;   // the send engine, for the first packet of a request
-    uint64_t send_packet_ps;    // and for each other
+    uint64_t send_request_ps;   // from a request to its first packet, one request of a queue pair at a time
+    uint64_t send_packet_ps;    // of that, and for each other packet: the send engine, which all queue pairs share
     uint64_t receive_packet_ps; // the receive engine, for each packet
-    uint64_t read_packet_ps;    // the engine of read responses, for each packet
+    uint64_t read_packet_ps;    // the engine of responses, for each packet
     uint64_t place_ps;          // order at the responder: a packet that writes memory
     uint64_t atomic_ps;         // an atomic, besides its read of memory
     // depths
@@ -55,6 +55,7 @@ struct hca_config {
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
     uint32_t max_entries /* of a send or receive queue */, max_cq_entries, max_inline_bytes, responder_reads,
         initiator_reads;
+    bool blueflame_all; // told to the driver
     uint32_t part_id; // PCI device id, as the driver tells programs
 };
 
@@ -77,6 +78,17 @@ bool hca_is_gone(const hca_t *hca);
 // --- control plane
 // ------------------------------------------------------------------------------------------------------
 // SIM_ERR_INVALID: a wrong number or attribute; SIM_ERR_NO_MEMORY: no more of these; SIM_ERR_BUSY: in use.
+
+// Calls done when everything that the adapter has accepted or written so far is in host memory. A command that ends an
+// object takes effect at once, and its caller may give the object's memory back after a fence. The fence is the
+// caller's.
+struct hca_fence {
+    struct hca_fence *next;
+    uint32_t mark;
+    void (*done)(void *ctx);
+    void *ctx;
+};
+bool hca_fw_fence(hca_t *hca, struct hca_fence *fence); // false: it never had an event queue, so it wrote nothing
 
 void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out);
 void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
 enum { FLOW_BYTES = 8, HEADER_BYTES_MAX = 64 };
@@ -36,6 +37,7 @@ struct ib_end {
     uint32_t flying_blocks; // reported, on the way to the peer
     sim_event_t flow_event;
     uint64_t counters[COUNTERS];
+    char name[80];
 };
 
 struct ib_link {
@@ -93,6 +95,8 @@ static bool fault_hits(const ib_end_t *end, uint32_t every)
 
 static void fly(ib_end_t *end, ib_packet_t *packet)
 {
+    static const struct sim_work serialised = {"cable", "serialisation", false};
+    static const struct sim_work flight = {"cable", "flight", false};
     ib_link_t *link = end->link;
     end->sent++;
     if (end->drop_next > 0 || fault_hits(end, link->config.drop_every)) {
@@ -104,6 +108,8 @@ static void fly(ib_end_t *end, ib_packet_t *packet)
         packet->damaged = true;
     }
     packet->due_ps = end->free_ps + link->config.flight_ps;
+    packet->cause = sim_cause_extend(link->sim, sim_cause_now(link->sim), end->free_ps, end->name, &serialised);
+    packet->cause = sim_cause_extend(link->sim, packet->cause, packet->due_ps, end->name, &flight);
     ib_queue_push(&end->flying, packet);
     if (end->flying.count == 1) {
         sim_event_schedule_at(link->sim, &end->arrive_event, packet->due_ps);
@@ -143,7 +149,9 @@ bool ib_end_offer(ib_end_t *end, ib_packet_t *packet)
 
 static void ready_run(void *ctx)
 {
+    static const struct sim_work busy = {"cable", "wait for wire or credits", false};
     ib_end_t *end = ctx;
+    sim_cause_label(end->link->sim, end->name, &busy);
     if (end->refused) {
         end->refused = false;
         end->ops->ready(end->ctx, end);
@@ -161,6 +169,7 @@ static void arrive(ib_end_t *end, ib_packet_t *packet)
         return;
     }
     packet->arrived_at = peer;
+    sim_cause_arrive(end->link->sim, packet->cause);
     peer->ops->receive(peer->ctx, peer, packet);
 }
 
@@ -199,9 +208,8 @@ enum sim_status ib_link_create(sim_t *sim, ib_pool_t *pool, const char *name, co
         sim_event_init(&end->ready_event, ready_run, end);
         sim_event_init(&end->arrive_event, arrive_run, end);
         sim_event_init(&end->flow_event, flow_arrive, end);
-        char component[80];
-        snprintf(component, sizeof component, "%s.%u", name, side);
-        (void)sim_counters_register(sim, component, COUNTER_DESCS, end->counters, COUNTERS);
+        snprintf(end->name, sizeof end->name, "%s.%u", name, side);
+        (void)sim_counters_register(sim, end->name, COUNTER_DESCS, end->counters, COUNTERS);
     }
     *link_out = link;
     return SIM_OK;

@@ -134,3 +134,32 @@ void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet)
     pool->free = packet;
     pool->live--;
 }
+
+ib_packet_t *ib_queue_remove(struct ib_queue *queue, ib_packet_t *packet)
+{
+    ib_packet_t *before = NULL;
+    for (ib_packet_t *at = queue->first; at != packet; at = at->next) {
+        before = at;
+    }
+    if (before == NULL) {
+        queue->first = packet->next;
+    } else {
+        before->next = packet->next;
+    }
+    queue->last = queue->last == packet ? before : queue->last;
+    queue->count--;
+    packet->next = NULL;
+    return before;
+}
+
+void ib_queue_insert(struct ib_queue *queue, ib_packet_t *after, ib_packet_t *packet)
+{
+    if (after == NULL) {
+        ib_queue_push_front(queue, packet);
+        return;
+    }
+    packet->next = after->next;
+    after->next = packet;
+    queue->last = queue->last == after ? packet : queue->last;
+    queue->count++;
+}

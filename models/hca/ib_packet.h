@@ -77,7 +77,8 @@ typedef struct ib_packet {
     struct ib_packet *next;
     struct ib_end *arrived_at;
     uint64_t due_ps;
-    void *qp; // who sends it, or whose reception it waits for
+    uint32_t cause; // of its being where it is (sim/kernel/cause.h)
+    void *qp;       // who sends it, or whose reception it waits for
     uint32_t generation, index, pending;
     bool failed, ends_request;
     uint8_t data[IB_PAYLOAD_MAX];
@@ -127,6 +128,9 @@ static inline void ib_queue_push_front(struct ib_queue *queue, ib_packet_t *pack
     queue->first = packet;
     queue->count++;
 }
+// Returns the packet before it, or NULL.
+ib_packet_t *ib_queue_remove(struct ib_queue *queue, ib_packet_t *packet);
+void ib_queue_insert(struct ib_queue *queue, ib_packet_t *after, ib_packet_t *packet); // after NULL: first
 static inline ib_packet_t *ib_queue_pop(struct ib_queue *queue)
 {
     ib_packet_t *packet = queue->first;

@@ -1,11 +1,15 @@
 #include "models/hca/ib_switch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
 enum { NO_PORT = 0xff };
 enum counter { FORWARDED, UNROUTABLE, COUNTERS };
+
+static const struct sim_work switching = {"cable", "switch", false};
 
 static const struct sim_counter_desc COUNTER_DESCS[COUNTERS] = {
     [FORWARDED] = {"forwarded_packets", "packets", "given to an output"},
@@ -29,6 +33,7 @@ struct ib_switch {
     unsigned port_count;
     uint8_t routes[IB_SWITCH_LIDS_MAX];
     uint64_t counters[COUNTERS];
+    char name[64];
 };
 
 // The next input in turn whose oldest packet has passed the switch; NULL: none yet, *due_ps is when.
@@ -65,6 +70,7 @@ static void port_pump(struct port *port)
         const ib_packet_t freed = {.opcode = packet->opcode,
                                    .service = packet->service,
                                    .bytes = packet->bytes}; // the link may end the packet
+        sim_cause_follow(owner->sim, packet->cause, owner->name, &switching);
         if (!ib_end_offer(port->end, packet)) {
             port->next_input = (port->next_input + owner->port_count - 1) % owner->port_count;
             return;
@@ -95,6 +101,7 @@ static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
     }
     struct port *to = owner->ports[route];
     packet->due_ps = sim_now_ps(owner->sim) + owner->latency_ps;
+    packet->cause = sim_cause_now(owner->sim);
     ib_queue_push(&to->from[from->index], packet);
     to->waiting++;
     if (!sim_event_pending(&to->event)) {
@@ -127,6 +134,7 @@ enum sim_status ib_switch_create(sim_t *sim, ib_pool_t *pool, const char *name, 
     created->sim = sim;
     created->pool = pool;
     created->latency_ps = latency_ps;
+    snprintf(created->name, sizeof created->name, "%s", name);
     for (unsigned lid = 0; lid < IB_SWITCH_LIDS_MAX; lid++) {
         created->routes[lid] = NO_PORT;
     }

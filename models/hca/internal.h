@@ -2,6 +2,8 @@
 #pragma once
 
 #include "models/hca/hca.h"
+#include "models/pcie/ring.h"
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/trace.h"
 
@@ -35,7 +37,6 @@ enum hca_counter {
     HCA_PACKETS_RESENT,
     HCA_OUT_OF_BUFFER,
     HCA_ATOMICS,
-    HCA_ATOMIC_WAIT_PS,
     HCA_ORDER_STALLS,
     HCA_COMPLETIONS,
     HCA_COMPLETION_ERRORS,
@@ -43,8 +44,24 @@ enum hca_counter {
     HCA_CQ_OVERRUNS,
     HCA_EQ_OVERFLOWS,
     HCA_EVENTS_LOST,
-    HCA_COUNTERS
+    HCA_WAITS, // for each of enum hca_wait: count, sum, largest
+    HCA_COUNTERS = HCA_WAITS + 3 * 7
 };
+
+// What waits for its turn inside.
+enum hca_wait {
+    HCA_WAIT_SENDER,   // a queue pair with a packet to send, for the send engine
+    HCA_WAIT_PORT,     // a complete request packet, for the port
+    HCA_WAIT_RESPONSE, // a complete response packet, likewise
+    HCA_WAIT_RECEIVER, // an arrived packet, for the receive engine
+    HCA_WAIT_WRITE,    // a packet that writes memory, for its turn at the responder
+    HCA_WAIT_ATOMIC,   // an atomic, likewise
+    HCA_WAIT_READER,   // a queue pair with a response to make, for the engine of responses
+    HCA_WAIT_KINDS
+};
+
+// One more waited, from since_ps until now. In hca.c.
+void hca_wait_add(struct hca *hca, enum hca_wait wait, uint64_t since_ps);
 
 // --- DMA -----------------------------------------------------------------------------------------------------------
 
@@ -158,13 +175,16 @@ struct hca_request {
 struct hca_sq {
     uint64_t base;
     uint32_t entries, stride_bytes;
-    // counts of requests: posted, here, being sent or next to be, first begun at no time yet, not completed
-    uint32_t producer, fetched, next, begun, una;
-    uint8_t *raw; // [entries][stride_bytes]
+    // counts of requests: posted, here, being sent or next to be, first begun at no time yet, not completed, ready for
+    // the send engine
+    uint32_t producer, fetched, next, begun, una, worked;
+    sim_event_t work; // on the request `next`
+    uint8_t *raw;     // [entries][stride_bytes]
     struct hca_request *requests;
     bool recovering;        // a lost response was noticed; no second retry for the same
     bool fetching, stopped; // stopped: the request `failed` did so locally and waits for its turn to complete
     uint32_t failed;
+    enum hca_status failed_status;
     // RC
     uint32_t psn, una_psn; // next to send, oldest not acknowledged
     uint32_t max_psn;      // beyond the highest sent
@@ -222,6 +242,7 @@ struct hca_qp {
     struct hca_rsp rsp;
     struct hca_rq own_rq, *rq;
     bool send_listed, draining, flushing_receives;
+    uint64_t send_since_ps, read_since_ps; // listed
     struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
 };
 
@@ -253,7 +274,8 @@ struct hca_order {
     uint32_t psn;
     uint32_t slot; // ATOMIC: count of the slot
     uint8_t opcode;
-    uint64_t swap_add, compare;
+    bool failed; // its read
+    uint64_t swap_add, compare, original;
 };
 
 // --- the device ----------------------------------------------------------------------------------------------------
@@ -284,8 +306,8 @@ struct hca {
     // endpoint
     pcie_end_t *end;
     uint64_t uar_base;
-    pcie_tlp_t *out_first[PCIE_CLASS_COUNT], *out_last[PCIE_CLASS_COUNT];
-    uint32_t out_count[PCIE_CLASS_COUNT];
+    struct pcie_ring leaving[PCIE_CLASS_COUNT], free_reads; // TLPs that wait for the link
+    uint64_t leaving_order;
     bool host_down;
     hca_gone_fn gone; // may be NULL
     void *gone_ctx;
@@ -315,7 +337,7 @@ struct hca {
     uint32_t pd_capacity, mr_capacity, cq_capacity, srq_capacity, qp_capacity; // of the tables: they grow
     // sending
     struct hca_qp_list senders;
-    uint64_t send_free_ps;
+    struct hca_qp *sending; // whose packet the engine makes; NULL: idle, or that queue pair is gone
     sim_event_t send_event;
     struct ib_queue requests, responses; // being gathered or waiting for the port
     bool last_was_response;
@@ -335,9 +357,13 @@ struct hca {
     uint32_t order_count;
     uint64_t order_free_ps;
     bool order_busy; // an atomic is at work
+    uint32_t orders_issued, orders_done;
+    struct hca_fence *fences; // in order
+    uint64_t fence_address;   // of some event queue
+    bool fence_possible;
     sim_event_t order_event;
     struct hca_qp_list readers;
-    uint64_t read_free_ps;
+    struct hca_qp *reading; // as sending
     sim_event_t read_event;
 };
 
@@ -348,7 +374,9 @@ extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_t
 
 // --- endpoint.c -----------------------------------------------------------------------------------------------------
 
-void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp); // keeps order within each class
+void hca_endpoint_init(hca_t *hca);
+void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp);           // keeps order within each class
+void hca_endpoint_send_free_read(hca_t *hca, pcie_tlp_t *tlp); // may pass writes that wait
 bool hca_endpoint_has_room(const hca_t *hca);        // for posted writes
 void hca_endpoint_fini(hca_t *hca);
 
@@ -393,6 +421,7 @@ void hca_objects_fini(hca_t *hca);
 
 // --- completion.c ---------------------------------------------------------------------------------------------------
 
+void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // what waits for room
 struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn); // NULL: none
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
@@ -439,6 +468,7 @@ const struct hca_wqe_data *hca_wqe_segments(const struct hca_qp *qp, uint32_t co
 
 void hca_sender_init(hca_t *hca);
 void hca_sender_kick(struct hca_qp *qp);
+void hca_sender_worked(void *ctx);  // event of a queue pair: its request has been worked on
 void hca_sender_resume(hca_t *hca); // a place for a packet is free again
 // Starts the reads of a packet's payload.
 void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source source, const struct hca_piece *pieces,
@@ -483,8 +513,11 @@ bool hca_responder_ack_may_leave(const struct hca_qp *qp);
 ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp);
 void hca_responder_ack_left(struct hca_qp *qp);
 void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn);
-// The peer gets a NAK for psn, and then the queue pair fails.
+// The peer gets a NAK for psn, and then the queue pair fails; fatal: with an event, as no completion tells of it.
+void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, uint32_t psn);
 void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
+// The same for a request that was accepted and fails as it is carried out: what was accepted behind it is not answered.
+void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
 void hca_responder_reset(struct hca_qp *qp);
 
 // --- order.c --------------------------------------------------------------------------------------------------------
@@ -494,6 +527,8 @@ void hca_order_fini(hca_t *hca);
 struct hca_order *hca_order_take(hca_t *hca); // zeroed but for pieces and cqe
 void hca_order_push(hca_t *hca, struct hca_order *order);
 bool hca_order_has_room(const hca_t *hca);
+// fence.c: an access has ended.
+void hca_fences_check(hca_t *hca);
 void hca_order_pump(hca_t *hca);
 
 // --- reader.c -------------------------------------------------------------------------------------------------------

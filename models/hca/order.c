@@ -93,6 +93,8 @@ static void finish(hca_t *hca, struct hca_order *order)
     }
     order->next = hca->order_free;
     hca->order_free = order;
+    hca->orders_done++;
+    hca_fences_check(hca);
 }
 
 static struct hca_order *pop(hca_t *hca)
@@ -105,18 +107,18 @@ static struct hca_order *pop(hca_t *hca)
 
 // --- atomics -------------------------------------------------------------------------------------------------------
 
-static void atomic_end(hca_t *hca, struct hca_order *order, bool failed, uint64_t original)
+static void atomic_end(hca_t *hca, struct hca_order *order)
 {
     struct hca_qp *qp = order->qp;
     hca->order_busy = false;
-    hca->order_free_ps = sim_now_ps(hca->sim) + hca->config.atomic_ps;
+    hca->order_free_ps = sim_now_ps(hca->sim);
     (void)pop(hca);
     if (is_current(order) && qp->state != HCA_ERROR) {
         struct hca_slot *slot = &qp->rsp.slots[order->slot % qp->rsp.slot_count];
-        slot->original = original;
+        slot->original = order->original;
         slot->state = HCA_SLOT_READY;
-        if (failed) {
-            hca_responder_fatal(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
+        if (order->failed) {
+            hca_responder_break(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
         }
     }
     finish(hca, order);
@@ -124,27 +126,33 @@ static void atomic_end(hca_t *hca, struct hca_order *order, bool failed, uint64_
     hca_order_pump(hca);
 }
 
-static void atomic_read_done(hca_t *hca, struct hca_dma_read *read)
+static void atomic_compute(hca_t *hca, struct hca_order *order)
 {
-    struct hca_order *order = read->owner;
-    uint64_t original = 0;
-    memcpy(&original, read->data, sizeof original);
-    if (!read->failed && is_current(order)) {
+    if (!order->failed && is_current(order)) {
         bool swaps = order->opcode == IB_COMPARE_SWAP;
-        uint64_t result = swaps ? order->swap_add : original + order->swap_add;
-        if (!swaps || original == order->compare) {
+        uint64_t result = swaps ? order->swap_add : order->original + order->swap_add;
+        if (!swaps || order->original == order->compare) {
             hca_dma_write(hca, order->pieces[0].bus, &result, sizeof result);
         }
     }
-    atomic_end(hca, order, read->failed, original);
+    atomic_end(hca, order);
+}
+
+static void atomic_read_done(hca_t *hca, struct hca_dma_read *read)
+{
+    struct hca_order *order = read->owner;
+    order->failed = read->failed;
+    memcpy(&order->original, read->data, sizeof order->original);
+    sim_event_schedule(hca->sim, &hca->order_event, hca->config.atomic_ps);
 }
 
 static void atomic_begin(hca_t *hca, struct hca_order *order)
 {
     uint64_t waited_ps = sim_now_ps(hca->sim) - order->since_ps;
     hca->order_busy = true;
+    sim_event_cancel(hca->sim, &hca->order_event); // it may have been meant for a write whose turn came at this instant
     hca->counters[HCA_ATOMICS]++;
-    hca->counters[HCA_ATOMIC_WAIT_PS] += waited_ps;
+    hca_wait_add(hca, HCA_WAIT_ATOMIC, order->since_ps);
     sim_trace(hca->sim, hca->name, &hca_trace_atomic, (const uint64_t[]){order->qp->number, waited_ps});
     (void)hca_dma_read(hca, HCA_DMA_ATOMIC, order->pieces[0].bus, sizeof(uint64_t), NULL, atomic_read_done, order);
 }
@@ -155,7 +163,8 @@ static void place(hca_t *hca, struct hca_order *order)
 {
     uint32_t at = 0;
     (void)pop(hca);
-    hca->order_free_ps = sim_now_ps(hca->sim) + hca->config.place_ps;
+    hca->order_free_ps = sim_now_ps(hca->sim);
+    hca_wait_add(hca, HCA_WAIT_WRITE, order->since_ps + hca->config.place_ps);
     for (unsigned i = 0; i < order->piece_count && is_current(order); i++) {
         hca_dma_write(hca, order->pieces[i].bus, order->packet->data + at, order->pieces[i].bytes);
         at += order->pieces[i].bytes;
@@ -167,24 +176,30 @@ static void place(hca_t *hca, struct hca_order *order)
 void hca_order_pump(hca_t *hca)
 {
     while (hca->order_first != NULL && !hca->order_busy && hca_endpoint_has_room(hca)) {
-        if (hca->order_free_ps > sim_now_ps(hca->sim)) {
-            if (!sim_event_pending(&hca->order_event)) {
-                sim_event_schedule_at(hca->sim, &hca->order_event, hca->order_free_ps);
-            }
-            return;
-        }
         struct hca_order *order = hca->order_first;
         if (order->kind == HCA_ORDER_ATOMIC && is_current(order)) {
             atomic_begin(hca, order);
-        } else {
-            place(hca, order);
+            return;
         }
+        uint64_t begin_ps = order->since_ps > hca->order_free_ps ? order->since_ps : hca->order_free_ps;
+        if (begin_ps + hca->config.place_ps > sim_now_ps(hca->sim)) {
+            sim_event_schedule_at(hca->sim, &hca->order_event, begin_ps + hca->config.place_ps);
+            return;
+        }
+        place(hca, order);
     }
 }
 
 static void order_run(void *ctx)
 {
-    hca_order_pump(ctx);
+    static const struct sim_work placing = {"HCA", "order of accesses", false};
+    hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &placing);
+    if (hca->order_busy) {
+        atomic_compute(hca, hca->order_first);
+    } else {
+        hca_order_pump(hca);
+    }
 }
 
 void hca_order_push(hca_t *hca, struct hca_order *order)
@@ -192,6 +207,7 @@ void hca_order_push(hca_t *hca, struct hca_order *order)
     order->generation = order->qp->generation;
     order->since_ps = sim_now_ps(hca->sim);
     order->qp->rsp.order_issued++;
+    hca->orders_issued++;
     if (hca->order_first == NULL) {
         hca->order_first = order;
     } else {

@@ -19,7 +19,10 @@ static const struct ib_end_ops LOOP_OPS = {loop_receive, port_ready, loop_state}
 
 static void port_run(void *ctx)
 {
-    hca_port_pump(ctx);
+    static const struct sim_work leaving = {"HCA", "port", false};
+    hca_t *hca = ctx;
+    sim_cause_label(hca->sim, hca->name, &leaving);
+    hca_port_pump(hca);
 }
 
 void hca_port_init(hca_t *hca)
@@ -78,30 +81,53 @@ static void packet_left(hca_t *hca, const ib_packet_t *packet, bool response)
     hca_reader_resume(hca);
 }
 
-// The oldest of a queue if it may leave now. Stale and failed ones end here.
+// Another packet of its queue pair goes first.
+static bool has_elder(const struct ib_queue *queue, const ib_packet_t *packet)
+{
+    const ib_packet_t *elder = queue->first;
+    while (elder->qp != packet->qp) {
+        elder = elder->next;
+    }
+    return elder != packet;
+}
+
+// The oldest that is complete, as packets of one queue pair keep their order (IBA 9.5) and others need not wait for
+// theirs. *due_ps: when the next will be.
+static ib_packet_t *oldest_complete(const struct ib_queue *queue, uint64_t now_ps, uint64_t *due_ps)
+{
+    for (ib_packet_t *packet = queue->first; packet != NULL; packet = packet->next) {
+        if (packet->pending > 0 || has_elder(queue, packet)) {
+            continue;
+        }
+        if (packet->due_ps <= now_ps) {
+            return packet;
+        }
+        *due_ps = packet->due_ps < *due_ps ? packet->due_ps : *due_ps;
+    }
+    return NULL;
+}
+
+// What of a queue may leave now. Stale and failed ones end here.
 static ib_packet_t *candidate(hca_t *hca, struct ib_queue *queue, bool response, uint64_t *due_ps)
 {
-    uint64_t now_ps = sim_now_ps(hca->sim);
-    while (queue->count > 0 && queue->first->pending == 0) {
-        ib_packet_t *packet = queue->first;
-        if (packet->due_ps > now_ps) {
-            *due_ps = packet->due_ps < *due_ps ? packet->due_ps : *due_ps;
+    for (;;) {
+        ib_packet_t *packet = oldest_complete(queue, sim_now_ps(hca->sim), due_ps);
+        if (packet == NULL) {
             return NULL;
         }
         bool stale = is_stale(packet, response);
         if (!stale && !packet->failed) {
             return packet;
         }
-        (void)ib_queue_pop(queue);
+        ib_queue_remove(queue, packet);
         packet_left(hca, packet, response);
         if (!stale && response) {
-            hca_responder_fatal(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, packet->psn);
+            hca_responder_break(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, packet->psn);
         } else if (!stale) {
             hca_request_fail(packet->qp, packet->index, HCA_LOCAL_OPERATION);
         }
         ib_packet_give(hca->packets, packet);
     }
-    return NULL;
 }
 
 static bool ack_is_due(hca_t *hca, uint64_t *due_ps)
@@ -151,19 +177,22 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
     return true;
 }
 
-static bool queue_leave(hca_t *hca, struct ib_queue *queue, bool response)
+static bool queue_leave(hca_t *hca, struct ib_queue *queue, ib_packet_t *packet, bool response)
 {
-    ib_packet_t *packet = queue->first, *next = packet->next;
+    const uint64_t due_ps = packet->due_ps;
     const ib_packet_t *seen = &(ib_packet_t){.qp = packet->qp,
                                              .generation = packet->generation,
                                              .index = packet->index,
                                              .ends_request = packet->ends_request,
                                              .service = packet->service};
+    static const struct sim_work leaving = {"HCA", "port", false};
+    sim_cause_follow(hca->sim, packet->cause, hca->name, &leaving);
+    ib_packet_t *before = ib_queue_remove(queue, packet);
     if (!leave(hca, packet)) {
+        ib_queue_insert(queue, before, packet);
         return false;
     }
-    queue->first = next;
-    queue->count--;
+    hca_wait_add(hca, response ? HCA_WAIT_RESPONSE : HCA_WAIT_PORT, due_ps);
     packet_left(hca, seen, response);
     if (!response && seen->ends_request && seen->service != IB_RC) {
         hca_requester_sent(hca, seen);
@@ -188,8 +217,8 @@ void hca_port_pump(hca_t *hca)
     bool going = true;
     while (going) {
         uint64_t due_ps = SIM_NEVER_PS;
-        const ib_packet_t *response = candidate(hca, &hca->responses, true, &due_ps);
-        const ib_packet_t *request = candidate(hca, &hca->requests, false, &due_ps);
+        ib_packet_t *response = candidate(hca, &hca->responses, true, &due_ps);
+        ib_packet_t *request = candidate(hca, &hca->requests, false, &due_ps);
         bool ack = ack_is_due(hca, &due_ps);
         bool responds = ack || response != NULL;
         if (!responds && request == NULL) {
@@ -200,9 +229,9 @@ void hca_port_pump(hca_t *hca)
         }
         bool turn = request == NULL || (responds && !hca->last_was_response);
         if (turn) {
-            going = ack ? ack_leave(hca) : queue_leave(hca, &hca->responses, true);
+            going = ack ? ack_leave(hca) : queue_leave(hca, &hca->responses, response, true);
         } else {
-            going = queue_leave(hca, &hca->requests, false);
+            going = queue_leave(hca, &hca->requests, request, false);
         }
         hca->last_was_response = going ? turn : hca->last_was_response;
     }

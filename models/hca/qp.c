@@ -61,6 +61,9 @@ void hca_qp_list_remove(struct hca_qp_list *list, struct hca_qp *qp, size_t link
 void hca_qp_unlist(struct hca_qp *qp)
 {
     hca_t *hca = qp->hca;
+    sim_event_cancel(hca->sim, &qp->sq.work);
+    hca->sending = hca->sending == qp ? NULL : hca->sending;
+    hca->reading = hca->reading == qp ? NULL : hca->reading;
     if (qp->send_listed) {
         hca_qp_list_remove(&hca->senders, qp, offsetof(struct hca_qp, next_send));
         qp->send_listed = false;
@@ -120,6 +123,7 @@ static void queues_init(hca_t *hca, struct hca_qp *qp)
     qp->sq.entries = init->send_entries;
     qp->sq.stride_bytes = init->send_stride_bytes;
     hca_retry_init(qp);
+    sim_event_init(&qp->sq.work, hca_sender_worked, qp);
     qp->own_rq.base = init->receive_base;
     qp->own_rq.record = init->receive_record;
     qp->own_rq.entries = init->receive_entries;
@@ -211,6 +215,8 @@ static void qp_stop(struct hca_qp *qp)
     while (qp->rsp.parked.count > 0) {
         hca_receiver_discard(qp->hca, ib_queue_pop(&qp->rsp.parked));
     }
+    hca_cq_forget(qp->hca, qp->init.send_cqn, qp->number);
+    hca_cq_forget(qp->hca, qp->init.receive_cqn, qp->number);
     qp->generation++;
     qp->draining = false;
     qp->flushing_receives = false;
@@ -238,7 +244,7 @@ static void reset(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
     qp_stop(qp);
-    sq->producer = sq->fetched = sq->next = sq->begun = sq->una = 0;
+    sq->producer = sq->fetched = sq->next = sq->begun = sq->una = sq->worked = 0;
     sq->psn = sq->una_psn = sq->max_psn = sq->packet = sq->reads = sq->since_ack_request = 0;
     sq->fetching = sq->stopped = sq->rnr_waiting = sq->recovering = false;
     hca_rq_reset(&qp->own_rq);

@@ -10,16 +10,6 @@ void hca_reader_init(hca_t *hca)
     sim_event_init(&hca->read_event, read_run, hca);
 }
 
-static void schedule(hca_t *hca)
-{
-    if (hca->readers.first == NULL || hca->responses.count >= hca->config.gather_packets ||
-        sim_event_pending(&hca->read_event)) {
-        return;
-    }
-    uint64_t now_ps = sim_now_ps(hca->sim);
-    sim_event_schedule_at(hca->sim, &hca->read_event, hca->read_free_ps > now_ps ? hca->read_free_ps : now_ps);
-}
-
 // The oldest that is not answered, if it can be now: an atomic that was executed, or a read whose turn has come after
 // the writes and atomics before it (9.5: a read sees what earlier requests wrote).
 static struct hca_slot *slot_ready(struct hca_qp *qp)
@@ -92,11 +82,11 @@ static void atomic_answer(struct hca_qp *qp, const struct hca_slot *slot)
     hca_packet_gather(qp->hca, packet, HCA_DMA_RESPONSE, NULL, 0);
 }
 
-static bool produce(struct hca_qp *qp)
+static void produce(struct hca_qp *qp)
 {
     struct hca_slot *slot = slot_ready(qp);
     if (slot == NULL || qp->state == HCA_ERROR) {
-        return false;
+        return;
     }
     // The position moves first: answering may hand the packet to the port at once.
     const struct hca_slot answered = *slot;
@@ -107,37 +97,50 @@ static bool produce(struct hca_qp *qp)
     if (slot->atomic) {
         atomic_answer(qp, &answered);
     } else if (!read_answer(qp, &answered)) {
-        hca_responder_fatal(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
-        return false;
+        hca_responder_break(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
     }
-    return true;
+}
+
+// --- the engine ----------------------------------------------------------------------------------------------------
+
+static void engine_start(hca_t *hca)
+{
+    while (hca->readers.first != NULL && hca->responses.count < hca->config.gather_packets && hca->reading == NULL) {
+        struct hca_qp *qp = hca_qp_list_pop(&hca->readers, offsetof(struct hca_qp, next_reader));
+        qp->rsp.reader_listed = false;
+        if (slot_ready(qp) != NULL && qp->state != HCA_ERROR) {
+            hca_wait_add(hca, HCA_WAIT_READER, qp->read_since_ps);
+            hca->reading = qp;
+            sim_event_schedule(hca->sim, &hca->read_event, hca->config.read_packet_ps);
+        }
+    }
 }
 
 static void read_run(void *ctx)
 {
+    static const struct sim_work answering = {"HCA", "read engine", false};
     hca_t *hca = ctx;
-    while (hca->readers.first != NULL && hca->responses.count < hca->config.gather_packets) {
-        struct hca_qp *qp = hca_qp_list_pop(&hca->readers, offsetof(struct hca_qp, next_reader));
-        qp->rsp.reader_listed = false;
-        if (produce(qp)) {
-            hca->read_free_ps = sim_now_ps(hca->sim) + hca->config.read_packet_ps;
-            hca_reader_kick(qp);
-            break;
-        }
+    sim_cause_label(hca->sim, hca->name, &answering);
+    struct hca_qp *qp = hca->reading;
+    hca->reading = NULL;
+    if (qp != NULL) { // else it failed or went meanwhile
+        produce(qp);
+        hca_reader_kick(qp);
     }
-    schedule(hca);
+    engine_start(hca);
 }
 
 void hca_reader_kick(struct hca_qp *qp)
 {
     if (!qp->rsp.reader_listed && qp->rsp.slot_send != qp->rsp.slot_next && qp->state != HCA_ERROR) {
         qp->rsp.reader_listed = true;
+        qp->read_since_ps = sim_now_ps(qp->hca->sim);
         hca_qp_list_push(&qp->hca->readers, qp, offsetof(struct hca_qp, next_reader));
     }
-    schedule(qp->hca);
+    engine_start(qp->hca);
 }
 
 void hca_reader_resume(hca_t *hca)
 {
-    schedule(hca);
+    engine_start(hca);
 }

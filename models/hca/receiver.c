@@ -21,14 +21,16 @@ static void schedule(hca_t *hca)
     if (hca->arrived.count == 0 || hca->receive_stalled || sim_event_pending(&hca->receive_event)) {
         return;
     }
-    uint64_t due_ps = hca->arrived.first->due_ps, now_ps = sim_now_ps(hca->sim);
-    due_ps = due_ps > hca->receive_free_ps ? due_ps : hca->receive_free_ps;
-    sim_event_schedule_at(hca->sim, &hca->receive_event, due_ps > now_ps ? due_ps : now_ps);
+    uint64_t begin_ps = hca->arrived.first->due_ps, now_ps = sim_now_ps(hca->sim);
+    begin_ps = begin_ps > hca->receive_free_ps ? begin_ps : hca->receive_free_ps;
+    uint64_t end_ps = begin_ps + hca->config.receive_packet_ps;
+    sim_event_schedule_at(hca->sim, &hca->receive_event, end_ps > now_ps ? end_ps : now_ps);
 }
 
 void hca_receiver_arrive(hca_t *hca, ib_packet_t *packet)
 {
     packet->due_ps = sim_now_ps(hca->sim) + hca->config.port_rx_ps;
+    packet->cause = sim_cause_now(hca->sim);
     ib_queue_push(&hca->arrived, packet);
     schedule(hca);
 }
@@ -78,9 +80,12 @@ static void receive_run(void *ctx)
         hca->counters[HCA_ORDER_STALLS]++;
         return;
     }
+    static const struct sim_work receiving = {"HCA", "port and receive engine", false};
     ib_packet_t *packet = ib_queue_pop(&hca->arrived);
+    sim_cause_follow(hca->sim, packet->cause, hca->name, &receiving);
     hca->counters[HCA_PACKETS_RECEIVED]++;
-    hca->receive_free_ps = sim_now_ps(hca->sim) + hca->config.receive_packet_ps;
+    hca->receive_free_ps = sim_now_ps(hca->sim);
+    hca_wait_add(hca, HCA_WAIT_RECEIVER, packet->due_ps + hca->config.receive_packet_ps);
     dispatch(hca, packet);
     schedule(hca);
 }

@@ -47,7 +47,7 @@ void hca_requester_complete(struct hca_qp *qp)
     while (sq->una != sq->begun || sq->stopped) {
         const struct hca_request *request = hca_wqe_request(qp, sq->una);
         if (sq->stopped && sq->una == sq->failed) {
-            hca_requester_end(qp, (enum hca_status)request->status);
+            hca_requester_end(qp, sq->failed_status);
             return;
         }
         if (sq->una == sq->begun || !is_done(qp, request)) {
@@ -61,12 +61,12 @@ void hca_requester_complete(struct hca_qp *qp)
 
 void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status)
 {
-    if (qp->sq.stopped) {
+    if (qp->sq.stopped && (int32_t)(count - qp->sq.failed) >= 0) {
         return; // an earlier one did
     }
-    hca_wqe_request(qp, count)->status = (uint8_t)status;
     qp->sq.stopped = true;
     qp->sq.failed = count;
+    qp->sq.failed_status = status;
     hca_requester_complete(qp);
 }
 

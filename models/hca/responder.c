@@ -102,8 +102,7 @@ static enum verdict receive_fail(struct hca_qp *qp, ib_packet_t *packet, enum hc
     if (qp->init.type == HCA_RC) {
         bool length = status == HCA_LOCAL_LENGTH; // 9.7.5.2.4, 9.7.5.2.7
         hca_order_push(qp->hca, order);
-        hca_responder_fatal(qp, length ? IB_NAK_INVALID_REQUEST : IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_REQUEST_ERROR,
-                            qp->rsp.psn);
+        hca_responder_refuse(qp, length ? IB_NAK_INVALID_REQUEST : IB_NAK_REMOTE_OPERATION, qp->rsp.psn);
     } else {
         hca_order_push(qp->hca, order);
     }
@@ -183,9 +182,6 @@ static enum verdict send_handle(struct hca_qp *qp, ib_packet_t *packet)
 static const struct hca_mr *remote_check(const struct hca_qp *qp, const ib_packet_t *packet, uint32_t access,
                                          uint64_t bytes)
 {
-    if ((qp->attr.access & access) == 0) {
-        return NULL;
-    }
     return hca_mr_check(qp->hca, packet->rkey, qp->init.pdn, access, packet->address, bytes);
 }
 
@@ -333,10 +329,22 @@ static void duplicate_handle(struct hca_qp *qp, const ib_packet_t *packet)
     }
 }
 
+// 9.7.4.1.2: what the queue pair is not set up for is an unsupported opcode to it.
+static bool allowed(const struct hca_qp *qp, const ib_packet_t *packet)
+{
+    uint16_t flags = ib_packet_flags(packet);
+    if ((flags & IB_IS_SEND) != 0) {
+        return true;
+    }
+    uint32_t other = packet->opcode == IB_READ_REQUEST ? HCA_REMOTE_READ : HCA_REMOTE_ATOMIC;
+    return (qp->attr.access & ((flags & IB_IS_WRITE) != 0 ? (uint32_t)HCA_REMOTE_WRITE : other)) != 0;
+}
+
 static enum verdict connected_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     uint16_t flags = ib_packet_flags(packet);
-    if (!fits_sequence(qp, packet) || ((flags & IB_HAS_PAYLOAD) != 0 && !length_valid(qp, packet))) {
+    if (!fits_sequence(qp, packet) || !allowed(qp, packet) ||
+        ((flags & IB_HAS_PAYLOAD) != 0 && !length_valid(qp, packet))) {
         return invalid(qp, packet);
     }
     if ((flags & IB_IS_SEND) != 0) {

@@ -1,5 +1,6 @@
-// The send engine: serves the queue pairs that have something to send in turn, one packet each, and has the payloads
-// gathered. Packets leave in the order in which they were made.
+// Sending. A queue pair works on one request at a time, beside other queue pairs; then the send engine, which all
+// share, serves those that have something to send in turn, one packet each, and has the payloads gathered. Packets of a
+// queue pair leave in the order in which they were made.
 #include <stddef.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ void hca_sender_init(hca_t *hca)
 static void packet_ready(hca_t *hca, ib_packet_t *packet)
 {
     packet->due_ps = sim_now_ps(hca->sim) + hca->config.port_tx_ps;
+    packet->cause = sim_cause_now(hca->sim);
     hca_port_pump(hca);
 }
 
@@ -189,6 +191,11 @@ static bool message_send(struct hca_qp *qp, const struct hca_request *request)
 
 // --- may it send? --------------------------------------------------------------------------------------------------
 
+static bool is_worked(const struct hca_sq *sq)
+{
+    return (int32_t)(sq->worked - sq->next) > 0;
+}
+
 static bool may_begin(struct hca_qp *qp, struct hca_request *request)
 {
     struct hca_sq *sq = &qp->sq;
@@ -210,78 +217,105 @@ static bool may_begin(struct hca_qp *qp, struct hca_request *request)
     return true;
 }
 
-// One packet, if the queue pair may send one now. Whoever holds it up kicks it later.
-static bool produce(struct hca_qp *qp)
+// May it send a packet now? Whoever holds it up kicks it later.
+static bool is_ready(struct hca_qp *qp)
 {
-    struct hca_sq *sq = &qp->sq;
+    const struct hca_sq *sq = &qp->sq;
     bool sending = qp->state == HCA_RTS || (qp->state == HCA_SQD && sq->packet > 0);
-    if (!sending || sq->stopped || sq->rnr_waiting || sq->next == sq->producer) {
+    bool behind_failed = sq->stopped && (int32_t)(sq->next - sq->failed) >= 0; // those before it may have to come again
+    if (!sending || behind_failed || sq->rnr_waiting || sq->next == sq->producer || sq->next == sq->fetched ||
+        !is_worked(sq)) {
         return false;
     }
-    if (sq->next == sq->fetched) {
-        hca_wqe_fetch(qp);
+    if (qp->init.type == HCA_RC && ib_psn_distance(sq->una_psn, sq->psn) >= (int32_t)qp->hca->config.window_packets) {
         return false;
     }
-    bool connected = qp->init.type == HCA_RC;
-    if (connected && ib_psn_distance(sq->una_psn, sq->psn) >= (int32_t)qp->hca->config.window_packets) {
-        return false;
-    }
-    struct hca_request *request = hca_wqe_request(qp, sq->next);
-    if (sq->packet == 0 && !may_begin(qp, request)) {
-        return false;
-    }
+    return sq->packet > 0 || may_begin(qp, hca_wqe_request(qp, sq->next));
+}
+
+static void produce(struct hca_qp *qp)
+{
+    struct hca_request *request = hca_wqe_request(qp, qp->sq.next);
     if (request->opcode >= HCA_OP_READ) {
         read_send(qp, request);
     } else if (!message_send(qp, request)) {
-        return false;
+        return;
     }
-    if (connected) {
+    if (qp->init.type == HCA_RC) {
         hca_retry_watch(qp);
     }
     hca_wqe_fetch(qp);
     hca_flush_drained(qp);
-    return true;
 }
 
 // --- the engine ----------------------------------------------------------------------------------------------------
 
-static void schedule(hca_t *hca)
+static void engine_start(hca_t *hca)
 {
-    if (hca->senders.first == NULL || hca->requests.count >= hca->config.gather_packets ||
-        sim_event_pending(&hca->send_event)) {
-        return;
+    while (hca->senders.first != NULL && hca->requests.count < hca->config.gather_packets && hca->sending == NULL) {
+        struct hca_qp *qp = hca_qp_list_pop(&hca->senders, offsetof(struct hca_qp, next_send));
+        qp->send_listed = false;
+        if (is_ready(qp) && hca->sending == NULL) {
+            hca_wait_add(hca, HCA_WAIT_SENDER, qp->send_since_ps);
+            hca->sending = qp;
+            sim_event_schedule(hca->sim, &hca->send_event, hca->config.send_packet_ps);
+        }
     }
-    uint64_t now_ps = sim_now_ps(hca->sim);
-    sim_event_schedule_at(hca->sim, &hca->send_event, hca->send_free_ps > now_ps ? hca->send_free_ps : now_ps);
 }
 
 static void send_run(void *ctx)
 {
+    static const struct sim_work sending = {"HCA", "send engine", false};
     hca_t *hca = ctx;
-    while (hca->senders.first != NULL && hca->requests.count < hca->config.gather_packets) {
-        struct hca_qp *qp = hca_qp_list_pop(&hca->senders, offsetof(struct hca_qp, next_send));
-        qp->send_listed = false;
-        bool begins = qp->sq.packet == 0;
-        if (produce(qp)) {
-            hca->send_free_ps =
-                sim_now_ps(hca->sim) + (begins ? hca->config.send_request_ps : hca->config.send_packet_ps);
-            hca_sender_kick(qp);
-            break;
+    sim_cause_label(hca->sim, hca->name, &sending);
+    struct hca_qp *qp = hca->sending;
+    hca->sending = NULL;
+    if (qp != NULL) { // else it failed or went meanwhile
+        if (is_ready(qp)) {
+            produce(qp);
         }
+        hca_sender_kick(qp);
     }
-    schedule(hca);
+    engine_start(hca);
+}
+
+static void enlist(struct hca_qp *qp)
+{
+    if (!qp->send_listed) {
+        qp->send_listed = true;
+        qp->send_since_ps = sim_now_ps(qp->hca->sim);
+        hca_qp_list_push(&qp->hca->senders, qp, offsetof(struct hca_qp, next_send));
+    }
+    engine_start(qp->hca);
+}
+
+void hca_sender_worked(void *ctx)
+{
+    static const struct sim_work working = {"HCA", "work on the request", false};
+    struct hca_qp *qp = ctx;
+    sim_cause_label(qp->hca->sim, qp->hca->name, &working);
+    qp->sq.worked = qp->sq.next + 1;
+    enlist(qp);
 }
 
 void hca_sender_kick(struct hca_qp *qp)
 {
-    if (!qp->send_listed && qp->sq.next != qp->sq.producer && (qp->state == HCA_RTS || qp->state == HCA_SQD)) {
-        qp->send_listed = true;
-        hca_qp_list_push(&qp->hca->senders, qp, offsetof(struct hca_qp, next_send));
+    struct hca_sq *sq = &qp->sq;
+    const struct hca_config *config = &qp->hca->config;
+    if (sq->next == sq->producer || (qp->state != HCA_RTS && qp->state != HCA_SQD) || sim_event_pending(&sq->work)) {
+        return;
     }
-    schedule(qp->hca);
+    if (sq->next == sq->fetched) {
+        hca_wqe_fetch(qp);
+    } else if (is_worked(sq) || config->send_request_ps <= config->send_packet_ps) {
+        sq->worked = is_worked(sq) ? sq->worked : sq->next + 1;
+        enlist(qp);
+    } else {
+        sim_event_schedule(qp->hca->sim, &sq->work, config->send_request_ps - config->send_packet_ps);
+    }
 }
 
 void hca_sender_resume(hca_t *hca)
 {
-    schedule(hca);
+    engine_start(hca);
 }

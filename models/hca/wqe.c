@@ -98,6 +98,8 @@ static void fetch_done(hca_t *hca, struct hca_dma_read *read)
     if (!qp->used || qp->generation != read->generation || qp->state == HCA_ERROR || qp->state == HCA_SQE) {
         return;
     }
+    static const struct sim_work fetch_ends = {NULL, "fetch", true};
+    sim_cause_mark(hca->sim, hca->name, &fetch_ends);
     struct hca_sq *sq = &qp->sq;
     sq->fetching = false;
     uint32_t count = read->bytes / sq->stride_bytes;
@@ -129,10 +131,14 @@ void hca_wqe_fetch(struct hca_qp *qp)
     }
     uint32_t count = smaller(smaller(sq->producer - sq->fetched, ahead), sq->entries - place);
     count = smaller(count, HCA_DMA_BYTES_MAX / sq->stride_bytes);
+    static const struct sim_work fetch_begins = {"descriptor", "fetch", true};
+    sim_cause_t cause = sim_cause_now(qp->hca->sim);
+    sim_cause_mark(qp->hca->sim, qp->hca->name, &fetch_begins);
     sq->fetching = true;
     qp->hca->counters[HCA_WQE_FETCHES]++;
     struct hca_dma_read *read = hca_dma_read(qp->hca, HCA_DMA_QUEUES, sq->base + (uint64_t)place * sq->stride_bytes,
                                              count * sq->stride_bytes, NULL, fetch_done, qp);
     read->generation = qp->generation;
     read->detail = sq->fetched;
+    sim_cause_arrive(qp->hca->sim, cause);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "models/host/write_combining.h"
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
 // Line fill buffers, see core.h.
@@ -34,6 +35,16 @@ static const struct sim_counter_desc counter_descs[COUNTERS] = {
     [POLL_LOAD_BYTES] = {"poll_load_bytes", "bytes", "data that they fetched, whole DWs"},
 };
 
+// What a core spends time on.
+static const struct sim_work storing = {"stores", "stores into write-combining buffers", false};
+static const struct sim_work on_the_way = {"stores", "stores on the way to the root complex", false};
+static const struct sim_work loading = {"PCIe", "load between core and root complex", false};
+static const struct sim_work loaded = {NULL, "load", true}; // what was counted as polling ends
+static const struct sim_work fetching = {"PCIe", "line between root complex and core", false};
+static const struct sim_work until_look = {"polling", "until the next look", false};
+static const struct sim_work look = {"polling", "the look that sees it", false};
+static const struct sim_work clock_reading = {"library", "reading the clock", false};
+
 struct store {
     struct host_run run;
     uint64_t due_ps; // at the root complex
@@ -61,7 +72,7 @@ struct host_core {
 
 // --- stores under way ----------------------------------------------------------------------------------------------
 
-static void stores_deliver(void *ctx);
+static void stores_deliver(host_core_t *core);
 
 static void root_complex_ready(void *ctx)
 {
@@ -70,9 +81,8 @@ static void root_complex_ready(void *ctx)
     stores_deliver(core);
 }
 
-static void stores_deliver(void *ctx)
+static void stores_deliver(host_core_t *core)
 {
-    host_core_t *core = ctx;
     while (core->count != 0 && !core->refused) {
         const struct store *store = &core->under_way[core->first];
         if (store->due_ps > sim_now_ps(core->sim)) {
@@ -88,6 +98,13 @@ static void stores_deliver(void *ctx)
         core->count--;
         sim_condition_signal(core->sim, &core->arrived);
     }
+}
+
+static void arrival_run(void *ctx)
+{
+    host_core_t *core = ctx;
+    sim_cause_label(core->sim, core->name, &on_the_way);
+    stores_deliver(core);
 }
 
 static void stores_wait(host_core_t *core, unsigned left)
@@ -145,7 +162,7 @@ enum sim_status host_core_create(sim_t *sim, const char *name, const struct host
     core->config = *config;
     core->rc = rc;
     core->memory = memory;
-    sim_event_init(&core->arrival, stores_deliver, core);
+    sim_event_init(&core->arrival, arrival_run, core);
     sim_condition_init(&core->arrived);
     enum sim_status status = sim_counters_register(sim, name, counter_descs, core->counters, COUNTERS);
     if (status != SIM_OK) {
@@ -185,7 +202,7 @@ void host_core_store_wc(host_core_t *core, uint64_t bus_address, const void *dat
         size_t taken = host_line_store(&core->line, bus_address, from, bytes);
         uint64_t stores = (bus_address + taken - 1) / 8 - bus_address / 8 + 1;
         // Nobody can see a line before it leaves, so its stores are paid together.
-        host_core_spend(core, stores * core->config.store_wc_ps);
+        host_core_spend(core, stores * core->config.store_wc_ps, &storing);
         if (host_line_full(&core->line)) {
             line_flush(core);
         }
@@ -255,7 +272,7 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
     check_alignment(core, bus_address, bytes);
     host_core_fence(core);
     load_count(core, bus_address, bytes);
-    host_core_spend(core, core->config.load_uc_ps);
+    host_core_spend(core, core->config.load_uc_ps, &loading);
     struct load load = {.sim = core->sim};
     sim_condition_init(&load.answered);
     pcie_rc_cpu_read(core->rc, bus_address, bytes, load_answered, &load);
@@ -267,7 +284,8 @@ bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, 
         core->counters[UC_LOAD_ERRORS]++;
         load.value = UINT64_MAX;
     }
-    host_core_spend(core, core->config.load_uc_return_ps);
+    host_core_spend(core, core->config.load_uc_return_ps, &loading);
+    sim_cause_mark(core->sim, core->name, &loaded);
     *value_out = load.value;
     return load.good;
 }
@@ -313,7 +331,7 @@ static void line_wait(struct stream *stream, const struct stream_line *line)
         (void)sim_condition_wait(core->sim, &stream->answered, SIM_NEVER_PS, &reason);
     }
     uint64_t now_ps = sim_now_ps(core->sim);
-    host_core_spend(core, line->free_ps > now_ps ? line->free_ps - now_ps : 0);
+    host_core_spend(core, line->free_ps > now_ps ? line->free_ps - now_ps : 0, &fetching);
 }
 
 bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes)
@@ -327,7 +345,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
     for (unsigned i = 0; bytes != 0; i = (i + 1) % UNDER_WAY_MAX) { // the oldest one is the first to be free
         size_t in_line = HOST_LINE_BYTES - bus_address % HOST_LINE_BYTES;
         size_t taken = bytes < in_line ? bytes : in_line;
-        host_core_spend(core, core->config.load_ps);
+        host_core_spend(core, core->config.load_ps, &fetching);
         line_wait(&stream, &lines[i]);
         lines[i] = (struct stream_line){&stream, to, (uint32_t)taken, 0};
         core->counters[WC_LOADS]++;
@@ -385,15 +403,20 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
         if (sample_ps >= deadline_ps) {
             sample_ps = deadline_ps;
         }
-        host_core_spend(core, sample_ps - sim_now_ps(core->sim));
+        host_core_spend(core, sample_ps - sim_now_ps(core->sim), &until_look);
         if (sample_ps == deadline_ps) {
             turns_count(core, start_ps);
             return false;
         }
     }
-    host_core_spend(core, core->config.poll_ps);
+    host_core_spend(core, core->config.poll_ps, &look);
     turns_count(core, start_ps);
     return true;
+}
+
+void host_core_looked(host_core_t *core, uint64_t bus_address, bool found)
+{
+    host_memory_looked(core->memory, bus_address, found, core->name);
 }
 
 void host_core_abandon(host_core_t *core)
@@ -406,15 +429,17 @@ void host_core_abandon(host_core_t *core)
 
 // --- time ----------------------------------------------------------------------------------------------------------
 
-void host_core_spend(host_core_t *core, uint64_t ps)
+void host_core_spend(host_core_t *core, uint64_t ps, const struct sim_work *work)
 {
     if (ps != 0) {
         sim_thread_sleep(core->sim, ps);
+        sim_cause_label(core->sim, core->name, work);
     }
 }
 
 uint64_t host_core_timestamp_ps(host_core_t *core)
 {
-    host_core_spend(core, core->config.timestamp_ps);
+    host_core_spend(core, core->config.timestamp_ps, &clock_reading);
+    sim_cause_clock_read(core->sim);
     return sim_now_ps(core->sim);
 }

@@ -26,6 +26,8 @@
 // Leaves out: pipelines, caches beyond a cost per access, other cores.
 #pragma once
 
+#include "sim/kernel/cause.h"
+
 #include "models/host/memory.h"
 #include "models/pcie/root_complex.h"
 
@@ -57,9 +59,12 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
 // multiple of 8.
 bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t deadline_ps);
 
+// A look of the program itself, with cached loads that it paid for; see host_memory_looked.
+void host_core_looked(host_core_t *core, uint64_t bus_address, bool found);
+
 // From outside the core's thread: the program has ended. Its poll, and every later one, returns false at once.
 void host_core_abandon(host_core_t *core);
 
-void host_core_spend(host_core_t *core, uint64_t ps);
+void host_core_spend(host_core_t *core, uint64_t ps, const struct sim_work *work); // on that
 uint64_t host_core_timestamp_ps(host_core_t *core); // pays timestamp_ps, then reads the time
 const struct host_core_config *host_core_config(const host_core_t *core);

@@ -6,6 +6,7 @@
 
 #include "models/host/pages.h"
 #include "models/host/pinned.h"
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
 // Below lies what a machine keeps for itself; and so that a bus address of 0 is never a buffer's.
@@ -21,6 +22,13 @@ struct waiter {
     uint64_t address;
     sim_condition_t written;
     struct waiter *next;
+};
+
+// A place that a program looks at, and since when there is something to see.
+struct look {
+    uint64_t address;
+    sim_cause_t written; // 0: not since it looked last
+    struct look *next;
 };
 
 enum counter { WRITES, WRITTEN_BYTES, READS, READ_BYTES, COUNTERS };
@@ -40,6 +48,9 @@ struct host_memory {
     struct host_pages pages;
     struct host_pinned pinned; // from `bytes` on
     struct waiter *waiters[BUCKETS];
+    struct look *looks; // while causes are recorded
+    uint64_t changes;
+    sim_condition_t changed;
     const struct host_watch **watches; // of each page; NULL: there never was one
     uint64_t counters[COUNTERS];
 };
@@ -57,6 +68,7 @@ enum sim_status host_memory_create(sim_t *sim, const char *name, uint64_t bytes,
     }
     enum sim_status status = SIM_ERR_NO_MEMORY;
     memory->sim = sim;
+    sim_condition_init(&memory->changed);
     memory->bytes = bytes;
     memory->name = strdup(name);
     if (memory->name == NULL) {
@@ -93,6 +105,11 @@ void host_memory_destroy(host_memory_t *memory)
 {
     if (memory == NULL) {
         return;
+    }
+    while (memory->looks != NULL) {
+        struct look *look = memory->looks;
+        memory->looks = look->next;
+        free(look);
     }
     host_pages_fini(&memory->pages);
     host_pinned_fini(&memory->pinned);
@@ -245,6 +262,63 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
     return written;
 }
 
+// --- what programs look at -----------------------------------------------------------------------------------------
+
+void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, const char *component)
+{
+    static const struct sim_work until_look = {"polling", "until the next look", false};
+    struct look *look = memory->looks;
+    if (!sim_causes_recorded(memory->sim)) {
+        return;
+    }
+    while (look != NULL && look->address != address) {
+        look = look->next;
+    }
+    if (look == NULL) {
+        look = malloc(sizeof *look);
+        if (look == NULL) {
+            sim_panic(memory->name, "no memory to watch 0x%llx", (unsigned long long)address);
+        }
+        *look = (struct look){.address = address, .next = memory->looks};
+        memory->looks = look;
+    }
+    if (found && look->written != 0) {
+        sim_cause_follow(memory->sim, look->written, component, &until_look);
+    }
+    look->written = 0;
+}
+
+static void looks_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
+{
+    for (struct look *look = memory->looks; look != NULL; look = look->next) {
+        if (look->written == 0 && look->address < address + bytes && address < look->address + WORD_BYTES) {
+            look->written = sim_cause_now(memory->sim);
+        }
+    }
+}
+
+uint64_t host_memory_changes(const host_memory_t *memory)
+{
+    return memory->changes;
+}
+
+void host_memory_touch(host_memory_t *memory)
+{
+    memory->changes++;
+    sim_condition_signal(memory->sim, &memory->changed);
+}
+
+bool host_memory_wait_change(host_memory_t *memory, uint64_t seen, uint64_t deadline_ps)
+{
+    const struct sim_wait_reason reason = {memory->name, "anything to be written", 0, 0};
+    while (memory->changes == seen) {
+        if (!sim_condition_wait(memory->sim, &memory->changed, deadline_ps, &reason)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void host_memory_wake(host_memory_t *memory, uint64_t address)
 {
     waiters_wake(memory, address, WORD_BYTES);
@@ -337,6 +411,7 @@ static bool owner_write(host_memory_t *memory, uint64_t address, const uint8_t *
         if (owner == NULL || !owner->ops->write(owner->ctx, va, data, part)) {
             return false;
         }
+        looks_note(memory, address, part);
         waiters_wake(memory, address, part);
         if (owner->ops->written != NULL) {
             owner->ops->written(owner->ctx, va, part);
@@ -375,6 +450,7 @@ static bool write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     sim_progress(memory->sim);
     if (address < memory->bytes) {
         memcpy(memory->base + address, data, bytes);
+        looks_note(memory, address, bytes);
         waiters_wake(memory, address, bytes);
         watch_tell(memory, address, bytes);
     } else if (!owner_write(memory, address, data, bytes)) {
@@ -382,6 +458,7 @@ static bool write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     }
     memory->counters[WRITES]++;
     memory->counters[WRITTEN_BYTES] += bytes;
+    host_memory_touch(memory);
     return true;
 }
 

@@ -26,6 +26,10 @@ bool host_memory_bus_address(const host_memory_t *memory, const void *pointer, u
 enum sim_status host_memory_alloc(host_memory_t *memory, uint64_t bytes, uint64_t *bus_address_out);
 void host_memory_free(host_memory_t *memory, uint64_t bus_address);
 
+// While causes are recorded (sim/kernel/cause.h): the program of `component` looked at the 8 bytes there. If it finds
+// something that a device wrote since it looked in vain, what it does next follows from that write.
+void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, const char *component);
+
 // Sleeps the calling thread until a device's write touches the 8 bytes at address (a multiple of 8), or until
 // deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
@@ -46,6 +50,13 @@ struct host_watch {
 };
 enum sim_status host_memory_watch(host_memory_t *memory, uint64_t bus_address, uint64_t bytes,
                                   const struct host_watch *watch);
+
+// For loops that look at many words: how often devices have written anywhere, or host_memory_touch was called; and
+// sleeping until that is not `seen` any more, or until deadline_ps: false.
+uint64_t host_memory_changes(const host_memory_t *memory);
+bool host_memory_wait_change(host_memory_t *memory, uint64_t seen, uint64_t deadline_ps);
+// A core stored what another core may be waiting for so.
+void host_memory_touch(host_memory_t *memory);
 
 // --- memory of programs ----------------------------------------------------------------------------------------------
 // What a program has beside pinned buffers: heap, static data, stacks. A driver pins pages of it, and devices reach

@@ -4,9 +4,8 @@
 // replay timer; UpdateFC and ACK DLLPs taking their time on the wire; SKP ordered sets; header and data credits for
 // posted, non-posted and completion with their return delay (a receiver returns credits when the update interval
 // passed, or at once when the peer has less than one maximum payload or no header left or a quarter is unreported);
-// ordering (clause 2.4: a posted write is never passed by anything behind it, a completion and a posted write may pass a
-// non-posted request); link down.
-// Leaves out: training, power states, lane failures, virtual channels other than VC0.
+// ordering (clause 2.4: a posted write is never passed by anything behind it, a completion and a posted write may pass
+// a non-posted request); link down. Leaves out: training, power states, lane failures, virtual channels other than VC0.
 //
 // Sources: PCI Express Base Specification 3.0, clauses 2.4, 2.6, 3.5, 4.2; ACK and FC intervals: tables 2-46 and 3-7
 // as listed in docs/component-facts.md.
@@ -29,8 +28,8 @@ typedef struct pcie_end pcie_end_t;
 
 // What one end offers and costs.
 struct pcie_end_config {
-    uint64_t tx_ps;                   // from pcie_end_offer to the first symbol, when the wire is free
-    uint64_t rx_ps;                   // from the last symbol to the owner's receive()
+    uint64_t tx_ps;                     // from pcie_end_offer to the first symbol, when the wire is free
+    uint64_t rx_ps;                     // from the last symbol to the owner's receive()
     uint32_t headers[PCIE_CLASS_COUNT]; // receive buffer as advertised: header credits
     uint32_t data[PCIE_CLASS_COUNT];    // and data credits (16 B); PCIE_CREDITS_INFINITE allowed
     // TLPs of each class the transmitter holds before pcie_end_offer refuses. Those on their way through tx_ps count:
@@ -39,11 +38,12 @@ struct pcie_end_config {
 };
 
 struct pcie_link_config {
-    uint32_t generation;              // 1..3
-    uint32_t lanes;                   // 1, 2, 4, 8, 16
-    uint32_t mps_bytes;               // 128..4096, of the link; longer payloads are a broken invariant
+    uint32_t generation; // 1..3
+    uint32_t lanes;      // 1, 2, 4, 8, 16
+    uint32_t mps_bytes;  // 128..4096, of the link; longer payloads are a broken invariant
     uint64_t flight_ps;
-    uint32_t ack_every_tlps;          // 0: ACKs by the timer alone
+    bool is_cable;           // joins nodes: a breakdown counts its wire as the cable's
+    uint32_t ack_every_tlps; // 0: ACKs by the timer alone
     // Fault injection, both directions: every n-th TLP, replays included, arrives with a wrong LCRC; 0: none. The first
     // TLP of a replay is spared and the next one hit, so that a pattern in step with the replay buffer gets through.
     uint32_t corrupt_every_tlps;
@@ -68,8 +68,8 @@ struct pcie_end_ops {
 
 // name is copied; counters are registered as "<name>.0" and "<name>.1". SIM_ERR_INVALID: no such width, generation or
 // maximum payload, or an end that could not receive a single largest TLP (clause 2.6.1).
-enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name,
-                                 const struct pcie_link_config *config, pcie_link_t **link_out);
+enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name, const struct pcie_link_config *config,
+                                 pcie_link_t **link_out);
 void pcie_link_destroy(pcie_link_t *link); // drops what is still in flight
 
 pcie_end_t *pcie_link_end(pcie_link_t *link, unsigned side);
@@ -79,9 +79,9 @@ bool pcie_end_is_up(const pcie_end_t *end);
 
 // true: the TLP was taken, the caller's reference with it. false: no room in this class; ready() will be called.
 bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp);
-// The same for a transmitter that begins before it has the whole packet: its first part was there at begun_ps <= now, and
-// tx_ps counts from then. It never ends on the wire before the packet was complete, as long as the owner's interface is
-// no slower than the wire or tx_ps covers the packet.
+// The same for a transmitter that begins before it has the whole packet: its first part was there at begun_ps <= now,
+// and tx_ps counts from then. It never ends on the wire before the packet was complete, as long as the owner's
+// interface is no slower than the wire or tx_ps covers the packet.
 bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps);
 bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class);
 void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp);

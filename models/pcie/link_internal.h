@@ -13,6 +13,7 @@
 #include "models/pcie/link.h"
 #include "models/pcie/ring.h"
 #include "models/pcie/wire.h"
+#include "sim/kernel/cause.h"
 #include "sim/kernel/trace.h"
 
 enum {
@@ -54,6 +55,7 @@ struct pcie_arriving {
     uint64_t arrive_ps;
     uint64_t sequence;
     bool corrupt;
+    sim_cause_t cause; // of its delivery
 };
 
 enum pcie_dllp_kind { PCIE_DLLP_ACK, PCIE_DLLP_NAK, PCIE_DLLP_UPDATE_FC };
@@ -183,7 +185,7 @@ void pcie_transmitter_init(pcie_end_t *end);
 void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
 void pcie_transmitter_fini(pcie_end_t *end);
 void pcie_transmitter_room_tell(pcie_end_t *end); // to the owner, when its room changed
-void pcie_transmitter_wake(pcie_end_t *end); // something may have become possible
+void pcie_transmitter_wake(pcie_end_t *end);      // something may have become possible
 // An ACK or NAK arrived at that time: the peer has every TLP before `expected`.
 void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps);
 bool pcie_transmitter_waits(const pcie_end_t *end); // a DLLP changes what it does, at the instant of its arrival
@@ -196,12 +198,12 @@ void pcie_receiver_fini(pcie_end_t *end);
 // A TLP is on its way to this end, with a reference of its own. at_once: the data link layer has something to say as
 // soon as it arrives.
 void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arriving, bool at_once);
-void pcie_receiver_check(pcie_end_t *end); // the data link layer's view of what has arrived by now
+void pcie_receiver_check(pcie_end_t *end);    // the data link layer's view of what has arrived by now
 void pcie_receiver_ack_mark(pcie_end_t *end); // for ack_event
 
 void pcie_credits_init(pcie_end_t *end);
 void pcie_credits_clear(pcie_end_t *end);
-void pcie_credits_take(pcie_end_t *end); // late: counts what was released by now
+void pcie_credits_take(pcie_end_t *end);                           // late: counts what was released by now
 void pcie_credits_granted(pcie_end_t *end, enum pcie_class class); // what was free is reported
 void pcie_credits_free_mark(pcie_end_t *end);                      // for free_event
 void pcie_credits_update_mark(pcie_end_t *end);                    // for update_event

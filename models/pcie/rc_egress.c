@@ -36,6 +36,7 @@ void pcie_rc_egress_push(struct pcie_rc_port *port, const struct pcie_rc_leaving
     struct pcie_rc_leaving *slot = pcie_ring_push(&port->leaving[pcie_tlp_class(leaving->tlp)]);
     *slot = *leaving;
     slot->order = port->leaving_order++;
+    slot->cause = sim_cause_now(port->rc->sim);
     if (leaving->from_cpu) {
         port->cpu_writes_waiting++;
     }
@@ -45,8 +46,13 @@ void pcie_rc_egress_push(struct pcie_rc_port *port, const struct pcie_rc_leaving
 // Gives the oldest of a class to the link. false: no room there.
 static bool leave(struct pcie_rc_port *port, enum pcie_class class)
 {
+    static const struct sim_work passage = {"PCIe", "through the root complex", false};
     struct pcie_rc_leaving front = *(struct pcie_rc_leaving *)pcie_ring_front(&port->leaving[class]);
-    if (!pcie_end_offer(port->end, front.tlp)) {
+    sim_cause_t cause = sim_cause_now(port->rc->sim);
+    sim_cause_follow(port->rc->sim, front.cause, port->rc->name, &passage);
+    bool taken = pcie_end_offer(port->end, front.tlp);
+    sim_cause_arrive(port->rc->sim, cause);
+    if (!taken) {
         return false;
     }
     pcie_ring_pop(&port->leaving[class]);

@@ -7,6 +7,7 @@
 
 #include "models/pcie/ring.h"
 #include "models/pcie/root_complex.h"
+#include "sim/kernel/cause.h"
 
 enum {
     PCIE_RC_NAME_MAX = 64,
@@ -52,6 +53,7 @@ struct pcie_rc_leaving {
     bool from_cpu;                // a processor's posted write
     bool ends_read;               // the last completion of a memory read
     struct pcie_rc_port *crossed; // a line that came across QPI: where it came from
+    sim_cause_t cause;            // of its coming here
 };
 
 struct pcie_rc_cpu_read {
@@ -141,12 +143,14 @@ struct pcie_rc_commit {
     pcie_tlp_t *tlp;
     uint64_t visible_ps;
     struct pcie_rc_port *port;
+    sim_cause_t cause; // of its being visible
 };
 
 struct pcie_rc_memory_read {
     pcie_tlp_t *request;
     struct pcie_rc_port *port;
-    uint64_t due_ps; // of the first completion
+    uint64_t due_ps;   // of the first completion
+    sim_cause_t cause; // of its coming, then of the completion
 };
 
 // A processor's read that ended without going anywhere.

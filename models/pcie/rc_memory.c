@@ -2,6 +2,10 @@
 // order, a bounded number at a time, and see every write that arrived before them.
 #include "models/pcie/rc_internal.h"
 
+static const struct sim_work written = {"memory", "write becomes visible", false};
+static const struct sim_work waited = {"memory", "wait for other reads", false};
+static const struct sim_work fetched = {"memory", "read", false};
+
 static void commit_event_run(void *ctx);
 static void read_event_run(void *ctx);
 
@@ -89,6 +93,7 @@ static void commit_due(pcie_rc_t *rc)
             return;
         }
         pcie_ring_pop(&rc->commits);
+        sim_cause_arrive(rc->sim, commit.cause);
         if (pcie_tlp_class(commit.tlp) == PCIE_POSTED) {
             write_apply(rc, commit.tlp);
         } else {
@@ -116,8 +121,9 @@ static void commit_event_run(void *ctx)
 static void commit_push(struct pcie_rc_port *port, pcie_tlp_t *tlp, uint64_t visible_ps)
 {
     pcie_rc_t *rc = port->rc;
+    sim_cause_t cause = sim_cause_extend(rc->sim, sim_cause_now(rc->sim), visible_ps, rc->name, &written);
     *(struct pcie_rc_commit *)pcie_ring_push(&rc->commits) =
-        (struct pcie_rc_commit){.tlp = tlp, .visible_ps = visible_ps, .port = port};
+        (struct pcie_rc_commit){.tlp = tlp, .visible_ps = visible_ps, .port = port, .cause = cause};
     rc->visible_ps = visible_ps;
     commit_schedule(rc);
 }
@@ -166,6 +172,8 @@ static void reads_start(pcie_rc_t *rc)
         if (read.due_ps < rc->visible_ps) {
             read.due_ps = rc->visible_ps;
         }
+        read.cause = sim_cause_extend(rc->sim, read.cause, now_ps, rc->name, &waited);
+        read.cause = sim_cause_extend(rc->sim, read.cause, read.due_ps, rc->name, &fetched);
         *(struct pcie_rc_memory_read *)pcie_ring_push(&rc->reads_active[far]) = read;
         rc->reads_at_work++;
         read_event_by(rc, read.due_ps);
@@ -178,7 +186,7 @@ void pcie_rc_memory_read(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     rc->counters[PCIE_RC_MEMORY_READS]++;
     memory_soon(rc, tlp);
     *(struct pcie_rc_memory_read *)pcie_ring_push(&rc->reads_waiting) =
-        (struct pcie_rc_memory_read){.request = tlp, .port = port};
+        (struct pcie_rc_memory_read){.request = tlp, .port = port, .cause = sim_cause_now(rc->sim)};
     reads_start(rc);
 }
 
@@ -224,6 +232,7 @@ static void reads_answer_due(pcie_rc_t *rc, struct pcie_ring *reads)
             return;
         }
         pcie_ring_pop(reads);
+        sim_cause_arrive(rc->sim, read.cause);
         read_answer(rc, &read);
         pcie_tlp_unref(read.request);
     }

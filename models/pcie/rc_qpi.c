@@ -124,7 +124,9 @@ static void behind_pump(struct pcie_rc_port *port)
 
 static void line_event_run(void *ctx)
 {
+    static const struct sim_work crossing = {"PCIe", "across QPI", false};
     pcie_rc_t *rc = ctx;
+    sim_cause_label(rc->sim, rc->name, &crossing);
     while (rc->lines.count > 0) {
         struct pcie_rc_line line = *(struct pcie_rc_line *)pcie_ring_front(&rc->lines);
         if (line.due_ps > sim_now_ps(rc->sim)) {

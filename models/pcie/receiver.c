@@ -157,6 +157,7 @@ static void deliver_event_run(void *ctx)
             return;
         }
         pcie_tlp_t *tlp = front->tlp;
+        sim_cause_arrive(end->sim, front->cause);
         pcie_ring_pop(&rx->arriving);
         rx->checked--;
         if (tlp != NULL) {

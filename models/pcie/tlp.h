@@ -45,6 +45,7 @@ typedef struct pcie_tlp {
     uint32_t references;
     pcie_pool_t *pool;
     struct pcie_tlp *next; // for the queue the TLP is in; one at a time
+    uint32_t cause;        // of its being offered to the link it was offered to last (sim/kernel/cause.h)
 } pcie_tlp_t;
 
 // --- pool --------------------------------------------------------------------------------------------------------

@@ -109,6 +109,7 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
         .payload_bytes = pcie_tlp_payload_bytes(tlp),
         .data_credits = pcie_tlp_data_credits(tlp),
     };
+    tlp->cause = sim_cause_now(end->sim);
     pcie_transmitter_room_tell(end);
     // Behind another of its class it changes nothing yet.
     if (tx->queues[class].count == 1) {
@@ -219,7 +220,25 @@ static void replay_event_set(pcie_end_t *end)
     pcie_event_by(end->sim, &end->tx.replay_event, tx->replay_deadline_ps + patience_ps);
 }
 
-static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bool spare)
+// Of a TLP that was offered, or is sent again, by `cause`, came through the pipeline at ready_ps, and begins now.
+static sim_cause_t flight_explain(const pcie_end_t *end, sim_cause_t cause, uint64_t ready_ps, uint64_t sent_ps)
+{
+    static const struct sim_work pipeline = {"PCIe", "transmitting port's pipeline", false};
+    static const struct sim_work waits = {"PCIe", "wait for wire or credits", false};
+    static const struct sim_work serialised[] = {{"PCIe", "serialisation", false}, {"cable", "serialisation", false}};
+    static const struct sim_work flight[] = {{"PCIe", "flight", false}, {"cable", "flight", false}};
+    static const struct sim_work received = {"PCIe", "receiving port's pipeline", false};
+    bool is_cable = end->link->config.is_cable;
+    uint64_t arrive_ps = sent_ps + end->link->config.flight_ps;
+    cause = sim_cause_extend(end->sim, cause, ready_ps, end->name, &pipeline);
+    cause = sim_cause_extend(end->sim, cause, sim_now_ps(end->sim), end->name, &waits);
+    cause = sim_cause_extend(end->sim, cause, sent_ps, end->name, &serialised[is_cable]);
+    cause = sim_cause_extend(end->sim, cause, arrive_ps, end->name, &flight[is_cable]);
+    return sim_cause_extend(end->sim, cause, arrive_ps + end->peer->config.rx_ps, end->peer->name, &received);
+}
+
+static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bool spare, sim_cause_t cause,
+                         uint64_t ready_ps)
 {
     struct pcie_transmitter *tx = &end->tx;
     uint32_t bytes = pcie_tlp_wire_bytes(tlp);
@@ -239,7 +258,8 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
         return;
     }
     pcie_tlp_ref(tlp);
-    const struct pcie_arriving arriving = {tlp, sent_ps + end->link->config.flight_ps, sequence, corrupt};
+    cause = sim_causes_recorded(end->sim) ? flight_explain(end, cause, ready_ps, sent_ps) : 0;
+    const struct pcie_arriving arriving = {tlp, sent_ps + end->link->config.flight_ps, sequence, corrupt, cause};
     pcie_receiver_send_towards(end->peer, &arriving, tx->gap);
 }
 
@@ -258,7 +278,7 @@ static void send_first(pcie_end_t *end, enum pcie_class class)
     end->counters[PCIE_COUNT_TLPS_SENT]++;
     end->counters[PCIE_COUNT_PAYLOAD_BYTES] += head.payload_bytes;
     *(pcie_tlp_t **)pcie_ring_push(&tx->replay) = head.tlp;
-    tlp_transmit(end, head.tlp, tx->next_sequence++, false);
+    tlp_transmit(end, head.tlp, tx->next_sequence++, false, head.tlp->cause, head.ready_ps);
     if (end->link->tlps_before_down > 0 && --end->link->tlps_before_down == 0) {
         sim_event_schedule_at(end->sim, &end->link->down_event, pcie_wire_free_ps(&tx->wire));
     }
@@ -270,7 +290,8 @@ static void send_again(pcie_end_t *end)
     uint32_t index = tx->resend_index++;
     uint64_t sequence = tx->next_sequence - tx->replay.count + index;
     end->counters[PCIE_COUNT_REPLAYS]++;
-    tlp_transmit(end, *(pcie_tlp_t **)pcie_ring_at(&tx->replay, index), sequence, tx->resend_begins);
+    pcie_tlp_t *tlp = *(pcie_tlp_t **)pcie_ring_at(&tx->replay, index);
+    tlp_transmit(end, tlp, sequence, tx->resend_begins, sim_cause_now(end->sim), 0);
     tx->resend_begins = false;
     tx->resending = tx->resend_index < tx->replay.count;
 }

@@ -420,13 +420,17 @@ void twin_channel_start(peach2_twin_t *twin, unsigned index, uint64_t edge)
 
 static void start_run(void *ctx)
 {
+    static const struct sim_work sequencing = {"board", "DMA controller", false};
     struct twin_channel *channel = ctx;
+    sim_cause_label(channel->twin->sim, channel->twin->name, &sequencing);
     start_at(channel, channel->start_edge);
 }
 
 static void channel_run(void *ctx)
 {
+    static const struct sim_work sequencing = {"board", "DMA controller", false};
     struct twin_channel *channel = ctx;
+    sim_cause_label(channel->twin->sim, channel->twin->name, &sequencing);
     uint64_t edge = twin_edge(channel->twin);
     if (channel->state == TWIN_CHANNEL_SEGMENT || channel->state == TWIN_CHANNEL_NEXT) {
         enter_drain(channel, edge + 1);

@@ -37,8 +37,12 @@ static void fetch_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     uint64_t address = fetch->next;
     uint32_t bytes = twin_fetch_burst(fetch) * TWIN_DESCRIPTOR_BYTES;
     twin->reader.fetch_owner = index;
+    static const struct sim_work fetch_begins = {"descriptor", "fetch", true};
+    sim_cause_t cause = sim_cause_now(twin->sim);
     twin_fetch_taken(fetch, edge);
+    sim_cause_mark(twin->sim, twin->name, &fetch_begins);
     request_offer(twin, tag, address, bytes, edge);
+    sim_cause_arrive(twin->sim, cause);
 }
 
 static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
@@ -106,7 +110,9 @@ void twin_reader_plan(peach2_twin_t *twin)
 
 static void reader_run(void *ctx)
 {
+    static const struct sim_work requesting = {"board", "DMA reader", false};
     peach2_twin_t *twin = ctx;
+    sim_cause_label(twin->sim, twin->name, &requesting);
     uint64_t edge = twin_edge(twin);
     if (twin->reader.free_from <= edge) {
         (void)pick(twin, edge);

@@ -210,6 +210,8 @@ bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error a
     if (fetch->state != TWIN_FETCH_WAIT || fetch->board || (tlp->tag >> 2 & 31) != fetch->generation) {
         return false;
     }
+    static const struct sim_work fetch_ends = {NULL, "fetch", true};
+    sim_cause_mark(twin->sim, twin->name, &fetch_ends);
     if (answer != TWIN_OK) {
         fetch->error = answer;
         answered(fetch, from);
@@ -240,7 +242,9 @@ static void memory_plan(peach2_twin_t *twin)
 // Taken at one edge, the word comes at the next; what it leads to is known at once.
 static void memory_run(void *ctx)
 {
+    static const struct sim_work beginning = {"board", "DMA controller", false}; // reading takes it two cycles
     peach2_twin_t *twin = ctx;
+    sim_cause_label(twin->sim, twin->name, &beginning);
     struct twin_memory_port *port = &twin->memory_port;
     uint64_t edge = twin_edge(twin);
     uint32_t candidates = 0;

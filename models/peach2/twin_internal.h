@@ -6,6 +6,7 @@
 #pragma once
 
 #include "models/peach2/twin.h"
+#include "sim/kernel/cause.h"
 #include "rtl/peach2_regs.h"
 
 #define TWIN_NEVER UINT64_MAX
@@ -66,8 +67,8 @@ struct twin_moves {
 
 struct twin_arrival {
     pcie_tlp_t *tlp;
-    uint64_t edge;  // first that may see it
-    uint64_t end;   // the port's beats up to the packet's last
+    uint64_t edge; // first that may see it
+    uint64_t end;  // the port's beats up to the packet's last
     uint32_t beats;
     uint8_t bar;
 };

@@ -227,7 +227,9 @@ static void read_take(peach2_twin_t *twin, unsigned source, uint64_t edge)
 
 static void local_run(void *ctx)
 {
+    static const struct sim_work local_access = {"board", "registers and internal memory", false};
     peach2_twin_t *twin = ctx;
+    sim_cause_label(twin->sim, twin->name, &local_access);
     struct twin_local *local = &twin->local;
     uint64_t edge = twin_edge(twin);
     if (local->sample_edge <= edge) {

@@ -264,7 +264,9 @@ static void output_emit(struct twin_output *output, uint64_t edge)
 
 static void output_run(void *ctx)
 {
+    static const struct sim_work routing = {"board", "router and output", false};
     struct twin_output *output = ctx;
+    sim_cause_label(output->twin->sim, output->twin->name, &routing);
     uint64_t edge = twin_edge(output->twin);
     if (output->held_count != 0 && output->due == edge) {
         output_emit(output, edge);

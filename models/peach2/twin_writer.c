@@ -240,7 +240,9 @@ static void packet_end(peach2_twin_t *twin)
 
 static void writer_run(void *ctx)
 {
+    static const struct sim_work writing = {"board", "DMA writer", false};
     peach2_twin_t *twin = ctx;
+    sim_cause_label(twin->sim, twin->name, &writing);
     struct twin_writer *writer = &twin->writer;
     uint64_t edge = twin_edge(twin);
     if (writer->busy && next_edge(twin) <= edge) {

@@ -25,12 +25,40 @@ enum workload_method {
     WORKLOAD_VIA_CPU // or to host memory, and a copy of the GPU
 };
 
+// What a program on libibverbs does, with perftest's options.
+enum workload_operation {
+    WORKLOAD_SEND,
+    WORKLOAD_SEND_IMM,
+    WORKLOAD_WRITE,
+    WORKLOAD_WRITE_IMM,
+    WORKLOAD_READ,
+    WORKLOAD_COMPARE_SWAP,
+    WORKLOAD_FETCH_ADD
+};
+enum workload_transport { WORKLOAD_RC, WORKLOAD_UC, WORKLOAD_UD };
+struct workload_verbs {
+    const char *device; // "ibsim0"
+    enum workload_operation operation;
+    enum workload_transport transport;
+    uint32_t queue_pairs, depth, receive_depth, cq_mod;
+    uint32_t inline_bytes;
+    bool inline_or_less; // as much of it as the device takes
+    bool bidirectional;
+    uint64_t volume_bytes; // repetitions of large messages are as many as fit into it; 0: no limit
+    uint64_t beside_bytes; // of the flow beside the measured one; 0: there is none
+};
+
 #define WORKLOAD_HOST (-1)
 #define WORKLOAD_FPGA (-2)
 
 struct workload_point {
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
+};
+
+struct workload_shared {
+    volatile bool over;         // the measured flow has ended
+    volatile uint32_t arrivals; // at barriers where a rank must not stand still
 };
 
 struct workload {
@@ -47,9 +75,12 @@ struct workload {
     const uint64_t *descriptors;
     uint32_t descriptors_count;
     uint32_t iterations, warmup;
-    int source_gpu, destination_gpu;        // whose memory the data lies in and goes to; or HOST, FPGA
-    bool notify_board;                      // where libtca's notifications go
-    uint32_t columns;                       // of a grid
+    int source_gpu, destination_gpu; // whose memory the data lies in and goes to; or HOST, FPGA
+    bool notify_board;               // where libtca's notifications go
+    uint32_t columns;                // of a grid
+    struct workload_verbs verbs;
+    // Seen by all ranks at once, outside the fabric, as a signal is.
+    struct workload_shared *shared;
     const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it runs none
     // Set-up exchange between the ranks, outside the fabric and outside measured time: gives `mine` to the other rank
     // and returns when `theirs` has arrived. Also a barrier.
@@ -76,3 +107,6 @@ int workload_cuda_pingpong(struct workload *workload);
 int workload_gdr_copy(struct workload *workload);
 int workload_stream(struct workload *workload);
 int workload_fpga_transfer(struct workload *workload);
+int workload_verbs_latency(struct workload *workload);
+int workload_verbs_bandwidth(struct workload *workload);
+int workload_verbs_beside(struct workload *workload); // ranks 2 and 3 of both

@@ -107,6 +107,7 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
 
 static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
 {
+    static const struct sim_work own = {"library", "declared costs", false};
     struct attach_process *process = thread->process;
     uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
     request->own_ps += paid_ps;
@@ -115,7 +116,7 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
         return;
     }
     if (!thread->process->server->options->functional) {
-        host_core_spend(thread->core, paid_ps);
+        host_core_spend(thread->core, paid_ps, &own);
     }
 }
 

@@ -215,8 +215,9 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     }
     thread->vain = came ? 0 : thread->vain + 1;
     thread->strays = came ? 0 : thread->strays + stray;
+    static const struct sim_work turn = {"polling", "until the next look", false};
     uint64_t late_ps = (sim_now_ps(sim) - row.start_ps) % row.turn_ps;
-    host_core_spend(thread->core, late_ps != 0 ? row.turn_ps - late_ps : 0);
+    host_core_spend(thread->core, late_ps != 0 ? row.turn_ps - late_ps : 0, &turn);
     return came ? woken : stray ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;
 }
 

@@ -11,6 +11,7 @@
 
 #include "sim/cli/bench_cosim.h"
 #include "sim/cli/bench_cost.h"
+#include "sim/cli/bench_verbs.h"
 #include "sim/cli/options.h"
 
 #define START_LIMIT_S        0.1
@@ -65,6 +66,11 @@ static bool arguments_run(char *const *given, struct cli_child *child, struct cl
         return false;
     }
     return ran;
+}
+
+bool cli_bench_run(char *const *arguments, struct cli_child *child)
+{
+    return arguments_run(arguments, child, NULL);
 }
 
 static bool scenario_run(const char *scenario, struct cli_child *child, struct cli_bench_cost *cost_out)
@@ -210,6 +216,8 @@ static const struct cli_benchmark benchmarks[] = {
     {"figures-rtl", "every figure, RTL boards", figures_rtl_run},
     {"halo", "200 halo exchanges of 4 x 128 KiB and an all-reduce on 16 twins", halo_run},
     {"all-to-all", "an all-to-all of 64 KiB on 16 twins", all_to_all_run},
+    {"verbs-tca0", "10,000 ping-pongs of 8 B by send and receive over tca0, two twins", cli_bench_tca0},
+    {"verbs-ibsim0", "the same over ibsim0", cli_bench_ibsim0},
 };
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof benchmarks[0])
 

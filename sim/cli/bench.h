@@ -41,3 +41,6 @@ struct cli_child {
 };
 #define CLI_CHILD_ARGUMENTS_MAX 64
 bool cli_child_run(char *const *arguments, struct cli_child *child);
+
+// A run of `tcasim run` with these arguments, which end with NULL; its results are thrown away. False: reported.
+bool cli_bench_run(char *const *arguments, struct cli_child *child);

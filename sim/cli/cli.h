@@ -28,6 +28,7 @@ enum cli_exit cli_exec(int argc, char **argv); // or the status of a program
 enum cli_exit cli_check(int argc, char **argv);
 enum cli_exit cli_topo(int argc, char **argv);
 enum cli_exit cli_crosscheck(int argc, char **argv);
+enum cli_exit cli_explain(int argc, char **argv);
 enum cli_exit cli_params(int argc, char **argv);
 enum cli_exit cli_bench(int argc, char **argv);
 

@@ -17,7 +17,7 @@ struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
     const char *wall_limit, *out;
-    bool functional, any_cpu;
+    bool functional, together, any_cpu;
 };
 
 static const struct cli_option options[] = {
@@ -29,6 +29,8 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, out)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
+    {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, together)},
     {"wall-limit", "SECONDS", "how long a program may run without calling in (default: 60)", CLI_OPTION_TEXT,
      offsetof(struct exec_options, wall_limit)},
     {"any-cpu", NULL, "do not keep simulator and programs on one processor", CLI_OPTION_FLAG,
@@ -37,7 +39,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
-             "                   [--functional] [--wall-limit SECONDS] [--any-cpu]",
+             "                   [--functional] [--together] [--wall-limit SECONDS] [--any-cpu]",
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
@@ -298,8 +300,10 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
 {
     struct cli_paths paths;
     struct programs programs = {0};
-    struct attach_run_options run = {
-        .programs = programs.list, .functional = given->functional, .any_cpu = given->any_cpu};
+    struct attach_run_options run = {.programs = programs.list,
+                                     .functional = given->functional,
+                                     .together = given->together,
+                                     .any_cpu = given->any_cpu};
     cli_paths_find(&paths);
     if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
         return CLI_EXIT_INPUT;

@@ -13,7 +13,8 @@ struct cli_paths {
     char halo_scenario[PATH_MAX];
     char all_to_all_scenario[PATH_MAX];
     char gpu_scenario[PATH_MAX];
-    char figures[PATH_MAX];   // a pattern: every figure
+    char tca0_scenario[PATH_MAX], ibsim0_scenario[PATH_MAX];
+    char figures[PATH_MAX]; // a pattern: every figure
     char libraries[PATH_MAX]; // what attached programs load; beside the program
 };
 

@@ -9,6 +9,7 @@
 #include "sim/platform/routes.h"
 #include "sim/report/report.h"
 #include "sim/report/topology_svg.h"
+#include "sim/scenario/ib_fabric.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 #include "sim/scenario/units.h"
@@ -30,8 +31,8 @@ static const struct cli_option options[] = {
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--set PATH=VALUE]...",
-    .doc = "Prints the nodes and cables of a scenario, how many cables lie between any two nodes, and the route\n"
-           "registers that each board's driver programs; draws it as SVG. Runs nothing.",
+    .doc = "Prints the nodes, switches and cables of a scenario, how many cables lie between any two nodes, and the\n"
+           "route registers that each board's driver programs; draws it as SVG. Runs nothing.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -55,7 +56,9 @@ static void nodes_print(const struct scn_scenario *scenario)
     printf("\nnodes\n");
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         const struct scn_node *node = &scenario->nodes[i];
-        printf("  %2" PRIu32 "  %-*s  %s\n", i, width, node->name, node->preset);
+        const char *comma = node->preset[0] != '\0' && node->hca.given ? ", " : "";
+        printf("  %2" PRIu32 "  %-*s  %s%s%s\n", i, width, node->name, node->preset, comma,
+               node->hca.given ? "HCA" : "");
     }
 }
 
@@ -83,18 +86,64 @@ static void cables_print(const struct scn_scenario *scenario)
     }
 }
 
-static void hops_print(const struct scn_scenario *scenario, const struct scn_routes *routes)
+static void ib_switches_print(const struct scn_scenario *scenario)
+{
+    if (scenario->ib_switch_count > 0) {
+        printf("\nInfiniBand switches\n");
+    }
+    for (uint32_t i = 0; i < scenario->ib_switch_count; i++) {
+        const struct scn_ib_switch *named = &scenario->ib_switches[i];
+        char latency[SCN_QUANTITY_MAX];
+        uint32_t used = 0;
+        for (uint32_t j = 0; j < scenario->ib_cable_count; j++) {
+            used += scenario->ib_cables[j].from_node == SCN_IB_SWITCH(i);
+            used += scenario->ib_cables[j].to_node == SCN_IB_SWITCH(i);
+        }
+        scn_quantity_format(SCN_QUANTITY_TIME, named->latency_ps, latency);
+        printf("  %2" PRIu32 "  %s  %" PRIu32 " of %" PRIu32 " ports, %s\n", i, named->name, used, named->ports,
+               latency);
+    }
+}
+
+static void ib_cables_print(const struct scn_scenario *scenario)
+{
+    if (scenario->ib_cable_count > 0) {
+        printf("\nInfiniBand cables\n");
+    }
+    for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
+        const struct scn_ib_cable *cable = &scenario->ib_cables[i];
+        char flight[SCN_QUANTITY_MAX];
+        scn_quantity_format(SCN_QUANTITY_TIME, cable->flight_ps, flight);
+        printf("  %2" PRIu32 "  %s - %s  %s\n", i, scn_ib_place_name(scenario, cable->from_node),
+               scn_ib_place_name(scenario, cable->to_node), flight);
+    }
+}
+
+// Cables between two nodes.
+static uint32_t hops_between(const struct scn_scenario *scenario, const struct scn_routes *routes, uint32_t from,
+                             uint32_t to)
+{
+    uint32_t cables = SCN_UNREACHED;
+    if (routes != NULL) {
+        return routes->hops[from][to];
+    }
+    (void)scn_ib_first_cable(scenario, from, to, &cables);
+    return cables;
+}
+
+// routes NULL: of InfiniBand.
+static void hops_print(const struct scn_scenario *scenario, const struct scn_routes *routes, const char *title)
 {
     int width = name_width(scenario);
     uint32_t most = 0, pairs = 0, sum = 0;
-    printf("\nhops, from the node on the left\n  %-*s", width, "");
+    printf("\n%s, from the node on the left\n  %-*s", title, width, "");
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         printf("  %s", scenario->nodes[i].name);
     }
     for (uint32_t from = 0; from < scenario->node_count; from++) {
         printf("\n  %-*s", width, scenario->nodes[from].name);
         for (uint32_t to = 0; to < scenario->node_count; to++) {
-            uint32_t hops = routes->hops[from][to];
+            uint32_t hops = hops_between(scenario, routes, from, to);
             int column = 2 + (int)strlen(scenario->nodes[to].name);
             if (from == to || hops == SCN_UNREACHED) {
                 printf("%*s", column, "-");
@@ -134,11 +183,22 @@ static bool print(const struct scn_scenario *scenario)
     struct scn_routes routes;
     bool good = true;
     scn_routes_find(scenario, &routes);
-    printf("%s: %s\n%" PRIu32 " nodes, %" PRIu32 " cables\n", scenario->name, scenario->title, scenario->node_count,
+    printf("%s: %s\n%" PRIu32 " nodes, %" PRIu32 " cables", scenario->name, scenario->title, scenario->node_count,
            scenario->cable_count);
+    if (scenario->ib_cable_count > 0) {
+        printf(", %" PRIu32 " InfiniBand cables", scenario->ib_cable_count);
+    }
+    putchar('\n');
     nodes_print(scenario);
     cables_print(scenario);
-    hops_print(scenario, &routes);
+    if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
+        hops_print(scenario, &routes, "hops");
+    }
+    ib_switches_print(scenario);
+    ib_cables_print(scenario);
+    if (scenario->ib_cable_count > 0) {
+        hops_print(scenario, NULL, "InfiniBand cables between nodes");
+    }
     for (uint32_t node = 0; node < scenario->node_count; node++) {
         good = (!scenario->nodes[node].board.given || routes_print(scenario, node)) && good;
     }

@@ -10,7 +10,8 @@
 
 #include <sys/stat.h>
 
-// --- into the chip -----------------------------------------------------------------------------------------------------
+// --- into the chip
+// -----------------------------------------------------------------------------------------------------
 
 // Puts the current beat of the port's first packet on its wires.
 void cosim_peach2::offer(unsigned port)
@@ -61,7 +62,33 @@ void cosim_peach2::advance(unsigned port)
     ops.rx_taken(ctx, port, tlp);
 }
 
-// --- out of the chip ---------------------------------------------------------------------------------------------------
+// --- out of the chip
+// ---------------------------------------------------------------------------------------------------
+
+// The chip's inside is not looked into: what leaves it follows from what came in last. Tags with this bit are the
+// descriptor fetch's (rtl/).
+static constexpr uint8_t descriptor_tag = 0x80;
+
+void cosim_peach2::explain_tx(const pcie_tlp_t *tlp)
+{
+    static const sim_work through = {"board", "chip", false};
+    static const sim_work fetch_begins = {"descriptor", "fetch", true};
+    if (sim_causes_recorded(clock->sim)) {
+        sim_cause_follow(clock->sim, cause, name.c_str(), &through);
+        if (tlp->kind == PCIE_TLP_MRD && (tlp->tag & descriptor_tag) != 0) {
+            sim_cause_mark(clock->sim, name.c_str(), &fetch_begins);
+        }
+    }
+}
+
+void cosim_peach2::explain_rx(const pcie_tlp_t *tlp)
+{
+    static const sim_work fetch_ends = {nullptr, "fetch", true};
+    if (pcie_tlp_class(tlp) == PCIE_COMPLETION && (tlp->tag & descriptor_tag) != 0) {
+        sim_cause_mark(clock->sim, name.c_str(), &fetch_ends);
+    }
+    cause = sim_cause_now(clock->sim);
+}
 
 // The beat that the port offers is taken at this edge.
 void cosim_peach2::take_beat(unsigned port)
@@ -77,6 +104,7 @@ void cosim_peach2::take_beat(unsigned port)
     tx_open = static_cast<uint8_t>(beat.eop ? tx_open & ~bit : tx_open | bit);
     pcie_tlp_t *tlp = cosim_assembly_add(&tx[port], pool, name.c_str(), &beat);
     if (tlp != nullptr) {
+        explain_tx(tlp);
         ops.tx(ctx, port, tlp);
     }
 }
@@ -89,7 +117,8 @@ void cosim_peach2::take_tx()
     tx_changed = false;
 }
 
-// --- an edge -----------------------------------------------------------------------------------------------------------
+// --- an edge
+// -----------------------------------------------------------------------------------------------------------
 
 void cosim_peach2::evaluate(uint64_t edge)
 {
@@ -123,7 +152,8 @@ static bool may_be_written(const char *path)
     return stat(path, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-// --- the C face --------------------------------------------------------------------------------------------------------
+// --- the C face
+// --------------------------------------------------------------------------------------------------------
 
 sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const char *name,
                                const cosim_peach2_config *config, const cosim_peach2_ops *ops, void *ctx,
@@ -179,6 +209,7 @@ static void wake(cosim_peach2 *board)
 void cosim_peach2_rx(cosim_peach2_t *board, unsigned port, unsigned bar, pcie_tlp_t *tlp)
 {
     cosim_rx_port &in = board->rx[port];
+    board->explain_rx(tlp);
     if (in.queue.empty()) {
         board->rx_waiting |= static_cast<uint8_t>(1u << port);
     }

@@ -12,6 +12,7 @@
 #include "sim/cosim/adaptor.h"
 #include "sim/cosim/cosim.h"
 #include "sim/cosim/model.hpp"
+#include "sim/kernel/cause.h"
 
 struct cosim_clock {
     sim_t *sim;
@@ -34,7 +35,7 @@ struct cosim_clock {
 // A packet on its way into the chip.
 struct cosim_arrival {
     pcie_tlp_t *tlp;
-    uint64_t edge;  // first edge that may see it
+    uint64_t edge; // first edge that may see it
     uint32_t beats;
     uint8_t bar;
 };
@@ -61,14 +62,17 @@ struct cosim_peach2 {
     bool tx_changed;         // something of it is not in force yet
     uint64_t tx_edge;        // first edge at which it is
     uint8_t tx_open;         // ports with a packet begun
+    sim_cause_t cause;       // of what came in last (sim/kernel/cause.h)
     bool awake;
-    uint64_t wake_edge;      // first edge to be evaluated
+    uint64_t wake_edge; // first edge to be evaluated
     uint64_t cycles;
 
     void evaluate(uint64_t edge);
     void take_tx();
+    void explain_rx(const pcie_tlp_t *tlp);
+    void explain_tx(const pcie_tlp_t *tlp);
 
-private:
+  private:
     void offer(unsigned port);
     void offer_arrivals(uint64_t edge);
     void take_beat(unsigned port);

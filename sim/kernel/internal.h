@@ -6,6 +6,7 @@
 // bridge.cpp owns its coroutine.
 #pragma once
 
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/log.h"
 #include "sim/kernel/sim.h"
@@ -101,6 +102,8 @@ struct sim {
 
     struct sim_queue queue;
     uint64_t sequence;
+    struct sim_causes *causes; // NULL: not recorded
+    sim_cause_t cause;         // of what runs now; 0: not recorded
     uint32_t late_events; // initialised
     uint64_t events_run;
     uint64_t instant_events; // run since time last moved
@@ -126,6 +129,10 @@ struct sim {
 };
 
 void sim_counters_fini(sim_t *sim);
+void sim_causes_fini(sim_t *sim);
+// A record, while causes are recorded.
+sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const char *component,
+                          const struct sim_work *work);
 void sim_log_init(sim_t *sim);
 
 // Nanoseconds with picoseconds behind the point where there are any: "12", "12.345". Returns buffer.

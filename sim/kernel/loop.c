@@ -59,6 +59,9 @@ bool sim_try_advance(sim_t *sim, uint64_t delay_ps)
         return false;
     }
     move_time(sim, to_ps);
+    if (sim->causes != NULL) {
+        sim->cause = sim_cause_add(sim, sim->cause, to_ps, NULL, NULL);
+    }
     return true;
 }
 
@@ -113,6 +116,9 @@ static enum sim_turn run_events(sim_t *sim)
         }
         sim_event_t *event = sim_queue_pop(&sim->queue);
         sim->events_run++;
+        if (sim->causes != NULL) {
+            sim->cause = sim_cause_add(sim, event->cause, sim->now_ps, NULL, NULL);
+        }
         event->fn(event->ctx);
         if (sim->current != NULL) {
             return SIM_TURN_THREAD;

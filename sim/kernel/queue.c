@@ -82,6 +82,9 @@ void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps)
     if (due_ps - sim->now_ps >= SIM_NEVER_PS - sim->now_ps) {
         due_is_wrong(due_ps);
     }
+    if (event->place == 0 || event->due_ps != due_ps) { // asked for again, it stays due to whoever asked first
+        event->cause = sim->cause;
+    }
     if (event->place != 0) {
         queue_remove(&sim->queue, event);
     }

@@ -36,17 +36,17 @@ int sim_main(int argc, char **argv, int (*program)(int argc, char **argv));
 // --- a simulation ------------------------------------------------------------------------------------------------
 
 struct sim_config {
-    uint64_t seed;              // root of every random stream
-    uint64_t time_limit_ps;     // 0: none. Reaching it ends the run as SIM_RUN_TIME_LIMIT
-    uint64_t silence_limit_ps;  // 0: none. Longest simulated time without sim_progress()
+    uint64_t seed;             // root of every random stream
+    uint64_t time_limit_ps;    // 0: none. Reaching it ends the run as SIM_RUN_TIME_LIMIT
+    uint64_t silence_limit_ps; // 0: none. Longest simulated time without sim_progress()
 };
 
 enum sim_run_outcome {
-    SIM_RUN_DONE,        // every thread ended and nothing is left to do
-    SIM_RUN_STUCK,       // threads wait and no event is left, or silence_limit_ps passed without progress (a thread
-                         // that runs is progress), or ten million events ran at one instant
+    SIM_RUN_DONE,  // every thread ended and nothing is left to do
+    SIM_RUN_STUCK, // threads wait and no event is left, or silence_limit_ps passed without progress (a thread
+                   // that runs is progress), or ten million events ran at one instant
     SIM_RUN_TIME_LIMIT,
-    SIM_RUN_STOPPED      // sim_stop was called
+    SIM_RUN_STOPPED // sim_stop was called
 };
 
 // SIM_ERR_BUSY while another simulation is alive. On success *sim_out is owned by the caller.
@@ -88,12 +88,13 @@ typedef void (*sim_event_fn)(void *ctx);
 // Embedded in its owner; fields are the kernel's. An event is pending at most once.
 typedef struct sim_event {
     uint64_t due_ps;
-    uint64_t order; // among those of due_ps
+    uint64_t order;                    // among those of due_ps
     struct sim_event *earlier, *later; // in the queue's bucket
     sim_event_fn fn;
     void *ctx;
     uint32_t place; // where in the queue, 0 when not pending
     uint32_t rank;  // 0: states facts; otherwise late
+    uint32_t cause; // of its being due when it is (cause.h)
 } sim_event_t;
 
 void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx);

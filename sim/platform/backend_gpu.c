@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/platform/backend_inproc.h"
+
+static const struct sim_work look = {"polling", "the look that sees it", false};
 
 #define PAGE_MASK (GPU_PAGE_BYTES - 1)
 
@@ -146,7 +149,7 @@ static int queue_wait(void *ctx, unsigned number, uint32_t queue_number, uint64_
     while (gpu_queue_done(queue->queue) < ticket) {
         (void)sim_condition_wait(b->sim, &queue->ended, SIM_NEVER_PS, &reason);
     }
-    host_core_spend(b->core, host_core_config(b->core)->poll_ps);
+    host_core_spend(b->core, host_core_config(b->core)->poll_ps, &look);
     return queue->failed != 0 && queue->failed <= ticket ? -EIO : 0;
 }
 
@@ -325,7 +328,7 @@ static int poll(void *ctx, unsigned number, uint32_t queue_number, uint64_t tick
     if (queue == NULL || ticket > gpu_queue_submitted(queue->queue)) {
         return -EINVAL;
     }
-    host_core_spend(b->core, host_core_config(b->core)->load_ps);
+    host_core_spend(b->core, host_core_config(b->core)->load_ps, &look);
     if (gpu_queue_done(queue->queue) < ticket) {
         return 0;
     }

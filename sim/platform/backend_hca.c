@@ -35,6 +35,38 @@ static hca_t *hca_of(void *ctx)
     return ((struct plat_backend_inproc *)ctx)->hca;
 }
 
+struct settling {
+    struct hca_fence fence;
+    sim_t *sim;
+    sim_condition_t condition;
+    bool done;
+};
+
+static void settled(void *ctx)
+{
+    struct settling *settling = ctx;
+    settling->done = true;
+    sim_condition_signal(settling->sim, &settling->condition);
+}
+
+// A command that ends something returns when nothing is under way to memory any more that it needed. Outside threads
+// the process has ended, and its memory is nobody's.
+static int settle(void *ctx, enum sim_status status)
+{
+    const struct plat_backend_inproc *backend = ctx;
+    const struct sim_wait_reason reason = {"hca", "the adapter to settle", 0, 0};
+    struct settling settling = {.fence = {.done = settled, .ctx = &settling}, .sim = backend->sim};
+    if (status != SIM_OK || !sim_thread_is_running(backend->sim)) {
+        return to_errno(status);
+    }
+    sim_condition_init(&settling.condition);
+    bool waits = hca_fw_fence(backend->hca, &settling.fence);
+    while (waits && !settling.done) {
+        (void)sim_condition_wait(backend->sim, &settling.condition, SIM_NEVER_PS, &reason);
+    }
+    return 0;
+}
+
 static bool is_gone(void *ctx)
 {
     return hca_is_gone(hca_of(ctx));
@@ -197,7 +229,7 @@ static int mr_register(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, u
 static int mr_deregister(void *ctx, uint32_t key)
 {
     struct plat_backend_inproc *backend = ctx;
-    int status = to_errno(hca_fw_mr_destroy(backend->hca, key));
+    int status = settle(ctx, hca_fw_mr_destroy(backend->hca, key)); // nothing of it is under way after that
     struct plat_pinned_region **link = &backend->pinned;
     while (*link != NULL && (*link)->key != key) {
         link = &(*link)->next;
@@ -218,7 +250,7 @@ static int eq_create(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_ou
 
 static int eq_destroy(void *ctx, uint32_t eqn)
 {
-    return to_errno(hca_fw_eq_destroy(hca_of(ctx), eqn));
+    return settle(ctx, hca_fw_eq_destroy(hca_of(ctx), eqn));
 }
 
 static int cq_create(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out)
@@ -233,7 +265,7 @@ static int cq_resize(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize
 
 static int cq_destroy(void *ctx, uint32_t cqn)
 {
-    return to_errno(hca_fw_cq_destroy(hca_of(ctx), cqn));
+    return settle(ctx, hca_fw_cq_destroy(hca_of(ctx), cqn));
 }
 
 static int srq_create(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out)
@@ -253,7 +285,7 @@ static int srq_query(void *ctx, uint32_t srqn, uint32_t *limit_out)
 
 static int srq_destroy(void *ctx, uint32_t srqn)
 {
-    return to_errno(hca_fw_srq_destroy(hca_of(ctx), srqn));
+    return settle(ctx, hca_fw_srq_destroy(hca_of(ctx), srqn));
 }
 
 static int qp_create(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_out)
@@ -263,7 +295,12 @@ static int qp_create(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_ou
 
 static int qp_modify(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr)
 {
-    return is_gone(ctx) ? -EIO : to_errno(hca_fw_qp_modify(hca_of(ctx), qpn, mask, attr));
+    if (is_gone(ctx)) {
+        return -EIO;
+    }
+    enum sim_status status = hca_fw_qp_modify(hca_of(ctx), qpn, mask, attr);
+    bool ends = (mask & HCA_QP_STATE) != 0 && attr->state == HCA_RESET;
+    return ends ? settle(ctx, status) : to_errno(status);
 }
 
 static int qp_query(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out)
@@ -273,7 +310,7 @@ static int qp_query(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out)
 
 static int qp_destroy(void *ctx, uint32_t qpn)
 {
-    return to_errno(hca_fw_qp_destroy(hca_of(ctx), qpn));
+    return settle(ctx, hca_fw_qp_destroy(hca_of(ctx), qpn));
 }
 
 const struct backend_hca_ops plat_backend_hca_ops = {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <stdlib.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/platform/backend_gpu.h"
 
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
@@ -58,31 +59,31 @@ static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
 static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, const void *data, size_t bytes)
 {
     struct plat_backend_inproc *b = ctx;
-    host_core_store_wc(b->core, bar_bus_address(ctx, bar) + offset, data, bytes);
+    host_core_store_wc(plat_backend_core(b), bar_bus_address(ctx, bar) + offset, data, bytes);
 }
 
 static void fence(void *ctx)
 {
     struct plat_backend_inproc *b = ctx;
-    host_core_fence(b->core);
+    host_core_fence(plat_backend_core(b));
 }
 
 static void write_uncached(void *ctx, enum backend_bar bar, uint64_t offset, uint64_t value, unsigned bytes)
 {
     struct plat_backend_inproc *b = ctx;
-    host_core_store_uc(b->core, bar_bus_address(ctx, bar) + offset, value, bytes);
+    host_core_store_uc(plat_backend_core(b), bar_bus_address(ctx, bar) + offset, value, bytes);
 }
 
 static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsigned bytes, uint64_t *value_out)
 {
     struct plat_backend_inproc *b = ctx;
-    return host_core_load_uc(b->core, bar_bus_address(ctx, bar) + offset, bytes, value_out) ? 0 : -EIO;
+    return host_core_load_uc(plat_backend_core(b), bar_bus_address(ctx, bar) + offset, bytes, value_out) ? 0 : -EIO;
 }
 
 static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes)
 {
     struct plat_backend_inproc *b = ctx;
-    return host_core_load_wc(b->core, bar_bus_address(ctx, bar) + offset, data, bytes) ? 0 : -EIO;
+    return host_core_load_wc(plat_backend_core(b), bar_bus_address(ctx, bar) + offset, data, bytes) ? 0 : -EIO;
 }
 
 static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
@@ -95,39 +96,58 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
         return -EINVAL;
     }
     uint64_t deadline_ps = timeout_ns == 0 ? SIM_NEVER_PS : sim_now_ps(b->sim) + timeout_ns * SIM_PS_PER_NS;
-    return host_core_poll(b->core, bus_address, mask, value, deadline_ps) ? 0 : -ETIMEDOUT;
+    return host_core_poll(plat_backend_core(b), bus_address, mask, value, deadline_ps) ? 0 : -ETIMEDOUT;
+}
+
+static void looked(void *ctx, const volatile void *word, bool found)
+{
+    struct plat_backend_inproc *b = ctx;
+    uint64_t bus_address;
+    if (host_memory_bus_address(b->memory, (const void *)(uintptr_t)word, &bus_address)) {
+        host_core_looked(plat_backend_core(b), bus_address, found);
+    }
 }
 
 static uint64_t time_ps(void *ctx)
 {
     struct plat_backend_inproc *b = ctx;
-    return host_core_timestamp_ps(b->core);
+    return host_core_timestamp_ps(plat_backend_core(b));
 }
+
+static const struct sim_work works[] = {
+    [BACKEND_COST_CALL] = {"library", "calls", false},
+    [BACKEND_COST_LOAD_STORE] = {"library", "cached loads and stores", false},
+    [BACKEND_COST_COPY] = {"library", "copies in host memory", false},
+    [BACKEND_COST_INTERRUPT] = {"library", "interrupt", false},
+    [BACKEND_COST_TIME] = {"library", "declared time", false},
+};
 
 static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 {
     struct plat_backend_inproc *b = ctx;
-    const struct host_core_config *config = host_core_config(b->core);
+    host_core_t *core = plat_backend_core(b);
+    const struct host_core_config *config = host_core_config(core);
     switch (kind) {
     case BACKEND_COST_CALL:
-        host_core_spend(b->core, amount * config->call_ps);
+        host_core_spend(core, amount * config->call_ps, &works[kind]);
         break;
     case BACKEND_COST_LOAD_STORE:
-        host_core_spend(b->core, amount * config->load_ps);
+        host_core_spend(core, amount * config->load_ps, &works[kind]);
         break;
     case BACKEND_COST_COPY:
-        host_core_spend(b->core, amount * SIM_PS_PER_US / config->copy_bytes_per_us);
+        host_core_spend(core, amount * SIM_PS_PER_US / config->copy_bytes_per_us, &works[kind]);
         break;
     case BACKEND_COST_INTERRUPT:
-        host_core_spend(b->core, amount * b->interrupt_ps);
+        host_core_spend(core, amount * b->interrupt_ps, &works[kind]);
         break;
     case BACKEND_COST_TIME:
-        host_core_spend(b->core, amount * SIM_PS_PER_NS);
+        host_core_spend(core, amount * SIM_PS_PER_NS, &works[kind]);
         break;
     }
 }
 
 static const struct backend_ops inproc_ops = {
+    .thread = &plat_backend_thread_ops,
     .gpu = &plat_backend_gpu_ops,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
@@ -140,6 +160,7 @@ static const struct backend_ops inproc_ops = {
     .read = read_uncached,
     .read_combined = read_combined,
     .wait_word = wait_word,
+    .looked = looked,
     .time_ps = time_ps,
     .cost = cost,
 };
@@ -195,13 +216,15 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
         free(region);
     }
     ctx->process = (struct backend_process){0};
+    host_core_destroy(ctx->helper.core);
+    ctx->helper.core = NULL;
 }
 
 // Each thread has a name of its own in memory, however it reads.
 struct backend_process *backend_current(void)
 {
     for (struct plat_backend_inproc *ctx = entered; ctx != NULL; ctx = ctx->next) {
-        if (ctx->thread == sim_thread_name(ctx->sim)) {
+        if (ctx->thread == sim_thread_name(ctx->sim) || plat_backend_is_helper(ctx)) {
             return &ctx->process;
         }
     }

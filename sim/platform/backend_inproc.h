@@ -6,11 +6,24 @@
 #include "models/host/core.h"
 #include "models/host/memory.h"
 #include "sim/platform/gpus.h"
+#include "sim/scenario/scenario.h"
 #include "sim/platform/process_memory.h"
 #include "verbs-shim/backend.h"
 
 struct plat_bar {
     uint64_t base, bytes;
+};
+
+// The second thread of a process (backend_thread.c).
+struct plat_helper {
+    host_core_t *core;  // its own; NULL: none was ever started
+    const char *thread; // the simulated thread's name, which is its own in memory
+    void (*run)(void *arg);
+    void *arg;
+    bool running, stopping;
+    sim_condition_t ended, released;
+    uint64_t ticket, served; // of the lock: given out, and which one has it
+    uint64_t seen[2];        // changes of memory when the program, the helper, last got the lock
 };
 
 // What is pinned for a region.
@@ -25,6 +38,9 @@ struct plat_backend_inproc {
     sim_t *sim;
     host_core_t *core;
     host_memory_t *memory;
+    pcie_rc_t *rc;
+    const char *node; // its name
+    struct plat_helper helper;
     struct plat_bar bars[BACKEND_BARS]; // of the node's devices
     struct plat_gpus *gpus;             // of the node; NULL: none
     uint64_t interrupt_ps;              // handling of one
@@ -40,10 +56,20 @@ struct plat_backend_inproc {
     struct plat_backend_inproc *next;
 };
 
-// The kernel's driver of the HCA (backend_hca.c). Its commands take no time.
+// The kernel's driver of the HCA (backend_hca.c). Its commands take no time, but for those that end
+// something: they return when nothing is under way that its memory is needed for.
 extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
 // As of now: when the HCA goes away, every process with an event queue gets HCA_EVENT_DEVICE_FATAL.
 void plat_hca_watch(hca_t *hca, host_memory_t *memory);
+
+// backend_thread.c
+extern const struct backend_thread_ops plat_backend_thread_ops;     // ctx: struct plat_backend_inproc *
+bool plat_backend_is_helper(const struct plat_backend_inproc *ctx); // the calling thread
+// The core of the calling thread.
+static inline host_core_t *plat_backend_core(const struct plat_backend_inproc *ctx)
+{
+    return plat_backend_is_helper(ctx) ? ctx->helper.core : ctx->core;
+}
 
 // ctx must outlive the backend.
 struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);

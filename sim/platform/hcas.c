@@ -1,7 +1,8 @@
-// The HCA of a node, its slot, and the InfiniBand cables.
+// The HCA of a node, its slot, and the InfiniBand switches and cables.
 #include <stdio.h>
 
 #include "sim/platform/internal.h"
+#include "sim/scenario/ib_fabric.h"
 
 // As `ibv_devinfo -v` prints them for a ConnectX-2 or ConnectX-3 under Linux' mlx4_core with its profile of 2^16 QPs,
 // CQs and SRQs, 2^17 regions and 2^15 PDs, less what the firmware keeps for itself. One EQ is a process here (its UAR
@@ -72,6 +73,7 @@ static struct hca_config config_of(const struct scn_hca *hca, const struct scn_h
         .part_id = hca->part_id,
         .responder_reads = hca->responder_reads,
         .initiator_reads = hca->initiator_reads,
+        .blueflame_all = hca->blueflame == SCN_BLUEFLAME_ALL,
     };
 }
 
@@ -107,25 +109,126 @@ struct pcie_end_config plat_hca_slot_end(const struct plat_node *node)
     return hca_slot_end(&config);
 }
 
-// The slower of the two sets the rate of the link, as their training does. LIDs are the nodes' numbers from 1 on.
-enum sim_status plat_ib_cable_create(plat_machine_t *machine, uint32_t index)
+// --- switches and cables ---------------------------------------------------------------------------------------------
+
+// What an HCA or a switch brings into a link.
+struct ib_port {
+    uint64_t bytes_per_us;
+    uint32_t gap_bytes, buffer_bytes;
+};
+
+static struct ib_port port_of(const struct scn_scenario *scenario, uint32_t place)
+{
+    if (place >= SCN_NODES_MAX) {
+        const struct scn_ib_switch *at = &scenario->ib_switches[place - SCN_NODES_MAX];
+        return (struct ib_port){at->port_bytes_per_us, at->port_gap_bytes, at->port_buffer_bytes};
+    }
+    const struct scn_hca *hca = &scenario->nodes[place].hca;
+    return (struct ib_port){hca->port_bytes_per_us, hca->port_gap_bytes, hca->port_buffer_bytes};
+}
+
+// Of all HCAs: any of their packets may come through any cable.
+static uint32_t mtu_bytes(const struct scn_scenario *scenario)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        const struct scn_hca *hca = &scenario->nodes[i].hca;
+        most = hca->given && hca->max_mtu_bytes > most ? hca->max_mtu_bytes : most;
+    }
+    return most;
+}
+
+static void end_name(const struct scn_scenario *scenario, uint32_t place, char name[SCN_NAME_MAX + 8])
+{
+    snprintf(name, SCN_NAME_MAX + 8, "%s%s", scn_ib_place_name(scenario, place), place < SCN_NODES_MAX ? ".hca" : "");
+}
+
+// LIDs are the nodes' numbers from 1 on.
+static void end_connect(plat_machine_t *machine, uint32_t place, ib_end_t *end)
+{
+    if (place < SCN_NODES_MAX) {
+        hca_connect_port(machine->nodes[place].hca, end, (uint16_t)(place + 1));
+        return;
+    }
+    (void)ib_switch_add_port(machine->ib_switches[place - SCN_NODES_MAX], end);
+}
+
+// The slower of the two sets the rate of the link, as their training does.
+static enum sim_status cable_create(plat_machine_t *machine, uint32_t index)
 {
     const struct scn_ib_cable *cable = &machine->scenario->ib_cables[index];
-    struct plat_node *from = &machine->nodes[cable->from_node], *to = &machine->nodes[cable->to_node];
-    const struct scn_hca *a = &from->config->hca, *b = &to->config->hca;
-    char name[2 * SCN_NAME_MAX + 16];
-    snprintf(name, sizeof name, "%s.hca-%s.hca", from->config->name, to->config->name);
+    const struct ib_port a = port_of(machine->scenario, cable->from_node),
+                         b = port_of(machine->scenario, cable->to_node);
+    uint64_t bytes_per_us = a.bytes_per_us < b.bytes_per_us ? a.bytes_per_us : b.bytes_per_us;
+    char from[SCN_NAME_MAX + 8], to[SCN_NAME_MAX + 8], name[sizeof from + sizeof to];
+    end_name(machine->scenario, cable->from_node, from);
+    end_name(machine->scenario, cable->to_node, to);
+    snprintf(name, sizeof name, "%s-%s", from, to);
     const struct ib_link_config link = {
-        .ps_per_byte = ps_per_byte(a) > ps_per_byte(b) ? ps_per_byte(a) : ps_per_byte(b),
+        .ps_per_byte = (uint32_t)(SIM_PS_PER_US / bytes_per_us),
         .flight_ps = cable->flight_ps,
-        .buffer_blocks = {a->port_buffer_bytes / IB_BLOCK_BYTES, b->port_buffer_bytes / IB_BLOCK_BYTES},
-        .mtu_bytes = a->max_mtu_bytes > b->max_mtu_bytes ? a->max_mtu_bytes : b->max_mtu_bytes,
-        .gap_bytes = a->port_gap_bytes > b->port_gap_bytes ? a->port_gap_bytes : b->port_gap_bytes,
+        .buffer_blocks = {a.buffer_bytes / IB_BLOCK_BYTES, b.buffer_bytes / IB_BLOCK_BYTES},
+        .mtu_bytes = mtu_bytes(machine->scenario),
+        .gap_bytes = a.gap_bytes > b.gap_bytes ? a.gap_bytes : b.gap_bytes,
     };
     enum sim_status status = ib_link_create(machine->sim, machine->packets, name, &link, &machine->ib_cables[index]);
     if (status == SIM_OK) {
-        hca_connect_port(from->hca, ib_link_end(machine->ib_cables[index], 0), (uint16_t)(cable->from_node + 1));
-        hca_connect_port(to->hca, ib_link_end(machine->ib_cables[index], 1), (uint16_t)(cable->to_node + 1));
+        end_connect(machine, cable->from_node, ib_link_end(machine->ib_cables[index], 0));
+        end_connect(machine, cable->to_node, ib_link_end(machine->ib_cables[index], 1));
     }
     return status;
+}
+
+// A switch's ports have the order of its cables.
+static unsigned port_number(const struct scn_scenario *scenario, uint32_t place, uint32_t cable)
+{
+    unsigned port = 0;
+    for (uint32_t i = 0; i < cable; i++) {
+        port += scenario->ib_cables[i].from_node == place || scenario->ib_cables[i].to_node == place;
+    }
+    return port;
+}
+
+static enum sim_status routes_set(plat_machine_t *machine, uint32_t index)
+{
+    const struct scn_scenario *scenario = machine->scenario;
+    enum sim_status status = SIM_OK;
+    for (uint32_t node = 0; node < scenario->node_count && status == SIM_OK; node++) {
+        uint32_t cable = scn_ib_first_cable(scenario, SCN_IB_SWITCH(index), node, NULL);
+        if (cable != SCN_IB_NO_CABLE) {
+            status = ib_switch_set_route(machine->ib_switches[index], (uint16_t)(node + 1),
+                                         port_number(scenario, SCN_IB_SWITCH(index), cable));
+        }
+    }
+    return status;
+}
+
+enum sim_status plat_ib_fabric_create(plat_machine_t *machine)
+{
+    const struct scn_scenario *scenario = machine->scenario;
+    enum sim_status status = SIM_OK;
+    for (uint32_t i = 0; i < scenario->ib_switch_count && status == SIM_OK; i++) {
+        const struct scn_ib_switch *named = &scenario->ib_switches[i];
+        status =
+            ib_switch_create(machine->sim, machine->packets, named->name, named->latency_ps, &machine->ib_switches[i]);
+    }
+    for (uint32_t i = 0; i < scenario->ib_cable_count && status == SIM_OK; i++) {
+        status = cable_create(machine, i);
+    }
+    for (uint32_t i = 0; i < scenario->ib_switch_count && status == SIM_OK; i++) {
+        status = routes_set(machine, i);
+    }
+    return status;
+}
+
+void plat_ib_fabric_destroy(plat_machine_t *machine)
+{
+    for (uint32_t i = 0; i < SCN_IB_SWITCHES_MAX; i++) {
+        ib_switch_destroy(machine->ib_switches[i]);
+    }
+    for (uint32_t i = 0; i < SCN_IB_CABLES_MAX; i++) {
+        if (machine->ib_cables[i] != NULL) {
+            ib_link_destroy(machine->ib_cables[i]);
+        }
+    }
 }

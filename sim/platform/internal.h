@@ -2,12 +2,14 @@
 #pragma once
 
 #include "models/fpga/fpga.h"
+#include "models/hca/ib_switch.h"
 #include "models/host/core.h"
 #include "models/peach2/board.h"
 #include "models/peach2/twin.h"
 #include "sim/cosim/cosim.h"
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/machine.h"
+#include "verbs-shim/tca-verbs/tca_verbs.h"
 
 #define PLAT_FAILURE_MAX 1024
 
@@ -38,10 +40,20 @@ struct plat_node {
     pcie_link_t *hca_slot;
     uint64_t hca_uars; // pages that processes have
     struct plat_backend_inproc backend;
-    peach2_handle_t *handle; // once the driver is up
+    struct tca_verbs_device tca_verbs; // tca0 of the node's process
+    peach2_handle_t *handle;           // once the driver is up
     fpga_handle_t *fpga_handle;
     plat_program_fn program; // may be NULL
     void *program_arg;
+};
+
+// One more process on a node (process.c).
+struct plat_process {
+    struct plat_node *node;
+    host_core_t *core;
+    struct plat_backend_inproc backend;
+    plat_program_fn program;
+    void *arg;
 };
 
 // One clock drives all boards of its frequency.
@@ -65,11 +77,14 @@ struct plat_machine {
     unsigned clock_count;
     struct plat_node nodes[SCN_NODES_MAX];
     pcie_link_t *cables[SCN_CABLES_MAX];
-    ib_link_t *ib_cables[SCN_NODES_MAX];
+    ib_switch_t *ib_switches[SCN_IB_SWITCHES_MAX];
+    ib_link_t *ib_cables[SCN_IB_CABLES_MAX];
     struct plat_pull pulls[SCN_FAULTS_MAX]; // of each fault
-    unsigned booted;                        // nodes whose driver is up
-    unsigned ended;                         // nodes whose program has ended
-    uint64_t started_ps;                    // all boards are booted, programs start
+    struct plat_process processes[PLAT_PROCESSES_MAX];
+    unsigned process_count;
+    unsigned booted;     // nodes whose driver is up
+    unsigned ended;      // nodes and processes whose program has ended
+    uint64_t started_ps; // all boards are booted, programs start
     sim_condition_t all_booted;
     bool failed;
     char failure[PLAT_FAILURE_MAX];
@@ -98,7 +113,16 @@ void plat_links_destroy(plat_machine_t *machine);
 enum sim_status plat_hca_create(struct plat_node *node);
 struct pcie_end_config plat_hca_slot_end(const struct plat_node *node);
 enum sim_status plat_hca_connect_host(struct plat_node *node);
-enum sim_status plat_ib_cable_create(plat_machine_t *machine, uint32_t index);
+enum sim_status plat_ib_fabric_create(plat_machine_t *machine); // switches, cables, routes
+void plat_ib_fabric_destroy(plat_machine_t *machine);
+
+// machine.c: a node's program has ended; until all nodes are booted.
+void plat_machine_ended(plat_machine_t *machine);
+void plat_machine_wait_booted(plat_machine_t *machine);
+
+// process.c
+bool plat_processes_spawn(plat_machine_t *machine);
+void plat_processes_fini(plat_machine_t *machine);
 
 // faults.c: from the moment at which programs start; and when the last one has ended, or everything is freed.
 void plat_faults_arm(plat_machine_t *machine);

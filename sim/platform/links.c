@@ -227,8 +227,9 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
     snprintf(name, sizeof name, "%s.%s-%s.%s", from->config->name, scn_port_name(cable->from_port), to->config->name,
              scn_port_name(cable->to_port));
     uint32_t from_mps = from->config->host.mps_bytes, to_mps = to->config->host.mps_bytes;
-    const struct pcie_link_config link = link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps,
-                                                     hard_ip(&from->config->board), hard_ip(&to->config->board));
+    struct pcie_link_config link = link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps,
+                                               hard_ip(&from->config->board), hard_ip(&to->config->board));
+    link.is_cable = true;
     status = pcie_link_create(machine->sim, machine->pool, name, &link, &machine->cables[index]);
     if (status != SIM_OK) {
         return plat_error_set(error, status, "the cable %s cannot be built: %s", name, sim_status_text(status));
@@ -255,11 +256,10 @@ enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *er
             return status;
         }
     }
-    for (uint32_t i = 0; i < machine->scenario->ib_cable_count; i++) {
-        enum sim_status status = plat_ib_cable_create(machine, i);
-        if (status != SIM_OK) {
-            return plat_error_set(error, status, "InfiniBand cable %u cannot be built: %s", i, sim_status_text(status));
-        }
+    enum sim_status status = plat_ib_fabric_create(machine);
+    if (status != SIM_OK) {
+        return plat_error_set(error, status, "the InfiniBand switches and cables cannot be built: %s",
+                              sim_status_text(status));
     }
     return SIM_OK;
 }
@@ -271,11 +271,7 @@ void plat_links_destroy(plat_machine_t *machine)
             pcie_link_destroy(machine->cables[i]);
         }
     }
-    for (uint32_t i = 0; i < machine->scenario->ib_cable_count; i++) {
-        if (machine->ib_cables[i] != NULL) {
-            ib_link_destroy(machine->ib_cables[i]);
-        }
-    }
+    plat_ib_fabric_destroy(machine);
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
         if (machine->nodes[i].slot != NULL) {
             pcie_link_destroy(machine->nodes[i].slot);

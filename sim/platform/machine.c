@@ -8,6 +8,7 @@
 #include "sim/platform/internal.h"
 #include "sim/platform/routes.h"
 #include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/tca-verbs/tca_verbs.h"
 
 enum sim_status plat_error_set(struct plat_error *error, enum sim_status status, const char *format, ...)
 {
@@ -122,6 +123,7 @@ void plat_machine_destroy(plat_machine_t *machine)
     if (machine == NULL) {
         return;
     }
+    plat_processes_fini(machine);
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
         plat_node_fini(&machine->nodes[i]);
     }
@@ -151,17 +153,29 @@ void plat_machine_set_program(plat_machine_t *machine, uint32_t node, plat_progr
 }
 
 // No board may be sent to before its routes are there.
+void plat_machine_wait_booted(plat_machine_t *machine)
+{
+    const struct sim_wait_reason reason = {"platform", "all boards to be ready, %llu of %llu are", machine->booted,
+                                           machine->scenario->node_count};
+    while (machine->booted < machine->scenario->node_count) {
+        (void)sim_condition_wait(machine->sim, &machine->all_booted, SIM_NEVER_PS, &reason);
+    }
+}
+
 static void boot_wait(plat_machine_t *machine)
 {
-    const struct sim_wait_reason reason = {"platform", "all boards to be ready, %llu of %llu are", machine->booted + 1,
-                                           machine->scenario->node_count};
     if (++machine->booted == machine->scenario->node_count) {
         machine->started_ps = sim_now_ps(machine->sim);
         plat_faults_arm(machine);
         sim_condition_signal(machine->sim, &machine->all_booted);
     }
-    while (machine->booted < machine->scenario->node_count) {
-        (void)sim_condition_wait(machine->sim, &machine->all_booted, SIM_NEVER_PS, &reason);
+    plat_machine_wait_booted(machine);
+}
+
+void plat_machine_ended(plat_machine_t *machine)
+{
+    if (++machine->ended == machine->scenario->node_count + machine->process_count) {
+        plat_faults_disarm(machine);
     }
 }
 
@@ -181,6 +195,19 @@ static int drivers_start(struct plat_node *node, const char **device_out)
     return error;
 }
 
+// What the program finds with ibv_get_device_list.
+static int verbs_devices_add(struct plat_node *node)
+{
+    struct backend_process *process = &node->backend.process;
+    int error = node->hca != NULL ? ibsim_device_add(process) : 0;
+    if (error == 0 && node->board != NULL) {
+        node->tca_verbs =
+            (struct tca_verbs_device){.board = node->handle, .progress_thread = node->config->board.progress_thread};
+        error = ibverbs_device_add(process, "tca0", &tca_verbs_ops, &node->tca_verbs);
+    }
+    return error;
+}
+
 static void node_thread(void *arg)
 {
     struct plat_node *node = arg;
@@ -194,17 +221,17 @@ static void node_thread(void *arg)
     boot_wait(node->machine);
     if (node->program != NULL) {
         plat_backend_enter(&node->backend, node->handle);
-        error = node->hca != NULL ? ibsim_device_add(&node->backend.process) : 0;
+        error = verbs_devices_add(node);
         if (error != 0) {
-            plat_machine_fail(node->machine, "%s: no HCA for its program: %s", node->config->name, strerror(-error));
+            plat_machine_fail(node->machine, "%s: no devices of verbs for its program: %s", node->config->name,
+                              strerror(-error));
             return;
         }
         node->program(node->program_arg, node->handle);
+        plat_backend_thread_ops.stop(&node->backend);
         plat_backend_end(&node->backend);
     }
-    if (++node->machine->ended == node->machine->scenario->node_count) {
-        plat_faults_disarm(node->machine);
-    }
+    plat_machine_ended(node->machine);
 }
 
 enum sim_run_outcome plat_machine_run(plat_machine_t *machine)
@@ -215,6 +242,10 @@ enum sim_run_outcome plat_machine_run(plat_machine_t *machine)
             plat_machine_fail(machine, "%s: no memory for a thread", node->config->name);
             return SIM_RUN_STOPPED;
         }
+    }
+    if (!plat_processes_spawn(machine)) {
+        plat_machine_fail(machine, "no memory for a thread");
+        return SIM_RUN_STOPPED;
     }
     return sim_run(machine->sim);
 }

@@ -221,6 +221,8 @@ static void backend_init(struct plat_node *node)
         .sim = node->machine->sim,
         .core = node->core,
         .memory = node->memory,
+        .rc = node->rc,
+        .node = node->config->name,
         .gpus = &node->gpus,
         .interrupt_ps = node->config->host.interrupt_ps,
     };

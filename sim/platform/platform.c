@@ -40,6 +40,9 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
     if (hooks->trace != NULL) {
         sim_trace_set_sink(sim, hooks->trace, hooks->ctx);
     }
+    if (hooks->path != NULL) {
+        sim_causes_record(sim);
+    }
     result->outcome = plat_machine_run(machine);
     result->simulated_ps = sim_now_ps(sim);
     result->events = sim_events_run(sim);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/sim.h"
 #include "sim/kernel/trace.h"
@@ -22,8 +23,8 @@ struct plat_point {
     uint64_t min_ps, max_ps;
 };
 
-// What became of a fault of the scenario. An end's TLPs: sent over the cable; queued or under way when it was pulled, and lost;
-// sent by its board to the dead port afterwards, and dropped.
+// What became of a fault of the scenario. An end's TLPs: sent over the cable; queued or under way when it was pulled,
+// and lost; sent by its board to the dead port afterwards, and dropped.
 struct plat_fault_end {
     char name[SCN_NAME_MAX + 4]; // "node0.E"
     uint64_t sent_tlps, lost_tlps, dropped_tlps;
@@ -41,6 +42,11 @@ struct plat_hooks {
     sim_counter_visit_fn counter;                             // after the series; may be NULL
     void (*fault)(void *ctx, const struct plat_fault *fault); // after the series, each of the scenario; may be NULL
     sim_trace_sink_fn trace;                                  // may be NULL
+    // The critical path of a point, whose node measured it: what the time between begin and end of the measurement was
+    // spent on (sim/kernel/cause.h). No pieces: the program did not measure it as one stretch. NULL: nothing is
+    // recorded for it, which costs time and memory.
+    void (*path)(void *ctx, const struct plat_point *point, const char *node, const struct sim_piece *pieces,
+                 size_t count);
     // The work of the series that is done, in thousandths; may be NULL.
     void (*progress)(void *ctx, unsigned permille);
 };

@@ -2,16 +2,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/platform/routes.h"
 #include "sim/scenario/routes.h"
 
+#define PERFTEST_INLINE_BYTES 220 // perftest 3.0: of the latency programs
+
 // --- the programs --------------------------------------------------------------------------------------------------
 
 // Which nodes have a rank. Alone: the node, which needs no board. On the way: node, the first node on the way from
 // there to peer, and peer.
-enum placement { PLACE_ALONE, PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL };
+// Verbs: two processes on the two nodes, which may be one, and two more for a flow beside.
+enum placement { PLACE_ALONE, PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL, PLACE_VERBS };
 
 struct program {
     enum placement placement;
@@ -35,6 +39,8 @@ static const struct program programs[] = {
     [SCN_PROGRAM_CUDA_PINGPONG] = {PLACE_ALONE, workload_cuda_pingpong, false},
     [SCN_PROGRAM_GDR_COPY] = {PLACE_ALONE, workload_gdr_copy, false},
     [SCN_PROGRAM_FPGA_TRANSFER] = {PLACE_ALONE, workload_fpga_transfer, false},
+    [SCN_PROGRAM_VERBS_LATENCY] = {PLACE_VERBS, workload_verbs_latency, false},
+    [SCN_PROGRAM_VERBS_BANDWIDTH] = {PLACE_VERBS, workload_verbs_bandwidth, false},
 };
 
 static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run,
@@ -53,6 +59,10 @@ static uint32_t place_ranks(const struct scn_scenario *scenario, const struct sc
             scn_routes_neighbour(scenario, run->node, (enum scn_port)routes->ports[run->node][run->peer], NULL);
         nodes_out[2] = run->peer;
         return 3;
+    case PLACE_VERBS:
+        nodes_out[1] = nodes_out[3] = run->peer;
+        nodes_out[2] = run->node;
+        return run->beside.given ? 4 : 2;
     case PLACE_ALL:
         break;
     }
@@ -80,6 +90,7 @@ static enum workload_method method_of(enum scn_method method)
     case SCN_METHOD_DIRECT:
         return WORKLOAD_DIRECT;
     case SCN_METHOD_VIA_CPU:
+    case SCN_METHOD_NONE:
         break;
     }
     return WORKLOAD_VIA_CPU;
@@ -101,6 +112,66 @@ static int memory_of(enum scn_memory memory)
     return (int)memory - (int)SCN_MEMORY_GPU0;
 }
 
+static enum workload_operation operation_of(enum scn_operation operation)
+{
+    static const enum workload_operation operations[] = {
+        [SCN_OPERATION_NONE] = WORKLOAD_SEND,
+        [SCN_OPERATION_SEND] = WORKLOAD_SEND,
+        [SCN_OPERATION_SEND_IMM] = WORKLOAD_SEND_IMM,
+        [SCN_OPERATION_WRITE] = WORKLOAD_WRITE,
+        [SCN_OPERATION_WRITE_IMM] = WORKLOAD_WRITE_IMM,
+        [SCN_OPERATION_READ] = WORKLOAD_READ,
+        [SCN_OPERATION_COMPARE_SWAP] = WORKLOAD_COMPARE_SWAP,
+        [SCN_OPERATION_FETCH_ADD] = WORKLOAD_FETCH_ADD,
+    };
+    return operations[operation];
+}
+
+// perftest's default: its latency programs put short messages into the request.
+static uint32_t inline_of(const struct scn_run *run)
+{
+    if (run->verbs.inline_bytes != SCN_INLINE_DEFAULT) {
+        return run->verbs.inline_bytes;
+    }
+    return run->program == SCN_PROGRAM_VERBS_LATENCY ? PERFTEST_INLINE_BYTES : 0;
+}
+
+static struct workload_verbs verbs_of(const struct plat_series *series)
+{
+    static const enum workload_transport transports[] = {
+        [SCN_TRANSPORT_RC] = WORKLOAD_RC, [SCN_TRANSPORT_UC] = WORKLOAD_UC, [SCN_TRANSPORT_UD] = WORKLOAD_UD};
+    const struct scn_verbs *verbs = &series->run->verbs;
+    return (struct workload_verbs){
+        .device = verbs->device == SCN_DEVICE_TCA0 ? "tca0" : "ibsim0",
+        .operation = operation_of(verbs->operation),
+        .transport = transports[verbs->transport],
+        .queue_pairs = verbs->queue_pairs,
+        .depth = verbs->depth,
+        .receive_depth = verbs->receive_depth,
+        .cq_mod = verbs->cq_mod,
+        .inline_bytes = inline_of(series->run),
+        .inline_or_less = verbs->inline_bytes == SCN_INLINE_DEFAULT,
+        .bidirectional = verbs->bidirectional,
+        .volume_bytes = verbs->volume_bytes,
+        .beside_bytes = series->run->beside.given ? series->run->beside.bytes : 0,
+    };
+}
+
+// The flow beside has the measured one's device, and requests of its own.
+static struct workload_verbs beside_of(const struct plat_series *series)
+{
+    const struct scn_beside *beside = &series->run->beside;
+    struct workload_verbs verbs = verbs_of(series);
+    verbs.operation = operation_of(beside->operation);
+    verbs.transport = WORKLOAD_RC;
+    verbs.queue_pairs = 1;
+    verbs.depth = beside->depth;
+    verbs.cq_mod = beside->cq_mod;
+    verbs.inline_bytes = 0;
+    verbs.bidirectional = false;
+    return verbs;
+}
+
 static enum sim_status check_all(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
                                  size_t error_size)
 {
@@ -110,6 +181,28 @@ static enum sim_status check_all(const struct scn_scenario *scenario, const stru
                      scenario->nodes[run->node].name, scenario->nodes[i].name);
             return SIM_ERR_INVALID;
         }
+    }
+    return SIM_OK;
+}
+
+// What scn_load refuses as well; scenarios may be made by hand.
+static enum sim_status check_verbs(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
+                                   size_t error_size)
+{
+    const uint32_t ends[] = {run->node, run->peer};
+    bool boards = run->verbs.device == SCN_DEVICE_TCA0;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct scn_node *node = ends[i] < scenario->node_count ? &scenario->nodes[ends[i]] : NULL;
+        if (node == NULL || (boards ? !node->board.given : !node->hca.given)) {
+            snprintf(error, error_size, "series '%s': %s has no %s", run->series,
+                     node != NULL ? node->name : "the peer", boards ? "board" : "HCA");
+            return SIM_ERR_INVALID;
+        }
+    }
+    if (boards &&
+        (run->node == run->peer || run->beside.given || !plat_routes_joined(scenario, run->node, run->peer))) {
+        snprintf(error, error_size, "series '%s': tca0 needs two joined nodes, each with one process", run->series);
+        return SIM_ERR_INVALID;
     }
     return SIM_OK;
 }
@@ -124,6 +217,9 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
     enum placement placement = programs[run->program].placement;
     if (placement == PLACE_ALONE) {
         return SIM_OK;
+    }
+    if (placement == PLACE_VERBS) {
+        return check_verbs(scenario, run, error, error_size);
     }
     if (!scenario->nodes[run->node].board.given) {
         snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
@@ -175,6 +271,17 @@ static void rank_gather(void *ctx, const void *mine, void *all, size_t bytes)
     plat_mailbox_gather(&rank->series->mailbox, rank->workload.rank, mine, all, bytes);
 }
 
+// From the thread that measured.
+static void path_report(const struct plat_rank *rank, const struct plat_point *point)
+{
+    const struct plat_hooks *hooks = rank->series->hooks;
+    struct sim_piece *pieces = NULL;
+    size_t count = 0;
+    (void)sim_cause_path(plat_machine_sim(rank->series->machine), point->total_ps, &pieces, &count);
+    hooks->path(hooks->ctx, point, rank->series->scenario->nodes[rank->workload.node].name, pieces, count);
+    free(pieces);
+}
+
 static void rank_report(void *ctx, const struct workload_point *measured)
 {
     struct plat_rank *rank = ctx;
@@ -192,6 +299,9 @@ static void rank_report(void *ctx, const struct workload_point *measured)
     series->points_done++;
     if (hooks->point != NULL) {
         hooks->point(hooks->ctx, &point);
+    }
+    if (hooks->path != NULL) {
+        path_report(rank, &point);
     }
     if (hooks->progress != NULL) {
         hooks->progress(hooks->ctx, (unsigned)(series->points_done * 1000 / series->points));
@@ -236,7 +346,9 @@ static void rank_run(void *arg, peach2_handle_t *board)
     if (serves) {
         service_start(rank, board);
     }
-    int error = programs[rank->series->run->program].run(&rank->workload);
+    bool beside = programs[rank->series->run->program].placement == PLACE_VERBS && rank->workload.rank > 1;
+    int error =
+        beside ? workload_verbs_beside(&rank->workload) : programs[rank->series->run->program].run(&rank->workload);
     if (error == 0 && ++rank->series->ranks_done == rank->series->rank_count && serves) {
         services_stop(rank->series, board);
     }
@@ -247,7 +359,7 @@ static void rank_run(void *arg, peach2_handle_t *board)
 
 // --- set-up --------------------------------------------------------------------------------------------------------
 
-static struct workload workload_of(const struct plat_series *series, uint32_t rank, uint32_t node)
+static struct workload workload_of(struct plat_series *series, uint32_t rank, uint32_t node)
 {
     const struct scn_run *run = series->run;
     return (struct workload){
@@ -267,6 +379,8 @@ static struct workload workload_of(const struct plat_series *series, uint32_t ra
         .destination_gpu = memory_of(run->to),
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
+        .verbs = rank > 1 ? beside_of(series) : verbs_of(series),
+        .shared = &series->shared,
         .exchange = rank_exchange,
         .gather = rank_gather,
         .report = rank_report,
@@ -297,7 +411,15 @@ void plat_series_init(struct plat_series *series, const struct scn_scenario *sce
         for (uint32_t j = 0; j < series->rank_count; j++) {
             rank->workload.hops[j] = routes.hops[nodes[0]][nodes[j]];
         }
-        plat_machine_set_program(machine, rank->workload.node, rank_run, rank);
+        bool first = true;
+        for (uint32_t j = 0; j < i; j++) {
+            first = first && nodes[j] != nodes[i];
+        }
+        if (first) {
+            plat_machine_set_program(machine, nodes[i], rank_run, rank);
+        } else if (plat_machine_add_process(machine, nodes[i], rank_run, rank) != SIM_OK) {
+            plat_machine_fail(machine, "%s: no memory for a process", scenario->nodes[nodes[i]].name);
+        }
     }
 }
 

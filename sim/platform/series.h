@@ -26,6 +26,7 @@ struct plat_series {
     struct plat_mailbox mailbox;
     struct plat_rank ranks[PLAT_RANKS_MAX];
     uint32_t rank_count, ranks_done;
+    struct workload_shared shared;
     uint64_t points, points_done;
 };
 

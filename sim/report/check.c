@@ -64,17 +64,17 @@ static void check_check(struct checking *checking, const struct scn_check *check
     }
     const struct report_column *column = report_column_find(check->value.column, NULL);
     if (check->over.given && report_column_find(check->over.column, NULL)->kind != column->kind) {
-        complain(checking, check->line, check->column, "'%s': %s cannot be divided by %s", check->id, column->name,
-                 check->over.column);
+        complain(checking, check->line, check->column, "'%s': %s cannot be %s %s", check->id, column->name,
+                 check->difference ? "compared with" : "divided by", check->over.column);
         return;
     }
     double scale;
     if (reference != NULL && !report_value_scale(check, reference->unit, &scale)) {
         complain(checking, check->line, check->column, "'%s' is published in %s, which does not fit %s", check->id,
                  reference->unit,
-                 report_value_is_bytes(check) ? "a number of bytes"
-                 : check->over.given          ? "a ratio"
-                                              : column->name);
+                 report_value_is_bytes(check)              ? "a number of bytes"
+                 : check->over.given && !check->difference ? "a ratio"
+                                                           : column->name);
     }
 }
 

@@ -36,7 +36,7 @@ static int spawn(const char *directory, char *const *arguments, pid_t *child_out
     return error;
 }
 
-void report_plot_draw(struct files *files)
+void report_plot_draw(struct files *files, const char *script, const char *picture)
 {
     if (files->status != SIM_OK) {
         return;
@@ -44,19 +44,19 @@ void report_plot_draw(struct files *files)
     char data[SETTING_MAX];
     char image[SETTING_MAX];
     char both[2 * SETTING_MAX + 2];
-    char script[FILES_NAME_MAX + 32];
+    char path[FILES_NAME_MAX + 32];
     setting(data, "data", "data.csv");
-    setting(image, "image", "plot.svg");
+    setting(image, "image", picture);
     snprintf(both, sizeof both, "%s; %s", data, image);
-    files_temporary_name("plot.gp", script, sizeof script);
-    files_expect(files, "plot.svg");
+    files_temporary_name(script, path, sizeof path);
+    files_expect(files, picture);
 
     // -d: no start-up file of the user's changes the picture.
-    char *const arguments[] = {"gnuplot", "-d", "-e", both, script, NULL};
+    char *const arguments[] = {"gnuplot", "-d", "-e", both, path, NULL};
     pid_t child;
     int error = spawn(files->directory, arguments, &child);
     if (error != 0) {
-        files_fail(files, SIM_ERR_IO, "cannot run gnuplot, which draws plot.svg: %s", strerror(error));
+        files_fail(files, SIM_ERR_IO, "cannot run gnuplot, which draws %s: %s", picture, strerror(error));
         return;
     }
     int status = 0;
@@ -67,7 +67,7 @@ void report_plot_draw(struct files *files)
         }
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        files_fail(files, SIM_ERR_IO, "gnuplot failed on plot.gp");
+        files_fail(files, SIM_ERR_IO, "gnuplot failed on %s", script);
     }
 }
 

@@ -23,7 +23,10 @@
 #define WIDTH_MIN     500.0
 
 static const double pi = 3.14159265358979323846;
-static const char ring_colour[] = "#0072B2", crossing_colour[] = "#D55E00";
+#define SWITCH_HEIGHT 34.0
+#define SWITCH_LETTER 9.0 // width of a letter of its name
+
+static const char ring_colour[] = "#0072B2", crossing_colour[] = "#D55E00", ib_colour[] = "#009E73";
 
 struct point {
     double x, y;
@@ -32,7 +35,7 @@ struct point {
 struct drawing {
     const struct scn_scenario *scenario;
     FILE *out;
-    struct point places[SCN_NODES_MAX];
+    struct point places[SCN_NODES_MAX + SCN_IB_SWITCHES_MAX]; // as InfiniBand cables number them
     double width, height;
 };
 
@@ -155,7 +158,26 @@ static uint32_t strands_order(const struct scn_scenario *scenario, uint32_t orde
     return chains;
 }
 
-static void lay(struct drawing *drawing)
+// A row below the nodes.
+static void switches_lay(struct drawing *drawing)
+{
+    uint32_t count = drawing->scenario->ib_switch_count;
+    double y = drawing->height - FOOT - MARGIN + NODE_DISTANCE;
+    double wide = count * (NODE_DISTANCE + MARGIN) + MARGIN;
+    if (count == 0) {
+        return;
+    }
+    for (uint32_t i = 0; wide > drawing->width && i < drawing->scenario->node_count; i++) {
+        drawing->places[i].x += (wide - drawing->width) / 2;
+    }
+    drawing->width = wide > drawing->width ? wide : drawing->width;
+    drawing->height += NODE_DISTANCE + (count > 1 ? BOW / 2 - MARGIN / 2 : 0); // and the cables between them
+    for (uint32_t i = 0; i < count; i++) {
+        drawing->places[SCN_IB_SWITCH(i)] = (struct point){drawing->width * (2 * i + 1) / (2 * count), y};
+    }
+}
+
+static void nodes_lay(struct drawing *drawing)
 {
     struct scn_rings rings;
     uint32_t order[SCN_NODES_MAX] = {0};
@@ -166,7 +188,7 @@ static void lay(struct drawing *drawing)
     uint32_t chains = strands_order(drawing->scenario, order);
     if (drawing->scenario->node_count == 2) { // the second cable needs room for its bow
         line_lay(drawing, order, 2, NODE_DISTANCE + RING_GAP, 0);
-    } else if (chains == 1 && rings.count == 0) {
+    } else if ((chains == 1 && rings.count == 0) || drawing->scenario->cable_count == 0) {
         line_lay(drawing, order, drawing->scenario->node_count, NODE_DISTANCE, 0);
     } else {
         circle_lay(drawing, order, drawing->scenario->node_count);
@@ -237,6 +259,44 @@ static void cable_draw(const struct drawing *drawing, uint32_t index)
     end_draw(drawing, to, bend, cable->to_port, !from_is_root, colour);
 }
 
+// Straight between a node and a switch. Above two nodes and below two switches, as others may stand between.
+static void ib_cable_draw(const struct drawing *drawing, const struct scn_ib_cable *cable)
+{
+    struct point from = drawing->places[cable->from_node], to = drawing->places[cable->to_node];
+    struct point middle = {(from.x + to.x) / 2, (from.y + to.y) / 2};
+    double bow = cable->from_node < SCN_NODES_MAX ? -BOW / 2 : BOW;
+    bool alike = (cable->from_node < SCN_NODES_MAX) == (cable->to_node < SCN_NODES_MAX);
+    struct point bend = point_towards(middle, to, 0, !alike ? 0 : from.x < to.x ? bow : -bow);
+    fprintf(drawing->out,
+            "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" "
+            "stroke-dasharray=\"7 3\"/>\n",
+            from.x, from.y, bend.x, bend.y, to.x, to.y, ib_colour);
+}
+
+static void switch_draw(const struct drawing *drawing, uint32_t index)
+{
+    const char *name = drawing->scenario->ib_switches[index].name;
+    struct point place = drawing->places[SCN_IB_SWITCH(index)];
+    double width = 24.0 + SWITCH_LETTER * (double)strlen(name);
+    fprintf(drawing->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"/>\n",
+            place.x - width / 2, place.y - SWITCH_HEIGHT / 2, width, SWITCH_HEIGHT, ib_colour);
+    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"13\">", place.x, place.y);
+    text_write(drawing->out, name);
+    fputs("</text>\n", drawing->out);
+}
+
+// A square below the node's name.
+static void hca_draw(const struct drawing *drawing, uint32_t index)
+{
+    struct point place = drawing->places[index];
+    fprintf(
+        drawing->out,
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"15\" rx=\"2\" fill=\"%s\"/>\n<text x=\"%.1f\" y=\"%.1f\" "
+        "dy=\".35em\" font-size=\"10\" fill=\"white\">HCA</text>\n",
+        place.x - 15, place.y + NODE_RADIUS - 7.5, ib_colour, place.x, place.y + NODE_RADIUS);
+}
+
 static void node_draw(const struct drawing *drawing, uint32_t index)
 {
     const char *name = drawing->scenario->nodes[index].name;
@@ -269,22 +329,33 @@ static void words_draw(const struct drawing *drawing)
     const struct scn_scenario *scenario = drawing->scenario;
     fprintf(drawing->out, "<text x=\"%.1f\" y=\"28\" font-size=\"16\" font-weight=\"bold\">", drawing->width / 2);
     text_write(drawing->out, scenario->title);
-    fprintf(drawing->out,
-            "</text>\n<text x=\"%.1f\" y=\"50\" font-size=\"13\">%" PRIu32 " node%s, %" PRIu32
-            " cable%s, at most %" PRIu32 " hop%s</text>\n",
-            drawing->width / 2, scenario->node_count, scenario->node_count == 1 ? "" : "s", scenario->cable_count,
-            scenario->cable_count == 1 ? "" : "s", hops_max(scenario), hops_max(scenario) == 1 ? "" : "s");
-    fprintf(drawing->out,
-            "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\">N of every node leads to its host; filled end: root complex, "
-            "hollow: endpoint</text>\n",
-            drawing->width / 2, drawing->height - FOOT / 2);
+    fprintf(drawing->out, "</text>\n<text x=\"%.1f\" y=\"50\" font-size=\"13\">%" PRIu32 " node%s", drawing->width / 2,
+            scenario->node_count, scenario->node_count == 1 ? "" : "s");
+    if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
+        fprintf(drawing->out, ", %" PRIu32 " cable%s, at most %" PRIu32 " hop%s", scenario->cable_count,
+                scenario->cable_count == 1 ? "" : "s", hops_max(scenario), hops_max(scenario) == 1 ? "" : "s");
+    }
+    if (scenario->ib_cable_count > 0) {
+        fprintf(drawing->out, ", %" PRIu32 " InfiniBand cable%s", scenario->ib_cable_count,
+                scenario->ib_cable_count == 1 ? "" : "s");
+    }
+    fputs("</text>\n", drawing->out);
+    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\">%s%s</text>\n", drawing->width / 2,
+            drawing->height - FOOT / 2,
+            scenario->cable_count > 0 || scenario->ib_cable_count == 0
+                ? "N of every node leads to its host; filled end: root complex, hollow: endpoint"
+                : "",
+            scenario->ib_cable_count == 0 ? ""
+            : scenario->cable_count > 0   ? "; dashed: InfiniBand"
+                                          : "dashed: InfiniBand");
 }
 
 static void draw(void *ctx, FILE *out)
 {
     struct drawing *drawing = ctx;
     drawing->out = out;
-    lay(drawing);
+    nodes_lay(drawing);
+    switches_lay(drawing);
     fprintf(
         drawing->out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
@@ -294,8 +365,17 @@ static void draw(void *ctx, FILE *out)
     for (uint32_t i = 0; i < drawing->scenario->cable_count; i++) {
         cable_draw(drawing, i);
     }
+    for (uint32_t i = 0; i < drawing->scenario->ib_cable_count; i++) {
+        ib_cable_draw(drawing, &drawing->scenario->ib_cables[i]);
+    }
+    for (uint32_t i = 0; i < drawing->scenario->ib_switch_count; i++) {
+        switch_draw(drawing, i);
+    }
     for (uint32_t i = 0; i < drawing->scenario->node_count; i++) {
         node_draw(drawing, i);
+        if (drawing->scenario->nodes[i].hca.given) {
+            hca_draw(drawing, i);
+        }
     }
     fputs("</svg>\n", drawing->out);
 }

@@ -1,5 +1,6 @@
 #include "sim/report/value.h"
 
+#include <math.h>
 #include <string.h>
 
 struct unit {
@@ -8,12 +9,13 @@ struct unit {
     double scale;
 };
 
-// The papers count sizes in units of 1024 and rates in units of 1000.
+// The papers count sizes in units of 1024 and rates in units of 1000, but for MB/s: those are perftest's (akimoto2012),
+// whose MB has 2^20 bytes.
 static const struct unit units[] = {
     {"us", REPORT_KIND_TIME, 1.0},
     {"ns", REPORT_KIND_TIME, 1000.0},
     {"GB/s", REPORT_KIND_RATE, 1.0},
-    {"MB/s", REPORT_KIND_RATE, 1000.0},
+    {"MB/s", REPORT_KIND_RATE, 1e9 / 1048576.0},
     {"B", REPORT_KIND_BYTES, 1.0},
     {"KB", REPORT_KIND_BYTES, 1.0 / 1024.0},
     {"MB", REPORT_KIND_BYTES, 1.0 / 1048576.0},
@@ -57,11 +59,11 @@ static bool row_value(const report_t *report, const struct scn_check *check, con
     double value = report_column_value(report_column_find(check->value.column, NULL), point);
     if (check->per_row && check->over.given) {
         const struct report_point *row = partner(report, &check->over, point);
-        double divisor = row == NULL ? 0.0 : report_column_value(report_column_find(check->over.column, NULL), row);
-        if (divisor == 0.0) {
+        double over = row == NULL ? 0.0 : report_column_value(report_column_find(check->over.column, NULL), row);
+        if (over == 0.0) {
             return false;
         }
-        value /= divisor;
+        value = check->difference ? value - over : value / over;
     }
     *value_out = value;
     return true;
@@ -117,11 +119,11 @@ static struct report_value reduce(const report_t *report, const struct scn_check
 static double over_value(const report_t *report, const struct scn_check *check)
 {
     if (!check->over.given || check->per_row) {
-        return 1.0;
+        return check->difference ? 0.0 : 1.0;
     }
     struct scn_check over = {.value = check->over};
     struct report_value result = reduce(report, &over);
-    return result.found ? result.value : 0.0;
+    return result.found ? result.value : NAN;
 }
 
 bool report_value_is_bytes(const struct scn_check *check)
@@ -153,14 +155,14 @@ struct report_value report_value_take(const report_t *report, const struct scn_c
         return (struct report_value){.unmeasured = unmeasured};
     }
     double over = over_value(report, check);
-    if (over == 0.0) {
+    if (isnan(over) || (over == 0.0 && !check->difference)) {
         return (struct report_value){0};
     }
     if (report_value_is_bytes(check)) {
         return reaching(report, check, over);
     }
     struct report_value result = reduce(report, check);
-    result.value /= over;
+    result.value = check->difference ? result.value - over : result.value / over;
     return result;
 }
 
@@ -169,7 +171,7 @@ bool report_value_scale(const struct scn_check *check, const char *unit, double 
     enum report_kind kind = report_column_find(check->value.column, NULL)->kind;
     if (report_value_is_bytes(check)) {
         kind = REPORT_KIND_BYTES;
-    } else if (check->over.given) {
+    } else if (check->over.given && !check->difference) {
         kind = REPORT_KIND_COUNT;
     }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {

@@ -169,7 +169,7 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     bool drawn = report->scenario->panel_count > 0 && report->point_count > 0;
     if (drawn) {
         file_write(report, &files, "plot.gp", report_plot_write);
-        report_plot_draw(&files);
+        report_plot_draw(&files, "plot.gp", "plot.svg");
         report_plot_version(&files, gnuplot, sizeof gnuplot);
     }
     report_manifest_write(report, &files, scenario_path, drawn ? gnuplot : NULL);

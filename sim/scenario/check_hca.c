@@ -1,7 +1,11 @@
-// Rules about HCAs and their cables.
+// Rules about HCAs, InfiniBand switches and cables.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+#include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/names.h"
 
 static void check_slot(struct scn_loader *loader, const struct scn_node *node)
 {
@@ -11,35 +15,119 @@ static void check_slot(struct scn_loader *loader, const struct scn_node *node)
     }
 }
 
-// *used: the HCA has a cable.
-static void check_end(struct scn_loader *loader, const struct scn_ib_cable *cable, const uint32_t *end, bool *used)
+// --- switches --------------------------------------------------------------------------------------------------------
+
+static void check_switch(struct scn_loader *loader, uint32_t index)
 {
-    const struct scn_node *node = &loader->scenario->nodes[*end];
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_ib_switch *named = &scenario->ib_switches[index];
+    struct scn_place place = scn_loader_place(loader, named->name, named);
+    if (named->name[0] == '\0') {
+        return;
+    }
+    if (!scn_name_is_plain(named->name, false)) {
+        scn_mistakes_add(&loader->mistakes, place, "name: '%s' may hold letters, digits, - and _ only", named->name);
+    }
+    bool taken = scn_loader_find_node(loader, named->name) != SCN_NODE_NONE;
+    for (uint32_t i = 0; i < index; i++) {
+        taken = taken || strcmp(scenario->ib_switches[i].name, named->name) == 0;
+    }
+    if (taken) {
+        scn_mistakes_add(&loader->mistakes, place, "name: another node or switch is called '%s'", named->name);
+    }
+}
+
+// --- cables ----------------------------------------------------------------------------------------------------------
+
+#define PLACES_MAX (SCN_NODES_MAX + SCN_IB_SWITCHES_MAX)
+
+struct fabric {
+    uint32_t used[PLACES_MAX];   // ports that have a cable
+    uint32_t joined[PLACES_MAX]; // a place that it is joined with; itself: it stands for all of them
+};
+
+static void check_end(struct scn_loader *loader, const struct scn_ib_cable *cable, const uint32_t *end,
+                      struct fabric *fabric)
+{
+    const struct scn_scenario *scenario = loader->scenario;
     struct scn_place place = scn_loader_place(loader, end, cable);
     const char *key = end == &cable->from_node ? "from" : "to";
+    uint32_t used = fabric->used[*end]++;
+    if (*end >= SCN_NODES_MAX) {
+        const struct scn_ib_switch *at = &scenario->ib_switches[*end - SCN_NODES_MAX];
+        if (used == at->ports && at->ports != 0) {
+            scn_mistakes_add(&loader->mistakes, place, "%s: all %" PRIu32 " ports of switch '%s' have a cable", key,
+                             at->ports, at->name);
+        }
+        return;
+    }
+    const struct scn_node *node = &scenario->nodes[*end];
     if (!node->hca.given && !scn_loader_is_bad(loader, node, true) && !scn_loader_is_bad(loader, &node->hca, true)) {
         scn_mistakes_add(&loader->mistakes, place, "%s: node '%s' has no HCA", key, node->name);
     }
-    if (*used) {
+    if (used > 0) {
         scn_mistakes_add(&loader->mistakes, place, "%s: the HCA of '%s' already has a cable", key, node->name);
     }
-    *used = true;
+}
+
+static uint32_t stands_for(const struct fabric *fabric, uint32_t place)
+{
+    while (fabric->joined[place] != place) {
+        place = fabric->joined[place];
+    }
+    return place;
+}
+
+// The credits of a ring of switches may wait for each other for ever.
+static void check_tree(struct scn_loader *loader, const struct scn_ib_cable *cable, struct fabric *fabric)
+{
+    struct scn_place place = scn_loader_place(loader, &cable->to_node, cable);
+    const char *name = scn_ib_place_name(loader->scenario, cable->to_node);
+    uint32_t from = stands_for(fabric, cable->from_node), to = stands_for(fabric, cable->to_node);
+    if (cable->from_node == cable->to_node) {
+        scn_mistakes_add(&loader->mistakes, place, "to: the cable joins '%s' to itself", name);
+    } else if (from == to && cable->from_node >= SCN_NODES_MAX && cable->to_node >= SCN_NODES_MAX) {
+        scn_mistakes_add(&loader->mistakes, place,
+                         "to: the cable closes a ring of switches through '%s'; switches form a tree", name);
+    }
+    fabric->joined[from] = to;
+}
+
+static bool is_end_good(const struct scn_loader *loader, const uint32_t *end)
+{
+    return !scn_loader_is_bad(loader, end, false) && scn_ib_place_name(loader->scenario, *end)[0] != '\0';
+}
+
+static void check_cables(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    struct fabric fabric = {{0}, {0}};
+    for (uint32_t i = 0; i < PLACES_MAX; i++) {
+        fabric.joined[i] = i;
+    }
+    for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
+        const struct scn_ib_cable *cable = &scenario->ib_cables[i];
+        bool from = is_end_good(loader, &cable->from_node), to = is_end_good(loader, &cable->to_node);
+        if (from) {
+            check_end(loader, cable, &cable->from_node, &fabric);
+        }
+        if (to && cable->to_node != cable->from_node) {
+            check_end(loader, cable, &cable->to_node, &fabric);
+        }
+        if (from && to) {
+            check_tree(loader, cable, &fabric);
+        }
+    }
 }
 
 void scn_check_hcas(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    bool used[SCN_NODES_MAX] = {false};
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         check_slot(loader, &scenario->nodes[i]);
     }
-    for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
-        const struct scn_ib_cable *cable = &scenario->ib_cables[i];
-        if (!scn_loader_is_bad(loader, &cable->from_node, false) && cable->from_node < scenario->node_count) {
-            check_end(loader, cable, &cable->from_node, &used[cable->from_node]);
-        }
-        if (!scn_loader_is_bad(loader, &cable->to_node, false) && cable->to_node < scenario->node_count) {
-            check_end(loader, cable, &cable->to_node, &used[cable->to_node]);
-        }
+    for (uint32_t i = 0; i < scenario->ib_switch_count; i++) {
+        check_switch(loader, i);
     }
+    check_cables(loader);
 }

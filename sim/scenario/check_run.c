@@ -38,6 +38,11 @@ static bool are_cables_good(const struct scn_loader *loader)
     return good;
 }
 
+bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t to)
+{
+    return !are_cables_good(loader) || is_connected(loader->scenario, from, to);
+}
+
 // Keys of a run that not every program uses.
 enum used_key {
     USES_CHANNEL = 1,     // the others choose theirs
@@ -56,6 +61,7 @@ struct program_rule {
     bool single; // on `node` alone
     bool alone;  // and without a board; any number of bytes
     bool gpus;   // from and to a GPU's memory
+    bool verbs;  // on libibverbs (check_verbs.c)
     enum rule_method method;
     unsigned uses;
 };
@@ -74,6 +80,8 @@ static const struct program_rule rules[] = {
     [SCN_PROGRAM_CUDA_PINGPONG] = {.single = true, .alone = true, .gpus = true, .method = BY_CUDA, .uses = USES_WARMUP},
     [SCN_PROGRAM_GDR_COPY] = {.single = true, .alone = true, .gpus = true, .method = BY_PIO, .uses = USES_WARMUP},
     [SCN_PROGRAM_FPGA_TRANSFER] = {.single = true, .alone = true, .gpus = true, .uses = USES_WARMUP | USES_DESCRIPTORS},
+    [SCN_PROGRAM_VERBS_LATENCY] = {.peer = true, .alone = true, .gpus = true, .verbs = true, .uses = USES_WARMUP},
+    [SCN_PROGRAM_VERBS_BANDWIDTH] = {.peer = true, .alone = true, .gpus = true, .verbs = true, .uses = USES_WARMUP},
 };
 
 static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
@@ -175,7 +183,7 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
     } else if (!local && run->peer == run->node) {
         scn_mistakes_add(&loader->mistakes, place, "peer: a %s needs another node than '%s'", name,
                          scenario->nodes[run->node].name);
-    } else if (!local && are_cables_good(loader) && !is_connected(scenario, run->node, run->peer)) {
+    } else if (!local && !scn_check_joined(loader, run->node, run->peer)) {
         scn_mistakes_add(&loader->mistakes, place, "peer: no cables lead from '%s' to '%s'",
                          scenario->nodes[run->node].name, scenario->nodes[run->peer].name);
     }
@@ -299,6 +307,12 @@ static void check_places(struct scn_loader *loader, const struct scn_run *run)
 
 static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
+    if (scn_loader_is_good(loader, &run->program) && rules[run->program].verbs) {
+        check_unused(loader, run);
+        scn_check_verbs_run(loader, run);
+        return;
+    }
+    bool method = scn_check_other_run(loader, run);
     check_memory(loader, run, &run->from, run->node);
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_places(loader, run);
@@ -307,13 +321,13 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
         check_unused(loader, run);
         check_grid(loader, run);
     }
-    if (scn_loader_is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
+    if (method && scn_loader_is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
         scn_check_fpga_run(loader, run);
         return;
     }
     check_board(loader, run, &run->node);
     check_board(loader, run, &run->peer);
-    if (!scn_check_board_run(loader, run) || !scn_loader_is_good(loader, &run->method)) {
+    if (!method || !scn_check_board_run(loader, run) || !scn_loader_is_good(loader, &run->method)) {
         return;
     }
     if (scn_loader_is_good(loader, &run->program)) {
@@ -391,11 +405,17 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
     check_value(loader, &check->over);
     struct scn_place place = scn_loader_place(loader, check, check);
     bool first = check->first_reaching != 0, last = check->last_reaching != 0;
-    if ((check->per_row || first || last) && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
+    bool needs_over = check->per_row || check->difference || first || last;
+    if (needs_over && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
         scn_mistakes_add(&loader->mistakes, place, "%s needs over:",
-                         check->per_row ? "per_row:"
-                         : first        ? "first_reaching:"
-                                        : "last_reaching:");
+                         check->per_row      ? "per_row:"
+                         : check->difference ? "difference:"
+                         : first             ? "first_reaching:"
+                                             : "last_reaching:");
+    }
+    if (check->difference && (first || last)) {
+        scn_mistakes_add(&loader->mistakes, place, "'difference' and '%s' exclude each other",
+                         first ? "first_reaching" : "last_reaching");
     }
     if (first && last) {
         scn_mistakes_add(&loader->mistakes, place, "'first_reaching' and 'last_reaching' exclude each other");

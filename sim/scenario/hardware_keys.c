@@ -318,6 +318,11 @@ static const struct scn_key board_keys[] = {
      .max = 4,
      SCN_FIELD(struct scn_board, dmac_prefetch),
      .doc = "descriptors fetched with one read"},
+    {.name = "progress_thread",
+     .unit = SCN_UNIT_BOOL,
+     .fallback = "false",
+     SCN_FIELD(struct scn_board, progress_thread),
+     .doc = "TCA Verbs has a thread of its own that answers while the program computes; it takes a core"},
 };
 static void board_loaded(void *object, const struct scn_tree *tree)
 {

@@ -136,3 +136,8 @@ const char *scn_program_name(enum scn_program program)
 {
     return choice_name(&scn_kind_run, "program", program);
 }
+
+const char *scn_operation_name(enum scn_operation operation)
+{
+    return choice_name(&scn_kind_verbs, "operation", operation);
+}

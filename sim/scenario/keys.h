@@ -12,11 +12,14 @@
 #include "sim/scenario/tree.h"
 
 // Fallbacks of keys that not every program uses (check_run.c), and a fallback as text.
-#define SCN_FALLBACK_CHANNEL 0
-#define SCN_FALLBACK_WARMUP  2
-#define SCN_FALLBACK_COLUMNS 4
-#define SCN_TEXT_OF(number)  #number
-#define SCN_FALLBACK(number) SCN_TEXT_OF(number)
+#define SCN_FALLBACK_CHANNEL       0
+#define SCN_FALLBACK_WARMUP        2
+#define SCN_FALLBACK_COLUMNS       4
+#define SCN_FALLBACK_DEPTH         128 // of verbs: perftest's defaults
+#define SCN_FALLBACK_RECEIVE_DEPTH 512
+#define SCN_FALLBACK_CQ_MOD        100
+#define SCN_TEXT_OF(number)        #number
+#define SCN_FALLBACK(number)       SCN_TEXT_OF(number)
 
 enum scn_unit {
     SCN_UNIT_SIZE,
@@ -43,6 +46,7 @@ enum scn_unit {
 #define SCN_KEY_OWN          1u // belongs to the one object, never in a preset or in `with:`
 #define SCN_KEY_OPEN         2u // written to resolved.yaml only when it differs from its default
 #define SCN_KEY_POWER_OF_TWO 4u
+#define SCN_KEY_SWITCHES     8u // a node, or an InfiniBand switch
 
 struct scn_choice {
     const char *name;
@@ -78,14 +82,14 @@ struct scn_kind {
 };
 
 extern const struct scn_kind scn_kind_scenario, scn_kind_topology, scn_kind_node, scn_kind_host, scn_kind_board,
-    scn_kind_gpu, scn_kind_fpga, scn_kind_hca, scn_kind_ib_cable, scn_kind_link, scn_kind_cable, scn_kind_fault,
-    scn_kind_fault_ends, scn_kind_outside, scn_kind_run, scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare,
-    scn_kind_panel;
+    scn_kind_gpu, scn_kind_fpga, scn_kind_hca, scn_kind_ib_cable, scn_kind_ib_switch, scn_kind_link, scn_kind_cable,
+    scn_kind_fault, scn_kind_fault_ends, scn_kind_outside, scn_kind_run, scn_kind_verbs, scn_kind_beside,
+    scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare, scn_kind_panel;
 
 // All of them in the order of `tcasim params`, ended by NULL.
 extern const struct scn_kind *const scn_kinds[];
 
-extern const struct scn_choice scn_choices_port[];
+extern const struct scn_choice scn_choices_port[], scn_choices_operation[];
 
 // For rows: a field's offset and size; a field of a second kind.
 #define SCN_FIELD(type, field)  .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)

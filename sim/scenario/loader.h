@@ -98,6 +98,13 @@ void scn_check_fpga(struct scn_loader *loader, const struct scn_node *node, uint
 void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
 
+// check_verbs.c: a run of a program on libibverbs; what any other run may not ask for (false: it has no method).
+void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run);
+bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run);
+
+// check_run.c: do cables of boards lead from one node to the other? Only where cables are good.
+bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t to);
+
 // check_hca.c: HCAs and the cables between them.
 void scn_check_hcas(struct scn_loader *loader);
 

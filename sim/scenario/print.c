@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/scenario/ib_fabric.h"
+
 #define OBJECT_BYTES_MAX 1024
 
 static void print_choice(FILE *out, const struct scn_choice *choices, uint64_t number)
@@ -102,7 +104,7 @@ static void print_real(FILE *out, const void *field)
 
 static void print_node(FILE *out, const struct scn_scenario *scenario, uint64_t node)
 {
-    fputs(node < scenario->node_count ? scenario->nodes[node].name : "", out);
+    fputs(scn_ib_place_name(scenario, (uint32_t)node), out);
 }
 
 static uint64_t fetch_number(const struct scn_key *key, const void *base)

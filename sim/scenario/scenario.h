@@ -29,7 +29,12 @@
 #define SCN_CHECKS_MAX 64
 #define SCN_PANELS_MAX 4
 #define SCN_NODE_NONE  UINT32_MAX
-#define SCN_NOT_GIVEN  UINT64_MAX
+
+#define SCN_IB_SWITCHES_MAX 8
+#define SCN_IB_CABLES_MAX   32
+#define SCN_IB_SWITCH(i)    (SCN_NODES_MAX + (i)) // what an InfiniBand cable calls switch i; nodes have their index
+
+#define SCN_NOT_GIVEN UINT64_MAX
 
 // One PCI Express link: the slot between a host and a board, or a cable between two boards.
 struct scn_link {
@@ -95,6 +100,7 @@ struct scn_board {
     uint32_t dmac_read_bytes;    // largest read request, at most 512
     uint32_t dmac_read_tags;     // outstanding reads, 1..32
     uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
+    bool progress_thread;        // of TCA Verbs, in every process of the node
 };
 
 // A GPU with its slot, and what its driver's calls cost.
@@ -131,6 +137,9 @@ struct scn_fpga {
     struct scn_link slot;
 };
 
+// Requests that the driver sends whole.
+enum scn_blueflame { SCN_BLUEFLAME_INLINE, SCN_BLUEFLAME_ALL };
+
 // An InfiniBand HCA with its slot.
 struct scn_hca {
     bool given; // a node may have none
@@ -146,6 +155,7 @@ struct scn_hca {
     uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, place_ps, atomic_ps;
     uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
     uint32_t responder_reads, initiator_reads, max_inline_bytes;
+    enum scn_blueflame blueflame;
     uint32_t part_id; // says nothing about how it works
 };
 
@@ -169,10 +179,18 @@ struct scn_cable {
     struct scn_link link;
 };
 
-// Between the ports of two HCAs.
+struct scn_ib_switch {
+    char name[SCN_NAME_MAX];
+    uint32_t ports;
+    uint64_t latency_ps; // as in models/hca/ib_switch.h
+    uint64_t port_bytes_per_us;
+    uint32_t port_gap_bytes, port_buffer_bytes;
+};
+
+// Between two ports of HCAs and switches.
 struct scn_ib_cable {
-    uint32_t from_node, to_node;
-    uint64_t flight_ps; // as in models/hca/ib_link.h
+    uint32_t from_node, to_node; // or SCN_IB_SWITCH(i)
+    uint64_t flight_ps;          // as in models/hca/ib_link.h
 };
 
 // Pulled: the link goes down for good, both ways at once.
@@ -207,7 +225,9 @@ enum scn_program {
     SCN_PROGRAM_STAGED_PINGPONG,
     SCN_PROGRAM_CUDA_PINGPONG,
     SCN_PROGRAM_GDR_COPY,
-    SCN_PROGRAM_FPGA_TRANSFER
+    SCN_PROGRAM_FPGA_TRANSFER,
+    SCN_PROGRAM_VERBS_LATENCY,
+    SCN_PROGRAM_VERBS_BANDWIDTH
 };
 enum scn_method {
     SCN_METHOD_PIO,
@@ -217,7 +237,8 @@ enum scn_method {
     SCN_METHOD_UVA, // of cudaMemcpyPeer
     SCN_METHOD_NO_UVA,
     SCN_METHOD_DIRECT, // of an FPGA's DMA
-    SCN_METHOD_VIA_CPU
+    SCN_METHOD_VIA_CPU,
+    SCN_METHOD_NONE // programs on libibverbs; all others need one
 };
 
 // Whose memory data lies in.
@@ -232,6 +253,42 @@ enum scn_memory {
 
 // Where the notification words of libtca lie.
 enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
+
+// What programs on libibverbs do, and over which service of InfiniBand.
+enum scn_device { SCN_DEVICE_NONE, SCN_DEVICE_TCA0, SCN_DEVICE_IBSIM0 };
+enum scn_operation {
+    SCN_OPERATION_NONE,
+    SCN_OPERATION_SEND,
+    SCN_OPERATION_SEND_IMM,
+    SCN_OPERATION_WRITE,
+    SCN_OPERATION_WRITE_IMM,
+    SCN_OPERATION_READ,
+    SCN_OPERATION_COMPARE_SWAP,
+    SCN_OPERATION_FETCH_ADD
+};
+enum scn_transport { SCN_TRANSPORT_RC, SCN_TRANSPORT_UC, SCN_TRANSPORT_UD };
+
+// The keys of a run that only programs on libibverbs use.
+struct scn_verbs {
+    enum scn_device device;
+    enum scn_operation operation;
+    enum scn_transport transport;
+    uint32_t queue_pairs;
+    uint32_t depth, receive_depth; // requests that wait in a queue pair
+    uint32_t cq_mod;               // a completion for every so many requests
+    uint32_t inline_bytes;         // SCN_INLINE_DEFAULT: as perftest, by program
+    bool bidirectional;
+    uint64_t volume_bytes; // 0: no limit
+};
+#define SCN_INLINE_DEFAULT UINT32_MAX
+
+// A flow on the same two nodes and the same device, from before the measured one starts until it has ended.
+struct scn_beside {
+    bool given;
+    enum scn_operation operation;
+    uint64_t bytes;
+    uint32_t depth, cq_mod;
+};
 
 // One series of measurements, made in a simulation of its own: every (bytes, descriptors) pair is one point.
 struct scn_run {
@@ -249,6 +306,8 @@ struct scn_run {
     enum scn_memory from, to;
     enum scn_notify notify;
     uint32_t columns; // of a halo's grid
+    struct scn_verbs verbs;
+    struct scn_beside beside;
 };
 
 // A number taken from the results: rows of `series` whose bytes lie in [bytes_min, bytes_max] and whose descriptors lie
@@ -270,6 +329,7 @@ struct scn_check {
     char id[SCN_NAME_MAX]; // compare: id in reference/papers.csv; expect: its name
     char what[SCN_TEXT_MAX];
     struct scn_value value, over;
+    bool difference;       // over is subtracted
     bool per_row;          // divide row by row (same bytes and descriptors) before reducing
     double first_reaching; // 0: not used
     double last_reaching;  // 0: not used
@@ -319,7 +379,9 @@ struct scn_scenario {
     uint32_t node_count;
     struct scn_cable cables[SCN_CABLES_MAX];
     uint32_t cable_count;
-    struct scn_ib_cable ib_cables[SCN_NODES_MAX];
+    struct scn_ib_switch ib_switches[SCN_IB_SWITCHES_MAX];
+    uint32_t ib_switch_count;
+    struct scn_ib_cable ib_cables[SCN_IB_CABLES_MAX];
     uint32_t ib_cable_count;
     struct scn_fault faults[SCN_FAULTS_MAX];
     uint32_t fault_count;
@@ -396,3 +458,4 @@ const char *scn_key_suggest(const char *word);
 const char *scn_port_name(enum scn_port port);
 const char *scn_method_name(enum scn_method method);
 const char *scn_program_name(enum scn_program program);
+const char *scn_operation_name(enum scn_operation operation);

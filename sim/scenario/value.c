@@ -147,34 +147,46 @@ static bool load_text(const struct scn_key *key, const char *text, void *base, c
     return true;
 }
 
-static void complain_unknown_node(const struct scn_scenario *scenario, const char *name, char why[SCN_WHY_MAX])
+// Nodes, then switches.
+static const char *place_name(const struct scn_scenario *scenario, uint32_t i)
+{
+    return i < scenario->node_count ? scenario->nodes[i].name : scenario->ib_switches[i - scenario->node_count].name;
+}
+
+static void complain_unknown_node(const struct scn_scenario *scenario, const char *name, bool switches,
+                                  char why[SCN_WHY_MAX])
 {
     struct scn_nearest nearest;
+    uint32_t count = scenario->node_count + (switches ? scenario->ib_switch_count : 0);
     scn_nearest_init(&nearest, name);
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
-        scn_nearest_offer(&nearest, scenario->nodes[i].name);
+    for (uint32_t i = 0; i < count; i++) {
+        scn_nearest_offer(&nearest, place_name(scenario, i));
     }
-    size_t length = (size_t)snprintf(why, SCN_WHY_MAX, "unknown node '%.80s'", name);
+    size_t length = (size_t)snprintf(why, SCN_WHY_MAX, "unknown node%s '%.80s'", switches ? " or switch" : "", name);
     if (nearest.name != NULL) {
         snprintf(why + length, SCN_WHY_MAX - length, " (did you mean '%s'?)", nearest.name);
         return;
     }
-    for (uint32_t i = 0; i < scenario->node_count && length + SCN_NAME_MAX + 3 < SCN_WHY_MAX; i++) {
+    for (uint32_t i = 0; i < count && length + SCN_NAME_MAX + 3 < SCN_WHY_MAX; i++) {
         length += (size_t)snprintf(why + length, SCN_WHY_MAX - length, "%s%s", i == 0 ? " (there are: " : ", ",
-                                   scenario->nodes[i].name);
+                                   place_name(scenario, i));
     }
     snprintf(why + length, SCN_WHY_MAX - length, ")");
 }
 
 // True with SCN_NODE_NONE where there are no nodes to choose from: that is reported already.
-static bool find_node(const struct scn_loader *loader, const char *name, uint32_t *node_out, char why[SCN_WHY_MAX])
+static bool find_node(const struct scn_loader *loader, const char *name, bool switches, uint32_t *node_out,
+                      char why[SCN_WHY_MAX])
 {
     const struct scn_scenario *scenario = loader->scenario;
     *node_out = scn_loader_find_node(loader, name);
+    for (uint32_t i = 0; switches && *node_out == SCN_NODE_NONE && i < scenario->ib_switch_count; i++) {
+        *node_out = strcmp(scenario->ib_switches[i].name, name) == 0 ? SCN_IB_SWITCH(i) : SCN_NODE_NONE;
+    }
     if (*node_out != SCN_NODE_NONE || scenario->node_count == 0) {
         return true;
     }
-    complain_unknown_node(scenario, name, why);
+    complain_unknown_node(scenario, name, switches, why);
     return false;
 }
 
@@ -182,7 +194,7 @@ static bool load_node(const struct scn_loader *loader, const struct scn_key *key
                       char why[SCN_WHY_MAX])
 {
     uint32_t node = SCN_NODE_NONE;
-    if (!find_node(loader, text, &node, why)) {
+    if (!find_node(loader, text, (key->flags & SCN_KEY_SWITCHES) != 0, &node, why)) {
         return false;
     }
     store_number(key, base, key->offset, node);
@@ -199,7 +211,7 @@ static bool load_endpoint(struct scn_loader *loader, const struct scn_key *key, 
     }
     uint32_t node = SCN_NODE_NONE;
     uint64_t port = 0;
-    if (!find_node(loader, scn_arena_copy(loader->arena, text, (size_t)(dot - text)), &node, why)) {
+    if (!find_node(loader, scn_arena_copy(loader->arena, text, (size_t)(dot - text)), false, &node, why)) {
         return false;
     }
     if (!parse_choice(scn_choices_port, dot + 1, &port, why)) {

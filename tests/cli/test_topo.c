@@ -200,3 +200,24 @@ TEST(TopoCommand, DrawsIntoOrdinaryFilesAlone)
     EXPECT_CONTAINS(process.errors, "cannot write pipe: it is no ordinary file");
     process_fini(&process);
 }
+
+TEST(TopoCommand, ShowsHcasSwitchesAndTheirCables)
+{
+    struct process process;
+    process_init(&process);
+    scenario_copy(&process, "fabric", "ib-switches-on-the-way");
+    process_run(&process, "topo ib-switches-on-the-way.yaml --out x.svg");
+    char *svg = process_file_read(&process, "x.svg");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "6 nodes, 0 cables, 7 InfiniBand cables\n");
+    EXPECT_CONTAINS(process.output, "   2  spine  2 of 36 ports, 200 ns\n");
+    EXPECT_CONTAINS(process.output, "   4  leaf0 - spine  75 ns\n");
+    EXPECT_CONTAINS(process.output, "\n  node1      2      -      4      4      -      -\n");
+    ASSERT_TRUE(svg != NULL);
+    EXPECT_EQ(occurrences(svg, "<path "), 7);
+    EXPECT_EQ(occurrences(svg, ">HCA</text>"), 6);
+    EXPECT_EQ(occurrences(svg, ">leaf"), 2);
+    EXPECT_EQ(occurrences(svg, ">spine"), 1);
+    free(svg);
+    process_fini(&process);
+}

@@ -1,5 +1,7 @@
 #include "perf.h"
 
+#include <stdio.h>
+
 enum { TX_DEPTH = 100, WARM_UP = 20 };
 
 struct flow {
@@ -81,6 +83,12 @@ static uint64_t run(const struct perf_setup *setup, bool latency)
     rig_spawn(&rig, "measured", latency ? flow_latency : flow_bandwidth, &measured);
     rig_run(&rig);
     uint64_t took_ps = measured.end_ps - measured.begin_ps;
+    if (setup->wait != NULL) {
+        char sum[64], count[64];
+        snprintf(sum, sizeof sum, "%s_wait_ps", setup->wait);
+        snprintf(count, sizeof count, "%s_waits", setup->wait);
+        *setup->mean_wait_ps_out = rig_counter(&rig, 1, sum) / rig_counter(&rig, 1, count);
+    }
     rig_fini(&rig);
     return took_ps;
 }
@@ -168,4 +176,80 @@ uint64_t perf_send_latency_ps(const char *preset, unsigned iterations)
     uint64_t took_ps = sides[0].end_ps - sides[0].begin_ps;
     rig_fini(&rig);
     return took_ps / iterations / 2;
+}
+
+// --- writes to and fro -----------------------------------------------------------------------------------------------
+
+enum { LANDING = 1 << 18 };
+
+struct writer {
+    struct rig_qp qp;
+    const struct rig_process *peer;
+    bool first;
+    uint32_t bytes;
+    unsigned iterations;
+    uint64_t end_ps;
+};
+
+// The last byte tells that a message is there, as ib_write_lat has it.
+static void writer_send(const struct writer *writer, uint8_t stamp)
+{
+    struct hca_sge sge;
+    struct hca_send_wr wr = rig_wr(&writer->qp, HCA_OP_WRITE, 0, writer->bytes, &sge);
+    writer->qp.process->memory[writer->bytes - 1] = stamp;
+    wr.remote_address = (uint64_t)(uintptr_t)(writer->peer->memory + LANDING);
+    wr.rkey = hca_mr_rkey(writer->peer->mr);
+    wr.flags = writer->bytes <= writer->qp.process->rig->config.max_inline_bytes ? HCA_WQE_INLINE : 0;
+    EXPECT_EQ(hca_post_send(writer->qp.qp, &wr, NULL), 0);
+}
+
+static void writer_await(const struct writer *writer, uint8_t stamp)
+{
+    const struct backend *backend = &writer->qp.process->backend;
+    uintptr_t last = (uintptr_t)writer->qp.process->memory + LANDING + writer->bytes - 1;
+    const volatile uint64_t *word = (const volatile uint64_t *)(last & ~(uintptr_t)7);
+    unsigned shift = 8 * (last & 7);
+    EXPECT_EQ(backend->ops->wait_word(backend->ctx, word, 0xffull << shift, (uint64_t)stamp << shift, 100000000), 0);
+}
+
+static void writer_run(void *arg)
+{
+    struct writer *writer = arg;
+    struct hca_wc wc;
+    for (unsigned i = 1; i <= writer->iterations; i++) {
+        if (writer->first) {
+            writer_send(writer, (uint8_t)i);
+        }
+        writer_await(writer, (uint8_t)i);
+        if (!writer->first) {
+            writer_send(writer, (uint8_t)i);
+        }
+        while (hca_cq_poll(writer->qp.cq, 1, &wc) > 0) {
+            EXPECT_EQ(wc.status, HCA_OK);
+        }
+    }
+    writer->end_ps = sim_now_ps(writer->qp.process->rig->sim);
+}
+
+uint64_t perf_write_latency_ps(const char *preset, bool blueflame_all, uint32_t bytes, unsigned iterations)
+{
+    static struct rig rig;
+    static struct writer writers[2];
+    struct hca_config config = preset_hca(preset);
+    config.blueflame_all = blueflame_all;
+    rig_init_with(&rig, &config, "xeon-e5-2680v2");
+    for (unsigned i = 0; i < 2; i++) {
+        struct hca_qp_create create = rig_qp_create(HCA_RC);
+        create.inline_bytes = config.max_inline_bytes;
+        writers[i] = (struct writer){
+            .qp = rig_qp_with(rig_process(&rig, i), create), .first = i == 0, .bytes = bytes, .iterations = iterations};
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        writers[i].peer = writers[1 - i].qp.process;
+        rig_spawn(&rig, i == 0 ? "ping" : "pong", writer_run, &writers[i]);
+    }
+    rig_connect(&writers[0].qp, &writers[1].qp);
+    rig_run(&rig);
+    rig_fini(&rig);
+    return writers[0].end_ps / iterations / 2;
 }

@@ -117,6 +117,7 @@ struct hca_config preset_hca(const char *name)
         .max_inline_bytes = (uint32_t)number(v, "max_inline"),
         .responder_reads = (uint32_t)number(v, "responder_reads"),
         .initiator_reads = (uint32_t)number(v, "initiator_reads"),
+        .blueflame_all = strcmp(entry_of(v, "blueflame")->value, "all") == 0,
     };
     free(v);
     return config;

@@ -114,12 +114,12 @@ static void forbid_atomics(struct hca_qp_attr *attr)
     attr->access = HCA_REMOTE_WRITE;
 }
 
-TEST(Error, AnAtomicThatTheQueuePairDoesNotAllowIsRemoteAccess)
+TEST(Error, AnAtomicThatTheQueuePairDoesNotAllowIsAnInvalidRequest)
 {
     scene_init_with(&scene, HCA_RC, forbid_atomics);
     scene.wr.opcode = HCA_OP_FETCH_ADD;
     scene.sge[0].bytes = 8;
-    scene.expected = HCA_REMOTE_ACCESS;
+    scene.expected = HCA_REMOTE_INVALID_REQUEST;
     scene_run(&scene);
 }
 

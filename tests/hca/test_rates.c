@@ -35,9 +35,72 @@ TEST(Rates, OfLargeMessagesAreA01AndA02)
     expect_bandwidth("connectx-qdr", HCA_OP_READ, MEBI, 50, 3060 * 1024);
 }
 
-TEST(Rates, OfLargeWritesOfConnectX3AreTheComponentsValue)
+TEST(Rates, OfWritesOfConnectX3AreTheComponentsValues)
 {
+    expect_bandwidth("connectx3-qdr", HCA_OP_WRITE, 2, 3000, 10664); // 5.46 M messages/s
+    expect_bandwidth("connectx3-qdr", HCA_OP_WRITE, 512, 3000, 2607 * 1024);
+    expect_bandwidth("connectx3-qdr", HCA_OP_WRITE, 1024, 3000, 3406 * 1024);
     expect_bandwidth("connectx3-qdr", HCA_OP_WRITE, MEBI, 50, 3662 * 1024);
+}
+
+// Requests without inline data are fetched, as libmlx4 without MLX4_POST_SEND_PREFER_BF has it.
+TEST(Rates, WriteLatenciesOfConnectX3AreNearTheComponentsValues)
+{
+    static const struct {
+        uint32_t bytes;
+        uint64_t published_ns;
+    } FACTS[] = {{2, 980}, {64, 1090}, {128, 1220}, {256, 1840}, {1024, 2420}, {4096, 3740}, {65536, 19970}};
+    for (unsigned i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
+        uint64_t actual_ps = perf_write_latency_ps("connectx3-qdr", false, FACTS[i].bytes, 200);
+        EXPECT_BETWEEN(actual_ps, FACTS[i].published_ns * 860, FACTS[i].published_ns * 1000);
+    }
+}
+
+TEST(Rates, ARequestSentWholeSavesAReadOfHostMemory)
+{
+    uint64_t fetched_ps = perf_write_latency_ps("connectx3-qdr", false, 256, 200);
+    EXPECT_BETWEEN(fetched_ps - perf_write_latency_ps("connectx3-qdr", true, 256, 200), 330 * NS, 430 * NS);
+}
+
+// One queue pair is limited by its own request, not by the send engine that all share.
+TEST(Rates, OfSmallMessagesOfTwoQueuePairsAddUp)
+{
+    struct perf_setup setup = alone("connectx3-qdr", HCA_OP_WRITE, 2, 3000);
+    uint64_t by_itself = perf_kib_per_second(&setup);
+    setup.beside = (struct perf){HCA_OP_WRITE, 2, 1};
+    EXPECT_BETWEEN(perf_kib_per_second(&setup), by_itself * 95 / 100, by_itself);
+}
+
+// A write's data takes a read of host memory, more than 300 ns; packets of other queue pairs pass meanwhile.
+TEST(Rates, ALoneAtomicDoesNotWaitForTheDataOfWritesBesideIt)
+{
+    struct perf_setup setup = alone("connectx-qdr", HCA_OP_FETCH_ADD, 8, 300);
+    uint64_t by_itself_ps = perf_latency_ps(&setup);
+    setup.beside = (struct perf){HCA_OP_WRITE, 8, 1};
+    EXPECT_BETWEEN(perf_latency_ps(&setup), by_itself_ps, by_itself_ps + 150 * NS);
+}
+
+TEST(Rates, ALoneAtomicDoesNotWaitForTheDataOfReadsBesideIt)
+{
+    struct perf_setup setup = alone("connectx-qdr", HCA_OP_FETCH_ADD, 8, 300);
+    uint64_t by_itself_ps = perf_latency_ps(&setup);
+    setup.beside = (struct perf){HCA_OP_READ, 8, 1};
+    EXPECT_BETWEEN(perf_latency_ps(&setup), by_itself_ps, by_itself_ps + 150 * NS);
+}
+
+TEST(Rates, WaitingOfAtomicsIsCountedWhereTheyQueue)
+{
+    uint64_t atomic_ps = 0, responder_ps = 0, service_ps = 341 * NS;
+    struct perf_setup setup = alone("connectx-qdr", HCA_OP_FETCH_ADD, 8, 300);
+    setup.beside = (struct perf){HCA_OP_FETCH_ADD, 8, 1};
+    setup.wait = "atomic";
+    setup.mean_wait_ps_out = &atomic_ps;
+    (void)perf_latency_ps(&setup);
+    setup.wait = "responder";
+    setup.mean_wait_ps_out = &responder_ps;
+    (void)perf_latency_ps(&setup);
+    EXPECT_BETWEEN(atomic_ps, 10 * service_ps, 16 * service_ps);
+    EXPECT_BETWEEN(responder_ps, 0, 20 * NS);
 }
 
 TEST(Rates, OfAtomicsAreA12AndA17)

@@ -216,11 +216,12 @@ TEST(Core, ReadsAllOnesWhereNobodyAnswers)
 
 static void read_the_clock(void *arg)
 {
+    static const struct sim_work work = {"library", "anything", false};
     struct bench *b = arg;
     EXPECT_EQ(host_core_timestamp_ps(b->core), 7 * NS);
-    host_core_spend(b->core, 0);
+    host_core_spend(b->core, 0, &work);
     EXPECT_EQ(sim_now_ps(b->sim), 7 * NS);
-    host_core_spend(b->core, 5 * NS);
+    host_core_spend(b->core, 5 * NS, &work);
     EXPECT_EQ(host_core_timestamp_ps(b->core), 19 * NS);
 }
 

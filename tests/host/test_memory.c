@@ -127,6 +127,28 @@ TEST(HostMemory, KeepsSeveralWaitersOfOnePageApart)
     bench_fini(&b);
 }
 
+static void any_waiter(void *arg)
+{
+    struct bench *b = arg;
+    uint64_t seen = host_memory_changes(b->memory);
+    EXPECT_FALSE(host_memory_wait_change(b->memory, seen, 5 * NS));
+    EXPECT_TRUE(host_memory_wait_change(b->memory, seen, SIM_NEVER_PS));
+    EXPECT_EQ(sim_now_ps(b->sim), 10 * NS);
+    EXPECT_TRUE(host_memory_wait_change(b->memory, seen, SIM_NEVER_PS)); // it has happened already
+    host_memory_touch(b->memory);
+    EXPECT_EQ(host_memory_changes(b->memory), seen + 2);
+    EXPECT_EQ(sim_now_ps(b->sim), 10 * NS);
+}
+
+TEST(HostMemory, TellsThatAnythingWasWritten)
+{
+    struct bench b;
+    bench_init(&b);
+    bench_write_later(&b, 10 * NS, 3 * MIB + 64, 1);
+    EXPECT_EQ(bench_run(&b, any_waiter), SIM_RUN_DONE);
+    bench_fini(&b);
+}
+
 TEST(HostMemory, RefusesSizesThatAreNoPages)
 {
     struct bench b;

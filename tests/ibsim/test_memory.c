@@ -44,6 +44,7 @@ static void write_to_target(struct scene_side *side, struct ibv_sge sge, unsigne
     wr.wr.rdma.rkey = target.mr->rkey;
     EXPECT_EQ(scene_post(side, &wr), 0);
     (void)scene_completion(side, 1, status);
+    sim_thread_sleep(side->scene->rig.sim, 20 * US); // acknowledged is not yet visible (IBA 9.7.5.1)
 }
 
 static struct ibv_sge sge_of(const struct ibv_mr *mr, const uint8_t *memory, unsigned bytes)

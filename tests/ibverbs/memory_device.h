@@ -5,8 +5,7 @@
 // at once: a receiver without buffers uses up all retries, unless they are endless (rnr_retry 7: the request waits for
 // a buffer); a peer that does not answer exceeds them.
 //
-// Errors, their completions, states and events follow IBA 1.2.1, chapters 9 to 11, and ConnectX where it leaves a
-// choice: an operation that the peer's queue pair does not allow is a remote access error.
+// Errors, their completions, states and events follow IBA 1.2.1, chapters 9 to 11.
 //
 // Leaves out: packets, MTUs of connected queue pairs, service levels, resizing of SRQs, P_Keys.
 #pragma once

@@ -222,7 +222,7 @@ static int receive_fail(const struct memory_qp *qp, struct memory_qp *peer, cons
                         enum ibv_wc_status here, enum ibv_wc_status there)
 {
     receive_complete(peer, receive, (struct ibv_wc){.status = here, .opcode = IBV_WC_RECV}, false);
-    memory_qp_fail(peer, qp->type == IBV_QPT_RC ? (int)IBV_EVENT_QP_REQ_ERR : -1);
+    memory_qp_fail(peer, -1); // 9.9.3: its completion tells of it
     return answer(qp, there);
 }
 
@@ -246,17 +246,21 @@ static int respond_send(const struct memory_qp *qp, struct memory_qp *peer, cons
     return IBV_WC_SUCCESS;
 }
 
-// 9.7.4.1.5: the queue pair allows it, and the key; nothing is asked of zero bytes.
-static uint8_t *remote_at(const struct memory_qp *peer, uint32_t rkey, uint64_t address, uint64_t bytes,
-                          unsigned access)
+// 9.7.4.1.2: what the queue pair is not set up for is an unsupported opcode to it.
+static bool allowed(const struct memory_qp *peer, enum ibv_wr_opcode opcode)
 {
-    return (peer->attr.qp_access_flags & access) != 0 ? region_at(peer->pd, rkey, address, bytes, access) : NULL;
+    unsigned other = opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
+    bool writes = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    return (peer->attr.qp_access_flags & (writes ? (unsigned)IBV_ACCESS_REMOTE_WRITE : other)) != 0;
 }
 
 static int respond_write(const struct memory_qp *qp, struct memory_qp *peer, const struct ibv_send_wr *wr,
                          const uint8_t *data, uint64_t bytes)
 {
-    uint8_t *to = remote_at(peer, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, bytes, IBV_ACCESS_REMOTE_WRITE);
+    if (!allowed(peer, wr->opcode)) {
+        return refuse(qp, peer, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+    }
+    uint8_t *to = region_at(peer->pd, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, bytes, IBV_ACCESS_REMOTE_WRITE);
     if (bytes > 0 && to == NULL) {
         return refuse(qp, peer, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
@@ -280,10 +284,10 @@ static int respond_read(const struct memory_qp *qp, struct memory_qp *peer, cons
 {
     const struct ibv_send_wr *wr = &request->wr;
     uint64_t bytes = sges_bytes(request->sges, wr->num_sge);
-    if (peer->attr.max_dest_rd_atomic == 0) {
+    if (peer->attr.max_dest_rd_atomic == 0 || !allowed(peer, wr->opcode)) {
         return refuse(qp, peer, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     }
-    const uint8_t *from = remote_at(peer, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, bytes, IBV_ACCESS_REMOTE_READ);
+    const uint8_t *from = region_at(peer->pd, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, bytes, IBV_ACCESS_REMOTE_READ);
     if (bytes > 0 && from == NULL) {
         return refuse(qp, peer, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }
@@ -298,10 +302,10 @@ static int respond_atomic(const struct memory_qp *qp, struct memory_qp *peer, co
 {
     const struct ibv_send_wr *wr = &request->wr;
     uint64_t before, address = wr->wr.atomic.remote_addr;
-    if (peer->attr.max_dest_rd_atomic == 0 || address % ATOMIC_BYTES != 0) {
+    if (peer->attr.max_dest_rd_atomic == 0 || !allowed(peer, wr->opcode) || address % ATOMIC_BYTES != 0) {
         return refuse(qp, peer, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     }
-    uint8_t *word = remote_at(peer, wr->wr.atomic.rkey, address, ATOMIC_BYTES, IBV_ACCESS_REMOTE_ATOMIC);
+    uint8_t *word = region_at(peer->pd, wr->wr.atomic.rkey, address, ATOMIC_BYTES, IBV_ACCESS_REMOTE_ATOMIC);
     if (word == NULL) {
         return refuse(qp, peer, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
     }

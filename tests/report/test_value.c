@@ -39,6 +39,29 @@ TEST(Values, EveryColumnHasItsUnit)
     takes(SCN_TAKE_MAX, "max_latency_us", 4000001);
 }
 
+TEST(Values, ADifferenceSubtracts)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_rows_add(&fixture);
+    struct scn_check check = {.value = fixture_value("pio", "latency_us", SCN_TAKE_MAX), .difference = true};
+    check.over = fixture_value("pio", "latency_us", SCN_TAKE_MIN);
+    EXPECT_EQ(taken(&fixture, &check), 3000000);
+    check.over = fixture_value("nothing", "latency_us", SCN_TAKE_MIN);
+    EXPECT_EQ(taken(&fixture, &check), UINT64_MAX);
+    fixture_destroy(&fixture);
+}
+
+TEST(Values, ADifferenceHasTheUnitOfItsColumnAndARatioHasNone)
+{
+    struct scn_check check = {.value = fixture_value("pio", "latency_us", SCN_TAKE_MAX)};
+    double scale;
+    check.over = fixture_value("pio", "latency_us", SCN_TAKE_MIN);
+    EXPECT_TRUE(!report_value_scale(&check, "us", &scale));
+    check.difference = true;
+    EXPECT_TRUE(report_value_scale(&check, "us", &scale));
+}
+
 TEST(Values, BandwidthIsRoundedHalfUp)
 {
     struct fixture fixture;
@@ -202,11 +225,12 @@ static void scale_is(const struct scn_check *check, const char *unit, double exp
     EXPECT_TRUE(scale == expected);
 }
 
+// MB/s are those of perftest, 2^20 bytes.
 TEST(Values, PublishedUnitsAreConvertedTo)
 {
     struct scn_check check = {.value = fixture_value("pio", "bandwidth_GBps", SCN_TAKE_MAX)};
     scale_is(&check, "GB/s", 1.0);
-    scale_is(&check, "MB/s", 1000.0);
+    scale_is(&check, "MB/s", 1e9 / 1048576.0);
     check.first_reaching = 0.5;
     scale_is(&check, "KB", 1.0 / 1024);
     check.first_reaching = 0.0;

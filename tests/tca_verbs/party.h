@@ -36,7 +36,7 @@ struct party {
     struct ibv_qp_attr attr;
     struct ibv_qp_cap cap;
     int cq_entries;
-    bool use_srq, gone;
+    bool use_srq, gone, abandoned;
     uint64_t value[8];
     struct scn_scenario *published;
 };

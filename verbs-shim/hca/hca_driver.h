@@ -112,6 +112,8 @@ struct hca_qp_create {
 
 int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out); // -EINVAL, -ENOMEM
 int hca_qp_destroy(hca_qp_t *qp);
+// What one of those attributes holds in memory, pinned and not; the HCA's own tables are beside it.
+size_t hca_qp_bytes(const struct hca_qp_create *create);
 uint32_t hca_qp_number(const hca_qp_t *qp);
 enum hca_qp_type hca_qp_type(const hca_qp_t *qp);
 unsigned hca_qp_send_room(const hca_qp_t *qp); // requests that hca_post_send would take now

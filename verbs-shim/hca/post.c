@@ -1,6 +1,7 @@
 // Work requests: entries written to their rings, and the doorbell.
 //
-// A single request that fits goes to the HCA whole, by write-combined stores (BlueFlame); lists and longer requests
+// A single request that fits goes to the HCA whole, by write-combined stores (BlueFlame), as libmlx4 does it: one whose
+// data is inline always, another if the process prefers so (its MLX4_POST_SEND_PREFER_BF). Lists and longer requests
 // stay in memory and ring the doorbell once.
 #include <string.h>
 
@@ -123,6 +124,7 @@ int hca_post_send(hca_qp_t *qp, const struct hca_send_wr *wr, const struct hca_s
     uint32_t bytes = 0;
     int status = 0;
     const uint8_t *entry = NULL;
+    bool inlined = false;
     hca_cost(context, BACKEND_COST_CALL, 1);
     for (; wr != NULL; wr = wr->next) {
         status = send_check(qp, wr);
@@ -132,9 +134,11 @@ int hca_post_send(hca_qp_t *qp, const struct hca_send_wr *wr, const struct hca_s
         uint8_t *place = qp->send_ring + (size_t)(qp->send_posted & (qp->send_entries - 1)) * qp->send_stride_bytes;
         bytes = request_write(qp, wr, place);
         entry = place;
+        inlined = (wr->flags & HCA_WQE_INLINE) != 0;
         posted++;
     }
-    if (posted == 1 && bytes <= HCA_BLUEFLAME_BYTES) {
+    bool preferred = inlined || context->info.blueflame_all;
+    if (posted == 1 && bytes <= HCA_BLUEFLAME_BYTES && preferred) {
         blueflame_write(context, entry, bytes);
     } else if (posted > 0) {
         hca_doorbell(context, HCA_UAR_SEND_DOORBELL, hca_doorbell_send(qp->number, (uint16_t)qp->send_posted));

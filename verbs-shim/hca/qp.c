@@ -88,14 +88,32 @@ static void sizes_decide(hca_qp_t *qp, struct hca_qp_create *create)
     create->receive_segments = qp->srq != NULL ? 0 : qp->receive.segments;
 }
 
+static size_t send_ring_bytes(const hca_qp_t *qp)
+{
+    return ((size_t)qp->send_entries * qp->send_stride_bytes + 1023) & ~(size_t)1023;
+}
+
+static size_t receive_ring_bytes(const hca_qp_t *qp)
+{
+    return ((size_t)qp->receive.entries * hca_receive_stride(qp->receive.segments) + 63) & ~(size_t)63;
+}
+
+size_t hca_qp_bytes(const struct hca_qp_create *create)
+{
+    struct hca_qp_create decided = *create;
+    hca_qp_t qp = {.srq = create->srq};
+    sizes_decide(&qp, &decided);
+    return sizeof qp + send_ring_bytes(&qp) + receive_ring_bytes(&qp) + RECORD_BYTES +
+           qp.send_entries * sizeof *qp.wr_ids +
+           qp.receive.entries * (sizeof *qp.receive.wr_ids + sizeof *qp.receive.cookies);
+}
+
 // Send ring, receive ring, record. Strides are powers of two below a page, so every entry lies on a multiple of its
 // own.
 static int memory_create(hca_qp_t *qp, struct hca_qp_init *init)
 {
     hca_context_t *context = qp->pd->context;
-    uint32_t receive_stride = hca_receive_stride(qp->receive.segments);
-    size_t send_bytes = ((size_t)qp->send_entries * qp->send_stride_bytes + 1023) & ~(size_t)1023;
-    size_t receive_bytes = ((size_t)qp->receive.entries * receive_stride + 63) & ~(size_t)63;
+    size_t send_bytes = send_ring_bytes(qp), receive_bytes = receive_ring_bytes(qp);
     int status = context->backend.ops->alloc_pinned(context->backend.ctx, send_bytes + receive_bytes + RECORD_BYTES,
                                                     &qp->buffer);
     if (status != 0) {
@@ -108,7 +126,7 @@ static int memory_create(hca_qp_t *qp, struct hca_qp_init *init)
     init->receive_base = qp->buffer.bus_address + send_bytes;
     init->receive_record = init->receive_base + receive_bytes;
     init->receive_entries = qp->receive.entries;
-    init->receive_stride_bytes = receive_stride;
+    init->receive_stride_bytes = hca_receive_stride(qp->receive.segments);
     qp->wr_ids = malloc(qp->send_entries * sizeof *qp->wr_ids);
     uint8_t *ring = qp->send_ring + send_bytes;
     if (qp->wr_ids == NULL) {

@@ -163,9 +163,15 @@ void ibverbs_context_destroy(struct ibverbs_context *context)
     free(context);
 }
 
-int ibv_close_device(struct ibv_context *context)
+// A region that devices may still write keeps its context.
+int ibv_close_device(struct ibv_context *base)
 {
-    IBVERBS_ENTER(ibverbs_context_of(context)->device->library);
-    ibverbs_context_destroy(ibverbs_context_of(context));
+    struct ibverbs_context *context = ibverbs_context_of(base);
+    IBVERBS_ENTER(context->device->library);
+    objects_destroy(context);
+    if (context->objects[IBVERBS_MR] != NULL) {
+        return EBUSY;
+    }
+    ibverbs_context_destroy(context);
     return 0;
 }

@@ -139,11 +139,8 @@ void ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps)
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
 {
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    if (max <= 0) {
-        return 0;
-    }
     uint64_t began_ps = ibverbs_cq_look_begin(cq);
-    int count = poll_locked(cq, max, wc);
+    int count = poll_locked(cq, max > 0 ? max : 0, wc);
     if (count == 0) {
         ibverbs_cq_look_in_vain(cq, began_ps);
     }

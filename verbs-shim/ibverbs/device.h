@@ -96,6 +96,7 @@ struct ibverbs_device_ops {
     // -EFAULT: no such memory. -ENOMEM. -EOPNOTSUPP: an iova that is not the address.
     int (*mr_register)(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
                        uint32_t *rkey_out);
+    // No device touches the memory any more when it returns 0. -EBUSY: one may, and the region is as it was.
     int (*mr_deregister)(void *mr);
 
     // entries: at least so many; what came out of it is written back.
@@ -103,7 +104,7 @@ struct ibverbs_device_ops {
     int (*cq_destroy)(void *cq);
     // NULL: it cannot. -EINVAL: more completions than that are in it.
     int (*cq_resize)(void *cq, unsigned *entries);
-    int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many
+    int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many; also of 0 it takes the time of a call
     int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
     // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
     const volatile void *(*cq_place)(void *cq);

@@ -122,8 +122,8 @@ int ibverbs_mr_end(struct ibverbs_object *object)
     return status;
 }
 
-// Work requests that still name it end in protection and access errors (11.6.2), so it is never busy: it would be with
-// memory windows, which no device has.
+// Work requests that still name it end in protection and access errors (11.6.2). It is busy as long as a device cannot
+// tell that nobody writes it any more.
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
     IBVERBS_ENTER_CONTEXT(mr->context);

@@ -47,11 +47,22 @@ static void job_end(struct tcav_qp *qp)
     qp->job_count--;
 }
 
+void tcav_answer_drop(struct tcav_qp *qp)
+{
+    for (; qp->job_count != 0; job_end(qp)) {
+        const struct tcav_job *job = &qp->jobs[qp->job_head];
+        if (job->place.block != TCAV_NOWHERE) {
+            tcav_grant_release(qp->peer, qp->remote_number, qp->number, job->message, true);
+        }
+    }
+}
+
 // The key may have gone since the read came: it is an access error then, as late as that.
 static void job_refuse(struct tcav_qp *qp)
 {
     uint32_t message = qp->jobs[qp->job_head].message;
-    qp->job_count = 0;
+    job_end(qp); // the refusal ends it
+    tcav_answer_drop(qp);
     tcav_answer_nak(qp, message, TCAV_NAK_ACCESS);
     tcav_event_async(qp->pd->context, IBV_EVENT_QP_ACCESS_ERR, qp->user);
     tcav_qp_fail(qp);

@@ -59,9 +59,7 @@ static void introduce(struct tcav_peer *peer)
 // Small packets and their pairs as chains that are written once.
 static int chains_build(struct tcav_peer *peer)
 {
-    struct tca_context *tca = tca_context_current();
     peach2_handle_t *board = peer->context->board;
-    peer->has_units = tca_board_take_low(tca, CHAIN_UNITS, &peer->board_unit);
     enum peach2_chain_place place = peer->has_units ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
     uint64_t pair = tcav_peer_area(peer, offsetof(struct tcav_area, pair));
     for (uint32_t slot = 0; slot < TCAV_SMALL_SLOTS; slot++) {
@@ -121,6 +119,8 @@ static int peer_start(struct tcav_peer *peer)
     peer->area = &memory->receive;
     peer->send = &memory->send;
     peer->pairs = memory->pairs;
+    // Here and not when they are built: libtca is the program's, and never called by the thread of progress.
+    peer->has_units = tca_board_take_low(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
     peer->nonce = (uint32_t)(tcav_now_ps(context) / TCAV_NS) | 1;
     if (peer->node == context->node) {
         connected(peer, memory_bus(peer, peer->area));
@@ -174,6 +174,7 @@ void tcav_peer_bye(struct tcav_peer *peer)
 void tcav_peer_free(struct tcav_peer *peer)
 {
     struct tcav_context *context = peer->context;
+    tcav_grants_drop(context, peer);
     if (!context->abandoned) {
         for (unsigned i = 0; i < TCAV_SMALL_SLOTS; i++) {
             peach2_chain_destroy(peer->small[i]);

@@ -1,4 +1,5 @@
-// Completion queues. A completion that finds no room is lost and its CQ in error (IBA 11.6.3.1).
+// Completion queues. A completion that finds no room is lost, its CQ in error and each of its queue pairs (IBA 10.8.2,
+// 11.6.3.1).
 #include <errno.h>
 #include <stdlib.h>
 
@@ -92,7 +93,7 @@ int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
 {
     struct tcav_cq *cq = object;
     tcav_pay(cq->context, BACKEND_COST_CALL, 1);
-    if (cq->count == 0) {
+    if (cq->count == 0 || max == 0) { // who takes nothing may look for something else that comes
         (void)tcav_progress(cq->context);
     }
     return take(cq, max, wc_out);
@@ -129,11 +130,13 @@ int tcav_cq_wait(void *object, uint64_t timeout_ns)
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited)
 {
     struct tcav_context *context = cq->context;
+    if (cq->overrun) {
+        return;
+    }
     if (cq->count == cq->size) {
-        if (!cq->overrun) {
-            cq->overrun = true;
-            tcav_event_async(context, IBV_EVENT_CQ_ERR, cq->user);
-        }
+        cq->overrun = true;
+        context->overruns++;
+        tcav_event_async(context, IBV_EVENT_CQ_ERR, cq->user);
         return;
     }
     unsigned place = (cq->head + cq->count++) % cq->size;
@@ -142,6 +145,18 @@ void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited)
     if (cq->armed && (!cq->armed_solicited || solicited || wc->status != IBV_WC_SUCCESS)) {
         cq->armed = false;
         tcav_event_push(context, &(struct ibverbs_event){.completion = true, .user = cq->user});
+    }
+}
+
+// Not where it happens: that may be in the middle of a queue pair's work.
+void tcav_cqs_fail(struct tcav_context *context)
+{
+    context->overruns = 0;
+    for (struct tcav_qp *qp = context->qps; qp != NULL; qp = qp->next) {
+        if ((qp->send_cq->overrun || qp->recv_cq->overrun) && qp->state != IBV_QPS_ERR && qp->state != IBV_QPS_RESET) {
+            tcav_event_async(context, IBV_EVENT_QP_FATAL, qp->user);
+            tcav_qp_fail(qp);
+        }
     }
 }
 

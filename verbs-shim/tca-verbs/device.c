@@ -20,7 +20,7 @@ static uint64_t guid_of(const struct tca_verbs_device *device)
     return htobe64(GUID_BASE + peach2_node(device->board) + 1);
 }
 
-static int query_device(void *object, struct ibverbs_device_info *info_out)
+int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
 {
     *info_out = (struct ibverbs_device_info){
         .attr =
@@ -63,7 +63,7 @@ static int query_device(void *object, struct ibverbs_device_info *info_out)
 }
 
 // A cable of the fabric is PCIe Gen2 x8: 4 lanes of 10 Gb/s is the nearest that verbs can say.
-static int query_port(void *object, unsigned port, struct ibv_port_attr *attr_out)
+int tcav_query_port(void *object, unsigned port, struct ibv_port_attr *attr_out)
 {
     const struct tca_verbs_device *device = object;
     (void)port;
@@ -84,7 +84,7 @@ static int query_port(void *object, unsigned port, struct ibv_port_attr *attr_ou
     return 0;
 }
 
-static int query_gid(void *object, unsigned port, unsigned index, union ibv_gid *gid_out)
+int tcav_query_gid(void *object, unsigned port, unsigned index, union ibv_gid *gid_out)
 {
     (void)port;
     (void)index;
@@ -93,7 +93,7 @@ static int query_gid(void *object, unsigned port, unsigned index, union ibv_gid 
     return 0;
 }
 
-static int query_pkey(void *object, unsigned port, unsigned index, uint16_t *pkey_out)
+int tcav_query_pkey(void *object, unsigned port, unsigned index, uint16_t *pkey_out)
 {
     (void)object;
     (void)port;
@@ -104,7 +104,7 @@ static int query_pkey(void *object, unsigned port, unsigned index, uint16_t *pke
 
 // --- contexts -------------------------------------------------------------------------------------------------------
 
-static int context_open(void *object, struct backend_process *process, void **context_out)
+int tcav_context_open(void *object, struct backend_process *process, void **context_out)
 {
     struct tca_verbs_device *device = object;
     if (device->context != NULL) {
@@ -121,13 +121,19 @@ static int context_open(void *object, struct backend_process *process, void **co
     context->device = device;
     context->process = process;
     context->backend = process->backend;
-    context->board = process->board;
     context->node = peach2_node(process->board);
     device->context = context;
     tcav_pay(context, BACKEND_COST_CALL, 1);
-    int error = tcav_channels_open(context);
+    int error = peach2_open_shared(process->board, &context->backend, &context->board);
+    if (error == 0) {
+        error = tcav_channels_open(context);
+    }
+    if (error == 0 && device->progress_thread) {
+        error = tcav_thread_start(context);
+    }
     if (error != 0) {
         tcav_channels_close(context);
+        peach2_close(context->board);
         device->context = NULL;
         free(context);
         return error;
@@ -157,15 +163,30 @@ static void farewell(struct tcav_context *context)
     }
 }
 
-static int context_close(void *object)
+// A region that was being registered when the process ended: the face does not know it yet.
+static void leftovers_free(struct tcav_context *context)
+{
+    while (context->mrs != NULL) {
+        struct tcav_mr *mr = context->mrs;
+        context->mrs = mr->next;
+        free(mr);
+    }
+    context->pds = 0;
+}
+
+int tcav_context_close(void *object)
 {
     struct tcav_context *context = object;
+    if (context->abandoned) {
+        leftovers_free(context);
+    }
     if (context->qps != NULL || context->cqs != NULL || context->srqs != NULL || context->mrs != NULL ||
         context->pds != 0) {
         return -EBUSY;
     }
     tcav_pay(context, BACKEND_COST_CALL, 1);
     if (!context->abandoned) {
+        tcav_thread_stop(context);
         farewell(context);
     }
     for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
@@ -184,12 +205,13 @@ static int context_close(void *object)
         context->events = node->next;
         free(node);
     }
+    peach2_close(context->board);
     context->device->context = NULL;
     free(context);
     return 0;
 }
 
-static void context_abandon(void *object)
+void tcav_context_abandon(void *object)
 {
     struct tcav_context *context = object;
     context->abandoned = true;
@@ -197,7 +219,7 @@ static void context_abandon(void *object)
 
 // --- protection domains and address handles --------------------------------------------------------------------------
 
-static int pd_create(void *object, void **pd_out)
+int tcav_pd_create(void *object, void **pd_out)
 {
     struct tcav_context *context = object;
     tcav_pay(context, BACKEND_COST_CALL, 1);
@@ -211,10 +233,10 @@ static int pd_create(void *object, void **pd_out)
     return 0;
 }
 
-static int pd_destroy(void *object)
+int tcav_pd_destroy(void *object)
 {
     struct tcav_pd *pd = object;
-    if (pd->users != 0) {
+    if (pd->users != 0 && !pd->context->abandoned) {
         return -EBUSY;
     }
     tcav_pay(pd->context, BACKEND_COST_CALL, 1);
@@ -224,7 +246,7 @@ static int pd_destroy(void *object)
 }
 
 // Of use to UD alone, which there is none of.
-static int ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out)
+int tcav_ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out)
 {
     (void)pd;
     (void)attr;
@@ -232,43 +254,8 @@ static int ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out)
     return -EOPNOTSUPP;
 }
 
-static int ah_destroy(void *ah)
+int tcav_ah_destroy(void *ah)
 {
     (void)ah;
     return -EINVAL;
 }
-
-const struct ibverbs_device_ops tca_verbs_ops = {
-    .query_device = query_device,
-    .query_port = query_port,
-    .query_gid = query_gid,
-    .query_pkey = query_pkey,
-    .open = context_open,
-    .close = context_close,
-    .abandon = context_abandon,
-    .event_get = tcav_event_get,
-    .pd_create = pd_create,
-    .pd_destroy = pd_destroy,
-    .mr_register = tcav_mr_register,
-    .mr_deregister = tcav_mr_deregister,
-    .cq_create = tcav_cq_create,
-    .cq_destroy = tcav_cq_destroy,
-    .cq_resize = tcav_cq_resize,
-    .cq_poll = tcav_cq_poll,
-    .cq_arm = tcav_cq_arm,
-    .cq_wait = tcav_cq_wait,
-    .srq_create = tcav_srq_create,
-    .srq_destroy = tcav_srq_destroy,
-    .srq_arm = tcav_srq_arm,
-    .srq_query = tcav_srq_query,
-    .qp_create = tcav_qp_create,
-    .qp_destroy = tcav_qp_destroy,
-    .qp_modify = tcav_qp_modify,
-    .qp_query = tcav_qp_query,
-    .ah_create = ah_create,
-    .ah_destroy = ah_destroy,
-    .post_send = tcav_post_send,
-    .post_recv = tcav_post_recv,
-    .post_srq_recv = tcav_post_srq_recv,
-    .send_room = tcav_send_room,
-};

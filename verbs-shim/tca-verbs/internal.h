@@ -26,10 +26,20 @@ struct tcav_mr {
     struct tcav_pd *pd;
     uint32_t key;
     struct ibverbs_region region;
-    struct tcav_place place; // of the first byte
-    bool gpu, mapped;
-    gdr_mh_t window; // GPU memory, for the processor
+    struct tcav_place place;   // of the first byte
+    bool gpu, mapped, closing; // closing: its key is of no use any more
+    gdr_mh_t window;           // GPU memory, for the processor
     uint64_t window_va;
+};
+
+// Memory that the board of a peer may be writing: a place that was told to it, until it says that it is done.
+struct tcav_grant {
+    struct tcav_grant *next;
+    const struct tcav_peer *peer;
+    uint32_t qp, message; // own queue pair's number, which may be gone
+    uint64_t bytes;
+    struct tcav_place place;
+    bool read; // the own request asked for it
 };
 
 // --- queues ---------------------------------------------------------------------------------------------------------
@@ -102,6 +112,7 @@ struct tcav_inbound {
     enum tcav_kind kind;
     uint32_t length, offset, key;
     uint64_t address;
+    struct tcav_place place; // granted
     struct tcav_receive receive;
 };
 
@@ -123,7 +134,7 @@ struct tcav_qp {
     struct tcav_cq *send_cq, *recv_cq;
     struct tcav_srq *srq;
     struct ibv_qp_cap cap;
-    bool all_signaled, active, drain_event;
+    bool all_signaled, active, drain_event, established;
     uint32_t number, remote_number;
     enum ibv_qp_state state;
     struct tcav_peer *peer;
@@ -138,6 +149,8 @@ struct tcav_qp {
     bool draining;
     struct tcav_move request_move, job_move;
     bool request_moved;
+    bool release_due; // when request_move has ended: its request has failed meanwhile
+    uint32_t release_message;
     // responder
     struct tcav_rq rq;
     struct tcav_inbound inbound;
@@ -154,7 +167,7 @@ struct tcav_qp {
 
 enum tcav_peer_state { TCAV_PEER_MEETING, TCAV_PEER_CONNECTED, TCAV_PEER_GONE };
 
-#define TCAV_REFUSALS 32u
+#define TCAV_REFUSALS 64u
 
 struct tcav_peer {
     struct tcav_context *context;
@@ -173,7 +186,7 @@ struct tcav_peer {
     struct tcav_counts in;  // what the other end says
     uint32_t published_small, published_large;
     uint32_t order_out, order_in;
-    struct tcav_header refused[TCAV_REFUSALS]; // NOT_READY to be sent
+    struct tcav_header refused[TCAV_REFUSALS]; // NOT_READY and RELEASE to be sent
     unsigned refused_head, refused_count;
 };
 
@@ -186,9 +199,10 @@ struct tcav_context {
     struct tca_verbs_device *device;
     struct backend_process *process;
     struct backend backend;
-    peach2_handle_t *board;
+    peach2_handle_t *board; // of its own: channels and chains are nobody else's
     uint32_t node;
     bool abandoned;
+    bool threaded; // a thread of progress runs
     unsigned pds;
     struct tcav_peer *peers[PEACH2_NODES_MAX];
     struct tcav_qp *qps, *active, *table[TCAV_QPS_MAX];
@@ -197,6 +211,7 @@ struct tcav_context {
     struct tcav_srq *srqs;
     struct tcav_mr *mrs;
     uint32_t mr_serial;
+    struct tcav_grant *grants;
     struct tcav_event_node *events;
     gdr_t gdr;
     struct backend_buffer status;        // completion words of the channels
@@ -208,10 +223,13 @@ struct tcav_context {
     struct tcav_move *move, **moves_end; // queue of channel 1, the first may run
     uint64_t now_ps;                     // at the last look
     unsigned passes;
-    unsigned looks; // at words that may have changed, not paid yet
+    unsigned overruns; // CQs that overflowed, and whose queue pairs do not know yet
+    unsigned looks;    // at words that may have changed, not paid yet
 };
 
 #define TCAV_NS 1000ull
+// How long a thread pauses while there are timers or meetings that no write of a device announces.
+#define TCAV_PAUSE_NS 1000u
 
 // The clock, and a call of the program.
 static inline void tcav_pay(const struct tcav_context *context, enum backend_cost kind, uint64_t amount)
@@ -226,6 +244,49 @@ static inline bool tcav_before(uint32_t a, uint32_t b) // of messages
 {
     return ((b - a) & TCAV_NUMBER_MASK) - 1 < TCAV_NUMBER_MASK / 2;
 }
+
+// Everything of a context is touched by who has its lock alone (guard.c takes it around each operation; thread.c).
+// Without a thread there is nothing to lock.
+static inline const struct backend_thread_ops *tcav_thread_ops(const struct tcav_context *context)
+{
+    return context->threaded && !context->abandoned ? context->backend.ops->thread : NULL;
+}
+static inline void tcav_lock(const struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        tcav_thread_ops(context)->lock(context->backend.ctx);
+    }
+}
+static inline void tcav_unlock(const struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        tcav_thread_ops(context)->unlock(context->backend.ctx);
+    }
+}
+// The other thread has something to look at.
+static inline void tcav_wake(const struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        tcav_thread_ops(context)->wake(context->backend.ctx);
+    }
+}
+
+// thread.c
+int tcav_thread_start(struct tcav_context *context);
+void tcav_thread_stop(struct tcav_context *context); // without the lock
+
+// device.c: what the table of the device has, without the lock.
+int tcav_pd_create(void *context, void **pd_out);
+int tcav_pd_destroy(void *pd);
+int tcav_query_device(void *device, struct ibverbs_device_info *info_out);
+int tcav_query_port(void *device, unsigned port, struct ibv_port_attr *attr_out);
+int tcav_query_gid(void *device, unsigned port, unsigned index, union ibv_gid *gid_out);
+int tcav_query_pkey(void *device, unsigned port, unsigned index, uint16_t *pkey_out);
+int tcav_context_open(void *device, struct backend_process *process, void **context_out);
+int tcav_context_close(void *context);
+void tcav_context_abandon(void *context);
+int tcav_ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
+int tcav_ah_destroy(void *ah);
 
 // memory.c
 int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
@@ -254,6 +315,22 @@ static inline bool tcav_places_match(struct tcav_place a, struct tcav_place b)
     return a.block != TCAV_NOWHERE && b.block != TCAV_NOWHERE && a.offset % 16 == b.offset % 16;
 }
 
+// grant.c
+// false: no memory; then it is not granted.
+bool tcav_grant_add(struct tcav_qp *qp, uint32_t message, struct tcav_place place, uint64_t bytes, bool read);
+void tcav_grant_end(struct tcav_context *context, const struct tcav_peer *peer, uint32_t qp, uint32_t message,
+                    bool read);
+void tcav_grants_drop(struct tcav_context *context, const struct tcav_peer *peer); // NULL: of all
+bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_place place, uint64_t bytes);
+// Tells the peer (NULL: it is gone) that nothing is written to the place which its queue pair gave to this message.
+// read: its own read.
+void tcav_grant_release(struct tcav_peer *peer, uint32_t remote_qp, uint32_t own_qp, uint32_t message, bool read);
+// What packets of the connection say of grants, whatever became of their queue pairs.
+void tcav_grant_packet(struct tcav_peer *peer, const struct tcav_header *header);
+// The queue pair's request will not go on: its place is released, when the board does not write there any more.
+void tcav_grant_abandon(struct tcav_qp *qp);
+void tcav_grant_step(struct tcav_qp *qp); // releases what waited for that
+
 // cq.c
 int tcav_cq_create(void *context, unsigned *entries, unsigned vector, void *user, void **cq_out);
 int tcav_cq_destroy(void *cq);
@@ -262,6 +339,7 @@ int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);
+void tcav_cqs_fail(struct tcav_context *context); // the queue pairs of those that overflowed
 void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number);
 
 // event.c
@@ -306,7 +384,8 @@ void tcav_send_rewind(struct tcav_qp *qp, uint32_t message);
 bool tcav_send_is_read(const struct tcav_request *request);
 
 // receive.c: a packet for this queue pair as the remote side of a request.
-void tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
+// False: it was dropped.
+bool tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
 // atomic.c: executes it; -EFAULT.
 int tcav_atomic_execute(struct tcav_qp *qp, const struct tcav_mr *mr, const struct tcav_header *header,
                         const struct tcav_operands *operands, uint64_t *value_out);
@@ -314,8 +393,9 @@ int tcav_atomic_execute(struct tcav_qp *qp, const struct tcav_mr *mr, const stru
 bool tcav_answer_step(struct tcav_qp *qp);
 void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak);
 void tcav_answer_ack(struct tcav_qp *qp);
-// response.c: what came back.
-void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
+void tcav_answer_drop(struct tcav_qp *qp); // all that it has to answer
+// response.c: what came back. False: nothing waits for it.
+bool tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
 
 // ring.c
 bool tcav_ring_may_send(const struct tcav_context *context);
@@ -359,5 +439,7 @@ uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // for t
 // progress.c: one pass over everything. Returns how many packets and acks it took.
 unsigned tcav_progress(struct tcav_context *context);
 void tcav_transmit(struct tcav_context *context);
-// Waits until a pass may find something; until_ps 0: for ever.
+bool tcav_is_idle(const struct tcav_context *context); // only a packet or the program can give it work
+// Waits until a pass may find something, without the lock meanwhile; until_ps 0: for ever.
+void tcav_progress_pause(struct tcav_context *context); // for a microsecond or so
 void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps);

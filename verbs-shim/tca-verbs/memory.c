@@ -6,6 +6,9 @@
 #include "verbs-shim/tca-verbs/internal.h"
 #include "verbs-shim/tca.h"
 
+// The longest message takes a third of it.
+#define DEREGISTER_PATIENCE_PS (1000000000ull * TCAV_NS)
+
 // --- places ---------------------------------------------------------------------------------------------------------
 
 static struct tcav_place host_place(const struct ibverbs_region *region)
@@ -118,11 +121,50 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
     return 0;
 }
 
+// A board is writing or reading it, the own one or that of a peer.
+static bool is_used(const struct tcav_mr *mr)
+{
+    const struct tcav_context *context = mr->pd->context;
+    if (context->abandoned || mr->place.block == TCAV_NOWHERE) {
+        return false;
+    }
+    uint64_t first = tcav_place_address(context, context->node, mr->place);
+    for (const struct tcav_move *move = context->move; move != NULL; move = move->next) {
+        if (move->source < first + mr->region.bytes && first < move->source + move->bytes) {
+            return true;
+        }
+    }
+    bool packets = mr->gpu && (context->sending != NULL || context->ready != NULL);
+    return packets || tcav_grants_overlap(context, mr->place, mr->region.bytes);
+}
+
+// Nothing new begins with a key that is closing; what has begun is waited for.
+static int use_end(struct tcav_mr *mr)
+{
+    struct tcav_context *context = mr->pd->context;
+    mr->closing = true;
+    if (!is_used(mr)) {
+        return 0;
+    }
+    uint64_t until_ps = tcav_now_ps(context) + DEREGISTER_PATIENCE_PS;
+    while (is_used(mr) && tcav_now_ps(context) < until_ps) {
+        if (tcav_progress(context) == 0) {
+            tcav_progress_pause(context);
+        }
+    }
+    mr->closing = is_used(mr) ? false : true;
+    return mr->closing ? 0 : -EBUSY;
+}
+
 int tcav_mr_deregister(void *object)
 {
     struct tcav_mr *mr = object;
     struct tcav_context *context = mr->pd->context;
     tcav_pay(context, BACKEND_COST_CALL, 1);
+    int error = use_end(mr);
+    if (error != 0) {
+        return error;
+    }
     struct tcav_mr **link = &context->mrs;
     while (*link != mr) {
         link = &(*link)->next;
@@ -147,7 +189,7 @@ static bool is_inside(const struct tcav_mr *mr, uint64_t address, uint64_t bytes
 struct tcav_mr *tcav_mr_find(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access)
 {
     struct tcav_mr *mr = pd->context->mrs;
-    while (mr != NULL && mr->key != key) {
+    while (mr != NULL && (mr->key != key || mr->closing)) {
         mr = mr->next;
     }
     bool allowed = mr != NULL && key != 0 && mr->pd == pd && (mr->region.access & access) == access;

@@ -73,6 +73,7 @@ enum tcav_kind {
     TCAV_NAK,         // immediate: enum tcav_nak
     TCAV_RNR,         // immediate: code of the timer (IBA table 45)
     TCAV_NOT_READY,   // no queue pair takes it
+    TCAV_RELEASE,     // nothing more is written to the place that this message was given
     TCAV_BYE          // the writer is going: no more packets
 };
 

@@ -37,24 +37,33 @@ static void packet(struct tcav_peer *peer, const struct tcav_header *header)
     struct tcav_context *context = peer->context;
     const unsigned char *payload = (const unsigned char *)header + sizeof *header + header->skew;
     struct tcav_qp *qp = context->table[header->qp % TCAV_QPS_MAX];
+    tcav_grant_packet(peer, header);
     if (header->kind == TCAV_BYE) {
         peer->state = TCAV_PEER_GONE;
         return;
     }
     bool known = qp != NULL && qp->number == header->qp && qp->peer == peer;
     if (is_response(header->kind)) {
+        bool taken = false;
         if (known && header->source_qp == qp->remote_number) {
-            tcav_response_packet(qp, header, payload);
+            taken = tcav_response_packet(qp, header, payload);
             tcav_qp_activate(qp);
+        }
+        if (header->kind == TCAV_GRANT && !taken) {
+            tcav_grant_release(peer, header->source_qp, header->qp, header->message, false);
         }
         return;
     }
+    if (header->kind == TCAV_RELEASE) {
+        return;
+    }
     bool receives = known && (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
-    if (receives) {
-        tcav_receive_packet(qp, header, payload);
+    if (receives && tcav_receive_packet(qp, header, payload)) {
         tcav_qp_activate(qp);
     } else if (!known || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT) {
         refuse(peer, header);
+    } else if (header->kind == TCAV_READ) {
+        tcav_grant_release(peer, header->source_qp, header->qp, header->message, true); // dropped
     }
 }
 
@@ -103,7 +112,9 @@ static unsigned ack_look(struct tcav_qp *qp)
     uint64_t ack = qp->peer->area->acks[qp->number % TCAV_QPS_MAX];
     uint32_t message = ack & TCAV_NUMBER_MASK;
     qp->pd->context->looks++;
-    if (ack != TCAV_ACK(qp->number, message) || !tcav_before(qp->acked, message)) {
+    bool found = ack == TCAV_ACK(qp->number, message) && tcav_before(qp->acked, message);
+    backend_looked(&qp->pd->context->backend, &qp->peer->area->acks[qp->number % TCAV_QPS_MAX], found);
+    if (!found) {
         return 0;
     }
     qp->acked = message;
@@ -163,7 +174,8 @@ static unsigned qps_step(struct tcav_context *context, bool look)
             timers_step(qp, look);
             drain_step(qp);
         }
-        if (qp->count == 0 && !qp->answer_due && qp->job_count == 0) {
+        tcav_grant_step(qp);
+        if (qp->count == 0 && !qp->release_due && !qp->answer_due && qp->job_count == 0) {
             qp->active = false;
             *link = qp->next_active;
         } else {
@@ -231,7 +243,13 @@ unsigned tcav_progress(struct tcav_context *context)
     bool look = ++context->passes % PASSES_PER_LOOK == 0;
     unsigned found = peers_step(context);
     found += qps_step(context, look);
+    if (context->overruns != 0) {
+        tcav_cqs_fail(context);
+    }
     tcav_transmit(context);
+    if (found != 0) {
+        tcav_wake(context);
+    }
     return found;
 }
 
@@ -255,17 +273,55 @@ static struct tcav_peer *only_source(const struct tcav_context *context)
     return only;
 }
 
+bool tcav_is_idle(const struct tcav_context *context)
+{
+    bool idle = context->active == NULL && context->ready == NULL && context->move == NULL;
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        const struct tcav_peer *peer = context->peers[node];
+        idle = idle && (peer == NULL || peer->state != TCAV_PEER_MEETING);
+    }
+    return idle;
+}
+
+static uint64_t left_ns(struct tcav_context *context, uint64_t until_ps)
+{
+    uint64_t now_ps = tcav_now_ps(context);
+    return now_ps < until_ps ? (until_ps - now_ps) / TCAV_NS + 1 : 1;
+}
+
+// What comes may be taken by the other thread: its wake tells.
+static void threaded_wait(struct tcav_context *context, uint64_t until_ps)
+{
+    uint64_t timeout_ns = tcav_is_idle(context) ? 0 : TCAV_PAUSE_NS;
+    if (until_ps != 0) {
+        uint64_t left = left_ns(context, until_ps);
+        timeout_ns = timeout_ns == 0 || left < timeout_ns ? left : timeout_ns;
+    }
+    tcav_unlock(context);
+    (void)context->backend.ops->thread->pause(context->backend.ctx, timeout_ns);
+    tcav_lock(context);
+}
+
 void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps)
 {
     const struct backend *backend = &context->backend;
+    if (tcav_thread_ops(context) != NULL) {
+        threaded_wait(context, until_ps);
+        return;
+    }
     const struct tcav_peer *peer = only_source(context);
     if (peer == NULL) {
         return; // the next pass costs time
     }
-    uint64_t timeout_ns = 0;
-    if (until_ps != 0) {
-        uint64_t now_ps = tcav_now_ps(context);
-        timeout_ns = now_ps < until_ps ? (until_ps - now_ps) / TCAV_NS + 1 : 1;
-    }
+    uint64_t timeout_ns = until_ps != 0 ? left_ns(context, until_ps) : 0;
     (void)backend->ops->wait_word(backend->ctx, &peer->area->pair, TCAV_PAIR_THERE, TCAV_PAIR_THERE, timeout_ns);
+}
+
+void tcav_progress_pause(struct tcav_context *context)
+{
+    if (tcav_thread_ops(context) != NULL) {
+        threaded_wait(context, tcav_now_ps(context) + TCAV_PAUSE_NS * TCAV_NS);
+    } else {
+        tcav_pay(context, BACKEND_COST_TIME, TCAV_PAUSE_NS);
+    }
 }

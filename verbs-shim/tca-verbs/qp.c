@@ -121,8 +121,11 @@ static void quiesce(struct tcav_qp *qp)
 {
     struct tcav_context *context = qp->pd->context;
     answers_flush(qp);
+    tcav_grant_abandon(qp);
     tcav_move_cancel(context, &qp->request_move);
     tcav_move_cancel(context, &qp->job_move);
+    tcav_grant_step(qp);
+    tcav_answer_drop(qp);
     deactivate(qp);
 }
 
@@ -164,6 +167,7 @@ static void flushed(struct tcav_qp *qp, struct tcav_cq *cq, uint64_t id)
 void tcav_qp_fail(struct tcav_qp *qp)
 {
     bool first = qp->state != IBV_QPS_ERR;
+    tcav_grant_abandon(qp);
     qp->state = IBV_QPS_ERR;
     qp->resume_ps = 0;
     if (qp->inbound.has_receive) {
@@ -188,6 +192,7 @@ void tcav_qp_fail(struct tcav_qp *qp)
 void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status)
 {
     const struct ibv_wc wc = {.wr_id = request->id, .status = status, .qp_num = qp->number};
+    tcav_grant_abandon(qp);
     // Those before it never got an answer.
     while (tcav_request_at(qp, 0) != request) {
         flushed(qp, qp->send_cq, tcav_request_at(qp, 0)->id);
@@ -202,11 +207,15 @@ void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum
 
 // --- transitions ----------------------------------------------------------------------------------------------------
 
+static unsigned path_node(const struct ibv_ah_attr *ah)
+{
+    return ah->dlid != 0 || !ah->is_global ? ah->dlid - 1u : ah->grh.dgid.raw[15] - 1u;
+}
+
 static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
 {
     struct tcav_context *context = qp->pd->context;
-    const struct ibv_ah_attr *ah = &attr->ah_attr;
-    unsigned node = ah->dlid != 0 || !ah->is_global ? ah->dlid - 1u : ah->grh.dgid.raw[15] - 1u;
+    unsigned node = path_node(&attr->ah_attr);
     if (node >= peach2_node_count(context->board)) {
         return -EINVAL;
     }
@@ -214,20 +223,11 @@ static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
     if (error != 0) {
         return error;
     }
+    // What it acknowledged before a RESET may be the same numbers.
+    qp->peer->area->acks[qp->number % TCAV_QPS_MAX] = 0;
     qp->remote_number = attr->dest_qp_num;
     qp->expected = qp->ack_sent = attr->rq_psn & TCAV_NUMBER_MASK;
-    qp->answers_max = attr->max_dest_rd_atomic < TCAV_READS_MAX ? attr->max_dest_rd_atomic : TCAV_READS_MAX;
-    qp->rnr_timer = attr->min_rnr_timer;
     return 0;
-}
-
-static void to_rts(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
-{
-    qp->next_message = qp->acked = attr->sq_psn & TCAV_NUMBER_MASK;
-    qp->timeout = attr->timeout;
-    qp->retries = qp->retries_left = attr->retry_cnt;
-    qp->rnr_retries = qp->rnr_retries_left = attr->rnr_retry;
-    qp->reads_max = attr->max_rd_atomic < TCAV_READS_MAX ? attr->max_rd_atomic : TCAV_READS_MAX;
 }
 
 // As it was created.
@@ -239,17 +239,27 @@ static void to_reset(struct tcav_qp *qp)
     qp->head = qp->count = qp->sent = qp->reads_out = 0;
     qp->rq.head = qp->rq.count = 0;
     qp->job_head = qp->job_count = 0;
-    qp->answer_due = qp->draining = false;
+    qp->answer_due = qp->draining = qp->established = false;
     qp->resume_ps = qp->progress_ps = 0;
     qp->inbound = (struct tcav_inbound){0};
     qp->peer = NULL;
     qp->access = 0;
 }
 
+// Within the limits, or the face refuses them.
 static void attributes_set(struct tcav_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     qp->access = (mask & IBV_QP_ACCESS_FLAGS) != 0 ? (unsigned)attr->qp_access_flags : qp->access;
     qp->rnr_timer = (mask & IBV_QP_MIN_RNR_TIMER) != 0 ? attr->min_rnr_timer : qp->rnr_timer;
+    qp->timeout = (mask & IBV_QP_TIMEOUT) != 0 ? attr->timeout : qp->timeout;
+    if ((mask & IBV_QP_RETRY_CNT) != 0) {
+        qp->retries = qp->retries_left = attr->retry_cnt;
+    }
+    if ((mask & IBV_QP_RNR_RETRY) != 0) {
+        qp->rnr_retries = qp->rnr_retries_left = attr->rnr_retry;
+    }
+    qp->reads_max = (mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 ? attr->max_rd_atomic : qp->reads_max;
+    qp->answers_max = (mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 ? attr->max_dest_rd_atomic : qp->answers_max;
     if ((mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0) {
         qp->drain_event = attr->en_sqd_async_notify != 0;
     }
@@ -270,12 +280,12 @@ static int transition(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
     }
     case IBV_QPS_RTS:
         if (qp->state == IBV_QPS_RTR) {
-            to_rts(qp, attr);
+            qp->next_message = qp->acked = attr->sq_psn & TCAV_NUMBER_MASK;
         }
         qp->draining = false;
         break;
     case IBV_QPS_SQD:
-        qp->draining = true;
+        qp->draining = qp->draining || qp->state == IBV_QPS_RTS;
         tcav_qp_activate(qp);
         break;
     case IBV_QPS_ERR:
@@ -294,6 +304,10 @@ int tcav_qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
 {
     struct tcav_qp *qp = object;
     tcav_pay(qp->pd->context, BACKEND_COST_CALL, 1);
+    // There is one way to a node.
+    if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_AV) != 0 && path_node(&attr->ah_attr) != qp->peer->node) {
+        return -EINVAL;
+    }
     if ((mask & IBV_QP_STATE) != 0) {
         int error = transition(qp, attr);
         if (error != 0) {

@@ -180,6 +180,11 @@ static void ask_packet(struct tcav_qp *qp, const struct tcav_header *header)
                                       .bytes = sizeof qp->answer_place,
                                       .source_qp = qp->number};
     qp->answer_place = inbound_place(qp);
+    if (qp->answer_place.block != TCAV_NOWHERE &&
+        !tcav_grant_add(qp, header->message, qp->answer_place, header->length, false)) {
+        qp->answer_place.block = TCAV_NOWHERE;
+    }
+    qp->inbound.place = qp->answer_place;
     qp->inbound.granted = qp->answer_place.block != TCAV_NOWHERE;
     qp->answer_due = true;
 }
@@ -189,7 +194,11 @@ static void done_packet(struct tcav_qp *qp, const struct tcav_header *header, co
     if (!qp->inbound.active || !qp->inbound.granted) {
         return;
     }
-    uint32_t before, bytes = tcav_move_split(inbound_place(qp).offset, header->length, &before);
+    uint32_t before, bytes = tcav_move_split(qp->inbound.place.offset, header->length, &before);
+    if (header->bytes != header->length - bytes) {
+        fail(qp, header->message, TCAV_NAK_INVALID); // no library of ours
+        return;
+    }
     if (data_store(qp, header, 0, payload, before) &&
         data_store(qp, header, before + bytes, payload + before, header->bytes - before)) {
         message_end(qp, header);
@@ -251,10 +260,14 @@ static void atomic_packet(struct tcav_qp *qp, const struct tcav_header *header, 
 
 // --- which ----------------------------------------------------------------------------------------------------------
 
-void tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
+bool tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
 {
     if (header->source_qp != qp->remote_number || header->message != qp->expected) {
-        return;
+        return false;
+    }
+    if (qp->state == IBV_QPS_RTR && !qp->established) {
+        qp->established = true; // IBA 11.6.3.1: once
+        tcav_event_async(qp->pd->context, IBV_EVENT_COMM_EST, qp->user);
     }
     switch ((enum tcav_kind)header->kind) {
     case TCAV_SEND:
@@ -282,7 +295,9 @@ void tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, c
     case TCAV_NAK:
     case TCAV_RNR:
     case TCAV_NOT_READY:
+    case TCAV_RELEASE:
     case TCAV_BYE:
         break;
     }
+    return true;
 }

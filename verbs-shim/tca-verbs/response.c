@@ -4,6 +4,7 @@
 #include "verbs-shim/tca-verbs/internal.h"
 
 #define RETRIES_FOR_EVER 7u
+#define NO_TIMEOUT_PAUSE 10u // code of a timeout: 4 ms
 
 // IBA 9.7.5.2.8, table 45: microseconds of each code.
 static const uint32_t rnr_timers_us[32] = {
@@ -61,6 +62,18 @@ static void again(struct tcav_qp *qp, uint32_t message, unsigned allowed, unsign
     qp->resume_ps = tcav_now_ps(qp->pd->context) + pause_ps;
 }
 
+// On InfiniBand nothing would come back: the request is sent again when it would be there, and ends when the last
+// timeout is over (IBA 9.7.6.1.3). A timeout of 0 never is.
+static void not_ready(struct tcav_qp *qp, uint32_t message)
+{
+    uint64_t pause_ps = (4096 * TCAV_NS) << (qp->timeout != 0 ? qp->timeout : NO_TIMEOUT_PAUSE);
+    if (qp->timeout == 0 || qp->retries_left != 0) {
+        again(qp, message, qp->timeout == 0 ? RETRIES_FOR_EVER : 0, &qp->retries_left, pause_ps, IBV_WC_RETRY_EXC_ERR);
+    } else if (request_of(qp, message) != NULL) {
+        qp->progress_ps = tcav_now_ps(qp->pd->context) - qp->retries * pause_ps;
+    }
+}
+
 static void data(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header, uint64_t offset,
                  const unsigned char *payload, uint32_t bytes)
 {
@@ -92,7 +105,7 @@ static void read_done(struct tcav_qp *qp, struct tcav_request *request, const st
     answered(qp, request);
 }
 
-static void request_response(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header,
+static bool request_response(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header,
                              const unsigned char *payload)
 {
     bool read = tcav_send_is_read(request) && request->state == TCAV_REQUEST_SENT;
@@ -109,13 +122,16 @@ static void request_response(struct tcav_qp *qp, struct tcav_request *request, c
     } else if (header->kind == TCAV_ATOMIC_DATA && read) {
         data(qp, request, header, 0, payload, header->bytes);
         answered(qp, request);
+    } else {
+        return false;
     }
+    return true;
 }
 
-void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
+bool tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
 {
     if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) {
-        return;
+        return false;
     }
     qp->progress_ps = 0;
     if (header->kind == TCAV_NAK) {
@@ -125,12 +141,10 @@ void tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, 
         again(qp, header->message, qp->rnr_retries, &qp->rnr_retries_left,
               rnr_timers_us[header->immediate % 32] * PS_PER_US, IBV_WC_RNR_RETRY_EXC_ERR);
     } else if (header->kind == TCAV_NOT_READY) {
-        unsigned timeout = qp->timeout != 0 ? qp->timeout : 10;
-        again(qp, header->message, 0, &qp->retries_left, (4096 * TCAV_NS) << timeout, IBV_WC_RETRY_EXC_ERR);
+        not_ready(qp, header->message);
     } else {
         struct tcav_request *request = request_of(qp, header->message);
-        if (request != NULL) {
-            request_response(qp, request, header, payload);
-        }
+        return request != NULL && request_response(qp, request, header, payload);
     }
+    return true;
 }

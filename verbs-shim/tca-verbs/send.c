@@ -102,6 +102,9 @@ static bool read_send(struct tcav_qp *qp, struct tcav_request *request)
     if (!atomic && request->length >= TCAV_READ_DIRECT_BYTES) {
         place = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
     }
+    if (place.block != TCAV_NOWHERE && !tcav_grant_add(qp, request->message, place, request->length, true)) {
+        place.block = TCAV_NOWHERE;
+    }
     header.bytes = atomic ? sizeof operands : sizeof place;
     tcav_ring_send_small(qp->peer, header, atomic ? (const void *)&operands : &place);
     qp->reads_out++;
@@ -153,6 +156,9 @@ static bool move(struct tcav_qp *qp, struct tcav_request *request)
     struct tcav_context *context = qp->pd->context;
     struct tcav_place from = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
     if (!tcav_places_match(from, request->place)) {
+        if (request->place.block != TCAV_NOWHERE) {
+            tcav_grant_release(qp->peer, qp->remote_number, qp->number, request->message, false);
+        }
         request->denied = true;
         request->state = TCAV_REQUEST_PACKETS;
         return packets_send(qp, request);
@@ -187,7 +193,8 @@ static bool moved(struct tcav_qp *qp, struct tcav_request *request)
     struct tcav_place from = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
     uint32_t before, bytes = tcav_move_split(from.offset, request->length, &before);
     uint32_t after = request->length - before - bytes;
-    if (tcav_list_load(qp->pd, request->sge, request->sges, 0, around, before) != 0 ||
+    if (from.block == TCAV_NOWHERE ||
+        tcav_list_load(qp->pd, request->sge, request->sges, 0, around, before) != 0 ||
         tcav_list_load(qp->pd, request->sge, request->sges, before + bytes, around + before, after) != 0) {
         return refuse(qp, request, IBV_WC_LOC_PROT_ERR);
     }

@@ -8,16 +8,28 @@
 // GPU memory, with equal low 4 bits of the address) it does from some size on; everything else is copied through the
 // rings, and any address and length works. RDMA Read and atomics are asked of the remote library.
 //
-// Progress: the remote side of an operation is served when its program calls the library: any poll, post, wait for a
-// CQ or an event, of any object of the context. There is no thread of progress: the published library has none, it
-// would take a core from the program, and every figure is measured with programs that poll. A program that only looks
-// at its memory sees writes of the rings late.
+// Progress: the remote side of an operation is served when its program calls the library: any poll that finds an empty
+// CQ or asks for no completion, post, wait for a CQ or an event, of any object of the context. A program that only looks at its memory sees
+// writes of the rings late, and the connection of two nodes is made once both have called.
+//
+// With progress_thread each context has a thread (struct backend_thread_ops: a pthread on the machine) with a core of
+// its own that does the same all the time, so that the node answers while its program computes. It is off by default:
+// the published library has none and every figure is measured with programs that poll, it takes a core from the
+// program, and every call then pays for a lock. What guards what: the lock of the context everything of the context
+// (guard.c takes it around each operation, thread.c around each pass; whoever waits gives it back meanwhile). The
+// thread calls nothing of libtca and CUDA but gdrcopy's copies, and the board by a handle of the context's own, so that
+// the program may use those libraries beside it. Left out: that its pauses cost nothing in the simulation, where a pass
+// begins one turn of a polling loop after something was written.
+//
+// Deregistration waits until no board moves data of the region any more, and new uses of its keys fail from its
+// beginning on. After a second (a peer that got a place in it does not answer) it is refused with EBUSY, and the region
+// is as it was: a board cannot be told to stop.
 //
 // Reliability: the fabric loses nothing, so that nothing is sent twice but after an RNR NAK, or when the peer's queue
 // pair was not ready. Without any answer for (retry_cnt + 1) times the timeout, counted from the last sign of progress,
 // the oldest request ends with IBV_WC_RETRY_EXC_ERR. Packet numbers count messages.
 //
-// Leaves out: UC and UD, more than one context a node, memory windows, a thread of progress. Memory that is given back
+// Leaves out: UC and UD, more than one context a node, memory windows. Memory that is given back
 // (tcaFree, cudaFree) while it is registered must be deregistered before: that is so for pinned pages everywhere.
 //
 // DMA channels 0 (rings) and 1 (data) of the board are the library's while a context is open.
@@ -28,6 +40,7 @@
 // What ibverbs_device_add is given; outlives the process.
 struct tca_verbs_device {
     struct peach2_board_handle *board; // of the node
+    bool progress_thread;              // contexts have a thread of progress; false is the default, see above
     struct tcav_context *context;      // the library's: open
 };
 

@@ -258,6 +258,7 @@ struct hca_device_info {
     uint32_t max_responder_reads, max_initiator_reads;
     uint64_t max_message_bytes;
     uint32_t uar_pages;
+    bool blueflame_all; // what the driver shall do: requests with data in memory through BlueFlame as well
 };
 struct hca_port_info {
     bool active;

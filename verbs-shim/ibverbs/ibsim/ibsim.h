@@ -14,3 +14,6 @@ extern const struct ibverbs_device_ops ibsim_device_ops; // device: const struct
 
 // Gives the process its HCA as "ibsim0", before its first instruction. -ENODEV: the node has none. -ENOMEM, -ENOSPC.
 int ibsim_device_add(struct backend_process *process);
+
+// Bytes of a queue pair (RC, without an SRQ), beside the program's own memory: what `tcasim bench` prints.
+size_t ibsim_qp_bytes(const struct ibv_qp_cap *cap);

@@ -1,6 +1,7 @@
 // Queue pairs and shared receive queues.
 #include <stdlib.h>
 
+#include "verbs-shim/ibverbs/ibsim/ibsim.h"
 #include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
 
 // --- attributes ------------------------------------------------------------------------------------------------------
@@ -138,6 +139,17 @@ int ibsim_qp_destroy(void *qp)
         free(qp);
     }
     return status;
+}
+
+size_t ibsim_qp_bytes(const struct ibv_qp_cap *cap)
+{
+    const struct hca_qp_create create = {.type = HCA_RC,
+                                         .send_entries = cap->max_send_wr,
+                                         .receive_entries = cap->max_recv_wr,
+                                         .send_segments = cap->max_send_sge,
+                                         .receive_segments = cap->max_recv_sge,
+                                         .inline_bytes = cap->max_inline_data};
+    return sizeof(struct ibsim_qp) + hca_qp_bytes(&create);
 }
 
 unsigned ibsim_send_room(void *qp)

@@ -1,0 +1,7 @@
+// Benchmarks of verbs: the same ping-pong on either device, and what a queue pair takes in memory.
+#pragma once
+
+#include "sim/cli/bench.h"
+
+bool cli_bench_tca0(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_ibsim0(const struct cli_paths *paths, struct cli_bench_result *result);

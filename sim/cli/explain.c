@@ -1,0 +1,237 @@
+// `tcasim explain`: where the time of one warm operation goes.
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/load.h"
+#include "sim/cli/options.h"
+#include "sim/cli/output.h"
+#include "sim/platform/platform.h"
+#include "sim/report/breakdown.h"
+#include "sim/scenario/units.h"
+
+struct explain_options {
+    const char *bytes, *out, *timeline;
+    struct cli_list series, sets;
+    bool quiet;
+};
+
+static const struct cli_option options[] = {
+    {"series", "NAME", "only this one; may be given more than once", CLI_OPTION_LIST,
+     offsetof(struct explain_options, series)},
+    {"bytes", "SIZE", "the size, one that the series measure (default: the smallest of each)", CLI_OPTION_TEXT,
+     offsetof(struct explain_options, bytes)},
+    {"out", "DIR", "where breakdown.csv and the plot go (default: results/<scenario name>)", CLI_OPTION_TEXT,
+     offsetof(struct explain_options, out)},
+    {"timeline", "FILE.json", "write the path as a trace for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
+     offsetof(struct explain_options, timeline)},
+    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+     offsetof(struct explain_options, sets)},
+    {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct explain_options, quiet)},
+};
+
+static const struct cli_syntax syntax = {
+    .usage = "tcasim explain FILE.yaml [--series NAME]... [--bytes SIZE] [--out DIR] [--timeline FILE.json]\n"
+             "                  [--set PATH=VALUE]... [--quiet]",
+    .doc = "Runs each series once for one size, after its warm-up, and follows the critical path of what it measured\n"
+           "back from its end: library, stores, descriptors, PCIe, board or HCA, cable, memory, polling. The pieces\n"
+           "add up to the latency exactly; if not, that is an error (exit status 3).",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .operands_min = 1,
+    .operands_max = 1,
+    .operand = "a scenario file",
+};
+
+// --- what is run ---------------------------------------------------------------------------------------------------
+
+static bool is_chosen(const struct explain_options *given, const struct scn_run *run)
+{
+    for (size_t i = 0; i < given->series.count; i++) {
+        if (strcmp(given->series.items[i], run->series) == 0) {
+            return true;
+        }
+    }
+    return given->series.count == 0;
+}
+
+static bool series_exist(const struct explain_options *given, const struct scn_scenario *scenario)
+{
+    const char *names[SCN_RUNS_MAX];
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        names[i] = scenario->runs[i].series;
+    }
+    for (size_t k = 0; k < given->series.count; k++) {
+        const char *wanted = given->series.items[k];
+        bool found = false;
+        for (uint32_t i = 0; i < scenario->run_count; i++) {
+            found = found || strcmp(wanted, names[i]) == 0;
+        }
+        if (found) {
+            continue;
+        }
+        const char *nearest = cli_nearest(wanted, names, scenario->run_count);
+        cli_error("there is no series '%s'%s%s%s", wanted, nearest != NULL ? "; did you mean '" : "",
+                  nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+        return false;
+    }
+    return true;
+}
+
+// One operation of that size, or of the smallest. False, after printing why: it does not measure that size.
+static bool run_narrow(struct scn_run *run, uint64_t wanted_bytes, const char *wanted)
+{
+    uint64_t bytes = wanted != NULL ? wanted_bytes : run->bytes[0];
+    bool found = wanted == NULL;
+    for (uint32_t i = 0; i < run->bytes_count; i++) {
+        found = found || run->bytes[i] == wanted_bytes;
+        bytes = wanted == NULL && run->bytes[i] < bytes ? run->bytes[i] : bytes;
+    }
+    if (!found) {
+        cli_error("series '%s' does not measure %s", run->series, wanted);
+        return false;
+    }
+    run->bytes[0] = bytes;
+    run->bytes_count = 1;
+    run->descriptors_count = 1;
+    run->iterations = 1;
+    run->warmup = run->warmup > 0 ? run->warmup : 1;
+    return true;
+}
+
+static bool runs_narrow(const struct explain_options *given, struct scn_scenario *scenario)
+{
+    char why[SCN_WHY_MAX];
+    uint64_t bytes = 0;
+    if (given->bytes != NULL && !scn_quantity_parse(SCN_QUANTITY_SIZE, given->bytes, &bytes, why)) {
+        cli_error("--bytes %s", why);
+        return false;
+    }
+    if (scenario->sweep != NULL) {
+        cli_error("explain takes no sweep; give one of its values by --set");
+        return false;
+    }
+    if (!series_exist(given, scenario)) {
+        return false;
+    }
+    bool good = true;
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        good = (!is_chosen(given, &scenario->runs[i]) || run_narrow(&scenario->runs[i], bytes, given->bytes)) && good;
+    }
+    return good;
+}
+
+// --- running -------------------------------------------------------------------------------------------------------
+
+struct explaining {
+    const char *path;
+    breakdown_t *breakdown;
+    enum cli_exit result;
+};
+
+static void path_take(void *ctx, const struct plat_point *point, const char *node, const struct sim_piece *pieces,
+                      size_t count)
+{
+    struct explaining *explaining = ctx;
+    char error[512];
+    const struct breakdown_case of = {point->series, node, point->bytes, point->operations, point->total_ps};
+    if (pieces == NULL) {
+        cli_error("%s: series '%s' does not measure its operations as one stretch of time", explaining->path,
+                  point->series);
+        explaining->result = cli_exit_worse(explaining->result, CLI_EXIT_INPUT);
+    } else if (breakdown_add(explaining->breakdown, &of, pieces, count, error, sizeof error) != SIM_OK) {
+        cli_error("%s: %s", explaining->path, error);
+        explaining->result = cli_exit_worse(explaining->result, CLI_EXIT_STUCK);
+    }
+}
+
+static enum cli_exit series_explain(struct explaining *explaining, const struct scn_scenario *scenario, uint32_t index)
+{
+    const struct plat_hooks hooks = {.ctx = explaining, .path = path_take};
+    struct plat_result result = {0};
+    enum sim_status status = plat_run_series(scenario, index, NULL, &hooks, &result);
+    bool stuck = result.outcome == SIM_RUN_STUCK || result.outcome == SIM_RUN_TIME_LIMIT;
+    if (status == SIM_OK && !stuck && !result.failed) {
+        return explaining->result;
+    }
+    cli_error("%s: series '%s' %s: %s", explaining->path, scenario->runs[index].series,
+              status != SIM_OK ? "cannot be built"
+              : stuck          ? "got stuck"
+                               : "failed",
+              result.text[0] != '\0' ? result.text : sim_status_text(status));
+    return status != SIM_OK ? CLI_EXIT_INPUT : stuck ? CLI_EXIT_STUCK : CLI_EXIT_EXPECT;
+}
+
+static enum cli_exit results_write(const struct explain_options *given, const struct scn_scenario *scenario,
+                                   const breakdown_t *breakdown)
+{
+    char directory[PATH_MAX], title[SCN_TEXT_MAX + 64], error[PATH_MAX + 256];
+    int length = given->out != NULL ? snprintf(directory, sizeof directory, "%s", given->out)
+                                    : snprintf(directory, sizeof directory, "results/%s", scenario->name);
+    if (length < 0 || (size_t)length >= sizeof directory) {
+        cli_error("the directory's name is too long");
+        return CLI_EXIT_INPUT;
+    }
+    snprintf(title, sizeof title, "Where the time goes: %s",
+             scenario->title[0] != '\0' ? scenario->title : scenario->name);
+    enum sim_status status = breakdown_write(breakdown, directory, title, error, sizeof error);
+    if (status == SIM_OK && given->timeline != NULL) {
+        status = breakdown_timeline_write(breakdown, given->timeline, error, sizeof error);
+    }
+    if (status != SIM_OK) {
+        cli_error("%s", error);
+        return CLI_EXIT_INPUT;
+    }
+    if (!given->quiet) {
+        breakdown_print(breakdown, stdout);
+        printf("\nResults: %s/breakdown.csv, breakdown.svg\n", directory);
+    }
+    return CLI_EXIT_OK;
+}
+
+static enum cli_exit scenario_explain(const struct explain_options *given, const char *path,
+                                      struct scn_scenario *scenario)
+{
+    struct explaining explaining = {.path = path};
+    if (!runs_narrow(given, scenario)) {
+        return CLI_EXIT_INPUT;
+    }
+    if (breakdown_create(&explaining.breakdown) != SIM_OK) {
+        cli_error("out of memory");
+        return CLI_EXIT_INPUT;
+    }
+    enum cli_exit result = CLI_EXIT_OK;
+    for (uint32_t i = 0; i < scenario->run_count && result == CLI_EXIT_OK; i++) {
+        if (is_chosen(given, &scenario->runs[i])) {
+            result = series_explain(&explaining, scenario, i);
+        }
+    }
+    if (result == CLI_EXIT_OK) {
+        result = results_write(given, scenario, explaining.breakdown);
+    }
+    breakdown_destroy(explaining.breakdown);
+    return result;
+}
+
+enum cli_exit cli_explain(int argc, char **argv)
+{
+    struct explain_options given = {0};
+    struct cli_list files = {0};
+    enum cli_exit result = CLI_EXIT_INPUT;
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &files);
+    if (parsed == CLI_PARSED_RUN) {
+        struct cli_paths paths;
+        cli_paths_find(&paths);
+        struct scn_scenario *scenario = cli_scenario_load(files.items[0], &paths, &given.sets);
+        if (scenario != NULL && (given.timeline == NULL || cli_output_usable(given.timeline, files.items[0], &paths))) {
+            result = scenario_explain(&given, files.items[0], scenario);
+        }
+        scn_free(scenario);
+    }
+    cli_list_free(&given.series);
+    cli_list_free(&given.sets);
+    cli_list_free(&files);
+    return parsed == CLI_PARSED_HELP ? CLI_EXIT_OK : result;
+}

@@ -1,0 +1,191 @@
+// Records of causes, and the way back along them.
+#include "sim/kernel/cause.h"
+
+#include <stdlib.h>
+
+#include "sim/kernel/internal.h"
+
+struct record {
+    uint64_t end_ps;
+    const char *component;
+    const struct sim_work *work;
+    sim_cause_t from;
+};
+
+struct reading {
+    const struct sim_thread *thread;
+    uint64_t at_ps;
+    sim_cause_t cause;
+};
+
+struct sim_causes {
+    struct record *records; // by number; the first is the beginning of all
+    uint32_t count, capacity;
+    struct reading *readings;
+    size_t reading_count, reading_capacity;
+};
+
+static void *grown(void *array, size_t count, size_t bytes)
+{
+    void *larger = realloc(array, count * bytes);
+    if (larger == NULL) {
+        sim_panic("kernel", "no memory to record %zu causes", count);
+    }
+    return larger;
+}
+
+void sim_causes_record(sim_t *sim)
+{
+    if (sim->causes != NULL) {
+        return;
+    }
+    sim->causes = calloc(1, sizeof *sim->causes);
+    if (sim->causes == NULL) {
+        sim_panic("kernel", "no memory to record causes");
+    }
+    (void)sim_cause_add(sim, 0, sim->now_ps, NULL, NULL);
+}
+
+void sim_causes_fini(sim_t *sim)
+{
+    if (sim->causes != NULL) {
+        free(sim->causes->records);
+        free(sim->causes->readings);
+        free(sim->causes);
+        sim->causes = NULL;
+    }
+}
+
+bool sim_causes_recorded(const sim_t *sim)
+{
+    return sim->causes != NULL;
+}
+
+sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const char *component,
+                          const struct sim_work *work)
+{
+    struct sim_causes *causes = sim->causes;
+    if (causes->count == causes->capacity) {
+        if (causes->capacity > UINT32_MAX / 2) {
+            sim_panic("kernel", "more causes than can be numbered");
+        }
+        causes->capacity = causes->capacity == 0 ? 1u << 16 : causes->capacity * 2;
+        causes->records = grown(causes->records, causes->capacity, sizeof *causes->records);
+    }
+    causes->records[causes->count] = (struct record){end_ps, component, work, from};
+    return causes->count++;
+}
+
+// --- while the simulation runs -------------------------------------------------------------------------------------
+
+sim_cause_t sim_cause_now(const sim_t *sim)
+{
+    return sim->cause;
+}
+
+void sim_cause_label(sim_t *sim, const char *component, const struct sim_work *work)
+{
+    if (sim->cause != 0) {
+        struct record *record = &sim->causes->records[sim->cause];
+        record->component = component;
+        record->work = work;
+    }
+}
+
+void sim_cause_follow(sim_t *sim, sim_cause_t from, const char *component, const struct sim_work *work)
+{
+    if (sim->causes == NULL) {
+        return;
+    }
+    while (sim->causes->records[from].end_ps > sim->now_ps) { // what was to come did not
+        from = sim->causes->records[from].from;
+    }
+    sim->cause = sim_cause_add(sim, from, sim->now_ps, component, work);
+}
+
+sim_cause_t sim_cause_extend(sim_t *sim, sim_cause_t from, uint64_t to_ps, const char *component,
+                             const struct sim_work *work)
+{
+    if (sim->causes == NULL || sim->causes->records[from].end_ps >= to_ps) {
+        return from;
+    }
+    return sim_cause_add(sim, from, to_ps, component, work);
+}
+
+void sim_cause_arrive(sim_t *sim, sim_cause_t cause)
+{
+    if (sim->causes == NULL) {
+        return;
+    }
+    const struct record record = sim->causes->records[cause];
+    if (record.end_ps == sim->now_ps) {
+        sim->cause = cause;
+    } else { // earlier or later than was thought
+        sim_cause_follow(sim, cause, record.component, record.work);
+    }
+}
+
+void sim_cause_mark(sim_t *sim, const char *component, const struct sim_work *mark)
+{
+    sim_cause_follow(sim, sim->cause, component, mark);
+}
+
+void sim_cause_clock_read(sim_t *sim)
+{
+    struct sim_causes *causes = sim->causes;
+    if (causes == NULL) {
+        return;
+    }
+    if (causes->reading_count == causes->reading_capacity) {
+        causes->reading_capacity = causes->reading_capacity == 0 ? 64 : causes->reading_capacity * 2;
+        causes->readings = grown(causes->readings, causes->reading_capacity, sizeof *causes->readings);
+    }
+    causes->readings[causes->reading_count++] = (struct reading){sim->current, sim->now_ps, sim->cause};
+}
+
+// --- looking back --------------------------------------------------------------------------------------------------
+
+// The last two readings of the calling thread that lie total_ps apart.
+static bool measured(const sim_t *sim, uint64_t total_ps, struct reading *begin_out, struct reading *end_out)
+{
+    const struct reading *readings = sim->causes->readings;
+    for (size_t end = sim->causes->reading_count; end-- > 0;) {
+        for (size_t begin = end; begin-- > 0 && readings[end].thread == sim->current;) {
+            uint64_t span_ps = readings[end].at_ps - readings[begin].at_ps;
+            if (readings[begin].thread == sim->current && span_ps == total_ps) {
+                *begin_out = readings[begin];
+                *end_out = readings[end];
+                return true;
+            }
+            if (span_ps > total_ps) {
+                break;
+            }
+        }
+    }
+    return false;
+}
+
+bool sim_cause_path(sim_t *sim, uint64_t total_ps, struct sim_piece **pieces_out, size_t *count_out)
+{
+    struct reading begin, end;
+    if (sim->causes == NULL || !measured(sim, total_ps, &begin, &end)) {
+        return false;
+    }
+    const struct record *records = sim->causes->records;
+    size_t count = 0;
+    for (sim_cause_t cause = end.cause; cause != 0 && records[cause].end_ps > begin.at_ps;
+         cause = records[cause].from) {
+        count++;
+    }
+    struct sim_piece *pieces = grown(NULL, count + 1, sizeof *pieces);
+    size_t place = count;
+    for (sim_cause_t cause = end.cause; place > 0; cause = records[cause].from) {
+        const struct record *record = &records[cause];
+        uint64_t from_ps = records[record->from].end_ps;
+        pieces[--place] = (struct sim_piece){record->component, record->work,
+                                             from_ps > begin.at_ps ? from_ps : begin.at_ps, record->end_ps};
+    }
+    *pieces_out = pieces;
+    *count_out = count;
+    return true;
+}

@@ -1,0 +1,303 @@
+// Rules about runs of programs on libibverbs.
+#include "sim/scenario/loader.h"
+
+#include <inttypes.h>
+
+#include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/names.h"
+
+#define ATOMIC_BYTES 8
+#define GRH_BYTES    40
+
+static bool is_atomic(enum scn_operation operation)
+{
+    return operation == SCN_OPERATION_COMPARE_SWAP || operation == SCN_OPERATION_FETCH_ADD;
+}
+
+static bool is_send(enum scn_operation operation)
+{
+    return operation == SCN_OPERATION_SEND || operation == SCN_OPERATION_SEND_IMM;
+}
+
+static const char *transport_text(enum scn_transport transport)
+{
+    static const char *const texts[] = {
+        [SCN_TRANSPORT_RC] = "rc", [SCN_TRANSPORT_UC] = "uc", [SCN_TRANSPORT_UD] = "ud"};
+    return texts[transport];
+}
+
+// --- the nodes ------------------------------------------------------------------------------------------------------
+
+static bool is_hca_bad(const struct scn_loader *loader, const struct scn_node *node)
+{
+    return scn_loader_is_bad(loader, node, true) || scn_loader_is_bad(loader, &node->hca, true);
+}
+
+static bool has_hca(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
+{
+    const struct scn_node *node = &loader->scenario->nodes[*field];
+    if (!node->hca.given && !is_hca_bad(loader, node)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->verbs.device, run),
+                         "device: ibsim0 is the node's HCA, '%s' has none", node->name);
+    }
+    return node->hca.given;
+}
+
+static void check_hcas(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    bool both = has_hca(loader, run, &run->node);
+    both = (run->peer == run->node || has_hca(loader, run, &run->peer)) && both;
+    bool joined = run->peer == run->node || scn_loader_is_bad(loader, &scenario->ib_cable_count, true) ||
+                  scn_loader_is_bad(loader, &scenario->ib_switch_count, true) ||
+                  scn_ib_first_cable(scenario, run->node, run->peer, NULL) != SCN_IB_NO_CABLE;
+    for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
+        const struct scn_ib_cable *cable = &scenario->ib_cables[i];
+        joined =
+            joined || !scn_loader_is_good(loader, &cable->from_node) || !scn_loader_is_good(loader, &cable->to_node);
+    }
+    if (both && !joined) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->peer, run),
+                         "peer: no ib_cables join '%s' and '%s'", scenario->nodes[run->node].name,
+                         scenario->nodes[run->peer].name);
+    }
+}
+
+static bool has_board(struct scn_loader *loader, const struct scn_run *run, const uint32_t *field)
+{
+    const struct scn_node *node = &loader->scenario->nodes[*field];
+    if (!node->board.given && !scn_loader_is_bad(loader, node, true) &&
+        !scn_loader_is_bad(loader, &node->board, true)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->verbs.device, run),
+                         "device: tca0 is the node's board, '%s' has none", node->name);
+    }
+    return node->board.given;
+}
+
+static void check_boards(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_verbs *verbs = &run->verbs;
+    struct scn_place place = scn_loader_place(loader, &run->peer, run);
+    bool both = has_board(loader, run, &run->node);
+    if (run->peer == run->node) {
+        scn_mistakes_add(&loader->mistakes, place,
+                         "peer: one process of a node has tca0; it needs another node than '%s'",
+                         scenario->nodes[run->node].name);
+    } else if (has_board(loader, run, &run->peer) && both && !scn_check_joined(loader, run->node, run->peer)) {
+        scn_mistakes_add(&loader->mistakes, place, "peer: no cables lead from '%s' to '%s'",
+                         scenario->nodes[run->node].name, scenario->nodes[run->peer].name);
+    }
+    if (verbs->transport != SCN_TRANSPORT_RC && scn_loader_is_good(loader, &verbs->transport)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &verbs->transport, run),
+                         "transport: tca0 has rc, not %s", transport_text(verbs->transport));
+    }
+    if (run->beside.given) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->beside.operation, run),
+                         "beside: one process of a node has tca0, so that no second flow runs there");
+    }
+}
+
+static void check_nodes(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    if (run->peer == SCN_NODE_NONE && scn_loader_is_good(loader, &run->peer) && scenario->node_count > 0) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->peer, run),
+                         "missing key 'peer' in run: a %s needs one", scn_program_name(run->program));
+    }
+    if (!scn_loader_is_good(loader, &run->node) || run->node >= scenario->node_count ||
+        run->peer >= scenario->node_count || !scn_loader_is_good(loader, &run->verbs.device)) {
+        return;
+    }
+    if (run->verbs.device == SCN_DEVICE_IBSIM0) {
+        check_hcas(loader, run);
+    } else if (run->verbs.device == SCN_DEVICE_TCA0) {
+        check_boards(loader, run);
+    }
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+// Both sides have it: in a ping-pong each sends and receives.
+static void check_gpu(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const char *key = field == &run->from ? "from" : "to";
+    const uint32_t ends[] = {run->node, run->peer};
+    struct scn_place place = scn_loader_place(loader, field, run);
+    if (!scn_loader_is_good(loader, field) || *field == SCN_MEMORY_HOST) {
+        return;
+    }
+    if (*field == SCN_MEMORY_FPGA) {
+        scn_mistakes_add(&loader->mistakes, place, "%s: only fpga-transfer reaches the FPGA's memory", key);
+        return;
+    }
+    if (run->verbs.device == SCN_DEVICE_TCA0 && (*field == SCN_MEMORY_GPU2 || *field == SCN_MEMORY_GPU3)) {
+        scn_mistakes_add(&loader->mistakes, place, "%s: the board's window reaches gpu0 and gpu1", key);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t count = ends[i] < scenario->node_count ? scenario->nodes[ends[i]].gpu_count : SCN_GPUS_MAX;
+        if ((uint32_t)(*field - SCN_MEMORY_GPU0) >= count && (i == 0 || ends[1] != ends[0])) {
+            scn_mistakes_add(&loader->mistakes, place, "%s: '%s' has %" PRIu32 " GPU%s", key,
+                             scenario->nodes[ends[i]].name, count, count == 1 ? "" : "s");
+        }
+    }
+}
+
+static void check_bytes(struct scn_loader *loader, const struct scn_run *run, const struct scn_node *node)
+{
+    struct scn_place place = scn_loader_place(loader, run->bytes, run);
+    const struct scn_verbs *verbs = &run->verbs;
+    for (uint32_t i = 0; i < run->bytes_count && scn_loader_is_good(loader, run->bytes); i++) {
+        uint64_t bytes = run->bytes[i];
+        if (is_atomic(verbs->operation) && bytes != ATOMIC_BYTES) {
+            scn_mistakes_add(&loader->mistakes, place, "bytes: %s works on %d B, not on %" PRIu64 " B",
+                             scn_operation_name(verbs->operation), ATOMIC_BYTES, bytes);
+        } else if (verbs->transport == SCN_TRANSPORT_UD && node->hca.given && bytes > node->hca.max_mtu_bytes) {
+            scn_mistakes_add(&loader->mistakes, place,
+                             "bytes: a datagram has at most the mtu of %" PRIu32 " B, not %" PRIu64 " B",
+                             node->hca.max_mtu_bytes, bytes);
+        } else if (node->host.memory_bytes != 0 && bytes * verbs->queue_pairs > node->host.memory_bytes / 8) {
+            scn_mistakes_add(&loader->mistakes, place,
+                             "bytes: buffers of %" PRIu64 " B for %" PRIu32
+                             " queue pairs do not fit into an eighth of the memory of '%s'",
+                             bytes, verbs->queue_pairs, node->name);
+        }
+    }
+}
+
+// --- the request ----------------------------------------------------------------------------------------------------
+
+static void require(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key)
+{
+    scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "missing key '%s' in run: a %s needs one",
+                     key, scn_program_name(run->program));
+}
+
+// The processor sets the last byte of each message, and sees it come.
+static void check_polled(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field)
+{
+    if (*field != SCN_MEMORY_HOST && scn_loader_is_good(loader, field)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+                         "%s: verbs-latency of write polls the last byte in host memory; take write-imm for a GPU",
+                         field == &run->from ? "from" : "to");
+    }
+}
+
+static void check_operation(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_verbs *verbs = &run->verbs;
+    struct scn_place place = scn_loader_place(loader, &verbs->operation, run);
+    bool reads = verbs->operation == SCN_OPERATION_READ || is_atomic(verbs->operation);
+    if (!scn_loader_is_good(loader, &verbs->operation)) {
+        return;
+    }
+    if (verbs->operation == SCN_OPERATION_NONE) {
+        require(loader, run, &verbs->operation, "operation");
+        return;
+    }
+    if ((verbs->transport == SCN_TRANSPORT_UC && reads) ||
+        (verbs->transport == SCN_TRANSPORT_UD && !is_send(verbs->operation))) {
+        scn_mistakes_add(&loader->mistakes, place, "operation: %s has no %s", transport_text(verbs->transport),
+                         scn_operation_name(verbs->operation));
+    }
+    if (run->program == SCN_PROGRAM_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE) {
+        check_polled(loader, run, &run->from);
+        check_polled(loader, run, &run->to);
+    }
+}
+
+static void check_inline(struct scn_loader *loader, const struct scn_run *run, const struct scn_node *node)
+{
+    const struct scn_verbs *verbs = &run->verbs;
+    if (verbs->device == SCN_DEVICE_IBSIM0 && node->hca.given && verbs->inline_bytes != SCN_INLINE_DEFAULT &&
+        verbs->inline_bytes > node->hca.max_inline_bytes && scn_loader_is_good(loader, &verbs->inline_bytes)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &verbs->inline_bytes, run),
+                         "inline: the HCA of '%s' takes %" PRIu32 " B, not %" PRIu32 " B", node->name,
+                         node->hca.max_inline_bytes, verbs->inline_bytes);
+    }
+}
+
+static void check_beside(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_beside *beside = &run->beside;
+    if (!beside->given || !scn_loader_is_good(loader, &beside->operation)) {
+        return;
+    }
+    if (beside->operation == SCN_OPERATION_NONE) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->operation, beside),
+                         "operation: a flow beside needs one");
+    } else if (is_atomic(beside->operation) && beside->bytes != ATOMIC_BYTES &&
+               scn_loader_is_good(loader, &beside->bytes)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->bytes, beside),
+                         "bytes: %s works on %d B, not on %" PRIu64 " B", scn_operation_name(beside->operation),
+                         ATOMIC_BYTES, beside->bytes);
+    }
+}
+
+static void refuse(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
+                   const char *reason)
+{
+    scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s does not use it: %s", key,
+                     scn_program_name(run->program), reason);
+}
+
+void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_verbs *verbs = &run->verbs;
+    bool latency = run->program == SCN_PROGRAM_VERBS_LATENCY;
+    if (run->method != SCN_METHOD_NONE && scn_loader_is_good(loader, &run->method)) {
+        refuse(loader, run, &run->method, "method", "the device decides how data moves");
+    }
+    if (latency && verbs->queue_pairs != 1 && scn_loader_is_good(loader, &verbs->queue_pairs)) {
+        refuse(loader, run, &verbs->queue_pairs, "queue_pairs", "one request is under way at a time");
+    }
+    if (latency && verbs->bidirectional && scn_loader_is_good(loader, &verbs->bidirectional)) {
+        refuse(loader, run, &verbs->bidirectional, "bidirectional", "one request is under way at a time");
+    }
+    if (verbs->device == SCN_DEVICE_NONE && scn_loader_is_good(loader, &verbs->device)) {
+        require(loader, run, &verbs->device, "device");
+    }
+    check_nodes(loader, run);
+    check_operation(loader, run);
+    check_gpu(loader, run, &run->from);
+    check_gpu(loader, run, &run->to);
+    check_beside(loader, run);
+    if (scn_loader_is_good(loader, &run->node) && run->node < scenario->node_count) {
+        check_bytes(loader, run, &scenario->nodes[run->node]);
+        check_inline(loader, run, &scenario->nodes[run->node]);
+    }
+}
+
+bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_verbs *verbs = &run->verbs;
+    static const char reason[] = "only programs on libibverbs do";
+    const struct {
+        const void *field;
+        const char *key;
+        bool used;
+    } keys[] = {
+        {&verbs->device, "device", verbs->device != SCN_DEVICE_NONE},
+        {&verbs->operation, "operation", verbs->operation != SCN_OPERATION_NONE},
+        {&verbs->transport, "transport", verbs->transport != SCN_TRANSPORT_RC},
+        {&verbs->queue_pairs, "queue_pairs", verbs->queue_pairs != 1},
+        {&verbs->depth, "depth", verbs->depth != SCN_FALLBACK_DEPTH},
+        {&verbs->receive_depth, "receive_depth", verbs->receive_depth != SCN_FALLBACK_RECEIVE_DEPTH},
+        {&verbs->cq_mod, "cq_mod", verbs->cq_mod != SCN_FALLBACK_CQ_MOD},
+        {&verbs->inline_bytes, "inline", verbs->inline_bytes != SCN_INLINE_DEFAULT},
+        {&verbs->bidirectional, "bidirectional", verbs->bidirectional},
+        {&verbs->volume_bytes, "volume", verbs->volume_bytes != 0},
+        {&run->beside.operation, "beside", run->beside.given},
+    };
+    for (size_t i = 0; scn_loader_is_good(loader, &run->program) && i < sizeof keys / sizeof keys[0]; i++) {
+        if (keys[i].used && scn_loader_is_good(loader, keys[i].field)) {
+            refuse(loader, run, keys[i].field, keys[i].key, reason);
+        }
+    }
+    if (run->method == SCN_METHOD_NONE && scn_loader_is_good(loader, &run->method)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run), "missing key 'method' in run");
+    }
+    return run->method != SCN_METHOD_NONE;
+}

@@ -1,0 +1,144 @@
+// The keys of programs on libibverbs. Defaults are those of perftest.
+#include "sim/scenario/keys.h"
+#include "sim/scenario/sizes.h"
+
+static const struct scn_choice devices[] = {
+    {"none", SCN_DEVICE_NONE}, {"tca0", SCN_DEVICE_TCA0}, {"ibsim0", SCN_DEVICE_IBSIM0}, {NULL, 0}};
+const struct scn_choice scn_choices_operation[] = {{"none", SCN_OPERATION_NONE},
+                                                   {"send", SCN_OPERATION_SEND},
+                                                   {"send-imm", SCN_OPERATION_SEND_IMM},
+                                                   {"write", SCN_OPERATION_WRITE},
+                                                   {"write-imm", SCN_OPERATION_WRITE_IMM},
+                                                   {"read", SCN_OPERATION_READ},
+                                                   {"compare-swap", SCN_OPERATION_COMPARE_SWAP},
+                                                   {"fetch-add", SCN_OPERATION_FETCH_ADD},
+                                                   {NULL, 0}};
+static const struct scn_choice transports[] = {
+    {"rc", SCN_TRANSPORT_RC}, {"uc", SCN_TRANSPORT_UC}, {"ud", SCN_TRANSPORT_UD}, {NULL, 0}};
+
+#define DEPTH_MAX 8192 // of a queue: what either device takes
+
+static const struct scn_key verbs_keys[] = {
+    {.name = "device",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = devices,
+     .fallback = "none",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, device),
+     .doc = "tca0: TCA Verbs on the boards; ibsim0: the HCAs"},
+    {.name = "operation",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = scn_choices_operation,
+     .fallback = "none",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, operation),
+     .doc = "what is measured; the node does it to the peer, in a ping-pong both"},
+    {.name = "transport",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = transports,
+     .fallback = "rc",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, transport),
+     .doc = "reliable or unreliable connection, or unreliable datagrams"},
+    {.name = "queue_pairs",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "1",
+     .min = 1,
+     .max = 16,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, queue_pairs),
+     .doc = "verbs-bandwidth: that share the requests, by turns"},
+    {.name = "depth",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_DEPTH),
+     .min = 1,
+     .max = DEPTH_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, depth),
+     .doc = "requests under way in a queue pair, at most"},
+    {.name = "receive_depth",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_RECEIVE_DEPTH),
+     .min = 1,
+     .max = DEPTH_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, receive_depth),
+     .doc = "receives that wait in a queue pair"},
+    {.name = "cq_mod",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_CQ_MOD),
+     .min = 1,
+     .max = DEPTH_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, cq_mod),
+     .doc = "a completion for every so many requests of a queue pair; depth, where that is less"},
+    {.name = "inline",
+     .unit = SCN_UNIT_SIZE,
+     .fallback = "4294967295 B",
+     .max = UINT32_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, inline_bytes),
+     .doc = "messages of up to so many bytes of host memory go inside the request; unless given, 220 B or as much as "
+            "the device takes by verbs-latency, none by verbs-bandwidth"},
+    {.name = "bidirectional",
+     .unit = SCN_UNIT_BOOL,
+     .fallback = "false",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, bidirectional),
+     .doc = "verbs-bandwidth: the peer does the same to the node, and both count"},
+    {.name = "volume",
+     .unit = SCN_UNIT_SIZE,
+     .fallback = "0 B",
+     .max = 1024 * GIB,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_verbs, volume_bytes),
+     .doc = "fewer repetitions of large messages: as many as fit into it, but 4; 0: no limit"},
+};
+const struct scn_kind scn_kind_verbs = {.name = "verbs",
+                                        .doc = "the keys of a run that only programs on libibverbs use",
+                                        SCN_ROWS(verbs_keys),
+                                        .size = sizeof(struct scn_verbs)};
+
+static const struct scn_key beside_keys[] = {
+    {.name = "operation",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = scn_choices_operation,
+     SCN_FIELD(struct scn_beside, operation),
+     .doc = "what it does"},
+    {.name = "bytes",
+     .unit = SCN_UNIT_SIZE,
+     .fallback = "8 B",
+     .min = 1,
+     .max = GIB,
+     SCN_FIELD(struct scn_beside, bytes),
+     .doc = "of one of its messages"},
+    {.name = "depth",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_DEPTH),
+     .min = 1,
+     .max = DEPTH_MAX,
+     SCN_FIELD(struct scn_beside, depth),
+     .doc = "its requests under way, at most"},
+    {.name = "cq_mod",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_CQ_MOD),
+     .min = 1,
+     .max = DEPTH_MAX,
+     SCN_FIELD(struct scn_beside, cq_mod),
+     .doc = "a completion for every so many of them; depth, where that is less"},
+};
+
+static void beside_loaded(void *object, const struct scn_tree *tree)
+{
+    (void)tree;
+    ((struct scn_beside *)object)->given = true;
+}
+
+const struct scn_kind scn_kind_beside = {
+    .name = "beside",
+    .doc =
+        "a flow of its own processes and queue pair over the same HCAs, from memory of the same kinds, from before the "
+        "measured one until it ends",
+    SCN_ROWS(beside_keys),
+    .size = sizeof(struct scn_beside),
+    .loaded = beside_loaded};

@@ -1,0 +1,93 @@
+// `tcasim exec` as a user calls it.
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+#include "tests/shim/test.h"
+
+#define HARDWARE                                                                                                       \
+    "title: two nodes\n"                                                                                               \
+    "nodes:\n"                                                                                                         \
+    "  - {name: node, count: 2, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}}}\n"                          \
+    "cables:\n"                                                                                                        \
+    "  - {from: node0.E, to: node1.W, preset: pearl-gen2-x8}\n"
+
+TEST(ExecCommand, EndsWithTheWorstStatusOfItsPrograms)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --on node0 sh_-c_'exit_4' --on node1 sh_-c_'echo_hello;exit_3'");
+    EXPECT_EQ(process.status, 4);
+    EXPECT_STREQ(process.output, "hello\n");
+    EXPECT_STREQ(process.errors, "");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, RunsTheProgramsOfTheScenario)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml",
+                       HARDWARE
+                       "programs:\n"
+                       "  - {node: node0, command: \"sh -c 'echo $WORD; exit 3'\", env: WORD=there, status: 3, "
+                       "stdout: said}\n"
+                       "  - {node: node1, command: cat, stdin: said}\n");
+    process_run(&process, "exec f.yaml");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.output, "there\n");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, WritesTheSameHashInEveryRun)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --out a --on node0 true --on node1 true");
+    process_run(&process, "exec f.yaml --out b --on node0 true --on node1 true");
+    char *first = process_file_read(&process, "a/exec.yaml"), *second = process_file_read(&process, "b/exec.yaml");
+    ASSERT_TRUE(first != NULL && second != NULL);
+    EXPECT_CONTAINS(first, "hash: ");
+    EXPECT_STREQ(first, second);
+    free(first);
+    free(second);
+    process_fini(&process);
+}
+
+TEST(ExecCommand, NamesWhatIsWrongWithItsArguments)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --on nod0 true");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "did you mean 'node0'?");
+    process_run(&process, "exec f.yaml");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "there is nothing to run");
+    process_run(&process, "exec f.yaml --on node0");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "every program follows an --on NODE");
+    process_run(&process, "run f.yaml");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "it has no runs");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run_stopped(&process, "exec f.yaml --on node0 sh_-c_'sleep_100&_echo_$!>pid;sleep_100'", SIGINT);
+    EXPECT_EQ(process.status, 130);
+    char *text = process_file_read(&process, "pid");
+    ASSERT_TRUE(text != NULL);
+    EXPECT_TRUE(atoi(text) == 0 || (kill(atoi(text), 0) != 0 && errno == ESRCH));
+    free(text);
+    process_fini(&process);
+}

@@ -1,0 +1,175 @@
+// Causes: the way back from an instant to what led to it.
+#include "sim/kernel/cause.h"
+
+#include <stdlib.h>
+
+#include "helpers.h"
+
+static const struct sim_work working = {"work", "working", false};
+static const struct sim_work waiting = {"work", "waiting", false};
+static const struct sim_work flying = {"wire", "flying", false};
+
+// A thread that measures: something is asked for, comes by an event, and wakes it.
+struct measure {
+    sim_t *sim;
+    sim_event_t answer, other;
+    sim_condition_t answered;
+    sim_cause_t kept;
+    struct sim_piece *pieces;
+    size_t count;
+    bool found;
+};
+
+static void answer_run(void *ctx)
+{
+    struct measure *m = ctx;
+    sim_cause_label(m->sim, "device", &flying);
+    sim_condition_signal(m->sim, &m->answered);
+}
+
+static void work_for(struct measure *m, uint64_t ps)
+{
+    sim_thread_sleep(m->sim, ps);
+    sim_cause_label(m->sim, "core", &working);
+}
+
+static void answer_await(struct measure *m)
+{
+    const struct sim_wait_reason reason = {"device", "its answer", 0, 0};
+    (void)sim_condition_wait(m->sim, &m->answered, SIM_NEVER_PS, &reason);
+}
+
+static void run(struct measure *m, void (*program)(void *arg), bool record)
+{
+    *m = (struct measure){.sim = helper_sim_create()};
+    sim_condition_init(&m->answered);
+    sim_event_init(&m->answer, answer_run, m);
+    if (record) {
+        sim_causes_record(m->sim);
+    }
+    EXPECT_EQ(sim_thread_spawn(m->sim, "program", program, m), SIM_OK);
+    EXPECT_EQ(sim_run(m->sim), SIM_RUN_DONE);
+}
+
+static void done(struct measure *m)
+{
+    free(m->pieces);
+    sim_destroy(m->sim);
+}
+
+static void piece_is(const struct measure *m, size_t index, const struct sim_work *work, uint64_t begin_ps,
+                     uint64_t end_ps)
+{
+    ASSERT_TRUE(index < m->count);
+    EXPECT_TRUE(m->pieces[index].work == work);
+    EXPECT_EQ(m->pieces[index].begin_ps, begin_ps);
+    EXPECT_EQ(m->pieces[index].end_ps, end_ps);
+}
+
+static void ask_and_wait(void *arg)
+{
+    struct measure *m = arg;
+    work_for(m, 100);
+    sim_cause_clock_read(m->sim);
+    work_for(m, 10);
+    sim_event_schedule(m->sim, &m->answer, 300);
+    work_for(m, 20); // meanwhile
+    answer_await(m);
+    work_for(m, 5);
+    sim_cause_clock_read(m->sim);
+    m->found = sim_cause_path(m->sim, 315, &m->pieces, &m->count);
+}
+
+TEST(Causes, LeadFromTheEndToTheBeginningThroughWhatCameLast)
+{
+    struct measure m;
+    run(&m, ask_and_wait, true);
+    EXPECT_TRUE(m.found);
+    EXPECT_EQ(m.count, 4);
+    piece_is(&m, 0, &working, 100, 110);
+    piece_is(&m, 1, &flying, 110, 410);
+    piece_is(&m, 2, NULL, 410, 410); // the wake
+    piece_is(&m, 3, &working, 410, 415);
+    done(&m);
+}
+
+TEST(Causes, AreNothingUnlessTheyAreRecorded)
+{
+    struct measure m;
+    run(&m, ask_and_wait, false);
+    EXPECT_FALSE(m.found);
+    EXPECT_EQ(sim_cause_now(m.sim), 0);
+    done(&m);
+}
+
+static void measure_something_else(void *arg)
+{
+    struct measure *m = arg;
+    sim_cause_clock_read(m->sim);
+    work_for(m, 100);
+    sim_cause_clock_read(m->sim);
+    m->found = sim_cause_path(m->sim, 99, &m->pieces, &m->count);
+}
+
+TEST(Causes, HaveNoPathForATimeThatNobodyMeasured)
+{
+    struct measure m;
+    run(&m, measure_something_else, true);
+    EXPECT_FALSE(m.found);
+    done(&m);
+}
+
+static void ask_twice(void *arg)
+{
+    struct measure *m = arg;
+    sim_cause_clock_read(m->sim);
+    work_for(m, 10);
+    sim_event_schedule(m->sim, &m->answer, 100);
+    work_for(m, 30);
+    sim_event_schedule(m->sim, &m->answer, 70); // due at the same time
+    answer_await(m);
+    sim_cause_clock_read(m->sim);
+    m->found = sim_cause_path(m->sim, 110, &m->pieces, &m->count);
+}
+
+TEST(Causes, OfAnEventStayThoseOfWhoeverAskedForThatTimeFirst)
+{
+    struct measure m;
+    run(&m, ask_twice, true);
+    EXPECT_TRUE(m.found);
+    piece_is(&m, 0, &working, 0, 10);
+    piece_is(&m, 1, &flying, 10, 110);
+    done(&m);
+}
+
+// A device that keeps an item, and takes it up when something else makes it run.
+static void keep_run(void *ctx)
+{
+    struct measure *m = ctx;
+    sim_cause_follow(m->sim, m->kept, "device", &waiting);
+    sim_condition_signal(m->sim, &m->answered);
+}
+
+static void leave_item(void *arg)
+{
+    struct measure *m = arg;
+    sim_event_init(&m->other, keep_run, m);
+    sim_event_schedule(m->sim, &m->other, 500);
+    sim_cause_clock_read(m->sim);
+    work_for(m, 40);
+    m->kept = sim_cause_extend(m->sim, sim_cause_now(m->sim), 90, "wire", &flying);
+    answer_await(m);
+    sim_cause_clock_read(m->sim);
+    m->found = sim_cause_path(m->sim, 500, &m->pieces, &m->count);
+}
+
+TEST(Causes, GoOnFromWhatAnItemWasKeptWith)
+{
+    struct measure m;
+    run(&m, leave_item, true);
+    EXPECT_TRUE(m.found);
+    piece_is(&m, 0, &working, 0, 40);
+    piece_is(&m, 1, &flying, 40, 90);
+    piece_is(&m, 2, &waiting, 90, 500);
+    done(&m);
+}

@@ -1,0 +1,178 @@
+// Critical paths of whole series: every picosecond of what a program measured, by part.
+#include <string.h>
+
+#include "sim/platform/platform.h"
+#include "tests/shim/test.h"
+
+enum { PARTS_MAX = 16 };
+
+// What one series was spent on.
+struct opened {
+    unsigned points, unlabelled;
+    uint64_t total_ps;
+    const char *parts[PARTS_MAX];
+    uint64_t parts_ps[PARTS_MAX];
+};
+
+static uint64_t *part_of(struct opened *opened, const char *name)
+{
+    unsigned i = 0;
+    while (i < PARTS_MAX - 1 && opened->parts[i] != NULL && strcmp(opened->parts[i], name) != 0) {
+        i++;
+    }
+    opened->parts[i] = name;
+    return &opened->parts_ps[i];
+}
+
+static void path_take(void *ctx, const struct plat_point *point, const char *node, const struct sim_piece *pieces,
+                      size_t count)
+{
+    struct opened *opened = ctx;
+    EXPECT_STREQ(node, "node0");
+    ASSERT_TRUE(count > 0);
+    opened->points++;
+    opened->total_ps = point->total_ps;
+    EXPECT_EQ(pieces[count - 1].end_ps - pieces[0].begin_ps, point->total_ps);
+    for (size_t i = 0; i < count; i++) {
+        EXPECT_EQ(pieces[i].begin_ps, i == 0 ? pieces[0].begin_ps : pieces[i - 1].end_ps);
+        uint64_t took_ps = pieces[i].end_ps - pieces[i].begin_ps;
+        if (took_ps > 0 && pieces[i].work != NULL) {
+            *part_of(opened, pieces[i].work->part) += took_ps;
+        } else {
+            opened->unlabelled += took_ps > 0;
+        }
+    }
+}
+
+static struct scn_scenario *scene_load(const char *set)
+{
+    const struct scn_load_options options = {
+        .configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = &set, .set_count = set != NULL};
+    struct scn_messages messages = {0};
+    struct scn_scenario *scenario = NULL;
+    EXPECT_EQ(scn_load(TCASIM_SOURCE_DIR "/scenarios/smoke/verbs-8b.yaml", &options, &scenario, &messages), SIM_OK);
+    scn_messages_free(&messages);
+    return scenario;
+}
+
+static void series_open(const struct scn_scenario *scenario, uint32_t run, struct opened *opened)
+{
+    const struct plat_hooks hooks = {.ctx = opened, .path = path_take};
+    struct plat_result result;
+    *opened = (struct opened){0};
+    EXPECT_EQ(plat_run_series(scenario, run, NULL, &hooks, &result), SIM_OK);
+    EXPECT_STREQ(result.text, "");
+}
+
+TEST(Explain, AccountsForEveryPicosecondOfEveryProgram)
+{
+    struct scn_scenario *scenario = scene_load(NULL);
+    ASSERT_TRUE(scenario != NULL);
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        struct opened opened;
+        series_open(scenario, i, &opened);
+        EXPECT_EQ(opened.points, 1);
+        EXPECT_EQ(opened.unlabelled, 0);
+    }
+    scn_free(scenario);
+}
+
+TEST(Explain, AccountsForEveryPicosecondOfAnRtlBoard)
+{
+    struct scn_scenario *scenario = scene_load("nodes.*.board.fidelity=rtl");
+    struct opened opened;
+    ASSERT_TRUE(scenario != NULL);
+    series_open(scenario, 1, &opened); // DMA
+    EXPECT_EQ(opened.points, 1);
+    EXPECT_EQ(opened.unlabelled, 0);
+    EXPECT_TRUE(*part_of(&opened, "board") > 0);
+    scn_free(scenario);
+}
+
+TEST(Explain, ChangesNothingThatIsMeasured)
+{
+    struct scn_scenario *scenario = scene_load(NULL);
+    struct opened opened = {0};
+    struct plat_result with, without;
+    const struct plat_hooks hooks = {.ctx = &opened, .path = path_take};
+    ASSERT_TRUE(scenario != NULL);
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        EXPECT_EQ(plat_run_series(scenario, i, NULL, &hooks, &with), SIM_OK);
+        EXPECT_EQ(plat_run_series(scenario, i, NULL, NULL, &without), SIM_OK);
+        EXPECT_EQ(with.simulated_ps, without.simulated_ps);
+        EXPECT_EQ(with.events, without.events);
+    }
+    scn_free(scenario);
+}
+
+// With `b` instead of `a`, the part takes more_ps more, and nothing else changes.
+static void only_part_grows(uint32_t run, const char *a, const char *b, const char *part, uint64_t more_ps)
+{
+    const char *const sets[] = {a, b};
+    struct opened opened[2];
+    for (unsigned i = 0; i < 2; i++) {
+        struct scn_scenario *scenario = scene_load(sets[i]);
+        ASSERT_TRUE(scenario != NULL);
+        series_open(scenario, run, &opened[i]);
+        scn_free(scenario);
+    }
+    EXPECT_EQ(opened[1].total_ps, opened[0].total_ps + more_ps);
+    for (unsigned i = 0; i < PARTS_MAX && opened[0].parts[i] != NULL; i++) {
+        uint64_t more = strcmp(opened[0].parts[i], part) == 0 ? more_ps : 0;
+        EXPECT_EQ(*part_of(&opened[1], opened[0].parts[i]), opened[0].parts_ps[i] + more);
+    }
+}
+
+enum { PIO, DMA, LIBTCA, TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_WRITE, IBSIM0_READ };
+
+// What it waits for comes over the cable; the loop that waits would be a path without end in itself.
+TEST(Explain, LeavesAPollingLoopByTheWriteThatEndedIt)
+{
+    static const uint32_t runs[] = {TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_READ};
+    struct scn_scenario *scenario = scene_load(NULL);
+    ASSERT_TRUE(scenario != NULL);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        struct opened opened;
+        series_open(scenario, runs[i], &opened);
+        EXPECT_TRUE(*part_of(&opened, "cable") >= 2 * 15000);
+        EXPECT_BETWEEN(*part_of(&opened, "polling"), 1, 150000);
+    }
+    scn_free(scenario);
+}
+
+// All that is added is a multiple of the board's clock and of the poll's period, and no packet meets a SKP ordered set
+// in one case and not in the other.
+TEST(Explain, GivesTheTimeOfALongerCableToTheCable)
+{
+    only_part_grows(PIO, "cables.*.flight=40 ns", "cables.*.flight=80 ns", "cable", 2 * 40000);
+    only_part_grows(DMA, "cables.*.flight=40 ns", "cables.*.flight=80 ns", "cable", 2 * 40000);
+    only_part_grows(IBSIM0_SEND, "ib_cables.*.flight=75 ns", "ib_cables.*.flight=115 ns", "cable", 2 * 40000);
+}
+
+TEST(Explain, GivesTheTimeOfSlowerMemoryToTheMemory)
+{
+    only_part_grows(PIO, "nodes.*.host.memory_write=120 ns", "nodes.*.host.memory_write=160 ns", "memory", 2 * 40000);
+    only_part_grows(DMA, "nodes.*.host.memory_read=150 ns", "nodes.*.host.memory_read=190 ns", "memory", 2 * 40000);
+    only_part_grows(IBSIM0_READ, "nodes.*.host.memory_read=150 ns", "nodes.*.host.memory_read=190 ns", "memory", 40000);
+}
+
+TEST(Explain, GivesTheTimeOfASlowerDmaControllerToTheBoard)
+{
+    only_part_grows(DMA, "nodes.*.board.dmac_start_cycles=100", "nodes.*.board.dmac_start_cycles=150", "board",
+                    2 * 50 * 4000);
+}
+
+TEST(Explain, GivesTheTimeOfASlowerPollToThePolling)
+{
+    struct opened opened[2];
+    const char *const sets[] = {"nodes.*.host.poll=20 ns", "nodes.*.host.poll=200 ns"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct scn_scenario *scenario = scene_load(sets[i]);
+        ASSERT_TRUE(scenario != NULL);
+        series_open(scenario, PIO, &opened[i]);
+        scn_free(scenario);
+    }
+    uint64_t more_ps = *part_of(&opened[1], "polling") - *part_of(&opened[0], "polling");
+    EXPECT_TRUE(more_ps >= 2 * 180000ull);
+    EXPECT_EQ(opened[1].total_ps, opened[0].total_ps + more_ps);
+}

@@ -1,0 +1,62 @@
+// Programs on the public API of libibverbs on the two nodes of a scenario: ends of connections over devices that they
+// find by name, with memory of any kind. What they tell each other goes outside the fabric.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "site.h"
+
+#define VERBS_BYTES   200000u // of each end's memory
+#define VERBS_DEVICES 2
+#define VERBS_RIGHTS                                                                                                   \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+enum verbs_memory { VERBS_PINNED, VERBS_PLAIN, VERBS_GPU, VERBS_MEMORIES };
+
+struct verbs_end {
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq, *idle; // idle: of no queue pair, to wait on for a while
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    enum verbs_memory memory;
+    uint8_t *data, *image; // image: in pinned host memory
+};
+
+struct verbs_pair {
+    plat_machine_t *machine;
+    struct scn_scenario *scenario;
+    bool generated; // the scenario is of scene.h
+    const char *devices[VERBS_DEVICES];
+    unsigned device_count;
+    enum verbs_memory memory[2];    // of either node
+    struct ibv_qp_attr attr;        // changed before the run
+    struct ibv_qp_init_attr create; // the same; CQs are put in
+    struct verbs_end ends[2][VERBS_DEVICES];
+    unsigned waiting, turn; // of verbs_scene_meet
+    bool silent[2];         // the node's program sleeps there, and does not call its library
+    uint64_t value[4];
+};
+
+// Boards of that fidelity with a cable between them and a GPU each, and tca0.
+void verbs_pair_init(struct verbs_pair *pair, enum scn_fidelity fidelity);
+// With an HCA each as well, and tca0 and ibsim0.
+void verbs_pair_init_both(struct verbs_pair *pair, enum scn_fidelity fidelity);
+enum sim_run_outcome verbs_pair_try(struct verbs_pair *pair, plat_program_fn first, plat_program_fn second);
+// Checks that it ended by itself, and left nothing.
+void verbs_pair_run(struct verbs_pair *pair, plat_program_fn first, plat_program_fn second);
+void verbs_pair_fini(struct verbs_pair *pair);
+
+// --- for programs ---------------------------------------------------------------------------------------------------
+
+// NULL: the process has none of that name.
+struct ibv_context *verbs_open(const char *name);
+// Opens the own ends and connects them; both programs call it. The memory is the pattern of site_fill with the node as
+// its seed.
+struct verbs_end *verbs_enter(struct verbs_pair *pair, unsigned node);
+// Takes image from data.
+void verbs_look(struct verbs_end *end);
+// Until both programs are here. Meanwhile the libraries make progress.
+void verbs_scene_meet(struct verbs_pair *pair, unsigned node);
+// The next completion; fails the test after a simulated second.
+struct ibv_wc verbs_wc(struct verbs_end *end);

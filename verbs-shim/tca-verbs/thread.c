@@ -1,0 +1,38 @@
+// The thread of progress: passes, and pauses where there is nothing to do.
+#include <errno.h>
+
+#include "verbs-shim/tca-verbs/internal.h"
+
+static void run(void *arg)
+{
+    struct tcav_context *context = arg;
+    const struct backend *backend = &context->backend;
+    bool goes_on = true;
+    while (goes_on) {
+        tcav_lock(context);
+        unsigned found = tcav_progress(context);
+        uint64_t pause_ns = tcav_is_idle(context) ? 0 : TCAV_PAUSE_NS;
+        tcav_unlock(context);
+        goes_on = found != 0 || backend->ops->thread->pause(backend->ctx, pause_ns);
+    }
+}
+
+int tcav_thread_start(struct tcav_context *context)
+{
+    const struct backend *backend = &context->backend;
+    if (backend->ops->thread == NULL) {
+        return -EOPNOTSUPP;
+    }
+    context->threaded = true;
+    int error = backend->ops->thread->start(backend->ctx, run, context);
+    context->threaded = error == 0;
+    return error;
+}
+
+void tcav_thread_stop(struct tcav_context *context)
+{
+    if (context->threaded) {
+        context->backend.ops->thread->stop(context->backend.ctx);
+        context->threaded = false;
+    }
+}
