@@ -7,7 +7,7 @@
 // order of accesses at the responder with its atomics unit; read responses; completions and events by DMA writes. What
 // a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
 // chapters 9 to 11, services RC, UC and UD.
-// Leaves out: memory windows, RD, XRC, multicast, GRH on the wire, automatic path migration, address translation caches
+// Leaves out: memory windows, RD, XRC, multicast, GRHs of datagrams, automatic path migration, address translation caches
 // (their hits are part of the engines' times), management.
 //
 // Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the

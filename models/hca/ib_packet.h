@@ -1,8 +1,8 @@
 // InfiniBand packets: header fields, payload, and what they take on a wire.
 //
 // A packet comes from a pool and has one owner at a time; a link that takes it hands it to the receiver. Opcodes are
-// those of the BTH (IBA 1.2.1, table 35), the properties of each stand in one table. Leaves out: GRH on the wire (one
-// subnet), P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
+// those of the BTH (IBA 1.2.1, table 35), the properties of each stand in one table. A GRH takes its place on
+// the wire, and nobody reads it (one subnet). Leaves out: P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
 #pragma once
 
 #include <stdbool.h>
@@ -72,7 +72,7 @@ typedef struct ib_packet {
     uint32_t rkey, dma_bytes;
     uint64_t swap_add, compare, original;
     uint32_t immediate, bytes; // bytes of payload
-    bool ack_request, solicited, damaged;
+    bool ack_request, solicited, damaged, global;
     // the owner's
     struct ib_packet *next;
     struct ib_end *arrived_at;

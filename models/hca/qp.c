@@ -264,6 +264,7 @@ static void attr_take(struct hca_qp_attr *to, uint32_t mask, const struct hca_qp
     TAKE(HCA_QP_QKEY, qkey)
     TAKE(HCA_QP_PATH, dlid)
     TAKE(HCA_QP_PATH, sl)
+    TAKE(HCA_QP_PATH, global)
     TAKE(HCA_QP_PATH_MTU, path_mtu_bytes)
     TAKE(HCA_QP_TIMEOUT, timeout)
     TAKE(HCA_QP_RETRY_COUNT, retry_count)

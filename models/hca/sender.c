@@ -53,6 +53,7 @@ void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned o
     packet->slid = qp->hca->lid;
     packet->dlid = qp->attr.dlid;
     packet->sl = qp->attr.sl;
+    packet->global = qp->attr.global;
     packet->dest_qpn = qp->attr.dest_qpn;
     packet->source_qpn = qp->number;
 }

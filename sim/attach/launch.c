@@ -14,6 +14,8 @@
 
 enum { EXEC_FAILED = 127, AWAIT_MS = 2 };
 #define START_LATEST_PS (100 * SIM_PS_PER_MS)
+// Without simulated time: what takes some 100 ms of real time while the others run.
+#define FREE_START_PS (5 * SIM_PS_PER_MS)
 
 bool attach_over(int pidfd)
 {
@@ -182,6 +184,10 @@ static void start_await(struct attach_server *server, uint32_t index)
     const struct sim_wait_reason reason = {"exec", "program %llu to be started", index, 0};
     while (server->started < index) {
         (void)sim_condition_wait(server->sim, &server->quiet, SIM_NEVER_PS, &reason);
+    }
+    if (server->options->functional) {
+        sim_thread_sleep(server->sim, index > 0 ? FREE_START_PS : 0);
+        return;
     }
     uint64_t latest_ps = sim_now_ps(server->sim) + START_LATEST_PS;
     bool in_time = index > 0 && !server->options->together;

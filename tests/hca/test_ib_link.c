@@ -127,6 +127,21 @@ TEST(IbLink, TakesTheTimeOfItsBytesAndItsFlight)
     net_fini();
 }
 
+TEST(IbLink, TakesTheTimeOfAGlobalRouteHeaderAsWell)
+{
+    net_init(true);
+    ib_packet_t *packet = ib_packet_take(net.pool);
+    packet->opcode = IB_SEND_ONLY;
+    packet->dlid = 1;
+    packet->bytes = 8;
+    packet->global = true;
+    ib_queue_push(&net.hosts[0].waiting, packet);
+    host_ready(&net.hosts[0], net.hosts[0].end);
+    (void)sim_run(net.sim);
+    EXPECT_EQ(net.hosts[1].last_ps, (8 + 40 + 12 + 8 + 4 + 2 + 2) * 250 + 50000); // LRH GRH BTH payload and the rest
+    net_fini();
+}
+
 TEST(IbLink, CarriesItsRateLessTheHeaders)
 {
     net_init(true);

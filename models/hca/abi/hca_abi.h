@@ -248,6 +248,7 @@ struct hca_qp_attr {
     uint8_t rnr_retry;     // 0..6; 7: for ever
     uint8_t min_rnr_timer; // code of IBA table 45
     uint8_t max_rd_atomic, max_dest_rd_atomic;
+    bool global; // part of the path: packets have a GRH
     bool drained_event;
 };
 

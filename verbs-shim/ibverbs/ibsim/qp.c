@@ -44,9 +44,6 @@ static uint32_t mask_of(int mask)
 
 int ibsim_qp_modify(void *qp, const struct ibv_qp_attr *attr, int mask)
 {
-    if ((mask & IBV_QP_AV) != 0 && attr->ah_attr.is_global != 0) {
-        return -EOPNOTSUPP;
-    }
     const struct hca_qp_attr translated = {
         .state = (mask & IBV_QP_STATE) != 0 ? (enum hca_qp_state)attr->qp_state : HCA_RESET,
         .current_state = (mask & IBV_QP_CUR_STATE) != 0 ? (enum hca_qp_state)attr->cur_qp_state : HCA_RESET,
@@ -59,6 +56,7 @@ int ibsim_qp_modify(void *qp, const struct ibv_qp_attr *attr, int mask)
         .dlid = attr->ah_attr.dlid,
         .port = attr->port_num,
         .sl = attr->ah_attr.sl,
+        .global = (mask & IBV_QP_AV) != 0 && attr->ah_attr.is_global != 0,
         .timeout = attr->timeout,
         .retry_count = attr->retry_cnt,
         .rnr_retry = attr->rnr_retry,
