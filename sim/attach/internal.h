@@ -160,6 +160,13 @@ void attach_kill_all(struct attach_server *server);
 // Notes how a program of the options ended.
 void attach_reap(struct attach_server *server, int program);
 
+// --- devices.c ------------------------------------------------------------------------------------------------------
+
+// The folders of the nodes' devices, in the run's directory.
+void attach_devices_make(const struct attach_server *server);
+void attach_devices_remove(const struct attach_server *server);
+void attach_devices_path(const struct attach_server *server, uint32_t node, char *path, size_t bytes);
+
 // --- timestamps.c ---------------------------------------------------------------------------------------------------
 
 void attach_timestamps_begin(void);

@@ -51,6 +51,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
+    attach_devices_make(server);
     return true;
 }
 
@@ -64,6 +65,7 @@ void attach_listen_end(struct attach_server *server)
     }
     if (server->directory[0] != '\0') {
         (void)unlink(server->path);
+        attach_devices_remove(server);
         (void)rmdir(server->directory);
     }
 }
