@@ -10,7 +10,7 @@
 #define QKEY             0x11111111u // as perftest's
 #define GRH_BYTES        40u
 #define PAGE_BYTES       4096u
-#define QUEUE_SPARE      32u // requests beside the measured ones
+#define QUEUE_SPARE      32u // requests beside the measured ones; the greatest depth of a scenario leaves room for them
 #define INLINE_STEP      4u
 #define MEETING          UINT64_MAX
 #define LEAST_ITERATIONS 4u

@@ -170,8 +170,7 @@ int flow_point_end(struct flow_end *end, uint32_t turns)
     return error;
 }
 
-// --- turns of a ping-pong
-// ---------------------------------------------------------------------------------------------
+// --- turns of a ping-pong --------------------------------------------------------------------------------------------
 
 bool flow_is_marked(const struct flow_end *end)
 {

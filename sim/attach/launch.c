@@ -62,10 +62,10 @@ static void preload(const char *directory)
 static void environment_set(const struct attach_server *server, const struct attach_program *program)
 {
     (void)setenv("TCASIM_ATTACH", server->path, 1);
-    char devices[128];
-    attach_devices_path(server, program->node, devices, sizeof devices);
-    (void)setenv("TCASIM_SYSFS", devices, 1);
     (void)setenv("TCASIM_NODE", server->scenario->nodes[program->node].name, 1);
+    char sysfs[ATTACH_SYSFS_BYTES];
+    attach_sysfs_path(server, program->node, sysfs, sizeof sysfs);
+    (void)setenv("TCASIM_SYSFS", sysfs, 1);
     if (server->options->library_directory != NULL) {
         path_prepend("LD_LIBRARY_PATH", server->options->library_directory);
         preload(server->options->library_directory);

@@ -51,8 +51,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
-    attach_devices_make(server);
-    return true;
+    return attach_sysfs_make(server);
 }
 
 void attach_listen_end(struct attach_server *server)
@@ -64,8 +63,8 @@ void attach_listen_end(struct attach_server *server)
         close(server->network);
     }
     if (server->directory[0] != '\0') {
+        attach_sysfs_remove(server);
         (void)unlink(server->path);
-        attach_devices_remove(server);
         (void)rmdir(server->directory);
     }
 }

@@ -233,7 +233,7 @@ static void thread_end(struct attach_thread *thread)
 static void vain_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0 && thread->vain > 0;
+    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0;
     bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
     if (vain && server->vain_since_ms == 0) {
         server->vain_since_ms = attach_real_ms();

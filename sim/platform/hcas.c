@@ -138,9 +138,11 @@ static uint32_t mtu_bytes(const struct scn_scenario *scenario)
     return most;
 }
 
+// A place's own name ends at its first dot, whatever else is in it.
 static void end_name(const struct scn_scenario *scenario, uint32_t place, char name[SCN_NAME_MAX + 8])
 {
-    snprintf(name, SCN_NAME_MAX + 8, "%s%s", scn_ib_place_name(scenario, place), place < SCN_NODES_MAX ? ".hca" : "");
+    snprintf(name, SCN_NAME_MAX + 8, "%s%s", scn_ib_place_name(scenario, place),
+             place < SCN_NODES_MAX ? ".hca" : ".ib");
 }
 
 // LIDs are the nodes' numbers from 1 on.

@@ -46,7 +46,8 @@ enum scn_unit {
 #define SCN_KEY_OWN          1u // belongs to the one object, never in a preset or in `with:`
 #define SCN_KEY_OPEN         2u // written to resolved.yaml only when it differs from its default
 #define SCN_KEY_POWER_OF_TWO 4u
-#define SCN_KEY_SWITCHES     8u // a node, or an InfiniBand switch
+#define SCN_KEY_SWITCHES     8u  // a node, or an InfiniBand switch
+#define SCN_KEY_SHOWN        16u // open, but its default is a value like any other, which `tcasim params` prints
 
 struct scn_choice {
     const char *name;

@@ -68,7 +68,7 @@ static const char *default_text(const struct scn_key *key)
     if (key->fallback == NULL) {
         return "required";
     }
-    bool open = (key->flags & SCN_KEY_OPEN) != 0 || key->fallback[0] == '\0';
+    bool open = (key->flags & (SCN_KEY_OPEN | SCN_KEY_SHOWN)) == SCN_KEY_OPEN || key->fallback[0] == '\0';
     return open && key->unit != SCN_UNIT_REAL ? "-" : key->fallback;
 }
 

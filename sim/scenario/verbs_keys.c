@@ -16,7 +16,8 @@ const struct scn_choice scn_choices_operation[] = {{"none", SCN_OPERATION_NONE},
 static const struct scn_choice transports[] = {
     {"rc", SCN_TRANSPORT_RC}, {"uc", SCN_TRANSPORT_UC}, {"ud", SCN_TRANSPORT_UD}, {NULL, 0}};
 
-#define DEPTH_MAX 8192 // of a queue: what either device takes
+#define DEPTH_MAX      8192             // of a queue: what either device takes
+#define SEND_DEPTH_MAX (DEPTH_MAX - 32) // the programs' own requests go beside the measured ones (flow.c)
 
 static const struct scn_key verbs_keys[] = {
     {.name = "device",
@@ -37,7 +38,7 @@ static const struct scn_key verbs_keys[] = {
      .unit = SCN_UNIT_CHOICE,
      .choices = transports,
      .fallback = "rc",
-     .flags = SCN_KEY_OPEN,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_verbs, transport),
      .doc = "reliable or unreliable connection, or unreliable datagrams"},
     {.name = "queue_pairs",
@@ -45,15 +46,15 @@ static const struct scn_key verbs_keys[] = {
      .fallback = "1",
      .min = 1,
      .max = 16,
-     .flags = SCN_KEY_OPEN,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_verbs, queue_pairs),
      .doc = "verbs-bandwidth: that share the requests, by turns"},
     {.name = "depth",
      .unit = SCN_UNIT_INTEGER,
      .fallback = SCN_FALLBACK(SCN_FALLBACK_DEPTH),
      .min = 1,
-     .max = DEPTH_MAX,
-     .flags = SCN_KEY_OPEN,
+     .max = SEND_DEPTH_MAX,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_verbs, depth),
      .doc = "requests under way in a queue pair, at most"},
     {.name = "receive_depth",
@@ -61,7 +62,7 @@ static const struct scn_key verbs_keys[] = {
      .fallback = SCN_FALLBACK(SCN_FALLBACK_RECEIVE_DEPTH),
      .min = 1,
      .max = DEPTH_MAX,
-     .flags = SCN_KEY_OPEN,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_verbs, receive_depth),
      .doc = "receives that wait in a queue pair"},
     {.name = "cq_mod",
@@ -69,7 +70,7 @@ static const struct scn_key verbs_keys[] = {
      .fallback = SCN_FALLBACK(SCN_FALLBACK_CQ_MOD),
      .min = 1,
      .max = DEPTH_MAX,
-     .flags = SCN_KEY_OPEN,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_verbs, cq_mod),
      .doc = "a completion for every so many requests of a queue pair; depth, where that is less"},
     {.name = "inline",
@@ -83,7 +84,7 @@ static const struct scn_key verbs_keys[] = {
     {.name = "bidirectional",
      .unit = SCN_UNIT_BOOL,
      .fallback = "false",
-     .flags = SCN_KEY_OPEN,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_verbs, bidirectional),
      .doc = "verbs-bandwidth: the peer does the same to the node, and both count"},
     {.name = "volume",
@@ -116,7 +117,7 @@ static const struct scn_key beside_keys[] = {
      .unit = SCN_UNIT_INTEGER,
      .fallback = SCN_FALLBACK(SCN_FALLBACK_DEPTH),
      .min = 1,
-     .max = DEPTH_MAX,
+     .max = SEND_DEPTH_MAX,
      SCN_FIELD(struct scn_beside, depth),
      .doc = "its requests under way, at most"},
     {.name = "cq_mod",

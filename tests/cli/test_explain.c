@@ -95,3 +95,18 @@ TEST(ExplainCommand, OpensTheSizeThatIsAskedFor)
     free(csv);
     process_fini(&process);
 }
+
+TEST(ExplainCommand, NamesTheSwitchThatACableBeginsAt)
+{
+    struct process process;
+    process_init(&process);
+    process_run(&process, "explain " TCASIM_SOURCE_DIR
+                          "/scenarios/fabric/ib-switches-on-the-way.yaml --out . --series three_switches");
+    EXPECT_EQ(process.status, 0);
+    char *csv = process_file_read(&process, "breakdown.csv");
+    EXPECT_CONTAINS(csv, ",serialisation,leaf0.ib-spine.ib.0,leaf0,");
+    EXPECT_CONTAINS(csv, ",serialisation,leaf1.ib-spine.ib.1,spine,");
+    EXPECT_CONTAINS(csv, ",serialisation,node2.hca-leaf1.ib.1,leaf1,");
+    free(csv);
+    process_fini(&process);
+}

@@ -50,6 +50,7 @@ TEST(Program, RefusesUnknownWordsWithASuggestion)
 TEST(Program, ListsTheKeys)
 {
     run_is("params lanes", 0, "lanes", "");
+    run_is("params depth", 0, " 512 ", ""); // perftest's
     run_is("params flihgt", 2, "", "no key contains 'flihgt'; did you mean 'flight'?");
     run_is("params nonsense", 2, "", "no key contains 'nonsense'; 'tcasim params' lists them all");
 }

@@ -1,4 +1,5 @@
 // Regions of tca0 that are deregistered while boards move data: nothing is written to them afterwards.
+#include <cuda_runtime.h>
 #include <errno.h>
 #include <string.h>
 
@@ -86,6 +87,49 @@ TEST(TcaRegions, AreNotWrittenByAnAnsweredReadOnceTheyAreGone)
 {
     EXPECT_BETWEEN(expect_unwritten(IBV_WR_RDMA_READ, true, false), 10, 60);
     EXPECT_BETWEEN(expect_unwritten(IBV_WR_RDMA_READ, true, true), 10, 60);
+}
+
+// --- a board that is busy with other regions
+// ---------------------------------------------------------------------------
+
+// value[0]: how many of the eight writes were done when a region of which none is was gone.
+static void deregisters_beside(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    struct verbs_end *end = verbs_enter(pair, peach2_node(board));
+    struct ibv_wc wcs[8];
+    void *device = NULL;
+    EXPECT_EQ(cudaMalloc(&device, 65536), cudaSuccess);
+    struct ibv_mr *mr = ibv_reg_mr(end->pd, device, 65536, VERBS_RIGHTS);
+    verbs_scene_meet(pair, 0);
+    (void)ibverbs_cq_wait(end->idle, 20000); // the libraries meet
+    for (unsigned i = 0; i < 8; i++) {
+        transfer_post(pair, end, IBV_WR_RDMA_WRITE);
+    }
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    pair->value[0] = (uint64_t)ibv_poll_cq(end->cq, 8, wcs);
+    for (uint64_t i = pair->value[0]; i < 8; i++) {
+        EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
+    }
+    verbs_scene_meet(pair, 0);
+}
+
+static void serves(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    (void)verbs_enter(pair, peach2_node(board));
+    verbs_scene_meet(pair, 1);
+    verbs_scene_meet(pair, 1);
+}
+
+TEST(TcaRegions, OfAGpuDoNotWaitForWhatTheBoardSendsFromOthers)
+{
+    struct verbs_pair pair;
+    verbs_pair_init(&pair, SCN_FIDELITY_TWIN);
+    pair.memory[0] = VERBS_PLAIN;
+    verbs_pair_run(&pair, deregisters_beside, serves);
+    EXPECT_BETWEEN(pair.value[0], 0, 3); // at most two writes were on their way
+    verbs_pair_fini(&pair);
 }
 
 // --- a peer that does not answer ------------------------------------------------------------------------------------

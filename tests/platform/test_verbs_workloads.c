@@ -123,6 +123,23 @@ TEST(VerbsBandwidth, GoesBothWaysOverSeveralQueuePairs)
     expect_both_ways(SCN_DEVICE_IBSIM0);
 }
 
+static void expect_greatest(enum scn_device device)
+{
+    struct scn_scenario *scenario = pair_load();
+    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_BANDWIDTH, device, SCN_OPERATION_SEND);
+    run->verbs.queue_pairs = 16;
+    run->verbs.depth = 8160;
+    run->verbs.receive_depth = run->verbs.cq_mod = 8192;
+    (void)run_points(scenario);
+    scn_free(scenario);
+}
+
+TEST(VerbsBandwidth, TakesTheGreatestDepthsOfScenarios)
+{
+    expect_greatest(SCN_DEVICE_TCA0);
+    expect_greatest(SCN_DEVICE_IBSIM0);
+}
+
 TEST(VerbsLatency, KnowsUnreliableConnectionsAndDatagrams)
 {
     const struct {

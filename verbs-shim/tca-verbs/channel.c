@@ -94,6 +94,7 @@ static void packets_step(struct tcav_context *context)
             context->sending->state = TCAV_PEER_GONE;
         }
         context->sending = NULL;
+        context->chains_ended++;
     }
     if (context->ready != NULL) {
         packets_start(context);
@@ -105,6 +106,7 @@ void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain)
     struct tcav_context *context = peer->context;
     context->ready = chain;
     context->ready_peer = peer;
+    context->chains++;
     packets_step(context);
 }
 

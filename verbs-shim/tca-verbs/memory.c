@@ -134,7 +134,7 @@ static bool is_used(const struct tcav_mr *mr)
             return true;
         }
     }
-    bool packets = mr->gpu && (context->sending != NULL || context->ready != NULL);
+    bool packets = mr->gpu && (int32_t)(mr->chains - context->chains_ended) > 0;
     return packets || tcav_grants_overlap(context, mr->place, mr->region.bytes);
 }
 
@@ -143,6 +143,7 @@ static int use_end(struct tcav_mr *mr)
 {
     struct tcav_context *context = mr->pd->context;
     mr->closing = true;
+    mr->chains = context->chains;
     if (!is_used(mr)) {
         return 0;
     }
