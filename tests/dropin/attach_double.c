@@ -44,7 +44,7 @@ void attach_may_wake(void)
 {
 }
 
-void attach_look_set(void (*look)(void))
+void attach_look_set(void (*look)(void), bool progresses)
 {
-    (void)look;
+    (void)look, (void)progresses;
 }

@@ -100,7 +100,9 @@ unsigned attach_crossings(void);
 // A library of devices gives what is to be done for a thread that waits by itself, for a descriptor or for a word in
 // memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who waits
 // in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for.
-void attach_look_set(void (*look)(void));
+// progresses: devices' writes may be work for it, not only events.
+void attach_look_set(void (*look)(void), bool progresses);
+bool attach_look_progresses(void);
 void attach_look(void);
 
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,

@@ -263,12 +263,18 @@ API void attach_poll(uint64_t turn_ps, const volatile void *place)
 // ------------------------------------------------------------------------------
 
 static void (*_Atomic looker)(void);
+static _Atomic bool look_progresses;
 
-API void attach_look_set(void (*look)(void))
+API void attach_look_set(void (*look)(void), bool progresses)
 {
+    atomic_store(&look_progresses, progresses);
     atomic_store(&looker, look);
 }
 
+API bool attach_look_progresses(void)
+{
+    return atomic_load(&look_progresses);
+}
 API void attach_look(void)
 {
     void (*look)(void) = atomic_load(&looker);
