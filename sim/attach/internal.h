@@ -139,6 +139,14 @@ void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);
 
+// --- sysfs.c --------------------------------------------------------------------------------------------------------
+
+#define ATTACH_SYSFS_BYTES 160
+// The nodes' folders in the run's directory. false: the reason is in the result.
+bool attach_sysfs_make(struct attach_server *server);
+void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
+void attach_sysfs_remove(const struct attach_server *server);
+
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
 // From a node's thread: starts its programs, and returns when all processes of the node have ended. As people start
@@ -181,7 +189,8 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
 int attach_process_segment(struct attach_process *process);
 // It is gone: its threads are told, and the last of them destroys what it had.
 void attach_process_ended(struct attach_process *process);
-void attach_process_forget(struct attach_process *process); // it has ended, and its last thread has
+// It has ended, its last thread has, and nothing is left of what it had: as of a real kernel, others learn it now.
+void attach_process_forget(struct attach_process *process);
 void attach_process_destroy(struct attach_process *process);
 void attach_processes_check(struct attach_server *server); // has one ended?
 

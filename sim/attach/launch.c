@@ -63,6 +63,9 @@ static void environment_set(const struct attach_server *server, const struct att
 {
     (void)setenv("TCASIM_ATTACH", server->path, 1);
     (void)setenv("TCASIM_NODE", server->scenario->nodes[program->node].name, 1);
+    char sysfs[ATTACH_SYSFS_BYTES];
+    attach_sysfs_path(server, program->node, sysfs, sizeof sysfs);
+    (void)setenv("TCASIM_SYSFS", sysfs, 1);
     if (server->options->library_directory != NULL) {
         path_prepend("LD_LIBRARY_PATH", server->options->library_directory);
         preload(server->options->library_directory);

@@ -51,7 +51,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
-    return true;
+    return attach_sysfs_make(server);
 }
 
 void attach_listen_end(struct attach_server *server)
@@ -63,6 +63,7 @@ void attach_listen_end(struct attach_server *server)
         close(server->network);
     }
     if (server->directory[0] != '\0') {
+        attach_sysfs_remove(server);
         (void)unlink(server->path);
         (void)rmdir(server->directory);
     }

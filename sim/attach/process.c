@@ -161,7 +161,6 @@ void attach_process_ended(struct attach_process *process)
         return;
     }
     process->ended = true;
-    server->node_processes[process->node]--;
     if (process->program >= 0 && attach_over(process->pidfd)) {
         attach_reap(server, process->program);
     }
@@ -173,8 +172,6 @@ void attach_process_ended(struct attach_process *process)
             sim_condition_signal(server->sim, &thread->woken);
         }
     }
-    attach_outside_wake(server);
-    sim_condition_signal(server->sim, &server->process_ended);
 }
 
 void attach_process_forget(struct attach_process *process)
@@ -184,6 +181,9 @@ void attach_process_forget(struct attach_process *process)
         link = &(*link)->next;
     }
     *link = process->next;
+    process->server->node_processes[process->node]--;
+    attach_outside_wake(process->server);
+    sim_condition_signal(process->server->sim, &process->server->process_ended);
     attach_process_destroy(process);
 }
 

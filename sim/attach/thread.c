@@ -13,9 +13,9 @@
 
 #include "sim/attach/internal.h"
 
-// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that it
-// is about to end.
-enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100, FREE_NAP_NS = 20000 };
+// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that
+// it is about to end.
+enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
@@ -50,35 +50,12 @@ static void real_wait(struct attach_thread *thread)
     }
 }
 
-// Without simulated time nobody waits for anybody: the models and the others go on, at a pace that means nothing.
-static bool free_await(struct attach_thread *thread)
-{
-    struct attach_process *process = thread->process;
-    struct attach_server *server = process->server;
-    while (has_turn(thread->slot)) {
-        const struct timespec time = {.tv_nsec = FREE_NAP_NS};
-        (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &time, NULL, 0);
-        attach_accept(server);
-        attach_processes_check(server);
-        attach_threads_find(server);
-        if (process->ended || attach_stopped(server)) {
-            return false;
-        }
-        sim_progress(server->sim);
-        sim_thread_sleep(server->sim, SIM_PS_PER_US);
-    }
-    return true;
-}
-
 // The OS's thread of the simulator sleeps until the program crosses. false: it has ended.
 static bool turn_await(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
     struct attach_server *server = process->server;
     uint64_t since_ms = 0;
-    if (server->options->functional) {
-        return free_await(thread);
-    }
     while (has_turn(thread->slot)) {
         real_wait(thread);
         if (!has_turn(thread->slot)) {
@@ -256,7 +233,7 @@ static void thread_end(struct attach_thread *thread)
 static void vain_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0 && thread->vain > 0;
+    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0;
     bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
     if (vain && server->vain_since_ms == 0) {
         server->vain_since_ms = attach_real_ms();

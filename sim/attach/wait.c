@@ -209,6 +209,9 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
         (void)sleep_until(thread, row.flags, end_ps);
     }
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
+    if (came && woken == ATTACH_WOKEN_MEMORY) {
+        thread->process->server->vain_since_ms = 0;
+    }
     if (came) {
         thread->rows_ps[1] = thread->rows_ps[0];
         thread->rows_ps[0] = sim_now_ps(sim) - thread->row_start_ps;
@@ -379,12 +382,11 @@ bool attach_idle(struct attach_server *server)
     uint64_t now_ms = attach_real_ms();
     server->idle_since_ms = server->idle_since_ms == 0 ? now_ms : server->idle_since_ms;
     uint64_t idle_ms = now_ms - server->idle_since_ms, before = server->wakes;
-    unsigned threads = sim_thread_count(server->sim);
     if (idle_ms > server->options->wall_limit_ms) {
         return false;
     }
     world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
-    bool news = server->wakes != before || sim_thread_count(server->sim) != threads;
+    bool news = server->wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
     if (outside_waiters(server) == 0 && !news) {
         return false;
     }

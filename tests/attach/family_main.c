@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,9 @@ int main(int argc, char **argv)
         if (child == 0) {
             attach_forked();
             int error = child_run();
+            if (error != 0) {
+                fprintf(stderr, "family: %s\n", strerror(-error));
+            }
             (void)raise(error == 0 ? SIGKILL : SIGABRT);
         }
         attach_fork_parent(child);

@@ -14,7 +14,7 @@ void stage_init(struct stage *stage)
     const struct scn_load_options load = {.configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = sets};
     struct scn_messages messages = {0};
     *stage = (struct stage){
-        .options = {.library_directory = TCASIM_BINARY_DIR "/lib", .wall_limit_ms = 20000, .together = true}};
+        .options = {.library_directory = TCASIM_BINARY_DIR "/attached/lib", .wall_limit_ms = 20000, .together = true}};
     if (scn_load(TCASIM_SOURCE_DIR "/tests/attach/pair.yaml", &load, &stage->scenario, &messages) != SIM_OK) {
         FAIL("%s", messages.count > 0 ? messages.lines[0] : "pair.yaml");
         exit(1); // nothing can be tested

@@ -93,9 +93,14 @@ int party_qp_connect(struct party *party, struct end *end, struct party_qp *qp, 
     attr.qp_state = IBV_QPS_RTR;
     attr.dest_qp_num = number;
     attr.ah_attr.dlid = (uint16_t)(node + 1);
-    int error = ops->qp_modify(qp->qp, &attr, IBV_QP_STATE);
+    int error = ops->qp_modify(qp->qp, &attr,
+                               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr.qp_state = IBV_QPS_RTS;
-    return error != 0 ? error : ops->qp_modify(qp->qp, &attr, IBV_QP_STATE);
+    return error != 0 ? error
+                      : ops->qp_modify(qp->qp, &attr,
+                                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                           IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 enum ibv_qp_state party_qp_state(const struct party_qp *qp)

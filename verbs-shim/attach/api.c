@@ -87,6 +87,11 @@ API void attach_alarm(uint64_t deadline_ps, void (*due)(void))
     }
 }
 
+API void attach_own_signal(int number)
+{
+    attach_client.own_signals |= UINT64_C(1) << (number - 1);
+}
+
 API unsigned attach_interrupts(void)
 {
     return attach_own.interrupts;

@@ -90,8 +90,10 @@ void attach_found(void);
 void attach_alarm(uint64_t deadline_ps, void (*due)(void));
 
 // Signals are blocked while a thread is without the baton, and delivered when it has it again; one that is pending ends
-// a wait as ATTACH_WOKEN_OUTSIDE. This counts those of the calling thread.
+// a wait as ATTACH_WOKEN_OUTSIDE. This counts those of the calling thread that the program handles.
 unsigned attach_interrupts(void);
+// One that is not the program's: it does not count.
+void attach_own_signal(int number);
 // Crossings of the calling thread so far.
 unsigned attach_crossings(void);
 

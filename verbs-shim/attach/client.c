@@ -61,12 +61,30 @@ uint64_t attach_signals_block(void)
     return signals_change(SIG_BLOCK, set);
 }
 
+// Does the program have a handler for one of them? Others end it, or it never learns of them.
+static bool handled(uint64_t signals)
+{
+    for (int number = 1; signals != 0; number++, signals >>= 1) {
+        struct {
+            void (*handler)(int);
+            unsigned long flags;
+            void (*restorer)(void);
+            uint64_t mask;
+        } action;
+        if ((signals & 1) != 0 && syscall(SYS_rt_sigaction, number, NULL, &action, sizeof action.mask) == 0 &&
+            action.handler != SIG_DFL && action.handler != SIG_IGN) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void attach_signals_restore(uint64_t before, bool waited)
 {
     uint64_t pending = 0;
     if (waited) {
         (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
-        attach_own.interrupts += (pending & ~before) != 0;
+        attach_own.interrupts += handled(pending & ~before & ~attach_client.own_signals);
     }
     (void)signals_change(SIG_SETMASK, before);
 }

@@ -16,6 +16,7 @@ extern struct attach_client {
     struct attach_place place;
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
+    uint64_t own_signals; // a bit for each, from 1 on
     pthread_key_t thread_end;
     bool prepared; // thread_end exists, and what is to happen at fork
 } attach_client;

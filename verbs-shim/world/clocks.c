@@ -151,8 +151,9 @@ static time_t time_simulated(time_t *time_out)
 // The C library asks the kernel for these itself.
 clock_t clock(void)
 {
-    const struct timespec now =
-        world_timed() ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK)) : (struct timespec){0};
+    const struct timespec now = world_timed()
+                                    ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK))
+                                    : (struct timespec){0};
     return world_timed() ? now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (1000000000 / CLOCKS_PER_SEC)
                          : WORLD_REAL(clock)();
 }

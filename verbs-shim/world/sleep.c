@@ -8,9 +8,12 @@
 // Returns 0, or EINTR with what is left: a signal was handled.
 static int sleep_until(uint64_t deadline_ps, struct timespec *left_out)
 {
-    if (attach_wait(0, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
-        return 0;
-    }
+    unsigned interrupts = attach_interrupts();
+    do { // the process's timers wake who sleeps
+        if (attach_wait(0, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
+            return 0;
+        }
+    } while (attach_interrupts() == interrupts);
     if (left_out != NULL) {
         uint64_t now_ps = attach_now_ps();
         uint64_t ns = deadline_ps > now_ps ? (deadline_ps - now_ps) / WORLD_PS_PER_NS : 0;
@@ -68,7 +71,10 @@ int pause(void)
     if (!world_timed()) {
         return WORLD_REAL(pause)();
     }
-    (void)attach_wait(0, ATTACH_NEVER_PS);
+    unsigned interrupts = attach_interrupts();
+    while (attach_interrupts() == interrupts) {
+        (void)attach_wait(0, ATTACH_NEVER_PS);
+    }
     errno = EINTR;
     return -1;
 }

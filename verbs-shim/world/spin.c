@@ -7,8 +7,8 @@
 // How soon that is noticed depends on the real machine; what follows from it does not, as the thread runs in no
 // simulated time. Where the loop does anything else it is left alone.
 //
-// The jump that closes a loop found like this is overwritten by a breakpoint, so that the loop is known at once when the
-// program comes back to it. There a turn counts as vain when all registers are what they were at the turn before.
+// The jump that closes a loop found like this is overwritten by a breakpoint, so that the loop is known at once when
+// the program comes back to it. There a turn counts as vain when all registers are what they were at the turn before.
 //
 // Leaves out: loops that write memory or use vector registers; those need a call in them.
 #include <errno.h>
@@ -39,8 +39,8 @@ struct spin {
     unsigned steps;
     greg_t first[REGISTERS];
     unsigned crossings;
-    uintptr_t before; // address of the instruction that was stepped over last
-    uintptr_t closing; // of the loop's jump backwards; 0: none seen
+    uintptr_t before;       // address of the instruction that was stepped over last
+    uintptr_t closing;      // of the loop's jump backwards; 0: none seen
     greg_t turn[REGISTERS]; // at the last breakpoint
     unsigned turn_crossings;
 };
@@ -164,8 +164,8 @@ static bool jump_decode(uintptr_t at, struct jump *jump_out)
 static bool jump_taken(const struct jump *jump, greg_t flags)
 {
     bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800;
-    const bool conditions[] = {overflow, carry,  zero,             carry || zero,
-                               sign,     parity, sign != overflow, zero || sign != overflow};
+    const bool conditions[] = {
+        overflow, carry, zero, carry || zero, sign, parity, sign != overflow, zero || sign != overflow};
     return jump->condition == ALWAYS || conditions[jump->condition >> 1] != ((jump->condition & 1) != 0);
 }
 
@@ -308,6 +308,7 @@ void world_spin_start(void)
 {
     struct sigaction looked = {.sa_sigaction = on_look, .sa_flags = SA_SIGINFO | SA_RESTART};
     struct sigaction stepped = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    attach_own_signal(look_signal());
     (void)sigaction(look_signal(), &looked, NULL);
     (void)sigaction(SIGTRAP, &stepped, NULL);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};

@@ -1,0 +1,96 @@
+// What programs read of the devices beside libibverbs: a folder for each node with the files of the kernel that name
+// them (Linux, Documentation/ABI/stable/sysfs-class-infiniband), and the devices' nodes in /dev. Programs are led there
+// by TCASIM_SYSFS (verbs-shim/world/paths.c).
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+enum { PATH_BYTES = 512, FOLDERS_OPEN = 16 };
+
+// Makes the folders on the way to the path.
+static bool folders_make(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool file_make(const char *root, const char *folder, const char *name, const char *text)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s%s/%s", root, folder, name);
+    FILE *file = folders_make(path) ? fopen(path, "we") : NULL;
+    return file != NULL && (fprintf(file, "%s\n", text) > 0) == (fclose(file) == 0);
+}
+
+// A character device that every program may open, as it would uverbs.
+static bool device_make(const char *root, unsigned index)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/dev/infiniband/uverbs%u", root, index);
+    return folders_make(path) && symlink("/dev/null", path) == 0;
+}
+
+static bool verbs_device_make(const char *root, unsigned index, const char *name)
+{
+    char verbs[64], class[64], port[80];
+    snprintf(verbs, sizeof verbs, "/sys/class/infiniband_verbs/uverbs%u", index);
+    snprintf(class, sizeof class, "/sys/class/infiniband/%s", name);
+    snprintf(port, sizeof port, "%s/ports/1", class);
+    return device_make(root, index) && file_make(root, verbs, "ibdev", name) &&
+           file_make(root, verbs, "abi_version", "1") && file_make(root, class, "node_type", "1: CA") &&
+           file_make(root, port, "link_layer", "InfiniBand");
+}
+
+void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes)
+{
+    snprintf(path_out, bytes, "%s/%s", server->directory, server->scenario->nodes[node].name);
+}
+
+// In the order of libibverbs' list (verbs-shim/dropin/devices.c).
+bool attach_sysfs_make(struct attach_server *server)
+{
+    for (uint32_t node = 0; node < server->scenario->node_count; node++) {
+        char root[ATTACH_SYSFS_BYTES];
+        unsigned index = 0;
+        attach_sysfs_path(server, node, root, sizeof root);
+        bool made = true;
+        if (server->scenario->nodes[node].board.given) {
+            made = verbs_device_make(root, index++, "tca0");
+        }
+        if (plat_machine_backend(server->machine, node)->hca != NULL) {
+            made = made && verbs_device_make(root, index++, "ibsim0");
+        }
+        if (!made) {
+            snprintf(server->result->text, sizeof server->result->text, "%s: %s", root, strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+static int entry_remove(const char *path, const struct stat *about, int kind, struct FTW *place)
+{
+    (void)about, (void)kind, (void)place;
+    return remove(path);
+}
+
+void attach_sysfs_remove(const struct attach_server *server)
+{
+    for (uint32_t node = 0; node < server->scenario->node_count; node++) {
+        char root[ATTACH_SYSFS_BYTES];
+        attach_sysfs_path(server, node, root, sizeof root);
+        (void)nftw(root, entry_remove, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
+    }
+}

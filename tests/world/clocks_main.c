@@ -1,0 +1,79 @@
+// Sleeps, timers and clocks of a program that knows nothing of the simulator. Prints what each took, in microseconds.
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t start_ns;
+
+static void tell(const char *what)
+{
+    printf("%s %llu\n", what, (unsigned long long)(now_ns(CLOCK_MONOTONIC) - start_ns) / 1000);
+    start_ns = now_ns(CLOCK_MONOTONIC);
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    alarms++;
+}
+
+static void timers(void)
+{
+    const struct itimerval once = {.it_value = {.tv_usec = 700}};
+    const struct itimerspec twice = {.it_value = {.tv_nsec = 200000}, .it_interval = {.tv_nsec = 300000}};
+    uint64_t times;
+    (void)signal(SIGALRM, on_alarm);
+    (void)alarm(3);
+    (void)pause();
+    tell("alarm");
+    (void)setitimer(ITIMER_REAL, &once, NULL);
+    (void)pause();
+    tell("setitimer");
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    (void)timerfd_settime(fd, 0, &twice, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        (void)!read(fd, &times, sizeof times);
+        tell("timerfd");
+    }
+    printf("alarms %d\n", (int)alarms);
+}
+
+// The counter and the clock go at the same rate; the rate is that of /proc/cpuinfo in the end.
+static void counter(void)
+{
+    uint64_t cycles = __rdtsc(), before_ns = now_ns(CLOCK_MONOTONIC);
+    (void)usleep(100000);
+    cycles = __rdtsc() - cycles;
+    printf("cycles %llu\n", (unsigned long long)(cycles * 1000 / (now_ns(CLOCK_MONOTONIC) - before_ns)));
+}
+
+int main(void)
+{
+    const struct timespec delay = {.tv_sec = 2, .tv_nsec = 500};
+    start_ns = now_ns(CLOCK_MONOTONIC);
+    (void)nanosleep(&delay, NULL);
+    tell("nanosleep");
+    (void)usleep(1500);
+    tell("usleep");
+    timers();
+    counter();
+    time_t seconds = time(NULL);
+    printf("time %d\n", (int)(seconds - (time_t)(now_ns(CLOCK_REALTIME) / 1000000000u)));
+    return 0;
+}

@@ -1,0 +1,57 @@
+// Two threads that hand a number to each other under a lock and a condition variable, with a sleep in each turn; and a
+// wait for a condition that nobody signals. Prints when the last turn was, in microseconds.
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TURNS 20
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int turn;
+
+static void *play(void *arg)
+{
+    int parity = arg != NULL;
+    for (int i = 0; i < TURNS / 2; i++) {
+        (void)pthread_mutex_lock(&mutex);
+        while (turn % 2 != parity) {
+            (void)pthread_cond_wait(&changed, &mutex);
+        }
+        (void)usleep(100);
+        turn++;
+        (void)pthread_cond_signal(&changed);
+        (void)pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+static long now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000000L + now.tv_nsec / 1000;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    long start_us = now_us();
+    if (pthread_create(&thread, NULL, play, &turn) != 0) {
+        return 2;
+    }
+    (void)play(NULL);
+    (void)pthread_join(thread, NULL);
+    printf("turns %d in %ld\n", turn, now_us() - start_us);
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 5;
+    start_us = now_us();
+    (void)pthread_mutex_lock(&mutex);
+    int error = pthread_cond_timedwait(&changed, &mutex, &until);
+    (void)pthread_mutex_unlock(&mutex);
+    printf("timeout %d in %ld\n", error == ETIMEDOUT, now_us() - start_us);
+    return 0;
+}
