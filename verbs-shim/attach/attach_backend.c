@@ -282,6 +282,9 @@ API void attach_look(void)
 
 // --- time -----------------------------------------------------------------------------------------------------------
 
+// Libraries that wait for memory with an eye on the time see it no older than this.
+#define STALE_MAX_PS PS_PER_US
+
 static uint64_t time_ps(void *ctx)
 {
     (void)ctx;
@@ -289,6 +292,9 @@ static uint64_t time_ps(void *ctx)
         return real_ns() * PS_PER_NS;
     }
     attach_spend_ps(attach_greeting()->timestamp_ps);
+    if (attach_uncrossed_ps() >= STALE_MAX_PS) {
+        (void)attach_cross1(ATTACH_OP_NOTHING, 0);
+    }
     return attach_now_ps();
 }
 
