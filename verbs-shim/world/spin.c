@@ -7,8 +7,8 @@
 // How soon that is noticed depends on the real machine; what follows from it does not, as the thread runs in no
 // simulated time. Where the loop does anything else it is left alone.
 //
-// The jump that closes a loop found like this is overwritten by a breakpoint, so that the loop is known at once when the
-// program comes back to it. There a turn counts as vain when all registers are what they were at the turn before.
+// The jump that closes a loop found like this is overwritten by a breakpoint, so that the loop is known at once when
+// the program comes back to it. There a turn counts as vain when all registers are what they were at the turn before.
 //
 // Leaves out: loops that write memory or use vector registers; those need a call in them.
 #include <errno.h>
@@ -39,8 +39,8 @@ struct spin {
     unsigned steps;
     greg_t first[REGISTERS];
     unsigned crossings;
-    uintptr_t before; // address of the instruction that was stepped over last
-    uintptr_t closing; // of the loop's jump backwards; 0: none seen
+    uintptr_t before;       // address of the instruction that was stepped over last
+    uintptr_t closing;      // of the loop's jump backwards; 0: none seen
     greg_t turn[REGISTERS]; // at the last breakpoint
     unsigned turn_crossings;
 };
@@ -164,8 +164,8 @@ static bool jump_decode(uintptr_t at, struct jump *jump_out)
 static bool jump_taken(const struct jump *jump, greg_t flags)
 {
     bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800;
-    const bool conditions[] = {overflow, carry,  zero,             carry || zero,
-                               sign,     parity, sign != overflow, zero || sign != overflow};
+    const bool conditions[] = {
+        overflow, carry, zero, carry || zero, sign, parity, sign != overflow, zero || sign != overflow};
     return jump->condition == ALWAYS || conditions[jump->condition >> 1] != ((jump->condition & 1) != 0);
 }
 
@@ -264,7 +264,6 @@ static void turn(greg_t *registers, const struct jump *jump)
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
-    (void)number;
     int saved = errno;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     const struct jump *jump = info->si_code == SI_KERNEL ? jump_find((uintptr_t)registers[REG_RIP] - 1) : NULL;
@@ -275,6 +274,10 @@ static void on_trap(int number, siginfo_t *info, void *context)
         turn(registers, jump);
     } else if (spin.stepping) {
         step(registers);
+    } else if (info->si_code == TRAP_TRACE) {
+        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG; // of a thread that another one's stepping made
+    } else {
+        world_signal_pass(number, info, context);
     }
     errno = saved;
 }
@@ -306,10 +309,8 @@ static int look_signal(void)
 
 void world_spin_start(void)
 {
-    struct sigaction looked = {.sa_sigaction = on_look, .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct sigaction stepped = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-    (void)sigaction(look_signal(), &looked, NULL);
-    (void)sigaction(SIGTRAP, &stepped, NULL);
+    world_signal_take(look_signal(), on_look, SA_RESTART);
+    world_signal_take(SIGTRAP, on_trap, 0);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     int id;
