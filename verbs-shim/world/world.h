@@ -5,6 +5,7 @@
 // would block, the thread gives the baton away and tries again when something may have changed.
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,14 @@ uint64_t world_clock_deadline(clockid_t clock, const struct timespec *when);
 uint64_t world_deadline_after(const struct timespec *delay);
 uint64_t world_deadline_after_ms(int milliseconds);
 void world_clocks_start(void);
+
+// --- signals (signals.c)
+// ---------------------------------------------------------------------------------------------------------
+
+// The shim takes SIGSEGV or SIGTRAP for itself: what the program asks for it from now on is kept aside. Again is allowed.
+void world_signal_take(int number, const struct sigaction *action);
+// The signal was not meant for the shim: the program's handler runs, or what the system does without one.
+void world_signal_pass(int number, siginfo_t *info, void *context);
 
 // --- the time stamp counter (tsc.c)
 // -----------------------------------------------------------------------------------
