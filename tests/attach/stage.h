@@ -14,6 +14,7 @@ struct stage {
     struct attach_run_result result;
 };
 
+// Programs load libtcasim-attach.so alone: these attach themselves, and wait for each other by its calls.
 void stage_init(struct stage *stage);
 void stage_fini(struct stage *stage);
 // Up to seven arguments, ended by NULL; the first is a program of tests/attach ("pair") or a path.

@@ -35,16 +35,17 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
     return ATTACH_WOKEN_MEMORY;
 }
 
-void attach_poll(uint64_t turn_ps, const volatile void *place)
+bool attach_poll(uint64_t turn_ps, const volatile void *place)
 {
     (void)turn_ps, (void)place;
+    return false;
 }
 
 void attach_may_wake(void)
 {
 }
 
-void attach_look_set(void (*look)(void))
+void attach_look_set(void (*look)(void), bool progresses)
 {
-    (void)look;
+    (void)look, (void)progresses;
 }

@@ -7,6 +7,12 @@
 
 #define WORLD TCASIM_BINARY_DIR "/world/world_"
 
+static void set_up(struct stage *stage)
+{
+    stage_init(stage);
+    stage->options.library_directory = TCASIM_BINARY_DIR "/lib";
+}
+
 // Runs what is on the stage; every program is to end with 0.
 static void play(struct stage *stage)
 {
@@ -32,7 +38,7 @@ static long number_of(const char **text, const char *word)
 static char *output_alone(const char *program)
 {
     struct stage stage;
-    stage_init(&stage);
+    set_up(&stage);
     stage_add(&stage, 0, program, NULL);
     play(&stage);
     char *text = stage_output(&stage, 0);
@@ -66,7 +72,7 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct stage stage;
-    stage_init(&stage);
+    set_up(&stage);
     stage.options.together = false;
     stage_add(&stage, 0, WORLD "talk", "listen", NULL);
     stage_add(&stage, 1, WORLD "talk", "node0", NULL);

@@ -78,7 +78,8 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 // row, up to 1 ms. place: the word of pinned memory that was looked at, which is noticed exactly, while writes
 // elsewhere may be noticed up to 1 us late when they come in floods; NULL: none in particular. Not timed: returns at
 // once.
-void attach_poll(uint64_t turn_ps, const volatile void *place);
+// true: something was written, so that the look is worth repeating before the program looks elsewhere.
+bool attach_poll(uint64_t turn_ps, const volatile void *place);
 
 // The same for what the flags name, where the turn is what the thread spent since its last crossing (no less than a
 // look at a word in memory). attach_found ends the row.
@@ -100,7 +101,9 @@ unsigned attach_crossings(void);
 // A library of devices gives what is to be done for a thread that waits by itself, for a descriptor or for a word in
 // memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who waits
 // in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for.
-void attach_look_set(void (*look)(void));
+// progresses: devices' writes may be work for it, not only events.
+void attach_look_set(void (*look)(void), bool progresses);
+bool attach_look_progresses(void);
 void attach_look(void);
 
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,

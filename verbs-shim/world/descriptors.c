@@ -47,7 +47,10 @@ static bool get_ready(int fd, short events, int flags)
     }
     uint64_t deadline_ps = socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
     while (!ready(fd, events)) {
-        if (attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
+        bool in_time = attach_wait(ATTACH_WAIT_OUTSIDE | (attach_look_progresses() ? ATTACH_WAIT_MEMORY : 0),
+                                   deadline_ps) != ATTACH_WOKEN_DEADLINE;
+        attach_look();
+        if (!in_time) {
             errno = EAGAIN;
             return false;
         }
