@@ -226,6 +226,8 @@ void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out)
     *info_out = (struct hca_port_info){
         .active = hca->port != NULL && ib_end_is_up(hca->port),
         .lid = hca->lid,
+        .gid_prefix = hca_gid_prefix(),
+        .guid = hca_port_guid(hca),
         .max_mtu_bytes = hca->config.max_mtu_bytes,
         .rate_mbps = UINT64_C(8000000) / hca->config.port_ps_per_byte,
     };

@@ -6,7 +6,7 @@
 
 #include "sim/kernel/status.h"
 
-enum { LRH_BYTES = 8, GRH_BYTES = 40, BTH_BYTES = 12, ICRC_BYTES = 4, VCRC_BYTES = 2, DELIMITER_BYTES = 2 };
+enum { LRH_BYTES = 8, BTH_BYTES = 12, ICRC_BYTES = 4, VCRC_BYTES = 2, DELIMITER_BYTES = 2 };
 enum { DETH_BYTES = 8, RETH_BYTES = 16, ATOMIC_ETH_BYTES = 28, AETH_BYTES = 4, ATOMIC_ACK_BYTES = 8, IMM_BYTES = 4 };
 
 #define SEND  (IB_IS_SEND | IB_HAS_PAYLOAD)
@@ -51,7 +51,7 @@ uint32_t ib_packet_wire_bytes(const ib_packet_t *packet)
 {
     uint16_t flags = ib_packet_flags(packet);
     uint32_t bytes = LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES + DELIMITER_BYTES;
-    bytes += packet->global ? GRH_BYTES : 0;
+    bytes += packet->global ? IB_GRH_BYTES : 0;
     bytes += packet->service == IB_UD ? DETH_BYTES : 0;
     bytes += flags & IB_HAS_RETH ? RETH_BYTES : 0;
     bytes += flags & IB_HAS_ATOMIC_ETH ? ATOMIC_ETH_BYTES : 0;
@@ -125,7 +125,7 @@ ib_packet_t *ib_packet_take(ib_pool_t *pool)
         packet = &pooled->packet;
     }
     pool->live++;
-    memset(packet, 0, offsetof(ib_packet_t, data));
+    memset(packet, 0, offsetof(ib_packet_t, grh));
     return packet;
 }
 

@@ -2,13 +2,16 @@
 //
 // A packet comes from a pool and has one owner at a time; a link that takes it hands it to the receiver. Opcodes are
 // those of the BTH (IBA 1.2.1, table 35), the properties of each stand in one table. A GRH takes its place on
-// the wire, and nobody reads it (one subnet). Leaves out: P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
+// the wire; of datagrams it is there byte by byte, of connected queue pairs nobody reads it (one subnet). Leaves out:
+// P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define IB_PAYLOAD_MAX 4096u
+#define IB_GRH_BYTES   40u
 #define IB_PSN_MASK    0xffffffu
 #define IB_BLOCK_BYTES 64u // unit of link credits (7.9.4)
 
@@ -81,15 +84,17 @@ typedef struct ib_packet {
     void *qp;       // who sends it, or whose reception it waits for
     uint32_t generation, index, pending;
     bool failed, ends_request;
+    uint8_t grh[IB_GRH_BYTES]; // of a datagram that is global; in front of the payload, as it is received
     uint8_t data[IB_PAYLOAD_MAX];
 } ib_packet_t;
+_Static_assert(offsetof(ib_packet_t, data) == offsetof(ib_packet_t, grh) + IB_GRH_BYTES, "nothing between them");
 
 typedef struct ib_pool ib_pool_t;
 
 ib_pool_t *ib_pool_create(void);
 unsigned ib_pool_destroy(ib_pool_t *pool); // returns how many packets were not given back, and frees them
 unsigned ib_pool_live(const ib_pool_t *pool);
-// All fields but data are zero.
+// All fields but grh and data are zero.
 ib_packet_t *ib_packet_take(ib_pool_t *pool);
 void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
 
@@ -98,6 +103,16 @@ uint32_t ib_packet_wire_bytes(const ib_packet_t *packet);
 // What PortXmitData counts: from LRH to ICRC.
 uint32_t ib_packet_data_bytes(const ib_packet_t *packet);
 uint32_t ib_packet_blocks(const ib_packet_t *packet);
+// What comes to memory: the payload, and before it the GRH of a datagram that has one.
+static inline bool ib_packet_has_route(const ib_packet_t *packet)
+{
+    return packet->service == IB_UD && packet->global;
+}
+static inline const uint8_t *ib_packet_received(const ib_packet_t *packet)
+{
+    return (const uint8_t *)packet +
+           (ib_packet_has_route(packet) ? offsetof(ib_packet_t, grh) : offsetof(ib_packet_t, data));
+}
 static inline uint16_t ib_packet_flags(const ib_packet_t *packet)
 {
     return ib_opcode_flags[packet->opcode];

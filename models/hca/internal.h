@@ -377,7 +377,7 @@ extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_t
 void hca_endpoint_init(hca_t *hca);
 void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp);           // keeps order within each class
 void hca_endpoint_send_free_read(hca_t *hca, pcie_tlp_t *tlp); // may pass writes that wait
-bool hca_endpoint_has_room(const hca_t *hca);        // for posted writes
+bool hca_endpoint_has_room(const hca_t *hca);                  // for posted writes
 void hca_endpoint_fini(hca_t *hca);
 
 // --- dma.c ----------------------------------------------------------------------------------------------------------
@@ -474,6 +474,14 @@ void hca_sender_resume(hca_t *hca); // a place for a packet is free again
 void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source source, const struct hca_piece *pieces,
                        unsigned count);
 void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned opcode);
+
+// --- route.c -------------------------------------------------------------------------------------------------------
+
+uint64_t hca_gid_prefix(void);
+uint64_t hca_port_guid(const hca_t *hca);
+// The GRH of a datagram; its opcode and its bytes of payload are there.
+void hca_route_write(const hca_t *hca, ib_packet_t *packet, const struct hca_wqe_datagram *to);
+bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet); // its GRH is one, and to this port
 
 // --- requester.c, retry.c -------------------------------------------------------------------------------------------
 

@@ -166,7 +166,7 @@ static void place(hca_t *hca, struct hca_order *order)
     hca->order_free_ps = sim_now_ps(hca->sim);
     hca_wait_add(hca, HCA_WAIT_WRITE, order->since_ps + hca->config.place_ps);
     for (unsigned i = 0; i < order->piece_count && is_current(order); i++) {
-        hca_dma_write(hca, order->pieces[i].bus, order->packet->data + at, order->pieces[i].bytes);
+        hca_dma_write(hca, order->pieces[i].bus, ib_packet_received(order->packet) + at, order->pieces[i].bytes);
         at += order->pieces[i].bytes;
     }
     finish(hca, order);

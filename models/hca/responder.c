@@ -77,15 +77,16 @@ static void receive_complete(struct hca_qp *qp, struct hca_order *order, const i
     bool immediate = (ib_packet_flags(packet) & IB_HAS_IMMEDIATE) != 0;
     order->completes = true;
     order->solicited = packet->solicited;
-    order->cqe = (struct hca_cqe){.qpn = qp->number,
-                                  .index = qp->rsp.receive.cookie,
-                                  .bytes = qp->rsp.received,
-                                  .immediate = immediate ? packet->immediate : 0,
-                                  .source_qpn = packet->source_qpn,
-                                  .source_lid = packet->slid,
-                                  .sl = packet->sl,
-                                  .kind = write ? HCA_CQE_RECEIVE_WRITE_IMM : HCA_CQE_RECEIVE,
-                                  .flags = immediate ? HCA_CQE_IMMEDIATE : 0};
+    order->cqe = (struct hca_cqe){
+        .qpn = qp->number,
+        .index = qp->rsp.receive.cookie,
+        .bytes = qp->rsp.received,
+        .immediate = immediate ? packet->immediate : 0,
+        .source_qpn = packet->source_qpn,
+        .source_lid = packet->slid,
+        .sl = packet->sl,
+        .kind = write ? HCA_CQE_RECEIVE_WRITE_IMM : HCA_CQE_RECEIVE,
+        .flags = (uint8_t)((immediate ? HCA_CQE_IMMEDIATE : 0) | (ib_packet_has_route(packet) ? HCA_CQE_GRH : 0))};
     qp->rsp.has_receive = false;
 }
 
@@ -166,8 +167,9 @@ static enum verdict send_handle(struct hca_qp *qp, ib_packet_t *packet)
     }
     struct hca_order *order = hca_order_take(hca);
     uint32_t pdn = qp->rq->shared ? qp->rq->pdn : qp->init.pdn;
-    if (!hca_segments_pieces(hca, pdn, HCA_LOCAL_WRITE, rsp->receive.data, rsp->receive.segments, rsp->received,
-                             packet->bytes, order->pieces, &order->piece_count, HCA_PIECES_MAX)) {
+    uint32_t route = ib_packet_has_route(packet) ? prefix : 0;
+    if (!hca_segments_pieces(hca, pdn, HCA_LOCAL_WRITE, rsp->receive.data, rsp->receive.segments, rsp->received - route,
+                             packet->bytes + route, order->pieces, &order->piece_count, HCA_PIECES_MAX)) {
         order_give_back(hca, order);
         return receive_fail(qp, packet, HCA_LOCAL_PROTECTION);
     }
@@ -403,7 +405,8 @@ static enum verdict unreliable_handle(struct hca_qp *qp, ib_packet_t *packet)
 
 static enum verdict datagram_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
-    if (packet->qkey != qp->attr.qkey || (ib_packet_flags(packet) & IB_IS_SEND) == 0) { // 9.8.3.1
+    bool arrived = !packet->global || hca_route_is_here(qp->hca, packet);                           // 9.6.1.2
+    if (!arrived || packet->qkey != qp->attr.qkey || (ib_packet_flags(packet) & IB_IS_SEND) == 0) { // 9.8.3.1
         qp->hca->counters[HCA_PACKETS_DISCARDED]++;
         return discard(qp, packet);
     }

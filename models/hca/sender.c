@@ -77,6 +77,21 @@ static unsigned packet_opcode(const struct hca_request *request, uint32_t packet
     return write ? IB_WRITE_MIDDLE : IB_SEND_MIDDLE;
 }
 
+static void datagram_fill(struct hca_qp *qp, ib_packet_t *packet, const uint8_t *raw, const struct hca_request *request)
+{
+    struct hca_wqe_datagram to;
+    memcpy(&to, raw, sizeof to);
+    packet->dlid = to.dlid;
+    packet->sl = to.sl;
+    packet->dest_qpn = to.qpn;
+    packet->qkey = (to.qkey & 0x80000000u) != 0 ? qp->attr.qkey : to.qkey; // 10.2.5
+    packet->bytes = request->bytes;
+    packet->global = to.global != 0;
+    if (packet->global) {
+        hca_route_write(qp->hca, packet, &to);
+    }
+}
+
 // Requests without payload carry their whole range from the packet on: a read that was answered in part asks for the
 // rest only.
 static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hca_request *request, uint32_t mtu)
@@ -89,12 +104,7 @@ static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hc
     packet->immediate = control.immediate;
     packet->solicited = (control.flags & HCA_WQE_SOLICITED) != 0;
     if (qp->init.type == HCA_UD) {
-        struct hca_wqe_datagram datagram;
-        memcpy(&datagram, raw + sizeof control, sizeof datagram);
-        packet->dlid = datagram.dlid;
-        packet->sl = datagram.sl;
-        packet->dest_qpn = datagram.qpn;
-        packet->qkey = (datagram.qkey & 0x80000000u) != 0 ? qp->attr.qkey : datagram.qkey; // 10.2.5
+        datagram_fill(qp, packet, raw + sizeof control, request);
     }
     if (request->opcode >= HCA_OP_WRITE) {
         memcpy(&remote, raw + sizeof control, sizeof remote);

@@ -1,6 +1,4 @@
 // Datagrams through libibverbs, and what the device says of itself.
-#include <errno.h>
-
 #include "scene.h"
 
 static void datagram_send(struct scene_side *side)
@@ -40,17 +38,48 @@ TEST(IbsimDatagram, ArrivesBehindTheRoomForItsRouteHeader)
     scene_end(scene);
 }
 
-static void global_address(struct scene_side *side)
+static void datagram_to(struct scene_side *side, struct ibv_ah *ah, uint64_t wr_id)
 {
-    struct ibv_ah_attr attr = {.is_global = 1, .dlid = side->peer->lid, .port_num = 1};
-    EXPECT_TRUE(ibv_create_ah(side->pd, &attr) == NULL);
-    EXPECT_EQ(errno, EOPNOTSUPP);
+    struct ibv_sge sge = scene_sge(side, 0, 100);
+    struct ibv_send_wr wr = scene_wr(side, IBV_WR_SEND, &sge, 0);
+    EXPECT_TRUE(ah != NULL);
+    wr.wr_id = wr_id;
+    wr.wr.ud.ah = ah;
+    EXPECT_EQ(scene_post(side, &wr), 0);
+    (void)scene_completion(side, wr_id, IBV_WC_SUCCESS);
 }
 
-TEST(IbsimDatagram, AnAddressWithARouteHeaderIsRefused)
+static void routed_send(struct scene_side *side)
+{
+    struct ibv_ah_attr attr = {.is_global = 1, .dlid = side->peer->lid, .port_num = 1};
+    attr.grh = (struct ibv_global_route){.flow_label = 0x54321, .hop_limit = 64, .traffic_class = 0x21};
+    EXPECT_EQ(ibv_query_gid(side->peer->context, 1, 0, &attr.grh.dgid), 0);
+    EXPECT_EQ(scene_receive(side, 2, 1000, 140), 0);
+    struct ibv_ah *ah = ibv_create_ah(side->pd, &attr);
+    datagram_to(side, ah, 1);
+    EXPECT_EQ(scene_completion(side, 2, IBV_WC_SUCCESS).wc_flags, IBV_WC_GRH);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+}
+
+static void routed_answer(struct scene_side *side)
+{
+    EXPECT_EQ(scene_receive(side, 3, 0, 140), 0);
+    struct ibv_wc wc = scene_completion(side, 3, IBV_WC_SUCCESS);
+    EXPECT_EQ(wc.wc_flags, IBV_WC_GRH);
+    EXPECT_EQ(wc.byte_len, 140);
+    struct ibv_ah *ah = ibv_create_ah_from_wc(side->pd, &wc, (struct ibv_grh *)side->memory, 1);
+    datagram_to(side, ah, 4);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+}
+
+TEST(IbsimDatagram, IsAnsweredByTheWayOfItsRouteHeader)
 {
     struct scene *scene = scene_new(IBV_QPT_UD);
-    scene_run(scene, global_address, NULL);
+    scene_run(scene, routed_send, routed_answer);
+    const uint8_t *there = scene->sides[1].memory, *back = scene->sides[0].memory + 1000;
+    EXPECT_MEMEQ(back + 8, there + 24, 16); // from where the first went
+    EXPECT_MEMEQ(back + 24, there + 8, 16);
+    EXPECT_MEMEQ(back, there, 8); // with its traffic class, flow, hops
     scene_end(scene);
 }
 

@@ -193,13 +193,16 @@ uint32_t hca_mr_rkey(const hca_mr_t *mr)
     return mr->key;
 }
 
-int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, hca_ah_t **ah_out)
+int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, const struct hca_route *route, hca_ah_t **ah_out)
 {
     hca_ah_t *ah = dlid == 0 || sl > 15 ? NULL : malloc(sizeof *ah);
     if (ah == NULL) {
         return dlid == 0 || sl > 15 ? -EINVAL : -ENOMEM;
     }
-    *ah = (hca_ah_t){.pd = pd, .dlid = dlid, .sl = sl};
+    *ah = (hca_ah_t){.pd = pd, .dlid = dlid, .sl = sl, .global = route != NULL};
+    if (route != NULL) {
+        ah->route = *route;
+    }
     pd->users++;
     *ah_out = ah;
     return 0;

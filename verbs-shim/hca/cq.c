@@ -133,6 +133,7 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
                           .bytes = cqe->bytes,
                           .immediate = cqe->immediate,
                           .has_immediate = (cqe->flags & HCA_CQE_IMMEDIATE) != 0,
+                          .has_route = (cqe->flags & HCA_CQE_GRH) != 0,
                           .qpn = cqe->qpn,
                           .source_qpn = cqe->source_qpn,
                           .source_lid = cqe->source_lid,

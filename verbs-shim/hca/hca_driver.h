@@ -41,8 +41,8 @@ int hca_query_port(hca_context_t *context, struct hca_port_info *info_out);
 int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out);
 int hca_pd_destroy(hca_pd_t *pd); // -EBUSY
 
-// Any memory of the program. -EINVAL: remote write or atomic without local write, or 0 bytes; -EFAULT: no such memory, or
-// it may not be written and the region may.
+// Any memory of the program. -EINVAL: remote write or atomic without local write, or 0 bytes; -EFAULT: no such memory,
+// or it may not be written and the region may.
 int hca_mr_register(hca_pd_t *pd, void *address, size_t bytes, uint32_t access, hca_mr_t **mr_out);
 // Memory by its bus address, such as a pinned range of a GPU's window; requests name it by iova.
 int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
@@ -62,6 +62,7 @@ struct hca_wc {
     uint32_t bytes;         // receives, reads and atomics
     uint32_t immediate;
     bool has_immediate;
+    bool has_route; // a GRH lies before the datagram
     uint32_t qpn, source_qpn;
     uint16_t source_lid;
     uint8_t sl;
@@ -129,7 +130,15 @@ void hca_srq_size(const hca_srq_t *srq, unsigned *entries_out, unsigned *segment
 int hca_srq_arm(hca_srq_t *srq, unsigned limit);
 int hca_srq_limit(const hca_srq_t *srq, unsigned *limit_out); // as armed; 0: none, or it has been told
 
-int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, hca_ah_t **ah_out);
+// Of the GRH of datagrams; its source is the port's own GID.
+struct hca_route {
+    uint8_t dgid[16];
+    uint32_t flow_label; // 20 bits
+    uint8_t traffic_class, hop_limit;
+};
+
+// route: NULL: none.
+int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, const struct hca_route *route, hca_ah_t **ah_out);
 int hca_ah_destroy(hca_ah_t *ah);
 
 // --- work requests

@@ -38,6 +38,8 @@ struct hca_ah {
     hca_pd_t *pd;
     uint16_t dlid;
     uint8_t sl;
+    bool global;
+    struct hca_route route; // if global
 };
 
 struct hca_cq {

@@ -64,14 +64,27 @@ static size_t data_write(const struct hca_send_wr *wr, uint8_t *to)
     return at;
 }
 
+static void datagram_write(const struct hca_send_wr *wr, uint8_t *to)
+{
+    const hca_ah_t *ah = wr->ah;
+    struct hca_wqe_datagram datagram = {.qpn = wr->remote_qpn,
+                                        .qkey = wr->remote_qkey,
+                                        .dlid = ah->dlid,
+                                        .sl = ah->sl,
+                                        .global = ah->global,
+                                        .traffic_class = ah->route.traffic_class,
+                                        .hop_limit = ah->route.hop_limit,
+                                        .flow_label = ah->route.flow_label};
+    memcpy(datagram.dgid, ah->route.dgid, sizeof datagram.dgid);
+    memcpy(to, &datagram, sizeof datagram);
+}
+
 static size_t heads_write(const hca_qp_t *qp, const struct hca_send_wr *wr, uint8_t *to)
 {
     size_t at = 0;
     if (qp->type == HCA_UD) {
-        const struct hca_wqe_datagram datagram = {
-            .qpn = wr->remote_qpn, .qkey = wr->remote_qkey, .dlid = wr->ah->dlid, .sl = wr->ah->sl};
-        memcpy(to, &datagram, sizeof datagram);
-        at += sizeof datagram;
+        datagram_write(wr, to);
+        at += sizeof(struct hca_wqe_datagram);
     }
     if (wr->opcode >= HCA_OP_WRITE) {
         const struct hca_wqe_remote remote = {.address = wr->remote_address, .rkey = wr->rkey};

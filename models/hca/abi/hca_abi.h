@@ -78,7 +78,12 @@ struct hca_wqe_atomic {
 struct hca_wqe_datagram {
     uint32_t qpn, qkey;
     uint16_t dlid;
-    uint8_t sl, reserved[5];
+    uint8_t sl;
+    uint8_t global; // 1: the packet has a GRH, with these and the port's own GID
+    uint8_t traffic_class, hop_limit;
+    uint16_t reserved;
+    uint32_t flow_label, reserved2[3];
+    uint8_t dgid[16];
 };
 struct hca_wqe_data {
     uint64_t address; // of the region
@@ -125,7 +130,9 @@ enum hca_cqe_kind {
 };
 
 #define HCA_CQE_IMMEDIATE 0x01u
-#define HCA_UD_PREFIX     40u // bytes left free for a GRH in front of a received datagram (IBA 11.4.1.2)
+#define HCA_CQE_GRH       0x02u // UD: it is in the bytes before the datagram
+#define HCA_UD_PREFIX                                                                                                  \
+    40u // bytes for a GRH in front of a received datagram, left as they are without one (IBA 11.4.1.2)
 
 // The owner bit is 1 in entries of the first turn through the ring, 0 in the second, and so on.
 struct hca_cqe {
@@ -264,6 +271,7 @@ struct hca_device_info {
 struct hca_port_info {
     bool active;
     uint16_t lid;
+    uint64_t gid_prefix, guid; // the two halves of its GID
     uint32_t max_mtu_bytes;
     uint64_t rate_mbps; // of data, without line coding
 };

@@ -108,7 +108,7 @@ static struct ibv_wc completion_of(const struct hca_wc *wc)
                            .imm_data = wc->immediate,
                            .qp_num = wc->qpn,
                            .src_qp = wc->source_qpn,
-                           .wc_flags = wc->has_immediate ? IBV_WC_WITH_IMM : 0,
+                           .wc_flags = (wc->has_immediate ? IBV_WC_WITH_IMM : 0) | (wc->has_route ? IBV_WC_GRH : 0),
                            .slid = wc->source_lid,
                            .sl = wc->sl};
 }

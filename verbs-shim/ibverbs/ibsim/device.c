@@ -2,14 +2,13 @@
 #include <endian.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
 
-#define GUID          UINT64_C(0x0002c90300000000)
-#define VENDOR_ID     0x02c9  // that of the adapters that are modelled; the first bits of the GUID as well
-#define FIRMWARE      "1.0.0" // of the model
-#define SUBNET_PREFIX UINT64_C(0xfe80000000000000) // IBA 4.1.1: the default
-#define DEFAULT_PKEY  0xffff
+#define VENDOR_ID    0x02c9  // that of the adapters that are modelled; the first bits of the GUID as well
+#define FIRMWARE     "1.0.0" // of the model
+#define DEFAULT_PKEY 0xffff
 #define RC_OPS                                                                                                         \
     (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |                                  \
      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |               \
@@ -34,8 +33,8 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
     }
     *info_out = (struct ibverbs_device_info){
         .attr = {.fw_ver = FIRMWARE,
-                 .node_guid = htobe64(GUID + 0x100u * port.lid),
-                 .sys_image_guid = htobe64(GUID + 0x100u * port.lid + 3),
+                 .node_guid = htobe64(port.guid - 1), // as these adapters have it
+                 .sys_image_guid = htobe64(port.guid + 2),
                  .max_mr_size = UINT64_MAX,
                  .page_size_cap = 4096,
                  .vendor_id = VENDOR_ID,
@@ -115,8 +114,8 @@ static int query_gid(void *device, unsigned number, unsigned index, union ibv_gi
     (void)number, (void)index;
     int status = port_info(device, &port);
     if (status == 0) {
-        gid_out->global.subnet_prefix = htobe64(SUBNET_PREFIX);
-        gid_out->global.interface_id = htobe64(GUID + 0x100u * port.lid + 1);
+        gid_out->global.subnet_prefix = htobe64(port.gid_prefix);
+        gid_out->global.interface_id = htobe64(port.guid);
     }
     return status;
 }
@@ -255,9 +254,12 @@ static int mr_deregister(void *mr)
 
 static int ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out)
 {
+    struct hca_route route = {
+        .flow_label = attr->grh.flow_label, .traffic_class = attr->grh.traffic_class, .hop_limit = attr->grh.hop_limit};
+    memcpy(route.dgid, attr->grh.dgid.raw, sizeof route.dgid);
     hca_ah_t *ah;
     int status =
-        attr->is_global != 0 ? -EOPNOTSUPP : hca_ah_create(((struct ibsim_pd *)pd)->hca, attr->dlid, attr->sl, &ah);
+        hca_ah_create(((struct ibsim_pd *)pd)->hca, attr->dlid, attr->sl, attr->is_global != 0 ? &route : NULL, &ah);
     if (status == 0) {
         *ah_out = ah;
     }

@@ -3,10 +3,8 @@
 // A thin translation between the face (verbs-shim/ibverbs/device.h) and the HCA's user-space driver
 // (verbs-shim/hca/hca_driver.h), which has the semantics and pays the time.
 //
-// Leaves out: resizing of completion queues, GRHs of datagrams (an address handle with
-// is_global is -EOPNOTSUPP), source path bits, static
-// rates (the port sends at its own). Memory of the program is what its backend has pinned, named by its own address.
-// GUIDs are made from the port's LID.
+// Leaves out: source path bits, static rates (the port sends at its own). Memory of the program is what its backend has
+// pinned, named by its own address. The GUIDs of the node and the system are neighbours of the port's.
 #pragma once
 
 #include "verbs-shim/ibverbs/device.h"
