@@ -11,7 +11,8 @@
 #include "sim/attach/internal.h"
 
 #define PAGE_BYTES 4096u
-enum { CACHED_PAGES = 256 };
+// A read of so much is one of many: the page is kept at once.
+enum { CACHED_PAGES = 256, STREAM_BYTES = 128 };
 
 struct cached_page {
     uint64_t va;    // of the page
@@ -70,8 +71,8 @@ static void pages_flush(struct attach_process *process)
     }
 }
 
-// NULL: the access is to be made in the process.
-static struct cached_page *page_of(struct attach_process *process, uint64_t va)
+// bytes: of a read that tells of others behind it; else 0. NULL: the access is to be made in the process.
+static struct cached_page *page_of(struct attach_process *process, uint64_t va, uint32_t bytes)
 {
     uint64_t epoch = process->server->memory_epoch, page_va = va & ~(uint64_t)(PAGE_BYTES - 1);
     if (process->memory == NULL) {
@@ -88,7 +89,9 @@ static struct cached_page *page_of(struct attach_process *process, uint64_t va)
         page->va = page_va;
         page->epoch = epoch;
         page->filled = page->writable = false;
-        return NULL;
+        if (bytes < STREAM_BYTES) {
+            return NULL;
+        }
     }
     page->filled = page->filled || process_read(process, page_va, page->bytes, PAGE_BYTES);
     return page->filled ? page : NULL;
@@ -110,7 +113,7 @@ void attach_memory_settle(struct attach_server *server)
 static bool memory_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    const struct cached_page *page = page_of(process, va);
+    const struct cached_page *page = page_of(process, va, bytes);
     if (page == NULL) {
         return process_read(process, va, data, bytes);
     }
@@ -121,7 +124,7 @@ static bool memory_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
 static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    struct cached_page *page = page_of(process, va);
+    struct cached_page *page = page_of(process, va, 0);
     uint32_t from = (uint32_t)(va % PAGE_BYTES), to = from + bytes;
     if (page == NULL) {
         return process_write(process, va, data, bytes);

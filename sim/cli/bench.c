@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/cli/bench_attached.h"
 #include "sim/cli/bench_cosim.h"
 #include "sim/cli/bench_cost.h"
 #include "sim/cli/bench_verbs.h"
@@ -218,6 +219,9 @@ static const struct cli_benchmark benchmarks[] = {
     {"all-to-all", "an all-to-all of 64 KiB on 16 twins", all_to_all_run},
     {"verbs-tca0", "10,000 ping-pongs of 8 B by send and receive over tca0, two twins", cli_bench_tca0},
     {"verbs-ibsim0", "the same over ibsim0", cli_bench_ibsim0},
+    {"exec-latency", "ib_send_lat of 8 B as attached programs over ibsim0", cli_bench_send_lat},
+    {"exec-ibsim0", "ib_write_bw of 1 GB as attached programs over ibsim0", cli_bench_write_bw_ibsim0},
+    {"exec-tca0", "the same over tca0, two twins", cli_bench_write_bw_tca0},
 };
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof benchmarks[0])
 
@@ -262,6 +266,10 @@ static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const 
     struct cli_bench_result result = {0};
     bool measured = benchmark->run(paths, &result), held = true;
     result_print(benchmark, &result);
+    if (result.skipped[0] != '\0') {
+        printf("%-14s skipped: %s\n", benchmark->name, result.skipped);
+        return CLI_EXIT_OK;
+    }
     for (unsigned i = 0; i < result.count; i++) {
         held = held && is_held(&result.measures[i]);
     }

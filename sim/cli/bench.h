@@ -18,6 +18,7 @@ struct cli_measure {
 struct cli_bench_result {
     struct cli_measure measures[CLI_MEASURES_MAX];
     unsigned count;
+    char skipped[128]; // why it cannot be measured here, with false; empty: it can
 };
 
 // False, after printing why, when it could not be measured.

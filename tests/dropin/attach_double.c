@@ -35,9 +35,10 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
     return ATTACH_WOKEN_MEMORY;
 }
 
-void attach_poll(uint64_t turn_ps, const volatile void *place)
+bool attach_poll(uint64_t turn_ps, const volatile void *place)
 {
     (void)turn_ps, (void)place;
+    return false;
 }
 
 void attach_may_wake(void)

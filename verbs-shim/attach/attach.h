@@ -78,7 +78,8 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 // row, up to 1 ms. place: the word of pinned memory that was looked at, which is noticed exactly, while writes
 // elsewhere may be noticed up to 1 us late when they come in floods; NULL: none in particular. Not timed: returns at
 // once.
-void attach_poll(uint64_t turn_ps, const volatile void *place);
+// true: something was written, so that the look is worth repeating before the program looks elsewhere.
+bool attach_poll(uint64_t turn_ps, const volatile void *place);
 
 // The same for what the flags name, where the turn is what the thread spent since its last crossing (no less than a
 // look at a word in memory). attach_found ends the row.

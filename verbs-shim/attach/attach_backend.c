@@ -9,13 +9,15 @@
 
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
 
 #define API __attribute__((visibility("default")))
 
-#define PAGE_BYTES 4096u
-#define PS_PER_NS  1000u
-#define PS_PER_US  1000000u
-#define LINE_BYTES 64u
+#define PAGE_BYTES    4096u
+#define PS_PER_NS     1000u
+#define PS_PER_US     1000000u
+#define TIME_AHEAD_PS PS_PER_US
+#define LINE_BYTES    64u
 // So that one combined store does not fill the list's data alone.
 #define STORE_BYTES_MAX (ATTACH_DATA_BYTES / 4)
 
@@ -250,14 +252,15 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return wait_word_timed(bus_address, word, mask, value, timeout_ns);
 }
 
-API void attach_poll(uint64_t turn_ps, const volatile void *place)
+API bool attach_poll(uint64_t turn_ps, const volatile void *place)
 {
     uint64_t bus_address;
     bool known = place != NULL && attach_pinned_find(place, 1, &bus_address);
-    (void)attach_look_again(turn_ps, known ? bus_address : 0, ATTACH_WAIT_MEMORY);
+    return attach_look_again(turn_ps, known ? bus_address : 0, ATTACH_WAIT_MEMORY) == ATTACH_WOKEN_MEMORY;
 }
 
-// --- looking in a waiting thread's place ------------------------------------------------------------------------------
+// --- looking in a waiting thread's place
+// ------------------------------------------------------------------------------
 
 static void (*_Atomic looker)(void);
 static _Atomic bool look_progresses;
@@ -282,9 +285,8 @@ API void attach_look(void)
 
 // --- time -----------------------------------------------------------------------------------------------------------
 
-// Libraries that wait for memory with an eye on the time see it no older than this.
-#define STALE_MAX_PS PS_PER_US
-
+// A library that reads the time in a loop waits for memory to change, which it does only while the simulator runs: so a
+// thread does not read a time that is far ahead of it.
 static uint64_t time_ps(void *ctx)
 {
     (void)ctx;
@@ -292,8 +294,9 @@ static uint64_t time_ps(void *ctx)
         return real_ns() * PS_PER_NS;
     }
     attach_spend_ps(attach_greeting()->timestamp_ps);
-    if (attach_uncrossed_ps() >= STALE_MAX_PS) {
-        (void)attach_cross1(ATTACH_OP_NOTHING, 0);
+    struct attach_slot *slot = attach_slot();
+    if (slot != NULL && !attach_own.crossing && attach_own.tail_ps > TIME_AHEAD_PS) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING);
     }
     return attach_now_ps();
 }

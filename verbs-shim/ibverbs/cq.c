@@ -123,17 +123,17 @@ uint64_t ibverbs_cq_look_begin(const struct ibverbs_cq *cq)
     return outside_of(cq) != NULL && cq->turn_ps == 0 ? outside_of(cq)->now_ps() : 0;
 }
 
-void ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps)
+bool ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps)
 {
     const struct ibverbs_outside *outside = outside_of(cq);
     const struct ibverbs_device_ops *ops = ibverbs_ops(&cq->object);
     if (outside == NULL) {
-        return;
+        return false;
     }
     if (cq->turn_ps == 0) {
         cq->turn_ps = outside->now_ps() - began_ps;
     }
-    outside->looked_in_vain(cq->turn_ps, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL);
+    return outside->looked_in_vain(cq->turn_ps, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL);
 }
 
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
@@ -141,8 +141,9 @@ int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     uint64_t began_ps = ibverbs_cq_look_begin(cq);
     int count = poll_locked(cq, max > 0 ? max : 0, wc);
-    if (count == 0) {
-        ibverbs_cq_look_in_vain(cq, began_ps);
+    // A program with more than one queue would look at another next, and wait there for what came here.
+    if (count == 0 && ibverbs_cq_look_in_vain(cq, began_ps)) {
+        count = poll_locked(cq, max > 0 ? max : 0, wc);
     }
     return count;
 }

@@ -22,20 +22,23 @@ static int next_poll(struct ibv_cq_ex *current)
     return 0;
 }
 
+static int look(struct ibv_cq_ex *current, const struct ibv_poll_cq_attr *attr)
+{
+    struct ibverbs_library *library = ibverbs_enter(cq_of(current)->object.context->device->library);
+    int error = attr->comp_mask != 0 ? EINVAL : next_poll(current);
+    if (error != 0) {
+        ibverbs_leave(&library);
+    }
+    return error;
+}
+
 // The queue is the caller's until end_poll, when there is something in it.
 static int start_poll(struct ibv_cq_ex *current, struct ibv_poll_cq_attr *attr)
 {
     struct ibverbs_cq *cq = cq_of(current);
     uint64_t began_ps = ibverbs_cq_look_begin(cq);
-    struct ibverbs_library *library = ibverbs_enter(cq->object.context->device->library);
-    int error = attr->comp_mask != 0 ? EINVAL : next_poll(current);
-    if (error != 0) {
-        ibverbs_leave(&library);
-    }
-    if (error == ENOENT) {
-        ibverbs_cq_look_in_vain(cq, began_ps);
-    }
-    return error;
+    int error = look(current, attr);
+    return error == ENOENT && ibverbs_cq_look_in_vain(cq, began_ps) ? look(current, attr) : error;
 }
 
 // Entries go back to the device as they are taken.

@@ -162,8 +162,9 @@ struct ibverbs_outside {
     // The calling thread's own time, which is no clock: 0 where there is no simulated time.
     uint64_t (*now_ps)(void);
     // A look into a completion queue was in vain and took turn_ps. The next one may wait until a device has written to
-    // memory of the process, at place (NULL: none in particular), but not for long. Without the lock.
-    void (*looked_in_vain)(uint64_t turn_ps, const volatile void *place);
+    // memory of the process, at place (NULL: none in particular), but not for long. true: it waited, and something was written: the
+    // face looks again at once. Without the lock.
+    bool (*looked_in_vain)(uint64_t turn_ps, const volatile void *place);
     // Something was written to a descriptor on which another thread may wait.
     void (*signalled)(void);
     // The program has opened a device.

@@ -225,7 +225,7 @@ int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_
                       struct ibverbs_cq **cq_out);
 // Before a look into it, and after one that was in vain, with what came from the first; both without the lock.
 uint64_t ibverbs_cq_look_begin(const struct ibverbs_cq *cq);
-void ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps);
+bool ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps);
 void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // the readers of these
 
 // --- queue pairs ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,104 @@
+#include "sim/cli/bench_attached.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WHOLE_LIMIT_S       1.0
+#define ROUND_TRIP_LIMIT_US 15.0
+#define GIGABYTE_LIMIT_S    5.0
+#define REPEATS             3
+#define SHORT_TURNS         1000
+#define LONG_TURNS          11000
+#define GIGABYTE_MESSAGES   954 // of 1 MiB
+
+// As execvp looks for it.
+static bool is_installed(const char *program)
+{
+    const char *path = getenv("PATH");
+    bool found = false;
+    while (!found && path != NULL && *path != '\0') {
+        size_t length = strcspn(path, ":");
+        char file[PATH_MAX];
+        (void)snprintf(file, sizeof file, "%.*s/%s", (int)length, path, program);
+        found = access(file, X_OK) == 0;
+        path += length + (path[length] == ':');
+    }
+    return found;
+}
+
+// The program as server on node0 and as its client on node1. false: reported, or skipped.
+static bool pair_run(const char *scenario, const char *program, const char *arguments, struct cli_bench_result *result,
+                     struct cli_child *child)
+{
+    char server[128], client[128];
+    if (!is_installed(program)) {
+        (void)snprintf(result->skipped, sizeof result->skipped, "%s is not installed (Debian: perftest)", program);
+        return false;
+    }
+    (void)snprintf(server, sizeof server, "%s %s", program, arguments);
+    (void)snprintf(client, sizeof client, "%s %s node0", program, arguments);
+    char *const words[] = {"exec",  (char *)scenario, "--set", "nodes.*.board.fidelity=twin",
+                           "--on",  "node0",          server,  "--on",
+                           "node1", client,           NULL};
+    if (!cli_child_run(words, child)) {
+        return false;
+    }
+    if (child->exit_status != 0) {
+        cli_error("%s on %s ended with status %d", server, scenario, child->exit_status);
+    }
+    return child->exit_status == 0;
+}
+
+// The best of some.
+static bool turns_run(const struct cli_paths *paths, unsigned turns, struct cli_bench_result *result,
+                      double *seconds_out)
+{
+    char arguments[64];
+    (void)snprintf(arguments, sizeof arguments, "-s 8 -n %u", turns);
+    *seconds_out = 1e9;
+    for (unsigned i = 0; i < REPEATS; i++) {
+        struct cli_child child;
+        if (!pair_run(paths->ibsim0_scenario, "ib_send_lat", arguments, result, &child)) {
+            return false;
+        }
+        *seconds_out = child.seconds < *seconds_out ? child.seconds : *seconds_out;
+    }
+    return true;
+}
+
+bool cli_bench_send_lat(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    double one, many;
+    if (!turns_run(paths, SHORT_TURNS, result, &one) || !turns_run(paths, LONG_TURNS, result, &many)) {
+        return false;
+    }
+    cli_measure_add(result, "whole run of 1,000, best of 3", "s", one, WHOLE_LIMIT_S, false);
+    cli_measure_add(result, "a round trip of 8 B", "us", (many - one) * 1e6 / (LONG_TURNS - SHORT_TURNS),
+                    ROUND_TRIP_LIMIT_US, false);
+    return true;
+}
+
+static bool gigabyte_run(const char *scenario, struct cli_bench_result *result)
+{
+    char arguments[64];
+    struct cli_child child;
+    (void)snprintf(arguments, sizeof arguments, "-s 1048576 -n %u", GIGABYTE_MESSAGES);
+    if (!pair_run(scenario, "ib_write_bw", arguments, result, &child)) {
+        return false;
+    }
+    cli_measure_add(result, "1 GB in messages of 1 MiB", "s", child.seconds, GIGABYTE_LIMIT_S, false);
+    cli_measure_add(result, "processor time", "s", child.busy_seconds, 0.0, false);
+    return true;
+}
+
+bool cli_bench_write_bw_ibsim0(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return gigabyte_run(paths->ibsim0_scenario, result);
+}
+
+bool cli_bench_write_bw_tca0(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return gigabyte_run(paths->tca0_scenario, result);
+}
