@@ -16,7 +16,6 @@
 #define PAGE_BYTES    4096u
 #define PS_PER_NS     1000u
 #define PS_PER_US     1000000u
-#define TIME_AHEAD_PS PS_PER_US
 #define LINE_BYTES    64u
 // So that one combined store does not fill the list's data alone.
 #define STORE_BYTES_MAX (ATTACH_DATA_BYTES / 4)
@@ -285,8 +284,9 @@ API void attach_look(void)
 
 // --- time -----------------------------------------------------------------------------------------------------------
 
-// A library that reads the time in a loop waits for memory to change, which it does only while the simulator runs: so a
-// thread does not read a time that is far ahead of it.
+// Libraries that wait for memory with an eye on the time see it no older than this.
+#define STALE_MAX_PS PS_PER_US
+
 static uint64_t time_ps(void *ctx)
 {
     (void)ctx;
@@ -295,7 +295,7 @@ static uint64_t time_ps(void *ctx)
     }
     attach_spend_ps(attach_greeting()->timestamp_ps);
     struct attach_slot *slot = attach_slot();
-    if (slot != NULL && !attach_own.crossing && attach_own.tail_ps > TIME_AHEAD_PS) {
+    if (slot != NULL && !attach_own.crossing && attach_own.tail_ps > STALE_MAX_PS) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
     }
     return attach_now_ps();

@@ -143,6 +143,10 @@ int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_p
         for (struct tcav_qp *qp = context->qps; qp != NULL; qp = qp->next) {
             qp->peer = qp->peer == peer ? NULL : qp->peer;
         }
+        // The board may still run a chain of it, and the end of that is told to it.
+        if (!tcav_channel_drain(context)) {
+            return -EBUSY;
+        }
         tcav_peer_free(peer);
         peer = NULL;
     }

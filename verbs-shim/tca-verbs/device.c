@@ -146,23 +146,13 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
     return 0;
 }
 
-// What was sent has left, or will not.
-static void sends_end(struct tcav_context *context)
-{
-    uint64_t start_ps = tcav_now_ps(context);
-    const uint64_t patience_ps = PEACH2_DMA_TIMEOUT_NS * TCAV_NS;
-    while ((context->sending != NULL || context->ready != NULL) && tcav_now_ps(context) - start_ps < patience_ps) {
-        tcav_channels_step(context);
-    }
-}
-
 static void farewell(struct tcav_context *context)
 {
-    sends_end(context);
+    (void)tcav_channel_drain(context);
     for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
         if (context->peers[node] != NULL && node != context->node) {
             tcav_peer_bye(context->peers[node]);
-            sends_end(context);
+            (void)tcav_channel_drain(context);
         }
     }
 }

@@ -427,6 +427,7 @@ int tcav_channels_open(struct tcav_context *context);
 void tcav_channels_close(struct tcav_context *context);
 void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain);
 void tcav_channels_step(struct tcav_context *context);
+bool tcav_channel_drain(struct tcav_context *context); // waits until all packets have left; false: they do not
 void tcav_move_queue(struct tcav_context *context, struct tcav_move *move);
 void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if it runs
 // Source and destination of a run of bytes without those around whole words, and how many are before.

@@ -264,7 +264,6 @@ static void turn(greg_t *registers, const struct jump *jump)
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
-    (void)number;
     int saved = errno;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     const struct jump *jump = info->si_code == SI_KERNEL ? jump_find((uintptr_t)registers[REG_RIP] - 1) : NULL;
@@ -275,6 +274,10 @@ static void on_trap(int number, siginfo_t *info, void *context)
         turn(registers, jump);
     } else if (spin.stepping) {
         step(registers);
+    } else if (info->si_code == TRAP_TRACE) {
+        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG; // of a thread that another one's stepping made
+    } else {
+        world_signal_pass(number, info, context);
     }
     errno = saved;
 }
@@ -306,11 +309,9 @@ static int look_signal(void)
 
 void world_spin_start(void)
 {
-    struct sigaction looked = {.sa_sigaction = on_look, .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct sigaction stepped = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     attach_own_signal(look_signal());
-    (void)sigaction(look_signal(), &looked, NULL);
-    (void)sigaction(SIGTRAP, &stepped, NULL);
+    world_signal_take(look_signal(), on_look, SA_RESTART);
+    world_signal_take(SIGTRAP, on_trap, 0);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     int id;

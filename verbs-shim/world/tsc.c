@@ -10,7 +10,6 @@
 
 #include "verbs-shim/world/world.h"
 
-static struct sigaction of_program; // what the program has asked for SIGSEGV
 static bool trapping;
 
 static uint64_t tsc_of(uint64_t now_ps)
@@ -32,18 +31,6 @@ static unsigned tsc_instruction(const unsigned char *code, bool *with_processor_
     return 0;
 }
 
-static void pass_on(int signal_number, siginfo_t *info, void *context)
-{
-    if ((of_program.sa_flags & SA_SIGINFO) != 0) {
-        of_program.sa_sigaction(signal_number, info, context);
-    } else if (of_program.sa_handler != SIG_DFL && of_program.sa_handler != SIG_IGN) {
-        of_program.sa_handler(signal_number);
-    } else {
-        struct sigaction fatal = {.sa_handler = SIG_DFL};
-        (void)WORLD_REAL(sigaction)(SIGSEGV, &fatal, NULL); // the instruction faults again
-    }
-}
-
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -53,7 +40,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
                           ? tsc_instruction((const unsigned char *)registers[REG_RIP], &with_processor)
                           : 0;
     if (length == 0) {
-        pass_on(signal_number, info, context);
+        world_signal_pass(signal_number, info, context);
         return;
     }
     int saved = errno;
@@ -74,59 +61,7 @@ void world_tsc_trap(bool on)
 
 void world_tsc_start(void)
 {
-    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-    (void)WORLD_REAL(sigaction)(SIGSEGV, &action, &of_program);
+    world_signal_take(SIGSEGV, on_fault, SA_NODEFER | SA_ONSTACK);
     trapping = true;
     world_tsc_trap(true);
-}
-
-// --- the program's own handler
-// ----------------------------------------------------------------------------------------
-
-int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict before)
-{
-    if (number != SIGSEGV || !trapping) {
-        return WORLD_REAL(sigaction)(number, action, before);
-    }
-    const struct sigaction was = of_program;
-    if (action != NULL) {
-        of_program = *action;
-    }
-    if (before != NULL) {
-        *before = was;
-    }
-    return 0;
-}
-
-__sighandler_t signal(int number, __sighandler_t handler)
-{
-    if (number != SIGSEGV || !trapping) {
-        return WORLD_REAL(signal)(number, handler);
-    }
-    __sighandler_t was = of_program.sa_handler;
-    of_program = (struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART};
-    return was;
-}
-
-// A blocked SIGSEGV would end the process at its next look at the counter.
-static const sigset_t *without_segv(const sigset_t *set, sigset_t *copy)
-{
-    if (set == NULL || !trapping) {
-        return set;
-    }
-    *copy = *set;
-    (void)sigdelset(copy, SIGSEGV);
-    return copy;
-}
-
-int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict before)
-{
-    sigset_t copy;
-    return WORLD_REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : without_segv(set, &copy), before);
-}
-
-int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict before)
-{
-    sigset_t copy;
-    return WORLD_REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : without_segv(set, &copy), before);
 }

@@ -5,6 +5,7 @@
 // would block, the thread gives the baton away and tries again when something may have changed.
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,14 @@ uint64_t world_clock_deadline(clockid_t clock, const struct timespec *when);
 uint64_t world_deadline_after(const struct timespec *delay);
 uint64_t world_deadline_after_ms(int milliseconds);
 void world_clocks_start(void);
+
+// --- signals (signals.c)
+// --------------------------------------------------------------------------------------------------
+
+// From now on the handler is the shim's, whatever the program asks for.
+void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), int flags);
+// To the program's own handler: it was none of the shim's.
+void world_signal_pass(int number, siginfo_t *info, void *context);
 
 // --- the time stamp counter (tsc.c)
 // -----------------------------------------------------------------------------------
