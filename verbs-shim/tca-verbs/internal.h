@@ -200,6 +200,7 @@ struct tcav_context {
     struct backend backend;
     peach2_handle_t *board; // of its own: channels and chains are nobody else's
     uint32_t node;
+    unsigned opened; // times: a process has one, which its openings share
     bool abandoned;
     bool threaded; // a thread of progress runs
     unsigned pds;
