@@ -41,8 +41,8 @@ int hca_query_port(hca_context_t *context, struct hca_port_info *info_out);
 int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out);
 int hca_pd_destroy(hca_pd_t *pd); // -EBUSY
 
-// Any memory of the program. -EINVAL: remote write or atomic without local write, or 0 bytes; -EFAULT: no such memory, or
-// it may not be written and the region may.
+// Any memory of the program. -EINVAL: remote write or atomic without local write, or 0 bytes; -EFAULT: no such memory,
+// or it may not be written and the region may.
 int hca_mr_register(hca_pd_t *pd, void *address, size_t bytes, uint32_t access, hca_mr_t **mr_out);
 // Memory by its bus address, such as a pinned range of a GPU's window; requests name it by iova.
 int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
