@@ -7,8 +7,8 @@
 // order of accesses at the responder with its atomics unit; read responses; completions and events by DMA writes. What
 // a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
 // chapters 9 to 11, services RC, UC and UD.
-// Leaves out: memory windows, RD, XRC, multicast, GRHs of datagrams, automatic path migration, address translation caches
-// (their hits are part of the engines' times), management.
+// Leaves out: memory windows, RD, XRC, multicast, GRHs of datagrams, automatic path migration, address translation
+// caches (their hits are part of the engines' times), management.
 //
 // Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the
 // firmware's commands: they take effect at once, their time is the caller's. The caller owns sim, pools, and the two
@@ -56,7 +56,7 @@ struct hca_config {
     uint32_t max_entries /* of a send or receive queue */, max_cq_entries, max_inline_bytes, responder_reads,
         initiator_reads;
     bool blueflame_all; // told to the driver
-    uint32_t part_id; // PCI device id, as the driver tells programs
+    uint32_t part_id;   // PCI device id, as the driver tells programs
 };
 
 // SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.

@@ -2,7 +2,8 @@
 //
 // A packet comes from a pool and has one owner at a time; a link that takes it hands it to the receiver. Opcodes are
 // those of the BTH (IBA 1.2.1, table 35), the properties of each stand in one table. A GRH takes its place on
-// the wire, and nobody reads it (one subnet). Leaves out: P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
+// the wire, and nobody reads it (one subnet). Leaves out: P_Keys, migration, congestion bits, the CRCs' values (a
+// damaged packet is marked as such).
 #pragma once
 
 #include <stdbool.h>
