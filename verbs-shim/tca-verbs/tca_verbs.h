@@ -9,8 +9,8 @@
 // rings, and any address and length works. RDMA Read and atomics are asked of the remote library.
 //
 // Progress: the remote side of an operation is served when its program calls the library: any poll that finds an empty
-// CQ or asks for no completion, post, wait for a CQ or an event, of any object of the context. A program that only looks at its memory sees
-// writes of the rings late, and the connection of two nodes is made once both have called.
+// CQ or asks for no completion, post, wait for a CQ or an event, of any object of the context. A program that only
+// looks at its memory sees writes of the rings late, and the connection of two nodes is made once both have called.
 //
 // With progress_thread each context has a thread (struct backend_thread_ops: a pthread on the machine) with a core of
 // its own that does the same all the time, so that the node answers while its program computes. It is off by default:
