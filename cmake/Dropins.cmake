@@ -7,7 +7,8 @@ function(tcasim_dropin name)
     cmake_parse_arguments(DROPIN "" "SONAME;MAP;FOLDER" "SOURCES;LIBRARIES" ${ARGN})
     add_library(${name} MODULE ${DROPIN_SOURCES} ${DROPIN_MAP})
     target_link_libraries(${name} PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,verbs-shim> ${DROPIN_LIBRARIES})
-    target_link_options(${name} PRIVATE -Wl,-soname,${DROPIN_SONAME} -Wl,-z,now -Wl,-z,defs
+    # A plug-in that is unloaded must not take it along: the process is led back into it (threads, attach_look).
+    target_link_options(${name} PRIVATE -Wl,-soname,${DROPIN_SONAME} -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete
                         -Wl,--version-script,${DROPIN_MAP})
     set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C PREFIX "" SUFFIX "" OUTPUT_NAME ${DROPIN_SONAME}
         LIBRARY_OUTPUT_DIRECTORY ${DROPIN_FOLDER} BUILD_RPATH_USE_ORIGIN ON LINK_DEPENDS ${DROPIN_MAP})

@@ -108,7 +108,10 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
 {
     struct tca_verbs_device *device = object;
     if (device->context != NULL) {
-        return -EBUSY;
+        tcav_pay(device->context, BACKEND_COST_CALL, 1);
+        device->context->opened++;
+        *context_out = device->context;
+        return 0;
     }
     int tca = tcaInit();
     if (tca != tcaSuccess) {
@@ -119,6 +122,7 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
         return -ENOMEM;
     }
     context->device = device;
+    context->opened = 1;
     context->process = process;
     context->backend = process->backend;
     context->node = peach2_node(process->board);
@@ -167,6 +171,11 @@ static void leftovers_free(struct tcav_context *context)
 int tcav_context_close(void *object)
 {
     struct tcav_context *context = object;
+    if (context->opened > 1) {
+        tcav_pay(context, BACKEND_COST_CALL, 1);
+        context->opened--;
+        return 0;
+    }
     if (context->abandoned) {
         leftovers_free(context);
     }

@@ -168,8 +168,6 @@ struct tcav_qp {
 
 enum tcav_peer_state { TCAV_PEER_MEETING, TCAV_PEER_CONNECTED, TCAV_PEER_GONE };
 
-#define TCAV_REFUSALS 64u
-
 struct tcav_peer {
     struct tcav_context *context;
     uint32_t node;
@@ -187,8 +185,8 @@ struct tcav_peer {
     struct tcav_counts in;  // what the other end says
     uint32_t published_small, published_large;
     uint32_t order_out, order_in;
-    struct tcav_header refused[TCAV_REFUSALS]; // NOT_READY and RELEASE to be sent
-    unsigned refused_head, refused_count;
+    struct tcav_header *refused; // NOT_READY and RELEASE to be sent, as many as there are
+    unsigned refused_size, refused_head, refused_count;
 };
 
 struct tcav_event_node {
@@ -202,6 +200,7 @@ struct tcav_context {
     struct backend backend;
     peach2_handle_t *board; // of its own: channels and chains are nobody else's
     uint32_t node;
+    unsigned opened; // times: a process has one, which its openings share
     bool abandoned;
     bool threaded; // a thread of progress runs
     unsigned pds;
@@ -437,6 +436,9 @@ int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_p
 void tcav_peer_step(struct tcav_peer *peer); // while it is meeting
 void tcav_peer_free(struct tcav_peer *peer);
 void tcav_peer_bye(struct tcav_peer *peer);
+// Such a packet goes when there is room. Without memory for it the peer is gone: it would wait for it for ever.
+void tcav_peer_tell(struct tcav_peer *peer, struct tcav_header header);
+bool tcav_peer_tell_step(struct tcav_peer *peer);                       // true: one was sent
 uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // for this board
 
 // progress.c: one pass over everything. Returns how many packets and acks it took.
