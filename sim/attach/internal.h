@@ -56,6 +56,10 @@ struct attach_thread {
     bool left;                      // and runs without its turn
     bool strayed;                   // was told of a write while it waited
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
+    // A loop that was told of a write goes round once before it waits again: the words of that round so far.
+    uint64_t round[ATTACH_PLACES];
+    unsigned round_count;
+    enum { ROUND_OVER, ROUND_OF_PLACE /* a known word was written */, ROUND_OF_STRAY } round_kind;
     unsigned next_place;
     uint64_t place_writes;                               // of devices to those
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn

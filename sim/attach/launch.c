@@ -68,6 +68,7 @@ static void environment_set(const struct attach_server *server, const struct att
     (void)setenv("TCASIM_SYSFS", sysfs, 1);
     if (server->options->library_directory != NULL) {
         path_prepend("LD_LIBRARY_PATH", server->options->library_directory);
+        path_prepend("PATH", server->options->library_directory); // tcasim-rsh
         preload(server->options->library_directory);
     }
     for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {

@@ -14,6 +14,8 @@
 // Of one streaming read, and of one piece of pinned memory.
 static const uint64_t read_max_bytes = 1ull << 30, pinned_max_bytes = 8ull << 30;
 
+// What a process takes to end, about as on Linux.
+static const uint64_t exit_ps = 100 * SIM_PS_PER_US;
 // How long a thread that was created may take to come in.
 enum { THREAD_MS = 1000 };
 
@@ -276,6 +278,10 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
     case ATTACH_OP_THREAD:
         return thread_await(thread->process);
     case ATTACH_OP_PROCESS_EXIT:
+        // What it said last is heard before its end is: programs run in no time, and its parent may know it by both.
+        sim_thread_sleep(thread->process->server->sim, exit_ps);
+        thread->process->leaving = true;
+        return 0;
     case ATTACH_OP_EXEC:
         thread->process->leaving = true;
         return 0;

@@ -162,6 +162,32 @@ static bool place_note(struct attach_thread *thread, uint64_t place)
     return false;
 }
 
+// What was written may be for any of the words that the loop looks at, or for none that is known.
+static void round_begin(struct attach_thread *thread, uint64_t place, bool stray)
+{
+    thread->round_kind = stray ? ROUND_OF_STRAY : ROUND_OF_PLACE;
+    thread->round[0] = place;
+    thread->round_count = 1;
+}
+
+// Is the look at this word a step of a round that is not over?
+static bool round_step(struct attach_thread *thread, const struct attach_request *request)
+{
+    uint64_t place = request->arguments[1];
+    bool did = thread->round_kind == ROUND_OF_PLACE && request->entry_count != 0;
+    for (unsigned i = 0; i < thread->round_count && !did; i++) {
+        did = thread->round[i] == place;
+    }
+    if (did || thread->round_count == ATTACH_PLACES) {
+        thread->round_kind = ROUND_OVER;
+    }
+    if (thread->round_kind == ROUND_OVER) {
+        return false;
+    }
+    thread->round[thread->round_count++] = place;
+    return true;
+}
+
 static struct row row_of(struct attach_thread *thread, const struct attach_request *request)
 {
     const uint64_t *arguments = request->arguments;
@@ -198,12 +224,13 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     sim_t *sim = process->server->sim;
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     const struct row row = row_of(thread, request);
+    const bool step = round_step(thread, request);
     bool came, stray;
     for (;;) {
         came = process->ended || row_came(thread, &row, &woken);
         stray = !came && process->writes != thread->seen_writes && (row.flags & ATTACH_WAIT_MEMORY) != 0;
         uint64_t end_ps = row.start_ps + (stray && row.quiet_ps < row.bound_ps ? row.quiet_ps : row.bound_ps);
-        if (came || sim_now_ps(sim) >= attach_alarm_before(process, end_ps)) {
+        if (came || (step && !stray) || sim_now_ps(sim) >= attach_alarm_before(process, end_ps)) {
             break;
         }
         (void)sleep_until(thread, row.flags, end_ps);
@@ -216,7 +243,10 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
         thread->rows_ps[1] = thread->rows_ps[0];
         thread->rows_ps[0] = sim_now_ps(sim) - thread->row_start_ps;
     }
-    thread->vain = came ? 0 : thread->vain + 1;
+    if (stray || (came && woken == ATTACH_WOKEN_MEMORY)) {
+        round_begin(thread, request->arguments[1], stray);
+    }
+    thread->vain = came ? 0 : thread->vain + !step;
     thread->strays = came ? 0 : thread->strays + stray;
     static const struct sim_work turn = {"polling", "until the next look", false};
     uint64_t late_ps = (sim_now_ps(sim) - row.start_ps) % row.turn_ps;
