@@ -198,8 +198,8 @@ struct backend_ops {
     // once. -EIO: part of it was not answered and is all ones.
     int (*read_combined)(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes);
 
-    // Waits until (*word & mask) == value, where word (a multiple of 8) lies in a pinned buffer or in a registered region
-    // of the process. -EINVAL: it does not. timeout_ns 0: forever. -ETIMEDOUT.
+    // Waits until (*word & mask) == value, where word (a multiple of 8) lies in a pinned buffer or in a registered
+    // region of the process. -EINVAL: it does not. timeout_ns 0: forever. -ETIMEDOUT.
     int (*wait_word)(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns);
 
     // The program looked by itself at a word in pinned memory that a device writes; found: what it saw there lets it go

@@ -10,8 +10,8 @@
 // Time: functions that set something up pay a library call. Stores by PIO, starts and waits pay none: programs use the
 // mapped BAR and the mapped status word directly, as those of the published measurements do.
 //
-// A handle is used by one thread at a time. Nothing is lost when that thread is abandoned in the middle of a call: whatever was
-// allocated until then is released by peach2_close.
+// A handle is used by one thread at a time. Nothing is lost when that thread is abandoned in the middle of a call:
+// whatever was allocated until then is released by peach2_close.
 #pragma once
 
 #include <stdbool.h>

@@ -109,7 +109,9 @@ static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicit
     sim_trace(hca->sim, hca->name, &hca_trace_completion, (const uint64_t[]){cqe->qpn, cqe->status});
     entry_write(cq, cqe);
     // 11.4.2.2: a solicited arming is also met by a completion in error.
-    if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && (solicited || cqe->status != HCA_OK))) {
+    bool meets = solicited || cqe->status != HCA_OK;
+    cq->solicited = meets ? cq->producer : cq->solicited;
+    if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && meets)) {
         cq->arm = HCA_ARM_NONE;
         hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
     }
@@ -221,7 +223,8 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
         return;
     }
     cq_consumer_set(cq, consumer);
-    if (cq->producer != consumer) {
+    // What came before the arming and was not taken yet tells at once, if it is of the kind that is asked for.
+    if (solicited_only ? (int32_t)(cq->solicited - consumer) > 0 : cq->producer != consumer) {
         cq->arm = HCA_ARM_NONE;
         hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cqn);
         return;

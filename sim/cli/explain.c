@@ -12,8 +12,11 @@
 #include "sim/report/breakdown.h"
 #include "sim/scenario/units.h"
 
+// A record of a cause is 32 B. The simulator's own memory comes on top.
+#define RECORDS_BYTES_MAX (2ull << 30)
+
 struct explain_options {
-    const char *bytes, *out, *timeline;
+    const char *bytes, *memory, *out, *timeline;
     struct cli_list series, sets;
     bool quiet;
 };
@@ -23,6 +26,8 @@ static const struct cli_option options[] = {
      offsetof(struct explain_options, series)},
     {"bytes", "SIZE", "the size, one that the series measure (default: the smallest of each)", CLI_OPTION_TEXT,
      offsetof(struct explain_options, bytes)},
+    {"memory", "SIZE", "what the records of one series may take (default: 2 GiB)", CLI_OPTION_TEXT,
+     offsetof(struct explain_options, memory)},
     {"out", "DIR", "where breakdown.csv and the plot go (default: results/<scenario name>)", CLI_OPTION_TEXT,
      offsetof(struct explain_options, out)},
     {"timeline", "FILE.json", "write the path as a trace for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
@@ -33,8 +38,8 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim explain FILE.yaml [--series NAME]... [--bytes SIZE] [--out DIR] [--timeline FILE.json]\n"
-             "                  [--set PATH=VALUE]... [--quiet]",
+    .usage = "tcasim explain FILE.yaml [--series NAME]... [--bytes SIZE] [--memory SIZE] [--out DIR]\n"
+             "                  [--timeline FILE.json] [--set PATH=VALUE]... [--quiet]",
     .doc = "Runs each series once for one size, after its warm-up, and follows the critical path of what it measured\n"
            "back from its end: library, stores, descriptors, PCIe, board or HCA, cable, memory, polling. The pieces\n"
            "add up to the latency exactly; if not, that is an error (exit status 3).",
@@ -127,6 +132,7 @@ static bool runs_narrow(const struct explain_options *given, struct scn_scenario
 
 struct explaining {
     const char *path;
+    uint64_t bytes_max;
     breakdown_t *breakdown;
     enum cli_exit result;
 };
@@ -149,9 +155,17 @@ static void path_take(void *ctx, const struct plat_point *point, const char *nod
 
 static enum cli_exit series_explain(struct explaining *explaining, const struct scn_scenario *scenario, uint32_t index)
 {
-    const struct plat_hooks hooks = {.ctx = explaining, .path = path_take};
+    const struct plat_hooks hooks = {.ctx = explaining, .path = path_take, .path_bytes_max = explaining->bytes_max};
     struct plat_result result = {0};
     enum sim_status status = plat_run_series(scenario, index, NULL, &hooks, &result);
+    if (result.causes_full) {
+        char limit[SCN_QUANTITY_MAX];
+        scn_quantity_format(SCN_QUANTITY_SIZE, explaining->bytes_max, limit);
+        cli_error("%s: series '%s' has more causes than %s hold, after %" PRIu64
+                  " ns; open a smaller size, or give more by --memory",
+                  explaining->path, scenario->runs[index].series, limit, result.simulated_ps / 1000);
+        return CLI_EXIT_INPUT;
+    }
     bool stuck = result.outcome == SIM_RUN_STUCK || result.outcome == SIM_RUN_TIME_LIMIT;
     if (status == SIM_OK && !stuck && !result.failed) {
         return explaining->result;
@@ -194,7 +208,16 @@ static enum cli_exit results_write(const struct explain_options *given, const st
 static enum cli_exit scenario_explain(const struct explain_options *given, const char *path,
                                       struct scn_scenario *scenario)
 {
-    struct explaining explaining = {.path = path};
+    struct explaining explaining = {.path = path, .bytes_max = RECORDS_BYTES_MAX};
+    char why[SCN_WHY_MAX];
+    if (given->memory != NULL && !scn_quantity_parse(SCN_QUANTITY_SIZE, given->memory, &explaining.bytes_max, why)) {
+        cli_error("--memory %s", why);
+        return CLI_EXIT_INPUT;
+    }
+    if (explaining.bytes_max == 0) {
+        cli_error("--memory is more than 0 B");
+        return CLI_EXIT_INPUT;
+    }
     if (!runs_narrow(given, scenario)) {
         return CLI_EXIT_INPUT;
     }

@@ -23,6 +23,8 @@ struct sim_causes {
     uint32_t count, capacity;
     struct reading *readings;
     size_t reading_count, reading_capacity;
+    uint64_t bytes_max;
+    bool full;
 };
 
 static void *grown(void *array, size_t count, size_t bytes)
@@ -34,7 +36,7 @@ static void *grown(void *array, size_t count, size_t bytes)
     return larger;
 }
 
-void sim_causes_record(sim_t *sim)
+void sim_causes_record(sim_t *sim, uint64_t bytes_max)
 {
     if (sim->causes != NULL) {
         return;
@@ -43,6 +45,7 @@ void sim_causes_record(sim_t *sim)
     if (sim->causes == NULL) {
         sim_panic("kernel", "no memory to record causes");
     }
+    sim->causes->bytes_max = bytes_max != 0 ? bytes_max : UINT64_MAX;
     (void)sim_cause_add(sim, 0, sim->now_ps, NULL, NULL);
 }
 
@@ -61,10 +64,31 @@ bool sim_causes_recorded(const sim_t *sim)
     return sim->causes != NULL;
 }
 
+bool sim_causes_full(const sim_t *sim)
+{
+    return sim->causes != NULL && sim->causes->full;
+}
+
+// What happens until the run has ended is not recorded any more.
+static bool has_room(sim_t *sim, size_t bytes)
+{
+    struct sim_causes *causes = sim->causes;
+    uint64_t used =
+        (uint64_t)causes->count * sizeof *causes->records + (uint64_t)causes->reading_count * sizeof *causes->readings;
+    if (!causes->full && causes->count != 0 && used + bytes > causes->bytes_max) {
+        causes->full = true;
+        sim_stop(sim);
+    }
+    return !causes->full;
+}
+
 sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const char *component,
                           const struct sim_work *work)
 {
     struct sim_causes *causes = sim->causes;
+    if (!has_room(sim, sizeof *causes->records)) {
+        return from;
+    }
     if (causes->count == causes->capacity) {
         if (causes->capacity > UINT32_MAX / 2) {
             sim_panic("kernel", "more causes than can be numbered");
@@ -133,7 +157,7 @@ void sim_cause_mark(sim_t *sim, const char *component, const struct sim_work *ma
 void sim_cause_clock_read(sim_t *sim)
 {
     struct sim_causes *causes = sim->causes;
-    if (causes == NULL) {
+    if (causes == NULL || !has_room(sim, sizeof *causes->readings)) {
         return;
     }
     if (causes->reading_count == causes->reading_capacity) {
@@ -168,7 +192,7 @@ static bool measured(const sim_t *sim, uint64_t total_ps, struct reading *begin_
 bool sim_cause_path(sim_t *sim, uint64_t total_ps, struct sim_piece **pieces_out, size_t *count_out)
 {
     struct reading begin, end;
-    if (sim->causes == NULL || !measured(sim, total_ps, &begin, &end)) {
+    if (sim->causes == NULL || sim->causes->full || !measured(sim, total_ps, &begin, &end)) {
         return false;
     }
     const struct record *records = sim->causes->records;

@@ -30,8 +30,10 @@ struct sim_work {
     bool is_mark;
 };
 
-// From now until sim_destroy; before the first run, or what is under way has no cause.
-void sim_causes_record(sim_t *sim);
+// From now until sim_destroy; before the first run, or what is under way has no cause. Records that would take more
+// than bytes_max (0: any number) end the run: as by sim_stop, with sim_causes_full.
+void sim_causes_record(sim_t *sim, uint64_t bytes_max);
+bool sim_causes_full(const sim_t *sim);
 bool sim_causes_recorded(const sim_t *sim);
 
 sim_cause_t sim_cause_now(const sim_t *sim);

@@ -104,7 +104,7 @@ struct sim {
     uint64_t sequence;
     struct sim_causes *causes; // NULL: not recorded
     sim_cause_t cause;         // of what runs now; 0: not recorded
-    uint32_t late_events; // initialised
+    uint32_t late_events;      // initialised
     uint64_t events_run;
     uint64_t instant_events; // run since time last moved
 

@@ -86,13 +86,18 @@ static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void 
     return host_core_load_wc(plat_backend_core(b), bar_bus_address(ctx, bar) + offset, data, bytes) ? 0 : -EIO;
 }
 
+// Of a pinned buffer, or of memory of the program that is pinned page by page.
+static bool bus_address_of(const struct plat_backend_inproc *b, const volatile void *word, uint64_t *bus_out)
+{
+    return host_memory_bus_address(b->memory, (const void *)(uintptr_t)word, bus_out) ||
+           host_memory_pinned_address(b->memory, &b->owner, (uintptr_t)word, bus_out);
+}
+
 static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
 {
     struct plat_backend_inproc *b = ctx;
     uint64_t bus_address;
-    bool found = host_memory_bus_address(b->memory, (const void *)word, &bus_address) ||
-                 host_memory_pinned_address(b->memory, &b->owner, (uintptr_t)word, &bus_address);
-    if (!found || bus_address % sizeof *word != 0) {
+    if (!bus_address_of(b, word, &bus_address) || bus_address % sizeof *word != 0) {
         return -EINVAL;
     }
     uint64_t deadline_ps = timeout_ns == 0 ? SIM_NEVER_PS : sim_now_ps(b->sim) + timeout_ns * SIM_PS_PER_NS;
@@ -103,7 +108,7 @@ static void looked(void *ctx, const volatile void *word, bool found)
 {
     struct plat_backend_inproc *b = ctx;
     uint64_t bus_address;
-    if (host_memory_bus_address(b->memory, (const void *)(uintptr_t)word, &bus_address)) {
+    if (bus_address_of(b, word, &bus_address)) {
         host_core_looked(plat_backend_core(b), bus_address, found);
     }
 }

@@ -41,13 +41,14 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
         sim_trace_set_sink(sim, hooks->trace, hooks->ctx);
     }
     if (hooks->path != NULL) {
-        sim_causes_record(sim);
+        sim_causes_record(sim, hooks->path_bytes_max);
     }
     result->outcome = plat_machine_run(machine);
     result->simulated_ps = sim_now_ps(sim);
     result->events = sim_events_run(sim);
     result->rtl_cycles = plat_machine_rtl_cycles(machine);
     outcome_describe(machine, result);
+    result->causes_full = sim_causes_full(sim);
     plat_chip_counters_read(machine);
     if (hooks->counter != NULL) {
         sim_counters_visit(sim, hooks->counter, hooks->ctx);

@@ -47,6 +47,7 @@ struct plat_hooks {
     // recorded for it, which costs time and memory.
     void (*path)(void *ctx, const struct plat_point *point, const char *node, const struct sim_piece *pieces,
                  size_t count);
+    uint64_t path_bytes_max; // of the records for it; 0: any. More ends the series: causes_full
     // The work of the series that is done, in thousandths; may be NULL.
     void (*progress)(void *ctx, unsigned permille);
 };
@@ -61,6 +62,7 @@ struct plat_result {
     uint64_t events;
     uint64_t rtl_cycles; // evaluated, over all boards
     char text[2048];     // stuck: who waits for what; program failed: its message
+    bool causes_full;    // stopped: the records for paths would have taken more than path_bytes_max
     bool failed;         // a workload found an error of its own (wrong data, error status)
 };
 

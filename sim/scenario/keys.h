@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/tree.h"
@@ -53,6 +54,11 @@ struct scn_choice {
     const char *name;
     uint64_t value;
 };
+// "none" is what a key has that was not given; nobody is told to write it.
+static inline bool scn_choice_is_offered(const struct scn_choice *choice)
+{
+    return strcmp(choice->name, "none") != 0;
+}
 
 struct scn_kind;
 

@@ -156,8 +156,12 @@ bool scn_key_has_range(const struct scn_key *key)
 void scn_range_print(FILE *out, const struct scn_key *key)
 {
     if (key->unit == SCN_UNIT_CHOICE) {
+        const char *separator = "";
         for (const struct scn_choice *choice = key->choices; choice->name != NULL; choice++) {
-            fprintf(out, "%s%s", choice == key->choices ? "" : " | ", choice->name);
+            if (scn_choice_is_offered(choice)) {
+                fprintf(out, "%s%s", separator, choice->name);
+                separator = " | ";
+            }
         }
     } else if (key->unit == SCN_UNIT_BOOL) {
         fputs("true | false", out);

@@ -24,13 +24,16 @@ static bool parse_choice(const struct scn_choice *choices, const char *text, uin
                          char why[SCN_WHY_MAX])
 {
     int length = snprintf(why, SCN_WHY_MAX, "'%.80s' is none of ", text);
+    const char *separator = "";
     for (const struct scn_choice *choice = choices; choice->name != NULL; choice++) {
         if (strcmp(choice->name, text) == 0) {
             *number_out = choice->value;
             return true;
         }
-        length +=
-            snprintf(why + length, SCN_WHY_MAX - (size_t)length, "%s%s", choice == choices ? "" : ", ", choice->name);
+        if (scn_choice_is_offered(choice)) {
+            length += snprintf(why + length, SCN_WHY_MAX - (size_t)length, "%s%s", separator, choice->name);
+            separator = ", ";
+        }
     }
     return false;
 }

@@ -84,6 +84,20 @@ TEST(ExplainCommand, RefusesASizeThatIsNotMeasured)
     process_fini(&process);
 }
 
+TEST(ExplainCommand, StopsWhenItsRecordsWouldTakeMoreMemoryThanItMayHave)
+{
+    struct process process;
+    process_init(&process);
+    process_run(&process, "explain " SMALL " --out . --series PIO --memory 4_KiB");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "series 'PIO' has more causes than 4 KiB hold, after ");
+    EXPECT_EQ(process_entries(&process), 0);
+    process_run(&process, "explain " SMALL " --out . --series PIO --memory 0_B");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_STREQ(process.errors, "tcasim: --memory is more than 0 B\n");
+    process_fini(&process);
+}
+
 TEST(ExplainCommand, OpensTheSizeThatIsAskedFor)
 {
     struct process process;

@@ -178,6 +178,25 @@ RULE(Completions, AChannelWakesItsProgramAtTheSolicitedOne)
     stage_play(device, send_two, await_solicited);
 }
 
+static void arm_late(struct side *side)
+{
+    struct ibv_wc wc[4];
+    receive_many(side, 2);
+    stage_meet(side);
+    stage_sleep(side, 30 * US); // the first one comes
+    EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
+    uint64_t start_ps = stage_now_ps(side);
+    cq_event(side);
+    EXPECT_TRUE(stage_now_ps(side) - start_ps > 10 * US);
+    EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
+}
+
+// IBA 11.4.2.2: what waits already is not what was asked for.
+RULE(Completions, ArmedForSolicitedOnesAChannelDoesNotTellOfOthersThatWait)
+{
+    stage_play(device, send_two, arm_late);
+}
+
 static void await_any(struct side *side)
 {
     struct ibv_wc wc;

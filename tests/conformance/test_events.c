@@ -1,4 +1,6 @@
 // Asynchronous events (IBA 11.6.3) that no completion tells of; those of errors stand with the errors.
+#include <errno.h>
+
 #include "stage.h"
 
 static void share(struct stage *stage)
@@ -172,6 +174,32 @@ static void drain(struct side *side)
         (void)stage_expect(side, i, IBV_WC_SUCCESS);
     }
     (void)stage_expect(side, 7, IBV_WC_SUCCESS);
+}
+
+static void go_on_before_it_is_drained(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    stage_send(side, 9, IBV_WR_RDMA_WRITE, 0, 8, 0);
+    (void)stage_expect(side, 9, IBV_WC_SUCCESS);
+    for (unsigned i = 0; i < 3; i++) {
+        stage_send(side, i, IBV_WR_RDMA_READ, i * 65536, 60000, 0);
+    }
+    stage_sleep(side, 5 * US); // some of it begins
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    attr.qp_state = IBV_QPS_RTS;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), EBUSY);
+    EXPECT_EQ(stage_state(side->qp), IBV_QPS_SQD);
+    stage_expect_event(side, IBV_EVENT_SQ_DRAINED, side->qp);
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+    }
+}
+
+// IBA 10.3.1.7.
+TIMED_RULE(Events, ASendQueueGoesOnWhenItIsDrainedAndNotBefore)
+{
+    stage_play(device, go_on_before_it_is_drained, NULL);
 }
 
 // IBA 10.3.1.7: what has begun ends, what has not waits.

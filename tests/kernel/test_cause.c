@@ -45,7 +45,7 @@ static void run(struct measure *m, void (*program)(void *arg), bool record)
     sim_condition_init(&m->answered);
     sim_event_init(&m->answer, answer_run, m);
     if (record) {
-        sim_causes_record(m->sim);
+        sim_causes_record(m->sim, 0);
     }
     EXPECT_EQ(sim_thread_spawn(m->sim, "program", program, m), SIM_OK);
     EXPECT_EQ(sim_run(m->sim), SIM_RUN_DONE);
@@ -99,6 +99,20 @@ TEST(Causes, AreNothingUnlessTheyAreRecorded)
     run(&m, ask_and_wait, false);
     EXPECT_FALSE(m.found);
     EXPECT_EQ(sim_cause_now(m.sim), 0);
+    done(&m);
+}
+
+TEST(Causes, EndTheRunWhenTheyTakeMoreMemoryThanAllowed)
+{
+    struct measure m = {.sim = helper_sim_create()};
+    sim_condition_init(&m.answered);
+    sim_event_init(&m.answer, answer_run, &m);
+    sim_causes_record(m.sim, 200);
+    EXPECT_EQ(sim_thread_spawn(m.sim, "program", ask_and_wait, &m), SIM_OK);
+    EXPECT_EQ(sim_run(m.sim), SIM_RUN_STOPPED);
+    EXPECT_TRUE(sim_causes_full(m.sim));
+    EXPECT_EQ(m.count, 0);
+    EXPECT_BETWEEN(sim_now_ps(m.sim), 1, 415);
     done(&m);
 }
 

@@ -1,8 +1,11 @@
 // Critical paths of whole series: every picosecond of what a program measured, by part.
+#include <stdlib.h>
 #include <string.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/platform/platform.h"
 #include "tests/shim/test.h"
+#include "verbs.h"
 
 enum { PARTS_MAX = 16 };
 
@@ -175,4 +178,63 @@ TEST(Explain, GivesTheTimeOfASlowerPollToThePolling)
     uint64_t more_ps = *part_of(&opened[1], "polling") - *part_of(&opened[0], "polling");
     EXPECT_TRUE(more_ps >= 2 * 180000ull);
     EXPECT_EQ(opened[1].total_ps, opened[0].total_ps + more_ps);
+}
+
+// --- programs that look by themselves -------------------------------------------------------------------------------
+
+static uint64_t *word_of(struct verbs_pair *pair)
+{
+    return (uint64_t *)(((uintptr_t)pair->ends[1][1].data + 63) & ~(uintptr_t)63);
+}
+
+static void write_a_word(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    const struct backend *backend = peach2_backend(board);
+    struct verbs_end *end = verbs_enter(pair, 0) + 1, *far = &pair->ends[1][1];
+    struct ibv_sge sge = {(uintptr_t)end->data, 8, end->mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
+    wr.wr.rdma.remote_addr = (uintptr_t)word_of(pair);
+    wr.wr.rdma.rkey = far->mr->rkey;
+    verbs_scene_meet(pair, 0);
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 5000);
+    EXPECT_EQ(ibv_post_send(end->qp, &wr, &bad), 0);
+    EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
+}
+
+// value[0]: what the path of its looking spends on the cable.
+static void look_at_a_word(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    const struct backend *backend = peach2_backend(board);
+    struct sim_piece *pieces = NULL;
+    size_t count = 0;
+    sim_causes_record(plat_machine_sim(pair->machine), 0);
+    (void)verbs_enter(pair, 1);
+    volatile uint64_t *word = word_of(pair);
+    uint64_t before = *word;
+    verbs_scene_meet(pair, 1);
+    uint64_t start_ps = backend->ops->time_ps(backend->ctx);
+    for (bool found = false; !found;) {
+        backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
+        found = *word != before;
+        backend_looked(backend, word, found);
+    }
+    uint64_t total_ps = backend->ops->time_ps(backend->ctx) - start_ps;
+    EXPECT_TRUE(sim_cause_path(plat_machine_sim(pair->machine), total_ps, &pieces, &count));
+    for (size_t i = 0; i < count; i++) {
+        bool cable = pieces[i].work != NULL && strcmp(pieces[i].work->part, "cable") == 0;
+        pair->value[0] += cable ? pieces[i].end_ps - pieces[i].begin_ps : 0;
+    }
+    free(pieces);
+}
+
+TEST(Explain, LeavesALoopOverPageableMemoryByTheWriteThatEndedIt)
+{
+    struct verbs_pair pair;
+    verbs_pair_init_both(&pair, SCN_FIDELITY_TWIN);
+    pair.memory[1] = VERBS_PLAIN;
+    verbs_pair_run(&pair, write_a_word, look_at_a_word);
+    EXPECT_TRUE(pair.value[0] >= 15000);
+    verbs_pair_fini(&pair);
 }

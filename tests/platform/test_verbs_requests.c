@@ -2,6 +2,7 @@
 // by the device, without a byte moved.
 #include <cuda_runtime.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "verbs.h"
@@ -109,6 +110,36 @@ TEST(TcaRequests, InADrainedQueueWaitUntilItSendsAgain)
 {
     struct verbs_pair pair;
     run(drains, waits, &pair);
+    verbs_pair_fini(&pair);
+}
+
+// The second opening looks first, and gets nothing of the other's queue pair.
+static void opens_again(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    struct verbs_end *end = verbs_enter(pair, peach2_node(board));
+    struct ibv_context *second = verbs_open("tca0");
+    struct ibv_sge sge = sge_of(end, 16, 64);
+    struct ibv_async_event event;
+    EXPECT_TRUE(second != NULL && second != end->context);
+    EXPECT_EQ(fcntl(second->async_fd, F_SETFL, O_NONBLOCK), 0);
+    state_set(end, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY);
+    EXPECT_EQ(ibverbs_cq_wait(end->idle, 3000), ETIMEDOUT);
+    EXPECT_EQ(ibv_get_async_event(second, &event), -1);
+    EXPECT_EQ(ibv_get_async_event(end->context, &event), 0);
+    EXPECT_TRUE(event.element.qp == end->qp);
+    ibv_ack_async_event(&event);
+    EXPECT_EQ(ibv_close_device(second), 0);
+    state_set(end, IBV_QPS_RTS, 0);
+    EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &sge, 1, 16, 0), 0);
+    expect_wc(pair, 0, 16, IBV_WC_SUCCESS);
+    verbs_scene_meet(pair, 0);
+}
+
+TEST(TcaDevice, MayBeOpenedTwiceByAProcess)
+{
+    struct verbs_pair pair;
+    run(opens_again, waits, &pair);
     verbs_pair_fini(&pair);
 }
 

@@ -85,6 +85,52 @@ TEST(TcaVerbsErrors, APeerThatClosedIsGone)
     run(send_to_closed, close_early, NULL);
 }
 
+static void close_when_told(void *arg, peach2_handle_t *board)
+{
+    struct party *party = arg;
+    struct end *end = party_enter(party, board);
+    while (!party->gone) {
+        EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
+    }
+    party_leave(party, board);
+    party->cluster.flag = true;
+}
+
+static void begin_anew(struct party *party, struct end *end, struct party_qp *qp)
+{
+    struct ibv_qp_attr attr = party->attr;
+    attr.qp_state = IBV_QPS_RESET;
+    EXPECT_EQ(ops->qp_modify(qp->qp, &attr, IBV_QP_STATE), 0);
+    attr.qp_state = IBV_QPS_INIT;
+    EXPECT_EQ(ops->qp_modify(qp->qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
+    EXPECT_EQ(party_qp_connect(party, end, qp, 1, 5), 0);
+}
+
+static void meet_while_sending(void *arg, peach2_handle_t *board)
+{
+    struct party *party = arg;
+    struct end *end = party_enter(party, board);
+    struct ibv_sge sge = party_sge(&end->near, 0, 7000), to = party_sge(&party->ends[1].near, 0, 0);
+    struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {to.addr, to.lkey}};
+    unsigned error;
+    EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
+    party_expect(end, 1, IBV_WC_SUCCESS);
+    party->gone = true;
+    cluster_await(board, &party->cluster.flag);
+    EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
+    party_expect(end, 1, IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(peach2_dma_poll(board, 0, &error), -EAGAIN); // the board still sends
+    begin_anew(party, end, &end->qps[1]);
+    EXPECT_EQ(peach2_dma_poll(board, 0, &error), 0);
+    party_leave(party, board);
+}
+
+// What it sent from is freed then.
+TEST(TcaVerbsErrors, AGonePeerIsMetAnewWhenTheBoardSendsToItNoMore)
+{
+    run(meet_while_sending, close_when_told, NULL);
+}
+
 // --- memory that does not exist --------------------------------------------------------------------------------------
 
 static void register_holes(void *arg, peach2_handle_t *board)

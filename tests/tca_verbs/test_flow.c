@@ -5,6 +5,8 @@
 
 #include "party.h"
 
+static const struct ibverbs_device_ops *ops = &tca_verbs_ops;
+
 static void only_progress(void *arg, peach2_handle_t *board)
 {
     (void)party_enter(arg, board);
@@ -200,4 +202,77 @@ static void is_away(void *arg, peach2_handle_t *board)
 TEST(TcaVerbsFlow, ARingIsNeverWrittenBeforeItWasTaken)
 {
     run(2, floods, is_away);
+}
+
+// --- refusals -------------------------------------------------------------------------------------------------------
+
+// More than come back at once: as many as both rings hold come while the other program computes.
+enum { CROWD = 80, CROWD_LARGE = 64 };
+
+struct crowd {
+    struct party party;
+    struct party_qp qps[2][CROWD];
+};
+
+static struct end *crowd_enter(struct crowd *crowd, peach2_handle_t *board)
+{
+    struct end *end = party_enter(&crowd->party, board);
+    for (unsigned i = 0; i < CROWD; i++) {
+        party_qp_make(&crowd->party, end, &crowd->qps[peach2_node(board)][i]);
+    }
+    party_meet(&crowd->party, end);
+    return end;
+}
+
+static void crowd_leave(struct crowd *crowd, struct end *end, peach2_handle_t *board)
+{
+    party_meet(&crowd->party, end);
+    for (unsigned i = 0; i < CROWD; i++) {
+        EXPECT_EQ(ops->qp_destroy(crowd->qps[peach2_node(board)][i].qp), 0);
+    }
+    party_leave(&crowd->party, board);
+}
+
+static void write_too_early(void *arg, peach2_handle_t *board)
+{
+    struct crowd *crowd = arg;
+    struct end *end = crowd_enter(crowd, board);
+    struct ibv_sge to = party_sge(&crowd->party.ends[1].near, 0, 0);
+    struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {to.addr, to.lkey}};
+    struct ibv_sge sge = party_sge(&end->near, 0, 8);
+    EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
+    party_expect(end, 1, IBV_WC_SUCCESS);
+    party_meet(&crowd->party, end);
+    for (unsigned i = 0; i < CROWD; i++) {
+        struct party_qp *qp = &crowd->qps[0][i];
+        sge.length = i < CROWD_LARGE ? 3000 : 8;
+        EXPECT_EQ(party_qp_connect(&crowd->party, end, qp, 1, crowd->qps[1][i].number), 0);
+        EXPECT_EQ(party_post(qp, &wr, &sge), 0);
+    }
+    for (unsigned i = 0; i < CROWD; i++) {
+        party_expect(end, 1, IBV_WC_SUCCESS);
+    }
+    crowd_leave(crowd, end, board);
+}
+
+static void be_ready_late(void *arg, peach2_handle_t *board)
+{
+    struct crowd *crowd = arg;
+    struct end *end = crowd_enter(crowd, board);
+    const struct backend *backend = peach2_backend(board);
+    party_meet(&crowd->party, end);
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 1000000);
+    EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0); // all come, and are refused
+    for (unsigned i = 0; i < CROWD; i++) {
+        EXPECT_EQ(party_qp_connect(&crowd->party, end, &crowd->qps[1][i], 0, crowd->qps[0][i].number), 0);
+    }
+    crowd_leave(crowd, end, board);
+}
+
+TEST(TcaVerbsFlow, EveryRequestThatComesTooEarlyIsToldSoHoweverManyWait)
+{
+    struct crowd crowd = {0};
+    party_init(&crowd.party, 2);
+    party_run(&crowd.party, write_too_early, be_ready_late);
+    party_fini(&crowd.party);
 }

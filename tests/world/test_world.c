@@ -106,3 +106,8 @@ TEST(World, ChildrenAreWaitedForInSimulatedTime)
     EXPECT_CONTAINS(text, "system 3 at 3003\n");
     free(text);
 }
+
+TEST(World, AProgramsHandlerOfTrapsSeesItsOwnAlone)
+{
+    free(output_alone(WORLD "trap"));
+}

@@ -9,6 +9,7 @@
 
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
 
 #define API __attribute__((visibility("default")))
 
@@ -293,8 +294,9 @@ static uint64_t time_ps(void *ctx)
         return real_ns() * PS_PER_NS;
     }
     attach_spend_ps(attach_greeting()->timestamp_ps);
-    if (attach_uncrossed_ps() >= STALE_MAX_PS) {
-        (void)attach_cross1(ATTACH_OP_NOTHING, 0);
+    struct attach_slot *slot = attach_slot();
+    if (slot != NULL && !attach_own.crossing && attach_own.tail_ps > STALE_MAX_PS) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING);
     }
     return attach_now_ps();
 }

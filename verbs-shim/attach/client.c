@@ -357,11 +357,6 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     return result;
 }
 
-uint64_t attach_uncrossed_ps(void)
-{
-    return attach_own.crossing ? 0 : attach_own.tail_ps;
-}
-
 int64_t attach_cross1(enum attach_op op, uint64_t a)
 {
     return attach_cross3(op, a, 0, 0);

@@ -12,7 +12,6 @@ struct attach_slot *attach_slot(void);
 
 // Carries out op with the arguments that are in the slot; returns the result. The replies are in the slot.
 int64_t attach_cross(struct attach_slot *slot, enum attach_op op);
-uint64_t attach_uncrossed_ps(void); // own time since the last crossing, or the last store
 int64_t attach_cross1(enum attach_op op, uint64_t a);
 int64_t attach_cross3(enum attach_op op, uint64_t a, uint64_t b, uint64_t c);
 

@@ -1,4 +1,4 @@
-// The state of an attached process, for client.c and api.c.
+// The state of an attached process, for client.c, api.c and attach_backend.c.
 #pragma once
 
 #include <pthread.h>

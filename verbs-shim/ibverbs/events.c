@@ -127,11 +127,13 @@ static int event_pull(struct ibverbs_context *context, uint64_t timeout_ns)
     if (status != 0) {
         return status;
     }
-    if (!event.completion) {
-        bool lost = of_an_object(event.type) && event.user == NULL;
-        return lost ? 0 : queue_put(&context->events, &event);
-    }
     const struct ibverbs_object *object = event.user;
+    if (!event.completion && of_an_object(event.type)) {
+        return object == NULL ? 0 : queue_put(&object->context->events, &event);
+    }
+    if (!event.completion) {
+        return queue_put(&context->events, &event);
+    }
     struct ibverbs_cq *cq = object != NULL ? object->face : NULL;
     if (cq == NULL || cq->base.channel == NULL) {
         return 0;

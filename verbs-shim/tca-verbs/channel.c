@@ -110,6 +110,16 @@ void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain)
     packets_step(context);
 }
 
+bool tcav_channel_drain(struct tcav_context *context)
+{
+    uint64_t start_ps = tcav_now_ps(context);
+    const uint64_t patience_ps = PEACH2_DMA_TIMEOUT_NS * TCAV_NS;
+    while ((context->sending != NULL || context->ready != NULL) && tcav_now_ps(context) - start_ps < patience_ps) {
+        tcav_channels_step(context);
+    }
+    return context->sending == NULL && context->ready == NULL;
+}
+
 // --- data -----------------------------------------------------------------------------------------------------------
 
 uint32_t tcav_move_split(uint64_t offset, uint32_t bytes, uint32_t *before_out)

@@ -143,6 +143,10 @@ int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_p
         for (struct tcav_qp *qp = context->qps; qp != NULL; qp = qp->next) {
             qp->peer = qp->peer == peer ? NULL : qp->peer;
         }
+        // The board may still run a chain of it, and the end of that is told to it.
+        if (!tcav_channel_drain(context)) {
+            return -EBUSY;
+        }
         tcav_peer_free(peer);
         peer = NULL;
     }
@@ -171,6 +175,38 @@ void tcav_peer_bye(struct tcav_peer *peer)
     }
 }
 
+void tcav_peer_tell(struct tcav_peer *peer, struct tcav_header header)
+{
+    if (peer->refused_count == peer->refused_size) {
+        unsigned size = peer->refused_size != 0 ? 2 * peer->refused_size : 16;
+        struct tcav_header *larger = malloc(size * sizeof *larger);
+        if (larger == NULL) {
+            peer->state = TCAV_PEER_GONE;
+            return;
+        }
+        for (unsigned i = 0; i < peer->refused_count; i++) {
+            larger[i] = peer->refused[(peer->refused_head + i) % peer->refused_size];
+        }
+        free(peer->refused);
+        peer->refused = larger;
+        peer->refused_size = size;
+        peer->refused_head = 0;
+    }
+    peer->refused[(peer->refused_head + peer->refused_count++) % peer->refused_size] = header;
+}
+
+bool tcav_peer_tell_step(struct tcav_peer *peer)
+{
+    if (peer->refused_count == 0 || tcav_ring_small_room(peer) == 0) {
+        return false;
+    }
+    const struct tcav_header header = peer->refused[peer->refused_head];
+    peer->refused_head = (peer->refused_head + 1) % peer->refused_size;
+    peer->refused_count--;
+    tcav_ring_send_small(peer, header, NULL);
+    return true;
+}
+
 void tcav_peer_free(struct tcav_peer *peer)
 {
     struct tcav_context *context = peer->context;
@@ -188,5 +224,6 @@ void tcav_peer_free(struct tcav_peer *peer)
         }
     }
     context->peers[peer->node] = NULL;
+    free(peer->refused);
     free(peer);
 }

@@ -108,7 +108,10 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
 {
     struct tca_verbs_device *device = object;
     if (device->context != NULL) {
-        return -EBUSY;
+        tcav_pay(device->context, BACKEND_COST_CALL, 1);
+        device->context->opened++;
+        *context_out = device->context;
+        return 0;
     }
     int tca = tcaInit();
     if (tca != tcaSuccess) {
@@ -119,6 +122,7 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
         return -ENOMEM;
     }
     context->device = device;
+    context->opened = 1;
     context->process = process;
     context->backend = process->backend;
     context->node = peach2_node(process->board);
@@ -142,23 +146,13 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
     return 0;
 }
 
-// What was sent has left, or will not.
-static void sends_end(struct tcav_context *context)
-{
-    uint64_t start_ps = tcav_now_ps(context);
-    const uint64_t patience_ps = PEACH2_DMA_TIMEOUT_NS * TCAV_NS;
-    while ((context->sending != NULL || context->ready != NULL) && tcav_now_ps(context) - start_ps < patience_ps) {
-        tcav_channels_step(context);
-    }
-}
-
 static void farewell(struct tcav_context *context)
 {
-    sends_end(context);
+    (void)tcav_channel_drain(context);
     for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
         if (context->peers[node] != NULL && node != context->node) {
             tcav_peer_bye(context->peers[node]);
-            sends_end(context);
+            (void)tcav_channel_drain(context);
         }
     }
 }
@@ -177,6 +171,11 @@ static void leftovers_free(struct tcav_context *context)
 int tcav_context_close(void *object)
 {
     struct tcav_context *context = object;
+    if (context->opened > 1) {
+        tcav_pay(context, BACKEND_COST_CALL, 1);
+        context->opened--;
+        return 0;
+    }
     if (context->abandoned) {
         leftovers_free(context);
     }

@@ -67,9 +67,11 @@ bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_place p
 
 void tcav_grant_release(struct tcav_peer *peer, uint32_t remote_qp, uint32_t own_qp, uint32_t message, bool read)
 {
-    if (peer != NULL && peer->refused_count < TCAV_REFUSALS) {
-        peer->refused[(peer->refused_head + peer->refused_count++) % TCAV_REFUSALS] = (struct tcav_header){
-            .qp = remote_qp, .kind = TCAV_RELEASE, .message = message, .immediate = read, .source_qp = own_qp};
+    if (peer != NULL) {
+        tcav_peer_tell(
+            peer,
+            (struct tcav_header){
+                .qp = remote_qp, .kind = TCAV_RELEASE, .message = message, .immediate = read, .source_qp = own_qp});
     }
 }
 

@@ -168,8 +168,6 @@ struct tcav_qp {
 
 enum tcav_peer_state { TCAV_PEER_MEETING, TCAV_PEER_CONNECTED, TCAV_PEER_GONE };
 
-#define TCAV_REFUSALS 64u
-
 struct tcav_peer {
     struct tcav_context *context;
     uint32_t node;
@@ -187,8 +185,8 @@ struct tcav_peer {
     struct tcav_counts in;  // what the other end says
     uint32_t published_small, published_large;
     uint32_t order_out, order_in;
-    struct tcav_header refused[TCAV_REFUSALS]; // NOT_READY and RELEASE to be sent
-    unsigned refused_head, refused_count;
+    struct tcav_header *refused; // NOT_READY and RELEASE to be sent, as many as there are
+    unsigned refused_size, refused_head, refused_count;
 };
 
 struct tcav_event_node {
@@ -202,6 +200,7 @@ struct tcav_context {
     struct backend backend;
     peach2_handle_t *board; // of its own: channels and chains are nobody else's
     uint32_t node;
+    unsigned opened; // times: a process has one, which its openings share
     bool abandoned;
     bool threaded; // a thread of progress runs
     unsigned pds;
@@ -426,6 +425,7 @@ int tcav_channels_open(struct tcav_context *context);
 void tcav_channels_close(struct tcav_context *context);
 void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain);
 void tcav_channels_step(struct tcav_context *context);
+bool tcav_channel_drain(struct tcav_context *context); // waits until all packets have left; false: they do not
 void tcav_move_queue(struct tcav_context *context, struct tcav_move *move);
 void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if it runs
 // Source and destination of a run of bytes without those around whole words, and how many are before.
@@ -436,6 +436,9 @@ int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_p
 void tcav_peer_step(struct tcav_peer *peer); // while it is meeting
 void tcav_peer_free(struct tcav_peer *peer);
 void tcav_peer_bye(struct tcav_peer *peer);
+// Such a packet goes when there is room. Without memory for it the peer is gone: it would wait for it for ever.
+void tcav_peer_tell(struct tcav_peer *peer, struct tcav_header header);
+bool tcav_peer_tell_step(struct tcav_peer *peer);                       // true: one was sent
 uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // for this board
 
 // progress.c: one pass over everything. Returns how many packets and acks it took.

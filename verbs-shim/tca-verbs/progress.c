@@ -20,9 +20,11 @@ uint64_t tcav_now_ps(struct tcav_context *context)
 // the requester is told, so that it knows what to send again.
 static void refuse(struct tcav_peer *peer, const struct tcav_header *header)
 {
-    if (peer->refused_count < TCAV_REFUSALS && header->offset == 0) {
-        peer->refused[(peer->refused_head + peer->refused_count++) % TCAV_REFUSALS] = (struct tcav_header){
-            .qp = header->source_qp, .kind = TCAV_NOT_READY, .message = header->message, .source_qp = header->qp};
+    if (header->offset == 0) {
+        tcav_peer_tell(peer, (struct tcav_header){.qp = header->source_qp,
+                                                  .kind = TCAV_NOT_READY,
+                                                  .message = header->message,
+                                                  .source_qp = header->qp});
     }
 }
 
@@ -212,10 +214,7 @@ static bool peers_send(struct tcav_context *context)
         if (peer == NULL || peer->state != TCAV_PEER_CONNECTED) {
             continue;
         }
-        if (peer->refused_count != 0 && tcav_ring_small_room(peer) != 0) {
-            tcav_ring_send_small(peer, peer->refused[peer->refused_head], NULL);
-            peer->refused_head = (peer->refused_head + 1) % TCAV_REFUSALS;
-            peer->refused_count--;
+        if (tcav_peer_tell_step(peer)) {
             return true;
         }
         if (tcav_ring_owes_room(peer)) {

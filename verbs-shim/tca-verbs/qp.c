@@ -304,6 +304,13 @@ int tcav_qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
 {
     struct tcav_qp *qp = object;
     tcav_pay(qp->pd->context, BACKEND_COST_CALL, 1);
+    if (qp->draining &&
+        ((mask & IBV_QP_STATE) == 0 || (attr->qp_state != IBV_QPS_RESET && attr->qp_state != IBV_QPS_ERR))) {
+        (void)tcav_progress(qp->pd->context);
+        if (qp->draining) {
+            return -EBUSY; // IBA 10.3.1.7: not before it is drained
+        }
+    }
     // There is one way to a node.
     if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_AV) != 0 && path_node(&attr->ah_attr) != qp->peer->node) {
         return -EINVAL;

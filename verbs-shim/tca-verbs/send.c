@@ -193,8 +193,7 @@ static bool moved(struct tcav_qp *qp, struct tcav_request *request)
     struct tcav_place from = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
     uint32_t before, bytes = tcav_move_split(from.offset, request->length, &before);
     uint32_t after = request->length - before - bytes;
-    if (from.block == TCAV_NOWHERE ||
-        tcav_list_load(qp->pd, request->sge, request->sges, 0, around, before) != 0 ||
+    if (from.block == TCAV_NOWHERE || tcav_list_load(qp->pd, request->sge, request->sges, 0, around, before) != 0 ||
         tcav_list_load(qp->pd, request->sge, request->sges, before + bytes, around + before, after) != 0) {
         return refuse(qp, request, IBV_WC_LOC_PROT_ERR);
     }

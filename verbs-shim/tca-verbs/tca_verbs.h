@@ -9,8 +9,8 @@
 // rings, and any address and length works. RDMA Read and atomics are asked of the remote library.
 //
 // Progress: the remote side of an operation is served when its program calls the library: any poll that finds an empty
-// CQ or asks for no completion, post, wait for a CQ or an event, of any object of the context. A program that only looks at its memory sees
-// writes of the rings late, and the connection of two nodes is made once both have called.
+// CQ or asks for no completion, post, wait for a CQ or an event, of any object of the context. A program that only
+// looks at its memory sees writes of the rings late, and the connection of two nodes is made once both have called.
 //
 // With progress_thread each context has a thread (struct backend_thread_ops: a pthread on the machine) with a core of
 // its own that does the same all the time, so that the node answers while its program computes. It is off by default:
@@ -29,7 +29,7 @@
 // pair was not ready. Without any answer for (retry_cnt + 1) times the timeout, counted from the last sign of progress,
 // the oldest request ends with IBV_WC_RETRY_EXC_ERR. Packet numbers count messages.
 //
-// Leaves out: UC and UD, more than one context a node, memory windows. Memory that is given back
+// Leaves out: UC and UD, more than one process a node at a time, memory windows. Memory that is given back
 // (tcaFree, cudaFree) while it is registered must be deregistered before: that is so for pinned pages everywhere.
 //
 // DMA channels 0 (rings) and 1 (data) of the board are the library's while a context is open.

@@ -1,0 +1,223 @@
+// What the HCA holds: reads under way, regions, queues, queue pairs, and the order at the responder. Private to the
+// room.
+#pragma once
+
+#include "models/hca/hca.h"
+#include "models/pcie/ring.h"
+#include "sim/kernel/cause.h"
+
+// --- DMA -----------------------------------------------------------------------------------------------------------
+
+enum hca_dma_source { HCA_DMA_QUEUES, HCA_DMA_GATHER, HCA_DMA_RESPONSE, HCA_DMA_ATOMIC, HCA_DMA_SOURCES };
+#define HCA_DMA_BYTES_MAX 1024u
+#define HCA_TAGS_MAX      256u
+
+// A read under way. done is called once all of it was answered; failed: part of it was answered with an error.
+struct hca_dma_read {
+    struct hca_dma_read *next, *made;
+    void (*done)(hca_t *hca, struct hca_dma_read *read);
+    void *owner;
+    uint32_t generation, detail;
+    uint64_t address;
+    uint32_t bytes, issued, answered;
+    bool failed;
+    uint8_t *target; // data below, or memory that lives as long
+    uint8_t data[HCA_DMA_BYTES_MAX];
+};
+
+struct hca_dma_queue {
+    struct hca_dma_read *first, *last;
+};
+
+// --- regions -------------------------------------------------------------------------------------------------------
+
+// Of a key; the rest tells regions apart that had the same index one after the other.
+#define HCA_KEY_INDEX_BITS 17
+
+struct hca_pd {
+    uint32_t users;
+    bool used;
+};
+
+struct hca_mr {
+    uint32_t key, pdn, access, page_shift;
+    uint64_t iova, bytes;
+    uint64_t *pages;
+    bool used;
+};
+
+// --- event and completion queues -----------------------------------------------------------------------------------
+
+struct hca_held_event;
+
+struct hca_eq {
+    struct hca_eq_init init;
+    uint32_t producer, users, generation;
+    uint32_t consumer; // as last read from the record
+    bool used, reading, overflown;
+    struct hca_held_event *held, *held_last; // found no place; the record is being read
+};
+
+enum hca_arm { HCA_ARM_NONE, HCA_ARM_SOLICITED, HCA_ARM_ANY };
+
+struct hca_held_cqe {
+    struct hca_held_cqe *next;
+    struct hca_cqe cqe;
+    bool solicited;
+};
+
+struct hca_cq {
+    hca_t *hca;
+    uint32_t number, users, generation;
+    struct hca_cq_init init;
+    uint32_t producer, consumer; // consumer as last read from the record
+    uint32_t solicited;          // producer behind the last solicited completion, or one in error
+    enum hca_arm arm;
+    bool used, reading, overrun;
+    struct hca_held_cqe *held, *held_last; // found no place; the record is being read
+};
+
+// --- receive queues ------------------------------------------------------------------------------------------------
+
+#define HCA_RECEIVE_CACHE 16u
+#define HCA_PIECES_MAX    (2 * HCA_SEGMENTS_MAX + 2) // of a packet: each segment may cross a page
+
+struct hca_receive {
+    uint32_t cookie, segments;
+    struct hca_wqe_data data[HCA_SEGMENTS_MAX];
+};
+
+struct hca_qp;
+
+struct hca_rq {
+    hca_t *hca;
+    uint64_t base, record;
+    uint32_t entries, stride_bytes;
+    uint32_t producer;           // as last read from the record
+    uint32_t fetched, consumed;  // counts
+    uint32_t limit, eqn, number; // SRQ
+    uint32_t pdn, users, generation;
+    bool used, fetching, reading, failed, shared;
+    bool record_wanted;     // by one who came while the record was being read
+    struct hca_qp *waiters; // QPs whose packets wait for an entry
+    struct hca_receive cache[HCA_RECEIVE_CACHE];
+};
+
+enum hca_take { HCA_TAKEN, HCA_TAKE_WAIT, HCA_TAKE_NONE, HCA_TAKE_FAILED };
+
+// --- queue pairs ---------------------------------------------------------------------------------------------------
+
+// What the requester knows of a request in the send queue.
+struct hca_request {
+    uint32_t first_psn, packets, bytes;
+    uint8_t opcode, flags, segments;
+    uint8_t status; // enum hca_status it will end with
+    bool sent;      // UC, UD: left the HCA
+    uint16_t data_offset;
+};
+
+struct hca_sq {
+    uint64_t base;
+    uint32_t entries, stride_bytes;
+    // counts of requests: posted, here, being sent or next to be, first begun at no time yet, not completed, ready for
+    // the send engine
+    uint32_t producer, fetched, next, begun, una, worked;
+    sim_event_t work; // on the request `next`
+    uint8_t *raw;     // [entries][stride_bytes]
+    struct hca_request *requests;
+    bool recovering;        // a lost response was noticed; no second retry for the same
+    bool fetching, stopped; // stopped: the request `failed` did so locally and waits for its turn to complete
+    uint32_t failed;
+    enum hca_status failed_status;
+    // RC
+    uint32_t psn, una_psn; // next to send, oldest not acknowledged
+    uint32_t max_psn;      // beyond the highest sent
+    uint32_t packet;       // of the request `next`
+    uint32_t reads;        // reads and atomics outstanding
+    uint32_t since_ack_request;
+    uint8_t retries_left, rnr_left;
+    bool rnr_waiting;
+    uint64_t deadline_ps;
+    sim_event_t timer;
+};
+
+enum hca_slot_state { HCA_SLOT_FREE, HCA_SLOT_EXECUTING, HCA_SLOT_READY, HCA_SLOT_SENT };
+
+// A read or atomic at the responder, kept until its slot is needed again, for duplicates.
+struct hca_slot {
+    enum hca_slot_state state;
+    bool atomic;
+    uint32_t psn, packets, sent_packets, rkey, bytes, msn;
+    uint64_t address, original;
+    uint32_t order_mark; // reads: after so many ordered accesses of the QP
+};
+
+struct hca_rsp {
+    uint32_t psn, msn; // expected; messages completed
+    bool nak_sent;     // a sequence error was reported, silent until the expected packet comes
+    bool dead;         // a fatal NAK is on its way
+    bool in_message, write_message;
+    uint64_t address; // of the message under way
+    uint32_t rkey, left, received, message_bytes;
+    bool has_receive, drop_message;
+    struct hca_receive receive;
+    struct ib_queue parked; // packets that wait for a receive entry
+    bool waiting;           // on the list of rq->waiters
+    bool fresh;             // the record was read since the oldest parked packet came
+    uint32_t order_issued, order_done;
+    struct hca_slot *slots;                    // a ring
+    uint32_t slot_count, slot_next, slot_send; // counts: next to fill, next to answer
+    uint32_t responses_queued;                 // packets that have not left
+    bool ack_pending, ack_listed, reader_listed;
+    uint8_t ack_syndrome;
+    uint32_t ack_psn;
+    uint64_t ack_due_ps;
+    bool established;
+};
+
+struct hca_qp {
+    hca_t *hca;
+    bool used;
+    uint32_t number, generation;
+    struct hca_qp_init init;
+    struct hca_qp_attr attr;
+    enum hca_qp_state state;
+    struct hca_sq sq;
+    struct hca_rsp rsp;
+    struct hca_rq own_rq, *rq;
+    bool send_listed, draining, flushing_receives;
+    uint64_t send_since_ps, read_since_ps; // listed
+    struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
+};
+
+struct hca_qp_list {
+    struct hca_qp *first, *last;
+};
+
+// --- order at the responder ----------------------------------------------------------------------------------------
+
+enum hca_order_kind { HCA_ORDER_PLACE, HCA_ORDER_ATOMIC };
+
+struct hca_order {
+    struct hca_order *next;
+    enum hca_order_kind kind;
+    struct hca_qp *qp;
+    uint32_t generation;
+    uint64_t since_ps;
+    ib_packet_t *packet; // PLACE: its payload
+    // pieces of bus memory
+    struct hca_piece {
+        uint64_t bus;
+        uint32_t bytes;
+    } pieces[HCA_PIECES_MAX];
+    unsigned piece_count;
+    bool completes; // a receive
+    bool solicited;
+    struct hca_cqe cqe;
+    bool acknowledge, fails; // after it: an acknowledge up to psn; the QP fails
+    uint32_t psn;
+    uint32_t slot; // ATOMIC: count of the slot
+    uint8_t opcode;
+    bool failed; // its read
+    uint64_t swap_add, compare, original;
+};
