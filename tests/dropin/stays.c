@@ -1,0 +1,14 @@
+// The library stays when the last who loaded it lets it go, as a plug-in does that is unloaded. Exit status 0: it did.
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(void)
+{
+    void *library = dlopen("libibverbs.so.1", RTLD_NOW);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    (void)dlclose(library);
+    return dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD) != NULL ? 0 : 1;
+}
