@@ -245,6 +245,13 @@ static void vain_note(struct attach_thread *thread, const struct attach_request 
     }
 }
 
+// Nothing but a wait for the outside, or for a signal, which has no other end.
+static bool asks_again(const struct attach_request *request)
+{
+    return request->op == ATTACH_OP_WAIT &&
+           ((request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0 || request->arguments[1] == SIM_NEVER_PS);
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -265,8 +272,8 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     server->result->crossings++;
-    if (request.op != ATTACH_OP_WAIT || (request.arguments[0] & ATTACH_WAIT_OUTSIDE) == 0) {
-        server->idle_since_ms = 0; // it did more than ask again
+    if (!asks_again(&request)) {
+        server->idle_since_ms = 0;
     }
     attach_hash(server, request.op);
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);

@@ -78,6 +78,18 @@ TEST(ExecCommand, NamesWhatIsWrongWithItsArguments)
     process_fini(&process);
 }
 
+// pause(2) ends by a signal alone, and nobody sends one.
+TEST(ExecCommand, NamesAProgramThatWaitsForEver)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --wall-limit 1 --on node0 perl_-MPOSIX_-e_pause");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.errors, "node0.process1.thread0 waits for");
+    process_fini(&process);
+}
+
 TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
 {
     struct process process;
