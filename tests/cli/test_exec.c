@@ -95,7 +95,9 @@ TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
     struct process process;
     process_init(&process);
     process_file_write(&process, "f.yaml", HARDWARE);
-    process_run_stopped(&process, "exec f.yaml --on node0 sh_-c_'sleep_100&_echo_$!>pid;sleep_100'", SIGINT);
+    // Sleeping would be over at once, in simulated time.
+    process_run_stopped(
+        &process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause&_echo_$!>pid;perl_-MPOSIX_-e_pause'", SIGINT);
     EXPECT_EQ(process.status, 130);
     char *text = process_file_read(&process, "pid");
     ASSERT_TRUE(text != NULL);
