@@ -53,7 +53,6 @@ struct attach_thread {
     uint64_t waits_until_ps;
     bool patient;                   // it waits for the outside, and does not poll it
     bool free;                      // functional: its program runs
-    bool left;                      // and runs without its turn
     bool strayed;                   // was told of a write while it waited
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
     // A loop that was told of a write goes round once before it waits again: the words of that round so far.
@@ -223,7 +222,6 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
-void attach_thread_leave(struct attach_thread *thread);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
 // Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
 void attach_memory_settle(struct attach_server *server);

@@ -44,16 +44,6 @@ static bool process_write(const struct attach_process *process, uint64_t va, con
 
 // --- what is kept ---------------------------------------------------------------------------------------------------
 
-// Programs run meanwhile: without simulated time, or a thread that waits in the system.
-static bool runs(const struct attach_process *process)
-{
-    bool running = process->server->options->functional;
-    for (unsigned i = 0; !running && i < process->slots; i++) {
-        running = process->threads[i] != NULL && process->threads[i]->left;
-    }
-    return running;
-}
-
 static void pages_flush(struct attach_process *process)
 {
     struct attach_memory *memory = process->memory;
@@ -75,10 +65,13 @@ static void pages_flush(struct attach_process *process)
 static struct cached_page *page_of(struct attach_process *process, uint64_t va, uint32_t bytes)
 {
     uint64_t epoch = process->server->memory_epoch, page_va = va & ~(uint64_t)(PAGE_BYTES - 1);
+    if (process->server->options->functional) { // programs run meanwhile
+        return NULL;
+    }
     if (process->memory == NULL) {
         process->memory = calloc(1, sizeof *process->memory);
     }
-    if (process->memory == NULL || runs(process)) {
+    if (process->memory == NULL) {
         return NULL;
     }
     struct cached_page *page = &process->memory->pages[page_va / PAGE_BYTES % CACHED_PAGES];

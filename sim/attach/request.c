@@ -269,9 +269,6 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         return attach_thread_wait(thread, (unsigned)arguments[0], arguments[1]);
     case ATTACH_OP_POLL:
         return attach_thread_poll(thread, request);
-    case ATTACH_OP_LEAVE:
-        attach_thread_leave(thread);
-        return 0;
     case ATTACH_OP_CHILD:
         return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0]) ? 0
                                                                                                            : -ECHILD;

@@ -221,7 +221,6 @@ static void thread_end(struct attach_thread *thread)
     process->threads[thread->index] = NULL;
     atomic_store(&thread->slot->turn, ATTACH_TURN_SIMULATOR);
     atomic_store(&thread->slot->entry_count, 0);
-    atomic_store(&thread->slot->returned, 0);
     atomic_store(&thread->slot->state, ATTACH_SLOT_FREE);
     attach_thread_destroy(thread);
     if (process->thread_count == 0) {

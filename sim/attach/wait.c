@@ -254,22 +254,12 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     return came ? woken : stray ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;
 }
 
-void attach_thread_leave(struct attach_thread *thread)
-{
-    thread->patient = thread->left = true;
-    while (!thread->process->ended && atomic_load(&thread->slot->returned) == 0) {
-        (void)sleep_until(thread, ATTACH_WAIT_OUTSIDE, SIM_NEVER_PS);
-    }
-    thread->patient = thread->left = false;
-    atomic_store(&thread->slot->returned, 0);
-}
-
 // --- the real world -------------------------------------------------------------------------------------------------
 // What programs tell each other goes through the machine's kernel, which needs a moment. So before simulated time goes
 // on, those who wait for the outside are asked a second time after something may have woken them; and where there is
 // nothing to do but to let a deadline come, real time is given to what is outside the run.
 
-enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2, BUSY_LOOK_NS = 20000 };
+enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2 };
 
 // The first of its threads, in the order of all; NULL: none is left.
 static struct attach_thread *thread_next(const struct attach_server *server, struct attach_process **process,
@@ -285,51 +275,6 @@ static struct attach_thread *thread_next(const struct attach_server *server, str
         *index = 0;
     }
     return NULL;
-}
-
-// The state letter of proc(5); 0: there is no such thread.
-static char real_state(const struct attach_thread *thread)
-{
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/task/%u/stat", (int)thread->process->pid, thread->slot->tid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    size_t length = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[length] = '\0';
-    const char *name_end = strrchr(line, ')');
-    return name_end != NULL && name_end[1] != '\0' ? name_end[2] : 0;
-}
-
-// Until it sleeps in its system call, or has come back from it.
-static void left_thread_await(struct attach_server *server, struct attach_thread *thread)
-{
-    uint64_t since_ms = attach_real_ms();
-    while (atomic_load(&thread->slot->returned) == 0 && real_state(thread) == 'R' && !attach_stopped(server)) {
-        const struct timespec shortly = {.tv_nsec = BUSY_LOOK_NS};
-        (void)nanosleep(&shortly, NULL);
-        if (attach_real_ms() - since_ms > server->options->wall_limit_ms) {
-            attach_fail(server, "%s (process %d) said that it waits in the system, and runs", thread->name,
-                        (int)thread->process->pid);
-        }
-    }
-    if (atomic_load(&thread->slot->returned) != 0) {
-        sim_condition_signal(server->sim, &thread->woken);
-    }
-}
-
-static void left_threads_await(struct attach_server *server)
-{
-    struct attach_process *process = NULL;
-    struct attach_thread *thread;
-    unsigned index = 0;
-    while ((thread = thread_next(server, &process, &index)) != NULL) {
-        if (thread->left) {
-            left_thread_await(server, thread);
-        }
-    }
 }
 
 // Do all wait for the outside, and nothing but a deadline of theirs is due?
@@ -372,7 +317,6 @@ static void world_look(struct attach_server *server, int ms)
 static void settle(void *ctx)
 {
     struct attach_server *server = ctx;
-    left_threads_await(server);
     if (server->wakes != server->settled_wakes) {
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();

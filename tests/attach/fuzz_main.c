@@ -70,8 +70,8 @@ static void entries_make(struct attach_slot *slot)
 // What would only wait, or end this.
 static bool is_dull(uint64_t op)
 {
-    return op == ATTACH_OP_LEAVE || op == ATTACH_OP_THREAD_EXIT || op == ATTACH_OP_PROCESS_EXIT ||
-           op == ATTACH_OP_EXEC || op == ATTACH_OP_THREAD;
+    return op == ATTACH_OP_THREAD_EXIT || op == ATTACH_OP_PROCESS_EXIT || op == ATTACH_OP_EXEC ||
+           op == ATTACH_OP_THREAD;
 }
 
 static void request_make(void)

@@ -109,24 +109,6 @@ API void attach_may_wake(void)
     }
 }
 
-API void attach_leave(void)
-{
-    if (timed()) {
-        (void)attach_cross1(ATTACH_OP_LEAVE, 0);
-    }
-}
-
-API void attach_enter(void)
-{
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot != NULL && !attach_own.crossing) {
-        uint64_t signals = attach_signals_block();
-        atomic_store_explicit(&slot->returned, 1, memory_order_release);
-        attach_turn_await(slot);
-        attach_signals_restore(signals, true);
-    }
-}
-
 // --- life -----------------------------------------------------------------------------------------------------------
 
 API void attach_forked(void)

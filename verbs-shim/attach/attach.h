@@ -110,12 +110,6 @@ void attach_look(void);
 // closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
 void attach_may_wake(void);
 
-// The same as attach_wait(OUTSIDE), where the thread is in a real system call that cannot be made non-blocking: before
-// it, gives the baton away; after it, gets it again. Between the two the thread runs without the baton and must not
-// touch the devices. Simulated time stands still for as long as something is known to be on its way.
-void attach_leave(void);
-void attach_enter(void);
-
 // --- life -----------------------------------------------------------------------------------------------------------
 
 // Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the

@@ -51,7 +51,7 @@ static uint64_t signals_change(int how, uint64_t set)
 }
 
 // All but those that a thread raises by what it does itself.
-uint64_t attach_signals_block(void)
+static uint64_t signals_block(void)
 {
     static const int own_faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
     uint64_t set = UINT64_MAX;
@@ -79,7 +79,7 @@ static bool handled(uint64_t signals)
     return false;
 }
 
-void attach_signals_restore(uint64_t before, bool waited)
+static void signals_restore(uint64_t before, bool waited)
 {
     uint64_t pending = 0;
     if (waited) {
@@ -98,7 +98,7 @@ static void simulator_check(void)
     }
 }
 
-void attach_turn_await(struct attach_slot *slot)
+static void turn_await(struct attach_slot *slot)
 {
     while (atomic_load_explicit(&slot->turn, memory_order_acquire) != ATTACH_TURN_PROGRAM) {
         futex_wait(&slot->turn, ATTACH_TURN_SIMULATOR);
@@ -261,7 +261,7 @@ static enum attach_link link_make(void)
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
     slot_take(&attach_client.segment->slots[0]);
-    attach_turn_await(attach_own.slot);
+    turn_await(attach_own.slot);
     return ATTACH_LINK_UP;
 }
 
@@ -301,9 +301,9 @@ static void slot_find(void)
         uint32_t state = ATTACH_SLOT_FREE;
         if (atomic_compare_exchange_strong(&slot->state, &state, ATTACH_SLOT_NEW)) {
             slot_take(slot);
-            uint64_t signals = attach_signals_block();
-            attach_turn_await(slot);
-            attach_signals_restore(signals, true);
+            uint64_t signals = signals_block();
+            turn_await(slot);
+            signals_restore(signals, true);
             return;
         }
     }
@@ -337,23 +337,23 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     attach_own.crossings++;
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
-    uint64_t signals = attach_signals_block();
+    uint64_t signals = signals_block();
     atomic_store_explicit(&slot->turn, ATTACH_TURN_SIMULATOR, memory_order_release);
     futex_wake(&slot->turn);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
         (void)syscall(SYS_sendto, attach_client.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
     }
-    if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
-        attach_turn_await(slot);
+    if (op != ATTACH_OP_THREAD_EXIT) {
+        turn_await(slot);
     }
     attach_own.tail_ps = 0;
     attach_own.data_bytes = 0;
     attach_own.crossing = false;
     int64_t result = slot->result;
-    if (op != ATTACH_OP_LEAVE && op != ATTACH_OP_THREAD_EXIT) {
+    if (op != ATTACH_OP_THREAD_EXIT) {
         alarm_look(slot);
     }
-    attach_signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
+    signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
     return result;
 }
 

@@ -33,6 +33,3 @@ extern _Thread_local struct attach_own {
 
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
-void attach_turn_await(struct attach_slot *slot);
-uint64_t attach_signals_block(void);
-void attach_signals_restore(uint64_t before, bool waited);

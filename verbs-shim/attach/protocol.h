@@ -85,7 +85,6 @@ struct attach_entry {
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")          \
-    R(LEAVE, "the thread goes on without its turn")                                                                    \
     R(CHILD, "pid")                                                                                                    \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \
     R(EXEC, "the process is about to become another program")                                                          \
@@ -136,7 +135,6 @@ enum attach_op {
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that both sleep on
     _Atomic uint32_t state;
-    _Atomic uint32_t returned; // after LEAVE: the thread wants its turn again
     uint32_t tid;
     uint64_t now_ps; // simulated time when the turn was given
 

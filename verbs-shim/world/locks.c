@@ -1,6 +1,6 @@
 // Locks: taken without blocking, waited for in simulated time. One thread of all runs at a time, so that what is tested
-// here cannot change before it is acted on, except by threads that have left (attach_leave); a real spin lock guards
-// the list of waiters against those.
+// here cannot change before it is acted on, except by threads that nobody announced (clone(2) by hand); a real spin
+// lock guards the list of waiters against those.
 //
 // Condition variables: who waits stands in a list, first come first served, and the C library's own variable is told
 // too, for waits that do not come through here. Leaves out: priorities, robust mutexes whose owner dies, variables in
