@@ -57,7 +57,6 @@ enum {
     IB_IS_WRITE = 0x400,
 };
 extern const uint16_t ib_opcode_flags[IB_OPCODES];
-const char *ib_opcode_name(unsigned opcode);
 
 // AETH syndromes (table 44): kind in bits 6:5, RNR timer or NAK code below.
 enum { IB_SYNDROME_ACK = 0x1f, IB_SYNDROME_RNR = 0x20, IB_SYNDROME_NAK = 0x60, IB_SYNDROME_KIND = 0x60 };
@@ -93,7 +92,6 @@ typedef struct ib_pool ib_pool_t;
 
 ib_pool_t *ib_pool_create(void);
 unsigned ib_pool_destroy(ib_pool_t *pool); // returns how many packets were not given back, and frees them
-unsigned ib_pool_live(const ib_pool_t *pool);
 // All fields but grh and data are zero.
 ib_packet_t *ib_packet_take(ib_pool_t *pool);
 void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
