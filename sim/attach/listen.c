@@ -101,11 +101,11 @@ bool attach_descriptor_send(const struct attach_process *process, int fd)
 static bool hello_receive(int socket, struct attach_hello *hello)
 {
     struct pollfd ready = {.fd = socket, .events = POLLIN};
-    if (poll(&ready, 1, HELLO_MS) != 1 || recv(socket, hello, sizeof *hello, MSG_DONTWAIT) != (ssize_t)sizeof *hello) {
-        return false;
-    }
+    memset(hello, 0, sizeof *hello);
+    ssize_t got = poll(&ready, 1, HELLO_MS) == 1 ? recv(socket, hello, sizeof *hello, MSG_DONTWAIT) : -1;
     hello->node[sizeof hello->node - 1] = '\0';
-    return hello->magic == ATTACH_MAGIC;
+    // Another build's may be of another length.
+    return hello->magic == ATTACH_MAGIC && (got == (ssize_t)sizeof *hello || hello->layout != ATTACH_LAYOUT);
 }
 
 static bool node_find(const struct attach_server *server, const char *name, uint32_t *node_out)
@@ -131,7 +131,7 @@ static void refuse(int socket, const char *text)
 
 static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_t node)
 {
-    const struct attach_welcome message = {.magic = ATTACH_MAGIC, .version = ATTACH_VERSION};
+    const struct attach_welcome message = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT};
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0) {
         close(socket);
@@ -165,8 +165,8 @@ static void come_in(struct attach_server *server, int socket)
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != getuid() ||
         !hello_receive(socket, &hello)) {
         close(socket);
-    } else if (hello.version != ATTACH_VERSION) {
-        refuse(socket, "simulator and libtcasim-attach.so are of different builds");
+    } else if (hello.layout != ATTACH_LAYOUT) {
+        refuse(socket, ATTACH_OTHER_BUILD);
     } else if (!node_find(server, hello.node, &node)) {
         refuse(socket, "the scenario has no node that is called as TCASIM_NODE says");
     } else {

@@ -170,7 +170,7 @@ static void give_up(const char *reason)
 static void segment_map(void)
 {
     struct attach_hello hello = {
-        .magic = ATTACH_MAGIC, .version = ATTACH_VERSION, .tid = (uint32_t)syscall(SYS_gettid)};
+        .magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = (uint32_t)syscall(SYS_gettid)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
@@ -178,12 +178,12 @@ static void segment_map(void)
         give_up("the simulator has gone");
     }
     int fd = message_receive(attach_client.socket, &welcome, sizeof welcome);
-    welcome.text[sizeof welcome.text - 1] = '\0';
-    if (fd < 0) {
-        give_up(welcome.text[0] != '\0' ? welcome.text : "the simulator has gone");
+    if (welcome.magic == ATTACH_MAGIC && welcome.layout != ATTACH_LAYOUT) {
+        give_up(ATTACH_OTHER_BUILD);
     }
-    if (welcome.magic != ATTACH_MAGIC || welcome.version != ATTACH_VERSION) {
-        give_up("simulator and libtcasim-attach.so are of different builds");
+    welcome.text[sizeof welcome.text - 1] = '\0';
+    if (fd < 0 || welcome.magic != ATTACH_MAGIC) {
+        give_up(welcome.text[0] != '\0' ? welcome.text : "the simulator has gone");
     }
     attach_client.segment = mmap(NULL, sizeof *attach_client.segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     (void)syscall(SYS_close, fd);

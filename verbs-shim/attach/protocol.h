@@ -10,11 +10,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "attach_layout.h" // generated: ATTACH_LAYOUT, a hash of this header and of those whose structs pass
 #include "verbs-shim/backend.h"
 #include "verbs-shim/peach2_driver.h"
 
-#define ATTACH_MAGIC   0x74636131u // "tca1"
-#define ATTACH_VERSION 1u
+#define ATTACH_MAGIC 0x74636131u // "tca1"
+
+#define ATTACH_OTHER_BUILD "libtcasim-attach.so and the simulator are of different builds (LD_LIBRARY_PATH, LD_PRELOAD?)"
 
 #define ATTACH_SLOTS        64u
 #define ATTACH_ENTRIES      512u
@@ -28,15 +30,16 @@
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
+// The first two fields are those of every build, whatever follows.
 struct attach_hello {
-    uint32_t magic, version;
+    uint32_t magic, layout;
     uint32_t tid;
     char node[ATTACH_NAME_BYTES]; // as in the scenario
 };
 
 // Comes with the segment's descriptor. Later messages are this magic and a descriptor of pinned memory.
 struct attach_welcome {
-    uint32_t magic, version; // 0: refused, the reason is in text
+    uint32_t magic, layout; // 0: refused, the reason is in text
     char text[ATTACH_TEXT_BYTES];
 };
 
