@@ -60,6 +60,11 @@ struct attach_thread {
     unsigned round_count;
     enum { ROUND_OVER, ROUND_OF_PLACE /* a known word was written */, ROUND_OF_STRAY } round_kind;
     unsigned next_place;
+    // What the loop reads that waited last, and whether pinned memory counts as well; while it waits for nothing else.
+    struct attach_word words[ATTACH_RANGES_MAX];
+    uint32_t word_count;
+    bool words_and_pinned, waits_for_words;
+    uint64_t word_writes, seen_word_writes;              // as below
     uint64_t place_writes;                               // of devices to those
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
@@ -225,7 +230,9 @@ void attach_alarm_note(struct attach_process *process);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
 // Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
 void attach_memory_settle(struct attach_server *server);
+// A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
+void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
 bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?

@@ -20,25 +20,54 @@ static const uint64_t stray_max_ps = SIM_PS_PER_US;
 
 // --- who is told of what --------------------------------------------------------------------------------------------
 
-void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
+static bool place_hit(const struct attach_thread *thread, uint64_t bus_address, uint32_t bytes)
 {
-    struct attach_process *process = ctx;
+    bool hit = false;
+    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
+        hit = hit || thread->places[i] - bus_address < bytes;
+    }
+    return hit;
+}
+
+static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t address, uint32_t bytes)
+{
+    bool hit = pinned && thread->words_and_pinned;
+    for (unsigned i = 0; i < thread->word_count && !hit; i++) {
+        const struct attach_word *word = &thread->words[i];
+        hit =
+            (word->pinned != 0) == pinned && (word->address - address < bytes || address - word->address < word->bytes);
+    }
+    return hit;
+}
+
+static void written(struct attach_process *process, bool pinned, uint64_t address, uint32_t bytes)
+{
     process->writes++;
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
         if (thread == NULL) {
             continue;
         }
-        bool hit = false;
-        for (unsigned j = 0; j < ATTACH_PLACES; j++) {
-            hit = hit || thread->places[j] - bus_address < bytes;
-        }
-        thread->place_writes += hit;
-        if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && (hit || !thread->strayed)) {
+        bool word = word_hit(thread, pinned, address, bytes);
+        bool place = pinned && place_hit(thread, address, bytes);
+        thread->word_writes += word;
+        thread->place_writes += place;
+        bool told = thread->waits_for_words ? word : place || !thread->strayed;
+        if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && told) {
             thread->strayed = true;
             sim_condition_signal(process->server->sim, &thread->woken);
         }
     }
+}
+
+void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
+{
+    written(ctx, true, bus_address, bytes);
+}
+
+void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
+{
+    written(ctx, false, va, bytes);
 }
 
 void attach_outside_wake(struct attach_server *server)
@@ -132,6 +161,7 @@ struct row {
     uint64_t quiet_ps; // before writes elsewhere are noticed: what belongs to them may follow, and they come in floods
     unsigned flags;
     bool placed; // all writes to the word since the last look are known
+    bool exact;  // the words of a loop, of which the same holds; nothing else matters
 };
 
 // Whole turns: one, or twice as long as the longer of the last two rows took that found something (a send's end and an
@@ -160,6 +190,23 @@ static bool place_note(struct attach_thread *thread, uint64_t place)
         thread->next_place = (thread->next_place + 1) % ATTACH_PLACES;
     }
     return false;
+}
+
+// The words of a loop that reads nothing else. true: all writes to them since the last look are known.
+static bool words_note(struct attach_thread *thread, const struct attach_request *request)
+{
+    uint64_t count = request->arguments[4];
+    bool and_pinned = request->arguments[5] != 0;
+    if (count == 0 || count > ATTACH_RANGES_MAX) {
+        return false;
+    }
+    size_t bytes = count * sizeof thread->words[0];
+    bool before = thread->word_count == count && thread->words_and_pinned == and_pinned &&
+                  memcmp(thread->words, request->structure, bytes) == 0;
+    memcpy(thread->words, request->structure, bytes);
+    thread->word_count = (uint32_t)count;
+    thread->words_and_pinned = and_pinned;
+    return before || thread->process->writes == thread->seen_writes;
 }
 
 // What was written may be for any of the words that the loop looks at, or for none that is known.
@@ -197,6 +244,7 @@ static struct row row_of(struct attach_thread *thread, const struct attach_reque
     row.turn_ps = turn_ps == 0 ? 1 : turn_ps < vain_max_ps ? turn_ps : vain_max_ps;
     row.placed =
         place_note(thread, arguments[1]) || (arguments[1] != 0 && thread->process->writes == thread->seen_writes);
+    row.exact = words_note(thread, request);
     if (arguments[3] != 0 || request->entry_count != 0) { // it found something, or did
         thread->vain = thread->strays = 0;
     }
@@ -210,8 +258,9 @@ static struct row row_of(struct attach_thread *thread, const struct attach_reque
 
 static bool row_came(const struct attach_thread *thread, const struct row *row, enum attach_woken *woken_out)
 {
-    unsigned flags = row->placed ? row->flags & ~(unsigned)ATTACH_WAIT_MEMORY : row->flags;
-    if (row->placed && thread->place_writes != thread->seen_place_writes) {
+    unsigned flags = row->placed || row->exact ? row->flags & ~(unsigned)ATTACH_WAIT_MEMORY : row->flags;
+    if ((row->placed && thread->place_writes != thread->seen_place_writes) ||
+        (row->exact && thread->word_writes != thread->seen_word_writes)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
@@ -224,17 +273,19 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     sim_t *sim = process->server->sim;
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     const struct row row = row_of(thread, request);
-    const bool step = round_step(thread, request);
+    const bool step = !row.exact && round_step(thread, request);
     bool came, stray;
+    thread->waits_for_words = row.exact;
     for (;;) {
         came = process->ended || row_came(thread, &row, &woken);
-        stray = !came && process->writes != thread->seen_writes && (row.flags & ATTACH_WAIT_MEMORY) != 0;
+        stray = !came && !row.exact && process->writes != thread->seen_writes && (row.flags & ATTACH_WAIT_MEMORY) != 0;
         uint64_t end_ps = row.start_ps + (stray && row.quiet_ps < row.bound_ps ? row.quiet_ps : row.bound_ps);
         if (came || (step && !stray) || sim_now_ps(sim) >= attach_alarm_before(process, end_ps)) {
             break;
         }
         (void)sleep_until(thread, row.flags, end_ps);
     }
+    thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
     if (came && woken == ATTACH_WOKEN_MEMORY) {
         thread->process->server->vain_since_ms = 0;
@@ -243,7 +294,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
         thread->rows_ps[1] = thread->rows_ps[0];
         thread->rows_ps[0] = sim_now_ps(sim) - thread->row_start_ps;
     }
-    if (stray || (came && woken == ATTACH_WOKEN_MEMORY)) {
+    if (stray || (came && woken == ATTACH_WOKEN_MEMORY && !row.exact)) {
         round_begin(thread, request->arguments[1], stray);
     }
     thread->vain = came ? 0 : thread->vain + !step;

@@ -86,6 +86,17 @@ bool attach_poll(uint64_t turn_ps, const volatile void *place);
 enum attach_woken attach_vain(unsigned flags);
 void attach_found(void);
 
+// The same for a loop that a look at these bytes has shown to read nothing else: until a device writes some of them, or
+// something happens outside; in a process whose library has to move on what others read and write
+// (attach_look_progresses), also until a device writes to any pinned memory. None, or more than ATTACH_RANGES_MAX: what
+// it reads is not known, and any write ends it.
+#define ATTACH_RANGES_MAX 8u
+struct attach_range {
+    const volatile void *address;
+    unsigned bytes;
+};
+enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count);
+
 // The process's next alarm: no wait of any of its threads goes beyond deadline_ps, and the first thread that has the
 // baton at that time or later calls `due` before it returns from its crossing. ATTACH_NEVER_PS: none.
 void attach_alarm(uint64_t deadline_ps, void (*due)(void));

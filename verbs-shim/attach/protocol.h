@@ -87,7 +87,8 @@ struct attach_entry {
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
-    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")          \
+    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
+            " does all pinned memory count as well -> enum attach_woken")                                              \
     R(CHILD, "pid")                                                                                                    \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \
     R(EXEC, "the process is about to become another program")                                                          \
@@ -133,6 +134,12 @@ enum attach_op {
     ATTACH_REQUESTS(ATTACH_OP)
 #undef ATTACH_OP
         ATTACH_OPS
+};
+
+// Bytes that a loop reads. address: of the program, or of the bus where they are pinned memory; only compared.
+struct attach_word {
+    uint64_t address;
+    uint32_t bytes, pinned;
 };
 
 struct attach_slot {
