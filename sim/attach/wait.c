@@ -20,10 +20,45 @@ static const uint64_t stray_max_ps = SIM_PS_PER_US;
 
 // --- who is told of what --------------------------------------------------------------------------------------------
 
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    if (bytes == 0 || !attach_pinned_owned(process, bus_address, bytes)) {
+        return -EINVAL;
+    }
+    if (process->quiet_count == ATTACH_QUIET_MAX) {
+        return -ENOSPC;
+    }
+    process->quiet[process->quiet_count++] = (struct attach_quiet){bus_address, bytes};
+    return 0;
+}
+
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < process->quiet_count; i++) {
+        if (process->quiet[i].bus_address - bus_address >= bytes) {
+            process->quiet[kept++] = process->quiet[i];
+        }
+    }
+    process->quiet_count = kept;
+}
+
+static bool is_quiet(const struct attach_process *process, uint64_t bus_address, uint32_t bytes)
+{
+    for (unsigned i = 0; i < process->quiet_count; i++) {
+        uint64_t offset = bus_address - process->quiet[i].bus_address;
+        if (offset < process->quiet[i].bytes && bytes <= process->quiet[i].bytes - offset) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    process->writes++;
+    bool quiet = is_quiet(process, bus_address, bytes);
+    process->writes += !quiet;
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
         if (thread == NULL) {
@@ -34,7 +69,7 @@ void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
             hit = hit || thread->places[j] - bus_address < bytes;
         }
         thread->place_writes += hit;
-        if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && (hit || !thread->strayed)) {
+        if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && (hit || (!quiet && !thread->strayed))) {
             thread->strayed = true;
             sim_condition_signal(process->server->sim, &thread->woken);
         }
