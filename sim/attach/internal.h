@@ -40,6 +40,13 @@ struct attach_process;
 struct attach_memory;
 
 #define ATTACH_PLACES 4
+// Of a process; what it says beyond that is not heard.
+#define ATTACH_QUIET_MAX 16
+
+// Pinned memory where writes wake nobody, but for who polls the very word.
+struct attach_quiet {
+    uint64_t bus_address, bytes;
+};
 
 struct attach_thread {
     struct attach_process *process;
@@ -89,8 +96,10 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct host_owner owner;      // of memory that is not pinned
-    uint64_t writes;              // of devices to its memory
+    struct host_owner owner; // of memory that is not pinned
+    uint64_t writes;         // of devices to its memory, but for quiet ones
+    struct attach_quiet quiet[ATTACH_QUIET_MAX];
+    unsigned quiet_count;
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
@@ -233,6 +242,9 @@ void attach_memory_settle(struct attach_server *server);
 // A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
+// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
 bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?
