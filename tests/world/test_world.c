@@ -69,6 +69,14 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
     free(text);
 }
 
+TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
+{
+    char *text = output_alone(WORLD "early");
+    const char *at = text;
+    EXPECT_BETWEEN(number_of(&at, "later"), 0, 100);
+    free(text);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct stage stage;
