@@ -106,6 +106,22 @@ TEST(World, ThreadsTakeTurnsOverAConditionVariable)
     free(text);
 }
 
+static uint64_t hash_alone(const char *program, const char *argument)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, program, argument, NULL);
+    play(&stage);
+    uint64_t hash = stage.result.hash;
+    stage_fini(&stage);
+    return hash;
+}
+
+TEST(World, ThreadsEndAtTheSameTimesInEveryRun)
+{
+    EXPECT_EQ(hash_alone(WORLD "threads", "join"), hash_alone(WORLD "threads", "join"));
+}
+
 TEST(World, ChildrenAreWaitedForInSimulatedTime)
 {
     char *text = output_alone(WORLD "family");
