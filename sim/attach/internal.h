@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "models/host/core.h"
@@ -130,6 +131,7 @@ struct attach_server {
     sim_event_t pace;       // functional: simulated time is at the real one
     uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     bool stopped;
+    FILE *crossings; // one a line; NULL: nobody asked
 };
 
 // What a program asks for, copied out of its reach.
@@ -227,6 +229,11 @@ bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
 void attach_threads_find(struct attach_server *server); // those that nobody announced
 void attach_hash(struct attach_server *server, uint64_t value);
+
+// --- crossings.c ----------------------------------------------------------------------------------------------------
+
+// A line of the run's file of crossings, before the request is carried out.
+void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
 
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // A run from its beginning to its end.
 #include "sim/attach/attach_run.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -120,6 +121,15 @@ static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
     return copy;
 }
 
+static FILE *crossings_open(const struct attach_run_options *options, struct attach_run_result *result)
+{
+    FILE *file = options->crossings != NULL ? fopen(options->crossings, "we") : NULL;
+    if (file == NULL && options->crossings != NULL) {
+        snprintf(result->text, sizeof result->text, "%s: %s", options->crossings, strerror(errno));
+    }
+    return file;
+}
+
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                                     struct attach_run_result *result)
 {
@@ -132,12 +142,13 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     server.sim = plat_machine_sim(server.machine);
     sim_condition_init(&server.process_ended);
     sim_condition_init(&server.quiet);
+    server.crossings = crossings_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!options->any_cpu && !options->functional) {
         processor_keep();
     }
-    if (attach_listen(&server)) {
+    if ((server.crossings != NULL || options->crossings == NULL) && attach_listen(&server)) {
         attach_timestamps_begin();
         run(&server);
         attach_timestamps_end();
@@ -154,6 +165,9 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);
+    if (server.crossings != NULL) {
+        fclose(server.crossings);
+    }
     return status;
 }
 
