@@ -278,7 +278,9 @@ static bool turn_take(struct attach_thread *thread)
     attach_hash(server, request.op);
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
-    thread->vain = request.op == ATTACH_OP_POLL ? thread->vain : 0;
+    if (request.op != ATTACH_OP_POLL) {
+        attach_thread_did(thread);
+    }
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
     vain_note(thread, &request);
