@@ -65,7 +65,7 @@ struct attach_thread {
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
     // A loop that was told of a write goes round once before it waits again: the words of that round so far.
     uint64_t round[ATTACH_PLACES];
-    unsigned round_count;
+    unsigned round_count, rounds_left;
     enum { ROUND_OVER, ROUND_OF_PLACE /* a known word was written */, ROUND_OF_STRAY } round_kind;
     unsigned next_place;
     // What the loop reads that waited last, and whether pinned memory counts as well; while it waits for nothing else.
@@ -76,7 +76,11 @@ struct attach_thread {
     uint64_t place_writes;                               // of devices to those
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
-    unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
+    unsigned vain;                     // looks in a row that found nothing written
+    // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
+    // whether the thread has neither found nor done anything since.
+    uint64_t flood_ps, stray_ps, stray_pinned_writes;
+    bool stray;
 };
 
 struct attach_process {
@@ -99,6 +103,7 @@ struct attach_process {
     struct host_watch watch;
     struct host_owner owner; // of memory that is not pinned
     uint64_t writes;         // of devices to its memory, but for quiet ones
+    uint64_t pinned_writes;  // and of these, to pinned memory
     struct attach_quiet quiet[ATTACH_QUIET_MAX];
     unsigned quiet_count;
     struct attach_memory *memory; // pages that are kept; NULL: none yet
@@ -239,6 +244,8 @@ void attach_crossing_write(FILE *file, const struct attach_thread *thread, const
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
+// It made stores, or asked for something else than a look.
+void attach_thread_did(struct attach_thread *thread);
 // The earlier of the two.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.

@@ -281,7 +281,9 @@ static bool turn_take(struct attach_thread *thread)
     if (server->crossings != NULL) {
         attach_crossing_write(server->crossings, thread, &request);
     }
-    thread->vain = request.op == ATTACH_OP_POLL ? thread->vain : 0;
+    if (request.op != ATTACH_OP_POLL) {
+        attach_thread_did(thread);
+    }
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
     vain_note(thread, &request);
