@@ -95,6 +95,11 @@ unsigned ib_pool_destroy(ib_pool_t *pool)
     return live;
 }
 
+unsigned ib_pool_live(const ib_pool_t *pool)
+{
+    return pool->live;
+}
+
 ib_packet_t *ib_packet_take(ib_pool_t *pool)
 {
     ib_packet_t *packet = pool->free;

@@ -92,6 +92,7 @@ typedef struct ib_pool ib_pool_t;
 
 ib_pool_t *ib_pool_create(void);
 unsigned ib_pool_destroy(ib_pool_t *pool); // returns how many packets were not given back, and frees them
+unsigned ib_pool_live(const ib_pool_t *pool);
 // All fields but grh and data are zero.
 ib_packet_t *ib_packet_take(ib_pool_t *pool);
 void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "models/host/core.h"
@@ -41,6 +42,13 @@ struct attach_process;
 struct attach_memory;
 
 #define ATTACH_PLACES 4
+// Of a process; what it says beyond that is not heard.
+#define ATTACH_QUIET_MAX 16
+
+// Pinned memory where writes wake nobody, but for who polls the very word.
+struct attach_quiet {
+    uint64_t bus_address, bytes;
+};
 
 struct attach_thread {
     struct attach_process *process;
@@ -60,7 +68,7 @@ struct attach_thread {
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
     // A loop that was told of a write goes round once before it waits again: the words of that round so far.
     uint64_t round[ATTACH_PLACES];
-    unsigned round_count;
+    unsigned round_count, rounds_left;
     enum { ROUND_OVER, ROUND_OF_PLACE /* a known word was written */, ROUND_OF_STRAY } round_kind;
     unsigned next_place;
     // What the loop reads that waited last, and whether pinned memory counts as well; while it waits for nothing else.
@@ -71,7 +79,11 @@ struct attach_thread {
     uint64_t place_writes;                               // of devices to those
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
-    unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
+    unsigned vain;                     // looks in a row that found nothing written
+    // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
+    // whether the thread has neither found nor done anything since.
+    uint64_t flood_ps, stray_ps, stray_pinned_writes;
+    bool stray;
 };
 
 struct attach_process {
@@ -92,8 +104,11 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct host_owner owner;      // of memory that is not pinned
-    uint64_t writes;              // of devices to its memory
+    struct host_owner owner; // of memory that is not pinned
+    uint64_t writes;         // of devices to its memory, but for quiet ones
+    uint64_t pinned_writes;  // and of these, to pinned memory
+    struct attach_quiet quiet[ATTACH_QUIET_MAX];
+    unsigned quiet_count;
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
@@ -139,6 +154,7 @@ struct attach_server {
     sim_event_t pace;       // functional: simulated time is at the real one
     uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     bool stopped;
+    FILE *crossings; // one a line; NULL: nobody asked
 };
 
 // What a program asks for, copied out of its reach.
@@ -246,10 +262,17 @@ void attach_turn_give(struct attach_thread *thread);
 bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
 bool attach_turn_is_program(const struct attach_thread *thread);
 
+// --- crossings.c ----------------------------------------------------------------------------------------------------
+
+// A line of the run's file of crossings, before the request is carried out.
+void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
+
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
+// It made stores, or asked for something else than a look.
+void attach_thread_did(struct attach_thread *thread);
 // The earlier of the two.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
@@ -260,6 +283,9 @@ void attach_memory_settle(struct attach_server *server);
 // A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
+// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
 bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?

@@ -108,6 +108,15 @@ static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
     return copy;
 }
 
+static FILE *crossings_open(const struct attach_run_options *options, struct attach_run_result *result)
+{
+    FILE *file = options->crossings != NULL ? fopen(options->crossings, "we") : NULL;
+    if (file == NULL && options->crossings != NULL) {
+        snprintf(result->text, sizeof result->text, "%s: %s", options->crossings, strerror(errno));
+    }
+    return file;
+}
+
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                                     struct attach_run_result *result)
 {
@@ -120,12 +129,13 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     server.sim = plat_machine_sim(server.machine);
     sim_condition_init(&server.process_ended);
     sim_condition_init(&server.quiet);
+    server.crossings = crossings_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!attach_turns_init(&server)) {
         snprintf(result->text, sizeof result->text, "no memory to share with programs: %s", strerror(errno));
         status = SIM_ERR_IO;
-    } else if (attach_listen(&server)) {
+    } else if ((server.crossings != NULL || options->crossings == NULL) && attach_listen(&server)) {
         attach_timestamps_begin();
         run(&server);
         attach_timestamps_end();
@@ -143,6 +153,9 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);
+    if (server.crossings != NULL) {
+        fclose(server.crossings);
+    }
     return status;
 }
 

@@ -228,7 +228,12 @@ static bool turn_take(struct attach_thread *thread)
     attach_hash(server, request.op);
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
-    thread->vain = request.op == ATTACH_OP_POLL ? thread->vain : 0;
+    if (server->crossings != NULL) {
+        attach_crossing_write(server->crossings, thread, &request);
+    }
+    if (request.op != ATTACH_OP_POLL) {
+        attach_thread_did(thread);
+    }
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
     vain_note(thread, &request);

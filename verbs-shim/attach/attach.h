@@ -130,6 +130,8 @@ void attach_fork_parent(int child); // also after vfork and posix_spawn: then th
 // when it has the baton; `started` by its creator.
 void attach_thread_began(void);
 void attach_thread_started(void);
+// The last thing that the calling thread does before it gives the baton away for good.
+void attach_thread_at_end(void (*last)(void *), void *arg);
 // The process is about to become another program (execve), which connects anew and is the same process.
 void attach_before_exec(void);
 

@@ -27,9 +27,11 @@ extern _Thread_local struct attach_own {
     uint64_t tail_ps;
     uint32_t data_bytes;
     unsigned crossings, interrupts;
-    bool found;    // since the last vain look
-    bool crossing; // a signal's handler that calls in meanwhile is turned away
-    bool ended;    // it will not be attached again
+    bool found;           // since the last vain look
+    bool crossing;        // a signal's handler that calls in meanwhile is turned away
+    bool ended;           // it will not be attached again
+    void (*last)(void *); // of attach_thread_at_end; NULL: nothing
+    void *last_arg;
 } attach_own __attribute__((tls_model("initial-exec")));
 
 enum attach_link attach_link_of_process(void); // connects it when it is not yet

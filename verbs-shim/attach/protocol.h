@@ -104,6 +104,7 @@ struct attach_entry {
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                       \
     R(MEMORY_CHECK, "address, bytes, writable")                                                                        \
     R(FREE, "bus address")                                                                                             \
+    R(QUIET, "bus address, bytes: of pinned memory, writes there wake nobody")                                         \
     R(GPU_INFO, "gpu -> struct")                                                                                       \
     R(GPU_ALLOC, "gpu, bytes -> device address")                                                                       \
     R(GPU_FREE, "gpu, device address")                                                                                 \
