@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -54,6 +55,8 @@ struct attach_thread {
     uint32_t index;
     struct attach_slot *slot;
     char name[96];
+    uint32_t bell;
+    bool rung; // when it got its turn, nobody looked
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
@@ -109,6 +112,17 @@ struct attach_process {
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
+// Where the simulator and the programs run.
+struct attach_processors {
+    cpu_set_t before, others; // the simulator's: at first, and while apart
+    int of_programs;          // -1: nothing is chosen
+    uint32_t looks;           // that a side makes before it sleeps; 0: there is one processor
+    bool apart;
+    unsigned turns, late; // of this window, or since they are together
+    unsigned together;    // for so many turns
+    unsigned good;        // windows in a row
+};
+
 struct attach_server {
     const struct scn_scenario *scenario;
     const struct attach_run_options *options;
@@ -116,6 +130,10 @@ struct attach_server {
     plat_machine_t *machine;
     sim_t *sim;
     char directory[64], path[96];
+    struct attach_processors processors;
+    struct attach_bells *bells;
+    int bells_fd;
+    uint32_t bells_given;
     int listener;
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
@@ -234,6 +252,15 @@ bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
 void attach_threads_find(struct attach_server *server); // those that nobody announced
 void attach_hash(struct attach_server *server, uint64_t value);
+
+// --- turn.c ---------------------------------------------------------------------------------------------------------
+
+bool attach_turns_init(struct attach_server *server);
+void attach_turns_fini(struct attach_server *server);
+void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
+void attach_turn_give(struct attach_thread *thread);
+bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
+bool attach_turn_is_program(const struct attach_thread *thread);
 
 // --- crossings.c ----------------------------------------------------------------------------------------------------
 

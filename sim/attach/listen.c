@@ -148,7 +148,8 @@ static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_
         refuse(dup(socket), "the simulator has no memory");
         attach_process_ended(process);
         attach_process_forget(process);
-    } else if (!message_send(socket, &message, sizeof message, segment)) {
+    } else if (!message_send(socket, &message, sizeof message, segment) ||
+               !attach_descriptor_send(process, server->bells_fd)) {
         attach_process_ended(process);
     }
     if (segment >= 0) {
