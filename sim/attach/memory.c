@@ -3,22 +3,18 @@
 // A system call for every packet would be most of a transfer's cost. While no program runs, private memory of a process
 // cannot change but by devices that reach it here. So its pages are kept in the simulator for as long (an epoch): read
 // as a whole, and what was written into them goes to the process before any program runs again (attach_memory_settle).
-// The first access to a page, and its first write, ask the process, and so find out whether it may be.
-// Memory that another mapping may show as well (shared, or of a file) is not kept.
-#include <fcntl.h>
-#include <stdio.h>
+// Memory that another mapping may show as well (shared, or of a file) is not kept. Where it is not known that a page
+// may be written, its first write goes to the process, and so finds out.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "sim/attach/internal.h"
+#include "sim/attach/mapping.h"
 
-#define PAGE_BYTES 4096u
-// Pages are asked about by groups. Reads in a row take more pages at once. A read of STREAM_BYTES is one of many: the
-// page is kept at once.
-enum { CACHED_PAGES = 256, CACHED_BYTES = CACHED_PAGES * PAGE_BYTES };
-enum { GROUP_PAGES = 16, GROUPS = CACHED_PAGES / GROUP_PAGES, AHEAD_PAGES = 16, STREAM_BYTES = 128, RANGES = 256 };
+// Reads in a row take more pages at once. A read of STREAM_BYTES is one of many: the page is kept at once.
+enum { CACHED_PAGES = 256, CACHED_BYTES = CACHED_PAGES * ATTACH_PAGE_BYTES };
+enum { AHEAD_PAGES = 16, STREAM_BYTES = 128, RANGES = 256 };
 
 struct cached_page {
     uint64_t va;    // of the page
@@ -29,12 +25,6 @@ struct cached_page {
     bool dirty;     // part of it is in a range
 };
 
-// Kinds of pages, a bit for each. Those that are not in memory are neither.
-struct page_group {
-    uint64_t va, epoch;
-    uint16_t known, private;
-};
-
 // To be written to the process.
 struct dirty_range {
     uint64_t va;
@@ -43,9 +33,8 @@ struct dirty_range {
 
 // The bytes of an address are at the address modulo their number, so neighbours are neighbours but at the end.
 struct attach_memory {
-    int pagemap;
+    struct attach_mapping mapping;
     struct cached_page pages[CACHED_PAGES];
-    struct page_group groups[GROUPS];
     struct dirty_range ranges[RANGES];
     unsigned range_count;
     uint64_t next_va; // behind the pages that were filled last
@@ -78,51 +67,22 @@ static struct attach_memory *memory_create(const struct attach_process *process)
 {
     struct attach_memory *memory = calloc(1, sizeof *memory);
     if (memory != NULL) {
-        char path[64];
-        snprintf(path, sizeof path, "/proc/%d/pagemap", (int)process->pid);
-        memory->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+        attach_mapping_init(&memory->mapping, process->pid);
     }
     return memory;
 }
 
 void attach_memory_destroy(struct attach_memory *memory)
 {
-    if (memory != NULL && memory->pagemap >= 0) {
-        close(memory->pagemap);
+    if (memory != NULL) {
+        attach_mapping_fini(&memory->mapping);
     }
     free(memory);
 }
 
-// --- what may be kept -----------------------------------------------------------------------------------------------
-
-// Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63, the page is present; bit 61, it is of a file or shared.
-static void group_ask(const struct attach_memory *memory, struct page_group *group)
+static enum attach_page_kind page_kind(const struct attach_process *process, uint64_t page_va)
 {
-    uint64_t entries[GROUP_PAGES];
-    off_t at = (off_t)(group->va / PAGE_BYTES * sizeof *entries);
-    ssize_t done = pread(memory->pagemap, entries, sizeof entries, at);
-    group->known = group->private = 0;
-    for (unsigned i = 0; done > 0 && i < (size_t)done / sizeof *entries; i++) {
-        unsigned present = entries[i] >> 63 & 1, shared = entries[i] >> 61 & 1;
-        group->known |= (uint16_t)(present << i);
-        group->private |= (uint16_t)((present & ~shared) << i);
-    }
-}
-
-// Is it in memory, and nowhere else to be seen?
-static bool page_private(const struct attach_process *process, uint64_t page_va)
-{
-    struct attach_memory *memory = process->memory;
-    uint64_t number = page_va / PAGE_BYTES, epoch = process->server->memory_epoch;
-    uint64_t group_va = page_va & ~(uint64_t)(GROUP_PAGES * PAGE_BYTES - 1);
-    struct page_group *group = &memory->groups[number / GROUP_PAGES % GROUPS];
-    unsigned bit = 1u << number % GROUP_PAGES;
-    if (group->epoch != epoch || group->va != group_va || (group->known & bit) == 0) {
-        group->va = group_va;
-        group->epoch = epoch;
-        group_ask(memory, group);
-    }
-    return (group->private & bit) != 0;
+    return attach_mapping_kind(&process->memory->mapping, process->server->memory_epoch, page_va);
 }
 
 // --- what is kept ---------------------------------------------------------------------------------------------------
@@ -134,7 +94,7 @@ static unsigned char *bytes_of(struct attach_memory *memory, uint64_t va)
 
 static struct cached_page *slot_of(struct attach_memory *memory, uint64_t va)
 {
-    return &memory->pages[va / PAGE_BYTES % CACHED_PAGES];
+    return &memory->pages[va / ATTACH_PAGE_BYTES % CACHED_PAGES];
 }
 
 // Page by page: one of them cannot be written any more.
@@ -142,7 +102,7 @@ static void range_rescue(const struct attach_process *process, const struct dirt
 {
     uint64_t va = range->va, end = range->va + range->bytes;
     while (va < end) {
-        uint64_t next = (va | (PAGE_BYTES - 1)) + 1;
+        uint64_t next = (va | (ATTACH_PAGE_BYTES - 1)) + 1;
         next = next < end ? next : end;
         (void)process_write(process, va, bytes_of(process->memory, va), (uint32_t)(next - va));
         va = next;
@@ -163,7 +123,8 @@ static void pages_flush(const struct attach_process *process)
         from[i] = (struct iovec){bytes_of(memory, range->va), range->bytes};
         to[i] = (struct iovec){(void *)(uintptr_t)range->va, range->bytes};
         total += range->bytes;
-        for (uint64_t va = range->va & ~(uint64_t)(PAGE_BYTES - 1); va < range->va + range->bytes; va += PAGE_BYTES) {
+        for (uint64_t va = range->va & ~(uint64_t)(ATTACH_PAGE_BYTES - 1); va < range->va + range->bytes;
+             va += ATTACH_PAGE_BYTES) {
             slot_of(memory, va)->dirty = false;
         }
     }
@@ -205,7 +166,7 @@ static struct cached_page *page_of(struct attach_process *process, uint64_t va)
     if (process->memory == NULL) {
         return NULL;
     }
-    uint64_t page_va = va & ~(uint64_t)(PAGE_BYTES - 1);
+    uint64_t page_va = va & ~(uint64_t)(ATTACH_PAGE_BYTES - 1);
     struct cached_page *page = slot_of(process->memory, va);
     if (page->dirty && page->va != page_va) {
         pages_flush(process);
@@ -220,10 +181,10 @@ static unsigned fill_count(const struct attach_process *process, uint64_t page_v
     struct attach_memory *memory = process->memory;
     unsigned count = 1, most = page_va == memory->next_va ? AHEAD_PAGES : 1;
     while (count < most) {
-        uint64_t va = page_va + count * PAGE_BYTES;
+        uint64_t va = page_va + count * ATTACH_PAGE_BYTES;
         const struct cached_page *page = slot_of(memory, va);
         bool has = page->va == va && page->epoch == process->server->memory_epoch && page->filled;
-        if (va % CACHED_BYTES == 0 || page->dirty || has || !page_private(process, va)) {
+        if (va % CACHED_BYTES == 0 || page->dirty || has || page_kind(process, va) == ATTACH_PAGE_OTHER) {
             break;
         }
         count++;
@@ -235,16 +196,16 @@ static bool page_fill(struct attach_process *process, struct cached_page *page)
 {
     struct attach_memory *memory = process->memory;
     uint64_t page_va = page->va;
-    if (!page_private(process, page_va)) {
+    if (page_kind(process, page_va) == ATTACH_PAGE_OTHER) {
         return false;
     }
     unsigned count = fill_count(process, page_va);
-    size_t done = process_read_some(process, page_va, bytes_of(memory, page_va), (size_t)count * PAGE_BYTES);
-    for (unsigned i = 0; i < done / PAGE_BYTES; i++) {
-        slot_begin(process, page + i, page_va + i * PAGE_BYTES);
+    size_t done = process_read_some(process, page_va, bytes_of(memory, page_va), (size_t)count * ATTACH_PAGE_BYTES);
+    for (unsigned i = 0; i < done / ATTACH_PAGE_BYTES; i++) {
+        slot_begin(process, page + i, page_va + i * ATTACH_PAGE_BYTES);
         page[i].filled = true;
     }
-    memory->next_va = page_va + count * PAGE_BYTES;
+    memory->next_va = page_va + count * ATTACH_PAGE_BYTES;
     return page->filled;
 }
 
@@ -288,25 +249,36 @@ static bool memory_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
     return true;
 }
 
+// Of a page in this epoch. Ordinary memory takes it; other memory tells. false: it is refused.
+static bool first_write(struct attach_process *process, struct cached_page *page, uint64_t va, const void *data,
+                        uint32_t bytes)
+{
+    enum attach_page_kind kind = page_kind(process, page->va);
+    if (kind != ATTACH_PAGE_ORDINARY) {
+        if (!process_write(process, va, data, bytes)) {
+            return false;
+        }
+        kind = page_kind(process, page->va);
+    }
+    page->writable = kind != ATTACH_PAGE_OTHER;
+    return true;
+}
+
 static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t bytes)
 {
     struct attach_process *process = ctx;
     struct cached_page *page = page_of(process, va);
-    if (page == NULL || !page->writable) { // a page's first write tells
-        if (!process_write(process, va, data, bytes)) {
-            return false;
-        }
-        if (page == NULL) {
-            return true;
-        }
-        page->touched = true;
-        page->writable = page_private(process, page->va);
-        if (!page->writable) {
-            return true;
-        }
+    if (page == NULL) {
+        return process_write(process, va, data, bytes);
     }
-    memcpy(bytes_of(process->memory, va), data, bytes);
-    dirty_note(process, page, va, bytes);
+    page->touched = true;
+    if (!page->writable && !first_write(process, page, va, data, bytes)) {
+        return false;
+    }
+    if (page->writable) {
+        memcpy(bytes_of(process->memory, va), data, bytes);
+        dirty_note(process, page, va, bytes);
+    }
     return true;
 }
 

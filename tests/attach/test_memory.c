@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "neighbour.h"
 #include "tests/shim/test.h"
@@ -14,6 +15,20 @@
 static unsigned char *memory_make(unsigned pages, int sharing)
 {
     unsigned char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) {
+        memset(memory, 1, pages * PAGE);
+    }
+    return memory;
+}
+
+// Private memory of a file. The kernel tells of its pages, not that all of it may be written.
+static unsigned char *memory_of_file(unsigned pages)
+{
+    int fd = memfd_create("memory", MFD_CLOEXEC);
+    void *memory = ftruncate(fd, pages * PAGE) == 0
+                       ? mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)
+                       : MAP_FAILED;
+    close(fd);
     if (memory != MAP_FAILED) {
         memset(memory, 1, pages * PAGE);
     }
@@ -60,11 +75,10 @@ static unsigned random_accesses(struct neighbour *neighbour, unsigned char *memo
     return wrong;
 }
 
-TEST(AttachedMemory, HoldsWhatDevicesWroteWhenTheProgramHasItsTurn)
+static void expect_held(unsigned char *memory)
 {
     struct attach_server server = {0};
     struct neighbour neighbour;
-    unsigned char *memory = memory_make(PAGES, MAP_PRIVATE);
     unsigned char *expected = malloc(PAGES * PAGE);
     memset(expected, 1, PAGES * PAGE);
     ASSERT_TRUE(neighbour_start(&neighbour, &server));
@@ -77,6 +91,21 @@ TEST(AttachedMemory, HoldsWhatDevicesWroteWhenTheProgramHasItsTurn)
     neighbour_end(&neighbour);
     munmap(memory, PAGES * PAGE);
     free(expected);
+}
+
+TEST(AttachedMemory, HoldsWhatDevicesWroteWhenTheProgramHasItsTurn)
+{
+    expect_held(memory_make(PAGES, MAP_PRIVATE));
+}
+
+TEST(AttachedMemory, HoldsWhatDevicesWroteInPrivateMemoryOfAFile)
+{
+    expect_held(memory_of_file(PAGES));
+}
+
+TEST(AttachedMemory, HoldsWhatDevicesWroteInSharedMemory)
+{
+    expect_held(memory_make(PAGES, MAP_SHARED));
 }
 
 TEST(AttachedMemory, GivesDevicesWhatTheProgramWroteInItsTurn)
@@ -139,11 +168,11 @@ TEST(AttachedMemory, IsItsOwnForEachAfterFork)
 }
 
 // Kept in one turn, gone in the next: the first access to a page already is refused.
-TEST(AttachedMemory, IsRefusedWhereTheProgramHasNoneAnyMore)
+static void expect_refused(unsigned char *memory)
 {
     struct attach_server server = {0};
     struct neighbour neighbour;
-    unsigned char *memory = memory_make(8, MAP_PRIVATE), data[8 * PAGE] = {0};
+    unsigned char data[8 * PAGE] = {0};
     ASSERT_TRUE(neighbour_start(&neighbour, &server));
     EXPECT_EQ(stream_read(&neighbour, memory, data, 8 * PAGE), 0);
     EXPECT_EQ(stream_write(&neighbour, memory, data, 8 * PAGE), 0);
@@ -156,6 +185,16 @@ TEST(AttachedMemory, IsRefusedWhereTheProgramHasNoneAnyMore)
     EXPECT_EQ(stream_read(&neighbour, memory, data, 8 * PAGE), 2 * PAGE / TLP);
     neighbour_end(&neighbour);
     munmap(memory, 8 * PAGE);
+}
+
+TEST(AttachedMemory, IsRefusedWhereTheProgramHasNoneAnyMore)
+{
+    expect_refused(memory_make(8, MAP_PRIVATE));
+}
+
+TEST(AttachedMemory, IsRefusedWhereAFileIsNotMappedAnyMore)
+{
+    expect_refused(memory_of_file(8));
 }
 
 TEST(AttachedMemory, IsNotReadByDevicesWhereTheProgramMayOnlyWrite)
