@@ -280,6 +280,7 @@ void attach_alarm_note(struct attach_process *process);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
 // Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
 void attach_memory_settle(struct attach_server *server);
+void attach_memory_destroy(struct attach_memory *memory);
 // A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
