@@ -188,6 +188,7 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 bool attach_sysfs_make(struct attach_server *server);
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
 void attach_sysfs_remove(const struct attach_server *server);
+void attach_folder_remove(const char *path); // and all that is in it
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 

@@ -44,6 +44,7 @@ struct attach_place {
     uint32_t address_base;
     uint64_t tsc_hz;            // of the simulated time stamp counter
     uint64_t clock_read_ps;     // what reading it costs
+    uint64_t interrupt_ps;      // from a device's interrupt to the thread that waits for it
     uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };

@@ -228,6 +228,7 @@ static enum attach_link link_make(void)
         .hosts = attach_client.hosts,
         .address_base = greeting->address_base,
         .clock_read_ps = greeting->timestamp_ps,
+        .interrupt_ps = greeting->interrupt_ps,
         .node = greeting->node,
         .node_index = greeting->node_index,
         .node_count = greeting->node_count,
