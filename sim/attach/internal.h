@@ -66,6 +66,7 @@ struct attach_thread {
     bool free;                      // functional: its program runs
     bool strayed;                   // was told of a write while it waited
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
+    uint32_t hits[ATTACH_PLACES];   // writes to each since it last got its turn
     // A loop that was told of a write goes round once before it waits again: the words of that round so far.
     uint64_t round[ATTACH_PLACES];
     unsigned round_count, rounds_left;

@@ -33,6 +33,7 @@ static void turn_give(struct attach_thread *thread)
     struct attach_server *server = thread->process->server;
     thread->slot->now_ps = sim_now_ps(server->sim);
     thread->seen_place_writes = thread->place_writes;
+    memset(thread->hits, 0, sizeof thread->hits);
     thread->seen_word_writes = thread->word_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
