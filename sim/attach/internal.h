@@ -153,7 +153,8 @@ struct attach_server {
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     sim_event_t pace;       // functional: simulated time is at the real one
-    uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
+    uint64_t vain_looks;    // in a row, of all, with nothing else between
+    uint64_t vain_since_ms; // real time, of the first few of them
     bool stopped;
     FILE *crossings; // one a line; NULL: nobody asked
 };

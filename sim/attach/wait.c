@@ -373,7 +373,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
     if (came && woken == ATTACH_WOKEN_MEMORY) {
-        thread->process->server->vain_since_ms = 0;
+        thread->process->server->vain_looks = 0;
     }
     if (came) {
         thread->rows_ps[1] = thread->rows_ps[0];
