@@ -66,6 +66,7 @@ struct attach_thread {
     bool free;                      // functional: its program runs
     bool strayed;                   // was told of a write while it waited
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
+    uint32_t hits[ATTACH_PLACES];   // writes to each since it last got its turn
     // A loop that was told of a write goes round once before it waits again: the words of that round so far.
     uint64_t round[ATTACH_PLACES];
     unsigned round_count, rounds_left;
@@ -152,7 +153,8 @@ struct attach_server {
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     sim_event_t pace;       // functional: simulated time is at the real one
-    uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
+    uint64_t vain_looks;    // in a row, of all, with nothing else between
+    uint64_t vain_since_ms; // real time, of the first few of them
     bool stopped;
     FILE *crossings; // one a line; NULL: nobody asked
 };

@@ -314,6 +314,9 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     attach_own.crossings++;
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
+    // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
+    bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD ||
+                         (op == ATTACH_OP_POLL && (slot->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
     attach_turn_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
@@ -329,7 +332,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     if (op != ATTACH_OP_THREAD_EXIT) {
         alarm_look(slot);
     }
-    signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
+    signals_restore(signals, interruptible);
     return result;
 }
 
