@@ -99,7 +99,8 @@ struct attach_process {
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
     unsigned slots; // in use so far
-    bool leaving;   // it said that it ends, or becomes another program
+    uint32_t first_bell;
+    bool leaving; // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;

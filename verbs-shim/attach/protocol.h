@@ -28,7 +28,7 @@
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
-#define ATTACH_BELLS        1024u
+#define ATTACH_BELLS        4096u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -59,6 +59,7 @@ struct attach_greeting {
     uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     uint32_t has_board, has_hca, gpu_count;
+    uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
 
@@ -154,7 +155,6 @@ struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
     _Atomic uint32_t state;
     uint32_t tid;
-    uint32_t bell;   // its thread's
     uint64_t now_ps; // simulated time when the turn was given
 
     uint64_t tail_ps; // own work behind the last entry
@@ -183,3 +183,9 @@ struct attach_bells {
     _Atomic uint32_t rung[ATTACH_BELLS];
 };
 #define ATTACH_BELL_NONE UINT32_MAX
+
+// A slot's bell is known before anybody uses the slot. Runs with very many threads share some: then both wake.
+static inline uint32_t attach_bell(uint32_t first_bell, uint32_t slot)
+{
+    return (first_bell + slot) % ATTACH_BELLS;
+}
