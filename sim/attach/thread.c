@@ -84,7 +84,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_place_writes = thread->place_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
-    attach_memory_settle(server);
+    attach_memory_settle(server, thread->process->node);
     atomic_store_explicit(&thread->slot->turn, ATTACH_TURN_PROGRAM, memory_order_release);
     (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
