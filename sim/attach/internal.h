@@ -146,7 +146,6 @@ struct attach_server {
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
-    uint64_t memory_epoch;  // ends when a program runs
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
     uint64_t settled_wakes; // of which the waiters were asked twice
     sim_event_t settle;     // late: at the end of an instant, before time goes on
@@ -282,8 +281,8 @@ uint64_t attach_alarm_before(const struct attach_process *process, uint64_t dead
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
-// Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
-void attach_memory_settle(struct attach_server *server);
+// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
+void attach_memory_settle(const struct attach_server *server, uint32_t node);
 void attach_memory_destroy(struct attach_memory *memory);
 // A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);

@@ -36,7 +36,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_word_writes = thread->word_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
-    attach_memory_settle(server);
+    attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }
 
