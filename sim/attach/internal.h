@@ -36,6 +36,7 @@ struct attach_object {
     uint64_t number;
     uint64_t bus_address, bytes; // of memory and pins
     uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: it needs none
+    bool open;                   // of such a region: others may write to it without a word to its process
 };
 
 struct attach_process;
@@ -107,6 +108,7 @@ struct attach_process {
     size_t object_count, object_room;
     struct host_watch watch;
     struct host_owner owner; // of memory that is not pinned
+    unsigned open_regions;   // objects that are
     uint64_t writes;         // of devices to its memory, but for quiet ones
     uint64_t pinned_writes;  // and of these, to pinned memory
     struct attach_quiet quiet[ATTACH_QUIET_MAX];

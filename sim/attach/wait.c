@@ -70,7 +70,7 @@ static bool place_hit(struct attach_thread *thread, uint64_t bus_address, uint32
 
 static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t address, uint32_t bytes)
 {
-    bool hit = pinned && thread->words_and_pinned;
+    bool hit = false;
     for (unsigned i = 0; i < thread->word_count && !hit; i++) {
         const struct attach_word *word = &thread->words[i];
         hit =
@@ -81,7 +81,8 @@ static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t a
 
 static void written(struct attach_process *process, bool pinned, uint64_t address, uint32_t bytes)
 {
-    bool quiet = pinned && is_quiet(process, address, bytes);
+    // What arrives where no peer may write at will, a completion tells of: nobody looks for it.
+    bool quiet = pinned ? is_quiet(process, address, bytes) : process->open_regions == 0;
     process->writes += !quiet;
     process->pinned_writes += pinned && !quiet;
     for (unsigned i = 0; i < process->slots; i++) {
@@ -89,7 +90,7 @@ static void written(struct attach_process *process, bool pinned, uint64_t addres
         if (thread == NULL) {
             continue;
         }
-        bool word = word_hit(thread, pinned, address, bytes);
+        bool word = (pinned && !quiet && thread->words_and_pinned) || word_hit(thread, pinned, address, bytes);
         bool place = pinned && place_hit(thread, address, bytes);
         thread->word_writes += word;
         thread->place_writes += place;
