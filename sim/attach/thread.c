@@ -83,6 +83,7 @@ static void turn_give(struct attach_thread *thread)
     thread->slot->now_ps = sim_now_ps(server->sim);
     thread->seen_place_writes = thread->place_writes;
     thread->seen_word_writes = thread->word_writes;
+    thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
     attach_memory_settle(server);

@@ -28,7 +28,8 @@ bool world_timed(void)
 
 bool world_wait(uint64_t deadline_ps)
 {
-    return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_MEMORY, deadline_ps) != ATTACH_WOKEN_DEADLINE;
+    unsigned devices = attach_look_progresses() ? ATTACH_WAIT_MEMORY : ATTACH_WAIT_EVENTS;
+    return attach_wait(ATTACH_WAIT_OUTSIDE | devices, deadline_ps) != ATTACH_WOKEN_DEADLINE;
 }
 
 __attribute__((constructor)) static void start(void)
