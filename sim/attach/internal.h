@@ -2,6 +2,8 @@
 #pragma once
 
 #include <poll.h>
+#include <sched.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "models/host/core.h"
@@ -40,12 +42,21 @@ struct attach_process;
 struct attach_memory;
 
 #define ATTACH_PLACES 4
+// Of a process; what it says beyond that is not heard.
+#define ATTACH_QUIET_MAX 16
+
+// Pinned memory where writes wake nobody, but for who polls the very word.
+struct attach_quiet {
+    uint64_t bus_address, bytes;
+};
 
 struct attach_thread {
     struct attach_process *process;
     uint32_t index;
     struct attach_slot *slot;
     char name[96];
+    uint32_t bell;
+    bool rung; // when it got its turn, nobody looked
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
@@ -94,11 +105,24 @@ struct attach_process {
     size_t object_count, object_room;
     struct host_watch watch;
     struct host_owner owner; // of memory that is not pinned
-    uint64_t writes;         // of devices to its memory
+    uint64_t writes;         // of devices to its memory, but for quiet ones
     uint64_t pinned_writes;  // of these, to pinned memory
     uint64_t event_writes;   // and to between the first and the last of its event queues
     uint64_t events_from, events_to;
+    struct attach_quiet quiet[ATTACH_QUIET_MAX];
+    unsigned quiet_count;
     struct attach_memory *memory; // pages that are kept; NULL: none yet
+};
+
+// Where the simulator and the programs run.
+struct attach_processors {
+    cpu_set_t before, others; // the simulator's: at first, and while apart
+    int of_programs;          // -1: nothing is chosen
+    uint32_t looks;           // that a side makes before it sleeps; 0: there is one processor
+    bool apart;
+    unsigned turns, late; // of this window, or since they are together
+    unsigned together;    // for so many turns
+    unsigned good;        // windows in a row
 };
 
 struct attach_server {
@@ -108,6 +132,10 @@ struct attach_server {
     plat_machine_t *machine;
     sim_t *sim;
     char directory[64], path[96];
+    struct attach_processors processors;
+    struct attach_bells *bells;
+    int bells_fd;
+    uint32_t bells_given;
     int listener;
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
@@ -128,6 +156,7 @@ struct attach_server {
     sim_event_t pace;       // functional: simulated time is at the real one
     uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     bool stopped;
+    FILE *crossings; // one a line; NULL: nobody asked
 };
 
 // What a program asks for, copied out of its reach.
@@ -161,6 +190,7 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 bool attach_sysfs_make(struct attach_server *server);
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
 void attach_sysfs_remove(const struct attach_server *server);
+void attach_folder_remove(const char *path); // and all that is in it
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
@@ -226,6 +256,20 @@ void attach_thread_destroy(struct attach_thread *thread);
 void attach_threads_find(struct attach_server *server); // those that nobody announced
 void attach_hash(struct attach_server *server, uint64_t value);
 
+// --- turn.c ---------------------------------------------------------------------------------------------------------
+
+bool attach_turns_init(struct attach_server *server);
+void attach_turns_fini(struct attach_server *server);
+void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
+void attach_turn_give(struct attach_thread *thread);
+bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
+bool attach_turn_is_program(const struct attach_thread *thread);
+
+// --- crossings.c ----------------------------------------------------------------------------------------------------
+
+// A line of the run's file of crossings, before the request is carried out.
+void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
+
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
@@ -239,9 +283,13 @@ void attach_alarm_note(struct attach_process *process);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
 // Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
 void attach_memory_settle(struct attach_server *server);
+void attach_memory_destroy(struct attach_memory *memory);
 // A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
+// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
 bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?

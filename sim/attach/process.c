@@ -148,7 +148,7 @@ void attach_process_destroy(struct attach_process *process)
         free(process->objects[i].pages);
     }
     free(process->objects);
-    free(process->memory);
+    attach_memory_destroy(process->memory);
     free(process);
 }
 

@@ -1,8 +1,5 @@
 // A program's thread as a simulated one: its turn, and the replay of what it did.
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +10,7 @@
 
 #include "sim/attach/internal.h"
 
-// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that
-// it is about to end.
-enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100 };
+enum { LAST_THREAD_MS = 100 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
@@ -33,50 +28,6 @@ void attach_hash(struct attach_server *server, uint64_t value)
 
 // --- the turn -------------------------------------------------------------------------------------------------------
 
-static bool has_turn(const struct attach_slot *slot)
-{
-    return atomic_load_explicit(&slot->turn, memory_order_acquire) == ATTACH_TURN_PROGRAM;
-}
-
-static void real_wait(struct attach_thread *thread)
-{
-    if (thread->process->leaving) {
-        struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
-                                {.fd = thread->process->server->listener, .events = POLLIN}};
-        (void)poll(ends, 2, EXIT_LOOK_MS);
-    } else {
-        const struct timespec time = {.tv_nsec = LOOK_NS};
-        (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &time, NULL, 0);
-    }
-}
-
-// The OS's thread of the simulator sleeps until the program crosses. false: it has ended.
-static bool turn_await(struct attach_thread *thread)
-{
-    struct attach_process *process = thread->process;
-    struct attach_server *server = process->server;
-    uint64_t since_ms = 0;
-    while (has_turn(thread->slot)) {
-        real_wait(thread);
-        if (!has_turn(thread->slot)) {
-            break;
-        }
-        uint64_t now_ms = attach_real_ms();
-        since_ms = since_ms == 0 ? now_ms : since_ms;
-        attach_accept(server);
-        attach_processes_check(server);
-        if (process->ended || attach_stopped(server)) {
-            return false;
-        }
-        if (now_ms - since_ms > server->options->wall_limit_ms) {
-            attach_fail(server, "%s (process %d) has not called in for %llu s of real time", thread->name,
-                        (int)process->pid, (unsigned long long)(now_ms - since_ms) / 1000);
-            return false;
-        }
-    }
-    return true;
-}
-
 static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
@@ -87,8 +38,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
     attach_memory_settle(server);
-    atomic_store_explicit(&thread->slot->turn, ATTACH_TURN_PROGRAM, memory_order_release);
-    (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    attach_turn_give(thread);
 }
 
 // --- what it did ----------------------------------------------------------------------------------------------------
@@ -262,7 +212,7 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     turn_give(thread);
-    bool crossed = server->options->functional ? attach_functional_await(thread) : turn_await(thread);
+    bool crossed = server->options->functional ? attach_functional_await(thread) : attach_turn_await(thread);
     if (attach_stopped(server)) {
         return false;
     }
@@ -279,6 +229,9 @@ static bool turn_take(struct attach_thread *thread)
     attach_hash(server, request.op);
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
+    if (server->crossings != NULL) {
+        attach_crossing_write(server->crossings, thread, &request);
+    }
     if (request.op != ATTACH_OP_POLL) {
         attach_thread_did(thread);
     }
@@ -318,6 +271,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
+    thread->bell = thread->slot->bell = server->bells_given++ % ATTACH_BELLS;
     char image[24] = ""; // after exec, while the old program's threads still are there
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);

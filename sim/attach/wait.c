@@ -23,6 +23,40 @@ enum { FLOOD_BITS = 4 };
 
 // --- who is told of what --------------------------------------------------------------------------------------------
 
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    if (bytes == 0 || !attach_pinned_owned(process, bus_address, bytes)) {
+        return -EINVAL;
+    }
+    if (process->quiet_count == ATTACH_QUIET_MAX) {
+        return -ENOSPC;
+    }
+    process->quiet[process->quiet_count++] = (struct attach_quiet){bus_address, bytes};
+    return 0;
+}
+
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < process->quiet_count; i++) {
+        if (process->quiet[i].bus_address - bus_address >= bytes) {
+            process->quiet[kept++] = process->quiet[i];
+        }
+    }
+    process->quiet_count = kept;
+}
+
+static bool is_quiet(const struct attach_process *process, uint64_t bus_address, uint32_t bytes)
+{
+    for (unsigned i = 0; i < process->quiet_count; i++) {
+        uint64_t offset = bus_address - process->quiet[i].bus_address;
+        if (offset < process->quiet[i].bytes && bytes <= process->quiet[i].bytes - offset) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool place_hit(const struct attach_thread *thread, uint64_t bus_address, uint32_t bytes)
 {
     bool hit = false;
@@ -45,9 +79,10 @@ static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t a
 
 static void written(struct attach_process *process, bool pinned, uint64_t address, uint32_t bytes)
 {
-    process->writes++;
-    process->pinned_writes += pinned;
+    bool quiet = pinned && is_quiet(process, address, bytes);
     bool event = pinned && address >= process->events_from && address < process->events_to;
+    process->writes += !quiet;
+    process->pinned_writes += pinned && !quiet;
     process->event_writes += event;
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
@@ -58,7 +93,7 @@ static void written(struct attach_process *process, bool pinned, uint64_t addres
         bool place = pinned && place_hit(thread, address, bytes);
         thread->word_writes += word;
         thread->place_writes += place;
-        bool told = thread->waits_for_words ? word : place || !thread->strayed;
+        bool told = thread->waits_for_words ? word : place || (!quiet && !thread->strayed);
         if (((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && told) ||
             ((thread->waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
             thread->strayed = true;

@@ -164,6 +164,12 @@ API void attach_thread_started(void)
     }
 }
 
+API void attach_thread_at_end(void (*last)(void *), void *arg)
+{
+    attach_own.last = last;
+    attach_own.last_arg = arg;
+}
+
 API void attach_before_exec(void)
 {
     if (timed()) {
@@ -174,6 +180,9 @@ API void attach_before_exec(void)
 API void attach_thread_exit(void)
 {
     if (attach_own.slot != NULL && !attach_own.crossing) {
+        if (attach_own.last != NULL) {
+            attach_own.last(attach_own.last_arg);
+        }
         (void)attach_cross1(ATTACH_OP_THREAD_EXIT, 0);
         attach_own = (struct attach_own){.ended = true};
     }

@@ -44,6 +44,7 @@ struct attach_place {
     uint32_t address_base;
     uint64_t tsc_hz;            // of the simulated time stamp counter
     uint64_t clock_read_ps;     // what reading it costs
+    uint64_t interrupt_ps;      // from a device's interrupt to the thread that waits for it
     uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };
@@ -131,6 +132,8 @@ void attach_fork_parent(int child); // also after vfork and posix_spawn: then th
 // when it has the baton; `started` by its creator.
 void attach_thread_began(void);
 void attach_thread_started(void);
+// The last thing that the calling thread does before it gives the baton away for good.
+void attach_thread_at_end(void (*last)(void *), void *arg);
 // The process is about to become another program (execve), which connects anew and is the same process.
 void attach_before_exec(void);
 
