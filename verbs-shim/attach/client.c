@@ -42,6 +42,14 @@ void attach_sleep_really(long ns)
     (void)syscall(SYS_nanosleep, &time, NULL);
 }
 
+// Of the process or thread: the machine's, and not what stands before the C library's functions says.
+static uint32_t own_number(long call)
+{
+    long number;
+    __asm__ volatile("syscall" : "=a"(number) : "a"(call) : "rcx", "r11", "memory");
+    return (uint32_t)number;
+}
+
 // The kernel's form of a signal set.
 static uint64_t signals_change(int how, uint64_t set)
 {
@@ -94,7 +102,7 @@ static void simulator_check(void)
 {
     struct pollfd socket = {.fd = attach_client.socket};
     if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        (void)syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+        (void)syscall(SYS_kill, own_number(SYS_getpid), SIGKILL);
     }
 }
 
@@ -169,8 +177,7 @@ static void give_up(const char *reason)
 
 static void segment_map(void)
 {
-    struct attach_hello hello = {
-        .magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = (uint32_t)syscall(SYS_gettid)};
+    struct attach_hello hello = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = own_number(SYS_gettid)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
@@ -228,7 +235,7 @@ static void prepare(void)
 static void slot_take(struct attach_slot *slot)
 {
     attach_own = (struct attach_own){.slot = slot};
-    slot->tid = (uint32_t)syscall(SYS_gettid);
+    slot->tid = own_number(SYS_gettid);
     (void)pthread_setspecific(attach_client.thread_end, slot);
 }
 
@@ -256,6 +263,7 @@ static enum attach_link link_make(void)
         .node_index = greeting->node_index,
         .node_count = greeting->node_count,
         .process = greeting->process,
+        .id = greeting->id,
         .tsc_hz = greeting->tsc_hz,
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
