@@ -120,6 +120,7 @@ void pcie_dllps_take(pcie_end_t *end)
             return;
         }
         pcie_ring_pop(&rx->dllps);
+        end->tx.next = PCIE_CLASS_COUNT;
         dllp_process(end, &dllp);
     }
 }

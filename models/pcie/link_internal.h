@@ -84,6 +84,7 @@ struct pcie_transmitter {
     struct pcie_wire wire;
     struct pcie_ring queues[PCIE_CLASS_COUNT]; // struct pcie_queued
     bool refused[PCIE_CLASS_COUNT];
+    enum pcie_class next; // that goes next, if no DLLP arrives before; PCIE_CLASS_COUNT: to be chosen
     bool crowded; // the owner was told that there is no room
     uint64_t offers;
     struct pcie_credits limit[PCIE_CLASS_COUNT], consumed[PCIE_CLASS_COUNT];

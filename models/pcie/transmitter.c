@@ -28,6 +28,7 @@ void pcie_transmitter_init(pcie_end_t *end)
         tx->stalled_since_ps[class] = SIM_NEVER_PS;
     }
     pcie_ring_init(&tx->replay, sizeof(pcie_tlp_t *));
+    tx->next = PCIE_CLASS_COUNT;
     tx->until_corrupt = config->corrupt_every_tlps;
     sim_event_init_late(end->sim, &tx->send_event, send_event_run, end);
     sim_event_init_late(end->sim, &tx->replay_event, replay_event_run, end);
@@ -46,6 +47,7 @@ void pcie_transmitter_clear(pcie_end_t *end)
         pcie_tlp_unref(*(pcie_tlp_t **)pcie_ring_front(&tx->replay));
         pcie_ring_pop(&tx->replay);
     }
+    tx->next = PCIE_CLASS_COUNT;
     tx->resending = false;
     sim_event_cancel(end->sim, &tx->send_event);
     sim_event_cancel(end->sim, &tx->replay_event);
@@ -113,6 +115,7 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
     pcie_transmitter_room_tell(end);
     // Behind another of its class it changes nothing yet.
     if (tx->queues[class].count == 1) {
+        tx->next = PCIE_CLASS_COUNT;
         pcie_transmitter_wake(end);
     }
     return true;
@@ -167,6 +170,15 @@ static enum pcie_class class_choose(pcie_end_t *end)
     return best;
 }
 
+// What was chosen stays so until a DLLP arrives or another queue is no longer empty.
+static enum pcie_class class_next(pcie_end_t *end)
+{
+    if (end->tx.next == PCIE_CLASS_COUNT) {
+        end->tx.next = class_choose(end);
+    }
+    return end->tx.next;
+}
+
 void pcie_transmitter_wake(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
@@ -180,7 +192,7 @@ void pcie_transmitter_wake(pcie_end_t *end)
         due_ps = free_ps;
     }
     if (!tx->resending && !pcie_dllps_waiting(end)) {
-        enum pcie_class class = class_choose(end);
+        enum pcie_class class = class_next(end);
         if (class == PCIE_CLASS_COUNT) {
             return;
         }
@@ -269,6 +281,7 @@ static void send_first(pcie_end_t *end, enum pcie_class class)
     const struct pcie_queued head = *(const struct pcie_queued *)pcie_ring_front(&tx->queues[class]);
     uint64_t now_ps = sim_now_ps(end->sim);
     pcie_ring_pop(&tx->queues[class]);
+    tx->next = PCIE_CLASS_COUNT;
     if (tx->stalled_since_ps[class] != SIM_NEVER_PS) {
         end->counters[PCIE_COUNT_STALL_POSTED + class] += now_ps - tx->stalled_since_ps[class];
         tx->stalled_since_ps[class] = SIM_NEVER_PS;
@@ -339,7 +352,7 @@ static void send_event_run(void *ctx)
         } else if (tx->resending) {
             send_again(end);
         } else {
-            enum pcie_class class = class_choose(end);
+            enum pcie_class class = class_next(end);
             if (class != PCIE_CLASS_COUNT &&
                 ((const struct pcie_queued *)pcie_ring_front(&tx->queues[class]))->ready_ps <= now_ps) {
                 send_first(end, class);

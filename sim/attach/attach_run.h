@@ -29,6 +29,7 @@ struct attach_run_options {
     uint64_t wall_limit_ms;        // how long a program may run without calling in, and all may wait for the outside
     sim_counter_visit_fn counter;  // after the run; may be NULL
     sim_trace_sink_fn trace;       // may be NULL
+    const char *crossings;         // a file to be written with a line for each crossing; NULL: none
     void *ctx;
 };
 

@@ -80,6 +80,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
                                             pid_t parent)
 {
     attach_timestamps_trap(false); // the dynamic linker looks
+    attach_processors_of_programs(server);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // it went before the line above
         _exit(EXEC_FAILED);
@@ -102,6 +103,17 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
 
 // --- the parent -----------------------------------------------------------------------------------------------------
 
+static bool proc_read(const char *path, char *text_out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    text_out[fread(text_out, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return true;
+}
+
 static bool connected(const struct attach_server *server, pid_t pid)
 {
     for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
@@ -119,13 +131,9 @@ bool attach_is_child(const struct attach_process *process, uint64_t pid)
         return false;
     }
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    if (!proc_read(path, line, sizeof line)) {
         return false;
     }
-    size_t length = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[length] = '\0';
     const char *name_end = strrchr(line, ')');
     int parent = 0;
     return name_end != NULL && sscanf(name_end + 1, " %*c %d", &parent) == 1 && parent == (int)process->pid;
@@ -227,13 +235,9 @@ static bool children_kill(void)
 {
     char path[64], line[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
+    if (!proc_read(path, line, sizeof line)) {
         return false;
     }
-    size_t length = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[length] = '\0';
     bool any = false;
     char *at = line, *end;
     for (long pid = strtol(at, &end, 10); end != at; pid = strtol(at, &end, 10)) {

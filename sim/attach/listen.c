@@ -31,6 +31,30 @@ static void network_take(struct attach_server *server)
     }
 }
 
+// Where librdmacm of the programs has its ports (verbs-shim/rdmacm/address.c).
+static void ports_path(const struct attach_server *server, char *path_out, size_t bytes)
+{
+    snprintf(path_out, bytes, "%s/.rdma_cm", server->directory);
+}
+
+static bool ports_make(struct attach_server *server)
+{
+    char path[ATTACH_SYSFS_BYTES];
+    ports_path(server, path, sizeof path);
+    if (mkdir(path, 0700) != 0) {
+        snprintf(server->result->text, sizeof server->result->text, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void ports_remove(const struct attach_server *server)
+{
+    char path[ATTACH_SYSFS_BYTES];
+    ports_path(server, path, sizeof path);
+    attach_folder_remove(path);
+}
+
 bool attach_listen(struct attach_server *server)
 {
     network_take(server);
@@ -51,7 +75,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
-    return attach_sysfs_make(server);
+    return ports_make(server) && attach_sysfs_make(server);
 }
 
 void attach_listen_end(struct attach_server *server)
@@ -64,6 +88,7 @@ void attach_listen_end(struct attach_server *server)
     }
     if (server->directory[0] != '\0') {
         attach_sysfs_remove(server);
+        ports_remove(server);
         (void)unlink(server->path);
         (void)rmdir(server->directory);
     }
@@ -101,11 +126,11 @@ bool attach_descriptor_send(const struct attach_process *process, int fd)
 static bool hello_receive(int socket, struct attach_hello *hello)
 {
     struct pollfd ready = {.fd = socket, .events = POLLIN};
-    if (poll(&ready, 1, HELLO_MS) != 1 || recv(socket, hello, sizeof *hello, MSG_DONTWAIT) != (ssize_t)sizeof *hello) {
-        return false;
-    }
+    memset(hello, 0, sizeof *hello);
+    ssize_t got = poll(&ready, 1, HELLO_MS) == 1 ? recv(socket, hello, sizeof *hello, MSG_DONTWAIT) : -1;
     hello->node[sizeof hello->node - 1] = '\0';
-    return hello->magic == ATTACH_MAGIC;
+    // Another build's may be of another length.
+    return hello->magic == ATTACH_MAGIC && (got == (ssize_t)sizeof *hello || hello->layout != ATTACH_LAYOUT);
 }
 
 static bool node_find(const struct attach_server *server, const char *name, uint32_t *node_out)
@@ -131,7 +156,7 @@ static void refuse(int socket, const char *text)
 
 static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_t node)
 {
-    const struct attach_welcome message = {.magic = ATTACH_MAGIC, .version = ATTACH_VERSION};
+    const struct attach_welcome message = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT};
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0) {
         close(socket);
@@ -148,7 +173,8 @@ static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_
         refuse(dup(socket), "the simulator has no memory");
         attach_process_ended(process);
         attach_process_forget(process);
-    } else if (!message_send(socket, &message, sizeof message, segment)) {
+    } else if (!message_send(socket, &message, sizeof message, segment) ||
+               !attach_descriptor_send(process, server->bells_fd)) {
         attach_process_ended(process);
     }
     if (segment >= 0) {
@@ -165,8 +191,8 @@ static void come_in(struct attach_server *server, int socket)
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != getuid() ||
         !hello_receive(socket, &hello)) {
         close(socket);
-    } else if (hello.version != ATTACH_VERSION) {
-        refuse(socket, "simulator and libtcasim-attach.so are of different builds");
+    } else if (hello.layout != ATTACH_LAYOUT) {
+        refuse(socket, ATTACH_OTHER_BUILD);
     } else if (!node_find(server, hello.node, &node)) {
         refuse(socket, "the scenario has no node that is called as TCASIM_NODE says");
     } else {

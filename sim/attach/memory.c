@@ -289,11 +289,4 @@ static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t byte
     return true;
 }
 
-// No bus address: nobody polls a word there.
-static void memory_written(void *ctx, uint64_t va, uint32_t bytes)
-{
-    (void)va;
-    attach_memory_written(ctx, UINT64_MAX - bytes, bytes);
-}
-
-const struct host_owner_ops attach_memory_ops = {memory_read, memory_write, memory_written};
+const struct host_owner_ops attach_memory_ops = {memory_read, memory_write, attach_own_memory_written};

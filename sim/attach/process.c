@@ -33,6 +33,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_index = process->node,
         .node_count = server->scenario->node_count,
         .process = process->number,
+        .first_bell = process->first_bell,
         .address_base = server->address_base,
         .tsc_hz = tsc_hz,
         .epoch_realtime_ns = epoch_realtime_ns,
@@ -125,6 +126,8 @@ int attach_process_segment(struct attach_process *process)
         return -1;
     }
     process->segment = segment;
+    process->first_bell = process->server->bells_given;
+    process->server->bells_given += ATTACH_SLOTS;
     greeting_fill(process, &process->segment->greeting);
     atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;

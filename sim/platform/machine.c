@@ -306,7 +306,7 @@ uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine)
     return cycles;
 }
 
-unsigned plat_machine_live_tlps(const plat_machine_t *machine)
+unsigned plat_machine_live_packets(const plat_machine_t *machine)
 {
-    return pcie_pool_live(machine->pool);
+    return pcie_pool_live(machine->pool) + (machine->packets != NULL ? ib_pool_live(machine->packets) : 0);
 }

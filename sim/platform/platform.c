@@ -16,10 +16,10 @@ static void outcome_describe(const plat_machine_t *machine, struct plat_result *
     }
     switch (result->outcome) {
     case SIM_RUN_DONE:
-        if (plat_machine_live_tlps(machine) != 0) {
+        if (plat_machine_live_packets(machine) != 0) {
             result->failed = true;
-            snprintf(result->text, sizeof result->text, "%u TLPs were left over somewhere in the machine",
-                     plat_machine_live_tlps(machine));
+            snprintf(result->text, sizeof result->text, "%u packets were left over somewhere in the machine",
+                     plat_machine_live_packets(machine));
         }
         break;
     case SIM_RUN_STUCK:

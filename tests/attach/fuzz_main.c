@@ -171,7 +171,7 @@ static void messages_send(unsigned count)
             fill(bytes, sizeof bytes);
             struct attach_hello *hello = (void *)bytes;
             hello->magic = dice() % 2 == 0 ? ATTACH_MAGIC : hello->magic;
-            hello->version = dice() % 4 == 0 ? hello->version : ATTACH_VERSION;
+            hello->layout = dice() % 4 == 0 ? hello->layout : ATTACH_LAYOUT;
             (void)send(fd, bytes, dice() % 2 == 0 ? sizeof *hello : dice() % sizeof bytes, MSG_NOSIGNAL);
         }
         close(fd);

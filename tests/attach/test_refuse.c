@@ -2,11 +2,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "stage.h"
+#include "verbs-shim/attach/protocol.h"
 
 static void expect_refused(const void *head, size_t bytes, mode_t mode, const char *reason)
 {
@@ -73,4 +75,25 @@ TEST(AttachedRefusal, LooksAtAScriptsInterpreter)
     snprintf(script, sizeof script, "#! %s -x\n", path);
     expect_refused(script, strlen(script), 0700, "statically linked");
     (void)unlink(path);
+}
+
+static void expect_stranger_refused(size_t message_bytes)
+{
+    struct stage stage;
+    char bytes[16];
+    snprintf(bytes, sizeof bytes, "%zu", message_bytes);
+    stage_init(&stage);
+    stage_add(&stage, 0, "stranger", bytes, NULL);
+    stage_run(&stage);
+    char *text = stage_output(&stage, 0);
+    EXPECT_STREQ(text, "0 " ATTACH_OTHER_BUILD "\n");
+    free(text);
+    stage_fini(&stage);
+}
+
+TEST(AttachedRefusal, TellsALibraryOfAnotherBuildWhatItIs)
+{
+    expect_stranger_refused(sizeof(struct attach_hello));
+    expect_stranger_refused(16);
+    expect_stranger_refused(sizeof(struct attach_hello) + 64);
 }

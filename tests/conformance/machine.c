@@ -188,7 +188,7 @@ void machine_run(struct machine *machine, void (*program)(void *arg), void *cons
     if (plat_machine_failure(machine->platform) != NULL) {
         FAIL("%s", plat_machine_failure(machine->platform));
     }
-    EXPECT_EQ(plat_machine_live_tlps(machine->platform), 0);
+    EXPECT_EQ(plat_machine_live_packets(machine->platform), 0);
 }
 
 void machine_destroy(struct machine *machine)

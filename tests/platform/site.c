@@ -35,7 +35,7 @@ void site_run(struct site *site, plat_program_fn program)
         FAIL("%s", plat_machine_failure(site->machine));
     }
     if (outcome == SIM_RUN_DONE) {
-        EXPECT_EQ(plat_machine_live_tlps(site->machine), 0);
+        EXPECT_EQ(plat_machine_live_packets(site->machine), 0);
     }
 }
 

@@ -43,7 +43,7 @@ static void expect_error(uint64_t source, uint64_t destination, uint32_t bytes, 
     plat_machine_set_program(attempt.site.machine, 0, try_register, &attempt);
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
     EXPECT_EQ(attempt.error, error);
-    EXPECT_EQ(plat_machine_live_tlps(attempt.site.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(attempt.site.machine), 0);
     // Neither data nor the remote status word came; the last four bytes are those of the good one.
     EXPECT_EQ(site_counter(&attempt.site, "node1.memory", "written_bytes"), 4);
     site_fini(&attempt.site);
@@ -114,7 +114,7 @@ static void expect_chain_error(enum peach2_chain_place place, uint32_t index, ui
     plat_machine_set_program(attempt.site.machine, 0, try_chain, &attempt);
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
     EXPECT_EQ(attempt.error, error);
-    EXPECT_EQ(plat_machine_live_tlps(attempt.site.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(attempt.site.machine), 0);
     site_fini(&attempt.site);
 }
 

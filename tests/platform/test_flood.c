@@ -132,7 +132,7 @@ static void flood_run(struct flood *flood, enum scn_fidelity fidelity, uint32_t 
         plat_machine_set_program(flood->site.machine, i, flood_program, flood);
     }
     EXPECT_EQ(plat_machine_run(flood->site.machine), SIM_RUN_DONE);
-    EXPECT_EQ(plat_machine_live_tlps(flood->site.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(flood->site.machine), 0);
     flood->fault = plat_machine_fault(flood->site.machine, 0);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         message_check(flood, i / (CHANNELS * ROUNDS), i / ROUNDS % CHANNELS, i % ROUNDS);
@@ -227,7 +227,7 @@ TEST(PulledCable, LeavesNoPacketWhereAProgramWaitsForEver)
         EXPECT_EQ(plat_machine_run(site.machine), SIM_RUN_STUCK);
         (void)sim_describe_waiters(plat_machine_sim(site.machine), waiters, sizeof waiters);
         EXPECT_CONTAINS(waiters, "node1 waits for node1.memory: word 0x2000000 to become 0x7");
-        EXPECT_EQ(plat_machine_live_tlps(site.machine), 0);
+        EXPECT_EQ(plat_machine_live_packets(site.machine), 0);
         site_fini(&site);
     }
 }

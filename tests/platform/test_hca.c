@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/platform/internal.h"
 #include "site.h"
 #include "verbs-shim/ibverbs/device.h"
 
@@ -183,7 +184,7 @@ static void expect_transfer(enum ibv_wr_opcode opcode, bool near_gpu, bool far_g
     struct scn_scenario *scenario = pair_build(&pair, 1000 * 1000 * 1000 * NS);
     EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
     EXPECT_TRUE(plat_machine_failure(pair.machine) == NULL);
-    EXPECT_EQ(plat_machine_live_tlps(pair.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(pair.machine), 0);
     if (opcode == IBV_WR_RDMA_WRITE) {
         expect_moved(pair.sides[1].copy, TO, pair.sides[0].copy, FROM);
     } else {
@@ -238,6 +239,17 @@ TEST(Hca, EndsWithItsTimeWhereverItIs)
         plat_machine_destroy(pair.machine);
         scn_free(scenario);
     }
+}
+
+TEST(Hca, APacketThatNobodyGaveBackIsCounted)
+{
+    struct pair pair = {.opcode = IBV_WR_RDMA_WRITE};
+    struct scn_scenario *scenario = pair_build(&pair, 1000 * 1000 * 1000 * NS);
+    EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
+    (void)ib_packet_take(pair.machine->packets);
+    EXPECT_EQ(plat_machine_live_packets(pair.machine), 1);
+    plat_machine_destroy(pair.machine);
+    scn_free(scenario);
 }
 
 // --- limits ----------------------------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ static void shuffle_run(uint64_t seed, unsigned rounds, void (*change)(struct sc
     memset(site_memory(&s.site, 1, BASE), GUARD, 2 * MIB);
     plat_machine_set_program(s.site.machine, 0, shuffle_program, &s);
     EXPECT_EQ(plat_machine_run(s.site.machine), SIM_RUN_DONE);
-    EXPECT_EQ(plat_machine_live_tlps(s.site.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(s.site.machine), 0);
     EXPECT_TRUE(s.next + 4096 < 2 * MIB);
     EXPECT_MEMEQ(site_memory(&s.site, 1, BASE), s.expected, 2 * MIB);
     site_fini(&s.site);

@@ -40,7 +40,7 @@ static void share(struct sharing *sharing, enum scn_fidelity fidelity)
         plat_machine_set_program(sharing->site.machine, i, send_all, &sharing->senders[i]);
     }
     EXPECT_EQ(plat_machine_run(sharing->site.machine), SIM_RUN_DONE);
-    EXPECT_EQ(plat_machine_live_tlps(sharing->site.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(sharing->site.machine), 0);
     for (uint32_t i = 0; i < SITE_NODES_MAX - 1; i++) {
         EXPECT_TRUE(
             site_is_filled(site_memory(&sharing->site, SITE_NODES_MAX - 1, BASE + i * (uint64_t)BYTES), BYTES, i));

@@ -273,7 +273,7 @@ static void play(struct record *record, uint64_t seed, unsigned rounds, unsigned
         plat_machine_set_program(play->site.machine, i, player_run, &play->players[i]);
     }
     EXPECT_EQ(plat_machine_run(play->site.machine), SIM_RUN_DONE);
-    EXPECT_EQ(plat_machine_live_tlps(play->site.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(play->site.machine), 0);
     record->end_ps = sim_now_ps(plat_machine_sim(play->site.machine));
     record->count = 0;
     for (uint32_t i = 0; i < NODES; i++) {
@@ -454,7 +454,7 @@ static struct trial trial_run(const struct mistake *mistake, enum scn_fidelity f
     site_build(&site);
     plat_machine_set_program(site.machine, 0, try_mistake, &trial);
     EXPECT_EQ(plat_machine_run(site.machine), SIM_RUN_DONE);
-    EXPECT_EQ(plat_machine_live_tlps(site.machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(site.machine), 0);
     trial.end_ps = sim_now_ps(plat_machine_sim(site.machine));
     site_fini(&site);
     return trial;

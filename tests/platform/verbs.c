@@ -72,7 +72,7 @@ void verbs_pair_run(struct verbs_pair *pair, plat_program_fn first, plat_program
         FAIL("the run ended with %d: %s", (int)outcome, text);
     }
     EXPECT_TRUE(plat_machine_failure(pair->machine) == NULL);
-    EXPECT_EQ(plat_machine_live_tlps(pair->machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(pair->machine), 0);
 }
 
 void verbs_pair_fini(struct verbs_pair *pair)

@@ -28,7 +28,7 @@ void cluster_run(struct cluster *cluster, plat_program_fn first, plat_program_fn
     if (plat_machine_failure(machine) != NULL) {
         FAIL("%s", plat_machine_failure(machine));
     }
-    EXPECT_EQ(plat_machine_live_tlps(machine), 0);
+    EXPECT_EQ(plat_machine_live_packets(machine), 0);
 }
 
 void cluster_await(peach2_handle_t *board, const bool *flag)

@@ -69,6 +69,14 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
     free(text);
 }
 
+TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
+{
+    char *text = output_alone(WORLD "early");
+    const char *at = text;
+    EXPECT_BETWEEN(number_of(&at, "later"), 0, 100);
+    free(text);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct stage stage;
@@ -96,6 +104,22 @@ TEST(World, ThreadsTakeTurnsOverAConditionVariable)
     EXPECT_CONTAINS(text, "timeout 1");
     EXPECT_BETWEEN(number_of(&at, "in"), 5000000, 5000010);
     free(text);
+}
+
+static uint64_t hash_alone(const char *program, const char *argument)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, program, argument, NULL);
+    play(&stage);
+    uint64_t hash = stage.result.hash;
+    stage_fini(&stage);
+    return hash;
+}
+
+TEST(World, ThreadsEndAtTheSameTimesInEveryRun)
+{
+    EXPECT_EQ(hash_alone(WORLD "threads", "join"), hash_alone(WORLD "threads", "join"));
 }
 
 TEST(World, ChildrenAreWaitedForInSimulatedTime)

@@ -44,6 +44,7 @@ struct attach_place {
     uint32_t address_base;
     uint64_t tsc_hz;            // of the simulated time stamp counter
     uint64_t clock_read_ps;     // what reading it costs
+    uint64_t interrupt_ps;      // from a device's interrupt to the thread that waits for it
     uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };
@@ -86,6 +87,17 @@ bool attach_poll(uint64_t turn_ps, const volatile void *place);
 enum attach_woken attach_vain(unsigned flags);
 void attach_found(void);
 
+// The same for a loop that a look at these bytes has shown to read nothing else: until a device writes some of them, or
+// something happens outside; in a process whose library has to move on what others read and write
+// (attach_look_progresses), also until a device writes to any pinned memory. None, or more than ATTACH_RANGES_MAX: what
+// it reads is not known, and any write ends it.
+#define ATTACH_RANGES_MAX 8u
+struct attach_range {
+    const volatile void *address;
+    unsigned bytes;
+};
+enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count);
+
 // The process's next alarm: no wait of any of its threads goes beyond deadline_ps, and the first thread that has the
 // baton at that time or later calls `due` before it returns from its crossing. ATTACH_NEVER_PS: none.
 void attach_alarm(uint64_t deadline_ps, void (*due)(void));
@@ -119,6 +131,8 @@ void attach_fork_parent(int child); // also after vfork and posix_spawn: then th
 // when it has the baton; `started` by its creator.
 void attach_thread_began(void);
 void attach_thread_started(void);
+// The last thing that the calling thread does before it gives the baton away for good.
+void attach_thread_at_end(void (*last)(void *), void *arg);
 // The process is about to become another program (execve), which connects anew and is the same process.
 void attach_before_exec(void);
 

@@ -10,11 +10,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "attach_layout.h" // generated: ATTACH_LAYOUT, a hash of this header and of those whose structs pass
 #include "verbs-shim/backend.h"
 #include "verbs-shim/peach2_driver.h"
 
-#define ATTACH_MAGIC   0x74636131u // "tca1"
-#define ATTACH_VERSION 1u
+#define ATTACH_MAGIC 0x74636131u // "tca1"
+
+#define ATTACH_OTHER_BUILD                                                                                             \
+    "libtcasim-attach.so and the simulator are of different builds (LD_LIBRARY_PATH, LD_PRELOAD?)"
 
 #define ATTACH_SLOTS        64u
 #define ATTACH_ENTRIES      512u
@@ -25,18 +28,21 @@
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
+#define ATTACH_BELLS        4096u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
+// The first two fields are those of every build, whatever follows.
 struct attach_hello {
-    uint32_t magic, version;
+    uint32_t magic, layout;
     uint32_t tid;
     char node[ATTACH_NAME_BYTES]; // as in the scenario
 };
 
-// Comes with the segment's descriptor. Later messages are this magic and a descriptor of pinned memory.
+// Comes with the segment's descriptor. Later messages are the magic and a descriptor: of the bells, then of pinned
+// memory.
 struct attach_welcome {
-    uint32_t magic, version; // 0: refused, the reason is in text
+    uint32_t magic, layout; // 0: refused, the reason is in text
     char text[ATTACH_TEXT_BYTES];
 };
 
@@ -53,10 +59,15 @@ struct attach_greeting {
     uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     uint32_t has_board, has_hca, gpu_count;
+    uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
 
-enum attach_turn { ATTACH_TURN_SIMULATOR, ATTACH_TURN_PROGRAM };
+enum attach_turn {
+    ATTACH_TURN_SIMULATOR,
+    ATTACH_TURN_PROGRAM,
+    ATTACH_TURN_AWAITED // the program's, and the simulator sleeps on the word
+};
 enum attach_slot_state {
     ATTACH_SLOT_FREE,
     ATTACH_SLOT_NEW,  // a thread that nobody announced has taken it
@@ -84,7 +95,8 @@ struct attach_entry {
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
-    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row -> enum attach_woken")          \
+    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
+            " does all pinned memory count as well -> enum attach_woken")                                              \
     R(CHILD, "pid")                                                                                                    \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \
     R(EXEC, "the process is about to become another program")                                                          \
@@ -93,6 +105,7 @@ struct attach_entry {
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                       \
     R(MEMORY_CHECK, "address, bytes, writable")                                                                        \
     R(FREE, "bus address")                                                                                             \
+    R(QUIET, "bus address, bytes: of pinned memory, writes there wake nobody")                                         \
     R(GPU_INFO, "gpu -> struct")                                                                                       \
     R(GPU_ALLOC, "gpu, bytes -> device address")                                                                       \
     R(GPU_FREE, "gpu, device address")                                                                                 \
@@ -132,8 +145,14 @@ enum attach_op {
         ATTACH_OPS
 };
 
+// Bytes that a loop reads. address: of the program, or of the bus where they are pinned memory; only compared.
+struct attach_word {
+    uint64_t address;
+    uint32_t bytes, pinned;
+};
+
 struct attach_slot {
-    _Atomic uint32_t turn; // enum attach_turn; the word that both sleep on
+    _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
     _Atomic uint32_t state;
     uint32_t tid;
     uint64_t now_ps; // simulated time when the turn was given
@@ -154,3 +173,19 @@ struct attach_segment {
     _Atomic uint64_t alarm_ps; // of attach_alarm
     struct attach_slot slots[ATTACH_SLOTS];
 };
+
+// What threads without a turn sleep on, and who of them does not. All programs of a run share it, as the one that had
+// the turn last wakes the next. It decides nothing: whose turn it is say the slots, and a wrong word here costs time.
+struct attach_bells {
+    _Atomic uint32_t looks; // how often a thread looks for its turn before it sleeps; 0: not at all
+    _Atomic uint32_t awake; // the bell of the one that looks; ATTACH_BELL_NONE
+    _Atomic uint32_t next;  // of the one that got the turn last
+    _Atomic uint32_t rung[ATTACH_BELLS];
+};
+#define ATTACH_BELL_NONE UINT32_MAX
+
+// A slot's bell is known before anybody uses the slot. Runs with very many threads share some: then both wake.
+static inline uint32_t attach_bell(uint32_t first_bell, uint32_t slot)
+{
+    return (first_bell + slot) % ATTACH_BELLS;
+}

@@ -98,17 +98,6 @@ int hca_close(hca_context_t *context)
     return 0;
 }
 
-int hca_query_device(hca_context_t *context, struct hca_device_info *info_out)
-{
-    *info_out = context->info;
-    return 0;
-}
-
-int hca_query_port(hca_context_t *context, struct hca_port_info *info_out)
-{
-    return hca_ops(context)->query_port(context->backend.ctx, info_out);
-}
-
 // --- protection domains, regions, address handles --------------------------------------------------------------------
 
 int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out)

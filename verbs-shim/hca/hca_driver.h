@@ -32,8 +32,6 @@ typedef struct hca_ah hca_ah_t;
 // -ENODEV: the node has no HCA. -ENOMEM.
 int hca_open(const struct backend *backend, hca_context_t **context_out);
 int hca_close(hca_context_t *context); // -EBUSY
-int hca_query_device(hca_context_t *context, struct hca_device_info *info_out);
-int hca_query_port(hca_context_t *context, struct hca_port_info *info_out);
 
 // --- protection domains, regions
 // --------------------------------------------------------------------------------------
