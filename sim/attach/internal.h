@@ -36,6 +36,7 @@ struct attach_object {
     uint64_t number;
     uint64_t bus_address, bytes; // of memory and pins
     uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: it needs none
+    bool open;                   // of such a region: others may write to it without a word to its process
 };
 
 struct attach_process;
@@ -76,9 +77,9 @@ struct attach_thread {
     struct attach_word words[ATTACH_RANGES_MAX];
     uint32_t word_count;
     bool words_and_pinned, waits_for_words;
-    uint64_t word_writes, seen_word_writes;              // as below
-    uint64_t place_writes;                               // of devices to those
-    uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
+    uint64_t word_writes, seen_word_writes;                                 // as below
+    uint64_t place_writes;                                                  // of devices to those
+    uint64_t seen_writes, seen_wakes, seen_place_writes, seen_event_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain;                     // looks in a row that found nothing written
     // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
@@ -107,8 +108,11 @@ struct attach_process {
     size_t object_count, object_room;
     struct host_watch watch;
     struct host_owner owner; // of memory that is not pinned
+    unsigned open_regions;   // objects that are
     uint64_t writes;         // of devices to its memory, but for quiet ones
-    uint64_t pinned_writes;  // and of these, to pinned memory
+    uint64_t pinned_writes;  // of these, to pinned memory
+    uint64_t event_writes;   // and to between the first and the last of its event queues
+    uint64_t events_from, events_to;
     struct attach_quiet quiet[ATTACH_QUIET_MAX];
     unsigned quiet_count;
     struct attach_memory *memory; // pages that are kept; NULL: none yet

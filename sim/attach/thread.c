@@ -34,6 +34,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_place_writes = thread->place_writes;
     memset(thread->hits, 0, sizeof thread->hits);
     thread->seen_word_writes = thread->word_writes;
+    thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
     attach_memory_settle(server, thread->process->node);

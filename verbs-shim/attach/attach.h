@@ -58,7 +58,8 @@ void attach_spend_ps(uint64_t ps);
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 enum attach_wait_flags {
-    ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process, or raises an event for it
+    ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process
+    ATTACH_WAIT_EVENTS = 4, // until a device writes to an event queue of the process
     ATTACH_WAIT_OUTSIDE = 2 // until something outside the devices may have changed: another attached thread made a call
                             // that may wake others (attach_may_wake), a process ended, a real descriptor became ready
 };
@@ -111,9 +112,9 @@ void attach_own_signal(int number);
 unsigned attach_crossings(void);
 
 // A library of devices gives what is to be done for a thread that waits by itself, for a descriptor or for a word in
-// memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who waits
-// in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for.
-// progresses: devices' writes may be work for it, not only events.
+// memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who
+// waits in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for. progresses:
+// devices' writes may be work for it, not only events.
 void attach_look_set(void (*look)(void), bool progresses);
 bool attach_look_progresses(void);
 void attach_look(void);
