@@ -42,6 +42,12 @@ struct attach_object {
 struct attach_process;
 struct attach_memory;
 
+// The run's number of a process, and the machine's; 0: it is over, and another process has that.
+struct attach_id {
+    uint32_t id;
+    pid_t pid;
+};
+
 #define ATTACH_PLACES 4
 // Of a process; what it says beyond that is not heard.
 #define ATTACH_QUIET_MAX 16
@@ -53,7 +59,7 @@ struct attach_quiet {
 
 struct attach_thread {
     struct attach_process *process;
-    uint32_t index;
+    uint32_t index, id; // id: the run's number of it
     struct attach_slot *slot;
     char name[96];
     uint32_t bell;
@@ -92,6 +98,7 @@ struct attach_process {
     struct attach_server *server;
     struct attach_process *next;
     uint32_t node, number;
+    uint32_t id;    // the run's number of it
     uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
     int pidfd, socket;
@@ -160,7 +167,10 @@ struct attach_server {
     uint64_t vain_looks;    // in a row, of all, with nothing else between
     uint64_t vain_since_ms; // real time, of the first few of them
     bool stopped;
-    FILE *crossings; // one a line; NULL: nobody asked
+    struct attach_id *ids; // of all processes so far
+    size_t id_count, id_room;
+    uint32_t ids_taken; // by processes and threads
+    FILE *crossings;    // one a line; NULL: nobody asked
 };
 
 // What a program asks for, copied out of its reach.
@@ -251,6 +261,15 @@ void attach_object_remove(struct attach_process *process, struct attach_object *
 // Is all of the range memory of the process that devices may reach?
 bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes);
 bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // not a GPU's
+
+// --- ids.c ----------------------------------------------------------------------------------------------------------
+
+uint32_t attach_ids_take(struct attach_server *server);
+bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid); // false: no memory
+// The run's number of a process of the machine. -ESRCH: none.
+int64_t attach_ids_of(const struct attach_server *server, uint64_t pid);
+// The machine's number of a process of the run, or of a thread of the process that asks. -ESRCH: none.
+int64_t attach_ids_real(const struct attach_process *process, uint64_t id);
 
 // --- thread.c -------------------------------------------------------------------------------------------------------
 

@@ -271,8 +271,11 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
     case ATTACH_OP_POLL:
         return attach_thread_poll(thread, request);
     case ATTACH_OP_CHILD:
-        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0]) ? 0
-                                                                                                           : -ECHILD;
+        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0])
+                   ? attach_ids_of(server, arguments[0])
+                   : -ECHILD;
+    case ATTACH_OP_ID:
+        return arguments[1] != 0 ? attach_ids_real(thread->process, arguments[0]) : attach_ids_of(server, arguments[0]);
     case ATTACH_OP_THREAD:
         return thread_await(thread->process);
     case ATTACH_OP_PROCESS_EXIT:

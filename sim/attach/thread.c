@@ -287,6 +287,8 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->index = index;
     thread->slot = &process->segment->slots[index];
     thread->bell = attach_bell(process->first_bell, index);
+    thread->id = index == 0 ? process->id : attach_ids_take(server);
+    thread->slot->id = thread->id;
     char image[24] = ""; // after exec, while the old program's threads still are there
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);

@@ -52,6 +52,7 @@ struct attach_welcome {
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
+    uint32_t id; // what getpid says
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
@@ -97,7 +98,8 @@ struct attach_entry {
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
             " does all pinned memory count as well -> enum attach_woken")                                              \
-    R(CHILD, "pid")                                                                                                    \
+    R(CHILD, "pid -> result: its number in the run")                                                                   \
+    R(ID, "number, is it the run's (1) or the machine's (0) -> result: the other one; -ESRCH")                         \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \
     R(EXEC, "the process is about to become another program")                                                          \
     R(THREAD_EXIT, "")                                                                                                 \
@@ -154,7 +156,8 @@ struct attach_word {
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
     _Atomic uint32_t state;
-    uint32_t tid;
+    uint32_t tid;    // the machine's
+    uint32_t id;     // what gettid says
     uint64_t now_ps; // simulated time when the turn was given
 
     uint64_t tail_ps; // own work behind the last entry

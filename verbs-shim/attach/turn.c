@@ -31,7 +31,7 @@ static void simulator_check(void)
 {
     struct pollfd socket = {.fd = attach_client.socket};
     if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        (void)syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+        (void)syscall(SYS_kill, attach_own_number(SYS_getpid), SIGKILL);
     }
 }
 
