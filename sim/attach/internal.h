@@ -99,6 +99,7 @@ struct attach_process {
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
     unsigned slots; // in use so far
+    uint32_t first_bell;
     bool leaving;   // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
@@ -260,6 +261,8 @@ void attach_hash(struct attach_server *server, uint64_t value);
 bool attach_turns_init(struct attach_server *server);
 void attach_turns_fini(struct attach_server *server);
 void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
+// Of a slot, whether there is a thread yet or not. Processes that are far apart share some: that wakes one in vain.
+uint32_t attach_bell(const struct attach_process *process, uint32_t slot);
 void attach_turn_give(struct attach_thread *thread);
 bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
 bool attach_turn_is_program(const struct attach_thread *thread);

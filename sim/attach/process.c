@@ -102,7 +102,9 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .watch = {attach_memory_written, process},
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
+        .first_bell = server->bells_given,
     };
+    server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;
     return process;
@@ -125,6 +127,9 @@ int attach_process_segment(struct attach_process *process)
         return -1;
     }
     process->segment = segment;
+    for (uint32_t i = 0; i < ATTACH_SLOTS; i++) {
+        process->segment->slots[i].bell = attach_bell(process, i);
+    }
     greeting_fill(process, &process->segment->greeting);
     atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;

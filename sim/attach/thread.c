@@ -285,7 +285,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
-    thread->bell = thread->slot->bell = server->bells_given++ % ATTACH_BELLS;
+    thread->bell = attach_bell(process, index);
     char image[24] = ""; // after exec, while the old program's threads still are there
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);
