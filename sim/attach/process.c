@@ -110,7 +110,9 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .watch = {attach_memory_written, process},
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
+        .first_bell = server->bells_given,
     };
+    server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;
     return process;

@@ -28,7 +28,7 @@
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
-#define ATTACH_BELLS        4096u
+#define ATTACH_BELLS        16384u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 

@@ -13,6 +13,9 @@
 
 #include "verbs-shim/attach/client_internal.h"
 
+// The most looks, whatever a program wrote there: some milliseconds.
+enum { LOOKS_MAX = 1 << 16 };
+
 // System calls by their numbers: libraries that stand before the C library's functions call in here.
 
 void attach_futex_wake(_Atomic uint32_t *word)
@@ -78,7 +81,7 @@ void attach_turn_await(struct attach_slot *slot)
 {
     struct attach_bells *bells = attach_client.bells;
     uint32_t looks = atomic_load_explicit(&bells->looks, memory_order_relaxed);
-    if (looks != 0 && look(bells, slot, looks)) {
+    if (looks != 0 && look(bells, slot, looks < LOOKS_MAX ? looks : LOOKS_MAX)) {
         return;
     }
     _Atomic uint32_t *bell = &bells->rung[bell_of(slot)];
