@@ -138,6 +138,8 @@ static int64_t region_create(struct attach_thread *thread, const struct hca_mr_i
         free(object.pages);
         return status == SIM_ERR_NO_MEMORY ? -ENOMEM : -EINVAL;
     }
+    object.open = (init.access & (HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC)) != 0;
+    process->open_regions += object.open;
     thread->slot->values[0] = key;
     return attach_object_keep(thread, &object);
 }
@@ -146,6 +148,7 @@ int attach_region_destroy(struct attach_thread *thread, const struct attach_obje
 {
     int status = thread->backend.ops.hca->mr_deregister(&thread->backend, (uint32_t)object->number);
     if (status == 0 && object->pages != NULL) {
+        thread->process->open_regions -= object->open;
         host_memory_unpin(thread->backend.memory, object->pages, object->bytes);
         free(object->pages);
     }

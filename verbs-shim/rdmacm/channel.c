@@ -64,7 +64,10 @@ void cm_channel_free(struct cm_channel *channel)
         channel->first = event->next;
         free(event);
     }
-    free(channel);
+    channel->closed = true;
+    if (channel->waiters == 0) {
+        free(channel);
+    }
 }
 
 struct rdma_event_channel *rdma_create_event_channel(void)
@@ -211,25 +214,47 @@ static void descriptor_ready(struct cm_channel *channel, uint64_t number)
     }
 }
 
+static void waiters_count(struct cm_channel *channel, bool more)
+{
+    CM_ENTER();
+    channel->waiters += more ? 1u : -1u;
+}
+
+// Waits for something to come. -1 and errno.
+static int descriptor_wait(struct cm_channel *channel)
+{
+    struct epoll_event ready;
+    bool blocks = (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK) == 0;
+    int found = epoll_wait(channel->base.fd, &ready, 1, blocks ? -1 : 0);
+    int error = found == 0 ? EAGAIN : errno;
+    while (channel->closed) { // as a read of a descriptor that is closed meanwhile waits on
+        (void)pause();
+    }
+    if (found <= 0) {
+        errno = error;
+        return -1;
+    }
+    descriptor_ready(channel, ready.data.u64);
+    return 0;
+}
+
 int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **event_out)
 {
     struct cm_channel *channel = (struct cm_channel *)base;
-    while (true) {
-        struct cm_event *event = event_take(channel);
-        if (event != NULL) {
-            cm_event_pay();
-            *event_out = &event->base;
-            return 0;
-        }
-        struct epoll_event ready;
-        bool blocks = (fcntl(base->fd, F_GETFL) & O_NONBLOCK) == 0;
-        int found = epoll_wait(base->fd, &ready, 1, blocks ? -1 : 0);
-        if (found <= 0) {
-            errno = found == 0 ? EAGAIN : errno;
-            return -1;
-        }
-        descriptor_ready(channel, ready.data.u64);
+    waiters_count(channel, true);
+    struct cm_event *event = event_take(channel);
+    int status = 0;
+    while (event == NULL && status == 0) {
+        status = descriptor_wait(channel);
+        event = event_take(channel);
     }
+    waiters_count(channel, false);
+    if (event == NULL) {
+        return -1;
+    }
+    cm_event_pay();
+    *event_out = &event->base;
+    return 0;
 }
 
 int rdma_ack_cm_event(struct rdma_cm_event *base)

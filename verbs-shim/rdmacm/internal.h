@@ -67,6 +67,8 @@ struct cm_channel {
     int signal;                     // counts the events in the list
     int timer;                      // -1: never needed
     struct cm_event *first, **end;
+    unsigned waiters; // threads in rdma_get_cm_event
+    bool closed;      // but for those
 };
 
 // --- identifiers ----------------------------------------------------------------------------------------------------
