@@ -77,6 +77,12 @@ void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
 // Gives the baton away until something outside, or in the devices, may have changed. false: deadline_ps has passed.
 bool world_wait(uint64_t deadline_ps);
 
+// --- connections (descriptors.c)
+// ---------------------------------------------------------------------------------------
+
+// A connection begins.
+void world_connected(int fd);
+
 // --- timers (timers.c)
 // ------------------------------------------------------------------------------------------------
 
