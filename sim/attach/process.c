@@ -33,6 +33,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_index = process->node,
         .node_count = server->scenario->node_count,
         .process = process->number,
+        .first_bell = process->first_bell,
         .id = process->id,
         .address_base = server->address_base,
         .tsc_hz = tsc_hz,
@@ -109,7 +110,9 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .watch = {attach_memory_written, process},
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
+        .first_bell = server->bells_given,
     };
+    server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;
     return process;
@@ -132,6 +135,8 @@ int attach_process_segment(struct attach_process *process)
         return -1;
     }
     process->segment = segment;
+    process->first_bell = process->server->bells_given;
+    process->server->bells_given += ATTACH_SLOTS;
     greeting_fill(process, &process->segment->greeting);
     atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;
@@ -155,7 +160,7 @@ void attach_process_destroy(struct attach_process *process)
         free(process->objects[i].pages);
     }
     free(process->objects);
-    free(process->memory);
+    attach_memory_destroy(process->memory);
     free(process);
 }
 

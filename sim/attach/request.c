@@ -51,7 +51,7 @@ static int64_t read_register(struct attach_thread *thread, const struct attach_r
 static bool program_write(struct attach_process *process, uint64_t address, const void *data, size_t bytes)
 {
     const struct iovec from = {(void *)(uintptr_t)data, bytes}, to = {(void *)(uintptr_t)address, bytes};
-    attach_memory_settle(process->server);
+    attach_memory_settle(process->server, process->node);
     return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
 }
 

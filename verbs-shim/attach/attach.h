@@ -45,6 +45,7 @@ struct attach_place {
     uint32_t address_base;
     uint64_t tsc_hz;            // of the simulated time stamp counter
     uint64_t clock_read_ps;     // what reading it costs
+    uint64_t interrupt_ps;      // from a device's interrupt to the thread that waits for it
     uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };
@@ -68,7 +69,8 @@ void attach_spend_ps(uint64_t ps);
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 enum attach_wait_flags {
-    ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process, or raises an event for it
+    ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process
+    ATTACH_WAIT_EVENTS = 4, // until a device writes to an event queue of the process
     ATTACH_WAIT_OUTSIDE = 2 // until something outside the devices may have changed: another attached thread made a call
                             // that may wake others (attach_may_wake), a process ended, a real descriptor became ready
 };

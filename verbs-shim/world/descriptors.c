@@ -278,13 +278,15 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     return put;
 }
 
+// Only of one that is there: programs close every number there could be.
 int close(int fd)
 {
-    if (world_timed()) {
+    int status = WORLD_REAL(close)(fd);
+    if (status == 0 && world_timed()) {
         attach_may_wake();
         world_timer_closed(fd);
     }
-    return WORLD_REAL(close)(fd);
+    return status;
 }
 
 int shutdown(int fd, int how)
