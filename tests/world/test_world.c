@@ -97,6 +97,22 @@ TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
     stage_fini(&stage);
 }
 
+TEST(World, WhatIsSentOverTcpDoesNotWaitForAcknowledgementsOfRealTime)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage.options.together = false;
+    stage_add(&stage, 0, WORLD "talk", "listen", NULL);
+    stage_add(&stage, 1, WORLD "talk", "node0", NULL);
+    play(&stage);
+    for (uint32_t i = 0; i < 2; i++) {
+        char *text = stage_output(&stage, i);
+        EXPECT_CONTAINS(text, "pieces go straight away");
+        free(text);
+    }
+    stage_fini(&stage);
+}
+
 TEST(World, ThreadsTakeTurnsOverAConditionVariable)
 {
     char *text = output_alone(WORLD "threads");

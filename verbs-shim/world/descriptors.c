@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -318,12 +320,30 @@ int shutdown(int fd, int how)
 // --- connections
 // ------------------------------------------------------------------------------------------------------
 
+// TCP keeps small pieces back while an acknowledgement is to come (Nagle), and when that comes is real time's choice.
+// Nothing where it is no TCP.
+void world_connected(int fd)
+{
+    const int on = 1;
+    int saved = errno;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    errno = saved;
+}
+
+static int accepted(int connection)
+{
+    if (connection >= 0) {
+        world_connected(connection);
+    }
+    return (int)moved(connection);
+}
+
 int accept(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes)
 {
     if (!world_timed()) {
         return WORLD_REAL(accept)(fd, from, from_bytes);
     }
-    return get_ready(fd, POLLIN, 0) ? (int)moved(WORLD_REAL(accept)(fd, from, from_bytes)) : -1;
+    return get_ready(fd, POLLIN, 0) ? accepted(WORLD_REAL(accept)(fd, from, from_bytes)) : -1;
 }
 
 int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int flags)
@@ -331,5 +351,5 @@ int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int fla
     if (!world_timed()) {
         return WORLD_REAL(accept4)(fd, from, from_bytes, flags);
     }
-    return get_ready(fd, POLLIN, 0) ? (int)moved(WORLD_REAL(accept4)(fd, from, from_bytes, flags)) : -1;
+    return get_ready(fd, POLLIN, 0) ? accepted(WORLD_REAL(accept4)(fd, from, from_bytes, flags)) : -1;
 }

@@ -87,6 +87,12 @@ void world_loopback_settle(unsigned packets);
 #define WORLD_DATA_PACKETS    1
 #define WORLD_CONNECT_PACKETS 3
 
+// --- connections (descriptors.c)
+// ---------------------------------------------------------------------------------------
+
+// A connection begins.
+void world_connected(int fd);
+
 // --- timers (timers.c)
 // ------------------------------------------------------------------------------------------------
 
