@@ -34,9 +34,10 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_place_writes = thread->place_writes;
     memset(thread->hits, 0, sizeof thread->hits);
     thread->seen_word_writes = thread->word_writes;
+    thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
-    attach_memory_settle(server);
+    attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }
 
@@ -285,7 +286,9 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
-    thread->bell = attach_bell(process, index);
+    thread->bell = attach_bell(process->first_bell, index);
+    thread->id = index == 0 ? process->id : attach_ids_take(server);
+    thread->slot->id = thread->id;
     char image[24] = ""; // after exec, while the old program's threads still are there
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);

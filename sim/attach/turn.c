@@ -158,11 +158,6 @@ bool attach_turn_is_program(const struct attach_thread *thread)
     return atomic_load_explicit(&thread->slot->turn, memory_order_acquire) != ATTACH_TURN_SIMULATOR;
 }
 
-uint32_t attach_bell(const struct attach_process *process, uint32_t slot)
-{
-    return (process->first_bell + slot) % ATTACH_BELLS;
-}
-
 static void ring(struct attach_server *server, const struct attach_thread *thread)
 {
     _Atomic uint32_t *bell = &server->bells->rung[thread->bell];

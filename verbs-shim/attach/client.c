@@ -148,7 +148,7 @@ static void *shared_map(int fd, size_t bytes)
 
 static void segment_map(void)
 {
-    struct attach_hello hello = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = (uint32_t)syscall(SYS_gettid)};
+    struct attach_hello hello = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = attach_own_number(SYS_gettid)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
@@ -204,7 +204,7 @@ static void prepare(void)
 static void slot_take(struct attach_slot *slot)
 {
     attach_own = (struct attach_own){.slot = slot};
-    slot->tid = (uint32_t)syscall(SYS_gettid);
+    slot->tid = attach_own_number(SYS_gettid);
     (void)pthread_setspecific(attach_client.thread_end, slot);
 }
 
@@ -228,10 +228,12 @@ static enum attach_link link_make(void)
         .hosts = attach_client.hosts,
         .address_base = greeting->address_base,
         .clock_read_ps = greeting->timestamp_ps,
+        .interrupt_ps = greeting->interrupt_ps,
         .node = greeting->node,
         .node_index = greeting->node_index,
         .node_count = greeting->node_count,
         .process = greeting->process,
+        .id = greeting->id,
         .tsc_hz = greeting->tsc_hz,
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
