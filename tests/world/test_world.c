@@ -79,6 +79,19 @@ TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
     free(text);
 }
 
+TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)
+{
+    char *text = output_alone(WORLD "counter");
+    const char *at = text;
+    long long step = number_of(&at, "step");
+    EXPECT_TRUE(step > 0);
+    EXPECT_EQ(number_of(&at, "step"), step);
+    EXPECT_EQ(number_of(&at, "wrong"), 0);
+    EXPECT_EQ(number_of(&at, "disturbed"), 0);
+    EXPECT_EQ(number_of(&at, "opcode"), 0xe9);
+    free(text);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct stage stage;
