@@ -78,14 +78,12 @@ static uint32_t waiting_at(const struct twin_output *output, uint64_t edge, uint
     return waiting;
 }
 
-// The first edge before `end` at which a packet begins, and whose; `end` if none does. hold_out: how long one of the
-// ring may be held back from there on.
-static uint64_t turn_find(const struct twin_output *output, uint64_t end, unsigned *source_out, uint32_t *hold_out)
+static uint64_t turn_search(const struct twin_output *output, uint64_t edge, uint64_t end, unsigned *source_out,
+                            uint32_t *hold_out)
 {
     const struct twin_inputs *inputs = &output->twin->inputs;
     uint32_t hold = output->hold_cycles;
-    uint64_t edge = twin_later(space_from(output), output->hold_edge);
-    while (edge < end && output->twin->offered[output->port] != 0) {
+    while (edge < end) {
         uint64_t change = edge < inputs->edge && inputs->edge < end ? inputs->edge : end;
         uint32_t waiting = waiting_at(output, edge, &change);
         uint32_t ring = waiting & on_ring[output->port];
@@ -106,8 +104,21 @@ static uint64_t turn_find(const struct twin_output *output, uint64_t end, unsign
         }
         edge = change;
     }
-    *hold_out = hold; // as it was, where nobody waits
+    *hold_out = hold;
     return end;
+}
+
+// The first edge before `end` at which a packet begins, and whose; `end` if none does. hold_out: how long one of the
+// ring may be held back from there on.
+static inline uint64_t turn_find(const struct twin_output *output, uint64_t end, unsigned *source_out,
+                                 uint32_t *hold_out)
+{
+    uint64_t edge = twin_later(space_from(output), output->hold_edge);
+    if (edge >= end || output->twin->offered[output->port] == 0) {
+        *hold_out = output->hold_cycles; // nobody waits
+        return end;
+    }
+    return turn_search(output, edge, end, source_out, hold_out);
 }
 
 static void output_plan(struct twin_output *output)

@@ -1,5 +1,6 @@
 // What kind of memory a process has at an address, as the kernel tells it: may it be kept in the simulator while no
-// program runs? Valid for an epoch of accesses (attach_server.memory_epoch). Embedded; init and fini are paired.
+// program runs? Valid for an epoch of accesses, in which the process does not run; its number is not 0. Embedded; init
+// and fini are paired.
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,9 @@
 // The memory of attached processes, as devices reach it: at the simulated instant of each access.
 //
-// A system call for every packet would be most of a transfer's cost. While no program runs, private memory of a process
-// cannot change but by devices that reach it here. So its pages are kept in the simulator for as long (an epoch): read
-// as a whole, and what was written into them goes to the process before any program runs again (attach_memory_settle).
+// A system call for every packet would be most of a transfer's cost. While no program of its node runs, private memory
+// of a process cannot change but by devices that reach it here. So its pages are kept in the simulator for as long (an
+// epoch): read as a whole, and what was written into them goes to the process before one of those programs runs again
+// (attach_memory_settle).
 // Memory that another mapping may show as well (shared, or of a file) is not kept. Where it is not known that a page
 // may be written, its first write goes to the process, and so finds out.
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { AHEAD_PAGES = 16, STREAM_BYTES = 128, RANGES = 256 };
 
 struct cached_page {
     uint64_t va;    // of the page
-    uint64_t epoch; // of the accesses; others than the server's: nothing is known
+    uint64_t epoch; // of the accesses; others than the memory's: nothing is known
     bool touched;   // there was an access
     bool filled;    // the bytes are the page's
     bool writable;  // it took a write
@@ -33,11 +34,13 @@ struct dirty_range {
 
 // The bytes of an address are at the address modulo their number, so neighbours are neighbours but at the end.
 struct attach_memory {
+    uint64_t epoch; // ends when a program of the node runs
     struct attach_mapping mapping;
     struct cached_page pages[CACHED_PAGES];
     struct dirty_range ranges[RANGES];
     unsigned range_count;
     uint64_t next_va; // behind the pages that were filled last
+    unsigned ahead;   // pages then
     unsigned char bytes[CACHED_BYTES];
 };
 
@@ -67,6 +70,7 @@ static struct attach_memory *memory_create(const struct attach_process *process)
 {
     struct attach_memory *memory = calloc(1, sizeof *memory);
     if (memory != NULL) {
+        memory->epoch = 1;
         attach_mapping_init(&memory->mapping, process->pid);
     }
     return memory;
@@ -82,7 +86,7 @@ void attach_memory_destroy(struct attach_memory *memory)
 
 static enum attach_page_kind page_kind(const struct attach_process *process, uint64_t page_va)
 {
-    return attach_mapping_kind(&process->memory->mapping, process->server->memory_epoch, page_va);
+    return attach_mapping_kind(&process->memory->mapping, process->memory->epoch, page_va);
 }
 
 // --- what is kept ---------------------------------------------------------------------------------------------------
@@ -136,19 +140,20 @@ static void pages_flush(const struct attach_process *process)
     memory->range_count = 0;
 }
 
-void attach_memory_settle(struct attach_server *server)
+// Those of other nodes have nothing to do with the program that will run.
+void attach_memory_settle(const struct attach_server *server, uint32_t node)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        if (process->memory != NULL && !process->ended) {
+        if (process->node == node && process->memory != NULL && !process->ended) {
             pages_flush(process);
+            process->memory->epoch++;
         }
     }
-    server->memory_epoch++;
 }
 
 static void slot_begin(const struct attach_process *process, struct cached_page *page, uint64_t page_va)
 {
-    uint64_t epoch = process->server->memory_epoch;
+    uint64_t epoch = process->memory->epoch;
     if (page->va != page_va || page->epoch != epoch) {
         *page = (struct cached_page){.va = page_va, .epoch = epoch};
     }
@@ -179,11 +184,12 @@ static struct cached_page *page_of(struct attach_process *process, uint64_t va)
 static unsigned fill_count(const struct attach_process *process, uint64_t page_va)
 {
     struct attach_memory *memory = process->memory;
-    unsigned count = 1, most = page_va == memory->next_va ? AHEAD_PAGES : 1;
+    unsigned count = 1, twice = 2 * memory->ahead, most = twice < AHEAD_PAGES ? twice : AHEAD_PAGES;
+    most = page_va == memory->next_va ? most : 1;
     while (count < most) {
         uint64_t va = page_va + count * ATTACH_PAGE_BYTES;
         const struct cached_page *page = slot_of(memory, va);
-        bool has = page->va == va && page->epoch == process->server->memory_epoch && page->filled;
+        bool has = page->va == va && page->epoch == process->memory->epoch && page->filled;
         if (va % CACHED_BYTES == 0 || page->dirty || has || page_kind(process, va) == ATTACH_PAGE_OTHER) {
             break;
         }
@@ -206,6 +212,7 @@ static bool page_fill(struct attach_process *process, struct cached_page *page)
         page[i].filled = true;
     }
     memory->next_va = page_va + count * ATTACH_PAGE_BYTES;
+    memory->ahead = count;
     return page->filled;
 }
 

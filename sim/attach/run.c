@@ -153,6 +153,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);
+    free(server.ids);
     if (server.crossings != NULL) {
         fclose(server.crossings);
     }

@@ -10,7 +10,7 @@
 
 #include "sim/attach/internal.h"
 
-enum { LAST_THREAD_MS = 100 };
+enum { LAST_THREAD_MS = 100, VAIN_LOOKS = 8 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
@@ -21,9 +21,8 @@ static const uint64_t grace_ps = 10 * SIM_PS_PER_US;
 
 void attach_hash(struct attach_server *server, uint64_t value)
 {
-    for (unsigned i = 0; i < 8; i++) { // FNV-1a
-        server->result->hash = (server->result->hash ^ (value >> 8 * i & 0xff)) * 0x100000001b3u;
-    }
+    uint64_t mixed = (server->result->hash ^ value) * 0x9e3779b97f4a7c15u;
+    server->result->hash = mixed ^ mixed >> 32;
 }
 
 // --- the turn -------------------------------------------------------------------------------------------------------
@@ -33,14 +32,28 @@ static void turn_give(struct attach_thread *thread)
     struct attach_server *server = thread->process->server;
     thread->slot->now_ps = sim_now_ps(server->sim);
     thread->seen_place_writes = thread->place_writes;
+    memset(thread->hits, 0, sizeof thread->hits);
     thread->seen_word_writes = thread->word_writes;
+    thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
-    attach_memory_settle(server);
+    attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }
 
 // --- what it did ----------------------------------------------------------------------------------------------------
+
+// How much of the struct means anything.
+static size_t structure_bytes(const struct attach_request *request)
+{
+    if (request->op == ATTACH_OP_NOTHING) {
+        return 0;
+    }
+    if (request->op == ATTACH_OP_POLL) {
+        return request->arguments[4] <= ATTACH_RANGES_MAX ? request->arguments[4] * sizeof(struct attach_word) : 0;
+    }
+    return sizeof request->structure;
+}
 
 static void request_take(struct attach_thread *thread, struct attach_request *request)
 {
@@ -49,7 +62,7 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     request->entry_count = atomic_load_explicit(&slot->entry_count, memory_order_acquire);
     request->tail_ps = slot->tail_ps;
     memcpy(request->arguments, slot->arguments, sizeof request->arguments);
-    memcpy(request->structure, slot->structure, sizeof request->structure);
+    memcpy(request->structure, slot->structure, structure_bytes(request));
     if (request->entry_count > ATTACH_ENTRIES) {
         request->entry_count = ATTACH_ENTRIES;
     }
@@ -179,19 +192,22 @@ static void thread_end(struct attach_thread *thread)
     }
 }
 
-// A program that looks for ever moves simulated time on, so that only real time tells.
+// A program that looks for ever moves simulated time on, so that only real time tells. That is asked for now and then.
 static void vain_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
     bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0;
     bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
-    if (vain && server->vain_since_ms == 0) {
-        server->vain_since_ms = attach_real_ms();
-    } else if (vain && attach_real_ms() - server->vain_since_ms > server->options->wall_limit_ms) {
+    server->vain_looks = vain ? server->vain_looks + 1 : asked ? server->vain_looks : 0;
+    if (!vain || server->vain_looks % VAIN_LOOKS != 0) {
+        return;
+    }
+    uint64_t now_ms = attach_real_ms();
+    if (server->vain_looks == VAIN_LOOKS) {
+        server->vain_since_ms = now_ms;
+    } else if (now_ms - server->vain_since_ms > server->options->wall_limit_ms) {
         attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait", thread->name,
                     (int)thread->process->pid);
-    } else if (!vain && !asked) {
-        server->vain_since_ms = 0;
     }
 }
 
@@ -270,7 +286,9 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
-    thread->bell = thread->slot->bell = server->bells_given++ % ATTACH_BELLS;
+    thread->bell = attach_bell(process->first_bell, index);
+    thread->id = index == 0 ? process->id : attach_ids_take(server);
+    thread->slot->id = thread->id;
     char image[24] = ""; // after exec, while the old program's threads still are there
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);

@@ -85,7 +85,7 @@ static void expect_held(unsigned char *memory)
     srand(1);
     for (unsigned turn = 0; turn < 10; turn++) {
         EXPECT_EQ(random_accesses(&neighbour, memory, expected), 0);
-        attach_memory_settle(&server);
+        attach_memory_settle(&server, 0);
         EXPECT_TRUE(neighbour_holds(&neighbour, memory, expected, PAGES * PAGE));
     }
     neighbour_end(&neighbour);
@@ -117,7 +117,7 @@ TEST(AttachedMemory, GivesDevicesWhatTheProgramWroteInItsTurn)
     for (unsigned i = 0; i < 8; i++) {
         EXPECT_EQ(stream_read(&neighbour, memory, data, 8 * PAGE), 0);
         EXPECT_EQ(data[i * PAGE + 7], 1);
-        attach_memory_settle(&server);
+        attach_memory_settle(&server, 0);
         neighbour_set(&neighbour, memory + i * PAGE + 7, 2);
         EXPECT_EQ(stream_read(&neighbour, memory, data, 8 * PAGE), 0);
         EXPECT_EQ(data[i * PAGE + 7], 2);
@@ -159,7 +159,7 @@ TEST(AttachedMemory, IsItsOwnForEachAfterFork)
     EXPECT_EQ(stream_write(&one, memory, written, 4 * PAGE), 0);
     EXPECT_EQ(stream_read(&other, memory, data, 4 * PAGE), 0);
     EXPECT_MEMEQ(data, before, sizeof data);
-    attach_memory_settle(&server);
+    attach_memory_settle(&server, 0);
     EXPECT_TRUE(neighbour_holds(&one, memory, written, sizeof written));
     EXPECT_TRUE(neighbour_holds(&other, memory, before, sizeof before));
     neighbour_end(&one);
@@ -176,7 +176,7 @@ static void expect_refused(unsigned char *memory)
     ASSERT_TRUE(neighbour_start(&neighbour, &server));
     EXPECT_EQ(stream_read(&neighbour, memory, data, 8 * PAGE), 0);
     EXPECT_EQ(stream_write(&neighbour, memory, data, 8 * PAGE), 0);
-    attach_memory_settle(&server);
+    attach_memory_settle(&server, 0);
     neighbour_protect(&neighbour, memory + 3 * PAGE, PAGE, -1);
     neighbour_protect(&neighbour, memory + 5 * PAGE, PAGE, PROT_READ);
     neighbour_protect(&neighbour, memory + 7 * PAGE, PAGE, PROT_NONE);
@@ -222,7 +222,7 @@ TEST(AttachedMemory, KeepsBytesThatNoDeviceWrote)
         EXPECT_TRUE(neighbour_read(&neighbour, memory, data, 8));
     }
     neighbour_set(&neighbour, memory + 5 * TLP + 3, 2);
-    attach_memory_settle(&server);
+    attach_memory_settle(&server, 0);
     EXPECT_EQ(neighbour_get(&neighbour, memory + 5 * TLP + 3), 2);
     EXPECT_EQ(neighbour_get(&neighbour, memory + 6 * TLP), 0);
     neighbour_end(&neighbour);
@@ -237,7 +237,7 @@ TEST(AttachedMemory, LosesNoOtherPageWhereOneIsGone)
     ASSERT_TRUE(neighbour_start(&neighbour, &server));
     EXPECT_EQ(stream_write(&neighbour, memory, data, 8 * PAGE), 0);
     neighbour_protect(&neighbour, memory + 2 * PAGE, PAGE, PROT_READ);
-    attach_memory_settle(&server);
+    attach_memory_settle(&server, 0);
     EXPECT_EQ(neighbour_get(&neighbour, memory + 2 * PAGE - 1), 0);
     EXPECT_TRUE(neighbour_holds(&neighbour, memory + 3 * PAGE, data, 5 * PAGE));
     neighbour_end(&neighbour);

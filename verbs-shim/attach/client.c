@@ -148,7 +148,7 @@ static void *shared_map(int fd, size_t bytes)
 
 static void segment_map(void)
 {
-    struct attach_hello hello = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = (uint32_t)syscall(SYS_gettid)};
+    struct attach_hello hello = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = attach_own_number(SYS_gettid)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
@@ -204,7 +204,7 @@ static void prepare(void)
 static void slot_take(struct attach_slot *slot)
 {
     attach_own = (struct attach_own){.slot = slot};
-    slot->tid = (uint32_t)syscall(SYS_gettid);
+    slot->tid = attach_own_number(SYS_gettid);
     (void)pthread_setspecific(attach_client.thread_end, slot);
 }
 
@@ -233,6 +233,7 @@ static enum attach_link link_make(void)
         .node_index = greeting->node_index,
         .node_count = greeting->node_count,
         .process = greeting->process,
+        .id = greeting->id,
         .tsc_hz = greeting->tsc_hz,
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
@@ -314,6 +315,9 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     attach_own.crossings++;
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
+    // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
+    bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD ||
+                         (op == ATTACH_OP_POLL && (slot->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
     attach_turn_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
@@ -329,7 +333,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     if (op != ATTACH_OP_THREAD_EXIT) {
         alarm_look(slot);
     }
-    signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
+    signals_restore(signals, interruptible);
     return result;
 }
 

@@ -43,3 +43,11 @@ void attach_futex_wake(_Atomic uint32_t *word);
 void attach_futex_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
 void attach_turn_give(struct attach_slot *slot);
 void attach_turn_await(struct attach_slot *slot); // with signals blocked
+
+// Of the process or thread: the machine's, and not what stands before the C library's functions says.
+static inline uint32_t attach_own_number(long call)
+{
+    long number;
+    __asm__ volatile("syscall" : "=a"(number) : "a"(call) : "rcx", "r11", "memory");
+    return (uint32_t)number;
+}

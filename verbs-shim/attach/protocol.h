@@ -28,7 +28,7 @@
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
-#define ATTACH_BELLS        1024u
+#define ATTACH_BELLS        16384u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -52,6 +52,7 @@ struct attach_welcome {
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
+    uint32_t id; // what getpid says
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
@@ -59,6 +60,7 @@ struct attach_greeting {
     uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     uint32_t has_board, has_hca, gpu_count;
+    uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
 
@@ -96,7 +98,8 @@ struct attach_entry {
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
             " does all pinned memory count as well -> enum attach_woken")                                              \
-    R(CHILD, "pid")                                                                                                    \
+    R(CHILD, "pid -> result: its number in the run")                                                                   \
+    R(ID, "number, is it the run's (1) or the machine's (0) -> result: the other one; -ESRCH")                         \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \
     R(EXEC, "the process is about to become another program")                                                          \
     R(THREAD_EXIT, "")                                                                                                 \
@@ -153,8 +156,8 @@ struct attach_word {
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
     _Atomic uint32_t state;
-    uint32_t tid;
-    uint32_t bell;   // its thread's
+    uint32_t tid;    // the machine's
+    uint32_t id;     // what gettid says
     uint64_t now_ps; // simulated time when the turn was given
 
     uint64_t tail_ps; // own work behind the last entry
@@ -183,3 +186,9 @@ struct attach_bells {
     _Atomic uint32_t rung[ATTACH_BELLS];
 };
 #define ATTACH_BELL_NONE UINT32_MAX
+
+// A slot's bell is known before anybody uses the slot. Runs with very many threads share some: then both wake.
+static inline uint32_t attach_bell(uint32_t first_bell, uint32_t slot)
+{
+    return (first_bell + slot) % ATTACH_BELLS;
+}

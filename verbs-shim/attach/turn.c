@@ -13,6 +13,9 @@
 
 #include "verbs-shim/attach/client_internal.h"
 
+// The most looks, whatever a program wrote there: some milliseconds.
+enum { LOOKS_MAX = 1 << 16 };
+
 // System calls by their numbers: libraries that stand before the C library's functions call in here.
 
 void attach_futex_wake(_Atomic uint32_t *word)
@@ -31,7 +34,7 @@ static void simulator_check(void)
 {
     struct pollfd socket = {.fd = attach_client.socket};
     if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        (void)syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+        (void)syscall(SYS_kill, attach_own_number(SYS_getpid), SIGKILL);
     }
 }
 
@@ -47,10 +50,16 @@ void attach_turn_give(struct attach_slot *slot)
     }
 }
 
+static uint32_t bell_of(const struct attach_slot *slot)
+{
+    const struct attach_segment *segment = attach_client.segment;
+    return attach_bell(segment->greeting.first_bell, (uint32_t)(slot - segment->slots));
+}
+
 // The turn goes to whoever is next in any case; what is written to the bells only says who sleeps.
 static bool look(struct attach_bells *bells, const struct attach_slot *slot, uint32_t looks)
 {
-    uint32_t me = slot->bell;
+    uint32_t me = bell_of(slot);
     atomic_store(&bells->awake, me);
     for (uint32_t i = 0; i < looks && atomic_load_explicit(&bells->next, memory_order_relaxed) == me; i++) {
         if (is_here(slot)) {
@@ -72,10 +81,10 @@ void attach_turn_await(struct attach_slot *slot)
 {
     struct attach_bells *bells = attach_client.bells;
     uint32_t looks = atomic_load_explicit(&bells->looks, memory_order_relaxed);
-    if (looks != 0 && look(bells, slot, looks)) {
+    if (looks != 0 && look(bells, slot, looks < LOOKS_MAX ? looks : LOOKS_MAX)) {
         return;
     }
-    _Atomic uint32_t *bell = &bells->rung[slot->bell % ATTACH_BELLS];
+    _Atomic uint32_t *bell = &bells->rung[bell_of(slot)];
     for (uint32_t rung = atomic_load(bell); !is_here(slot); rung = atomic_load(bell)) {
         attach_futex_wait(bell, rung);
         if (!is_here(slot)) {

@@ -80,7 +80,8 @@ static void wait_unlocked(void)
         depth = 0;
         mutex_give();
     }
-    (void)attach_wait(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+    unsigned devices = attach_look_progresses() ? ATTACH_WAIT_MEMORY : ATTACH_WAIT_EVENTS;
+    (void)attach_wait(devices | ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
     if (had != 0) {
         mutex_take();
         depth = had;

@@ -8,6 +8,7 @@ enum kind {
     UNKNOWN,
     PLAIN,   // no operand in memory, and no register that addresses would be made of
     SETS,    // the register in the opcode's low bits
+    SETS_AX, // the accumulator
     LOADS,   // reads the operand, changes the register
     ADDRESS, // computes the operand's address
     READS,   // reads the operand
@@ -50,10 +51,15 @@ static enum kind kind_of(const struct code *code)
     case 0x8a:
     case 0x8b:
     case 0x63: // mov, movsxd
+    case 0x02:
     case 0x03:
+    case 0x0a:
     case 0x0b:
+    case 0x22:
     case 0x23:
+    case 0x2a:
     case 0x2b:
+    case 0x32:
     case 0x33: // add, or, and, sub, xor to a register
         return LOADS;
     case 0x8d: // lea
@@ -73,12 +79,28 @@ static enum kind kind_of(const struct code *code)
     case 0xe9: // jmp
     case 0x90: // nop, pause
         return PLAIN;
+    case 0x04:
+    case 0x05:
+    case 0x0c:
+    case 0x0d:
+    case 0x24:
+    case 0x25:
+    case 0x2c:
+    case 0x2d:
+    case 0x34:
+    case 0x35: // the same of the accumulator and a constant
+        return SETS_AX;
     case 0x88:
     case 0x89: // mov
+    case 0x00:
     case 0x01:
+    case 0x08:
     case 0x09:
+    case 0x20:
     case 0x21:
+    case 0x28:
     case 0x29:
+    case 0x30:
     case 0x31: // add, or, and, sub, xor to the operand
     case 0xc1:
     case 0xd1:
@@ -100,14 +122,13 @@ static enum kind kind_of(const struct code *code)
 
 static unsigned operand_bytes(const struct code *code)
 {
-    static const unsigned char bytes_first[] = {0x8a, 0x38, 0x3a, 0x84, 0x80, 0xf6, 0x88};
     if (code->two_bytes && (code->op == 0xb6 || code->op == 0xbe || (code->op & 0xf0) == 0x90)) {
         return 1;
     }
     if (code->two_bytes && (code->op == 0xb7 || code->op == 0xbf)) {
         return 2;
     }
-    if (!code->two_bytes && memchr(bytes_first, (int)code->op, sizeof bytes_first) != NULL) {
+    if (!code->two_bytes && code->op % 2 == 0) { // of those that are known
         return 1;
     }
     bool wide = (code->rex & 8) != 0 && (code->two_bytes || code->op != 0x63);
@@ -215,6 +236,8 @@ bool world_instruction_decode(const unsigned char *at, const greg_t *registers,
     }
     if (kind == SETS) {
         instruction.written_registers = 1u << ((code.op & 7) | (code.rex & 1) << 3);
+    } else if (kind == SETS_AX) {
+        instruction.written_registers = 1;
     } else if (kind == CHANGES) {
         instruction.written_registers = written_register(&code, code.rm);
     } else if (kind == LOADS || kind == ADDRESS) {
