@@ -41,6 +41,8 @@ struct attach_run_result {
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
     uint64_t simulated_ps, events, rtl_cycles, crossings, hash;
     char text[4096];
+    char ends[2048]; // a line for each program that was killed; of a run that did not end well for each with another
+                     // status than 0 as well
 };
 
 // Other codes than SIM_OK: nothing was started, the reason is in text.

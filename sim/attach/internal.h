@@ -64,6 +64,9 @@ struct attach_thread {
     uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
+    const char *asks_for;              // since its last crossing; NULL: it made none yet
+    uint64_t asked_ps;
+    bool endless; // nothing but a device or another program ends what it asks for
 };
 
 struct attach_process {
@@ -72,6 +75,7 @@ struct attach_process {
     uint32_t node, number;
     uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
+    char name[48]; // of what it runs
     int pidfd, socket;
     int program; // of the options; -1: a child of one
     struct attach_segment *segment;
@@ -88,6 +92,17 @@ struct attach_process {
     uint64_t writes;              // of devices to its memory
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
+
+// How a process ended that was killed, that left queue pairs, or a program with another status than 0.
+struct attach_end {
+    char name[48];
+    uint32_t node;
+    pid_t pid;
+    int program, status; // as of wait(2); -1: its parent was faster
+    bool left_pairs;
+    uint64_t at_ps;
+};
+#define ATTACH_ENDS 16 // the first ones
 
 struct attach_server {
     const struct scn_scenario *scenario;
@@ -115,6 +130,10 @@ struct attach_server {
     uint64_t idle_since_ms; // real time; 0: somebody has work
     sim_event_t pace;       // functional: simulated time is at the real one
     uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
+    uint64_t quiet_since_ps; // the same in simulated time
+    struct attach_end ends[ATTACH_ENDS];
+    unsigned end_count;
+    bool ended_badly; // one has
     bool stopped;
 };
 
@@ -213,6 +232,25 @@ bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
 void attach_threads_find(struct attach_server *server); // those that nobody announced
 void attach_hash(struct attach_server *server, uint64_t value);
+
+// --- ends.c ---------------------------------------------------------------------------------------------------------
+
+void attach_name_read(struct attach_process *process);
+// It is over, and not reaped.
+void attach_end_note(struct attach_process *process);
+void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);
+void attach_ends_tell(struct attach_server *server, bool all); // into the result
+void attach_waiters_tell(struct attach_server *server);        // also; what they wait for
+void attach_thread_title(const struct attach_thread *thread, char *text, size_t room);
+
+// --- limits.c -------------------------------------------------------------------------------------------------------
+
+// What a thread asks for is noted, and whether the run leads nowhere.
+void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request);
+// Something else happened than vain looks.
+void attach_progress_note(struct attach_server *server);
+// How long all may wait for the outside, with nothing due.
+uint64_t attach_idle_limit_ms(const struct attach_server *server);
 
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 

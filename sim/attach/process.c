@@ -103,6 +103,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
     };
+    attach_name_read(process);
     server->processes = process;
     server->node_processes[node]++;
     return process;
@@ -161,7 +162,11 @@ void attach_process_ended(struct attach_process *process)
         return;
     }
     process->ended = true;
-    if (process->program >= 0 && attach_over(process->pidfd)) {
+    bool over = attach_over(process->pidfd); // or it has become another program
+    if (over) {
+        attach_end_note(process);
+    }
+    if (over && process->program >= 0) {
         attach_reap(server, process->program);
     }
     host_memory_owner_gone(plat_machine_backend(server->machine, process->node)->memory, &process->owner);

@@ -68,6 +68,7 @@ static void processor_keep(void)
 static void outcome_describe(struct attach_server *server)
 {
     struct attach_run_result *result = server->result;
+    attach_ends_tell(server, result->failed || result->outcome != SIM_RUN_DONE);
     if (result->failed || server->stopped) {
         return;
     }
@@ -75,7 +76,7 @@ static void outcome_describe(struct attach_server *server)
         result->failed = true;
         snprintf(result->text, sizeof result->text, "%s", plat_machine_failure(server->machine));
     } else if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
-        (void)sim_describe_waiters(server->sim, result->text, sizeof result->text);
+        attach_waiters_tell(server);
     }
 }
 

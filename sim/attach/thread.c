@@ -69,8 +69,10 @@ static bool turn_await(struct attach_thread *thread)
             return false;
         }
         if (now_ms - since_ms > server->options->wall_limit_ms) {
-            attach_fail(server, "%s (process %d) has not called in for %llu s of real time", thread->name,
-                        (int)process->pid, (unsigned long long)(now_ms - since_ms) / 1000);
+            char title[256];
+            attach_thread_title(thread, title, sizeof title);
+            attach_fail(server, "%s has not called in for %llu s of real time", title,
+                        (unsigned long long)(now_ms - since_ms) / 1000);
             return false;
         }
     }
@@ -228,29 +230,6 @@ static void thread_end(struct attach_thread *thread)
     }
 }
 
-// A program that looks for ever moves simulated time on, so that only real time tells.
-static void vain_note(struct attach_thread *thread, const struct attach_request *request)
-{
-    struct attach_server *server = thread->process->server;
-    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0;
-    bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
-    if (vain && server->vain_since_ms == 0) {
-        server->vain_since_ms = attach_real_ms();
-    } else if (vain && attach_real_ms() - server->vain_since_ms > server->options->wall_limit_ms) {
-        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait", thread->name,
-                    (int)thread->process->pid);
-    } else if (!vain && !asked) {
-        server->vain_since_ms = 0;
-    }
-}
-
-// Nothing but a wait for the outside, or for a signal, which has no other end.
-static bool asks_again(const struct attach_request *request)
-{
-    return request->op == ATTACH_OP_WAIT &&
-           ((request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0 || request->arguments[1] == SIM_NEVER_PS);
-}
-
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -271,16 +250,13 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     server->result->crossings++;
-    if (!asks_again(&request)) {
-        server->idle_since_ms = 0;
-    }
     attach_hash(server, request.op);
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
     thread->vain = request.op == ATTACH_OP_POLL ? thread->vain : 0;
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
-    vain_note(thread, &request);
+    attach_crossing_note(thread, &request);
     if (server->result->crossings % ASIDE_CROSSINGS == 0) {
         attach_accept(server);
         attach_processes_check(server);
