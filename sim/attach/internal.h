@@ -112,6 +112,7 @@ struct attach_server {
     sim_t *sim;
     char directory[64], path[96];
     int listener;
+    int alive;             // a pipe that nobody writes to: its end is that of the simulator
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
     struct attach_process *processes;

@@ -125,7 +125,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                     struct attach_run_result *result)
 {
     struct attach_server server = {
-        .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1};
+        .scenario = scenario, .options = options, .result = result, .listener = -1, .alive = -1, .network = -1};
     enum sim_status status = plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
     if (status != SIM_OK) {
         return status;
