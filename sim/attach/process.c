@@ -33,6 +33,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_index = process->node,
         .node_count = server->scenario->node_count,
         .process = process->number,
+        .simulator = (uint32_t)getpid(),
         .address_base = server->address_base,
         .tsc_hz = tsc_hz,
         .epoch_realtime_ns = epoch_realtime_ns,

@@ -18,7 +18,7 @@
 
 #define ATTACH_OTHER_BUILD "libtcasim-attach.so and the simulator are of different builds (LD_LIBRARY_PATH, LD_PRELOAD?)"
 
-#define ATTACH_SLOTS        64u
+#define ATTACH_SLOTS        256u
 #define ATTACH_ENTRIES      512u
 #define ATTACH_DATA_BYTES   65536u
 #define ATTACH_ARGUMENTS    8u
@@ -49,6 +49,7 @@ struct attach_welcome {
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
+    uint32_t simulator; // its process
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
