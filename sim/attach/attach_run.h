@@ -27,6 +27,7 @@ struct attach_run_options {
     bool together;                 // all programs start at once; else see attach_node_main
     bool any_cpu;                  // do not keep simulator and programs on one processor
     uint64_t wall_limit_ms;        // how long a program may run without calling in, and all may wait for the outside
+    uint64_t silence_limit_ms;     // functional: how long nobody may call in; 0: for ever
     sim_counter_visit_fn counter;  // after the run; may be NULL
     sim_trace_sink_fn trace;       // may be NULL
     void *ctx;

@@ -139,11 +139,16 @@ static void end_tell(const struct attach_server *server, const struct attach_end
 void attach_ends_tell(struct attach_server *server, bool all)
 {
     char *text = server->result->ends;
+    const size_t room = sizeof server->result->ends;
+    for (const struct attach_process *p = server->processes; p != NULL && server->left; p = p->next) {
+        append(text, room, "%s's %s (process %d) was left waiting by the programs, and was ended\n",
+               server->scenario->nodes[p->node].name, p->name, (int)p->pid);
+    }
     for (unsigned i = 0; i < server->end_count; i++) {
         const struct attach_end *end = &server->ends[i];
         bool killed = was_killed(end) && (end->program >= 0 || is_crash(WTERMSIG(end->status)));
         if (all || killed) {
-            end_tell(server, end, text, sizeof server->result->ends);
+            end_tell(server, end, text, room);
         }
     }
 }
@@ -162,8 +167,9 @@ void attach_waiters_tell(struct attach_server *server)
             const struct attach_thread *thread = process->threads[i];
             if (thread != NULL) {
                 attach_thread_title(thread, title, sizeof title);
-                append(text, room, "%s waits for %s (since %llu.%03llu us)\n", title,
-                       thread->asks_for != NULL ? thread->asks_for : "its first turn", US(thread->asked_ps));
+                const char *what = thread->asks_for != NULL ? thread->asks_for : "its first turn";
+                append(text, room, "%s %s%s (since %llu.%03llu us)\n", title, thread->free ? "runs" : "waits for ",
+                       thread->free ? "" : what, US(thread->asked_ps));
             }
         }
     }

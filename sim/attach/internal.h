@@ -130,11 +130,14 @@ struct attach_server {
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     sim_event_t pace;       // functional: simulated time is at the real one
+    uint64_t heard;         // functional: crossings, when they last were other than before,
+    uint64_t heard_ms;      // and when that was, in real time
     uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
     uint64_t quiet_since_ps; // the same in simulated time
     struct attach_end ends[ATTACH_ENDS];
     unsigned end_count;
     bool ended_badly; // one has
+    bool left;        // attach_leave was called
     bool stopped;
 };
 
@@ -152,6 +155,7 @@ uint64_t attach_real_ms(void);
 // Ends the run: the text is what the user reads. The first one stays.
 __attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *server, const char *format, ...);
 bool attach_stopped(struct attach_server *server);
+void attach_leave(struct attach_server *server); // ends the run well: what is left are daemons
 
 // --- listen.c -------------------------------------------------------------------------------------------------------
 
@@ -248,6 +252,7 @@ void attach_thread_title(const struct attach_thread *thread, char *text, size_t 
 
 // What a thread asks for is noted, and whether the run leads nowhere.
 void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request);
+bool attach_programs_over(const struct attach_server *server); // those of the options
 // Something else happened than vain looks.
 void attach_progress_note(struct attach_server *server);
 // How long all may wait for the outside, with nothing due.

@@ -1,6 +1,7 @@
 // Runs that lead nowhere. A program that looks for ever moves simulated time on, one that computes for ever stops it:
 // limits of real time end both. Where a program has ended badly and the others can only look in vain, so much simulated
-// time does, which is sooner, and the same in every run.
+// time does, which is sooner, and the same in every run. Where all programs of the run are over and what they have left
+// (a daemon) does nothing but wait, the same ends the run well.
 #include "sim/attach/internal.h"
 
 // Of real time, where all wait for the outside, nothing is due and a program has ended badly.
@@ -15,7 +16,16 @@ void attach_progress_note(struct attach_server *server)
 uint64_t attach_idle_limit_ms(const struct attach_server *server)
 {
     uint64_t limit_ms = server->options->wall_limit_ms;
-    return server->ended_badly && limit_ms > GRACE_MS ? GRACE_MS : limit_ms;
+    return (server->ended_badly || attach_programs_over(server)) && limit_ms > GRACE_MS ? GRACE_MS : limit_ms;
+}
+
+bool attach_programs_over(const struct attach_server *server)
+{
+    bool over = server->started == server->options->program_count;
+    for (uint32_t i = 0; i < server->started && over; i++) {
+        over = server->pids[i] == 0;
+    }
+    return over;
 }
 
 // --- what a thread asks for -----------------------------------------------------------------------------------------
@@ -77,7 +87,11 @@ static void vain_note(struct attach_thread *thread)
     uint64_t quiet_ps = sim_now_ps(server->sim) - server->quiet_since_ps;
     server->vain_since_ms = server->vain_since_ms == 0 ? now_ms : server->vain_since_ms;
     attach_thread_title(thread, title, sizeof title);
-    if (now_ms - server->vain_since_ms > limit_ms) {
+    if (attach_programs_over(server)) {
+        if (now_ms - server->vain_since_ms > limit_ms || quiet_ps / SIM_PS_PER_MS > limit_ms) {
+            attach_leave(server);
+        }
+    } else if (now_ms - server->vain_since_ms > limit_ms) {
         attach_fail(server, "%s looks for something that nobody sends, and all others wait:\n", title);
         attach_waiters_tell(server);
     } else if (server->ended_badly && quiet_ps / SIM_PS_PER_MS > limit_ms && all_endless(server)) {

@@ -43,6 +43,13 @@ void attach_fail(struct attach_server *server, const char *format, ...)
     sim_stop(server->sim);
 }
 
+void attach_leave(struct attach_server *server)
+{
+    server->left = true;
+    server->stopped = true;
+    sim_stop(server->sim);
+}
+
 bool attach_stopped(struct attach_server *server)
 {
     if (interrupted && !server->stopped) {
@@ -95,6 +102,10 @@ static void run(struct attach_server *server)
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);
     }
+    if (result->outcome == SIM_RUN_STUCK && !server->stopped && attach_programs_over(server)) {
+        attach_leave(server);
+    }
+    result->outcome = server->left ? SIM_RUN_DONE : result->outcome;
     result->simulated_ps = sim_now_ps(server->sim);
     result->events = sim_events_run(server->sim);
     result->rtl_cycles = plat_machine_rtl_cycles(server->machine);

@@ -31,8 +31,9 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
      offsetof(struct exec_options, together)},
-    {"wall-limit", "SECONDS", "how long a program may run without calling in (default: 60)", CLI_OPTION_TEXT,
-     offsetof(struct exec_options, wall_limit)},
+    {"wall-limit", "SECONDS",
+     "how long a program may run without calling in, or all may wait (default: 60; with --functional: for ever)",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, wall_limit)},
     {"any-cpu", NULL, "do not keep simulator and programs on one processor", CLI_OPTION_FLAG,
      offsetof(struct exec_options, any_cpu)},
 };
@@ -99,8 +100,8 @@ static bool line_split(const char *line, wordexp_t *words)
     if (status == 0 && words->we_wordc > 0) {
         return true;
     }
-    cli_error("'%s' is not a program and its arguments: %s. What a shell is to do is given to one: \"sh -c '...'\"", line,
-              split_error(status));
+    cli_error("'%s' is not a program and its arguments: %s. What a shell is to do is given to one: \"sh -c '...'\"",
+              line, split_error(status));
     if (status == 0) {
         wordfree(words);
     }
@@ -333,6 +334,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
         return CLI_EXIT_INPUT;
     }
+    run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;
     struct scn_scenario *scenario = cli_scenario_load(operands->items[0], &paths, &given->sets);
     int status = CLI_EXIT_INPUT;
     if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {

@@ -207,3 +207,30 @@ TEST(AttachedLife, AProgramThatBecomesAnotherIsTheSameProcess)
 {
     expect_same_twice(shell_add, 0);
 }
+
+TEST(AttachedLife, NamesProgramsThatNeverCallInWithoutSimulatedTimeWhereALimitIsGiven)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.functional = true;
+    stage.options.silence_limit_ms = 300;
+    stage_add(&stage, 0, "/bin/sleep", "30", NULL);
+    stage_run(&stage);
+    EXPECT_TRUE(stage.result.failed);
+    EXPECT_CONTAINS(stage.result.text, "no program has called in for 0 s of real time");
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sleep, process ");
+    stage_fini(&stage);
+}
+
+TEST(AttachedLife, NamesAProgramThatIsStopped)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.wall_limit_ms = 300;
+    stage_add(&stage, 0, "/bin/sh", "-c", "kill -STOP $$", NULL);
+    stage_run(&stage);
+    EXPECT_TRUE(stage.result.failed);
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sh, process ");
+    EXPECT_CONTAINS(stage.result.text, "has not called in");
+    stage_fini(&stage);
+}

@@ -120,6 +120,18 @@ TEST(ExecCommand, NamesAProgramThatWaitsForEver)
     process_fini(&process);
 }
 
+TEST(ExecCommand, EndsWithItsProgramsThoughTheyLeaveADaemon)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause_&_exit_3'");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.errors, "node0's perl (process ");
+    EXPECT_CONTAINS(process.errors, ") was left waiting by the programs, and was ended");
+    process_fini(&process);
+}
+
 TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
 {
     struct process process;
