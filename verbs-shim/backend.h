@@ -206,6 +206,10 @@ struct backend_ops {
     // on. Takes no time; for who asks what a latency consists of. NULL: nobody does.
     void (*looked)(void *ctx, const volatile void *word, bool found);
 
+    // What devices write to this part of a pinned buffer is no news by itself: a word that is written behind it tells.
+    // Until the buffer is freed, who waits for whatever comes is not woken for it. NULL: nobody is.
+    void (*quiet)(void *ctx, const void *address, size_t bytes);
+
     // The time stamp counter, in picoseconds; reading it costs time.
     uint64_t (*time_ps)(void *ctx);
     void (*cost)(void *ctx, enum backend_cost kind, uint64_t amount);

@@ -254,11 +254,6 @@ bool ib_end_is_up(const ib_end_t *end)
     return end->link->up;
 }
 
-bool ib_link_is_up(const ib_link_t *link)
-{
-    return link->up;
-}
-
 // Training exchanges the state of the buffers anew: what is still held at the receiver counts as room only when it is
 // released.
 static void credits_restart(ib_end_t *end)

@@ -42,7 +42,6 @@ enum sim_status ib_link_create(sim_t *sim, ib_pool_t *pool, const char *name, co
 void ib_link_destroy(ib_link_t *link);
 ib_end_t *ib_link_end(ib_link_t *link, unsigned side);
 void ib_link_set_up(ib_link_t *link, bool up);
-bool ib_link_is_up(const ib_link_t *link);
 // The next packets sent from `side` are lost, or arrive damaged.
 void ib_link_drop_next(ib_link_t *link, unsigned side, unsigned packets);
 void ib_link_damage_next(ib_link_t *link, unsigned side, unsigned packets);

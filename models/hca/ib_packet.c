@@ -37,16 +37,6 @@ const uint16_t ib_opcode_flags[IB_OPCODES] = {
     [IB_FETCH_ADD] = BOTH | IB_HAS_ATOMIC_ETH,
 };
 
-const char *ib_opcode_name(unsigned opcode)
-{
-    static const char *const NAMES[IB_OPCODES] = {
-        "send_first",         "send_middle",  "send_last",   "send_last_imm",  "send_only",  "send_only_imm",
-        "write_first",        "write_middle", "write_last",  "write_last_imm", "write_only", "write_only_imm",
-        "read_request",       "read_first",   "read_middle", "read_last",      "read_only",  "acknowledge",
-        "atomic_acknowledge", "compare_swap", "fetch_add"};
-    return opcode < IB_OPCODES ? NAMES[opcode] : "unknown";
-}
-
 uint32_t ib_packet_wire_bytes(const ib_packet_t *packet)
 {
     uint16_t flags = ib_packet_flags(packet);

@@ -57,7 +57,6 @@ enum {
     IB_IS_WRITE = 0x400,
 };
 extern const uint16_t ib_opcode_flags[IB_OPCODES];
-const char *ib_opcode_name(unsigned opcode);
 
 // AETH syndromes (table 44): kind in bits 6:5, RNR timer or NAK code below.
 enum { IB_SYNDROME_ACK = 0x1f, IB_SYNDROME_RNR = 0x20, IB_SYNDROME_NAK = 0x60, IB_SYNDROME_KIND = 0x60 };

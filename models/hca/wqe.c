@@ -21,19 +21,6 @@ const struct hca_wqe_data *hca_wqe_segments(const struct hca_qp *qp, uint32_t co
 
 // --- what a request asks for -----------------------------------------------------------------------------------------
 
-static bool opcode_allowed(enum hca_qp_type type, unsigned opcode)
-{
-    switch (type) {
-    case HCA_RC:
-        return opcode < HCA_OPCODES;
-    case HCA_UC:
-        return opcode <= HCA_OP_WRITE_IMM;
-    case HCA_UD:
-        return opcode <= HCA_OP_SEND_IMM;
-    }
-    return false;
-}
-
 static uint16_t data_offset(enum hca_qp_type type, unsigned opcode)
 {
     size_t offset = sizeof(struct hca_wqe_control);
@@ -64,7 +51,7 @@ static void request_parse(struct hca_qp *qp, uint32_t count)
     uint32_t whole = (uint32_t)control.units * HCA_WQE_UNIT_BYTES;
     uint32_t inlined = (control.flags & HCA_WQE_INLINE) != 0 ? control.inline_bytes : 0;
     bool sane = control.qpn == qp->number && control.index == (uint16_t)count && whole <= qp->sq.stride_bytes &&
-                request->data_offset + inlined <= whole && opcode_allowed(qp->init.type, control.opcode) &&
+                request->data_offset + inlined <= whole && hca_opcode_allowed(qp->init.type, control.opcode) &&
                 ((control.flags & HCA_WQE_INLINE) == 0 || control.opcode < HCA_OP_READ);
     if (!sane) {
         request->status = HCA_LOCAL_OPERATION;

@@ -30,6 +30,7 @@ struct attach_run_options {
     uint64_t silence_limit_ms;     // functional: how long nobody may call in; 0: for ever
     sim_counter_visit_fn counter;  // after the run; may be NULL
     sim_trace_sink_fn trace;       // may be NULL
+    const char *crossings;         // a file to be written with a line for each crossing; NULL: none
     void *ctx;
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <poll.h>
+#include <sched.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "models/host/core.h"
@@ -34,18 +36,34 @@ struct attach_object {
     uint64_t number;
     uint64_t bus_address, bytes; // of memory and pins
     uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: it needs none
+    bool open;                   // of such a region: others may write to it without a word to its process
 };
 
 struct attach_process;
 struct attach_memory;
 
+// The run's number of a process, and the machine's; 0: it is over, and another process has that.
+struct attach_id {
+    uint32_t id;
+    pid_t pid;
+};
+
 #define ATTACH_PLACES 4
+// Of a process; what it says beyond that is not heard.
+#define ATTACH_QUIET_MAX 16
+
+// Pinned memory where writes wake nobody, but for who polls the very word.
+struct attach_quiet {
+    uint64_t bus_address, bytes;
+};
 
 struct attach_thread {
     struct attach_process *process;
-    uint32_t index;
+    uint32_t index, id; // id: the run's number of it
     struct attach_slot *slot;
     char name[96];
+    uint32_t bell;
+    bool rung; // when it got its turn, nobody looked
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
@@ -55,16 +73,26 @@ struct attach_thread {
     bool free;                      // functional: its program runs
     bool strayed;                   // was told of a write while it waited
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
+    uint32_t hits[ATTACH_PLACES];   // writes to each since it last got its turn
     // A loop that was told of a write goes round once before it waits again: the words of that round so far.
     uint64_t round[ATTACH_PLACES];
-    unsigned round_count;
+    unsigned round_count, rounds_left;
     enum { ROUND_OVER, ROUND_OF_PLACE /* a known word was written */, ROUND_OF_STRAY } round_kind;
     unsigned next_place;
-    uint64_t place_writes;                               // of devices to those
-    uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
+    // What the loop reads that waited last, and whether pinned memory counts as well; while it waits for nothing else.
+    struct attach_word words[ATTACH_RANGES_MAX];
+    uint32_t word_count;
+    bool words_and_pinned, waits_for_words;
+    uint64_t word_writes, seen_word_writes;                                 // as below
+    uint64_t place_writes;                                                  // of devices to those
+    uint64_t seen_writes, seen_wakes, seen_place_writes, seen_event_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
-    unsigned vain, strays;             // looks in a row that found nothing written, or something elsewhere
-    const char *asks_for;              // since its last crossing; NULL: it made none yet
+    unsigned vain;                     // looks in a row that found nothing written
+    // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
+    // whether the thread has neither found nor done anything since.
+    uint64_t flood_ps, stray_ps, stray_pinned_writes;
+    bool stray;
+    const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
     bool endless; // nothing but a device or another program ends what it asks for
 };
@@ -73,6 +101,7 @@ struct attach_process {
     struct attach_server *server;
     struct attach_process *next;
     uint32_t node, number;
+    uint32_t id;    // the run's number of it
     uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
     char name[48]; // of what it runs
@@ -82,14 +111,21 @@ struct attach_process {
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
     unsigned slots; // in use so far
-    bool leaving;   // it said that it ends, or becomes another program
+    uint32_t first_bell;
+    bool leaving; // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct host_owner owner;      // of memory that is not pinned
-    uint64_t writes;              // of devices to its memory
+    struct host_owner owner; // of memory that is not pinned
+    unsigned open_regions;   // objects that are
+    uint64_t writes;         // of devices to its memory, but for quiet ones
+    uint64_t pinned_writes;  // of these, to pinned memory
+    uint64_t event_writes;   // and to between the first and the last of its event queues
+    uint64_t events_from, events_to;
+    struct attach_quiet quiet[ATTACH_QUIET_MAX];
+    unsigned quiet_count;
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
@@ -103,6 +139,16 @@ struct attach_end {
     uint64_t at_ps;
 };
 #define ATTACH_ENDS 16 // the first ones
+// Where the simulator and the programs run.
+struct attach_processors {
+    cpu_set_t before, others; // the simulator's: at first, and while apart
+    int of_programs;          // -1: nothing is chosen
+    uint32_t looks;           // that a side makes before it sleeps; 0: there is one processor
+    bool apart;
+    unsigned turns, late; // of this window, or since they are together
+    unsigned together;    // for so many turns
+    unsigned good;        // windows in a row
+};
 
 struct attach_server {
     const struct scn_scenario *scenario;
@@ -111,6 +157,10 @@ struct attach_server {
     plat_machine_t *machine;
     sim_t *sim;
     char directory[64], path[96];
+    struct attach_processors processors;
+    struct attach_bells *bells;
+    int bells_fd;
+    uint32_t bells_given;
     int listener;
     int alive;             // a pipe that nobody writes to: its end is that of the simulator
     int network;           // holds the number of the nodes' addresses
@@ -122,7 +172,6 @@ struct attach_server {
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
-    uint64_t memory_epoch;  // ends when a program runs
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
     uint64_t settled_wakes; // of which the waiters were asked twice
     sim_event_t settle;     // late: at the end of an instant, before time goes on
@@ -132,13 +181,18 @@ struct attach_server {
     sim_event_t pace;       // functional: simulated time is at the real one
     uint64_t heard;         // functional: crossings, when they last were other than before,
     uint64_t heard_ms;      // and when that was, in real time
-    uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
+    uint64_t vain_looks;    // in a row, of all, with nothing else between
+    uint64_t vain_since_ms; // real time, of the first few of them
     uint64_t quiet_since_ps; // the same in simulated time
     struct attach_end ends[ATTACH_ENDS];
     unsigned end_count;
     bool ended_badly; // one has
     bool left;        // attach_leave was called
     bool stopped;
+    struct attach_id *ids; // of all processes so far
+    size_t id_count, id_room;
+    uint32_t ids_taken; // by processes and threads
+    FILE *crossings;    // one a line; NULL: nobody asked
 };
 
 // What a program asks for, copied out of its reach.
@@ -173,6 +227,7 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 bool attach_sysfs_make(struct attach_server *server);
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
 void attach_sysfs_remove(const struct attach_server *server);
+void attach_folder_remove(const char *path); // and all that is in it
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
@@ -230,6 +285,15 @@ void attach_object_remove(struct attach_process *process, struct attach_object *
 bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes);
 bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // not a GPU's
 
+// --- ids.c ----------------------------------------------------------------------------------------------------------
+
+uint32_t attach_ids_take(struct attach_server *server);
+bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid); // false: no memory
+// The run's number of a process of the machine. -ESRCH: none.
+int64_t attach_ids_of(const struct attach_server *server, uint64_t pid);
+// The machine's number of a process of the run, or of a thread of the process that asks. -ESRCH: none.
+int64_t attach_ids_real(const struct attach_process *process, uint64_t id);
+
 // --- thread.c -------------------------------------------------------------------------------------------------------
 
 // Starts a simulated thread for a slot. false: no memory.
@@ -257,19 +321,40 @@ bool attach_programs_over(const struct attach_server *server); // those of the o
 void attach_progress_note(struct attach_server *server);
 // How long all may wait for the outside, with nothing due.
 uint64_t attach_idle_limit_ms(const struct attach_server *server);
+// --- turn.c ---------------------------------------------------------------------------------------------------------
+
+bool attach_turns_init(struct attach_server *server);
+void attach_turns_fini(struct attach_server *server);
+void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
+void attach_turn_give(struct attach_thread *thread);
+bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
+bool attach_turn_is_program(const struct attach_thread *thread);
+
+// --- crossings.c ----------------------------------------------------------------------------------------------------
+
+// A line of the run's file of crossings, before the request is carried out.
+void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
 
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
+// It made stores, or asked for something else than a look.
+void attach_thread_did(struct attach_thread *thread);
 // The earlier of the two.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
-// Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
-void attach_memory_settle(struct attach_server *server);
+// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
+void attach_memory_settle(const struct attach_server *server, uint32_t node);
+void attach_memory_destroy(struct attach_memory *memory);
+// A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
+void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
+// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server);
 bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?

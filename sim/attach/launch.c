@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -78,10 +79,21 @@ static void environment_set(const struct attach_server *server, const struct att
     }
 }
 
+// The same addresses in each run, also of all programs that it starts. Where the machine does not let it (a container
+// may not), what a program makes of its addresses differs.
+static void addresses_fix(void)
+{
+    int now = personality(0xffffffff);
+    if (now != -1) {
+        (void)personality((unsigned long)now | ADDR_NO_RANDOMIZE);
+    }
+}
+
 __attribute__((noreturn)) static void child(const struct attach_server *server, const struct attach_program *program,
                                             pid_t parent)
 {
     attach_timestamps_trap(false); // the dynamic linker looks
+    attach_processors_of_programs(server);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // it went before the line above
         _exit(NOT_FOUND);
@@ -98,6 +110,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
     if (!open) {
         _exit(NO_FILE);
     }
+    addresses_fix();
     (void)execvp(program->argv[0], program->argv);
     int error = errno;
     fprintf(stderr, "tcasim: %s: %s\n", program->argv[0], strerror(error));
@@ -105,6 +118,17 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
 }
 
 // --- the parent -----------------------------------------------------------------------------------------------------
+
+static bool proc_read(const char *path, char *text_out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    text_out[fread(text_out, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return true;
+}
 
 static bool connected(const struct attach_server *server, pid_t pid)
 {
@@ -123,13 +147,9 @@ bool attach_is_child(const struct attach_process *process, uint64_t pid)
         return false;
     }
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    if (!proc_read(path, line, sizeof line)) {
         return false;
     }
-    size_t length = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[length] = '\0';
     const char *name_end = strrchr(line, ')');
     int parent = 0;
     return name_end != NULL && sscanf(name_end + 1, " %*c %d", &parent) == 1 && parent == (int)process->pid;
@@ -232,13 +252,9 @@ static bool children_kill(void)
 {
     char path[64], line[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
+    if (!proc_read(path, line, sizeof line)) {
         return false;
     }
-    size_t length = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[length] = '\0';
     bool any = false;
     char *at = line, *end;
     for (long pid = strtol(at, &end, 10); end != at; pid = strtol(at, &end, 10)) {

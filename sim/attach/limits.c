@@ -6,10 +6,12 @@
 
 // Of real time, where all wait for the outside, nothing is due and a program has ended badly.
 enum { GRACE_MS = 2000 };
+// Looks in vain between two looks at the clock.
+enum { VAIN_LOOKS = 8 };
 
 void attach_progress_note(struct attach_server *server)
 {
-    server->vain_since_ms = 0;
+    server->vain_looks = 0;
     server->quiet_since_ps = sim_now_ps(server->sim);
 }
 
@@ -79,26 +81,34 @@ static bool all_endless(const struct attach_server *server)
     return all;
 }
 
-static void vain_note(struct attach_thread *thread)
+static void vain_fail(struct attach_thread *thread, const char *how_long)
 {
     char title[256];
-    struct attach_server *server = thread->process->server;
-    uint64_t now_ms = attach_real_ms(), limit_ms = server->options->wall_limit_ms;
-    uint64_t quiet_ps = sim_now_ps(server->sim) - server->quiet_since_ps;
-    server->vain_since_ms = server->vain_since_ms == 0 ? now_ms : server->vain_since_ms;
     attach_thread_title(thread, title, sizeof title);
+    attach_fail(thread->process->server, "%s looks for something that nobody %s, and all others wait:\n", title,
+                how_long);
+    attach_waiters_tell(thread->process->server);
+}
+
+// Real time is asked for now and then.
+static void vain_note(struct attach_thread *thread)
+{
+    struct attach_server *server = thread->process->server;
+    if (++server->vain_looks % VAIN_LOOKS != 0) {
+        return;
+    }
+    uint64_t now_ms = attach_real_ms(), limit_ms = server->options->wall_limit_ms;
+    server->vain_since_ms = server->vain_looks == VAIN_LOOKS ? now_ms : server->vain_since_ms;
+    bool late = now_ms - server->vain_since_ms > limit_ms;
+    bool quiet = (sim_now_ps(server->sim) - server->quiet_since_ps) / SIM_PS_PER_MS > limit_ms;
     if (attach_programs_over(server)) {
-        if (now_ms - server->vain_since_ms > limit_ms || quiet_ps / SIM_PS_PER_MS > limit_ms) {
+        if (late || quiet) {
             attach_leave(server);
         }
-    } else if (now_ms - server->vain_since_ms > limit_ms) {
-        attach_fail(server, "%s looks for something that nobody sends, and all others wait:\n", title);
-        attach_waiters_tell(server);
-    } else if (server->ended_badly && quiet_ps / SIM_PS_PER_MS > limit_ms && all_endless(server)) {
-        attach_fail(server,
-                    "%s looks for something that nobody has sent for %llu s of simulated time, and all others wait:\n",
-                    title, (unsigned long long)(quiet_ps / SIM_PS_PER_MS / 1000));
-        attach_waiters_tell(server);
+    } else if (late) {
+        vain_fail(thread, "sends");
+    } else if (server->ended_badly && quiet && all_endless(server)) {
+        vain_fail(thread, "has sent for longer in simulated time than --wall-limit says");
     }
 }
 

@@ -42,6 +42,13 @@ static int64_t eq_create(struct attach_thread *thread, const void *structure)
         return -EINVAL;
     }
     int status = thread->backend.ops.hca->eq_create(&thread->backend, &init, &number);
+    if (status == 0) {
+        struct attach_process *process = thread->process;
+        uint64_t to = init.base + init.entries * sizeof(struct hca_eqe);
+        bool first = process->events_to == 0;
+        process->events_from = first || init.base < process->events_from ? init.base : process->events_from;
+        process->events_to = to > process->events_to ? to : process->events_to;
+    }
     return keep(thread, OBJECT_EQ, status, number);
 }
 
@@ -131,6 +138,8 @@ static int64_t region_create(struct attach_thread *thread, const struct hca_mr_i
         free(object.pages);
         return status == SIM_ERR_NO_MEMORY ? -ENOMEM : -EINVAL;
     }
+    object.open = (init.access & (HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC)) != 0;
+    process->open_regions += object.open;
     thread->slot->values[0] = key;
     return attach_object_keep(thread, &object);
 }
@@ -139,6 +148,7 @@ int attach_region_destroy(struct attach_thread *thread, const struct attach_obje
 {
     int status = thread->backend.ops.hca->mr_deregister(&thread->backend, (uint32_t)object->number);
     if (status == 0 && object->pages != NULL) {
+        thread->process->open_regions -= object->open;
         host_memory_unpin(thread->backend.memory, object->pages, object->bytes);
         free(object->pages);
     }

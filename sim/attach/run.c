@@ -1,7 +1,7 @@
 // A run from its beginning to its end.
 #include "sim/attach/attach_run.h"
 
-#include <sched.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,18 +58,6 @@ bool attach_stopped(struct attach_server *server)
         sim_stop(server->sim);
     }
     return server->stopped;
-}
-
-// Hand-overs between processors cost ten times as much.
-static void processor_keep(void)
-{
-    cpu_set_t set;
-    int cpu = sched_getcpu();
-    if (cpu >= 0) {
-        CPU_ZERO(&set);
-        CPU_SET((size_t)cpu, &set);
-        (void)sched_setaffinity(0, sizeof set, &set);
-    }
 }
 
 static void outcome_describe(struct attach_server *server)
@@ -132,11 +120,25 @@ static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
     return copy;
 }
 
+static FILE *crossings_open(const struct attach_run_options *options, struct attach_run_result *result)
+{
+    FILE *file = options->crossings != NULL ? fopen(options->crossings, "we") : NULL;
+    if (file == NULL && options->crossings != NULL) {
+        snprintf(result->text, sizeof result->text, "%s: %s", options->crossings, strerror(errno));
+    }
+    return file;
+}
+
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                                     struct attach_run_result *result)
 {
-    struct attach_server server = {
-        .scenario = scenario, .options = options, .result = result, .listener = -1, .alive = -1, .network = -1};
+    struct attach_server server = {.scenario = scenario,
+                                   .options = options,
+                                   .result = result,
+                                   .listener = -1,
+                                   .alive = -1,
+                                   .network = -1,
+                                   .bells_fd = -1};
     enum sim_status status = plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
     if (status != SIM_OK) {
         return status;
@@ -144,12 +146,13 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     server.sim = plat_machine_sim(server.machine);
     sim_condition_init(&server.process_ended);
     sim_condition_init(&server.quiet);
+    server.crossings = crossings_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (!options->any_cpu && !options->functional) {
-        processor_keep();
-    }
-    if (attach_listen(&server)) {
+    if (!attach_turns_init(&server)) {
+        snprintf(result->text, sizeof result->text, "no memory to share with programs: %s", strerror(errno));
+        status = SIM_ERR_IO;
+    } else if ((server.crossings != NULL || options->crossings == NULL) && attach_listen(&server)) {
         attach_timestamps_begin();
         run(&server);
         attach_timestamps_end();
@@ -163,9 +166,14 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         server.processes = process->next;
         attach_process_destroy(process);
     }
+    attach_turns_fini(&server);
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);
+    free(server.ids);
+    if (server.crossings != NULL) {
+        fclose(server.crossings);
+    }
     return status;
 }
 

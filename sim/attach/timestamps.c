@@ -10,23 +10,16 @@
 #include <ucontext.h>
 
 #include "sim/attach/internal.h"
+#include "verbs-shim/attach/rdtsc.h"
 
 static struct sigaction before; // the signal's handler is the process's
-
-// rdtsc is 0f 31, rdtscp 0f 01 f9. 0: it is something else.
-static unsigned instruction_bytes(const unsigned char *code)
-{
-    if (code[0] != 0x0f) {
-        return 0;
-    }
-    return code[1] == 0x31 ? 2 : code[1] == 0x01 && code[2] == 0xf9 ? 3 : 0;
-}
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     // A fault without an address: the instruction itself can be read.
-    unsigned bytes = info->si_code == SI_KERNEL ? instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;
+    unsigned bytes =
+        info->si_code == SI_KERNEL ? rdtsc_instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;
     if (bytes == 0) {
         (void)sigaction(signal_number, &before, NULL); // it faults again, for who was there before
         return;
@@ -37,7 +30,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     attach_timestamps_trap(true);
     registers[REG_RAX] = low;
     registers[REG_RDX] = high;
-    registers[REG_RCX] = bytes == 3 ? (greg_t)processor : registers[REG_RCX];
+    registers[REG_RCX] = bytes == RDTSCP_BYTES ? (greg_t)processor : registers[REG_RCX];
     registers[REG_RIP] += bytes;
 }
 

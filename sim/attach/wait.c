@@ -15,30 +15,104 @@ static const uint64_t usual_max_ps = 5 * SIM_PS_PER_US;
 enum { GROWTH_BITS = 2 };
 // Later than this is never.
 static const uint64_t last_ps = UINT64_C(1) << 62;
-// And by how much it may miss a write beside the word that it looks at: a message's data arrive in thousands of writes.
-static const uint64_t stray_max_ps = SIM_PS_PER_US;
+// A message's data arrive in thousands of writes. Of those beside the words that a loop looks at it is told a sixteenth
+// of the time late that they have been coming already, and never more than this. They are over after so long without
+// one.
+static const uint64_t stray_max_ps = SIM_PS_PER_US, flood_gap_ps = 4 * SIM_PS_PER_US;
+enum { FLOOD_BITS = 4 };
 
 // --- who is told of what --------------------------------------------------------------------------------------------
 
-void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
 {
-    struct attach_process *process = ctx;
-    process->writes++;
+    if (bytes == 0 || !attach_pinned_owned(process, bus_address, bytes)) {
+        return -EINVAL;
+    }
+    if (process->quiet_count == ATTACH_QUIET_MAX) {
+        return -ENOSPC;
+    }
+    process->quiet[process->quiet_count++] = (struct attach_quiet){bus_address, bytes};
+    return 0;
+}
+
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < process->quiet_count; i++) {
+        if (process->quiet[i].bus_address - bus_address >= bytes) {
+            process->quiet[kept++] = process->quiet[i];
+        }
+    }
+    process->quiet_count = kept;
+}
+
+static bool is_quiet(const struct attach_process *process, uint64_t bus_address, uint32_t bytes)
+{
+    for (unsigned i = 0; i < process->quiet_count; i++) {
+        uint64_t offset = bus_address - process->quiet[i].bus_address;
+        if (offset < process->quiet[i].bytes && bytes <= process->quiet[i].bytes - offset) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool place_hit(struct attach_thread *thread, uint64_t bus_address, uint32_t bytes)
+{
+    bool any = false;
+    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
+        bool hit = thread->places[i] - bus_address < bytes;
+        thread->hits[i] += hit;
+        any = any || hit;
+    }
+    return any;
+}
+
+static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t address, uint32_t bytes)
+{
+    bool hit = false;
+    for (unsigned i = 0; i < thread->word_count && !hit; i++) {
+        const struct attach_word *word = &thread->words[i];
+        hit =
+            (word->pinned != 0) == pinned && (word->address - address < bytes || address - word->address < word->bytes);
+    }
+    return hit;
+}
+
+static void written(struct attach_process *process, bool pinned, uint64_t address, uint32_t bytes)
+{
+    // What arrives where no peer may write at will, a completion tells of: nobody looks for it.
+    bool quiet = pinned ? is_quiet(process, address, bytes) : process->open_regions == 0;
+    bool event = pinned && address >= process->events_from && address < process->events_to;
+    process->writes += !quiet;
+    process->pinned_writes += pinned && !quiet;
+    process->event_writes += event;
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
         if (thread == NULL) {
             continue;
         }
-        bool hit = false;
-        for (unsigned j = 0; j < ATTACH_PLACES; j++) {
-            hit = hit || thread->places[j] - bus_address < bytes;
-        }
-        thread->place_writes += hit;
-        if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && (hit || !thread->strayed)) {
+        bool word = (pinned && !quiet && thread->words_and_pinned) || word_hit(thread, pinned, address, bytes);
+        bool place = pinned && place_hit(thread, address, bytes);
+        thread->word_writes += word;
+        thread->place_writes += place;
+        bool told = thread->waits_for_words ? word : place || (!quiet && !thread->strayed);
+        if (((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && told) ||
+            ((thread->waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
             thread->strayed = true;
             sim_condition_signal(process->server->sim, &thread->woken);
         }
     }
+}
+
+void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
+{
+    written(ctx, true, bus_address, bytes);
+}
+
+void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
+{
+    written(ctx, false, va, bytes);
 }
 
 void attach_outside_wake(struct attach_server *server)
@@ -59,16 +133,24 @@ void attach_outside_wake(struct attach_server *server)
 
 static bool something_came(const struct attach_thread *thread, unsigned flags, enum attach_woken *woken_out)
 {
-    if ((flags & ATTACH_WAIT_MEMORY) != 0 && thread->process->writes != thread->seen_writes) {
+    const struct attach_process *process = thread->process;
+    if (((flags & ATTACH_WAIT_MEMORY) != 0 && process->writes != thread->seen_writes) ||
+        ((flags & ATTACH_WAIT_EVENTS) != 0 && process->event_writes != thread->seen_event_writes)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
-    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && thread->process->server->wakes != thread->seen_wakes;
+    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && process->server->wakes != thread->seen_wakes;
 }
 
-static const char *const reasons[] = {"a time", "a device to write to its memory", "another program",
-                                      "a device to write to its memory, or another program"};
+static const char *const reasons[] = {"a time",
+                                      "a device to write to its memory",
+                                      "another program",
+                                      "a device to write to its memory, or another program",
+                                      "an event of a device",
+                                      "an event of a device, or its memory",
+                                      "an event of a device, or another program",
+                                      "a device, or another program"};
 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
 {
@@ -90,8 +172,8 @@ void attach_alarm_note(struct attach_process *process)
 // Until something happens that the thread is told of; false: the deadline.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
-    const struct sim_wait_reason reason = {thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0,
-                                           0};
+    const struct sim_wait_reason reason = {
+        thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS)], 0, 0};
     struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
     thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
@@ -132,14 +214,17 @@ struct row {
     uint64_t quiet_ps; // before writes elsewhere are noticed: what belongs to them may follow, and they come in floods
     unsigned flags;
     bool placed; // all writes to the word since the last look are known
+    bool exact;  // the words of a loop, of which the same holds; nothing else matters
 };
 
 // Whole turns: one, or twice as long as the longer of the last two rows took that found something (a send's end and an
-// answer come in turn); four times as much with every wait.
-static uint64_t bound_of(const struct attach_thread *thread, uint64_t turn_ps)
+// answer come in turn); four times as much with every wait. After a write elsewhere it begins small: that may be what
+// the program waits for, and it may look here once more before it does something about it.
+static uint64_t bound_of(const struct attach_thread *thread, uint64_t turn_ps, uint64_t quiet_ps)
 {
     uint64_t longer_ps = thread->rows_ps[0] > thread->rows_ps[1] ? thread->rows_ps[0] : thread->rows_ps[1];
     uint64_t usual_ps = longer_ps < usual_max_ps ? 2 * longer_ps : 2 * usual_max_ps;
+    usual_ps = thread->stray ? quiet_ps : usual_ps;
     uint64_t most = vain_max_ps / turn_ps, turns = usual_ps / turn_ps + 1;
     for (unsigned i = 0; i < thread->vain && turns < most; i++) {
         turns <<= GROWTH_BITS;
@@ -162,12 +247,66 @@ static bool place_note(struct attach_thread *thread, uint64_t place)
     return false;
 }
 
-// What was written may be for any of the words that the loop looks at, or for none that is known.
+// The words of a loop that reads nothing else. true: all writes to them since the last look are known.
+static bool words_note(struct attach_thread *thread, const struct attach_request *request)
+{
+    uint64_t count = request->arguments[4];
+    bool and_pinned = request->arguments[5] != 0;
+    if (count == 0 || count > ATTACH_RANGES_MAX) {
+        return false;
+    }
+    size_t bytes = count * sizeof thread->words[0];
+    bool before = thread->word_count == count && thread->words_and_pinned == and_pinned &&
+                  memcmp(thread->words, request->structure, bytes) == 0;
+    memcpy(thread->words, request->structure, bytes);
+    thread->word_count = (uint32_t)count;
+    thread->words_and_pinned = and_pinned;
+    return before || thread->process->writes == thread->seen_writes;
+}
+
+// Was nothing else written since the thread got its turn?
+static bool only_here(const struct attach_thread *thread, uint64_t place)
+{
+    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
+        if (thread->places[i] == place) {
+            return thread->hits[i] == thread->process->writes - thread->seen_writes;
+        }
+    }
+    return false;
+}
+
+// What was written may be for any of the words that the loop looks at, or for none that is known. What was written to
+// this word alone it finds here, and nothing on its way round.
 static void round_begin(struct attach_thread *thread, uint64_t place, bool stray)
 {
-    thread->round_kind = stray ? ROUND_OF_STRAY : ROUND_OF_PLACE;
+    thread->round_kind = stray ? ROUND_OF_STRAY : only_here(thread, place) ? ROUND_OVER : ROUND_OF_PLACE;
     thread->round[0] = place;
     thread->round_count = 1;
+    thread->rounds_left = 0;
+}
+
+// A write elsewhere: the loop sees it by itself on its way round, and may go round once more with what it found (Open
+// MPI does) before anything shows it.
+static void stray_note(struct attach_thread *thread, uint64_t now_ps)
+{
+    if (now_ps - thread->stray_ps > flood_gap_ps) {
+        thread->flood_ps = now_ps;
+    }
+    thread->stray_ps = now_ps;
+    thread->stray_pinned_writes = thread->process->pinned_writes;
+    thread->stray = true;
+    thread->rounds_left = now_ps - thread->flood_ps < stray_max_ps << FLOOD_BITS;
+}
+
+void attach_thread_did(struct attach_thread *thread)
+{
+    // What it waits for comes by writes that only it sees: there is no flood.
+    if (thread->stray && thread->process->pinned_writes == thread->stray_pinned_writes) {
+        thread->stray_ps = 0;
+    }
+    thread->stray = false;
+    thread->vain = 0;
+    thread->rounds_left = 0;
 }
 
 // Is the look at this word a step of a round that is not over?
@@ -177,6 +316,11 @@ static bool round_step(struct attach_thread *thread, const struct attach_request
     bool did = thread->round_kind == ROUND_OF_PLACE && request->entry_count != 0;
     for (unsigned i = 0; i < thread->round_count && !did; i++) {
         did = thread->round[i] == place;
+    }
+    if (did && thread->rounds_left > 0) {
+        thread->rounds_left--;
+        thread->round_count = 0;
+        did = false;
     }
     if (did || thread->round_count == ATTACH_PLACES) {
         thread->round_kind = ROUND_OVER;
@@ -197,21 +341,23 @@ static struct row row_of(struct attach_thread *thread, const struct attach_reque
     row.turn_ps = turn_ps == 0 ? 1 : turn_ps < vain_max_ps ? turn_ps : vain_max_ps;
     row.placed =
         place_note(thread, arguments[1]) || (arguments[1] != 0 && thread->process->writes == thread->seen_writes);
-    if (arguments[3] != 0 || request->entry_count != 0) { // it found something, or did
-        thread->vain = thread->strays = 0;
+    row.exact = words_note(thread, request);
+    if (arguments[3] != 0 || request->entry_count != 0) {
+        attach_thread_did(thread);
     }
-    thread->strays = row.placed ? thread->strays : 0;
     thread->row_start_ps = thread->vain == 0 ? row.start_ps : thread->row_start_ps;
-    row.bound_ps = bound_of(thread, row.turn_ps);
-    uint64_t stray_ps = thread->strays < 10 ? row.turn_ps << GROWTH_BITS * (thread->strays + 1) : stray_max_ps;
-    row.quiet_ps = stray_ps < stray_max_ps ? stray_ps : stray_max_ps;
+    bool flood = row.start_ps - thread->stray_ps <= flood_gap_ps;
+    uint64_t age_ps = flood ? (row.start_ps - thread->flood_ps) >> FLOOD_BITS : 0;
+    row.quiet_ps = age_ps < stray_max_ps ? age_ps : stray_max_ps;
+    row.bound_ps = bound_of(thread, row.turn_ps, row.quiet_ps);
     return row;
 }
 
 static bool row_came(const struct attach_thread *thread, const struct row *row, enum attach_woken *woken_out)
 {
-    unsigned flags = row->placed ? row->flags & ~(unsigned)ATTACH_WAIT_MEMORY : row->flags;
-    if (row->placed && thread->place_writes != thread->seen_place_writes) {
+    unsigned flags = row->placed || row->exact ? row->flags & ~(unsigned)ATTACH_WAIT_MEMORY : row->flags;
+    if ((row->placed && thread->place_writes != thread->seen_place_writes) ||
+        (row->exact && thread->word_writes != thread->seen_word_writes)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
@@ -224,17 +370,19 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     sim_t *sim = process->server->sim;
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     const struct row row = row_of(thread, request);
-    const bool step = round_step(thread, request);
+    const bool step = !row.exact && round_step(thread, request);
     bool came, stray;
+    thread->waits_for_words = row.exact;
     for (;;) {
         came = process->ended || row_came(thread, &row, &woken);
-        stray = !came && process->writes != thread->seen_writes && (row.flags & ATTACH_WAIT_MEMORY) != 0;
+        stray = !came && !row.exact && process->writes != thread->seen_writes && (row.flags & ATTACH_WAIT_MEMORY) != 0;
         uint64_t end_ps = row.start_ps + (stray && row.quiet_ps < row.bound_ps ? row.quiet_ps : row.bound_ps);
         if (came || (step && !stray) || sim_now_ps(sim) >= attach_alarm_before(process, end_ps)) {
             break;
         }
         (void)sleep_until(thread, row.flags, end_ps);
     }
+    thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
     if (came && woken == ATTACH_WOKEN_MEMORY) {
         attach_progress_note(thread->process->server);
@@ -243,11 +391,14 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
         thread->rows_ps[1] = thread->rows_ps[0];
         thread->rows_ps[0] = sim_now_ps(sim) - thread->row_start_ps;
     }
-    if (stray || (came && woken == ATTACH_WOKEN_MEMORY)) {
+    if (stray || (came && woken == ATTACH_WOKEN_MEMORY && !row.exact)) {
         round_begin(thread, request->arguments[1], stray);
     }
-    thread->vain = came ? 0 : thread->vain + !step;
-    thread->strays = came ? 0 : thread->strays + stray;
+    if (stray) {
+        stray_note(thread, sim_now_ps(sim));
+    }
+    thread->stray = thread->stray && !came;
+    thread->vain = came || stray ? 0 : thread->vain + !step;
     static const struct sim_work turn = {"polling", "until the next look", false};
     uint64_t late_ps = (sim_now_ps(sim) - row.start_ps) % row.turn_ps;
     host_core_spend(thread->core, late_ps != 0 ? row.turn_ps - late_ps : 0, &turn);

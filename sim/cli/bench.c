@@ -221,7 +221,7 @@ static const struct cli_benchmark benchmarks[] = {
     {"verbs-ibsim0", "the same over ibsim0", cli_bench_ibsim0},
     {"exec-latency", "ib_send_lat of 8 B as attached programs over ibsim0", cli_bench_send_lat},
     {"exec-ibsim0", "ib_write_bw of 1 GB as attached programs over ibsim0", cli_bench_write_bw_ibsim0},
-    {"exec-tca0", "the same over tca0, two twins, of a part of it", cli_bench_write_bw_tca0},
+    {"exec-tca0", "the same over tca0, two twins", cli_bench_write_bw_tca0},
 };
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof benchmarks[0])
 

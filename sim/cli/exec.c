@@ -16,7 +16,7 @@ enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
 struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
-    const char *wall_limit, *out;
+    const char *wall_limit, *out, *crossings;
     bool functional, together, any_cpu;
 };
 
@@ -27,6 +27,8 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, sets)},
     {"out", "DIR", "write counters.csv, the manifest and exec.yaml with the run's hash there", CLI_OPTION_TEXT,
      offsetof(struct exec_options, out)},
+    {"crossings", "FILE", "write a line for every turn of a program there: what two runs are compared by",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, crossings)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
@@ -34,13 +36,13 @@ static const struct cli_option options[] = {
     {"wall-limit", "SECONDS",
      "how long a program may run without calling in, or all may wait (default: 60; with --functional: for ever)",
      CLI_OPTION_TEXT, offsetof(struct exec_options, wall_limit)},
-    {"any-cpu", NULL, "do not keep simulator and programs on one processor", CLI_OPTION_FLAG,
+    {"any-cpu", NULL, "let the machine choose on which processors simulator and programs run", CLI_OPTION_FLAG,
      offsetof(struct exec_options, any_cpu)},
 };
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
-             "                   [--functional] [--together] [--wall-limit SECONDS] [--any-cpu]",
+             "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--any-cpu]",
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
@@ -329,7 +331,8 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     struct attach_run_options run = {.programs = programs.list,
                                      .functional = given->functional,
                                      .together = given->together,
-                                     .any_cpu = given->any_cpu};
+                                     .any_cpu = given->any_cpu,
+                                     .crossings = given->crossings};
     cli_paths_find(&paths);
     if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
         return CLI_EXIT_INPUT;

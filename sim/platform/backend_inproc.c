@@ -1,8 +1,8 @@
 #include "sim/platform/backend_inproc.h"
 
 #include <errno.h>
-#include <unistd.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "sim/kernel/cause.h"
 #include "sim/platform/backend_gpu.h"

@@ -19,8 +19,7 @@ enum sim_status plat_machine_add_process(plat_machine_t *machine, uint32_t node,
     *process = (struct plat_process){.node = host, .backend = host->backend, .program = program, .arg = arg};
     char name[SCN_NAME_MAX + 16];
     snprintf(name, sizeof name, "%s.core%u", host->config->name, number);
-    enum sim_status status =
-        host_core_create(machine->sim, name, host_core_config(host->core), host->rc, host->memory, &process->core);
+    enum sim_status status = plat_machine_core_create(machine, node, name, &process->core);
     if (status != SIM_OK) {
         return status;
     }

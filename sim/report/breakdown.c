@@ -256,18 +256,6 @@ enum sim_status breakdown_write(const breakdown_t *breakdown, const char *direct
 
 // --- the timeline --------------------------------------------------------------------------------------------------
 
-static void json_text_write(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            fputc('\\', out);
-        }
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
-    }
-    fputc('"', out);
-}
-
 static void timeline_write(void *ctx, FILE *out)
 {
     const breakdown_t *breakdown = ctx;
@@ -277,15 +265,15 @@ static void timeline_write(void *ctx, FILE *out)
         const struct breakdown_series *series = &breakdown->series[row->series];
         uint64_t took_ps = row->end_ps - row->begin_ps;
         fputs(i == 0 ? "\n{\"ph\":\"X\",\"name\":" : ",\n{\"ph\":\"X\",\"name\":", out);
-        json_text_write(out, row->detail);
+        files_string_write(out, row->detail);
         fprintf(out, ",\"cat\":\"%s\",\"ts\":%" PRIu64 ".%06u,\"dur\":%" PRIu64 ".%06u,\"pid\":",
                 breakdown_part_names[row->part], row->begin_ps / PS_PER_US, (unsigned)(row->begin_ps % PS_PER_US),
                 took_ps / PS_PER_US, (unsigned)(took_ps % PS_PER_US));
         char process[2 * SCN_NAME_MAX + 8];
         snprintf(process, sizeof process, "%s: %s", series->name, row->node);
-        json_text_write(out, process);
+        files_string_write(out, process);
         fputs(",\"tid\":", out);
-        json_text_write(out, row->component);
+        files_string_write(out, row->component);
         fputc('}', out);
     }
     fputs("\n]}\n", out);

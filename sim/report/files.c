@@ -119,6 +119,18 @@ void files_close(struct files *files, FILE *file, const char *name)
     }
 }
 
+void files_string_write(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            fputc('\\', out);
+        }
+        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    }
+    fputc('"', out);
+}
+
 enum sim_status files_commit(struct files *files)
 {
     for (unsigned i = 0; i < files->count; i++) {

@@ -45,5 +45,8 @@ __attribute__((format(printf, 3, 4))) void files_fail(struct files *files, enum 
 enum sim_status files_one_write(const char *path, void (*write)(void *ctx, FILE *out), void *ctx, char *error,
                                 size_t error_size);
 
+// A double-quoted string as JSON and YAML read it; a control character becomes a space.
+void files_string_write(FILE *out, const char *text);
+
 // Renames everything when nothing has failed; removes the temporary files otherwise. Returns the status of it all.
 enum sim_status files_commit(struct files *files);

@@ -51,25 +51,12 @@ static void own_hash_make(struct files *files, const char *name, char text[HASH_
     hash_make(files, path, text);
 }
 
-// A double-quoted YAML string.
-static void string_write(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            fputc('\\', out);
-        }
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
-    }
-    fputc('"', out);
-}
-
 static void sets_write(const report_t *report, FILE *out)
 {
     fputs(report->set_count == 0 ? "set: []\n" : "set:\n", out);
     for (size_t i = 0; i < report->set_count; i++) {
         fputs("  - ", out);
-        string_write(out, report->sets[i]);
+        files_string_write(out, report->sets[i]);
         fputc('\n', out);
     }
 }
@@ -85,7 +72,7 @@ static void runs_write(const report_t *report, FILE *out)
     for (size_t i = 0; i < report->run_count; i++) {
         const struct report_run *run = &report->runs[i];
         fputs("  - series: ", out);
-        string_write(out, run->series);
+        files_string_write(out, run->series);
         fprintf(out, "\n    simulated_ps: %" PRIu64 "\n    events: %" PRIu64 "\n    rtl_cycles: %" PRIu64 "\n",
                 run->simulated_ps, run->events, run->rtl_cycles);
         report_faults_manifest_write(report, run->series, out);
@@ -98,9 +85,9 @@ static void points_write(const report_t *report, FILE *out)
     fputs(report->hash_count > 0 ? "points:\n" : "", out);
     for (size_t i = 0; i < report->hash_count; i++) {
         fputs("  - label: ", out);
-        string_write(out, report->scenario->sweep->points[i].label);
+        files_string_write(out, report->scenario->sweep->points[i].label);
         fputs("\n    file: ", out);
-        string_write(out, report->hashes[i]);
+        files_string_write(out, report->hashes[i]);
         fputc('\n', out);
     }
 }
@@ -141,7 +128,7 @@ void report_manifest_write(const report_t *report, struct files *files, const ch
         return;
     }
     fputs("scenario: ", out);
-    string_write(out, report->scenario->name);
+    files_string_write(out, report->scenario->name);
     fprintf(out, "\nseed: %" PRIu64 "\n", report->scenario->seed);
     sets_write(report, out);
     fprintf(out, "sha256:\n  scenario: %s\n", scenario);

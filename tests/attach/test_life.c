@@ -77,6 +77,36 @@ TEST(AttachedLife, TakesBackWhatAKilledProcessHadOfTheHca)
     expect_same_twice(family_add, 0);
 }
 
+// The file's lines; 0: it cannot be read.
+static uint64_t lines_of(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    uint64_t lines = 0;
+    for (int c = file != NULL ? getc(file) : EOF; c != EOF; c = getc(file)) {
+        lines += c == '\n';
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return lines;
+}
+
+TEST(AttachedLife, EachCrossingIsALineOfTheFileThatIsAskedFor)
+{
+    char path[64];
+    struct stage stage;
+    snprintf(path, sizeof path, "/tmp/tcasim-test-%d-crossings", (int)getpid());
+    stage_init(&stage);
+    stage.options.crossings = path;
+    stage_add(&stage, 0, "threads", NULL);
+    stage_run(&stage);
+    expect_done(&stage);
+    EXPECT_TRUE(stage.result.crossings > 0);
+    EXPECT_EQ(lines_of(path), stage.result.crossings);
+    (void)unlink(path);
+    stage_fini(&stage);
+}
+
 static void threads_add(struct stage *stage)
 {
     stage_add(stage, 0, "threads", NULL);

@@ -1,231 +1,24 @@
 // The bare twin beside the bare RTL: the same packets and stalls on all four ports, and what leaves compared field by
 // field with its time.
-#include "models/peach2/twin.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "rtl/peach2_regs.h"
-#include "sim/cosim/cosim.h"
-#include "sim/kernel/random.h"
-#include "tests/shim/test.h"
-
-#define WINDOW          0x8000000000ull
-#define OWN_NODE        1u
-#define HOST            0x1000ull // where reads of the chip go
-#define PERIOD_PS       4000u
-#define ANSWER_PS       300100u // from a read of the chip to its first completion; no multiple of the period
-#define LEFT_MAX        20000u
-#define TAKEN_MAX       20000u
-#define ANSWERS         256u
-#define IP_TLPS         16u
-#define IP_ROOM         12u // there is room up to here
-#define HOLDS_TAG       99u
-#define STATUS_TAG      98u
-#define DMAC(register_) (PEACH2_DMAC_BASE + (register_))
-
-struct left {
-    uint64_t time_ps, address;
-    uint32_t fields[8];
-    uint8_t data[256];
-};
-
-struct answer {
-    pcie_tlp_t *tlp;
-    uint64_t due_ps;
-};
-
-// The hard IP of a port: a buffer that the link empties, a packet every so often.
-struct drain {
-    struct bench *bench;
-    unsigned port, held;
-    uint64_t period_ps; // 0: none
-    sim_event_t event;
-};
-
-struct bench {
-    sim_t *sim;
-    pcie_pool_t *pool;
-    const struct peach2_core_ops *ops;
-    void *core;
-    struct left *left;
-    unsigned count, taken[PEACH2_PORTS];
-    uint64_t taken_ps[PEACH2_PORTS][TAKEN_MAX];
-    struct sim_random random, stalls[PEACH2_PORTS];
-    unsigned steps;              // of random traffic still to come
-    bool silent;                 // reads of the chip are not answered
-    enum pcie_cpl_status status; // or so
-    struct drain drains[PEACH2_PORTS];
-    unsigned holds; // as the chip counted them
-    struct answer answers[ANSWERS];
-    unsigned answer_head, answer_tail;
-    sim_event_t step_event, answer_event, begin_event;
-};
-
-// --- the chip's surroundings ----------------------------------------------------------------------------------------
-
-static void answer_add(struct bench *bench, pcie_tlp_t *tlp)
-{
-    uint64_t due_ps = sim_now_ps(bench->sim) + ANSWER_PS;
-    bench->answers[bench->answer_tail++ % ANSWERS] = (struct answer){tlp, due_ps};
-    ASSERT_TRUE(bench->answer_tail - bench->answer_head <= ANSWERS);
-    if (!sim_event_pending(&bench->answer_event)) {
-        sim_event_schedule_at(bench->sim, &bench->answer_event, due_ps);
-    }
-}
-
-// Completions of 64 bytes, as from a root complex.
-static void answer_make(struct bench *bench, const pcie_tlp_t *read)
-{
-    if (bench->silent) {
-        return;
-    }
-    if (bench->status != PCIE_CPL_SC) {
-        answer_add(bench, pcie_tlp_error(read, 1, bench->status));
-        return;
-    }
-    uint32_t total = pcie_tlp_byte_count(read), done = 0;
-    while (done < total) {
-        uint8_t data[64];
-        uint32_t bytes = 64 - (uint32_t)((read->address + done) % 64);
-        bytes = bytes < total - done ? bytes : total - done;
-        for (uint32_t i = 0; i < bytes; i++) {
-            data[i] = (uint8_t)((read->address + done + i) * 7);
-        }
-        answer_add(bench, pcie_tlp_completion(read, 1, done, bytes, data));
-        done += bytes;
-    }
-}
-
-static void answer_run(void *ctx)
-{
-    struct bench *bench = ctx;
-    while (bench->answer_head != bench->answer_tail) {
-        struct answer *answer = &bench->answers[bench->answer_head % ANSWERS];
-        if (answer->due_ps > sim_now_ps(bench->sim)) {
-            sim_event_schedule_at(bench->sim, &bench->answer_event, answer->due_ps);
-            return;
-        }
-        bench->answer_head++;
-        bench->ops->rx(bench->core, PEACH2_PORT_N, 0, answer->tlp);
-    }
-}
-
-// Between two edges, so that nothing depends on the order of events at one.
-static void drain_schedule(struct drain *drain)
-{
-    uint64_t edge = (sim_now_ps(drain->bench->sim) + drain->period_ps) / PERIOD_PS;
-    sim_event_schedule_at(drain->bench->sim, &drain->event, edge * PERIOD_PS + 700);
-}
-
-static void drain_run(void *ctx)
-{
-    struct drain *drain = ctx;
-    struct bench *bench = drain->bench;
-    drain->held--;
-    if (drain->held == IP_TLPS - 1) {
-        bench->ops->set_tx_ready(bench->core, drain->port, true);
-    }
-    if (drain->held == IP_ROOM) {
-        bench->ops->set_tx_room(bench->core, drain->port, true);
-    }
-    if (drain->held != 0) {
-        drain_schedule(drain);
-    }
-}
-
-static void drain_take(struct drain *drain)
-{
-    if (drain->held++ == 0) {
-        drain_schedule(drain);
-    }
-    if (drain->held == IP_ROOM + 1) {
-        drain->bench->ops->set_tx_room(drain->bench->core, drain->port, false);
-    }
-    if (drain->held == IP_TLPS) {
-        drain->bench->ops->set_tx_ready(drain->bench->core, drain->port, false);
-    }
-}
-
-static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
-{
-    struct bench *bench = ctx;
-    ASSERT_TRUE(bench->count < LEFT_MAX);
-    struct left *left = &bench->left[bench->count++];
-    *left = (struct left){.time_ps = sim_now_ps(bench->sim),
-                          .address = tlp->address,
-                          .fields = {port, tlp->kind, tlp->requester, tlp->tag, tlp->dwords,
-                                     (uint32_t)tlp->first_be << 8 | tlp->last_be, tlp->cpl_status,
-                                     (uint32_t)tlp->byte_count << 8 | tlp->lower_address}};
-    uint32_t bytes = pcie_tlp_payload_bytes(tlp);
-    bool completion = pcie_tlp_class(tlp) == PCIE_COMPLETION;
-    // Bytes that nobody asked for may be anything.
-    if (bytes != 0 && (!completion || (tlp->byte_count % 4 == 0 && tlp->lower_address % 4 == 0))) {
-        memcpy(left->data, pcie_tlp_data(tlp), bytes);
-    }
-    if (completion) {
-        left->fields[4] = tlp->kind == PCIE_TLP_CPLD ? tlp->dwords : 0;
-    }
-    if (tlp->kind == PCIE_TLP_MRD) {
-        answer_make(bench, tlp);
-    }
-    if (tlp->kind == PCIE_TLP_CPLD && tlp->tag == HOLDS_TAG) {
-        uint32_t holds[2];
-        memcpy(holds, pcie_tlp_data(tlp), sizeof holds);
-        bench->holds = holds[0] + holds[1];
-    }
-    pcie_tlp_unref(tlp);
-    if (bench->drains[port].period_ps != 0) {
-        drain_take(&bench->drains[port]);
-    }
-    // A hard IP stalls the chip with the packet that fills it.
-    if (bench->steps != 0 && sim_random_below(&bench->stalls[port], 12) == 0) {
-        bench->ops->set_tx_ready(bench->core, port, false);
-    }
-}
-
-static void on_rx_taken_at(void *ctx, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps)
-{
-    struct bench *bench = ctx;
-    ASSERT_TRUE(bench->taken[port] < TAKEN_MAX);
-    bench->taken_ps[port][bench->taken[port]++] = taken_ps;
-    pcie_tlp_unref(tlp);
-}
-
-static void on_rx_taken(void *ctx, unsigned port, pcie_tlp_t *tlp)
-{
-    on_rx_taken_at(ctx, port, tlp, sim_now_ps(((struct bench *)ctx)->sim));
-}
+#include "chip_bench.h"
 
 // --- random packets -------------------------------------------------------------------------------------------------
-
-static uint32_t dice(struct bench *bench, uint32_t sides)
-{
-    return (uint32_t)sim_random_below(&bench->random, sides);
-}
-
-static void write32(struct bench *bench, uint32_t offset, uint32_t value)
-{
-    bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_write(bench->pool, 7, offset, sizeof value, &value));
-}
-
-static void write64(struct bench *bench, uint32_t offset, uint64_t value)
-{
-    bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_write(bench->pool, 7, offset, sizeof value, &value));
-}
 
 // Of a request of so many bytes that stays within 4 KB.
 static uint64_t random_address(struct bench *bench, uint32_t bytes)
 {
-    uint64_t page_offset = dice(bench, 4096 - bytes + 1);
-    uint64_t window = WINDOW + ((uint64_t)dice(bench, 5) << 35) + ((uint64_t)dice(bench, 4) << 33);
-    switch (dice(bench, 4)) {
+    uint64_t page_offset = bench_dice(bench, 4096 - bytes + 1);
+    uint64_t window = WINDOW + ((uint64_t)bench_dice(bench, 5) << 35) + ((uint64_t)bench_dice(bench, 4) << 33);
+    switch (bench_dice(bench, 4)) {
     case 0:
         return window + page_offset;
     case 1:
-        return window + PEACH2_MEMORY_BASE + 4096 * dice(bench, 9) + page_offset;
+        return window + PEACH2_MEMORY_BASE + 4096 * bench_dice(bench, 9) + page_offset;
     case 2:
-        return 4096 * dice(bench, 40) + page_offset;
+        return 4096 * bench_dice(bench, 40) + page_offset;
     default:
         return PEACH2_MEMORY_BASE + page_offset;
     }
@@ -233,16 +26,16 @@ static uint64_t random_address(struct bench *bench, uint32_t bytes)
 
 static void random_packet(struct bench *bench)
 {
-    uint32_t port = dice(bench, 4), bytes = 1 + dice(bench, dice(bench, 2) == 0 ? 12 : 256);
+    uint32_t port = bench_dice(bench, 4), bytes = 1 + bench_dice(bench, bench_dice(bench, 2) == 0 ? 12 : 256);
     uint64_t address = random_address(bench, bytes);
-    uint8_t data[256], tag = (uint8_t)dice(bench, 256);
+    uint8_t data[256], tag = (uint8_t)bench_dice(bench, 256);
     pcie_tlp_t *tlp;
     for (uint32_t i = 0; i < bytes; i++) {
-        data[i] = (uint8_t)dice(bench, 256);
+        data[i] = (uint8_t)bench_dice(bench, 256);
     }
     // The routes and the channels are left as they are.
     bool registers = (address & 0x1ffff) < 0x1000;
-    switch (dice(bench, 8)) {
+    switch (bench_dice(bench, 8)) {
     case 0:
     case 1:
     case 2:
@@ -265,23 +58,23 @@ static void random_packet(struct bench *bench)
 
 static void random_dma(struct bench *bench)
 {
-    uint32_t base = dice(bench, 4) * PEACH2_DMAC_STRIDE;
-    uint32_t from = 4 * dice(bench, 256);
-    write64(bench, base + DMAC(PEACH2_DMAC_SOURCE), HOST + from);
-    write64(bench, base + DMAC(PEACH2_DMAC_DESTINATION),
-            WINDOW + ((uint64_t)dice(bench, 4) << 35) + 16 * dice(bench, 64) + from % 16);
-    write32(bench, base + DMAC(PEACH2_DMAC_LENGTH), 4 * (1 + dice(bench, 600)));
-    write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST + 8 * dice(bench, 8));
-    write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_REMOTE),
-            WINDOW + ((uint64_t)dice(bench, 4) << 35) + 8 * dice(bench, 8));
-    uint32_t notify = dice(bench, 4) << PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_LSB; // and NOTIFY_REMOTE, the next bit
-    write32(bench, base + DMAC(PEACH2_DMAC_CONTROL), PEACH2_DMAC_CONTROL_START_MASK | notify);
+    uint32_t base = bench_dice(bench, 4) * PEACH2_DMAC_STRIDE;
+    uint32_t from = 4 * bench_dice(bench, 256);
+    bench_write64(bench, base + DMAC(PEACH2_DMAC_SOURCE), HOST + from);
+    bench_write64(bench, base + DMAC(PEACH2_DMAC_DESTINATION),
+                  WINDOW + ((uint64_t)bench_dice(bench, 4) << 35) + 16 * bench_dice(bench, 64) + from % 16);
+    bench_write32(bench, base + DMAC(PEACH2_DMAC_LENGTH), 4 * (1 + bench_dice(bench, 600)));
+    bench_write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST + 8 * bench_dice(bench, 8));
+    bench_write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_REMOTE),
+                  WINDOW + ((uint64_t)bench_dice(bench, 4) << 35) + 8 * bench_dice(bench, 8));
+    uint32_t notify = bench_dice(bench, 4) << PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_LSB; // and NOTIFY_REMOTE, the next bit
+    bench_write32(bench, base + DMAC(PEACH2_DMAC_CONTROL), PEACH2_DMAC_CONTROL_START_MASK | notify);
 }
 
 // DONE is to be seen behind the status words.
 static void status_ask(struct bench *bench)
 {
-    uint32_t offset = dice(bench, 4) * PEACH2_DMAC_STRIDE + DMAC(PEACH2_DMAC_STATUS);
+    uint32_t offset = bench_dice(bench, 4) * PEACH2_DMAC_STRIDE + DMAC(PEACH2_DMAC_STATUS);
     bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_read(bench->pool, 7, STATUS_TAG, offset, 4));
 }
 
@@ -303,11 +96,11 @@ static void step_run(void *ctx)
         return;
     }
     bench->steps--;
-    uint32_t what = dice(bench, 20), port = dice(bench, 4);
+    uint32_t what = bench_dice(bench, 20), port = bench_dice(bench, 4);
     if (what == 0) {
         bench->ops->set_tx_ready(bench->core, port, true);
     } else if (what == 1) {
-        bench->ops->set_tx_room(bench->core, port, dice(bench, 3) != 0);
+        bench->ops->set_tx_room(bench->core, port, bench_dice(bench, 3) != 0);
     } else if (what == 2) {
         random_dma(bench);
     } else if (what <= 6) {
@@ -316,161 +109,21 @@ static void step_run(void *ctx)
         random_packet(bench);
     }
     // Between two edges, so that nothing depends on the order of events at one.
-    uint64_t edge = sim_now_ps(bench->sim) / PERIOD_PS + dice(bench, 30);
-    sim_event_schedule_at(bench->sim, &bench->step_event, edge * PERIOD_PS + PERIOD_PS + 100 + dice(bench, 3000));
-}
-
-// --- both chips -----------------------------------------------------------------------------------------------------
-
-static void rtl_rx(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp)
-{
-    cosim_peach2_rx(core, port, bar, tlp);
-}
-
-static void rtl_set_tx_ready(void *core, unsigned port, bool ready)
-{
-    cosim_peach2_set_tx_ready(core, port, ready);
-}
-
-static void rtl_set_tx_room(void *core, unsigned port, bool room)
-{
-    cosim_peach2_set_tx_room(core, port, room);
-}
-
-static const struct peach2_core_ops rtl_ops = {rtl_rx, rtl_set_tx_ready, rtl_set_tx_room};
-
-static void routes_write(struct bench *bench)
-{
-    static const uint8_t ports[] = {0, 1, 2, 3}; // node 0 by W, 1 the own one, 2 by E, 3 by S
-    static const uint8_t nodes[] = {OWN_NODE, 2, 0, 3};
-    write64(bench, PEACH2_CHIP_WINDOW_BASE, WINDOW);
-    for (unsigned i = 0; i < 4; i++) {
-        uint32_t base = PEACH2_ROUTE_BASE + ports[i] * PEACH2_ROUTE_STRIDE;
-        uint64_t node = (uint64_t)nodes[i] << 35, last = node + (i == 0 ? 3ull << 33 : 1ull << 35) - 4096;
-        write64(bench, base + PEACH2_ROUTE_MASK, (1ull << 39) - 4096);
-        write64(bench, base + PEACH2_ROUTE_LOWER, node);
-        write64(bench, base + PEACH2_ROUTE_UPPER, last);
-        write32(bench, base + PEACH2_ROUTE_CONTROL, 1);
-    }
-    uint32_t board = PEACH2_ROUTE_BASE + 4 * PEACH2_ROUTE_STRIDE;
-    write64(bench, board + PEACH2_ROUTE_LOWER, 0);
-    write64(bench, board + PEACH2_ROUTE_UPPER, (1ull << 39) - 4096);
-    write64(bench, board + PEACH2_ROUTE_MASK, 0);
-    write32(bench, board + PEACH2_ROUTE_CONTROL, 1);
-    write64(bench, PEACH2_OFFSET_BASE, WINDOW + ((uint64_t)OWN_NODE << 35) - 0x100000);
-}
-
-static void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*program)(struct bench *bench))
-{
-    const struct cosim_peach2_config rtl_config = {.requester = 0x100,
-                                                   .mps_bytes = 128,
-                                                   .start_cycles = 5,
-                                                   .fetch_cycles = 2,
-                                                   .finish_cycles = 7,
-                                                   .read_bytes = 256,
-                                                   .read_tags = 6,
-                                                   .prefetch = 2};
-    const struct peach2_twin_config twin_config = {.period_ps = PERIOD_PS,
-                                                   .requester = 0x100,
-                                                   .mps_bytes = 128,
-                                                   .start_cycles = 5,
-                                                   .fetch_cycles = 2,
-                                                   .finish_cycles = 7,
-                                                   .read_bytes = 256,
-                                                   .read_tags = 6,
-                                                   .prefetch = 2};
-    static const struct cosim_peach2_ops rtl_callbacks = {on_tx, on_rx_taken};
-    static const struct peach2_twin_ops twin_callbacks = {on_tx, on_rx_taken_at};
-    const struct sim_config sim_config = {.seed = seed};
-    cosim_clock_t *clock = NULL;
-    ASSERT_EQ(sim_create(&sim_config, &bench->sim), SIM_OK);
-    ASSERT_EQ(pcie_pool_create(&bench->pool), SIM_OK);
-    sim_random_init(&bench->random, seed, "bench");
-    for (unsigned port = 0; port < PEACH2_PORTS; port++) {
-        sim_random_init(&bench->stalls[port], seed + port, "stalls");
-        bench->drains[port].bench = bench;
-        bench->drains[port].port = port;
-        sim_event_init(&bench->drains[port].event, drain_run, &bench->drains[port]);
-    }
-    sim_event_init(&bench->step_event, step_run, bench);
-    sim_event_init(&bench->answer_event, answer_run, bench);
-    bench->left = calloc(LEFT_MAX, sizeof *bench->left);
-    ASSERT_TRUE(bench->left != NULL);
-    if (twin) {
-        bench->ops = &peach2_twin_core_ops;
-        ASSERT_EQ(peach2_twin_create(bench->sim, bench->pool, "twin", &twin_config, &twin_callbacks, bench,
-                                     (peach2_twin_t **)&bench->core),
-                  SIM_OK);
-    } else {
-        bench->ops = &rtl_ops;
-        ASSERT_EQ(cosim_clock_create(bench->sim, PERIOD_PS, &clock), SIM_OK);
-        ASSERT_EQ(cosim_peach2_create(clock, bench->pool, "rtl", &rtl_config, &rtl_callbacks, bench, NULL,
-                                      (cosim_peach2_t **)&bench->core),
-                  SIM_OK);
-    }
-    routes_write(bench);
-    program(bench);
-    EXPECT_EQ(sim_run(bench->sim), SIM_RUN_DONE);
-    if (twin) {
-        peach2_twin_destroy(bench->core);
-    } else {
-        cosim_peach2_destroy(bench->core);
-        cosim_clock_destroy(clock);
-    }
-    EXPECT_EQ(pcie_pool_destroy(bench->pool), 0);
-    sim_destroy(bench->sim);
-}
-
-static int left_order(const void *a, const void *b)
-{
-    const struct left *x = a, *y = b;
-    int by_time = (x->time_ps > y->time_ps) - (x->time_ps < y->time_ps);
-    return by_time != 0 ? by_time : (int)x->fields[0] - (int)y->fields[0];
-}
-
-// Every packet, its time included; one packet a port and edge, so that the order is that of time and port.
-static void compare(uint64_t seed, void (*program)(struct bench *bench), unsigned *holds_out)
-{
-    struct bench *rtl = calloc(1, sizeof *rtl), *twin = calloc(1, sizeof *twin);
-    ASSERT_TRUE(rtl != NULL && twin != NULL);
-    bench_run(rtl, false, seed, program);
-    bench_run(twin, true, seed, program);
-    EXPECT_EQ(twin->count, rtl->count);
-    EXPECT_MEMEQ(twin->taken, rtl->taken, sizeof rtl->taken);
-    EXPECT_MEMEQ(twin->taken_ps, rtl->taken_ps, sizeof rtl->taken_ps);
-    EXPECT_EQ(twin->holds, rtl->holds);
-    if (holds_out != NULL) {
-        *holds_out = rtl->holds;
-    }
-    qsort(rtl->left, rtl->count, sizeof *rtl->left, left_order);
-    qsort(twin->left, twin->count, sizeof *twin->left, left_order);
-    for (unsigned i = 0; i < rtl->count; i++) {
-        if (memcmp(&twin->left[i], &rtl->left[i], sizeof *rtl->left) != 0) {
-            const struct left *a = &rtl->left[i], *b = &twin->left[i];
-            FAIL("seed %llu, packet %u of %u: rtl %llu ps port %u kind %u address 0x%llx, twin %llu ps port %u kind %u "
-                 "address 0x%llx",
-                 (unsigned long long)seed, i, rtl->count, (unsigned long long)a->time_ps, a->fields[0], a->fields[1],
-                 (unsigned long long)a->address, (unsigned long long)b->time_ps, b->fields[0], b->fields[1],
-                 (unsigned long long)b->address);
-            break;
-        }
-    }
-    free(rtl->left);
-    free(twin->left);
-    free(rtl);
-    free(twin);
+    uint64_t edge = sim_now_ps(bench->sim) / PERIOD_PS + bench_dice(bench, 30);
+    sim_event_schedule_at(bench->sim, &bench->step_event, edge * PERIOD_PS + PERIOD_PS + 100 + bench_dice(bench, 3000));
 }
 
 static void traffic(struct bench *bench)
 {
     bench->steps = 1500;
+    sim_event_init(&bench->step_event, step_run, bench);
     sim_event_schedule(bench->sim, &bench->step_event, 1000100);
 }
 
 TEST(TwinChip, MovesEveryPacketAtTheEdgeAtWhichTheRtlDoes)
 {
     for (uint64_t seed = 1; seed <= 12; seed++) {
-        compare(seed, traffic, NULL);
+        bench_compare(seed, traffic, NULL);
     }
 }
 
@@ -479,7 +132,7 @@ TEST(TwinChip, MovesEveryPacketAtTheEdgeAtWhichTheRtlDoes)
 static void crowd(struct bench *bench, unsigned port, uint64_t node, unsigned packets)
 {
     for (unsigned i = 0; i < packets; i++) {
-        uint32_t bytes = 4 * (1 + dice(bench, 64));
+        uint32_t bytes = 4 * (1 + bench_dice(bench, 64));
         pcie_tlp_t *tlp = pcie_tlp_write(bench->pool, (uint16_t)(8 + port), WINDOW + (node << 35) + 4096, bytes, NULL);
         bench->ops->rx(bench->core, port, 2, tlp);
     }
@@ -489,13 +142,13 @@ static void crowd(struct bench *bench, unsigned port, uint64_t node, unsigned pa
 static void saturate_run(void *ctx)
 {
     struct bench *bench = ctx;
-    bench->drains[PEACH2_PORT_E].period_ps = (8 + dice(bench, 16)) * (uint64_t)PERIOD_PS;
-    bench->drains[PEACH2_PORT_W].period_ps = (10 + dice(bench, 50)) * (uint64_t)PERIOD_PS;
+    bench->drains[PEACH2_PORT_E].period_ps = (8 + bench_dice(bench, 16)) * (uint64_t)PERIOD_PS;
+    bench->drains[PEACH2_PORT_W].period_ps = (10 + bench_dice(bench, 50)) * (uint64_t)PERIOD_PS;
     crowd(bench, PEACH2_PORT_W, 2, 3000);
     crowd(bench, PEACH2_PORT_E, 0, 3000);
     for (unsigned i = 0; i < 200; i++) {
-        crowd(bench, PEACH2_PORT_N, 2 * dice(bench, 2), 7);
-        crowd(bench, PEACH2_PORT_S, 2 * dice(bench, 2), 7);
+        crowd(bench, PEACH2_PORT_N, 2 * bench_dice(bench, 2), 7);
+        crowd(bench, PEACH2_PORT_S, 2 * bench_dice(bench, 2), 7);
     }
     sim_event_schedule(bench->sim, &bench->step_event, 1000000000);
 }
@@ -510,7 +163,7 @@ TEST(TwinChip, HoldsRingsBackAsTheRtlDoes)
 {
     for (uint64_t seed = 1; seed <= 8; seed++) {
         unsigned holds = 0;
-        compare(seed, saturate, &holds);
+        bench_compare(seed, saturate, &holds);
         EXPECT_TRUE(holds > 20);
     }
 }
@@ -519,11 +172,12 @@ TEST(TwinChip, HoldsRingsBackAsTheRtlDoes)
 
 static void dma(struct bench *bench, uint32_t bytes)
 {
-    write64(bench, DMAC(PEACH2_DMAC_SOURCE), HOST);
-    write64(bench, DMAC(PEACH2_DMAC_DESTINATION), WINDOW + (2ull << 35));
-    write32(bench, DMAC(PEACH2_DMAC_LENGTH), bytes);
-    write64(bench, DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST);
-    write32(bench, DMAC(PEACH2_DMAC_CONTROL), PEACH2_DMAC_CONTROL_START_MASK | PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
+    bench_write64(bench, DMAC(PEACH2_DMAC_SOURCE), HOST);
+    bench_write64(bench, DMAC(PEACH2_DMAC_DESTINATION), WINDOW + (2ull << 35));
+    bench_write32(bench, DMAC(PEACH2_DMAC_LENGTH), bytes);
+    bench_write64(bench, DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST);
+    bench_write32(bench, DMAC(PEACH2_DMAC_CONTROL),
+                  PEACH2_DMAC_CONTROL_START_MASK | PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
 }
 
 static void dma_lost(struct bench *bench)
@@ -541,11 +195,11 @@ static void dma_aborted(struct bench *bench)
 static void chain_lost(struct bench *bench)
 {
     bench->silent = true;
-    write64(bench, DMAC(PEACH2_DMAC_DESCRIPTOR), HOST);
-    write64(bench, DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST);
-    write32(bench, DMAC(PEACH2_DMAC_CONTROL),
-            PEACH2_DMAC_CONTROL_START_MASK | 1u << PEACH2_DMAC_CONTROL_MODE_LSB |
-                PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
+    bench_write64(bench, DMAC(PEACH2_DMAC_DESCRIPTOR), HOST);
+    bench_write64(bench, DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST);
+    bench_write32(bench, DMAC(PEACH2_DMAC_CONTROL),
+                  PEACH2_DMAC_CONTROL_START_MASK | 1u << PEACH2_DMAC_CONTROL_MODE_LSB |
+                      PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
 }
 
 // The error in the status word, the last packet that leaves.
@@ -561,15 +215,15 @@ static unsigned error_of(void (*program)(struct bench *bench))
 
 TEST(TwinChip, GivesUpReadsThatNobodyAnswers)
 {
-    compare(1, dma_lost, NULL);
+    bench_compare(1, dma_lost, NULL);
     EXPECT_EQ(error_of(dma_lost), 6);
-    compare(1, chain_lost, NULL);
+    bench_compare(1, chain_lost, NULL);
     EXPECT_EQ(error_of(chain_lost), 6);
 }
 
 TEST(TwinChip, ReportsReadsThatAreAborted)
 {
-    compare(1, dma_aborted, NULL);
+    bench_compare(1, dma_aborted, NULL);
     EXPECT_EQ(error_of(dma_aborted), 5);
 }
 

@@ -69,6 +69,14 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
     free(text);
 }
 
+TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
+{
+    char *text = output_alone(WORLD "early");
+    const char *at = text;
+    EXPECT_BETWEEN(number_of(&at, "later"), 0, 100);
+    free(text);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct stage stage;
@@ -98,6 +106,22 @@ TEST(World, ThreadsTakeTurnsOverAConditionVariable)
     free(text);
 }
 
+static uint64_t hash_alone(const char *program, const char *argument)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, program, argument, NULL);
+    play(&stage);
+    uint64_t hash = stage.result.hash;
+    stage_fini(&stage);
+    return hash;
+}
+
+TEST(World, ThreadsEndAtTheSameTimesInEveryRun)
+{
+    EXPECT_EQ(hash_alone(WORLD "threads", "join"), hash_alone(WORLD "threads", "join"));
+}
+
 TEST(World, ChildrenAreWaitedForInSimulatedTime)
 {
     char *text = output_alone(WORLD "family");
@@ -105,6 +129,16 @@ TEST(World, ChildrenAreWaitedForInSimulatedTime)
     EXPECT_CONTAINS(text, "exec 5 at 2003\n");
     EXPECT_CONTAINS(text, "system 3 at 3003\n");
     free(text);
+}
+
+TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
+{
+    char *first = output_alone(WORLD "numbers"), *second = output_alone(WORLD "numbers");
+    EXPECT_CONTAINS(first, "process 4194305\n");
+    EXPECT_CONTAINS(first, "child ");
+    EXPECT_STREQ(first, second);
+    free(first);
+    free(second);
 }
 
 TEST(World, AProgramsHandlerOfTrapsSeesItsOwnAlone)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,9 +36,31 @@ static long now_us(void)
     return now.tv_sec * 1000000L + now.tv_nsec / 1000;
 }
 
-int main(void)
+// Wakes who waits, and takes some time after that before it ends.
+static void *wake(void *unused)
+{
+    (void)pthread_cond_signal(&changed);
+    (void)now_us();
+    return unused;
+}
+
+static int join_many(void)
+{
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, wake, NULL) != 0 || pthread_join(thread, NULL) != 0) {
+            return 2;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     pthread_t thread;
+    if (argc > 1) {
+        return strcmp(argv[1], "join") == 0 ? join_many() : 2;
+    }
     long start_us = now_us();
     if (pthread_create(&thread, NULL, play, &turn) != 0) {
         return 2;

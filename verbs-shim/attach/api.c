@@ -1,8 +1,10 @@
 // What libraries call: time, waits, threads and processes (attach.h).
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
 
@@ -53,7 +55,8 @@ API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
-enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags)
+// words: of the slot's struct.
+static enum attach_woken look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, unsigned words)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot == NULL || attach_own.crossing) {
@@ -61,9 +64,32 @@ enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsi
         return ATTACH_WOKEN_OUTSIDE;
     }
     slot->arguments[3] = attach_own.found;
+    slot->arguments[4] = words;
     attach_own.found = false;
     int64_t woken = attach_cross3(ATTACH_OP_POLL, turn_ps, bus_address, flags);
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
+enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags)
+{
+    return look_again(turn_ps, bus_address, flags, 0);
+}
+
+API enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    bool known = slot != NULL && !attach_own.crossing && count <= ATTACH_RANGES_MAX;
+    for (unsigned i = 0; known && i < count; i++) {
+        struct attach_word word = {.address = (uintptr_t)ranges[i].address, .bytes = ranges[i].bytes};
+        uint64_t bus_address;
+        word.pinned = attach_pinned_find(ranges[i].address, ranges[i].bytes, &bus_address);
+        word.address = word.pinned ? bus_address : word.address;
+        memcpy(slot->structure + i * sizeof word, &word, sizeof word);
+    }
+    if (known) {
+        slot->arguments[5] = attach_look_progresses();
+    }
+    return look_again(0, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, known ? count : 0);
 }
 
 API enum attach_woken attach_vain(unsigned flags)
@@ -117,11 +143,28 @@ API void attach_forked(void)
     (void)attach_link_of_process();
 }
 
-API void attach_fork_parent(int child)
+API int attach_fork_parent(int child)
 {
-    if (timed()) {
-        (void)attach_cross1(ATTACH_OP_CHILD, (uint64_t)child);
-    }
+    int64_t id = timed() ? attach_cross1(ATTACH_OP_CHILD, (uint64_t)child) : 0;
+    return id > 0 ? (int)id : child;
+}
+
+API uint32_t attach_thread_id(void)
+{
+    const struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    return slot != NULL ? slot->id : 0;
+}
+
+API uint32_t attach_id_of(uint32_t pid)
+{
+    int64_t id = timed() ? attach_cross3(ATTACH_OP_ID, pid, 0, 0) : 0;
+    return id > 0 ? (uint32_t)id : 0;
+}
+
+API uint32_t attach_id_real(uint32_t id)
+{
+    int64_t pid = timed() ? attach_cross3(ATTACH_OP_ID, id, 1, 0) : 0;
+    return pid > 0 ? (uint32_t)pid : 0;
 }
 
 API void attach_thread_began(void)
@@ -138,6 +181,12 @@ API void attach_thread_started(void)
     }
 }
 
+API void attach_thread_at_end(void (*last)(void *), void *arg)
+{
+    attach_own.last = last;
+    attach_own.last_arg = arg;
+}
+
 API void attach_before_exec(void)
 {
     if (timed()) {
@@ -148,6 +197,9 @@ API void attach_before_exec(void)
 API void attach_thread_exit(void)
 {
     if (attach_own.slot != NULL && !attach_own.crossing) {
+        if (attach_own.last != NULL) {
+            attach_own.last(attach_own.last_arg);
+        }
         (void)attach_cross1(ATTACH_OP_THREAD_EXIT, 0);
         attach_own = (struct attach_own){.ended = true};
     }

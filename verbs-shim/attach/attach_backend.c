@@ -119,6 +119,15 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
     *buffer = (struct backend_buffer){0};
 }
 
+static void quiet(void *ctx, const void *address, size_t bytes)
+{
+    uint64_t bus_address;
+    (void)ctx;
+    if (attach_pinned_find(address, bytes, &bus_address)) {
+        (void)attach_cross3(ATTACH_OP_QUIET, bus_address, bytes, 0);
+    }
+}
+
 static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
 {
     (void)ctx;
@@ -274,6 +283,7 @@ API bool attach_look_progresses(void)
 {
     return atomic_load(&look_progresses);
 }
+
 API void attach_look(void)
 {
     void (*look)(void) = atomic_load(&looker);
@@ -331,6 +341,7 @@ static const struct backend_ops process_ops = {
     .hca = &attach_hca_ops,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
+    .quiet = quiet,
     .memory_check = memory_check,
     .bar_bytes = bar_bytes,
     .bar_bus_address = bar_bus_address,

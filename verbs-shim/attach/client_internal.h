@@ -13,6 +13,7 @@ extern struct attach_client {
     _Atomic uint32_t link;
     int socket;
     struct attach_segment *segment;
+    struct attach_bells *bells;
     struct attach_place place;
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
@@ -26,10 +27,27 @@ extern _Thread_local struct attach_own {
     uint64_t tail_ps;
     uint32_t data_bytes;
     unsigned crossings, interrupts;
-    bool found;    // since the last vain look
-    bool crossing; // a signal's handler that calls in meanwhile is turned away
-    bool ended;    // it will not be attached again
+    bool found;           // since the last vain look
+    bool crossing;        // a signal's handler that calls in meanwhile is turned away
+    bool ended;           // it will not be attached again
+    void (*last)(void *); // of attach_thread_at_end; NULL: nothing
+    void *last_arg;
 } attach_own __attribute__((tls_model("initial-exec")));
 
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
+
+// --- turn.c ---------------------------------------------------------------------------------------------------------
+
+void attach_futex_wake(_Atomic uint32_t *word);
+void attach_futex_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
+void attach_turn_give(struct attach_slot *slot);
+void attach_turn_await(struct attach_slot *slot); // with signals blocked
+
+// Of the process or thread: the machine's, and not what stands before the C library's functions says.
+static inline uint32_t attach_own_number(long call)
+{
+    long number;
+    __asm__ volatile("syscall" : "=a"(number) : "a"(call) : "rcx", "r11", "memory");
+    return (uint32_t)number;
+}

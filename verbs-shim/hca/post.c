@@ -9,19 +9,6 @@
 
 // --- send ----------------------------------------------------------------------------------------------------------
 
-static bool opcode_allowed(enum hca_qp_type type, enum hca_opcode opcode)
-{
-    switch (type) {
-    case HCA_RC:
-        return opcode < HCA_OPCODES;
-    case HCA_UC:
-        return opcode <= HCA_OP_WRITE_IMM;
-    case HCA_UD:
-        return opcode <= HCA_OP_SEND_IMM;
-    }
-    return false;
-}
-
 static uint64_t sge_bytes(const struct hca_send_wr *wr)
 {
     uint64_t bytes = 0;
@@ -40,7 +27,7 @@ static int send_check(const hca_qp_t *qp, const struct hca_send_wr *wr)
         return -ENOMEM;
     }
     bool inlined = (wr->flags & HCA_WQE_INLINE) != 0;
-    if (!opcode_allowed(qp->type, wr->opcode) || (qp->type == HCA_UD && wr->ah == NULL) ||
+    if (!hca_opcode_allowed(qp->type, wr->opcode) || (qp->type == HCA_UD && wr->ah == NULL) ||
         (inlined ? wr->opcode >= HCA_OP_READ || sge_bytes(wr) > qp->inline_bytes : wr->sge_count > qp->send_segments)) {
         return -EINVAL;
     }

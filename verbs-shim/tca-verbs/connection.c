@@ -119,6 +119,10 @@ static int peer_start(struct tcav_peer *peer)
     peer->area = &memory->receive;
     peer->send = &memory->send;
     peer->pairs = memory->pairs;
+    if (context->backend.ops->quiet != NULL) { // behind each packet comes the pair
+        size_t rings = sizeof(struct tcav_area) - offsetof(struct tcav_area, small);
+        context->backend.ops->quiet(context->backend.ctx, memory->receive.small, rings);
+    }
     // Here and not when they are built: libtca is the program's, and never called by the thread of progress.
     peer->has_units = tca_board_take_low(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
     peer->nonce = (uint32_t)(tcav_now_ps(context) / TCAV_NS) | 1;

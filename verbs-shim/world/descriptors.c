@@ -137,7 +137,11 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     if (!world_timed()) {
         return WORLD_REAL(recvmsg)(fd, message, flags);
     }
-    return get_ready(fd, POLLIN, flags) ? moved(WORLD_REAL(recvmsg)(fd, message, flags)) : -1;
+    ssize_t got = get_ready(fd, POLLIN, flags) ? moved(WORLD_REAL(recvmsg)(fd, message, flags)) : -1;
+    if (got >= 0) {
+        world_id_credentials(message, world_id_of);
+    }
+    return got;
 }
 
 // What programs built with _FORTIFY_SOURCE call. The sizes were checked by the compiler where they could be.
@@ -262,7 +266,14 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     if (!world_timed()) {
         return WORLD_REAL(sendmsg)(fd, message, flags);
     }
-    return get_ready(fd, POLLOUT, flags) ? moved(WORLD_REAL(sendmsg)(fd, message, flags)) : -1;
+    if (!get_ready(fd, POLLOUT, flags)) {
+        return -1;
+    }
+    struct msghdr *own = (struct msghdr *)(uintptr_t)message;
+    world_id_credentials(own, world_id_real); // the kernel wants its own
+    ssize_t put = moved(WORLD_REAL(sendmsg)(fd, message, flags));
+    world_id_credentials(own, world_id_of);
+    return put;
 }
 
 // Programs that close all that they find leave the connection alone.
@@ -271,17 +282,19 @@ static bool is_own(int fd)
     return fd >= 0 && fd == attach_descriptor();
 }
 
+// Only of one that is there: programs close every number there could be.
 int close(int fd)
 {
     if (is_own(fd)) {
         errno = EBADF;
         return -1;
     }
-    if (world_timed()) {
+    int status = WORLD_REAL(close)(fd);
+    if (status == 0 && world_timed()) {
         attach_may_wake();
         world_timer_closed(fd);
     }
-    return WORLD_REAL(close)(fd);
+    return status;
 }
 
 int close_range(unsigned first, unsigned last, int flags)

@@ -3,12 +3,14 @@
 //
 // A thread that has used processor time without a crossing is looked at: it is stepped an instruction at a time. When
 // all registers are what they were at the same instruction before, and everything in between only read memory,
-// compared and jumped, then the loop goes on like this until somebody else writes memory: it waits for the devices.
-// How soon that is noticed depends on the real machine; what follows from it does not, as the thread runs in no
-// simulated time. Where the loop does anything else it is left alone.
+// compared and jumped, then the loop goes on like this until somebody else writes what it reads: it waits for a device
+// to write one of these words. How soon that is noticed depends on the real machine; what follows from it does not, as
+// the thread runs in no simulated time. Where the loop does anything else it is left alone.
 //
 // The jump that closes a loop found like this is overwritten by a breakpoint, so that the loop is known at once when
 // the program comes back to it. There a turn counts as vain when all registers are what they were at the turn before.
+// The words are then worked out from the registers; where the loop changes registers that its addresses are made of, it
+// is stepped once more.
 //
 // Leaves out: loops that write memory or use vector registers; those need a call in them.
 #include <errno.h>
@@ -20,6 +22,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "verbs-shim/world/instruction.h"
 #include "verbs-shim/world/world.h"
 
 enum {
@@ -29,8 +32,16 @@ enum {
     TRAP_FLAG = 0x100,
     BREAKPOINT = 0xcc,
     JUMPS_MAX = 32,
+    READS_MAX = ATTACH_RANGES_MAX,
     PAGE_BYTES = 4096,
     REGISTERS = REG_EFL + 1 // with the instruction pointer and the flags
+};
+
+// What a turn of a loop reads.
+struct reads {
+    uintptr_t instructions[READS_MAX]; // that read memory
+    unsigned count;                    // more than READS_MAX: not all are known
+    unsigned address_registers, written_registers;
 };
 
 struct spin {
@@ -39,92 +50,15 @@ struct spin {
     unsigned steps;
     greg_t first[REGISTERS];
     unsigned crossings;
-    uintptr_t before;       // address of the instruction that was stepped over last
-    uintptr_t closing;      // of the loop's jump backwards; 0: none seen
-    greg_t turn[REGISTERS]; // at the last breakpoint
+    uintptr_t before;                      // address of the instruction that was stepped over last
+    uintptr_t closing;                     // of the loop's jump backwards; 0: none seen
+    struct reads reads;                    // so far
+    struct attach_range ranges[READS_MAX]; // of these instructions
+    greg_t turn[REGISTERS];                // at the last breakpoint
     unsigned turn_crossings;
 };
 
 static __thread struct spin spin;
-
-// --- what an instruction may do
-// ---------------------------------------------------------------------------------------
-
-// Only reads memory, compares, computes in registers, jumps. mod 3 of the ModRM byte: both operands are registers.
-static bool two_byte_is_harmless(const unsigned char *code)
-{
-    unsigned char op = code[0];
-    bool registers = (code[1] & 0xc0) == 0xc0;
-    return (op >= 0x80 && op <= 0x8f) ||                           // jcc
-           (op >= 0x40 && op <= 0x4f) ||                           // cmovcc
-           op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf || // movzx, movsx
-           op == 0x1e || op == 0x1f ||                             // nop, endbr64
-           (op >= 0x90 && op <= 0x9f && registers) ||              // setcc
-           (op == 0xae && code[1] == 0xe8);                        // lfence
-}
-
-static bool is_harmless(const unsigned char *code)
-{
-    while (*code == 0x66 || *code == 0xf2 || *code == 0xf3 || *code == 0x2e || *code == 0x3e) {
-        code++;
-    }
-    if ((*code & 0xf0) == 0x40) { // REX
-        code++;
-    }
-    unsigned char op = code[0];
-    if (op == 0x0f) {
-        return two_byte_is_harmless(code + 1);
-    }
-    bool registers = (code[1] & 0xc0) == 0xc0;
-    unsigned char extension = (code[1] >> 3) & 7;
-    switch (op) {
-    case 0x8a:
-    case 0x8b:
-    case 0x8d:
-    case 0x63: // mov to a register, lea, movsxd
-    case 0x38:
-    case 0x39:
-    case 0x3a:
-    case 0x3b:
-    case 0x3c:
-    case 0x3d: // cmp
-    case 0x84:
-    case 0x85:
-    case 0xa8:
-    case 0xa9: // test
-    case 0x03:
-    case 0x0b:
-    case 0x23:
-    case 0x2b:
-    case 0x33: // to a register: add, or, and, sub, xor
-    case 0xeb:
-    case 0xe9:
-    case 0x90: // jmp, nop and pause
-        return true;
-    case 0x88:
-    case 0x89:
-    case 0x01:
-    case 0x09:
-    case 0x21:
-    case 0x29:
-    case 0x31: // to a register or memory
-    case 0xc1:
-    case 0xd1:
-    case 0xd3: // shifts
-        return registers;
-    case 0x80:
-    case 0x81:
-    case 0x83:
-        return registers || extension == 7; // cmp
-    case 0xf6:
-    case 0xf7:
-        return extension <= 1; // test
-    case 0xff:
-        return registers && extension <= 1; // inc, dec
-    default:
-        return (op >= 0x70 && op <= 0x7f) || (op >= 0xb8 && op <= 0xbf); // jcc; mov of a constant
-    }
-}
 
 // --- the jump that closes a loop
 // --------------------------------------------------------------------------------------
@@ -133,6 +67,7 @@ struct jump {
     uintptr_t at; // 0: not in use
     uintptr_t target, next;
     unsigned condition; // as in the instruction; ALWAYS
+    struct reads reads; // of its loop
 };
 
 enum { ALWAYS = 16 };
@@ -180,7 +115,7 @@ static const struct jump *jump_find(uintptr_t at)
 }
 
 // Only one thread of the process runs. Where the code cannot be written the loop is found by stepping each time.
-static void jump_break(uintptr_t at)
+static void jump_break(uintptr_t at, const struct reads *reads)
 {
     unsigned place = 0;
     struct jump jump;
@@ -192,6 +127,7 @@ static void jump_break(uintptr_t at)
         mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
         return;
     }
+    jump.reads = *reads;
     jumps[place] = jump;
     *(volatile unsigned char *)at = BREAKPOINT;
     (void)mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC);
@@ -224,10 +160,43 @@ static bool same(const greg_t *registers, const greg_t *before)
     return true;
 }
 
-static void wait_for_write(void)
+static void wait_for_write(const struct reads *reads)
 {
-    (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+    (void)attach_vain_loop(spin.ranges, reads->count <= READS_MAX ? reads->count : 0);
     attach_look();
+}
+
+static void start_stepping(greg_t *registers)
+{
+    spin.stepping = true;
+    spin.steps = 0;
+    spin.closing = 0;
+    spin.before = (uintptr_t)registers[REG_RIP];
+    spin.reads = (struct reads){0};
+    memcpy(spin.first, registers, sizeof spin.first);
+    registers[REG_EFL] |= TRAP_FLAG;
+}
+
+// The instruction that comes next. false: the loop does something else than wait.
+static bool note(const greg_t *registers)
+{
+    uintptr_t at = (uintptr_t)registers[REG_RIP];
+    struct world_instruction instruction;
+    struct reads *reads = &spin.reads;
+    if (jump_find(at) != NULL) { // hidden by its breakpoint
+        return true;
+    }
+    if (!world_instruction_decode((const unsigned char *)at, registers, &instruction)) {
+        return false;
+    }
+    reads->written_registers |= instruction.written_registers;
+    reads->address_registers |= instruction.address_registers;
+    if (instruction.bytes != 0 && reads->count < READS_MAX) {
+        reads->instructions[reads->count] = at;
+        spin.ranges[reads->count] = (struct attach_range){(const void *)instruction.address, instruction.bytes};
+    }
+    reads->count += instruction.bytes != 0;
+    return true;
 }
 
 // After each instruction.
@@ -239,12 +208,29 @@ static void step(greg_t *registers)
     if (same(registers, spin.first)) {
         stop_stepping(registers, LOOK_EVERY_US);
         if (spin.closing != 0) {
-            jump_break(spin.closing);
+            jump_break(spin.closing, &spin.reads);
         }
-        wait_for_write();
-    } else if (++spin.steps > STEPS_MAX || !is_harmless((const unsigned char *)at)) {
+        wait_for_write(&spin.reads);
+    } else if (++spin.steps > STEPS_MAX || !note(registers)) {
         stop_stepping(registers, LOOK_RARELY_US);
     }
+}
+
+// A turn of the loop has been in vain, and so will be the next one until something is written.
+static void turn_in_vain(greg_t *registers, const struct jump *jump)
+{
+    const struct reads *reads = &jump->reads;
+    if (reads->count <= READS_MAX && (reads->address_registers & reads->written_registers) != 0) {
+        start_stepping(registers);
+        (void)note(registers);
+        return;
+    }
+    for (unsigned i = 0; i < reads->count && i < READS_MAX; i++) {
+        struct world_instruction instruction = {0};
+        (void)world_instruction_decode((const unsigned char *)reads->instructions[i], registers, &instruction);
+        spin.ranges[i] = (struct attach_range){(const void *)instruction.address, instruction.bytes};
+    }
+    wait_for_write(reads);
 }
 
 // At the jump of a loop that was found before: does what the jump does.
@@ -252,14 +238,15 @@ static void turn(greg_t *registers, const struct jump *jump)
 {
     bool taken = jump_taken(jump, registers[REG_EFL]);
     registers[REG_RIP] = (greg_t)(taken ? jump->target : jump->next);
-    if (!taken) {
-        return;
+    if (spin.stepping) {
+        step(registers);
+    } else if (taken) {
+        if (attach_crossings() == spin.turn_crossings && same(registers, spin.turn)) {
+            turn_in_vain(registers, jump);
+        }
+        spin.turn_crossings = attach_crossings();
+        memcpy(spin.turn, registers, sizeof spin.turn);
     }
-    if (attach_crossings() == spin.turn_crossings && same(registers, spin.turn)) {
-        wait_for_write();
-    }
-    spin.turn_crossings = attach_crossings();
-    memcpy(spin.turn, registers, sizeof spin.turn);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
@@ -268,9 +255,6 @@ static void on_trap(int number, siginfo_t *info, void *context)
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     const struct jump *jump = info->si_code == SI_KERNEL ? jump_find((uintptr_t)registers[REG_RIP] - 1) : NULL;
     if (jump != NULL) {
-        if (spin.stepping) {
-            stop_stepping(registers, LOOK_RARELY_US);
-        }
         turn(registers, jump);
     } else if (spin.stepping) {
         step(registers);
@@ -289,17 +273,15 @@ static void on_look(int number, siginfo_t *info, void *context)
     (void)info;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     unsigned crossings = attach_crossings();
-    if (crossings != spin.crossings || !is_harmless((const unsigned char *)registers[REG_RIP])) {
-        look_after(crossings != spin.crossings ? LOOK_EVERY_US : LOOK_RARELY_US);
+    if (crossings != spin.crossings) {
         spin.crossings = crossings;
+        look_after(LOOK_EVERY_US);
         return;
     }
-    spin.stepping = true;
-    spin.steps = 0;
-    spin.closing = 0;
-    spin.before = (uintptr_t)registers[REG_RIP];
-    memcpy(spin.first, registers, sizeof spin.first);
-    registers[REG_EFL] |= TRAP_FLAG;
+    start_stepping(registers);
+    if (!note(registers)) {
+        stop_stepping(registers, LOOK_RARELY_US);
+    }
 }
 
 static int look_signal(void)
@@ -313,7 +295,7 @@ void world_spin_start(void)
     world_signal_take(look_signal(), on_look, SA_RESTART);
     world_signal_take(SIGTRAP, on_trap, 0);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};
-    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    event._sigev_un._tid = world_real_tid();
     int id;
     spin = (struct spin){0};
     if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &id) == 0) {

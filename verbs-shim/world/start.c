@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "verbs-shim/world/world.h"
 
@@ -28,11 +29,16 @@ bool world_timed(void)
 
 bool world_wait(uint64_t deadline_ps)
 {
-    return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_MEMORY, deadline_ps) != ATTACH_WOKEN_DEADLINE;
+    unsigned devices = attach_look_progresses() ? ATTACH_WAIT_MEMORY : ATTACH_WAIT_EVENTS;
+    return attach_wait(ATTACH_WAIT_OUTSIDE | devices, deadline_ps) != ATTACH_WOKEN_DEADLINE;
 }
 
-__attribute__((constructor)) static void start(void)
+// The first constructor of the process (CMakeLists.txt), also before the C library's own, which sets `environ`.
+__attribute__((constructor)) static void start(int count, char **arguments, char **environment)
 {
+    (void)count;
+    (void)arguments;
+    environ = environ != NULL ? environ : environment;
     if (world_timed()) {
         world_clocks_start();
         world_tsc_start();

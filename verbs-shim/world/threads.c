@@ -1,6 +1,5 @@
 // Threads of the program: each is made known to the simulator before it runs, and before its creator goes on.
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -12,12 +11,12 @@ struct thread {
     pthread_t handle;
     void *(*start)(void *);
     void *arg;
-    bool ended; // nothing of the program runs in it any more
+    uint64_t end_ps; // when it ended: what it did last may be seen before that
+    bool ended;      // nothing of the program runs in it any more
 };
 
 static struct thread *threads;
 static pthread_spinlock_t threads_lock;
-static pthread_key_t ended_key; // its destructor runs when the thread ends, in whatever way
 
 static void threads_enter(void)
 {
@@ -29,31 +28,25 @@ static void threads_leave(void)
     (void)WORLD_REAL(pthread_spin_unlock)(&threads_lock);
 }
 
-// Destructors run in rounds; the last round is ours, so that those of the program still have the baton.
+// In whatever way it ends; the baton is still its own.
 static void thread_ended(void *value)
 {
-    static __thread unsigned rounds;
     struct thread *thread = value;
-    if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-        (void)pthread_setspecific(ended_key, value);
-        return;
-    }
+    thread->end_ps = attach_now_ps();
     __atomic_store_n(&thread->ended, true, __ATOMIC_RELEASE);
     attach_may_wake();
-    attach_thread_exit();
 }
 
 __attribute__((constructor)) static void threads_start(void)
 {
     (void)pthread_spin_init(&threads_lock, PTHREAD_PROCESS_PRIVATE);
-    (void)pthread_key_create(&ended_key, thread_ended);
 }
 
 static void *thread_run(void *arg)
 {
     struct thread *thread = arg;
     attach_thread_began();
-    (void)pthread_setspecific(ended_key, thread);
+    attach_thread_at_end(thread_ended, thread);
     world_spin_start();
     return thread->start(thread->arg);
 }
@@ -114,6 +107,9 @@ static bool thread_wait_end(const struct thread *thread, uint64_t deadline_ps)
         if (attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
             return false;
         }
+    }
+    while (attach_now_ps() < thread->end_ps) {
+        (void)attach_wait(0, thread->end_ps);
     }
     return true;
 }

@@ -8,6 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/rdtsc.h"
 #include "verbs-shim/world/world.h"
 
 static bool trapping;
@@ -17,28 +18,12 @@ static uint64_t tsc_of(uint64_t now_ps)
     return (uint64_t)((unsigned __int128)now_ps * attach_place()->tsc_hz / 1000000000000u);
 }
 
-// The length of the instruction; 0: it is something else.
-static unsigned tsc_instruction(const unsigned char *code, bool *with_processor_out)
-{
-    *with_processor_out = false;
-    if (code[0] == 0x0f && code[1] == 0x31) {
-        return 2;
-    }
-    if (code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9) {
-        *with_processor_out = true;
-        return 3;
-    }
-    return 0;
-}
-
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    bool with_processor;
     // A fault without an address: a general protection fault, so that the instruction itself can be read.
-    unsigned length = info->si_code == SI_KERNEL && trapping
-                          ? tsc_instruction((const unsigned char *)registers[REG_RIP], &with_processor)
-                          : 0;
+    unsigned length =
+        info->si_code == SI_KERNEL && trapping ? rdtsc_instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;
     if (length == 0) {
         world_signal_pass(signal_number, info, context);
         return;
@@ -47,7 +32,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     uint64_t tsc = tsc_of(world_clock_read_ps(WORLD_COUNTER));
     registers[REG_RAX] = (greg_t)(tsc & UINT32_MAX);
     registers[REG_RDX] = (greg_t)(tsc >> 32);
-    registers[REG_RCX] = with_processor ? 0 : registers[REG_RCX];
+    registers[REG_RCX] = length == RDTSCP_BYTES ? 0 : registers[REG_RCX];
     registers[REG_RIP] += length;
     errno = saved;
 }

@@ -177,6 +177,20 @@ struct hca_eqe {
 // ----------------------------------------------------------------------------------------
 
 enum hca_qp_type { HCA_RC, HCA_UC, HCA_UD };
+// What a service type carries. The driver refuses other requests, and so does the HCA.
+static inline bool hca_opcode_allowed(enum hca_qp_type type, unsigned opcode)
+{
+    switch (type) {
+    case HCA_RC:
+        return opcode < HCA_OPCODES;
+    case HCA_UC:
+        return opcode <= HCA_OP_WRITE_IMM;
+    case HCA_UD:
+        return opcode <= HCA_OP_SEND_IMM;
+    }
+    return false;
+}
+
 enum hca_qp_state { HCA_RESET, HCA_INIT, HCA_RTR, HCA_RTS, HCA_SQD, HCA_SQE, HCA_ERROR, HCA_QP_STATES };
 
 #define HCA_LOCAL_WRITE   0x1u

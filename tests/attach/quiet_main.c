@@ -1,0 +1,47 @@
+// Side 1 counts how often it is woken until its last word is written; side 0 writes to the page before it, which side 1
+// has called quiet, and then that word. An argument: side 1 has not.
+#include <stdio.h>
+
+#include "verbs-shim/attach/attach.h"
+#include "verbs-shim/peach2_driver.h"
+
+enum { QUIET_BYTES = 4096, WRITES = 20 };
+
+static unsigned wakes_count(const volatile uint64_t *word)
+{
+    unsigned wakes = 0;
+    while (*word == 0) {
+        (void)attach_wait(ATTACH_WAIT_MEMORY, ATTACH_NEVER_PS);
+        wakes++;
+    }
+    return wakes;
+}
+
+int main(int argc, char **argv)
+{
+    struct backend_process *process = backend_current();
+    const struct backend_ops *ops = process != NULL ? process->backend.ops : NULL;
+    struct backend_buffer buffer;
+    (void)argv;
+    if (ops == NULL || ops->alloc_pinned(process->backend.ctx, 2 * QUIET_BYTES, &buffer) != 0) {
+        return 3;
+    }
+    const volatile uint64_t *word = (const volatile uint64_t *)((char *)buffer.address + QUIET_BYTES);
+    if (attach_place()->node_index == 1) {
+        if (argc == 1) {
+            ops->quiet(process->backend.ctx, buffer.address, QUIET_BYTES);
+        }
+        printf("%u\n", wakes_count(word));
+        return 0;
+    }
+    // Both sides' first buffers lie at the same address.
+    uint64_t remote = peach2_window_address(process->board, 1, buffer.bus_address);
+    const uint64_t value = 1;
+    (void)attach_wait(0, attach_now_ps() + 200000000000); // the other has begun
+    for (unsigned i = 0; i <= WRITES; i++) {
+        uint64_t at = i < WRITES ? i * sizeof value : QUIET_BYTES;
+        (void)peach2_pio_write(process->board, remote + at, &value, sizeof value);
+        (void)attach_wait(0, attach_now_ps() + 10000000);
+    }
+    return 0;
+}

@@ -1,0 +1,107 @@
+// A program that writes to itself and looks for the last byte in loops of several shapes, without any call: each sees
+// it at the same time after the request was posted, whatever the loop reads and however it gets to the byte. Ends with
+// status 0, or says which was too late.
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "loop.h"
+
+enum { BYTES = 65536, ROUNDS = 3, SLACK_NS = 300, WORDS = 12 };
+
+typedef void shape(volatile char *byte, char value);
+
+static volatile int stop;
+static volatile char *volatile where; // of the byte
+static volatile char others[WORDS * 64];
+
+__attribute__((noinline)) static void plain(volatile char *byte, char value)
+{
+    while (*byte != value) {
+    }
+}
+
+__attribute__((noinline)) static void with_a_pause_and_a_flag(volatile char *byte, char value)
+{
+    while (*byte != value && !stop) {
+        __builtin_ia32_pause();
+    }
+}
+
+// The register with the address is loaded anew in each turn, and lost.
+__attribute__((noinline)) static void by_a_pointer_in_memory(volatile char *byte, char value)
+{
+    where = byte;
+    while (*where != value) {
+    }
+}
+
+// Too many words to be named.
+__attribute__((noinline)) static void over_many_words(volatile char *byte, char value)
+{
+    bool seen = false;
+    while (!seen) {
+        int sum = 0;
+        for (int i = 0; i < WORDS; i++) {
+            sum |= others[64 * i];
+        }
+        seen = *byte == value || sum != 0;
+    }
+}
+
+static long now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void completion_take(struct loop *loop)
+{
+    struct ibv_wc wc;
+    int count;
+    do {
+        count = ibv_poll_cq(loop->cq, 1, &wc);
+    } while (count == 0);
+    CHECK(count == 1 && wc.status == IBV_WC_SUCCESS);
+}
+
+static long seen_after_ns(struct loop *loop, shape *look, char value)
+{
+    memset(loop->buffer, value, BYTES);
+    long start_ns = now_ns();
+    loop_post(loop, IBV_WR_RDMA_WRITE);
+    look(loop->buffer + 2 * BYTES - 1, value);
+    long end_ns = now_ns();
+    completion_take(loop);
+    return end_ns - start_ns;
+}
+
+int main(void)
+{
+    static const struct {
+        const char *name;
+        shape *look;
+    } shapes[] = {{"plain", plain},
+                  {"with a pause and a flag", with_a_pause_and_a_flag},
+                  {"by a pointer in memory", by_a_pointer_in_memory},
+                  {"over many words", over_many_words}};
+    struct loop loop = {0};
+    char value = 0;
+    long first_ns = 0;
+    int status = 0;
+    loop_open(&loop, BYTES);
+    loop_connect(&loop);
+    (void)seen_after_ns(&loop, plain, ++value); // the first one meets the peer
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            long ns = seen_after_ns(&loop, shapes[i].look, ++value);
+            first_ns = first_ns == 0 ? ns : first_ns;
+            bool good = ns > first_ns - SLACK_NS && ns < first_ns + SLACK_NS;
+            (void)printf("%s: %ld ns%s\n", shapes[i].name, ns, good ? "" : ", not as the first");
+            status = good ? status : 1;
+        }
+    }
+    loop_close(&loop);
+    return status;
+}

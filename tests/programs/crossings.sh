@@ -1,0 +1,16 @@
+#!/bin/sh
+# crossings.sh <tcasim> <scenario> <most> <program> [argument ...]: the program as server on node1 and as its client on node0
+# crosses to the simulator at most so often. 77: it is not installed.
+set -eu
+tcasim=$1 scenario=$2 most=$3
+shift 3
+command -v "$1" >/dev/null || {
+    echo "skipped: $1 is not installed" >&2
+    exit 77
+}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+timeout 100 "$tcasim" exec "$scenario" --out "$folder" --on node1 "$*" --on node0 "$* node1" >/dev/null
+crossings=$(awk '$1 == "crossings:" { print $2 }' "$folder/exec.yaml")
+echo "$crossings crossings, at most $most"
+[ "$crossings" -le "$most" ]
