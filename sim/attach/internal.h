@@ -92,6 +92,9 @@ struct attach_thread {
     // whether the thread has neither found nor done anything since.
     uint64_t flood_ps, stray_ps, stray_pinned_writes;
     bool stray;
+    const char *asks_for; // since its last crossing; NULL: it made none yet
+    uint64_t asked_ps;
+    bool endless; // nothing but a device or another program ends what it asks for
 };
 
 struct attach_process {
@@ -101,6 +104,7 @@ struct attach_process {
     uint32_t id;    // the run's number of it
     uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
+    char name[48]; // of what it runs
     int pidfd, socket;
     int program; // of the options; -1: a child of one
     struct attach_segment *segment;
@@ -125,6 +129,16 @@ struct attach_process {
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
+// How a process ended that was killed, that left queue pairs, or a program with another status than 0.
+struct attach_end {
+    char name[48];
+    uint32_t node;
+    pid_t pid;
+    int program, status; // as of wait(2); -1: its parent was faster
+    bool left_pairs;
+    uint64_t at_ps;
+};
+#define ATTACH_ENDS 16 // the first ones
 // Where the simulator and the programs run.
 struct attach_processors {
     cpu_set_t before, others; // the simulator's: at first, and while apart
@@ -148,6 +162,7 @@ struct attach_server {
     int bells_fd;
     uint32_t bells_given;
     int listener;
+    int alive;             // a pipe that nobody writes to: its end is that of the simulator
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
     struct attach_process *processes;
@@ -164,8 +179,15 @@ struct attach_server {
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     sim_event_t pace;       // functional: simulated time is at the real one
+    uint64_t heard;         // functional: crossings, when they last were other than before,
+    uint64_t heard_ms;      // and when that was, in real time
     uint64_t vain_looks;    // in a row, of all, with nothing else between
     uint64_t vain_since_ms; // real time, of the first few of them
+    uint64_t quiet_since_ps; // the same in simulated time
+    struct attach_end ends[ATTACH_ENDS];
+    unsigned end_count;
+    bool ended_badly; // one has
+    bool left;        // attach_leave was called
     bool stopped;
     struct attach_id *ids; // of all processes so far
     size_t id_count, id_room;
@@ -187,6 +209,7 @@ uint64_t attach_real_ms(void);
 // Ends the run: the text is what the user reads. The first one stays.
 __attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *server, const char *format, ...);
 bool attach_stopped(struct attach_server *server);
+void attach_leave(struct attach_server *server); // ends the run well: what is left are daemons
 
 // --- listen.c -------------------------------------------------------------------------------------------------------
 
@@ -285,6 +308,25 @@ void attach_thread_destroy(struct attach_thread *thread);
 void attach_threads_find(struct attach_server *server); // those that nobody announced
 void attach_hash(struct attach_server *server, uint64_t value);
 
+// --- ends.c ---------------------------------------------------------------------------------------------------------
+
+void attach_name_read(struct attach_process *process);
+// It is over, and not reaped.
+void attach_end_note(struct attach_process *process);
+void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);
+void attach_ends_tell(struct attach_server *server, bool all); // into the result
+void attach_waiters_tell(struct attach_server *server);        // also; what they wait for
+void attach_thread_title(const struct attach_thread *thread, char *text, size_t room);
+
+// --- limits.c -------------------------------------------------------------------------------------------------------
+
+// What a thread asks for is noted, and whether the run leads nowhere.
+void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request);
+bool attach_programs_over(const struct attach_server *server); // those of the options
+// Something else happened than vain looks.
+void attach_progress_note(struct attach_server *server);
+// How long all may wait for the outside, with nothing due.
+uint64_t attach_idle_limit_ms(const struct attach_server *server);
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 
 bool attach_turns_init(struct attach_server *server);

@@ -385,7 +385,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
     if (came && woken == ATTACH_WOKEN_MEMORY) {
-        thread->process->server->vain_looks = 0;
+        attach_progress_note(thread->process->server);
     }
     if (came) {
         thread->rows_ps[1] = thread->rows_ps[0];
@@ -507,7 +507,7 @@ bool attach_idle(struct attach_server *server)
     uint64_t now_ms = attach_real_ms();
     server->idle_since_ms = server->idle_since_ms == 0 ? now_ms : server->idle_since_ms;
     uint64_t idle_ms = now_ms - server->idle_since_ms, before = server->wakes;
-    if (idle_ms > server->options->wall_limit_ms) {
+    if (idle_ms > attach_idle_limit_ms(server)) {
         return false;
     }
     world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);

@@ -66,6 +66,9 @@ uint64_t attach_now_ps(void);
 // Adds to the thread's own time. Nothing when not timed.
 void attach_spend_ps(uint64_t ps);
 
+// The descriptor of the connection, which is not the program's to close; -1: none.
+int attach_descriptor(void);
+
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 enum attach_wait_flags {

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -120,6 +119,11 @@ static int message_receive(int socket, void *message, size_t bytes)
         memcpy(&fd, CMSG_DATA(part), sizeof fd);
     }
     return fd;
+}
+
+__attribute__((visibility("default"))) int attach_descriptor(void)
+{
+    return attach_client.socket;
 }
 
 int attach_descriptor_take(void)
