@@ -37,7 +37,8 @@ static void network_take(struct attach_server *server)
 // simulator's, out of reach of a terminal's signals. At an orderly end it is killed like everything that was started.
 static void janitor_start(struct attach_server *server)
 {
-    static char shell[] = "sh", option[] = "-c", script[] = "read -r _; exec rm -rf -- \"$0\"";
+    static char shell[] = "sh", option[] = "-c",
+                script[] = "read -r _; exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
     char *const argv[] = {shell, option, script, server->directory, NULL};
     static char path[] = "PATH=/usr/bin:/bin";
     char *const env[] = {path, NULL};
