@@ -14,14 +14,14 @@ void pcie_credits_init(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        rx->granted[class].headers = end->config.headers[class];
-        rx->granted[class].data = end->config.data[class];
-        rx->freed[class] = rx->granted[class];
+        rx->classes[class].granted.headers = end->config.headers[class];
+        rx->classes[class].granted.data = end->config.data[class];
+        rx->classes[class].freed = rx->classes[class].granted;
     }
     rx->unreported_since_ps = SIM_NEVER_PS;
     pcie_ring_init(&rx->freeing, sizeof(struct pcie_freeing));
-    sim_event_init_late(end->sim, &rx->free_event, free_event_run, end);
-    sim_event_init_late(end->sim, &rx->update_event, update_event_run, end);
+    pcie_late_init(end, PCIE_LATE_FREE, free_event_run);
+    pcie_late_init(end, PCIE_LATE_UPDATE, update_event_run);
 }
 
 void pcie_credits_clear(pcie_end_t *end)
@@ -29,10 +29,10 @@ void pcie_credits_clear(pcie_end_t *end)
     struct pcie_receiver *rx = &end->rx;
     rx->freeing.count = 0;
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        rx->to_free[class] = (struct pcie_credits){0};
+        rx->classes[class].to_free = (struct pcie_credits){0};
     }
-    sim_event_cancel(end->sim, &rx->free_event);
-    sim_event_cancel(end->sim, &rx->update_event);
+    pcie_late_cancel(end, PCIE_LATE_FREE);
+    pcie_late_cancel(end, PCIE_LATE_UPDATE);
 }
 
 // What a TLP occupied. Infinite credits are never returned.
@@ -48,13 +48,13 @@ static struct pcie_credits credits_of(const pcie_end_t *end, enum pcie_class cla
 // The peer cannot send another TLP of the largest size.
 static bool peer_lacks_headers(const struct pcie_receiver *rx, enum pcie_class class)
 {
-    return rx->granted[class].headers == rx->received[class].headers;
+    return rx->classes[class].granted.headers == rx->classes[class].received.headers;
 }
 
 static bool peer_lacks_data(const pcie_end_t *end, enum pcie_class class)
 {
     const struct pcie_receiver *rx = &end->rx;
-    uint64_t left = rx->granted[class].data - rx->received[class].data;
+    uint64_t left = rx->classes[class].granted.data - rx->classes[class].received.data;
     return left * DATA_CREDIT_BYTES < end->link->config.mps_bytes;
 }
 
@@ -62,7 +62,7 @@ static bool peer_lacks_data(const pcie_end_t *end, enum pcie_class class)
 static bool update_urgent(const pcie_end_t *end, enum pcie_class class, const struct pcie_credits *freed)
 {
     const struct pcie_receiver *rx = &end->rx;
-    uint64_t headers = freed->headers - rx->granted[class].headers, data = freed->data - rx->granted[class].data;
+    uint64_t headers = freed->headers - rx->classes[class].granted.headers, data = freed->data - rx->classes[class].granted.data;
     return (headers > 0 &&
             (peer_lacks_headers(rx, class) || headers * UNREPORTED_DIVISOR >= end->config.headers[class])) ||
            (data > 0 && (peer_lacks_data(end, class) || data * UNREPORTED_DIVISOR >= end->config.data[class]));
@@ -72,9 +72,9 @@ static bool update_urgent(const pcie_end_t *end, enum pcie_class class, const st
 static bool urgency_ahead(const pcie_end_t *end, enum pcie_class class)
 {
     const struct pcie_receiver *rx = &end->rx;
-    const struct pcie_credits freed = {rx->freed[class].headers + rx->to_free[class].headers,
-                                       rx->freed[class].data + rx->to_free[class].data};
-    return (rx->to_free[class].headers > 0 || rx->to_free[class].data > 0) && update_urgent(end, class, &freed);
+    const struct pcie_credits freed = {rx->classes[class].freed.headers + rx->classes[class].to_free.headers,
+                                       rx->classes[class].freed.data + rx->classes[class].to_free.data};
+    return (rx->classes[class].to_free.headers > 0 || rx->classes[class].to_free.data > 0) && update_urgent(end, class, &freed);
 }
 
 // --- releases ------------------------------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ static bool urgency_ahead(const pcie_end_t *end, enum pcie_class class)
 static void credits_free(struct pcie_receiver *rx, enum pcie_class class, const struct pcie_credits *credits,
                          uint64_t at_ps)
 {
-    rx->freed[class].headers += credits->headers;
-    rx->freed[class].data += credits->data;
+    rx->classes[class].freed.headers += credits->headers;
+    rx->classes[class].freed.data += credits->data;
     if (rx->unreported_since_ps == SIM_NEVER_PS) {
         rx->unreported_since_ps = at_ps;
     }
@@ -99,8 +99,8 @@ static unsigned credits_take(pcie_end_t *end, uint64_t before_ps)
         if (front->at_ps >= before_ps) {
             break;
         }
-        rx->to_free[front->class].headers -= front->credits.headers;
-        rx->to_free[front->class].data -= front->credits.data;
+        rx->classes[front->class].to_free.headers -= front->credits.headers;
+        rx->classes[front->class].to_free.data -= front->credits.data;
         credits_free(rx, front->class, &front->credits, front->at_ps);
         classes |= 1u << front->class;
         pcie_ring_pop(&rx->freeing);
@@ -119,13 +119,13 @@ static void free_event_set(pcie_end_t *end, enum pcie_class class, uint32_t inde
     struct pcie_receiver *rx = &end->rx;
     if (!rx->update_due[class] && urgency_ahead(end, class)) {
         const struct pcie_freeing *freeing = pcie_ring_at(&rx->freeing, index);
-        pcie_event_by(end->sim, &rx->free_event, freeing->at_ps);
+        pcie_late_by(end, PCIE_LATE_FREE, freeing->at_ps);
     }
 }
 
 static void update_arm(pcie_end_t *end, uint64_t released_ps)
 {
-    pcie_event_by(end->sim, &end->rx.update_event, released_ps + end->link->interval_ps);
+    pcie_late_by(end, PCIE_LATE_UPDATE, released_ps + end->link->interval_ps);
 }
 
 // Into the ring, in order of time; returns its index. What is released at once may come before what is known ahead.
@@ -161,8 +161,8 @@ void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps)
     const struct pcie_freeing freeing = {at_ps > now_ps ? at_ps : now_ps, credits, class};
     (void)credits_take(end, now_ps);
     uint32_t index = freeing_add(&rx->freeing, &freeing);
-    rx->to_free[class].headers += credits.headers;
-    rx->to_free[class].data += credits.data;
+    rx->classes[class].to_free.headers += credits.headers;
+    rx->classes[class].to_free.data += credits.data;
     update_arm(end, freeing.at_ps);
     // Enough free places make this one urgent; a peer that lacks credits, any of them.
     bool any = index + 1 < rx->freeing.count || peer_lacks_headers(rx, class) || peer_lacks_data(end, class);
@@ -188,7 +188,7 @@ static void releases_judge(pcie_end_t *end)
     struct pcie_receiver *rx = &end->rx;
     unsigned classes = credits_take(end, sim_now_ps(end->sim) + 1);
     for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        if ((classes >> class & 1) != 0 && update_urgent(end, class, &rx->freed[class])) {
+        if ((classes >> class & 1) != 0 && update_urgent(end, class, &rx->classes[class].freed)) {
             rx->update_due[class] = true;
         }
     }
@@ -205,6 +205,7 @@ void pcie_credits_free_mark(pcie_end_t *end)
 static void free_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
+    pcie_late_begun(end, PCIE_LATE_FREE);
     pcie_credits_free_mark(end);
     pcie_end_settle(end);
     pcie_dllps_flush(end);
@@ -220,12 +221,12 @@ void pcie_credits_update_mark(pcie_end_t *end)
         // Credits that were reported early moved the beginning of the interval.
         uint64_t due_ps = rx->unreported_since_ps + end->link->interval_ps;
         if (due_ps > sim_now_ps(end->sim)) {
-            sim_event_schedule_at(end->sim, &rx->update_event, due_ps);
+            pcie_late_at(end, PCIE_LATE_UPDATE, due_ps);
             return;
         }
         for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-            rx->update_due[class] = rx->freed[class].headers != rx->granted[class].headers ||
-                                    rx->freed[class].data != rx->granted[class].data;
+            rx->update_due[class] = rx->classes[class].freed.headers != rx->classes[class].granted.headers ||
+                                    rx->classes[class].freed.data != rx->classes[class].granted.data;
         }
     }
     if (rx->freeing.count > 0) {
@@ -236,6 +237,7 @@ void pcie_credits_update_mark(pcie_end_t *end)
 static void update_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
+    pcie_late_begun(end, PCIE_LATE_UPDATE);
     pcie_credits_update_mark(end);
     pcie_end_settle(end);
     pcie_dllps_flush(end);

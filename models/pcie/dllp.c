@@ -34,8 +34,8 @@ static void acknowledge_fill(pcie_end_t *end, struct pcie_dllp *dllp)
 static bool all_reported(const struct pcie_receiver *rx)
 {
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        if (rx->granted[class].headers != rx->freed[class].headers ||
-            rx->granted[class].data != rx->freed[class].data) {
+        if (rx->classes[class].granted.headers != rx->classes[class].freed.headers ||
+            rx->classes[class].granted.data != rx->classes[class].freed.data) {
             return false;
         }
     }
@@ -51,15 +51,15 @@ static void update_fill(pcie_end_t *end, struct pcie_dllp *dllp)
     }
     rx->update_due[class] = false;
     pcie_credits_take(end);
-    rx->granted[class] = rx->freed[class];
+    rx->classes[class].granted = rx->classes[class].freed;
     pcie_credits_granted(end, class);
     if (all_reported(rx)) {
         rx->unreported_since_ps = SIM_NEVER_PS;
     }
     dllp->kind = PCIE_DLLP_UPDATE_FC;
     dllp->class = class;
-    dllp->headers = rx->granted[class].headers;
-    dllp->data = rx->granted[class].data;
+    dllp->headers = rx->classes[class].granted.headers;
+    dllp->data = rx->classes[class].granted.data;
     end->counters[PCIE_COUNT_UPDATE_FCS]++;
 }
 
@@ -79,7 +79,7 @@ void pcie_dllps_send_one(pcie_end_t *end)
     end->counters[PCIE_COUNT_WIRE_BYTES] += DLLP_BYTES;
     *(struct pcie_dllp *)pcie_ring_push(&peer->dllps) = dllp;
     if (dllp.kind == PCIE_DLLP_NAK || pcie_transmitter_waits(end->peer)) {
-        pcie_event_by(end->sim, &peer->dllp_event, dllp.arrive_ps);
+        pcie_late_by(end->peer, PCIE_LATE_DLLP, dllp.arrive_ps);
     }
 }
 
@@ -105,8 +105,8 @@ static void dllp_process(pcie_end_t *end, const struct pcie_dllp *dllp)
         pcie_transmitter_replay(end);
         break;
     case PCIE_DLLP_UPDATE_FC:
-        end->tx.limit[dllp->class].headers = dllp->headers;
-        end->tx.limit[dllp->class].data = dllp->data;
+        end->tx.classes[dllp->class].limit.headers = dllp->headers;
+        end->tx.classes[dllp->class].limit.data = dllp->data;
         break;
     }
 }
@@ -120,6 +120,7 @@ void pcie_dllps_take(pcie_end_t *end)
             return;
         }
         pcie_ring_pop(&rx->dllps);
+        end->tx.next = PCIE_CLASS_COUNT;
         dllp_process(end, &dllp);
     }
 }
@@ -131,7 +132,7 @@ void pcie_dllps_await(pcie_end_t *end)
     for (uint32_t i = 0; i < rx->dllps.count; i++) {
         const struct pcie_dllp *dllp = pcie_ring_at(&rx->dllps, i);
         if (waits || dllp->kind == PCIE_DLLP_NAK) {
-            pcie_event_by(end->sim, &rx->dllp_event, dllp->arrive_ps);
+            pcie_late_by(end, PCIE_LATE_DLLP, dllp->arrive_ps);
             return;
         }
     }
@@ -140,6 +141,7 @@ void pcie_dllps_await(pcie_end_t *end)
 void pcie_dllps_arrive(void *ctx)
 {
     pcie_end_t *end = ctx;
+    pcie_late_begun(end, PCIE_LATE_DLLP);
     pcie_end_settle(end);
     pcie_dllps_await(end);
     pcie_dllps_flush(end);

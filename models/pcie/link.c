@@ -104,10 +104,11 @@ enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name
     if (!config_valid(config) || strlen(name) + sizeof ".0" > PCIE_NAME_MAX) {
         return SIM_ERR_INVALID;
     }
-    pcie_link_t *link = calloc(1, sizeof *link);
+    pcie_link_t *link = aligned_alloc(_Alignof(pcie_link_t), sizeof *link);
     if (link == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
+    memset(link, 0, sizeof *link);
     link->sim = sim;
     link->up = true;
     link->down_ps = SIM_NEVER_PS;
@@ -188,7 +189,7 @@ static uint64_t undelivered_tlps(const pcie_end_t *end)
 {
     uint64_t count = end->tx.next_sequence - end->peer->rx.expected;
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        count += end->tx.queues[class].count;
+        count += end->tx.classes[class].queue.count;
     }
     return count;
 }

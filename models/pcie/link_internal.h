@@ -79,71 +79,95 @@ struct pcie_freeing {
     enum pcie_class class;
 };
 
+// Events of an end that change what it knows or send DLLPs, and that may be settled by another one (pcie_end_settle).
+enum pcie_late { PCIE_LATE_DLLP, PCIE_LATE_ACK, PCIE_LATE_FREE, PCIE_LATE_UPDATE, PCIE_LATES };
+
+// What follows is laid out by cache lines of the machine that simulates, each with what is used together: an end lies
+// idle for long between two of its events, so that each line it touches comes from far away.
+enum { PCIE_LINE_BYTES = 64 };
+#define PCIE_LINE _Alignas(PCIE_LINE_BYTES)
+
+// Of a class, on the way out.
+struct pcie_outbound {
+    PCIE_LINE struct pcie_ring queue; // struct pcie_queued
+    struct pcie_credits limit, consumed;
+    uint64_t stalled_since_ps; // SIM_NEVER_PS: not stalled
+};
+
 // The transmitter's half: queues, credits (clause 2.6.1), sequence numbers and replay (clause 3.5.2).
 struct pcie_transmitter {
-    struct pcie_wire wire;
-    struct pcie_ring queues[PCIE_CLASS_COUNT]; // struct pcie_queued
+    PCIE_LINE struct pcie_wire wire;
+    uint64_t next_sequence; // of the next TLP sent for the first time
+    uint64_t replay_deadline_ps;
+    enum pcie_class next; // that goes next, if no DLLP arrives before; PCIE_CLASS_COUNT: to be chosen
     bool refused[PCIE_CLASS_COUNT];
     bool crowded; // the owner was told that there is no room
-    uint64_t offers;
-    struct pcie_credits limit[PCIE_CLASS_COUNT], consumed[PCIE_CLASS_COUNT];
-    uint64_t stalled_since_ps[PCIE_CLASS_COUNT]; // SIM_NEVER_PS: not stalled
-    struct pcie_ring replay;                     // pcie_tlp_t *, the oldest without an ACK first
-    uint64_t next_sequence;                      // of the next TLP sent for the first time
     bool resending;
-    bool resend_begins;    // nothing was sent again yet
-    uint32_t resend_index; // into replay
-    uint64_t replay_deadline_ps;
-    bool gap; // something was lost or corrupted and not sent again yet
-    // fault injection
+    bool resend_begins; // nothing was sent again yet
+    bool gap;           // something was lost or corrupted and not sent again yet
+    bool corrupt_next, drop_next; // fault injection
+    bool replay_armed;            // replay_event is pending
+    struct pcie_outbound classes[PCIE_CLASS_COUNT];
+    PCIE_LINE sim_event_t send_event;
+    PCIE_LINE struct pcie_ring replay; // pcie_tlp_t *, the oldest without an ACK first
+    uint64_t offers;
     uint64_t until_corrupt;
-    bool corrupt_next, drop_next;
-    sim_event_t send_event, replay_event;
+    uint32_t resend_index; // into replay
+    PCIE_LINE sim_event_t replay_event;
+};
+
+// Of a class, on the way in.
+struct pcie_inbound {
+    PCIE_LINE struct pcie_credits granted; // as last advertised
+    struct pcie_credits freed;             // as could be advertised now
+    struct pcie_credits to_free;           // the sum of `freeing`
+    struct pcie_credits received;          // consumed by the peer, as far as known here
 };
 
 // The receiver's half (clauses 3.5.3 and 2.6.1.2).
 struct pcie_receiver {
-    struct pcie_ring arriving; // struct pcie_arriving
-    struct pcie_ring dllps;    // struct pcie_dllp
-    uint32_t checked;          // of `arriving`, seen by the data link layer
-    uint64_t expected;         // the sequence number to come
-    uint64_t acknowledged;     // what the last ACK or NAK said
-    uint64_t unacknowledged_since_ps;
-    bool nak_outstanding;
+    PCIE_LINE uint64_t late_due_ps[PCIE_LATES]; // SIM_NEVER_PS: that event is not pending
+    struct pcie_ring dllps;                     // struct pcie_dllp
     bool ack_due, nak_due;
     bool update_due[PCIE_CLASS_COUNT];
-    struct pcie_credits granted[PCIE_CLASS_COUNT];  // as last advertised
-    struct pcie_credits freed[PCIE_CLASS_COUNT];    // as could be advertised now
-    struct pcie_ring freeing;                       // struct pcie_freeing, in order of time
-    struct pcie_credits to_free[PCIE_CLASS_COUNT];  // the sum of `freeing`
-    struct pcie_credits received[PCIE_CLASS_COUNT]; // consumed by the peer, as far as known here
-    uint64_t unreported_since_ps;                   // SIM_NEVER_PS: everything is reported
-    sim_event_t deliver_event, ack_event, update_event, free_event, dllp_event;
+    PCIE_LINE struct pcie_ring arriving; // struct pcie_arriving
+    uint64_t expected;                   // the sequence number to come
+    uint64_t acknowledged;               // what the last ACK or NAK said
+    uint64_t unacknowledged_since_ps;
+    uint32_t checked; // of `arriving`, seen by the data link layer
+    bool nak_outstanding;
+    struct pcie_inbound classes[PCIE_CLASS_COUNT];
+    PCIE_LINE struct pcie_ring freeing; // struct pcie_freeing, in order of time
+    uint64_t unreported_since_ps;       // SIM_NEVER_PS: everything is reported
+    PCIE_LINE sim_event_t deliver_event;
+    struct {
+        PCIE_LINE sim_event_t event;
+    } late[PCIE_LATES];
 };
 
 struct pcie_end {
-    pcie_link_t *link;
+    PCIE_LINE pcie_link_t *link;
     sim_t *sim;
     pcie_end_t *peer;
-    unsigned side;
     const struct pcie_end_ops *ops;
     void *ctx;
+    unsigned side;
     struct pcie_end_config config;
     struct pcie_transmitter tx;
     struct pcie_receiver rx;
-    uint64_t counters[PCIE_LINK_COUNTERS];
+    PCIE_LINE uint64_t counters[PCIE_LINK_COUNTERS];
     char name[PCIE_NAME_MAX];
 };
 
 struct pcie_link {
-    sim_t *sim;
-    bool up;
-    uint64_t down_ps;          // SIM_NEVER_PS while it is up
+    PCIE_LINE bool up;
     uint64_t tlps_before_down; // still to be sent; 0: no such fault is set, or it has come
-    sim_event_t down_event;
+    uint64_t interval_ps;      // of ACKs and UpdateFCs
     struct pcie_link_config config;
-    uint64_t interval_ps; // of ACKs and UpdateFCs
     uint64_t replay_timeout_ps;
+    uint64_t down_ps; // SIM_NEVER_PS while it is up
+    sim_t *sim;
+    sim_event_t down_event;
     pcie_end_t ends[2];
 };
 
@@ -168,13 +192,44 @@ static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps
     }
 }
 
-// Takes an event that is due now out of the queue; the caller does what it is for.
-static inline bool pcie_event_claim(sim_t *sim, sim_event_t *event)
+static inline void pcie_late_at(pcie_end_t *end, enum pcie_late which, uint64_t due_ps)
 {
-    if (!sim_event_pending(event) || event->due_ps > sim_now_ps(sim)) {
+    end->rx.late_due_ps[which] = due_ps;
+    sim_event_schedule_at(end->sim, &end->rx.late[which].event, due_ps);
+}
+
+static inline void pcie_late_by(pcie_end_t *end, enum pcie_late which, uint64_t due_ps)
+{
+    if (end->rx.late_due_ps[which] > due_ps) {
+        pcie_late_at(end, which, due_ps);
+    }
+}
+
+static inline void pcie_late_init(pcie_end_t *end, enum pcie_late which, sim_event_fn run)
+{
+    end->rx.late_due_ps[which] = SIM_NEVER_PS;
+    sim_event_init_late(end->sim, &end->rx.late[which].event, run, end);
+}
+
+static inline void pcie_late_cancel(pcie_end_t *end, enum pcie_late which)
+{
+    end->rx.late_due_ps[which] = SIM_NEVER_PS;
+    sim_event_cancel(end->sim, &end->rx.late[which].event);
+}
+
+// At the beginning of its function.
+static inline void pcie_late_begun(pcie_end_t *end, enum pcie_late which)
+{
+    end->rx.late_due_ps[which] = SIM_NEVER_PS;
+}
+
+// Takes an event that is due now out of the queue; the caller does what it is for.
+static inline bool pcie_late_claim(pcie_end_t *end, enum pcie_late which)
+{
+    if (end->rx.late_due_ps[which] > sim_now_ps(end->sim)) {
         return false;
     }
-    sim_event_cancel(sim, event);
+    pcie_late_cancel(end, which);
     return true;
 }
 

@@ -16,8 +16,8 @@ void pcie_receiver_init(pcie_end_t *end)
     pcie_ring_init(&rx->arriving, sizeof(struct pcie_arriving));
     pcie_ring_init(&rx->dllps, sizeof(struct pcie_dllp));
     sim_event_init(&rx->deliver_event, deliver_event_run, end);
-    sim_event_init_late(end->sim, &rx->ack_event, ack_event_run, end);
-    sim_event_init_late(end->sim, &rx->dllp_event, pcie_dllps_arrive, end);
+    pcie_late_init(end, PCIE_LATE_ACK, ack_event_run);
+    pcie_late_init(end, PCIE_LATE_DLLP, pcie_dllps_arrive);
     pcie_credits_init(end);
 }
 
@@ -50,8 +50,8 @@ void pcie_receiver_cut(pcie_end_t *end)
     if (rx->arriving.count == 0) {
         sim_event_cancel(end->sim, &rx->deliver_event);
     }
-    sim_event_cancel(end->sim, &rx->ack_event);
-    sim_event_cancel(end->sim, &rx->dllp_event);
+    pcie_late_cancel(end, PCIE_LATE_ACK);
+    pcie_late_cancel(end, PCIE_LATE_DLLP);
     pcie_credits_clear(end);
 }
 
@@ -71,13 +71,13 @@ void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arr
     struct pcie_receiver *rx = &end->rx;
     uint32_t every = end->link->config.ack_every_tlps;
     *(struct pcie_arriving *)pcie_ring_push(&rx->arriving) = *arriving;
-    if (!sim_event_pending(&rx->deliver_event)) {
+    if (rx->arriving.count == 1) { // otherwise it is pending
         sim_event_schedule_at(end->sim, &rx->deliver_event, arriving->arrive_ps + end->config.rx_ps);
     }
     if (at_once || (every > 0 && arriving->sequence + 1 - rx->acknowledged >= every)) {
-        pcie_event_by(end->sim, &rx->ack_event, arriving->arrive_ps);
-    } else if (!sim_event_pending(&rx->ack_event)) {
-        sim_event_schedule_at(end->sim, &rx->ack_event, arriving->arrive_ps + end->link->interval_ps);
+        pcie_late_by(end, PCIE_LATE_ACK, arriving->arrive_ps);
+    } else if (rx->late_due_ps[PCIE_LATE_ACK] == SIM_NEVER_PS) {
+        pcie_late_at(end, PCIE_LATE_ACK, arriving->arrive_ps + end->link->interval_ps);
     }
 }
 
@@ -128,8 +128,8 @@ static void deliver(pcie_end_t *end, pcie_tlp_t *tlp)
 {
     struct pcie_receiver *rx = &end->rx;
     enum pcie_class class = pcie_tlp_class(tlp);
-    rx->received[class].headers++;
-    rx->received[class].data += pcie_tlp_data_credits(tlp);
+    rx->classes[class].received.headers++;
+    rx->classes[class].received.data += pcie_tlp_data_credits(tlp);
     end->counters[PCIE_COUNT_TLPS_RECEIVED]++;
     pcie_credits_watch(end, class);
     pcie_trace_tlp(end, &tlp_received, tlp);
@@ -202,13 +202,14 @@ void pcie_receiver_ack_mark(pcie_end_t *end)
         due_ps = ack_due_ps(end, 0);
     }
     if (due_ps != SIM_NEVER_PS) {
-        sim_event_schedule_at(end->sim, &rx->ack_event, due_ps);
+        pcie_late_at(end, PCIE_LATE_ACK, due_ps);
     }
 }
 
 static void ack_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
+    pcie_late_begun(end, PCIE_LATE_ACK);
     pcie_receiver_ack_mark(end);
     pcie_end_settle(end);
     pcie_dllps_flush(end);

@@ -23,11 +23,12 @@ void pcie_transmitter_init(pcie_end_t *end)
     const struct pcie_link_config *config = &end->link->config;
     pcie_wire_init(&tx->wire, config->generation, config->lanes, sim_now_ps(end->sim));
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        pcie_ring_init(&tx->queues[class], sizeof(struct pcie_queued));
-        tx->limit[class] = credits_advertised(&config->ends[!end->side], class);
-        tx->stalled_since_ps[class] = SIM_NEVER_PS;
+        pcie_ring_init(&tx->classes[class].queue, sizeof(struct pcie_queued));
+        tx->classes[class].limit = credits_advertised(&config->ends[!end->side], class);
+        tx->classes[class].stalled_since_ps = SIM_NEVER_PS;
     }
     pcie_ring_init(&tx->replay, sizeof(pcie_tlp_t *));
+    tx->next = PCIE_CLASS_COUNT;
     tx->until_corrupt = config->corrupt_every_tlps;
     sim_event_init_late(end->sim, &tx->send_event, send_event_run, end);
     sim_event_init_late(end->sim, &tx->replay_event, replay_event_run, end);
@@ -37,25 +38,27 @@ void pcie_transmitter_clear(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        while (tx->queues[class].count > 0) {
-            pcie_tlp_unref(((struct pcie_queued *)pcie_ring_front(&tx->queues[class]))->tlp);
-            pcie_ring_pop(&tx->queues[class]);
+        while (tx->classes[class].queue.count > 0) {
+            pcie_tlp_unref(((struct pcie_queued *)pcie_ring_front(&tx->classes[class].queue))->tlp);
+            pcie_ring_pop(&tx->classes[class].queue);
         }
     }
     while (tx->replay.count > 0) {
         pcie_tlp_unref(*(pcie_tlp_t **)pcie_ring_front(&tx->replay));
         pcie_ring_pop(&tx->replay);
     }
+    tx->next = PCIE_CLASS_COUNT;
     tx->resending = false;
     sim_event_cancel(end->sim, &tx->send_event);
     sim_event_cancel(end->sim, &tx->replay_event);
+    tx->replay_armed = false;
 }
 
 void pcie_transmitter_fini(pcie_end_t *end)
 {
     pcie_transmitter_clear(end);
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        pcie_ring_fini(&end->tx.queues[class]);
+        pcie_ring_fini(&end->tx.classes[class].queue);
     }
     pcie_ring_fini(&end->tx.replay);
 }
@@ -64,7 +67,7 @@ void pcie_transmitter_fini(pcie_end_t *end)
 void pcie_transmitter_room_tell(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
-    bool crowded = end->link->up && tx->queues[PCIE_POSTED].count + PCIE_ROOM_TLPS > end->config.tx_queue_tlps;
+    bool crowded = end->link->up && tx->classes[PCIE_POSTED].queue.count + PCIE_ROOM_TLPS > end->config.tx_queue_tlps;
     if (crowded != tx->crowded) {
         tx->crowded = crowded;
         if (end->ops != NULL && end->ops->room != NULL) {
@@ -77,7 +80,7 @@ void pcie_transmitter_room_tell(pcie_end_t *end)
 
 bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class)
 {
-    return !end->link->up || end->tx.queues[class].count < end->config.tx_queue_tlps;
+    return !end->link->up || end->tx.classes[class].queue.count < end->config.tx_queue_tlps;
 }
 
 bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp)
@@ -98,11 +101,11 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
         pcie_tlp_unref(tlp);
         return true;
     }
-    if (tx->queues[class].count >= end->config.tx_queue_tlps) {
+    if (tx->classes[class].queue.count >= end->config.tx_queue_tlps) {
         tx->refused[class] = true;
         return false;
     }
-    *(struct pcie_queued *)pcie_ring_push(&tx->queues[class]) = (struct pcie_queued){
+    *(struct pcie_queued *)pcie_ring_push(&tx->classes[class].queue) = (struct pcie_queued){
         .tlp = tlp,
         .ready_ps = begun_ps + end->config.tx_ps,
         .order = tx->offers++,
@@ -112,7 +115,8 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
     tlp->cause = sim_cause_now(end->sim);
     pcie_transmitter_room_tell(end);
     // Behind another of its class it changes nothing yet.
-    if (tx->queues[class].count == 1) {
+    if (tx->classes[class].queue.count == 1) {
+        tx->next = PCIE_CLASS_COUNT;
         pcie_transmitter_wake(end);
     }
     return true;
@@ -122,7 +126,7 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
 
 static bool credits_suffice(const struct pcie_transmitter *tx, enum pcie_class class, uint32_t data_credits)
 {
-    const struct pcie_credits *limit = &tx->limit[class], *consumed = &tx->consumed[class];
+    const struct pcie_credits *limit = &tx->classes[class].limit, *consumed = &tx->classes[class].consumed;
     return consumed->headers < limit->headers && limit->data - consumed->data >= data_credits;
 }
 
@@ -145,10 +149,10 @@ static enum pcie_class class_choose(pcie_end_t *end)
         return PCIE_CLASS_COUNT;
     }
     for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        if (tx->queues[class].count == 0) {
+        if (tx->classes[class].queue.count == 0) {
             continue;
         }
-        const struct pcie_queued *head = pcie_ring_front(&tx->queues[class]);
+        const struct pcie_queued *head = pcie_ring_front(&tx->classes[class].queue);
         if (class == PCIE_POSTED) {
             barrier = head->order;
         }
@@ -158,13 +162,22 @@ static enum pcie_class class_choose(pcie_end_t *end)
         if (credits_suffice(tx, class, head->data_credits)) {
             best = class;
             best_order = head->order;
-        } else if (tx->stalled_since_ps[class] == SIM_NEVER_PS) {
+        } else if (tx->classes[class].stalled_since_ps == SIM_NEVER_PS) {
             uint64_t now_ps = sim_now_ps(end->sim);
-            tx->stalled_since_ps[class] = head->ready_ps > now_ps ? head->ready_ps : now_ps;
+            tx->classes[class].stalled_since_ps = head->ready_ps > now_ps ? head->ready_ps : now_ps;
             pcie_dllps_await(end);
         }
     }
     return best;
+}
+
+// What was chosen stays so until a DLLP arrives or another queue is no longer empty.
+static enum pcie_class class_next(pcie_end_t *end)
+{
+    if (end->tx.next == PCIE_CLASS_COUNT) {
+        end->tx.next = class_choose(end);
+    }
+    return end->tx.next;
 }
 
 void pcie_transmitter_wake(pcie_end_t *end)
@@ -180,11 +193,11 @@ void pcie_transmitter_wake(pcie_end_t *end)
         due_ps = free_ps;
     }
     if (!tx->resending && !pcie_dllps_waiting(end)) {
-        enum pcie_class class = class_choose(end);
+        enum pcie_class class = class_next(end);
         if (class == PCIE_CLASS_COUNT) {
             return;
         }
-        const struct pcie_queued *head = pcie_ring_front(&tx->queues[class]);
+        const struct pcie_queued *head = pcie_ring_front(&tx->classes[class].queue);
         if (head->ready_ps > due_ps) {
             due_ps = head->ready_ps;
         }
@@ -215,9 +228,10 @@ static bool corruption_due(struct pcie_transmitter *tx, uint32_t every, bool spa
 // TLP was lost or corrupted. Until then it may run out late, to find that nothing is left to acknowledge.
 static void replay_event_set(pcie_end_t *end)
 {
-    const struct pcie_transmitter *tx = &end->tx;
+    struct pcie_transmitter *tx = &end->tx;
+    tx->replay_armed = true;
     uint64_t patience_ps = tx->gap || tx->resending ? 0 : PATIENCE * end->link->replay_timeout_ps;
-    pcie_event_by(end->sim, &end->tx.replay_event, tx->replay_deadline_ps + patience_ps);
+    pcie_event_by(end->sim, &tx->replay_event, tx->replay_deadline_ps + patience_ps);
 }
 
 // Of a TLP that was offered, or is sent again, by `cause`, came through the pipeline at ready_ps, and begins now.
@@ -250,7 +264,7 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
         tx->replay_deadline_ps = sent_ps + end->link->replay_timeout_ps;
     }
     tx->gap = tx->gap || corrupt || tx->drop_next;
-    if (tx->gap || !sim_event_pending(&tx->replay_event)) {
+    if (tx->gap || !tx->replay_armed) {
         replay_event_set(end);
     }
     if (tx->drop_next) {
@@ -266,15 +280,16 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
 static void send_first(pcie_end_t *end, enum pcie_class class)
 {
     struct pcie_transmitter *tx = &end->tx;
-    const struct pcie_queued head = *(const struct pcie_queued *)pcie_ring_front(&tx->queues[class]);
+    const struct pcie_queued head = *(const struct pcie_queued *)pcie_ring_front(&tx->classes[class].queue);
     uint64_t now_ps = sim_now_ps(end->sim);
-    pcie_ring_pop(&tx->queues[class]);
-    if (tx->stalled_since_ps[class] != SIM_NEVER_PS) {
-        end->counters[PCIE_COUNT_STALL_POSTED + class] += now_ps - tx->stalled_since_ps[class];
-        tx->stalled_since_ps[class] = SIM_NEVER_PS;
+    pcie_ring_pop(&tx->classes[class].queue);
+    tx->next = PCIE_CLASS_COUNT;
+    if (tx->classes[class].stalled_since_ps != SIM_NEVER_PS) {
+        end->counters[PCIE_COUNT_STALL_POSTED + class] += now_ps - tx->classes[class].stalled_since_ps;
+        tx->classes[class].stalled_since_ps = SIM_NEVER_PS;
     }
-    tx->consumed[class].headers++;
-    tx->consumed[class].data += head.data_credits;
+    tx->classes[class].consumed.headers++;
+    tx->classes[class].consumed.data += head.data_credits;
     end->counters[PCIE_COUNT_TLPS_SENT]++;
     end->counters[PCIE_COUNT_PAYLOAD_BYTES] += head.payload_bytes;
     *(pcie_tlp_t **)pcie_ring_push(&tx->replay) = head.tlp;
@@ -308,19 +323,18 @@ static void ready_tell(pcie_end_t *end, enum pcie_class class)
 
 void pcie_end_settle(pcie_end_t *end)
 {
-    struct pcie_receiver *rx = &end->rx;
     pcie_dllps_take(end);
-    if (pcie_event_claim(end->sim, &rx->dllp_event)) {
+    if (pcie_late_claim(end, PCIE_LATE_DLLP)) {
         pcie_dllps_await(end);
         pcie_transmitter_wake(end);
     }
-    if (pcie_event_claim(end->sim, &rx->ack_event)) {
+    if (pcie_late_claim(end, PCIE_LATE_ACK)) {
         pcie_receiver_ack_mark(end);
     }
-    if (pcie_event_claim(end->sim, &rx->free_event)) {
+    if (pcie_late_claim(end, PCIE_LATE_FREE)) {
         pcie_credits_free_mark(end);
     }
-    if (pcie_event_claim(end->sim, &rx->update_event)) {
+    if (pcie_late_claim(end, PCIE_LATE_UPDATE)) {
         pcie_credits_update_mark(end);
     }
 }
@@ -339,9 +353,9 @@ static void send_event_run(void *ctx)
         } else if (tx->resending) {
             send_again(end);
         } else {
-            enum pcie_class class = class_choose(end);
+            enum pcie_class class = class_next(end);
             if (class != PCIE_CLASS_COUNT &&
-                ((const struct pcie_queued *)pcie_ring_front(&tx->queues[class]))->ready_ps <= now_ps) {
+                ((const struct pcie_queued *)pcie_ring_front(&tx->classes[class].queue))->ready_ps <= now_ps) {
                 send_first(end, class);
                 sent = class;
             }
@@ -359,8 +373,8 @@ static void send_event_run(void *ctx)
 bool pcie_transmitter_waits(const pcie_end_t *end)
 {
     const struct pcie_transmitter *tx = &end->tx;
-    return tx->stalled_since_ps[PCIE_POSTED] != SIM_NEVER_PS || tx->stalled_since_ps[PCIE_NONPOSTED] != SIM_NEVER_PS ||
-           tx->stalled_since_ps[PCIE_COMPLETION] != SIM_NEVER_PS || tx->replay.count >= PCIE_REPLAY_TLPS;
+    return tx->classes[PCIE_POSTED].stalled_since_ps != SIM_NEVER_PS || tx->classes[PCIE_NONPOSTED].stalled_since_ps != SIM_NEVER_PS ||
+           tx->classes[PCIE_COMPLETION].stalled_since_ps != SIM_NEVER_PS || tx->replay.count >= PCIE_REPLAY_TLPS;
 }
 
 void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps)
@@ -394,6 +408,7 @@ static void replay_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
     struct pcie_transmitter *tx = &end->tx;
+    tx->replay_armed = false;
     pcie_dllps_take(end);
     if (tx->replay.count == 0) {
         return;

@@ -14,10 +14,15 @@ static struct twin_arrival *arrival_at(const struct twin_ingress *ingress, uint3
 
 void twin_moves_add(struct twin_moves *moves, uint64_t last, uint32_t count)
 {
-    uint32_t kept = count < 8 ? count : 8;
     moves->count += count;
-    for (uint32_t i = 0; i < kept; i++) {
-        moves->edges[(moves->count - 1 - i) % 8] = last - i;
+    if (count >= TWIN_MOVES_KEPT) {
+        for (uint64_t i = 0; i < TWIN_MOVES_KEPT; i++) {
+            moves->edges[i] = last - (moves->count - 1 - i) % TWIN_MOVES_KEPT;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        moves->edges[(moves->count - 1 - i) % TWIN_MOVES_KEPT] = last - i;
     }
 }
 

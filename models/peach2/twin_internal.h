@@ -60,8 +60,9 @@ struct twin_offer {
 };
 
 // The edges at which the last beats of a source left it; beats are counted from the start of the simulation.
+#define TWIN_MOVES_KEPT 8u
 struct twin_moves {
-    uint64_t edges[8];
+    uint64_t edges[TWIN_MOVES_KEPT];
     uint64_t count;
 };
 
@@ -108,6 +109,7 @@ struct twin_output {
     uint64_t hold_edge;
     uint32_t hold_level;
     uint32_t rest_tlps; // how many of them go before the next hold
+    bool running; // its event: what comes next is planned at the end of it
     sim_event_t event;
     uint32_t tlps, holds; // counters
 };
@@ -285,7 +287,6 @@ struct twin_interrupt {
 };
 
 struct twin_route {
-    bool enable;
     uint64_t mask, lower, upper;
 };
 
@@ -310,6 +311,7 @@ struct peach2_twin {
     struct twin_memory_port memory_port;
     struct twin_interrupt interrupt;
     struct twin_route routes[TWIN_ROUTES];
+    uint8_t routes_enabled; // a bit each
     uint64_t window_base;
     uint32_t registers[TWIN_REGISTERS];
     uint8_t memory[TWIN_MEMORY_BYTES];
@@ -340,7 +342,7 @@ static inline uint64_t twin_moved(const struct twin_moves *moves, uint64_t beat)
     if (beat >= moves->count) {
         return TWIN_NEVER;
     }
-    return moves->count - beat > 8 ? 0 : moves->edges[beat % 8];
+    return moves->count - beat > TWIN_MOVES_KEPT ? 0 : moves->edges[beat % TWIN_MOVES_KEPT];
 }
 
 // Moves the event to the edge, or to now when that has passed. TWIN_NEVER: cancels it.

@@ -186,8 +186,10 @@ bool twin_register_read(peach2_twin_t *twin, uint32_t offset, uint64_t edge, uin
 static void route_decode(peach2_twin_t *twin, unsigned index)
 {
     uint32_t base = PEACH2_ROUTE_BASE + index * PEACH2_ROUTE_STRIDE;
+    bool enable = (*stored(twin, base + PEACH2_ROUTE_CONTROL) & PEACH2_ROUTE_CONTROL_ENABLE_MASK) != 0;
+    twin->routes_enabled =
+        (uint8_t)(enable ? twin->routes_enabled | 1u << index : twin->routes_enabled & ~(1u << index));
     twin->routes[index] = (struct twin_route){
-        .enable = (*stored(twin, base + PEACH2_ROUTE_CONTROL) & PEACH2_ROUTE_CONTROL_ENABLE_MASK) != 0,
         .mask = twin_register64(twin, base + PEACH2_ROUTE_MASK),
         .lower = twin_register64(twin, base + PEACH2_ROUTE_LOWER),
         .upper = twin_register64(twin, base + PEACH2_ROUTE_UPPER),

@@ -22,18 +22,17 @@ unsigned twin_round_robin(uint32_t candidates, unsigned owner)
 
 // Of each route, as the table of rtl/peach2_route.sv.
 static const uint8_t route_dest[] = {TWIN_N, TWIN_E, TWIN_W, TWIN_S, TWIN_LOCAL, TWIN_E, TWIN_W, TWIN_S};
-_Static_assert(sizeof route_dest == TWIN_ROUTES, "every route leads somewhere");
+_Static_assert(sizeof route_dest == TWIN_ROUTES && TWIN_ROUTES <= 8, "every route leads somewhere, and has a bit");
 
 uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out)
 {
     uint64_t offset = address & ((1ull << TWIN_WINDOW_BITS) - 1);
     *in_window_out = address - offset == twin->window_base;
-    if (*in_window_out) {
-        for (unsigned k = 0; k < TWIN_ROUTES; k++) {
-            const struct twin_route *route = &twin->routes[k];
-            if (route->enable && (offset & route->mask) >= route->lower && (offset & route->mask) <= route->upper) {
-                return route_dest[k];
-            }
+    for (unsigned left = *in_window_out ? twin->routes_enabled : 0; left != 0; left &= left - 1) {
+        unsigned k = (unsigned)__builtin_ctz(left);
+        const struct twin_route *route = &twin->routes[k];
+        if ((offset & route->mask) >= route->lower && (offset & route->mask) <= route->upper) {
+            return route_dest[k];
         }
     }
     return TWIN_DISCARD;
@@ -79,13 +78,11 @@ static uint32_t waiting_at(const struct twin_output *output, uint64_t edge, uint
     return waiting;
 }
 
-// The first edge before `end` at which a packet begins, and whose; `end` if none does. hold_out: how long one of the
-// ring may be held back from there on.
-static uint64_t turn_find(const struct twin_output *output, uint64_t end, unsigned *source_out, uint32_t *hold_out)
+static uint64_t turn_search(const struct twin_output *output, uint64_t edge, uint64_t end, unsigned *source_out,
+                            uint32_t *hold_out)
 {
     const struct twin_inputs *inputs = &output->twin->inputs;
     uint32_t hold = output->hold_cycles;
-    uint64_t edge = twin_later(space_from(output), output->hold_edge);
     while (edge < end) {
         uint64_t change = edge < inputs->edge && inputs->edge < end ? inputs->edge : end;
         uint32_t waiting = waiting_at(output, edge, &change);
@@ -111,11 +108,31 @@ static uint64_t turn_find(const struct twin_output *output, uint64_t end, unsign
     return end;
 }
 
+// The first edge before `end` at which a packet begins, and whose; `end` if none does. hold_out: how long one of the
+// ring may be held back from there on.
+static inline uint64_t turn_find(const struct twin_output *output, uint64_t end, unsigned *source_out,
+                                 uint32_t *hold_out)
+{
+    uint64_t edge = twin_later(space_from(output), output->hold_edge);
+    if (edge >= end || output->twin->offered[output->port] == 0) {
+        *hold_out = output->hold_cycles; // nobody waits
+        return end;
+    }
+    return turn_search(output, edge, end, source_out, hold_out);
+}
+
 static void output_plan(struct twin_output *output)
 {
     unsigned source;
     uint32_t hold;
+    if (output->running) {
+        return;
+    }
     uint64_t next = output->held_count != 0 ? output->due : TWIN_NEVER;
+    if (next != TWIN_NEVER) { // the buffer is full until then
+        twin_event_set(output->twin, &output->event, next);
+        return;
+    }
     twin_event_set(output->twin, &output->event, turn_find(output, next, &source, &hold));
 }
 
@@ -268,6 +285,7 @@ static void output_run(void *ctx)
     struct twin_output *output = ctx;
     sim_cause_label(output->twin->sim, output->twin->name, &routing);
     uint64_t edge = twin_edge(output->twin);
+    output->running = true;
     if (output->held_count != 0 && output->due == edge) {
         output_emit(output, edge);
     }
@@ -277,6 +295,7 @@ static void output_run(void *ctx)
         hold_next(output, source, hold);
         output_grant(output, source, edge);
     }
+    output->running = false;
     output_plan(output);
 }
 
@@ -324,9 +343,9 @@ static void inputs_change(peach2_twin_t *twin, uint8_t *wanted, unsigned port, b
     }
     *wanted = value;
     inputs->edge = next;
-    for (unsigned i = 0; i < PEACH2_PORTS && !inputs->emitting; i++) {
-        resume(&twin->outputs[i], edge);
-        output_plan(&twin->outputs[i]);
+    if (!inputs->emitting) {
+        resume(&twin->outputs[port], edge);
+        output_plan(&twin->outputs[port]);
     }
 }
 

@@ -19,6 +19,7 @@ static unsigned arguments_of(uint32_t op)
     switch (op) {
     case ATTACH_OP_NOTHING:
     case ATTACH_OP_CHILD: // the machine's number of the child
+    case ATTACH_OP_ID:    // perhaps as well
     case ATTACH_OP_THREAD:
     case ATTACH_OP_EXEC:
     case ATTACH_OP_THREAD_EXIT:

@@ -16,20 +16,15 @@ static uint64_t real_ps(void)
     return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * SIM_PS_PER_NS;
 }
 
-static bool has_turn(const struct attach_thread *thread)
-{
-    return atomic_load_explicit(&thread->slot->turn, memory_order_acquire) == ATTACH_TURN_PROGRAM;
-}
-
 bool attach_functional_await(struct attach_thread *thread)
 {
     const struct sim_wait_reason reason = {thread->name, "its program to ask for something", 0, 0};
     thread->free = true;
-    while (has_turn(thread) && !thread->process->ended) {
+    while (attach_turn_is_program(thread) && !thread->process->ended) {
         (void)sim_condition_wait(thread->process->server->sim, &thread->woken, SIM_NEVER_PS, &reason);
     }
     thread->free = false;
-    return !has_turn(thread);
+    return !attach_turn_is_program(thread);
 }
 
 // Is somebody's request under way? Then there is no time to sleep.
@@ -39,10 +34,10 @@ static bool requests_wake(struct attach_server *server)
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && thread->free && !has_turn(thread)) {
+            if (thread != NULL && thread->free && !attach_turn_is_program(thread)) {
                 sim_condition_signal(server->sim, &thread->woken);
             }
-            busy = busy || (thread != NULL && !has_turn(thread));
+            busy = busy || (thread != NULL && !attach_turn_is_program(thread));
         }
     }
     return busy;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -41,6 +42,12 @@ struct attach_object {
 struct attach_process;
 struct attach_memory;
 
+// The run's number of a process, and the machine's; 0: it is over, and another process has that.
+struct attach_id {
+    uint32_t id;
+    pid_t pid;
+};
+
 #define ATTACH_PLACES 4
 // Of a process; what it says beyond that is not heard.
 #define ATTACH_QUIET_MAX 16
@@ -52,9 +59,11 @@ struct attach_quiet {
 
 struct attach_thread {
     struct attach_process *process;
-    uint32_t index;
+    uint32_t index, id; // id: the run's number of it
     struct attach_slot *slot;
     char name[96];
+    uint32_t bell;
+    bool rung; // when it got its turn, nobody looked
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
@@ -64,6 +73,7 @@ struct attach_thread {
     bool free;                      // functional: its program runs
     bool strayed;                   // was told of a write while it waited
     uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
+    uint32_t hits[ATTACH_PLACES];   // writes to each since it last got its turn
     // A loop that was told of a write goes round once before it waits again: the words of that round so far.
     uint64_t round[ATTACH_PLACES];
     unsigned round_count, rounds_left;
@@ -73,9 +83,9 @@ struct attach_thread {
     struct attach_word words[ATTACH_RANGES_MAX];
     uint32_t word_count;
     bool words_and_pinned, waits_for_words;
-    uint64_t word_writes, seen_word_writes;              // as below
-    uint64_t place_writes;                               // of devices to those
-    uint64_t seen_writes, seen_wakes, seen_place_writes; // when it last got its turn
+    uint64_t word_writes, seen_word_writes;                                 // as below
+    uint64_t place_writes;                                                  // of devices to those
+    uint64_t seen_writes, seen_wakes, seen_place_writes, seen_event_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain;                     // looks in a row that found nothing written
     // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
@@ -88,6 +98,7 @@ struct attach_process {
     struct attach_server *server;
     struct attach_process *next;
     uint32_t node, number;
+    uint32_t id;    // the run's number of it
     uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
     int pidfd, socket;
@@ -96,7 +107,8 @@ struct attach_process {
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
     unsigned slots; // in use so far
-    bool leaving;   // it said that it ends, or becomes another program
+    uint32_t first_bell;
+    bool leaving; // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;
@@ -105,10 +117,23 @@ struct attach_process {
     struct host_owner owner; // of memory that is not pinned
     unsigned open_regions;   // objects that are
     uint64_t writes;         // of devices to its memory, but for quiet ones
-    uint64_t pinned_writes;  // and of these, to pinned memory
+    uint64_t pinned_writes;  // of these, to pinned memory
+    uint64_t event_writes;   // and to between the first and the last of its event queues
+    uint64_t events_from, events_to;
     struct attach_quiet quiet[ATTACH_QUIET_MAX];
     unsigned quiet_count;
     struct attach_memory *memory; // pages that are kept; NULL: none yet
+};
+
+// Where the simulator and the programs run.
+struct attach_processors {
+    cpu_set_t before, others; // the simulator's: at first, and while apart
+    int of_programs;          // -1: nothing is chosen
+    uint32_t looks;           // that a side makes before it sleeps; 0: there is one processor
+    bool apart;
+    unsigned turns, late; // of this window, or since they are together
+    unsigned together;    // for so many turns
+    unsigned good;        // windows in a row
 };
 
 struct attach_server {
@@ -118,6 +143,10 @@ struct attach_server {
     plat_machine_t *machine;
     sim_t *sim;
     char directory[64], path[96];
+    struct attach_processors processors;
+    struct attach_bells *bells;
+    int bells_fd;
+    uint32_t bells_given;
     int listener;
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
@@ -128,7 +157,6 @@ struct attach_server {
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
-    uint64_t memory_epoch;  // ends when a program runs
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
     uint64_t settled_wakes; // of which the waiters were asked twice
     sim_event_t settle;     // late: at the end of an instant, before time goes on
@@ -136,9 +164,13 @@ struct attach_server {
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     sim_event_t pace;       // functional: simulated time is at the real one
-    uint64_t vain_since_ms; // real time: nothing but vain looks since; 0: something else
+    uint64_t vain_looks;    // in a row, of all, with nothing else between
+    uint64_t vain_since_ms; // real time, of the first few of them
     bool stopped;
-    FILE *crossings; // one a line; NULL: nobody asked
+    struct attach_id *ids; // of all processes so far
+    size_t id_count, id_room;
+    uint32_t ids_taken; // by processes and threads
+    FILE *crossings;    // one a line; NULL: nobody asked
 };
 
 // What a program asks for, copied out of its reach.
@@ -172,6 +204,7 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 bool attach_sysfs_make(struct attach_server *server);
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
 void attach_sysfs_remove(const struct attach_server *server);
+void attach_folder_remove(const char *path); // and all that is in it
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
@@ -229,6 +262,15 @@ void attach_object_remove(struct attach_process *process, struct attach_object *
 bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes);
 bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // not a GPU's
 
+// --- ids.c ----------------------------------------------------------------------------------------------------------
+
+uint32_t attach_ids_take(struct attach_server *server);
+bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid); // false: no memory
+// The run's number of a process of the machine. -ESRCH: none.
+int64_t attach_ids_of(const struct attach_server *server, uint64_t pid);
+// The machine's number of a process of the run, or of a thread of the process that asks. -ESRCH: none.
+int64_t attach_ids_real(const struct attach_process *process, uint64_t id);
+
 // --- thread.c -------------------------------------------------------------------------------------------------------
 
 // Starts a simulated thread for a slot. false: no memory.
@@ -236,6 +278,15 @@ bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
 void attach_threads_find(struct attach_server *server); // those that nobody announced
 void attach_hash(struct attach_server *server, uint64_t value);
+
+// --- turn.c ---------------------------------------------------------------------------------------------------------
+
+bool attach_turns_init(struct attach_server *server);
+void attach_turns_fini(struct attach_server *server);
+void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
+void attach_turn_give(struct attach_thread *thread);
+bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
+bool attach_turn_is_program(const struct attach_thread *thread);
 
 // --- crossings.c ----------------------------------------------------------------------------------------------------
 
@@ -253,8 +304,9 @@ uint64_t attach_alarm_before(const struct attach_process *process, uint64_t dead
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
-// Before a program runs, or the simulator writes to one's memory itself: what devices wrote is there.
-void attach_memory_settle(struct attach_server *server);
+// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
+void attach_memory_settle(const struct attach_server *server, uint32_t node);
+void attach_memory_destroy(struct attach_memory *memory);
 // A device has written to pinned memory of the process; to what is not pinned memory.
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -76,10 +77,21 @@ static void environment_set(const struct attach_server *server, const struct att
     }
 }
 
+// The same addresses in each run, also of all programs that it starts. Where the machine does not let it (a container
+// may not), what a program makes of its addresses differs.
+static void addresses_fix(void)
+{
+    int now = personality(0xffffffff);
+    if (now != -1) {
+        (void)personality((unsigned long)now | ADDR_NO_RANDOMIZE);
+    }
+}
+
 __attribute__((noreturn)) static void child(const struct attach_server *server, const struct attach_program *program,
                                             pid_t parent)
 {
     attach_timestamps_trap(false); // the dynamic linker looks
+    attach_processors_of_programs(server);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // it went before the line above
         _exit(EXEC_FAILED);
@@ -93,6 +105,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
     bool open = descriptor_open(STDIN_FILENO, program->stdin_path, O_RDONLY) &&
                 descriptor_open(STDOUT_FILENO, program->stdout_path, O_WRONLY | O_CREAT | O_TRUNC);
     environment_set(server, program);
+    addresses_fix();
     if (open) {
         (void)execvp(program->argv[0], program->argv);
         fprintf(stderr, "tcasim: %s: %s\n", program->argv[0], strerror(errno));

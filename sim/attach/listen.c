@@ -31,6 +31,30 @@ static void network_take(struct attach_server *server)
     }
 }
 
+// Where librdmacm of the programs has its ports (verbs-shim/rdmacm/address.c).
+static void ports_path(const struct attach_server *server, char *path_out, size_t bytes)
+{
+    snprintf(path_out, bytes, "%s/.rdma_cm", server->directory);
+}
+
+static bool ports_make(struct attach_server *server)
+{
+    char path[ATTACH_SYSFS_BYTES];
+    ports_path(server, path, sizeof path);
+    if (mkdir(path, 0700) != 0) {
+        snprintf(server->result->text, sizeof server->result->text, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void ports_remove(const struct attach_server *server)
+{
+    char path[ATTACH_SYSFS_BYTES];
+    ports_path(server, path, sizeof path);
+    attach_folder_remove(path);
+}
+
 bool attach_listen(struct attach_server *server)
 {
     network_take(server);
@@ -51,7 +75,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
-    return attach_sysfs_make(server);
+    return ports_make(server) && attach_sysfs_make(server);
 }
 
 void attach_listen_end(struct attach_server *server)
@@ -64,6 +88,7 @@ void attach_listen_end(struct attach_server *server)
     }
     if (server->directory[0] != '\0') {
         attach_sysfs_remove(server);
+        ports_remove(server);
         (void)unlink(server->path);
         (void)rmdir(server->directory);
     }
@@ -148,7 +173,8 @@ static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_
         refuse(dup(socket), "the simulator has no memory");
         attach_process_ended(process);
         attach_process_forget(process);
-    } else if (!message_send(socket, &message, sizeof message, segment)) {
+    } else if (!message_send(socket, &message, sizeof message, segment) ||
+               !attach_descriptor_send(process, server->bells_fd)) {
         attach_process_ended(process);
     }
     if (segment >= 0) {

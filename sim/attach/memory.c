@@ -1,39 +1,61 @@
 // The memory of attached processes, as devices reach it: at the simulated instant of each access.
 //
-// A system call for every packet would be most of a transfer's cost. While no program runs its memory cannot change but
-// by devices, so pages that are accessed more than once are kept here, and what was written into them goes to the
-// process before any program runs again (attach_memory_settle). The first access to a page asks the process, and so
-// finds out whether it has it.
+// A system call for every packet would be most of a transfer's cost. While no program of its node runs, private memory
+// of a process cannot change but by devices that reach it here. So its pages are kept in the simulator for as long (an
+// epoch): read as a whole, and what was written into them goes to the process before one of those programs runs again
+// (attach_memory_settle).
+// Memory that another mapping may show as well (shared, or of a file) is not kept. Where it is not known that a page
+// may be written, its first write goes to the process, and so finds out.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
 #include "sim/attach/internal.h"
+#include "sim/attach/mapping.h"
 
-#define PAGE_BYTES 4096u
-// A read of so much is one of many: the page is kept at once.
-enum { CACHED_PAGES = 256, STREAM_BYTES = 128 };
+// Reads in a row take more pages at once. A read of STREAM_BYTES is one of many: the page is kept at once.
+enum { CACHED_PAGES = 256, CACHED_BYTES = CACHED_PAGES * ATTACH_PAGE_BYTES };
+enum { AHEAD_PAGES = 16, STREAM_BYTES = 128, RANGES = 256 };
 
 struct cached_page {
     uint64_t va;    // of the page
-    uint64_t epoch; // of the accesses; others than the server's: nothing is known
-    bool filled, writable;
-    uint32_t dirty_from, dirty_to; // [from, to) is to be written; to 0: nothing
-    unsigned char bytes[PAGE_BYTES];
+    uint64_t epoch; // of the accesses; others than the memory's: nothing is known
+    bool touched;   // there was an access
+    bool filled;    // the bytes are the page's
+    bool writable;  // it took a write
+    bool dirty;     // part of it is in a range
 };
 
+// To be written to the process.
+struct dirty_range {
+    uint64_t va;
+    uint32_t bytes;
+};
+
+// The bytes of an address are at the address modulo their number, so neighbours are neighbours but at the end.
 struct attach_memory {
+    uint64_t epoch; // ends when a program of the node runs
+    struct attach_mapping mapping;
     struct cached_page pages[CACHED_PAGES];
-    struct cached_page *dirty[CACHED_PAGES];
-    unsigned dirty_count;
+    struct dirty_range ranges[RANGES];
+    unsigned range_count;
+    uint64_t next_va; // behind the pages that were filled last
+    unsigned ahead;   // pages then
+    unsigned char bytes[CACHED_BYTES];
 };
 
 // --- the process ----------------------------------------------------------------------------------------------------
 
-static bool process_read(const struct attach_process *process, uint64_t va, void *data, uint32_t bytes)
+static size_t process_read_some(const struct attach_process *process, uint64_t va, void *data, size_t bytes)
 {
     const struct iovec to = {data, bytes}, from = {(void *)(uintptr_t)va, bytes};
-    return process_vm_readv(process->pid, &to, 1, &from, 1, 0) == (ssize_t)bytes;
+    ssize_t done = process_vm_readv(process->pid, &to, 1, &from, 1, 0);
+    return done > 0 ? (size_t)done : 0;
+}
+
+static bool process_read(const struct attach_process *process, uint64_t va, void *data, uint32_t bytes)
+{
+    return process_read_some(process, va, data, bytes) == bytes;
 }
 
 static bool process_write(const struct attach_process *process, uint64_t va, const void *data, uint32_t bytes)
@@ -42,62 +64,172 @@ static bool process_write(const struct attach_process *process, uint64_t va, con
     return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
 }
 
+// --- life -----------------------------------------------------------------------------------------------------------
+
+static struct attach_memory *memory_create(const struct attach_process *process)
+{
+    struct attach_memory *memory = calloc(1, sizeof *memory);
+    if (memory != NULL) {
+        memory->epoch = 1;
+        attach_mapping_init(&memory->mapping, process->pid);
+    }
+    return memory;
+}
+
+void attach_memory_destroy(struct attach_memory *memory)
+{
+    if (memory != NULL) {
+        attach_mapping_fini(&memory->mapping);
+    }
+    free(memory);
+}
+
+static enum attach_page_kind page_kind(const struct attach_process *process, uint64_t page_va)
+{
+    return attach_mapping_kind(&process->memory->mapping, process->memory->epoch, page_va);
+}
+
 // --- what is kept ---------------------------------------------------------------------------------------------------
 
-static void pages_flush(struct attach_process *process)
+static unsigned char *bytes_of(struct attach_memory *memory, uint64_t va)
 {
-    struct attach_memory *memory = process->memory;
-    struct iovec from[CACHED_PAGES], to[CACHED_PAGES];
-    for (unsigned i = 0; i < memory->dirty_count; i++) {
-        struct cached_page *page = memory->dirty[i];
-        size_t bytes = page->dirty_to - page->dirty_from;
-        from[i] = (struct iovec){page->bytes + page->dirty_from, bytes};
-        to[i] = (struct iovec){(void *)(uintptr_t)(page->va + page->dirty_from), bytes};
-        page->dirty_to = 0;
-    }
-    if (memory->dirty_count != 0) {
-        (void)process_vm_writev(process->pid, from, memory->dirty_count, to, memory->dirty_count, 0);
-        memory->dirty_count = 0;
+    return memory->bytes + va % CACHED_BYTES;
+}
+
+static struct cached_page *slot_of(struct attach_memory *memory, uint64_t va)
+{
+    return &memory->pages[va / ATTACH_PAGE_BYTES % CACHED_PAGES];
+}
+
+// Page by page: one of them cannot be written any more.
+static void range_rescue(const struct attach_process *process, const struct dirty_range *range)
+{
+    uint64_t va = range->va, end = range->va + range->bytes;
+    while (va < end) {
+        uint64_t next = (va | (ATTACH_PAGE_BYTES - 1)) + 1;
+        next = next < end ? next : end;
+        (void)process_write(process, va, bytes_of(process->memory, va), (uint32_t)(next - va));
+        va = next;
     }
 }
 
-// bytes: of a read that tells of others behind it; else 0. NULL: the access is to be made in the process.
-static struct cached_page *page_of(struct attach_process *process, uint64_t va, uint32_t bytes)
+static void pages_flush(const struct attach_process *process)
 {
-    uint64_t epoch = process->server->memory_epoch, page_va = va & ~(uint64_t)(PAGE_BYTES - 1);
+    struct attach_memory *memory = process->memory;
+    struct iovec from[RANGES], to[RANGES];
+    unsigned count = memory->range_count;
+    ssize_t total = 0;
+    if (count == 0) {
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const struct dirty_range *range = &memory->ranges[i];
+        from[i] = (struct iovec){bytes_of(memory, range->va), range->bytes};
+        to[i] = (struct iovec){(void *)(uintptr_t)range->va, range->bytes};
+        total += range->bytes;
+        for (uint64_t va = range->va & ~(uint64_t)(ATTACH_PAGE_BYTES - 1); va < range->va + range->bytes;
+             va += ATTACH_PAGE_BYTES) {
+            slot_of(memory, va)->dirty = false;
+        }
+    }
+    if (process_vm_writev(process->pid, from, count, to, count, 0) != total) {
+        for (unsigned i = 0; i < count; i++) {
+            range_rescue(process, &memory->ranges[i]);
+        }
+    }
+    memory->range_count = 0;
+}
+
+// Those of other nodes have nothing to do with the program that will run.
+void attach_memory_settle(const struct attach_server *server, uint32_t node)
+{
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        if (process->node == node && process->memory != NULL && !process->ended) {
+            pages_flush(process);
+            process->memory->epoch++;
+        }
+    }
+}
+
+static void slot_begin(const struct attach_process *process, struct cached_page *page, uint64_t page_va)
+{
+    uint64_t epoch = process->memory->epoch;
+    if (page->va != page_va || page->epoch != epoch) {
+        *page = (struct cached_page){.va = page_va, .epoch = epoch};
+    }
+}
+
+// NULL: nothing is kept.
+static struct cached_page *page_of(struct attach_process *process, uint64_t va)
+{
     if (process->server->options->functional) { // programs run meanwhile
         return NULL;
     }
     if (process->memory == NULL) {
-        process->memory = calloc(1, sizeof *process->memory);
+        process->memory = memory_create(process);
     }
     if (process->memory == NULL) {
         return NULL;
     }
-    struct cached_page *page = &process->memory->pages[page_va / PAGE_BYTES % CACHED_PAGES];
-    if (page->epoch != epoch || page->va != page_va) {
-        if (page->dirty_to != 0) {
-            pages_flush(process);
-        }
-        page->va = page_va;
-        page->epoch = epoch;
-        page->filled = page->writable = false;
-        if (bytes < STREAM_BYTES) {
-            return NULL;
-        }
+    uint64_t page_va = va & ~(uint64_t)(ATTACH_PAGE_BYTES - 1);
+    struct cached_page *page = slot_of(process->memory, va);
+    if (page->dirty && page->va != page_va) {
+        pages_flush(process);
     }
-    page->filled = page->filled || process_read(process, page_va, page->bytes, PAGE_BYTES);
-    return page->filled ? page : NULL;
+    slot_begin(process, page, page_va);
+    return page;
 }
 
-void attach_memory_settle(struct attach_server *server)
+// How many pages are to be filled: of reads in a row those that come next as well, where that disturbs nothing.
+static unsigned fill_count(const struct attach_process *process, uint64_t page_va)
 {
-    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        if (process->memory != NULL && !process->ended) {
-            pages_flush(process);
+    struct attach_memory *memory = process->memory;
+    unsigned count = 1, twice = 2 * memory->ahead, most = twice < AHEAD_PAGES ? twice : AHEAD_PAGES;
+    most = page_va == memory->next_va ? most : 1;
+    while (count < most) {
+        uint64_t va = page_va + count * ATTACH_PAGE_BYTES;
+        const struct cached_page *page = slot_of(memory, va);
+        bool has = page->va == va && page->epoch == process->memory->epoch && page->filled;
+        if (va % CACHED_BYTES == 0 || page->dirty || has || page_kind(process, va) == ATTACH_PAGE_OTHER) {
+            break;
         }
+        count++;
     }
-    server->memory_epoch++;
+    return count;
+}
+
+static bool page_fill(struct attach_process *process, struct cached_page *page)
+{
+    struct attach_memory *memory = process->memory;
+    uint64_t page_va = page->va;
+    if (page_kind(process, page_va) == ATTACH_PAGE_OTHER) {
+        return false;
+    }
+    unsigned count = fill_count(process, page_va);
+    size_t done = process_read_some(process, page_va, bytes_of(memory, page_va), (size_t)count * ATTACH_PAGE_BYTES);
+    for (unsigned i = 0; i < done / ATTACH_PAGE_BYTES; i++) {
+        slot_begin(process, page + i, page_va + i * ATTACH_PAGE_BYTES);
+        page[i].filled = true;
+    }
+    memory->next_va = page_va + count * ATTACH_PAGE_BYTES;
+    memory->ahead = count;
+    return page->filled;
+}
+
+// The bytes have been written into the page.
+static void dirty_note(const struct attach_process *process, struct cached_page *page, uint64_t va, uint32_t bytes)
+{
+    struct attach_memory *memory = process->memory;
+    struct dirty_range *last = memory->range_count > 0 ? &memory->ranges[memory->range_count - 1] : NULL;
+    page->dirty = true;
+    if (last != NULL && last->va + last->bytes == va && va % CACHED_BYTES != 0) {
+        last->bytes += bytes;
+        return;
+    }
+    memory->ranges[memory->range_count++] = (struct dirty_range){va, bytes};
+    if (memory->range_count == RANGES) {
+        pages_flush(process);
+    }
 }
 
 // --- devices --------------------------------------------------------------------------------------------------------
@@ -106,35 +238,54 @@ void attach_memory_settle(struct attach_server *server)
 static bool memory_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    const struct cached_page *page = page_of(process, va, bytes);
+    struct cached_page *page = page_of(process, va);
     if (page == NULL) {
         return process_read(process, va, data, bytes);
     }
-    memcpy(data, page->bytes + va % PAGE_BYTES, bytes);
+    if (!page->filled) {
+        bool keep = page->touched || bytes >= STREAM_BYTES;
+        page->touched = true;
+        if (page->dirty) {
+            pages_flush(process);
+        }
+        if (!keep || !page_fill(process, page)) {
+            return process_read(process, va, data, bytes);
+        }
+    }
+    memcpy(data, bytes_of(process->memory, va), bytes);
+    return true;
+}
+
+// Of a page in this epoch. Ordinary memory takes it; other memory tells. false: it is refused.
+static bool first_write(struct attach_process *process, struct cached_page *page, uint64_t va, const void *data,
+                        uint32_t bytes)
+{
+    enum attach_page_kind kind = page_kind(process, page->va);
+    if (kind != ATTACH_PAGE_ORDINARY) {
+        if (!process_write(process, va, data, bytes)) {
+            return false;
+        }
+        kind = page_kind(process, page->va);
+    }
+    page->writable = kind != ATTACH_PAGE_OTHER;
     return true;
 }
 
 static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    struct cached_page *page = page_of(process, va, 0);
-    uint32_t from = (uint32_t)(va % PAGE_BYTES), to = from + bytes;
+    struct cached_page *page = page_of(process, va);
     if (page == NULL) {
         return process_write(process, va, data, bytes);
     }
-    if (!page->writable) { // a page's first write tells
-        page->writable = process_write(process, va, data, bytes);
-        page->filled = false;
-        return page->writable;
+    page->touched = true;
+    if (!page->writable && !first_write(process, page, va, data, bytes)) {
+        return false;
     }
-    memcpy(page->bytes + from, data, bytes);
-    if (page->dirty_to == 0) {
-        process->memory->dirty[process->memory->dirty_count++] = page;
-        page->dirty_from = from;
-        page->dirty_to = to;
+    if (page->writable) {
+        memcpy(bytes_of(process->memory, va), data, bytes);
+        dirty_note(process, page, va, bytes);
     }
-    page->dirty_from = from < page->dirty_from ? from : page->dirty_from;
-    page->dirty_to = to > page->dirty_to ? to : page->dirty_to;
     return true;
 }
 

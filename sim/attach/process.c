@@ -33,6 +33,8 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_index = process->node,
         .node_count = server->scenario->node_count,
         .process = process->number,
+        .first_bell = process->first_bell,
+        .id = process->id,
         .address_base = server->address_base,
         .tsc_hz = tsc_hz,
         .epoch_realtime_ns = epoch_realtime_ns,
@@ -89,11 +91,17 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         return NULL;
     }
     const struct attach_process *before = predecessor_end(server, pid);
+    uint32_t id = before != NULL ? before->id : attach_ids_take(server);
+    if (!attach_ids_note(server, id, pid)) {
+        free(process);
+        return NULL;
+    }
     *process = (struct attach_process){
         .server = server,
         .next = server->processes,
         .node = node,
         .number = before != NULL && before->node == node ? before->number : ++server->numbers[node],
+        .id = id,
         .image = before != NULL ? before->image + 1 : 1,
         .pid = pid,
         .pidfd = pidfd,
@@ -102,7 +110,9 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .watch = {attach_memory_written, process},
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
+        .first_bell = server->bells_given,
     };
+    server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;
     return process;
@@ -125,6 +135,8 @@ int attach_process_segment(struct attach_process *process)
         return -1;
     }
     process->segment = segment;
+    process->first_bell = process->server->bells_given;
+    process->server->bells_given += ATTACH_SLOTS;
     greeting_fill(process, &process->segment->greeting);
     atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;
@@ -148,7 +160,7 @@ void attach_process_destroy(struct attach_process *process)
         free(process->objects[i].pages);
     }
     free(process->objects);
-    free(process->memory);
+    attach_memory_destroy(process->memory);
     free(process);
 }
 

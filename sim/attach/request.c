@@ -51,7 +51,7 @@ static int64_t read_register(struct attach_thread *thread, const struct attach_r
 static bool program_write(struct attach_process *process, uint64_t address, const void *data, size_t bytes)
 {
     const struct iovec from = {(void *)(uintptr_t)data, bytes}, to = {(void *)(uintptr_t)address, bytes};
-    attach_memory_settle(process->server);
+    attach_memory_settle(process->server, process->node);
     return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
 }
 
@@ -271,8 +271,11 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
     case ATTACH_OP_POLL:
         return attach_thread_poll(thread, request);
     case ATTACH_OP_CHILD:
-        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0]) ? 0
-                                                                                                           : -ECHILD;
+        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0])
+                   ? attach_ids_of(server, arguments[0])
+                   : -ECHILD;
+    case ATTACH_OP_ID:
+        return arguments[1] != 0 ? attach_ids_real(thread->process, arguments[0]) : attach_ids_of(server, arguments[0]);
     case ATTACH_OP_THREAD:
         return thread_await(thread->process);
     case ATTACH_OP_PROCESS_EXIT:

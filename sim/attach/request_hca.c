@@ -42,6 +42,13 @@ static int64_t eq_create(struct attach_thread *thread, const void *structure)
         return -EINVAL;
     }
     int status = thread->backend.ops.hca->eq_create(&thread->backend, &init, &number);
+    if (status == 0) {
+        struct attach_process *process = thread->process;
+        uint64_t to = init.base + init.entries * sizeof(struct hca_eqe);
+        bool first = process->events_to == 0;
+        process->events_from = first || init.base < process->events_from ? init.base : process->events_from;
+        process->events_to = to > process->events_to ? to : process->events_to;
+    }
     return keep(thread, OBJECT_EQ, status, number);
 }
 

@@ -2,7 +2,6 @@
 #include "sim/attach/attach_run.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,18 +51,6 @@ bool attach_stopped(struct attach_server *server)
         sim_stop(server->sim);
     }
     return server->stopped;
-}
-
-// Hand-overs between processors cost ten times as much.
-static void processor_keep(void)
-{
-    cpu_set_t set;
-    int cpu = sched_getcpu();
-    if (cpu >= 0) {
-        CPU_ZERO(&set);
-        CPU_SET((size_t)cpu, &set);
-        (void)sched_setaffinity(0, sizeof set, &set);
-    }
 }
 
 static void outcome_describe(struct attach_server *server)
@@ -134,7 +121,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                     struct attach_run_result *result)
 {
     struct attach_server server = {
-        .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1};
+        .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1, .bells_fd = -1};
     enum sim_status status = plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
     if (status != SIM_OK) {
         return status;
@@ -145,10 +132,10 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     server.crossings = crossings_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (!options->any_cpu && !options->functional) {
-        processor_keep();
-    }
-    if ((server.crossings != NULL || options->crossings == NULL) && attach_listen(&server)) {
+    if (!attach_turns_init(&server)) {
+        snprintf(result->text, sizeof result->text, "no memory to share with programs: %s", strerror(errno));
+        status = SIM_ERR_IO;
+    } else if ((server.crossings != NULL || options->crossings == NULL) && attach_listen(&server)) {
         attach_timestamps_begin();
         run(&server);
         attach_timestamps_end();
@@ -162,9 +149,11 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         server.processes = process->next;
         attach_process_destroy(process);
     }
+    attach_turns_fini(&server);
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);
+    free(server.ids);
     if (server.crossings != NULL) {
         fclose(server.crossings);
     }

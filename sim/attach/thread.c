@@ -1,8 +1,5 @@
 // A program's thread as a simulated one: its turn, and the replay of what it did.
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +10,7 @@
 
 #include "sim/attach/internal.h"
 
-// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that
-// it is about to end.
-enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, LAST_THREAD_MS = 100 };
+enum { LAST_THREAD_MS = 100, VAIN_LOOKS = 8 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
@@ -26,71 +21,39 @@ static const uint64_t grace_ps = 10 * SIM_PS_PER_US;
 
 void attach_hash(struct attach_server *server, uint64_t value)
 {
-    for (unsigned i = 0; i < 8; i++) { // FNV-1a
-        server->result->hash = (server->result->hash ^ (value >> 8 * i & 0xff)) * 0x100000001b3u;
-    }
+    uint64_t mixed = (server->result->hash ^ value) * 0x9e3779b97f4a7c15u;
+    server->result->hash = mixed ^ mixed >> 32;
 }
 
 // --- the turn -------------------------------------------------------------------------------------------------------
-
-static bool has_turn(const struct attach_slot *slot)
-{
-    return atomic_load_explicit(&slot->turn, memory_order_acquire) == ATTACH_TURN_PROGRAM;
-}
-
-static void real_wait(struct attach_thread *thread)
-{
-    if (thread->process->leaving) {
-        struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
-                                {.fd = thread->process->server->listener, .events = POLLIN}};
-        (void)poll(ends, 2, EXIT_LOOK_MS);
-    } else {
-        const struct timespec time = {.tv_nsec = LOOK_NS};
-        (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &time, NULL, 0);
-    }
-}
-
-// The OS's thread of the simulator sleeps until the program crosses. false: it has ended.
-static bool turn_await(struct attach_thread *thread)
-{
-    struct attach_process *process = thread->process;
-    struct attach_server *server = process->server;
-    uint64_t since_ms = 0;
-    while (has_turn(thread->slot)) {
-        real_wait(thread);
-        if (!has_turn(thread->slot)) {
-            break;
-        }
-        uint64_t now_ms = attach_real_ms();
-        since_ms = since_ms == 0 ? now_ms : since_ms;
-        attach_accept(server);
-        attach_processes_check(server);
-        if (process->ended || attach_stopped(server)) {
-            return false;
-        }
-        if (now_ms - since_ms > server->options->wall_limit_ms) {
-            attach_fail(server, "%s (process %d) has not called in for %llu s of real time", thread->name,
-                        (int)process->pid, (unsigned long long)(now_ms - since_ms) / 1000);
-            return false;
-        }
-    }
-    return true;
-}
 
 static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     thread->slot->now_ps = sim_now_ps(server->sim);
     thread->seen_place_writes = thread->place_writes;
+    memset(thread->hits, 0, sizeof thread->hits);
     thread->seen_word_writes = thread->word_writes;
+    thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
-    attach_memory_settle(server);
-    atomic_store_explicit(&thread->slot->turn, ATTACH_TURN_PROGRAM, memory_order_release);
-    (void)syscall(SYS_futex, &thread->slot->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    attach_memory_settle(server, thread->process->node);
+    attach_turn_give(thread);
 }
 
 // --- what it did ----------------------------------------------------------------------------------------------------
+
+// How much of the struct means anything.
+static size_t structure_bytes(const struct attach_request *request)
+{
+    if (request->op == ATTACH_OP_NOTHING) {
+        return 0;
+    }
+    if (request->op == ATTACH_OP_POLL) {
+        return request->arguments[4] <= ATTACH_RANGES_MAX ? request->arguments[4] * sizeof(struct attach_word) : 0;
+    }
+    return sizeof request->structure;
+}
 
 static void request_take(struct attach_thread *thread, struct attach_request *request)
 {
@@ -99,7 +62,7 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     request->entry_count = atomic_load_explicit(&slot->entry_count, memory_order_acquire);
     request->tail_ps = slot->tail_ps;
     memcpy(request->arguments, slot->arguments, sizeof request->arguments);
-    memcpy(request->structure, slot->structure, sizeof request->structure);
+    memcpy(request->structure, slot->structure, structure_bytes(request));
     if (request->entry_count > ATTACH_ENTRIES) {
         request->entry_count = ATTACH_ENTRIES;
     }
@@ -229,19 +192,22 @@ static void thread_end(struct attach_thread *thread)
     }
 }
 
-// A program that looks for ever moves simulated time on, so that only real time tells.
+// A program that looks for ever moves simulated time on, so that only real time tells. That is asked for now and then.
 static void vain_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
     bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0;
     bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
-    if (vain && server->vain_since_ms == 0) {
-        server->vain_since_ms = attach_real_ms();
-    } else if (vain && attach_real_ms() - server->vain_since_ms > server->options->wall_limit_ms) {
+    server->vain_looks = vain ? server->vain_looks + 1 : asked ? server->vain_looks : 0;
+    if (!vain || server->vain_looks % VAIN_LOOKS != 0) {
+        return;
+    }
+    uint64_t now_ms = attach_real_ms();
+    if (server->vain_looks == VAIN_LOOKS) {
+        server->vain_since_ms = now_ms;
+    } else if (now_ms - server->vain_since_ms > server->options->wall_limit_ms) {
         attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait", thread->name,
                     (int)thread->process->pid);
-    } else if (!vain && !asked) {
-        server->vain_since_ms = 0;
     }
 }
 
@@ -261,7 +227,7 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     turn_give(thread);
-    bool crossed = server->options->functional ? attach_functional_await(thread) : turn_await(thread);
+    bool crossed = server->options->functional ? attach_functional_await(thread) : attach_turn_await(thread);
     if (attach_stopped(server)) {
         return false;
     }
@@ -320,6 +286,9 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
+    thread->bell = attach_bell(process->first_bell, index);
+    thread->id = index == 0 ? process->id : attach_ids_take(server);
+    thread->slot->id = thread->id;
     char image[24] = ""; // after exec, while the old program's threads still are there
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);

@@ -57,13 +57,15 @@ static bool is_quiet(const struct attach_process *process, uint64_t bus_address,
     return false;
 }
 
-static bool place_hit(const struct attach_thread *thread, uint64_t bus_address, uint32_t bytes)
+static bool place_hit(struct attach_thread *thread, uint64_t bus_address, uint32_t bytes)
 {
-    bool hit = false;
+    bool any = false;
     for (unsigned i = 0; i < ATTACH_PLACES; i++) {
-        hit = hit || thread->places[i] - bus_address < bytes;
+        bool hit = thread->places[i] - bus_address < bytes;
+        thread->hits[i] += hit;
+        any = any || hit;
     }
-    return hit;
+    return any;
 }
 
 static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t address, uint32_t bytes)
@@ -81,8 +83,10 @@ static void written(struct attach_process *process, bool pinned, uint64_t addres
 {
     // What arrives where no peer may write at will, a completion tells of: nobody looks for it.
     bool quiet = pinned ? is_quiet(process, address, bytes) : process->open_regions == 0;
+    bool event = pinned && address >= process->events_from && address < process->events_to;
     process->writes += !quiet;
     process->pinned_writes += pinned && !quiet;
+    process->event_writes += event;
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
         if (thread == NULL) {
@@ -93,7 +97,8 @@ static void written(struct attach_process *process, bool pinned, uint64_t addres
         thread->word_writes += word;
         thread->place_writes += place;
         bool told = thread->waits_for_words ? word : place || (!quiet && !thread->strayed);
-        if ((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && told) {
+        if (((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && told) ||
+            ((thread->waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
             thread->strayed = true;
             sim_condition_signal(process->server->sim, &thread->woken);
         }
@@ -128,16 +133,24 @@ void attach_outside_wake(struct attach_server *server)
 
 static bool something_came(const struct attach_thread *thread, unsigned flags, enum attach_woken *woken_out)
 {
-    if ((flags & ATTACH_WAIT_MEMORY) != 0 && thread->process->writes != thread->seen_writes) {
+    const struct attach_process *process = thread->process;
+    if (((flags & ATTACH_WAIT_MEMORY) != 0 && process->writes != thread->seen_writes) ||
+        ((flags & ATTACH_WAIT_EVENTS) != 0 && process->event_writes != thread->seen_event_writes)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
-    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && thread->process->server->wakes != thread->seen_wakes;
+    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && process->server->wakes != thread->seen_wakes;
 }
 
-static const char *const reasons[] = {"a time", "a device to write to its memory", "another program",
-                                      "a device to write to its memory, or another program"};
+static const char *const reasons[] = {"a time",
+                                      "a device to write to its memory",
+                                      "another program",
+                                      "a device to write to its memory, or another program",
+                                      "an event of a device",
+                                      "an event of a device, or its memory",
+                                      "an event of a device, or another program",
+                                      "a device, or another program"};
 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
 {
@@ -159,8 +172,8 @@ void attach_alarm_note(struct attach_process *process)
 // Until something happens that the thread is told of; false: the deadline.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
-    const struct sim_wait_reason reason = {thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)], 0,
-                                           0};
+    const struct sim_wait_reason reason = {
+        thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS)], 0, 0};
     struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
     thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
@@ -251,10 +264,22 @@ static bool words_note(struct attach_thread *thread, const struct attach_request
     return before || thread->process->writes == thread->seen_writes;
 }
 
-// What was written may be for any of the words that the loop looks at, or for none that is known.
+// Was nothing else written since the thread got its turn?
+static bool only_here(const struct attach_thread *thread, uint64_t place)
+{
+    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
+        if (thread->places[i] == place) {
+            return thread->hits[i] == thread->process->writes - thread->seen_writes;
+        }
+    }
+    return false;
+}
+
+// What was written may be for any of the words that the loop looks at, or for none that is known. What was written to
+// this word alone it finds here, and nothing on its way round.
 static void round_begin(struct attach_thread *thread, uint64_t place, bool stray)
 {
-    thread->round_kind = stray ? ROUND_OF_STRAY : ROUND_OF_PLACE;
+    thread->round_kind = stray ? ROUND_OF_STRAY : only_here(thread, place) ? ROUND_OVER : ROUND_OF_PLACE;
     thread->round[0] = place;
     thread->round_count = 1;
     thread->rounds_left = 0;
@@ -360,7 +385,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
     if (came && woken == ATTACH_WOKEN_MEMORY) {
-        thread->process->server->vain_since_ms = 0;
+        thread->process->server->vain_looks = 0;
     }
     if (came) {
         thread->rows_ps[1] = thread->rows_ps[0];

@@ -35,7 +35,7 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, together)},
     {"wall-limit", "SECONDS", "how long a program may run without calling in (default: 60)", CLI_OPTION_TEXT,
      offsetof(struct exec_options, wall_limit)},
-    {"any-cpu", NULL, "do not keep simulator and programs on one processor", CLI_OPTION_FLAG,
+    {"any-cpu", NULL, "let the machine choose on which processors simulator and programs run", CLI_OPTION_FLAG,
      offsetof(struct exec_options, any_cpu)},
 };
 

@@ -1,25 +1,18 @@
 #include "sim/cli/sweep.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "sim/cli/interrupt.h"
 #include "sim/cli/load.h"
+#include "sim/cli/pool.h"
 #include "sim/report/points.h"
-
-#define LOOK_US 5000 // how often is looked whether a child has ended
 
 struct point {
     char name[REPORT_POINT_NAME_MAX];
-    pid_t child; // 0: none
-    bool kept;   // of an earlier run
+    bool kept; // of an earlier run
     enum cli_exit result;
 };
 
@@ -29,8 +22,7 @@ struct sweep {
     const struct scn_sweep *points_asked;
     struct point *points;
     char directory[PATH_MAX];
-    uint32_t next; // not looked at yet
-    uint32_t running, done;
+    struct scn_scenario *starting; // of the point whose process is about to start
 };
 
 static const char *label_of(const struct sweep *sweep, uint32_t i)
@@ -44,7 +36,7 @@ static struct scn_scenario *point_load(const struct sweep *sweep, uint32_t i)
     return cli_point_load(job->path, job->paths, job->sets, &sweep->points_asked->points[i]);
 }
 
-// --- a child --------------------------------------------------------------------------------------------------------
+// --- one point, in a child ------------------------------------------------------------------------------------------
 
 static enum cli_exit point_measure(const struct cli_job *job, const char *directory, const char *name)
 {
@@ -68,100 +60,57 @@ static enum cli_exit point_measure(const struct cli_job *job, const char *direct
     return result;
 }
 
-static void child_main(const struct sweep *sweep, uint32_t i, struct scn_scenario *scenario, pid_t parent)
+static const char *point_title(void *ctx, size_t i)
 {
-    struct cli_job job = *sweep->job;
-    char *path = NULL;
-    cli_interrupt_child();
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent || asprintf(&path, "%s (%s)", sweep->job->path, label_of(sweep, i)) < 0) {
-        cli_interrupt_leave(CLI_EXIT_INPUT);
-    }
-    job.path = path;
-    job.scenario = scenario;
-    job.quiet = true;
-    enum cli_exit result = point_measure(&job, sweep->directory, sweep->points[i].name);
-    fflush(stderr);
-    cli_interrupt_leave((int)result);
+    static char title[PATH_MAX + 256];
+    const struct sweep *sweep = ctx;
+    snprintf(title, sizeof title, "%s (%s)", sweep->job->path, label_of(sweep, (uint32_t)i));
+    return title;
 }
 
-static void point_start(struct sweep *sweep, uint32_t i)
+static enum cli_exit point_run(void *ctx, size_t i)
 {
-    struct point *point = &sweep->points[i];
-    struct scn_scenario *scenario = point_load(sweep, i);
-    pid_t parent = getpid();
-    fflush(NULL);
-    pid_t child = scenario != NULL ? fork() : -1;
-    if (child == 0) {
-        child_main(sweep, i, scenario, parent);
-    }
-    scn_free(scenario);
-    if (child < 0) {
-        cli_error("%s (%s): cannot start a process: %s", sweep->job->path, label_of(sweep, i), strerror(errno));
-        point->result = CLI_EXIT_INPUT;
-        sweep->done++;
-        return;
-    }
-    point->child = child;
-    sweep->running++;
+    const struct sweep *sweep = ctx;
+    struct cli_job job = *sweep->job;
+    job.path = point_title(ctx, i);
+    job.scenario = sweep->starting;
+    job.quiet = true;
+    return point_measure(&job, sweep->directory, sweep->points[i].name);
 }
 
 // --- all of them ----------------------------------------------------------------------------------------------------
 
-static void progress_show(struct sweep *sweep)
+static bool point_prepare(void *ctx, size_t i, enum cli_exit *result)
 {
-    char label[64];
-    uint32_t count = sweep->points_asked->point_count;
-    snprintf(label, sizeof label, "%u of %u points", sweep->done, count);
-    cli_progress_update(sweep->progress, sweep->done * 1000 / count, label);
+    struct sweep *sweep = ctx;
+    struct point *point = &sweep->points[i];
+    point->kept = report_point_exists(sweep->directory, point->name);
+    sweep->starting = point->kept ? NULL : point_load(sweep, (uint32_t)i);
+    *result = point->kept ? CLI_EXIT_OK : CLI_EXIT_INPUT;
+    return sweep->starting != NULL;
 }
 
-static void point_end(struct sweep *sweep, struct point *point, int status)
+static void point_forked(void *ctx, size_t i)
 {
-    uint32_t i = (uint32_t)(point - sweep->points);
-    point->child = 0;
-    point->result = WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : CLI_EXIT_INPUT;
-    sweep->running--;
-    sweep->done++;
+    struct sweep *sweep = ctx;
+    (void)i;
+    scn_free(sweep->starting);
+    sweep->starting = NULL;
+}
+
+static void point_ended(void *ctx, size_t i, enum cli_exit result)
+{
+    struct sweep *sweep = ctx;
+    sweep->points[i].result = result;
     cli_progress_fini(sweep->progress);
-    if (WIFSIGNALED(status)) {
-        cli_error("%s (%s): ended by signal %d", sweep->job->path, label_of(sweep, i), WTERMSIG(status));
-    }
 }
 
-static void one_wait(struct sweep *sweep)
+static bool points_measure(struct sweep *sweep)
 {
-    int status = 0;
-    pid_t child = waitpid(-1, &status, WNOHANG);
-    while (child == 0) {
-        progress_show(sweep);
-        (void)usleep(LOOK_US);
-        child = waitpid(-1, &status, WNOHANG);
-    }
-    for (uint32_t i = 0; child > 0 && i < sweep->next; i++) {
-        if (sweep->points[i].child == child) {
-            point_end(sweep, &sweep->points[i], status);
-        }
-    }
-}
-
-static void points_measure(struct sweep *sweep)
-{
-    uint32_t count = sweep->points_asked->point_count;
-    while (sweep->next < count || sweep->running > 0) {
-        progress_show(sweep);
-        if (sweep->next == count || sweep->running == sweep->job->jobs) {
-            one_wait(sweep);
-            continue;
-        }
-        struct point *point = &sweep->points[sweep->next++];
-        point->kept = report_point_exists(sweep->directory, point->name);
-        if (point->kept) {
-            sweep->done++;
-        } else {
-            point_start(sweep, sweep->next - 1);
-        }
-    }
+    static const struct cli_pool_ops ops = {point_prepare, point_run, point_forked, point_ended, point_title};
+    const struct cli_pool pool = {&ops,     sweep,          sweep->points_asked->point_count, sweep->job->jobs,
+                                  "points", sweep->progress};
+    return cli_pool_run(&pool);
 }
 
 static bool points_name(struct sweep *sweep)
@@ -250,8 +199,7 @@ enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct 
         return result;
     }
     cli_interrupt_loss_set("points that are done are kept, and the same command goes on from there");
-    if (points_name(&sweep)) {
-        points_measure(&sweep);
+    if (points_name(&sweep) && points_measure(&sweep)) {
         cli_progress_fini(progress);
         strangers_remove(&sweep);
         result = points_merge(&sweep, report);

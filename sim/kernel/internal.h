@@ -70,12 +70,18 @@ void sim_far_fini(struct sim_far *far);
 
 struct sim_queue {
     sim_event_t *first; // the next event; NULL: the queue is empty
+    uint64_t far_due_ps; // of the far level's first; SIM_NEVER_PS: it is empty
     struct sim_far far;
     struct sim_near near;
 };
 
-// Precondition: the queue is not empty.
-sim_event_t *sim_queue_pop(struct sim_queue *queue);
+static inline void sim_queue_init(struct sim_queue *queue)
+{
+    queue->far_due_ps = SIM_NEVER_PS;
+}
+
+// Removes the first. Precondition: the queue is not empty.
+void sim_queue_pop(struct sim_queue *queue);
 void sim_queue_fini(struct sim_queue *queue);
 
 // --- the simulation --------------------------------------------------------------------------------------------------
@@ -97,6 +103,7 @@ struct sim {
     uint64_t epoch_ps;    // SystemC's time at sim_create
     uint64_t systemc_ps;  // SystemC's time in this turn, counted from the epoch
     uint64_t busy_ps;     // when SystemC has something to do by itself, as of the beginning of this turn
+    uint64_t quick_ps;    // what is due before needs neither SystemC nor a look at limits
     uint64_t next_turn_ps;
     bool exact; // never ahead of SystemC's clock
 

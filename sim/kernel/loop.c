@@ -4,6 +4,12 @@
 // More events than this at one and the same instant, and time is taken to stand still.
 static const uint64_t max_instant_events = 10000000;
 
+static void quick_set(sim_t *sim)
+{
+    uint64_t limit_ps = sim->horizon_ps < sim->busy_ps ? sim->horizon_ps : sim->busy_ps;
+    sim->quick_ps = sim->exact ? 0 : limit_ps;
+}
+
 // A limit of 0 means none.
 static void update_horizon(sim_t *sim)
 {
@@ -16,6 +22,7 @@ static void update_horizon(sim_t *sim)
         horizon_ps = sim->progress_ps + silence_ps;
     }
     sim->horizon_ps = sim->stopping ? 0 : horizon_ps;
+    quick_set(sim);
 }
 
 void sim_progress(sim_t *sim)
@@ -94,27 +101,45 @@ static bool needs_systemc(const sim_t *sim, const sim_event_t *head)
     return sim->exact || head->fn == sim_thread_wake || (head->due_ps != sim->now_ps && head->due_ps >= sim->busy_ps);
 }
 
+// Does the next event run in this turn? Otherwise what ends the turn.
+static bool runs_now(sim_t *sim, const sim_event_t *head, enum sim_turn *turn_out)
+{
+    if (sim->stopping) {
+        *turn_out = over(sim, SIM_RUN_STOPPED);
+        return false;
+    }
+    if (head == NULL) {
+        *turn_out = over(sim, sim->thread_count == 0 ? SIM_RUN_DONE : SIM_RUN_STUCK);
+        return false;
+    }
+    if (head->due_ps > sim->horizon_ps) {
+        *turn_out = over_at_limit(sim);
+        return false;
+    }
+    if (needs_systemc(sim, head)) {
+        sim->next_turn_ps = head->due_ps;
+        *turn_out = SIM_TURN_LATER;
+        return false;
+    }
+    return true;
+}
+
 static enum sim_turn run_events(sim_t *sim)
 {
-    while (!sim->stopping) {
-        if (sim->queue.first == NULL) {
-            return over(sim, sim->thread_count == 0 ? SIM_RUN_DONE : SIM_RUN_STUCK);
+    enum sim_turn turn;
+    for (;;) {
+        sim_event_t *event = sim->queue.first;
+        bool quick = event != NULL && event->due_ps < sim->quick_ps && event->fn != sim_thread_wake;
+        if (!quick && !runs_now(sim, event, &turn)) {
+            return turn;
         }
-        const sim_event_t *head = sim->queue.first;
-        if (head->due_ps > sim->horizon_ps) {
-            return over_at_limit(sim);
-        }
-        if (needs_systemc(sim, head)) {
-            sim->next_turn_ps = head->due_ps;
-            return SIM_TURN_LATER;
-        }
-        if (head->due_ps != sim->now_ps) {
-            move_time(sim, head->due_ps);
+        if (event->due_ps != sim->now_ps) {
+            move_time(sim, event->due_ps);
         }
         if (++sim->instant_events > max_instant_events) {
             return over(sim, SIM_RUN_STUCK);
         }
-        sim_event_t *event = sim_queue_pop(&sim->queue);
+        sim_queue_pop(&sim->queue);
         sim->events_run++;
         if (sim->causes != NULL) {
             sim->cause = sim_cause_add(sim, event->cause, sim->now_ps, NULL, NULL);
@@ -124,7 +149,6 @@ static enum sim_turn run_events(sim_t *sim)
             return SIM_TURN_THREAD;
         }
     }
-    return over(sim, SIM_RUN_STOPPED);
 }
 
 enum sim_turn sim_loop_turn(sim_t *sim, uint64_t systemc_ps)
@@ -134,5 +158,6 @@ enum sim_turn sim_loop_turn(sim_t *sim, uint64_t systemc_ps)
     }
     sim->systemc_ps = systemc_ps;
     sim->busy_ps = sim_bridge_busy_ps(sim); // events leave SystemC alone
+    quick_set(sim);
     return run_events(sim);
 }

@@ -13,6 +13,7 @@ static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_
         event->place = PLACE_NEAR;
     } else {
         sim_far_add(&queue->far, event);
+        queue->far_due_ps = queue->far.entries[0].key.due_ps;
     }
     if (queue->first == NULL || sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(queue->first))) {
         queue->first = event;
@@ -23,6 +24,9 @@ static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_
 static inline void first_find(struct sim_queue *queue, sim_event_t *near)
 {
     queue->first = near;
+    if (near != NULL && near->due_ps < queue->far_due_ps) {
+        return;
+    }
     if (queue->far.count != 0) {
         const struct sim_far_entry *far = &queue->far.entries[0];
         if (near == NULL || sim_queue_before(far->key, sim_queue_key_of(near))) {
@@ -39,6 +43,7 @@ static inline void queue_remove(struct sim_queue *queue, sim_event_t *event)
         later = event->later;
     } else {
         sim_far_remove(&queue->far, event);
+        queue->far_due_ps = queue->far.count != 0 ? queue->far.entries[0].key.due_ps : SIM_NEVER_PS;
     }
     event->place = 0;
     if (queue->first == event) {
@@ -46,11 +51,9 @@ static inline void queue_remove(struct sim_queue *queue, sim_event_t *event)
     }
 }
 
-sim_event_t *sim_queue_pop(struct sim_queue *queue)
+void sim_queue_pop(struct sim_queue *queue)
 {
-    sim_event_t *event = queue->first;
-    queue_remove(queue, event);
-    return event;
+    queue_remove(queue, queue->first);
 }
 
 void sim_queue_fini(struct sim_queue *queue)

@@ -20,6 +20,7 @@ enum sim_status sim_create(const struct sim_config *config, sim_t **sim_out)
         return SIM_ERR_NO_MEMORY;
     }
     sim->config = *config;
+    sim_queue_init(&sim->queue);
     sim_log_init(sim);
     sim_bridge_adopt(sim);
     *sim_out = sim;

@@ -29,7 +29,7 @@ static const struct scn_key gpu_keys[] = {
      .unit = SCN_UNIT_SIZE,
      .min = MIB,
      .max = 32 * GIB,
-     .multiple = 64 * KIB,
+     .flags = SCN_KEY_POWER_OF_TWO,
      SCN_FIELD(struct scn_gpu, bar_bytes),
      .doc = "window (BAR 1) onto device memory, in pages of 64 KiB"},
     {.name = "socket",

@@ -103,7 +103,8 @@ static bool load_sweep(struct scn_loader *loader, const struct scn_key *key, con
                                      : __builtin_add_overflow(value, sweep.step, &value);
     }
     *count_out = count;
-    return true;
+    return items[count - 1] == sweep.to ||
+           complain(loader, key, tree->place, "to: is not reached from from: by these steps");
 }
 
 bool scn_list_load(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/hca/hca_driver.h"
 
 static uint64_t state;
@@ -72,6 +73,12 @@ static bool is_dull(uint64_t op)
 {
     return op == ATTACH_OP_THREAD_EXIT || op == ATTACH_OP_PROCESS_EXIT || op == ATTACH_OP_EXEC ||
            op == ATTACH_OP_THREAD;
+}
+
+// Who looks and who is next is everybody's to read and to write.
+static void bells_spoil(void)
+{
+    fill(attach_client.bells, dice() % 2 == 0 ? 12 : 4096);
 }
 
 static void request_make(void)
@@ -189,6 +196,9 @@ int main(int argc, char **argv)
     rings_spoil();
     for (int i = 0; i < atoi(argv[2]); i++) {
         request_make();
+        if (dice() % 4 == 0) {
+            bells_spoil();
+        }
     }
     messages_send(20);
     (void)kill(getpid(), SIGKILL);

@@ -49,3 +49,8 @@ void attach_look_set(void (*look)(void), bool progresses)
 {
     (void)look, (void)progresses;
 }
+
+bool attach_look_progresses(void)
+{
+    return false;
+}

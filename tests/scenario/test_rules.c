@@ -156,6 +156,15 @@ TEST(ListRules, SweepsGoUpward)
                "bytes: expected {from: ..., to: ..., factor: ...} or step: instead of factor:");
 }
 
+TEST(ListRules, SweepsEndAtTheirLastValue)
+{
+    accept_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 72 B, factor: 3}");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 64 B, factor: 3}",
+               "bytes: to: is not reached from from: by these steps");
+    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 60 B, step: 8 B}",
+               "bytes: to: is not reached from from: by these steps");
+}
+
 TEST(ValueRules, SeriesMustBeMeasured)
 {
     accept_rest("compare: [{id: H08, " VALUE "}]");

@@ -131,6 +131,16 @@ TEST(World, ChildrenAreWaitedForInSimulatedTime)
     free(text);
 }
 
+TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
+{
+    char *first = output_alone(WORLD "numbers"), *second = output_alone(WORLD "numbers");
+    EXPECT_CONTAINS(first, "process 4194305\n");
+    EXPECT_CONTAINS(first, "child ");
+    EXPECT_STREQ(first, second);
+    free(first);
+    free(second);
+}
+
 TEST(World, AProgramsHandlerOfTrapsSeesItsOwnAlone)
 {
     free(output_alone(WORLD "trap"));

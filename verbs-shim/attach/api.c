@@ -143,11 +143,28 @@ API void attach_forked(void)
     (void)attach_link_of_process();
 }
 
-API void attach_fork_parent(int child)
+API int attach_fork_parent(int child)
 {
-    if (timed()) {
-        (void)attach_cross1(ATTACH_OP_CHILD, (uint64_t)child);
-    }
+    int64_t id = timed() ? attach_cross1(ATTACH_OP_CHILD, (uint64_t)child) : 0;
+    return id > 0 ? (int)id : child;
+}
+
+API uint32_t attach_thread_id(void)
+{
+    const struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    return slot != NULL ? slot->id : 0;
+}
+
+API uint32_t attach_id_of(uint32_t pid)
+{
+    int64_t id = timed() ? attach_cross3(ATTACH_OP_ID, pid, 0, 0) : 0;
+    return id > 0 ? (uint32_t)id : 0;
+}
+
+API uint32_t attach_id_real(uint32_t id)
+{
+    int64_t pid = timed() ? attach_cross3(ATTACH_OP_ID, id, 1, 0) : 0;
+    return pid > 0 ? (uint32_t)pid : 0;
 }
 
 API void attach_thread_began(void)

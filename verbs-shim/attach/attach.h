@@ -39,15 +39,27 @@ enum attach_mode attach_mode(void);
 struct attach_place {
     const char *node;                         // its name in the scenario, also its host name
     uint32_t node_index, node_count, process; // process: number on its node
+    uint32_t id;                              // what getpid says
     // Host i has the name hosts[i] and the IPv4 address address_base + i (host byte order, within 127.0.0.0/8).
     const char *const *hosts;
     uint32_t address_base;
     uint64_t tsc_hz;            // of the simulated time stamp counter
     uint64_t clock_read_ps;     // what reading it costs
+    uint64_t interrupt_ps;      // from a device's interrupt to the thread that waits for it
     uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };
 const struct attach_place *attach_place(void);
+
+// Processes and threads have numbers of the run, which are the same in each: from here on, where no number of the
+// machine lies (the kernel's PID_MAX_LIMIT). The simulator has the first.
+#define ATTACH_ID_BASE (1u << 22)
+// The calling thread's number of the run; 0 when not timed.
+uint32_t attach_thread_id(void);
+// The run's number of a process of the machine; 0: it is none of the run's.
+uint32_t attach_id_of(uint32_t pid);
+// The machine's number of a process or thread of the run; 0: there is none.
+uint32_t attach_id_real(uint32_t id);
 
 // The thread's own time. Crosses when stores are pending, as these may have stalled it. 0 when not timed.
 uint64_t attach_now_ps(void);
@@ -57,7 +69,8 @@ void attach_spend_ps(uint64_t ps);
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 enum attach_wait_flags {
-    ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process, or raises an event for it
+    ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process
+    ATTACH_WAIT_EVENTS = 4, // until a device writes to an event queue of the process
     ATTACH_WAIT_OUTSIDE = 2 // until something outside the devices may have changed: another attached thread made a call
                             // that may wake others (attach_may_wake), a process ended, a real descriptor became ready
 };
@@ -110,9 +123,9 @@ void attach_own_signal(int number);
 unsigned attach_crossings(void);
 
 // A library of devices gives what is to be done for a thread that waits by itself, for a descriptor or for a word in
-// memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who waits
-// in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for.
-// progresses: devices' writes may be work for it, not only events.
+// memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who
+// waits in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for. progresses:
+// devices' writes may be work for it, not only events.
 void attach_look_set(void (*look)(void), bool progresses);
 bool attach_look_progresses(void);
 void attach_look(void);
@@ -124,8 +137,9 @@ void attach_may_wake(void);
 // --- life -----------------------------------------------------------------------------------------------------------
 
 // Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the
-// same simulated time after the parent has given the baton away.
-void attach_fork_parent(int child); // also after vfork and posix_spawn: then the child's new program is known
+// same simulated time after the parent has given the baton away. Returns its number of the run; the machine's where it
+// has none.
+int attach_fork_parent(int child); // also after vfork and posix_spawn: then the child's new program is known
 // The same for a thread that the caller has created: `began` by the thread itself before anything else, which returns
 // when it has the baton; `started` by its creator.
 void attach_thread_began(void);

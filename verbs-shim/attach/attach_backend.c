@@ -283,6 +283,7 @@ API bool attach_look_progresses(void)
 {
     return atomic_load(&look_progresses);
 }
+
 API void attach_look(void)
 {
     void (*look)(void) = atomic_load(&looker);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,17 +23,6 @@ _Thread_local struct attach_own attach_own;
 
 // --- real time ------------------------------------------------------------------------------------------------------
 // System calls by their numbers: libraries that stand before the C library's functions call in here.
-
-static void futex_wake(_Atomic uint32_t *word)
-{
-    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
-{
-    const struct timespec second = {.tv_sec = 1};
-    (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &second, NULL, 0);
-}
 
 void attach_sleep_really(long ns)
 {
@@ -87,25 +75,6 @@ static void signals_restore(uint64_t before, bool waited)
         attach_own.interrupts += handled(pending & ~before & ~attach_client.own_signals);
     }
     (void)signals_change(SIG_SETMASK, before);
-}
-
-// Without a simulator a thread would sleep for ever.
-static void simulator_check(void)
-{
-    struct pollfd socket = {.fd = attach_client.socket};
-    if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        (void)syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
-    }
-}
-
-static void turn_await(struct attach_slot *slot)
-{
-    while (atomic_load_explicit(&slot->turn, memory_order_acquire) != ATTACH_TURN_PROGRAM) {
-        futex_wait(&slot->turn, ATTACH_TURN_SIMULATOR);
-        if (atomic_load_explicit(&slot->turn, memory_order_acquire) != ATTACH_TURN_PROGRAM) {
-            simulator_check();
-        }
-    }
 }
 
 // --- connecting -----------------------------------------------------------------------------------------------------
@@ -167,10 +136,19 @@ static void give_up(const char *reason)
     (void)syscall(SYS_exit_group, 2);
 }
 
+static void *shared_map(int fd, size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    (void)syscall(SYS_close, fd);
+    if (memory == MAP_FAILED) {
+        give_up("no memory");
+    }
+    return memory;
+}
+
 static void segment_map(void)
 {
-    struct attach_hello hello = {
-        .magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = (uint32_t)syscall(SYS_gettid)};
+    struct attach_hello hello = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = attach_own_number(SYS_gettid)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
@@ -185,11 +163,8 @@ static void segment_map(void)
     if (fd < 0 || welcome.magic != ATTACH_MAGIC) {
         give_up(welcome.text[0] != '\0' ? welcome.text : "the simulator has gone");
     }
-    attach_client.segment = mmap(NULL, sizeof *attach_client.segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    (void)syscall(SYS_close, fd);
-    if (attach_client.segment == MAP_FAILED) {
-        give_up("no memory");
-    }
+    attach_client.segment = shared_map(fd, sizeof *attach_client.segment);
+    attach_client.bells = shared_map(attach_descriptor_take(), sizeof *attach_client.bells);
 }
 
 // Destructors run in rounds: those of others still have the turn.
@@ -209,6 +184,7 @@ void attach_link_forget(void)
     if (attach_client.segment != NULL) {
         (void)syscall(SYS_close, attach_client.socket);
         munmap(attach_client.segment, sizeof *attach_client.segment);
+        munmap(attach_client.bells, sizeof *attach_client.bells);
         attach_client.segment = NULL;
         attach_client.socket = -1;
         attach_own = (struct attach_own){0};
@@ -228,7 +204,7 @@ static void prepare(void)
 static void slot_take(struct attach_slot *slot)
 {
     attach_own = (struct attach_own){.slot = slot};
-    slot->tid = (uint32_t)syscall(SYS_gettid);
+    slot->tid = attach_own_number(SYS_gettid);
     (void)pthread_setspecific(attach_client.thread_end, slot);
 }
 
@@ -252,16 +228,18 @@ static enum attach_link link_make(void)
         .hosts = attach_client.hosts,
         .address_base = greeting->address_base,
         .clock_read_ps = greeting->timestamp_ps,
+        .interrupt_ps = greeting->interrupt_ps,
         .node = greeting->node,
         .node_index = greeting->node_index,
         .node_count = greeting->node_count,
         .process = greeting->process,
+        .id = greeting->id,
         .tsc_hz = greeting->tsc_hz,
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
     slot_take(&attach_client.segment->slots[0]);
-    turn_await(attach_own.slot);
+    attach_turn_await(attach_own.slot);
     return ATTACH_LINK_UP;
 }
 
@@ -273,10 +251,10 @@ enum attach_link attach_link_of_process(void)
             return (enum attach_link)link;
         }
         if (link == ATTACH_LINK_BUSY) {
-            futex_wait(&attach_client.link, ATTACH_LINK_BUSY);
+            attach_futex_wait(&attach_client.link, ATTACH_LINK_BUSY);
         } else if (atomic_compare_exchange_strong(&attach_client.link, &link, ATTACH_LINK_BUSY)) {
             atomic_store_explicit(&attach_client.link, link_make(), memory_order_release);
-            futex_wake(&attach_client.link);
+            attach_futex_wake(&attach_client.link);
         }
     }
 }
@@ -302,7 +280,7 @@ static void slot_find(void)
         if (atomic_compare_exchange_strong(&slot->state, &state, ATTACH_SLOT_NEW)) {
             slot_take(slot);
             uint64_t signals = signals_block();
-            turn_await(slot);
+            attach_turn_await(slot);
             signals_restore(signals, true);
             return;
         }
@@ -337,14 +315,16 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     attach_own.crossings++;
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
+    // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
+    bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD ||
+                         (op == ATTACH_OP_POLL && (slot->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
-    atomic_store_explicit(&slot->turn, ATTACH_TURN_SIMULATOR, memory_order_release);
-    futex_wake(&slot->turn);
+    attach_turn_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
         (void)syscall(SYS_sendto, attach_client.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
     }
     if (op != ATTACH_OP_THREAD_EXIT) {
-        turn_await(slot);
+        attach_turn_await(slot);
     }
     attach_own.tail_ps = 0;
     attach_own.data_bytes = 0;
@@ -353,7 +333,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     if (op != ATTACH_OP_THREAD_EXIT) {
         alarm_look(slot);
     }
-    signals_restore(signals, op == ATTACH_OP_WAIT || op == ATTACH_OP_POLL || op == ATTACH_OP_WAIT_WORD);
+    signals_restore(signals, interruptible);
     return result;
 }
 

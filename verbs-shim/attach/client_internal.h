@@ -13,6 +13,7 @@ extern struct attach_client {
     _Atomic uint32_t link;
     int socket;
     struct attach_segment *segment;
+    struct attach_bells *bells;
     struct attach_place place;
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
@@ -35,3 +36,18 @@ extern _Thread_local struct attach_own {
 
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
+
+// --- turn.c ---------------------------------------------------------------------------------------------------------
+
+void attach_futex_wake(_Atomic uint32_t *word);
+void attach_futex_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
+void attach_turn_give(struct attach_slot *slot);
+void attach_turn_await(struct attach_slot *slot); // with signals blocked
+
+// Of the process or thread: the machine's, and not what stands before the C library's functions says.
+static inline uint32_t attach_own_number(long call)
+{
+    long number;
+    __asm__ volatile("syscall" : "=a"(number) : "a"(call) : "rcx", "r11", "memory");
+    return (uint32_t)number;
+}

@@ -16,7 +16,8 @@
 
 #define ATTACH_MAGIC 0x74636131u // "tca1"
 
-#define ATTACH_OTHER_BUILD "libtcasim-attach.so and the simulator are of different builds (LD_LIBRARY_PATH, LD_PRELOAD?)"
+#define ATTACH_OTHER_BUILD                                                                                             \
+    "libtcasim-attach.so and the simulator are of different builds (LD_LIBRARY_PATH, LD_PRELOAD?)"
 
 #define ATTACH_SLOTS        64u
 #define ATTACH_ENTRIES      512u
@@ -27,6 +28,7 @@
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
+#define ATTACH_BELLS        16384u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -37,7 +39,8 @@ struct attach_hello {
     char node[ATTACH_NAME_BYTES]; // as in the scenario
 };
 
-// Comes with the segment's descriptor. Later messages are this magic and a descriptor of pinned memory.
+// Comes with the segment's descriptor. Later messages are the magic and a descriptor: of the bells, then of pinned
+// memory.
 struct attach_welcome {
     uint32_t magic, layout; // 0: refused, the reason is in text
     char text[ATTACH_TEXT_BYTES];
@@ -49,6 +52,7 @@ struct attach_welcome {
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
+    uint32_t id; // what getpid says
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
@@ -56,10 +60,15 @@ struct attach_greeting {
     uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     uint32_t has_board, has_hca, gpu_count;
+    uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
 
-enum attach_turn { ATTACH_TURN_SIMULATOR, ATTACH_TURN_PROGRAM };
+enum attach_turn {
+    ATTACH_TURN_SIMULATOR,
+    ATTACH_TURN_PROGRAM,
+    ATTACH_TURN_AWAITED // the program's, and the simulator sleeps on the word
+};
 enum attach_slot_state {
     ATTACH_SLOT_FREE,
     ATTACH_SLOT_NEW,  // a thread that nobody announced has taken it
@@ -89,7 +98,8 @@ struct attach_entry {
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
             " does all pinned memory count as well -> enum attach_woken")                                              \
-    R(CHILD, "pid")                                                                                                    \
+    R(CHILD, "pid -> result: its number in the run")                                                                   \
+    R(ID, "number, is it the run's (1) or the machine's (0) -> result: the other one; -ESRCH")                         \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \
     R(EXEC, "the process is about to become another program")                                                          \
     R(THREAD_EXIT, "")                                                                                                 \
@@ -144,9 +154,10 @@ struct attach_word {
 };
 
 struct attach_slot {
-    _Atomic uint32_t turn; // enum attach_turn; the word that both sleep on
+    _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
     _Atomic uint32_t state;
-    uint32_t tid;
+    uint32_t tid;    // the machine's
+    uint32_t id;     // what gettid says
     uint64_t now_ps; // simulated time when the turn was given
 
     uint64_t tail_ps; // own work behind the last entry
@@ -165,3 +176,19 @@ struct attach_segment {
     _Atomic uint64_t alarm_ps; // of attach_alarm
     struct attach_slot slots[ATTACH_SLOTS];
 };
+
+// What threads without a turn sleep on, and who of them does not. All programs of a run share it, as the one that had
+// the turn last wakes the next. It decides nothing: whose turn it is say the slots, and a wrong word here costs time.
+struct attach_bells {
+    _Atomic uint32_t looks; // how often a thread looks for its turn before it sleeps; 0: not at all
+    _Atomic uint32_t awake; // the bell of the one that looks; ATTACH_BELL_NONE
+    _Atomic uint32_t next;  // of the one that got the turn last
+    _Atomic uint32_t rung[ATTACH_BELLS];
+};
+#define ATTACH_BELL_NONE UINT32_MAX
+
+// A slot's bell is known before anybody uses the slot. Runs with very many threads share some: then both wake.
+static inline uint32_t attach_bell(uint32_t first_bell, uint32_t slot)
+{
+    return (first_bell + slot) % ATTACH_BELLS;
+}

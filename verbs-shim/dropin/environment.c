@@ -1,7 +1,8 @@
 // libibverbs.so.1 in an attached process: which devices it has, its lock, and how its threads wait.
 //
-// The lock is taken by trying: a thread that has it may give away the baton in a crossing, and another that slept for
-// it in the kernel would keep the baton for ever.
+// In simulated time the lock is a word and is taken by trying: a thread that has it may give away the baton in a crossing,
+// and another that slept for it in the kernel would keep the baton for ever. It is none of the C library's, whose end
+// always may wake somebody: threads that are asked in their sleep look into the library, and would wake each other.
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 // --- the lock -------------------------------------------------------------------------------------------------------
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static unsigned waiting;              // threads that try
+static bool taken;                    // in simulated time, in place of the mutex
+static bool wanted;                   // somebody has tried in vain since it was given back last
 static _Thread_local unsigned depth;  // how often the calling thread has it
 static struct backend_process *begun; // the process; NULL: it has not asked for devices yet
 
@@ -23,22 +25,22 @@ static void mutex_take(void)
         (void)pthread_mutex_lock(&mutex);
         return;
     }
-    if (pthread_mutex_trylock(&mutex) == 0) {
-        return;
-    }
-    (void)__atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
-    while (pthread_mutex_trylock(&mutex) != 0) {
+    while (__atomic_exchange_n(&taken, true, __ATOMIC_SEQ_CST)) {
+        __atomic_store_n(&wanted, true, __ATOMIC_SEQ_CST);
         (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
     }
-    (void)__atomic_sub_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
 }
 
 static void mutex_give(void)
 {
     int error = errno;
-    (void)pthread_mutex_unlock(&mutex);
-    if (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) != 0) {
-        attach_may_wake();
+    if (attach_mode() != ATTACH_TIMED) {
+        (void)pthread_mutex_unlock(&mutex);
+    } else {
+        __atomic_store_n(&taken, false, __ATOMIC_SEQ_CST);
+        if (__atomic_exchange_n(&wanted, false, __ATOMIC_SEQ_CST)) {
+            attach_may_wake();
+        }
     }
     errno = error;
 }
@@ -61,7 +63,8 @@ static void unlock(void)
 static void forked(void)
 {
     mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    waiting = 0;
+    taken = false;
+    wanted = false;
     depth = 0;
     if (begun != NULL) {
         begun->libraries[BACKEND_LIBRARY_IBVERBS].state = NULL;
@@ -77,7 +80,8 @@ static void wait_unlocked(void)
         depth = 0;
         mutex_give();
     }
-    (void)attach_wait(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+    unsigned devices = attach_look_progresses() ? ATTACH_WAIT_MEMORY : ATTACH_WAIT_EVENTS;
+    (void)attach_wait(devices | ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
     if (had != 0) {
         mutex_take();
         depth = had;

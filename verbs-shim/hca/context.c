@@ -237,12 +237,29 @@ static void *event_user(const hca_context_t *context, enum hca_event_type type, 
     return NULL;
 }
 
-int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event *event_out)
+static const struct hca_eqe *event_next(const hca_context_t *context, const volatile uint64_t **word_out,
+                                        uint64_t *owner_out)
 {
     const struct hca_eqe *ring = context->events.address;
     const struct hca_eqe *entry = &ring[context->events_taken & (HCA_EVENT_ENTRIES - 1)];
-    uint64_t owner = (context->events_taken & HCA_EVENT_ENTRIES) == 0;
-    const volatile uint64_t *word = (const volatile uint64_t *)(const void *)&entry->type;
+    *owner_out = (context->events_taken & HCA_EVENT_ENTRIES) == 0;
+    *word_out = (const volatile uint64_t *)(const void *)&entry->type;
+    return entry;
+}
+
+bool hca_event_waits(const hca_context_t *context)
+{
+    const volatile uint64_t *word;
+    uint64_t owner;
+    (void)event_next(context, &word, &owner);
+    return *word >> 56 == owner;
+}
+
+int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event *event_out)
+{
+    const volatile uint64_t *word;
+    uint64_t owner;
+    const struct hca_eqe *entry = event_next(context, &word, &owner);
     if (timeout_ns == HCA_NO_WAIT) {
         hca_cost(context, BACKEND_COST_CALL, 1);
         if (*word >> 56 != owner) {

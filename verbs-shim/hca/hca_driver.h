@@ -95,6 +95,8 @@ struct hca_event {
 // The next event of the context. timeout_ns 0: for ever; HCA_NO_WAIT: -EAGAIN when there is none. -ETIMEDOUT.
 #define HCA_NO_WAIT UINT64_MAX
 int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event *event_out);
+// Is there one? Takes no time: for a thread that sleeps in the kernel, and is asked in its sleep.
+bool hca_event_waits(const hca_context_t *context);
 
 // --- queue pairs, shared receive queues, address handles
 // ----------------------------------------------------------------

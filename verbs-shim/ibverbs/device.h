@@ -89,6 +89,8 @@ struct ibverbs_device_ops {
     // The next event of the context. timeout_ns: or IBVERBS_FOR_EVER, IBVERBS_NO_WAIT. -EAGAIN: none is there now.
     // -ETIMEDOUT. -EINTR: something else came.
     int (*event_get)(void *context, uint64_t timeout_ns, struct ibverbs_event *event_out);
+    // Would event_get find one now? Takes no time. NULL: nobody knows before it is asked for.
+    bool (*event_waits)(void *context);
 
     int (*pd_create)(void *context, void **pd_out);
     int (*pd_destroy)(void *pd);

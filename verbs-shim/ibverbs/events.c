@@ -10,8 +10,6 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-#define LOOK_NS 1u
-
 int ibverbs_event_fd(void)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
@@ -141,16 +139,31 @@ static int event_pull(struct ibverbs_context *context, uint64_t timeout_ns)
     return queue_put(&((struct ibverbs_channel *)cq->base.channel)->events, &event);
 }
 
-// Where others need the lock, waiting is short looks, with their cost of a wait, and between them the lock is free.
+static void interrupt_pay(const struct backend_process *process)
+{
+    process->backend.ops->cost(process->backend.ctx, BACKEND_COST_INTERRUPT, 1);
+}
+
+// For a thread that sleeps and is asked by others whether it may go on: that takes it no time.
+static bool event_waits(const struct ibverbs_context *context)
+{
+    const struct ibverbs_device_ops *ops = context->device->ops;
+    return ops->event_waits == NULL || ops->event_waits(context->object);
+}
+
+// Where others need the lock, it is free while the caller waits. Nothing is waited for with the lock taken, not for a
+// nanosecond: threads that meanwhile want the lock and this one would wake each other for ever, a nanosecond a round.
 int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
 {
-    const struct ibverbs_outside *outside = context->device->library->outside;
-    if (outside == NULL || timeout_ns != IBVERBS_FOR_EVER) {
+    const struct ibverbs_library *library = context->device->library;
+    if (library->outside == NULL || timeout_ns != IBVERBS_FOR_EVER) {
         return event_pull(context, timeout_ns);
     }
-    int status = event_pull(context, LOOK_NS);
-    if (status == -ETIMEDOUT || status == -EINTR) {
-        outside->wait();
+    int status = event_waits(context) ? event_pull(context, IBVERBS_NO_WAIT) : -EAGAIN;
+    if (status == 0) {
+        interrupt_pay(library->process);
+    } else if (status == -EAGAIN) {
+        library->outside->wait();
         status = 0; // the caller sees for itself: another thread may have taken what came
     }
     return status;
@@ -165,12 +178,12 @@ void ibverbs_look(struct backend_process *process)
     IBVERBS_ENTER(library);
     bool found = false;
     for (struct ibverbs_context *context = library->contexts; context != NULL; context = context->next) {
-        while (event_pull(context, IBVERBS_NO_WAIT) == 0) {
+        while (event_waits(context) && event_pull(context, IBVERBS_NO_WAIT) == 0) {
             found = true;
         }
     }
     if (found) {
-        process->backend.ops->cost(process->backend.ctx, BACKEND_COST_INTERRUPT, 1);
+        interrupt_pay(process);
     }
 }
 

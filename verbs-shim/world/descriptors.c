@@ -137,7 +137,11 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     if (!world_timed()) {
         return WORLD_REAL(recvmsg)(fd, message, flags);
     }
-    return get_ready(fd, POLLIN, flags) ? moved(WORLD_REAL(recvmsg)(fd, message, flags)) : -1;
+    ssize_t got = get_ready(fd, POLLIN, flags) ? moved(WORLD_REAL(recvmsg)(fd, message, flags)) : -1;
+    if (got >= 0) {
+        world_id_credentials(message, world_id_of);
+    }
+    return got;
 }
 
 // What programs built with _FORTIFY_SOURCE call. The sizes were checked by the compiler where they could be.
@@ -262,16 +266,25 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     if (!world_timed()) {
         return WORLD_REAL(sendmsg)(fd, message, flags);
     }
-    return get_ready(fd, POLLOUT, flags) ? moved(WORLD_REAL(sendmsg)(fd, message, flags)) : -1;
+    if (!get_ready(fd, POLLOUT, flags)) {
+        return -1;
+    }
+    struct msghdr *own = (struct msghdr *)(uintptr_t)message;
+    world_id_credentials(own, world_id_real); // the kernel wants its own
+    ssize_t put = moved(WORLD_REAL(sendmsg)(fd, message, flags));
+    world_id_credentials(own, world_id_of);
+    return put;
 }
 
+// Only of one that is there: programs close every number there could be.
 int close(int fd)
 {
-    if (world_timed()) {
+    int status = WORLD_REAL(close)(fd);
+    if (status == 0 && world_timed()) {
         attach_may_wake();
         world_timer_closed(fd);
     }
-    return WORLD_REAL(close)(fd);
+    return status;
 }
 
 int shutdown(int fd, int how)

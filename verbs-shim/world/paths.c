@@ -13,9 +13,22 @@
 
 enum { PATH_BYTES = 4096 };
 
+// /proc/NUMBER: the number is the run's, the folder the machine's.
+static const char *process_redirect(const char *path, char buffer[PATH_BYTES])
+{
+    char *rest;
+    long id = strtol(path + strlen("/proc/"), &rest, 10);
+    bool ours = id >= (long)ATTACH_ID_BASE && id <= INT32_MAX && (*rest == '/' || *rest == '\0');
+    int bytes = ours ? snprintf(buffer, PATH_BYTES, "/proc/%d%s", (int)world_id_real((pid_t)id), rest) : 0;
+    return bytes > 0 && bytes < PATH_BYTES ? buffer : path;
+}
+
 // The path, or where it lies for this process.
 static const char *redirect(const char *path, char buffer[PATH_BYTES])
 {
+    if (path != NULL && strncmp(path, "/proc/", strlen("/proc/")) == 0) {
+        return process_redirect(path, buffer);
+    }
     static const char *const prefixes[] = {"/sys/class/infiniband", "/dev/infiniband"};
     const char *root = path != NULL && path[0] == '/' ? getenv("TCASIM_SYSFS") : NULL;
     for (size_t i = 0; root != NULL && i < sizeof prefixes / sizeof prefixes[0]; i++) {

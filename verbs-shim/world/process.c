@@ -20,6 +20,16 @@ extern char **environ;
 // --- births
 // -----------------------------------------------------------------------------------------------------------
 
+// Returns its number of the run.
+static pid_t born(pid_t child)
+{
+    pid_t id = attach_fork_parent(child);
+    if (id != child) {
+        world_id_known(id, child);
+    }
+    return id;
+}
+
 pid_t fork(void)
 {
     bool timed = world_timed();
@@ -30,7 +40,7 @@ pid_t fork(void)
             world_spin_start();
         }
     } else if (child > 0 && timed) {
-        attach_fork_parent(child);
+        return born(child);
     }
     return child;
 }
@@ -45,7 +55,7 @@ static int spawned(int error, pid_t *child)
 {
     world_tsc_trap(true);
     if (error == 0) {
-        attach_fork_parent(*child);
+        *child = born(*child);
     }
     return error;
 }
@@ -198,8 +208,9 @@ int system(const char *command)
 // A child that has ended is looked for without waiting; its end wakes who waits outside.
 pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 {
+    child = world_id_real_signed(child);
     if (!world_timed() || (options & WNOHANG) != 0) {
-        return WORLD_REAL(wait4)(child, status, options, usage);
+        return world_id_of(WORLD_REAL(wait4)(child, status, options, usage));
     }
     unsigned interrupts = attach_interrupts();
     pid_t ended;
@@ -208,10 +219,10 @@ pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
         if (attach_interrupts() != interrupts) {
             ended = WORLD_REAL(wait4)(child, status, options | WNOHANG, usage);
             errno = ended == 0 ? EINTR : errno;
-            return ended == 0 ? -1 : ended;
+            return ended == 0 ? -1 : world_id_of(ended);
         }
     }
-    return ended;
+    return world_id_of(ended);
 }
 
 pid_t waitpid(pid_t child, int *status, int options)
@@ -229,10 +240,19 @@ pid_t wait3(int *status, int options, struct rusage *usage)
     return world_timed() ? wait4(-1, status, options, usage) : WORLD_REAL(wait3)(status, options, usage);
 }
 
+static int waited(int status, siginfo_t *info)
+{
+    if (status == 0 && info != NULL) {
+        info->si_pid = world_id_of(info->si_pid);
+    }
+    return status;
+}
+
 int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
+    id = type == P_PID || type == P_PGID ? (id_t)world_id_real((pid_t)id) : id;
     if (!world_timed() || (options & WNOHANG) != 0) {
-        return WORLD_REAL(waitid)(type, id, info, options);
+        return waited(WORLD_REAL(waitid)(type, id, info, options), info);
     }
     siginfo_t own;
     siginfo_t *told = info != NULL ? info : &own;
@@ -241,7 +261,7 @@ int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
         memset(told, 0, sizeof *told);
         int status = WORLD_REAL(waitid)(type, id, told, options | WNOHANG);
         if (status != 0 || told->si_pid != 0) {
-            return status;
+            return waited(status, told);
         }
         if (attach_interrupts() != interrupts) {
             errno = EINTR;
@@ -249,12 +269,4 @@ int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
         }
         (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
     }
-}
-
-int kill(pid_t process, int number)
-{
-    if (world_timed()) {
-        attach_may_wake();
-    }
-    return WORLD_REAL(kill)(process, number);
 }

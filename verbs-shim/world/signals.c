@@ -37,7 +37,7 @@ void world_signal_pass(int number, siginfo_t *info, void *context)
     } else if (of_program->sa_handler == SIG_DFL || info->si_code > 0) { // a fault cannot be ignored
         const struct sigaction fatal = {.sa_handler = SIG_DFL};
         (void)WORLD_REAL(sigaction)(number, &fatal, NULL);
-        (void)syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), number);
+        (void)WORLD_REAL(tgkill)(world_real_pid(), world_real_tid(), number);
     }
 }
 

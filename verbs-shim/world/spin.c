@@ -295,7 +295,7 @@ void world_spin_start(void)
     world_signal_take(look_signal(), on_look, SA_RESTART);
     world_signal_take(SIGTRAP, on_trap, 0);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};
-    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    event._sigev_un._tid = world_real_tid();
     int id;
     spin = (struct spin){0};
     if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &id) == 0) {

@@ -29,7 +29,8 @@ bool world_timed(void)
 
 bool world_wait(uint64_t deadline_ps)
 {
-    return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_MEMORY, deadline_ps) != ATTACH_WOKEN_DEADLINE;
+    unsigned devices = attach_look_progresses() ? ATTACH_WAIT_MEMORY : ATTACH_WAIT_EVENTS;
+    return attach_wait(ATTACH_WAIT_OUTSIDE | devices, deadline_ps) != ATTACH_WOKEN_DEADLINE;
 }
 
 // The first constructor of the process (CMakeLists.txt), also before the C library's own, which sets `environ`.

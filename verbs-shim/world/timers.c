@@ -43,13 +43,13 @@ static void fire(struct timer *timer, uint64_t times)
     if (timer->kind == KIND_DESCRIPTOR) {
         (void)syscall(SYS_write, timer->fd, &times, sizeof times);
     } else if (timer->kind == KIND_ITIMER) {
-        (void)syscall(SYS_kill, getpid(), SIGALRM);
+        (void)syscall(SYS_kill, world_real_pid(), SIGALRM);
     } else if (timer->signal_number != 0) {
         siginfo_t info = {.si_signo = timer->signal_number, .si_code = SI_TIMER, .si_value = timer->value};
         if (timer->thread != 0) {
-            (void)syscall(SYS_rt_tgsigqueueinfo, getpid(), timer->thread, timer->signal_number, &info);
+            (void)syscall(SYS_rt_tgsigqueueinfo, world_real_pid(), timer->thread, timer->signal_number, &info);
         } else {
-            (void)syscall(SYS_rt_sigqueueinfo, getpid(), timer->signal_number, &info);
+            (void)syscall(SYS_rt_sigqueueinfo, world_real_pid(), timer->signal_number, &info);
         }
     }
 }
@@ -224,7 +224,7 @@ int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *rest
     if (event != NULL) {
         timer->signal_number = event->sigev_notify == SIGEV_NONE ? 0 : event->sigev_signo;
         timer->value = event->sigev_value;
-        timer->thread = event->sigev_notify == SIGEV_THREAD_ID ? event->_sigev_un._tid : 0;
+        timer->thread = event->sigev_notify == SIGEV_THREAD_ID ? world_id_real(event->_sigev_un._tid) : 0;
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "verbs-shim/attach/attach.h"
@@ -56,6 +57,20 @@ void world_signal_pass(int number, siginfo_t *info, void *context);
 
 void world_tsc_start(void);
 void world_tsc_trap(bool on);
+
+// --- numbers of processes and threads (ids.c)
+// -----------------------------------------------------------------------
+
+pid_t world_real_pid(void); // the machine's
+pid_t world_real_tid(void);
+// The machine's number of who has the run's, and the other way; what is none of the run's stays what it is.
+pid_t world_id_real(pid_t id);
+pid_t world_id_of(pid_t real);
+pid_t world_id_real_signed(pid_t id); // below -1: of a group
+// The calling process's new child.
+void world_id_known(pid_t id, pid_t real);
+struct msghdr;
+void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
 
 // --- waiting
 // ----------------------------------------------------------------------------------------------------------

@@ -181,6 +181,11 @@ static enum ibv_event_type event_type(enum hca_event_type type)
     return types[type];
 }
 
+static bool event_waits(void *context)
+{
+    return hca_event_waits(((const struct ibsim_context *)context)->hca);
+}
+
 static int event_get(void *context, uint64_t timeout_ns, struct ibverbs_event *event_out)
 {
     _Static_assert(IBVERBS_NO_WAIT == HCA_NO_WAIT && IBVERBS_FOR_EVER == 0, "the driver's timeouts");
@@ -282,6 +287,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .close = close_context,
     .abandon = abandon_context,
     .event_get = event_get,
+    .event_waits = event_waits,
     .pd_create = pd_create,
     .pd_destroy = pd_destroy,
     .mr_register = mr_register,

@@ -1,0 +1,69 @@
+// The numbers of processes and threads that programs see. The machine gives out others in each run, and programs draw
+// random numbers from them, order connections by them, and print them: so the run has its own, in the order in which
+// processes and threads come in.
+//
+// The run's begin where the machine's end, so that one cannot be taken for the other. A process that has ended keeps
+// its number: its parent asks by it what became of it.
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+uint32_t attach_ids_take(struct attach_server *server)
+{
+    return ATTACH_ID_BASE + ++server->ids_taken; // ATTACH_ID_BASE itself is the simulator's
+}
+
+bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid)
+{
+    for (size_t i = 0; i < server->id_count; i++) {
+        if (server->ids[i].pid == pid) { // the machine has given the number to another process
+            server->ids[i].pid = server->ids[i].id == id ? pid : 0;
+        }
+        if (server->ids[i].id == id) { // another program of the same process
+            return true;
+        }
+    }
+    if (server->id_count == server->id_room) {
+        size_t room = server->id_room != 0 ? 2 * server->id_room : 64;
+        struct attach_id *ids = realloc(server->ids, room * sizeof *ids);
+        if (ids == NULL) {
+            return false;
+        }
+        server->ids = ids;
+        server->id_room = room;
+    }
+    server->ids[server->id_count++] = (struct attach_id){id, pid};
+    return true;
+}
+
+int64_t attach_ids_of(const struct attach_server *server, uint64_t pid)
+{
+    for (size_t i = 0; pid != 0 && i < server->id_count; i++) {
+        if ((uint64_t)server->ids[i].pid == pid) {
+            return server->ids[i].id;
+        }
+    }
+    return pid == (uint64_t)getpid() ? (int64_t)ATTACH_ID_BASE : -ESRCH;
+}
+
+int64_t attach_ids_real(const struct attach_process *process, uint64_t id)
+{
+    const struct attach_server *server = process->server;
+    if (id == ATTACH_ID_BASE) {
+        return getpid();
+    }
+    for (size_t i = 0; i < server->id_count; i++) {
+        if (server->ids[i].id == id && server->ids[i].pid != 0) {
+            return server->ids[i].pid;
+        }
+    }
+    for (unsigned i = 0; i < process->slots; i++) {
+        const struct attach_thread *thread = process->threads[i];
+        if (thread != NULL && thread->id == id) {
+            return thread->slot->tid;
+        }
+    }
+    return -ESRCH;
+}

@@ -1,0 +1,243 @@
+// Whose turn it is: giving it to a program's thread, waiting for it to come back, and on which processors that happens.
+//
+// Where there are two processors, programs have one to themselves and the simulator the others, and each side looks at
+// the slot for some microseconds before it sleeps: a hand-over then takes a fraction of a microsecond. Where looking
+// does not pay (a processor that others use as well, long turns), the simulator joins the programs on theirs for a
+// while, and both sleep at once. What programs see is the same: only real time depends on it.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that
+// it is about to end.
+enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1 };
+// How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
+enum { LOOKING_NS = 50000, LOOKS_MEASURED = 2000 };
+// Apart: of so many turns so many may be late. Together: for so many turns, four times as many when that was tried just
+// before.
+enum { WINDOW_TURNS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 1 << 16, GOOD_WINDOWS = 64 };
+
+// --- processors -----------------------------------------------------------------------------------------------------
+
+static uint64_t real_ns(void)
+{
+    struct timespec now;
+    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); // not the C library's, see timestamps.c
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// A look takes 5 to 50 ns, by the kind of processor.
+static uint32_t looks_measure(void)
+{
+    uint64_t least_ns = UINT64_MAX;
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t began_ns = real_ns();
+        for (unsigned j = 0; j < LOOKS_MEASURED; j++) {
+            __builtin_ia32_pause();
+        }
+        uint64_t ns = real_ns() - began_ns;
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    return (uint32_t)((uint64_t)LOOKS_MEASURED * LOOKING_NS / (least_ns + 1)) + 1;
+}
+
+static void only(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+static void part(struct attach_processors *processors, struct attach_bells *bells)
+{
+    processors->apart = sched_setaffinity(0, sizeof processors->others, &processors->others) == 0;
+    atomic_store(&bells->looks, processors->apart ? processors->looks : 0);
+}
+
+static void join(struct attach_processors *processors, struct attach_bells *bells)
+{
+    processors->apart = false;
+    processors->good = 0;
+    processors->together = processors->together * 4 < TOGETHER_MAX ? processors->together * 4 : (unsigned)TOGETHER_MAX;
+    only(processors->of_programs);
+    atomic_store(&bells->looks, 0);
+}
+
+// After each turn; late: somebody slept, or had to be woken by the simulator.
+static void processors_note(struct attach_server *server, unsigned late)
+{
+    struct attach_processors *processors = &server->processors;
+    processors->turns++;
+    processors->late += late;
+    bool tired = processors->apart && processors->late > WINDOW_LATE;
+    bool rested = !processors->apart && processors->turns >= processors->together;
+    if (tired) {
+        join(processors, server->bells);
+    } else if (rested && processors->looks != 0) {
+        part(processors, server->bells);
+    } else if (processors->turns < WINDOW_TURNS) {
+        return;
+    } else if (processors->apart && ++processors->good == GOOD_WINDOWS) {
+        processors->together = TOGETHER_MIN / 4;
+    }
+    if (processors->apart || tired) {
+        processors->turns = processors->late = 0;
+    }
+}
+
+static void processors_init(struct attach_processors *processors)
+{
+    int cpu = sched_getcpu();
+    *processors = (struct attach_processors){.of_programs = -1, .together = TOGETHER_MIN / 4};
+    if (cpu < 0 || sched_getaffinity(0, sizeof processors->before, &processors->before) != 0) {
+        return;
+    }
+    processors->of_programs = cpu;
+    processors->others = processors->before;
+    CPU_CLR((size_t)cpu, &processors->others);
+    processors->looks = CPU_COUNT(&processors->others) > 0 ? looks_measure() : 0;
+    only(cpu);
+}
+
+void attach_processors_of_programs(const struct attach_server *server)
+{
+    if (server->processors.of_programs >= 0) {
+        only(server->processors.of_programs);
+    }
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+bool attach_turns_init(struct attach_server *server)
+{
+    server->bells_fd = memfd_create("tcasim-bells", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (server->bells_fd < 0 || ftruncate(server->bells_fd, sizeof *server->bells) != 0 ||
+        fcntl(server->bells_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        return false;
+    }
+    void *bells = mmap(NULL, sizeof *server->bells, PROT_READ | PROT_WRITE, MAP_SHARED, server->bells_fd, 0);
+    if (bells == MAP_FAILED) {
+        return false;
+    }
+    server->bells = bells;
+    atomic_store(&server->bells->awake, ATTACH_BELL_NONE);
+    server->processors.of_programs = -1;
+    if (!server->options->any_cpu && !server->options->functional) {
+        processors_init(&server->processors);
+    }
+    return true;
+}
+
+void attach_turns_fini(struct attach_server *server)
+{
+    if (server->processors.of_programs >= 0) {
+        (void)sched_setaffinity(0, sizeof server->processors.before, &server->processors.before);
+    }
+    if (server->bells != NULL) {
+        munmap(server->bells, sizeof *server->bells);
+    }
+    if (server->bells_fd >= 0) {
+        close(server->bells_fd);
+    }
+}
+
+// --- the turn -------------------------------------------------------------------------------------------------------
+
+bool attach_turn_is_program(const struct attach_thread *thread)
+{
+    return atomic_load_explicit(&thread->slot->turn, memory_order_acquire) != ATTACH_TURN_SIMULATOR;
+}
+
+static void ring(struct attach_server *server, const struct attach_thread *thread)
+{
+    _Atomic uint32_t *bell = &server->bells->rung[thread->bell];
+    atomic_fetch_add(bell, 1);
+    (void)syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+// A thread that looks sees it, or sees that another one has it and wakes that.
+void attach_turn_give(struct attach_thread *thread)
+{
+    struct attach_server *server = thread->process->server;
+    atomic_store(&thread->slot->turn, ATTACH_TURN_PROGRAM);
+    atomic_store(&server->bells->next, thread->bell);
+    thread->rung = !server->processors.apart || atomic_load(&server->bells->awake) == ATTACH_BELL_NONE;
+    if (thread->rung) {
+        ring(server, thread);
+    }
+}
+
+static bool looked(const struct attach_thread *thread)
+{
+    for (uint32_t i = thread->process->server->processors.looks; i > 0; i--) {
+        if (!attach_turn_is_program(thread)) {
+            return true;
+        }
+        __builtin_ia32_pause();
+    }
+    return false;
+}
+
+static void sleep_really(struct attach_thread *thread)
+{
+    _Atomic uint32_t *turn = &thread->slot->turn;
+    if (thread->process->leaving) {
+        struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
+                                {.fd = thread->process->server->listener, .events = POLLIN}};
+        (void)poll(ends, 2, EXIT_LOOK_MS);
+    } else {
+        const struct timespec time = {.tv_nsec = LOOK_NS};
+        uint32_t program = ATTACH_TURN_PROGRAM;
+        (void)atomic_compare_exchange_strong(turn, &program, ATTACH_TURN_AWAITED);
+        (void)syscall(SYS_futex, turn, FUTEX_WAIT, ATTACH_TURN_AWAITED, &time, NULL, 0);
+    }
+}
+
+// What happened meanwhile. false: the program has ended.
+static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
+{
+    struct attach_process *process = thread->process;
+    struct attach_server *server = process->server;
+    uint64_t now_ms = attach_real_ms();
+    *since_ms = *since_ms == 0 ? now_ms : *since_ms;
+    attach_accept(server);
+    attach_processes_check(server);
+    if (process->ended || attach_stopped(server)) {
+        return false;
+    }
+    if (now_ms - *since_ms > server->options->wall_limit_ms) {
+        attach_fail(server, "%s (process %d) has not called in for %llu s of real time", thread->name,
+                    (int)process->pid, (unsigned long long)(now_ms - *since_ms) / 1000);
+        return false;
+    }
+    return true;
+}
+
+bool attach_turn_await(struct attach_thread *thread)
+{
+    struct attach_server *server = thread->process->server;
+    uint64_t since_ms = 0;
+    bool apart = server->processors.apart;
+    bool slept = !(apart && looked(thread));
+    if (apart && slept) { // the one that looks does not run
+        ring(server, thread);
+    }
+    while (slept && attach_turn_is_program(thread)) {
+        sleep_really(thread);
+        if (attach_turn_is_program(thread) && !look_aside(thread, &since_ms)) {
+            return false;
+        }
+    }
+    processors_note(server, (unsigned)slept + (unsigned)thread->rung);
+    return true;
+}

@@ -1,0 +1,114 @@
+#include "sim/cli/pool.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/cli/interrupt.h"
+
+#define LOOK_US 5000 // how often is looked whether a child has ended
+
+struct state {
+    const struct cli_pool *pool;
+    pid_t *pids; // 0: not started, or ended
+    size_t next, done;
+    uint32_t running;
+};
+
+static void one_ended(struct state *state, size_t i, enum cli_exit result)
+{
+    state->pids[i] = 0;
+    state->done++;
+    state->pool->ops->ended(state->pool->ctx, i, result);
+}
+
+static void child_main(const struct cli_pool *pool, size_t i, pid_t parent)
+{
+    cli_interrupt_child();
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) {
+        cli_interrupt_leave(CLI_EXIT_INPUT);
+    }
+    enum cli_exit result = pool->ops->run(pool->ctx, i);
+    fflush(NULL);
+    cli_interrupt_leave((int)result);
+}
+
+static void one_start(struct state *state, size_t i)
+{
+    const struct cli_pool *pool = state->pool;
+    enum cli_exit result = CLI_EXIT_INPUT;
+    if (!pool->ops->prepare(pool->ctx, i, &result)) {
+        one_ended(state, i, result);
+        return;
+    }
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_main(pool, i, parent);
+    }
+    int error = errno;
+    pool->ops->forked(pool->ctx, i);
+    if (pid < 0) {
+        cli_error("%s: cannot start a process: %s", pool->ops->name(pool->ctx, i), strerror(error));
+        one_ended(state, i, CLI_EXIT_INPUT);
+        return;
+    }
+    state->pids[i] = pid;
+    state->running++;
+}
+
+static void progress_show(const struct state *state)
+{
+    char label[64];
+    const struct cli_pool *pool = state->pool;
+    snprintf(label, sizeof label, "%zu of %zu %s", state->done, pool->count, pool->what);
+    cli_progress_update(pool->progress, (unsigned)(state->done * 1000 / pool->count), label);
+}
+
+static void one_wait(struct state *state)
+{
+    int status = 0;
+    pid_t pid = waitpid(-1, &status, WNOHANG);
+    while (pid == 0) {
+        progress_show(state);
+        (void)usleep(LOOK_US);
+        pid = waitpid(-1, &status, WNOHANG);
+    }
+    for (size_t i = 0; pid > 0 && i < state->next; i++) {
+        if (state->pids[i] != pid) {
+            continue;
+        }
+        state->running--;
+        if (WIFSIGNALED(status)) {
+            cli_progress_fini(state->pool->progress);
+            cli_error("%s: ended by signal %d", state->pool->ops->name(state->pool->ctx, i), WTERMSIG(status));
+        }
+        one_ended(state, i, WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : CLI_EXIT_INPUT);
+    }
+}
+
+bool cli_pool_run(const struct cli_pool *pool)
+{
+    struct state state = {.pool = pool, .pids = calloc(pool->count, sizeof *state.pids)};
+    if (state.pids == NULL) {
+        cli_error("out of memory");
+        return false;
+    }
+    while (state.next < pool->count || state.running > 0) {
+        progress_show(&state);
+        if (state.next < pool->count && state.running < pool->limit) {
+            one_start(&state, state.next++);
+        } else {
+            one_wait(&state);
+        }
+    }
+    free(state.pids);
+    return true;
+}

@@ -1,0 +1,95 @@
+// Whose turn it is, however the real machine runs the programs: on one processor or on two, stopped or killed.
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+// Long enough for the simulator and the programs to part.
+static char rounds[] = "150";
+
+static uint64_t hash_of(void (*add)(struct stage *stage))
+{
+    struct stage stage;
+    stage_init(&stage);
+    add(&stage);
+    stage_run(&stage);
+    EXPECT_STREQ(stage.result.text, "");
+    EXPECT_EQ(stage.result.outcome, SIM_RUN_DONE);
+    EXPECT_TRUE(stage.result.crossings > 1000);
+    EXPECT_EQ(stage.result.statuses[0], 0);
+    stage_fini(&stage);
+    return stage.result.hash;
+}
+
+static void pairs_add(struct stage *stage)
+{
+    stage_add(stage, 0, "pair", rounds, NULL);
+    stage_add(stage, 1, "pair", rounds, NULL);
+}
+
+static uint64_t hash_on_one_processor(void (*add)(struct stage *stage))
+{
+    cpu_set_t before, one;
+    EXPECT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    uint64_t hash = hash_of(add);
+    EXPECT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+    return hash;
+}
+
+TEST(AttachedTurn, GoesTheSameWayOnOneProcessorAsOnSeveral)
+{
+    EXPECT_EQ(hash_on_one_processor(pairs_add), hash_of(pairs_add));
+}
+
+static void any_add(struct stage *stage)
+{
+    stage->options.any_cpu = true;
+    pairs_add(stage);
+}
+
+TEST(AttachedTurn, GoesTheSameWayWhereTheMachineChoosesTheProcessors)
+{
+    EXPECT_EQ(hash_of(any_add), hash_of(pairs_add));
+}
+
+static void stopped_add(struct stage *stage)
+{
+    stage_add(stage, 0, "pair", rounds, "30", NULL);
+    stage_add(stage, 1, "pair", rounds, "20", NULL);
+}
+
+TEST(AttachedTurn, GoesTheSameWayWhereProgramsAreStoppedAtAnyMoment)
+{
+    EXPECT_EQ(hash_of(stopped_add), hash_of(pairs_add));
+}
+
+TEST(AttachedTurn, GoesOnWhereTheOneThatLooksForItIsKilled)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        struct stage stage;
+        char us[16];
+        snprintf(us, sizeof us, "%u", 40000 + i * 13331);
+        stage_init(&stage);
+        stage_add(&stage, 0, "victim", us, NULL);
+        stage_add(&stage, 1, "pair", rounds, NULL);
+        stage_run(&stage);
+        EXPECT_STREQ(stage.result.text, "");
+        EXPECT_EQ(stage.result.statuses[0], 128 + 9);
+        EXPECT_BETWEEN(stage.result.statuses[1], 0, 1); // its waits end by time
+        stage_fini(&stage);
+    }
+}
+
+TEST(AttachedTurn, LeavesTheProcessorsToTheCallerAsTheyWere)
+{
+    cpu_set_t before, after;
+    EXPECT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    (void)hash_of(pairs_add);
+    EXPECT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}

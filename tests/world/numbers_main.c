@@ -1,0 +1,85 @@
+// The numbers of a process, its threads and its children: what it is told must fit together, and be good to be used.
+// Prints them.
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool good = true;
+
+static void check(bool holds, const char *what)
+{
+    if (!holds) {
+        printf("wrong: %s\n", what);
+        good = false;
+    }
+}
+
+static void *thread(void *unused)
+{
+    cpu_set_t set;
+    printf("thread %d\n", (int)gettid());
+    check(gettid() == syscall(SYS_gettid), "the system call knows another thread");
+    check(sched_getaffinity(gettid(), sizeof set, &set) == 0, "the kernel does not know the thread");
+    check(syscall(SYS_tgkill, getpid(), gettid(), 0) == 0, "no signal reaches the thread");
+    return unused;
+}
+
+static void child(int socket)
+{
+    const pid_t numbers[2] = {getpid(), getppid()};
+    (void)!write(socket, numbers, sizeof numbers);
+    (void)pause();
+}
+
+static void children(void)
+{
+    int ends[2];
+    pid_t told[2] = {0};
+    int status = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
+        return check(false, "no sockets");
+    }
+    pid_t number = fork();
+    if (number == 0) {
+        child(ends[1]);
+        _exit(9);
+    }
+    (void)!read(ends[0], told, sizeof told);
+    printf("child %d\n", (int)number);
+    check(told[0] == number, "the child has another number than its parent knows");
+    check(told[1] == getpid(), "the child has another parent");
+    check(kill(number, SIGTERM) == 0, "no signal reaches the child");
+    check(waitpid(number, &status, 0) == number && WIFSIGNALED(status), "the child is not waited for");
+}
+
+static void peer(void)
+{
+    int ends[2];
+    struct ucred other = {0};
+    socklen_t bytes = sizeof other;
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 &&
+              getsockopt(ends[0], SOL_SOCKET, SO_PEERCRED, &other, &bytes) == 0 && other.pid == getpid(),
+          "a socket's other end has another number");
+}
+
+int main(void)
+{
+    char path[64];
+    pthread_t handle;
+    printf("process %d\n", (int)getpid());
+    check(gettid() == getpid() && syscall(SYS_getpid) == getpid(), "the first thread is not the process");
+    check(kill(getpid(), 0) == 0 && getpgid(getpid()) == getpgrp(), "the kernel does not know the process");
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)getpid());
+    check(access(path, R_OK) == 0, "there is no folder of the process");
+    check(pthread_create(&handle, NULL, thread, NULL) == 0 && pthread_join(handle, NULL) == 0, "no thread");
+    (void)fflush(stdout);
+    children();
+    peer();
+    return good ? 0 : 1;
+}

@@ -1,0 +1,94 @@
+// A thread's turn, on the program's side: giving it away and waiting for it.
+//
+// A task switch between processors costs more than all else of a crossing, so the one thread that was the last to have
+// the turn looks at its slot for a while before it sleeps: the simulator, on another processor, most often gives it the
+// turn again. When another thread got it instead, this one wakes it, on their common processor, and sleeps. Where the
+// simulator shares that processor, or does not keep up, it says that nobody shall look (sim/attach/turn.c).
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "verbs-shim/attach/client_internal.h"
+
+// The most looks, whatever a program wrote there: some milliseconds.
+enum { LOOKS_MAX = 1 << 16 };
+
+// System calls by their numbers: libraries that stand before the C library's functions call in here.
+
+void attach_futex_wake(_Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void attach_futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    const struct timespec second = {.tv_sec = 1};
+    (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &second, NULL, 0);
+}
+
+// Without a simulator a thread would sleep for ever.
+static void simulator_check(void)
+{
+    struct pollfd socket = {.fd = attach_client.socket};
+    if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+        (void)syscall(SYS_kill, attach_own_number(SYS_getpid), SIGKILL);
+    }
+}
+
+static bool is_here(const struct attach_slot *slot)
+{
+    return atomic_load_explicit(&slot->turn, memory_order_acquire) != ATTACH_TURN_SIMULATOR;
+}
+
+void attach_turn_give(struct attach_slot *slot)
+{
+    if (atomic_exchange(&slot->turn, ATTACH_TURN_SIMULATOR) == ATTACH_TURN_AWAITED) {
+        attach_futex_wake(&slot->turn);
+    }
+}
+
+static uint32_t bell_of(const struct attach_slot *slot)
+{
+    const struct attach_segment *segment = attach_client.segment;
+    return attach_bell(segment->greeting.first_bell, (uint32_t)(slot - segment->slots));
+}
+
+// The turn goes to whoever is next in any case; what is written to the bells only says who sleeps.
+static bool look(struct attach_bells *bells, const struct attach_slot *slot, uint32_t looks)
+{
+    uint32_t me = bell_of(slot);
+    atomic_store(&bells->awake, me);
+    for (uint32_t i = 0; i < looks && atomic_load_explicit(&bells->next, memory_order_relaxed) == me; i++) {
+        if (is_here(slot)) {
+            return true;
+        }
+        __builtin_ia32_pause();
+    }
+    uint32_t awake = me, next;
+    (void)atomic_compare_exchange_strong(&bells->awake, &awake, ATTACH_BELL_NONE);
+    next = atomic_load(&bells->next);
+    if (next != me && next < ATTACH_BELLS) {
+        atomic_fetch_add(&bells->rung[next], 1);
+        attach_futex_wake(&bells->rung[next]);
+    }
+    return is_here(slot);
+}
+
+void attach_turn_await(struct attach_slot *slot)
+{
+    struct attach_bells *bells = attach_client.bells;
+    uint32_t looks = atomic_load_explicit(&bells->looks, memory_order_relaxed);
+    if (looks != 0 && look(bells, slot, looks < LOOKS_MAX ? looks : LOOKS_MAX)) {
+        return;
+    }
+    _Atomic uint32_t *bell = &bells->rung[bell_of(slot)];
+    for (uint32_t rung = atomic_load(bell); !is_here(slot); rung = atomic_load(bell)) {
+        attach_futex_wait(bell, rung);
+        if (!is_here(slot)) {
+            simulator_check();
+        }
+    }
+}

@@ -1,0 +1,334 @@
+// Numbers of processes and threads: programs see the run's, which are the same in each run, and may use them where the
+// machine's are asked for. A number below ATTACH_ID_BASE is the machine's own, of a process that has nothing to do with
+// the run, and goes through as it is.
+//
+// Leaves out, so that they show or want the machine's: siginfo_t of signals, fcntl (F_SETOWN, F_GETLK), shmctl and
+// semctl, ptrace, prctl, /proc/self as a link; and system calls in machine code of the program's own.
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "verbs-shim/world/world.h"
+
+// Children, the last ones. Others are asked for each time.
+enum { KNOWN_MAX = 64 };
+
+static struct {
+    pid_t id, real;
+} known[KNOWN_MAX];
+static unsigned known_count;
+
+void world_id_known(pid_t id, pid_t real)
+{
+    for (unsigned i = 0; i < KNOWN_MAX; i++) {
+        if (known[i].real == real) { // of one before
+            known[i].id = known[i].real = 0;
+        }
+    }
+    known[known_count++ % KNOWN_MAX].id = id;
+    known[(known_count - 1) % KNOWN_MAX].real = real;
+}
+
+pid_t world_id_real(pid_t id)
+{
+    if (id < (pid_t)ATTACH_ID_BASE || !world_timed()) {
+        return id;
+    }
+    if ((uint32_t)id == attach_place()->id) {
+        return world_real_pid();
+    }
+    if ((uint32_t)id == attach_thread_id()) {
+        return world_real_tid();
+    }
+    for (unsigned i = 0; i < KNOWN_MAX; i++) {
+        if (known[i].id == id) {
+            return known[i].real;
+        }
+    }
+    uint32_t real = attach_id_real((uint32_t)id);
+    return real != 0 ? (pid_t)real : id; // the kernel has none of these
+}
+
+pid_t world_id_of(pid_t real)
+{
+    if (real <= 0 || !world_timed()) {
+        return real;
+    }
+    if (real == world_real_pid()) {
+        return (pid_t)attach_place()->id;
+    }
+    for (unsigned i = 0; i < KNOWN_MAX; i++) {
+        if (known[i].real == real) {
+            return known[i].id;
+        }
+    }
+    uint32_t id = attach_id_of((uint32_t)real);
+    return id != 0 ? (pid_t)id : real;
+}
+
+pid_t world_id_real_signed(pid_t id)
+{
+    return id < -1 ? -world_id_real(-id) : world_id_real(id);
+}
+
+// --- what the program is
+// ----------------------------------------------------------------------------------------------
+
+pid_t getpid(void)
+{
+    return world_timed() ? (pid_t)attach_place()->id : world_real_pid();
+}
+
+pid_t gettid(void)
+{
+    uint32_t id = world_timed() ? attach_thread_id() : 0;
+    return id != 0 ? (pid_t)id : world_real_tid();
+}
+
+pid_t getppid(void)
+{
+    return world_id_of(WORLD_REAL(getppid)());
+}
+
+pid_t getpgrp(void)
+{
+    return world_id_of(WORLD_REAL(getpgrp)());
+}
+
+pid_t getpgid(pid_t process)
+{
+    return world_id_of(WORLD_REAL(getpgid)(world_id_real(process)));
+}
+
+pid_t getsid(pid_t process)
+{
+    return world_id_of(WORLD_REAL(getsid)(world_id_real(process)));
+}
+
+pid_t setsid(void)
+{
+    return world_id_of(WORLD_REAL(setsid)());
+}
+
+int setpgid(pid_t process, pid_t group)
+{
+    return WORLD_REAL(setpgid)(world_id_real(process), world_id_real(group));
+}
+
+pid_t tcgetpgrp(int fd)
+{
+    return world_id_of(WORLD_REAL(tcgetpgrp)(fd));
+}
+
+int tcsetpgrp(int fd, pid_t group)
+{
+    return WORLD_REAL(tcsetpgrp)(fd, world_id_real(group));
+}
+
+// --- whom it means
+// ----------------------------------------------------------------------------------------------------
+
+int kill(pid_t process, int number)
+{
+    if (world_timed()) {
+        attach_may_wake();
+    }
+    return WORLD_REAL(kill)(world_id_real_signed(process), number);
+}
+
+int killpg(pid_t group, int number)
+{
+    return kill(-group, number);
+}
+
+int tgkill(pid_t process, pid_t thread, int number)
+{
+    if (world_timed()) {
+        attach_may_wake();
+    }
+    return WORLD_REAL(tgkill)(world_id_real(process), world_id_real(thread), number);
+}
+
+int sigqueue(pid_t process, int number, const union sigval value)
+{
+    if (world_timed()) {
+        attach_may_wake();
+    }
+    return WORLD_REAL(sigqueue)(world_id_real(process), number, value);
+}
+
+int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *set)
+{
+    return WORLD_REAL(sched_setaffinity)(world_id_real(thread), bytes, set);
+}
+
+int sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *set)
+{
+    return WORLD_REAL(sched_getaffinity)(world_id_real(thread), bytes, set);
+}
+
+int sched_setscheduler(pid_t thread, int policy, const struct sched_param *parameters)
+{
+    return WORLD_REAL(sched_setscheduler)(world_id_real(thread), policy, parameters);
+}
+
+int sched_getscheduler(pid_t thread)
+{
+    return WORLD_REAL(sched_getscheduler)(world_id_real(thread));
+}
+
+int sched_setparam(pid_t thread, const struct sched_param *parameters)
+{
+    return WORLD_REAL(sched_setparam)(world_id_real(thread), parameters);
+}
+
+int sched_getparam(pid_t thread, struct sched_param *parameters)
+{
+    return WORLD_REAL(sched_getparam)(world_id_real(thread), parameters);
+}
+
+int setpriority(__priority_which_t which, id_t who, int priority)
+{
+    id_t real = which == PRIO_USER ? who : (id_t)world_id_real((pid_t)who);
+    return WORLD_REAL(setpriority)(which, real, priority);
+}
+
+int getpriority(__priority_which_t which, id_t who)
+{
+    return WORLD_REAL(getpriority)(which, which == PRIO_USER ? who : (id_t)world_id_real((pid_t)who));
+}
+
+int prlimit(pid_t process, __rlimit_resource_t resource, const struct rlimit *wanted, struct rlimit *was)
+{
+    return WORLD_REAL(prlimit)(world_id_real(process), resource, wanted, was);
+}
+
+int prlimit64(pid_t process, __rlimit_resource_t resource, const struct rlimit64 *wanted, struct rlimit64 *was)
+{
+    return WORLD_REAL(prlimit64)(world_id_real(process), resource, wanted, was);
+}
+
+ssize_t process_vm_readv(pid_t process, const struct iovec *to, unsigned long to_count, const struct iovec *from,
+                         unsigned long from_count, unsigned long flags)
+{
+    return WORLD_REAL(process_vm_readv)(world_id_real(process), to, to_count, from, from_count, flags);
+}
+
+ssize_t process_vm_writev(pid_t process, const struct iovec *from, unsigned long from_count, const struct iovec *to,
+                          unsigned long to_count, unsigned long flags)
+{
+    return WORLD_REAL(process_vm_writev)(world_id_real(process), from, from_count, to, to_count, flags);
+}
+
+int pidfd_open(pid_t process, unsigned flags)
+{
+    return WORLD_REAL(pidfd_open)(world_id_real(process), flags);
+}
+
+// --- what sockets tell of who is at their other end
+// -------------------------------------------------------------------
+
+int getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict bytes)
+{
+    int status = WORLD_REAL(getsockopt)(fd, level, option, value, bytes);
+    if (status == 0 && level == SOL_SOCKET && option == SO_PEERCRED && *bytes == sizeof(struct ucred)) {
+        struct ucred peer;
+        memcpy(&peer, value, sizeof peer);
+        peer.pid = world_id_of(peer.pid);
+        memcpy(value, &peer, sizeof peer);
+    }
+    return status;
+}
+
+void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t))
+{
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part)) {
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS &&
+            part->cmsg_len >= CMSG_LEN(sizeof(struct ucred))) {
+            struct ucred peer;
+            memcpy(&peer, CMSG_DATA(part), sizeof peer);
+            peer.pid = translate(peer.pid);
+            memcpy(CMSG_DATA(part), &peer, sizeof peer);
+        }
+    }
+}
+
+// --- system calls by their numbers
+// ------------------------------------------------------------------------------------
+
+static long kernel_call(long number, const long *arguments)
+{
+    register long fourth __asm__("r10") = arguments[3];
+    register long fifth __asm__("r8") = arguments[4];
+    register long sixth __asm__("r9") = arguments[5];
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth),
+                       "r"(sixth)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static long kernel_number(long number)
+{
+    static const long none[6];
+    return kernel_call(number, none);
+}
+
+pid_t world_real_pid(void)
+{
+    return (pid_t)kernel_number(SYS_getpid);
+}
+
+pid_t world_real_tid(void)
+{
+    return (pid_t)kernel_number(SYS_gettid);
+}
+
+// Those of this file that programs call by their numbers; others go through.
+long syscall(long number, ...)
+{
+    long arguments[6];
+    va_list list;
+    va_start(list, number);
+    for (unsigned i = 0; i < 6; i++) {
+        arguments[i] = va_arg(list, long);
+    }
+    va_end(list);
+    switch (number) {
+    case SYS_getpid:
+        return getpid();
+    case SYS_gettid:
+        return gettid();
+    case SYS_getppid:
+        return getppid();
+    case SYS_kill:
+        return kill((pid_t)arguments[0], (int)arguments[1]);
+    case SYS_tgkill:
+        return tgkill((pid_t)arguments[0], (pid_t)arguments[1], (int)arguments[2]);
+    case SYS_sched_setaffinity:
+    case SYS_sched_getaffinity:
+    case SYS_process_vm_readv:
+    case SYS_process_vm_writev:
+    case SYS_pidfd_open:
+    case SYS_prlimit64:
+        arguments[0] = world_id_real((pid_t)arguments[0]);
+        break;
+    }
+    long result = kernel_call(number, arguments);
+    if (result < 0 && result > -4096) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
+}
