@@ -318,12 +318,20 @@ int shutdown(int fd, int how)
 // --- connections
 // ------------------------------------------------------------------------------------------------------
 
+static int accepted(int connection)
+{
+    if (connection >= 0) {
+        world_loopback_at_once(connection);
+    }
+    return (int)moved(connection);
+}
+
 int accept(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes)
 {
     if (!world_timed()) {
         return WORLD_REAL(accept)(fd, from, from_bytes);
     }
-    return get_ready(fd, POLLIN, 0) ? (int)moved(WORLD_REAL(accept)(fd, from, from_bytes)) : -1;
+    return get_ready(fd, POLLIN, 0) ? accepted(WORLD_REAL(accept)(fd, from, from_bytes)) : -1;
 }
 
 int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int flags)
@@ -331,5 +339,5 @@ int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int fla
     if (!world_timed()) {
         return WORLD_REAL(accept4)(fd, from, from_bytes, flags);
     }
-    return get_ready(fd, POLLIN, 0) ? (int)moved(WORLD_REAL(accept4)(fd, from, from_bytes, flags)) : -1;
+    return get_ready(fd, POLLIN, 0) ? accepted(WORLD_REAL(accept4)(fd, from, from_bytes, flags)) : -1;
 }
