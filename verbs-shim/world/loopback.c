@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -36,14 +35,6 @@ bool world_loopback_uses(int fd)
         getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && (domain == AF_INET || domain == AF_INET6);
     errno = error;
     return uses;
-}
-
-void world_loopback_at_once(int fd)
-{
-    const int on = 1;
-    int error = errno;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    errno = error;
 }
 
 // The socket lasts no longer than this: a program may close all numbers that it does not know.

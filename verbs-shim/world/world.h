@@ -81,13 +81,17 @@ bool world_wait(uint64_t deadline_ps);
 // -----------------------------------------------------------------
 
 bool world_loopback_uses(int fd);
-// A connection that keeps nothing back until the other side has acknowledged what came before: that takes real time.
-void world_loopback_at_once(int fd);
 // What the thread has sent is where it goes, and the answers of the kernel to it, `packets` of them one after the
 // other.
 void world_loopback_settle(unsigned packets);
 #define WORLD_DATA_PACKETS    1
 #define WORLD_CONNECT_PACKETS 3
+
+// --- connections (descriptors.c)
+// ---------------------------------------------------------------------------------------
+
+// A connection begins.
+void world_connected(int fd);
 
 // --- timers (timers.c)
 // ------------------------------------------------------------------------------------------------
