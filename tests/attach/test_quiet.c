@@ -28,3 +28,8 @@ TEST(AttachedQuiet, MemoryOfWhichNothingWasSaidWakesWithEachWrite)
 {
     EXPECT_EQ(wakes("aloud"), 21);
 }
+
+TEST(AttachedQuiet, WritesWakeNobodyWhoWaitsForEvents)
+{
+    EXPECT_EQ(wakes("events"), 1); // the deadline
+}
