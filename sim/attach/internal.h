@@ -112,7 +112,8 @@ struct attach_process {
     unsigned thread_count;
     unsigned slots; // in use so far
     uint32_t first_bell;
-    bool leaving; // it said that it ends, or becomes another program
+    unsigned announced; // threads that begin when the time of who created them has come there
+    bool leaving;       // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;

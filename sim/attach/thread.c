@@ -206,7 +206,9 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     request_take(thread, &request);
+    thread->process->announced += request.op == ATTACH_OP_THREAD;
     replay(thread, &request); // of one that was killed as well: it made these stores
+    thread->process->announced -= request.op == ATTACH_OP_THREAD;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
     if (!crossed || thread->process->ended) {
         return false;
@@ -297,7 +299,7 @@ void attach_thread_destroy(struct attach_thread *thread)
 void attach_threads_find(struct attach_server *server)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (uint32_t i = 0; !process->ended && i < ATTACH_SLOTS; i++) {
+        for (uint32_t i = 0; !process->ended && process->announced == 0 && i < ATTACH_SLOTS; i++) {
             if (atomic_load(&process->segment->slots[i].state) == ATTACH_SLOT_NEW && process->threads[i] == NULL &&
                 !attach_thread_start(process, i)) {
                 attach_fail(server, "no memory for a thread");
