@@ -203,8 +203,14 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 // The nodes' folders in the run's directory. false: the reason is in the result.
 bool attach_sysfs_make(struct attach_server *server);
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
-void attach_sysfs_remove(const struct attach_server *server);
 void attach_folder_remove(const char *path); // and all that is in it
+
+// --- scratch.c ------------------------------------------------------------------------------------------------------
+
+void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes);
+bool attach_scratch_make(struct attach_server *server); // false: the reason is in the result
+// The run's whole directory, and the shared memory of its nodes.
+void attach_scratch_remove(const struct attach_server *server);
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 

@@ -48,13 +48,6 @@ static bool ports_make(struct attach_server *server)
     return true;
 }
 
-static void ports_remove(const struct attach_server *server)
-{
-    char path[ATTACH_SYSFS_BYTES];
-    ports_path(server, path, sizeof path);
-    attach_folder_remove(path);
-}
-
 bool attach_listen(struct attach_server *server)
 {
     network_take(server);
@@ -75,7 +68,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
-    return ports_make(server) && attach_sysfs_make(server);
+    return ports_make(server) && attach_scratch_make(server) && attach_sysfs_make(server);
 }
 
 void attach_listen_end(struct attach_server *server)
@@ -87,10 +80,7 @@ void attach_listen_end(struct attach_server *server)
         close(server->network);
     }
     if (server->directory[0] != '\0') {
-        attach_sysfs_remove(server);
-        ports_remove(server);
-        (void)unlink(server->path);
-        (void)rmdir(server->directory);
+        attach_scratch_remove(server);
     }
 }
 

@@ -135,8 +135,6 @@ int attach_process_segment(struct attach_process *process)
         return -1;
     }
     process->segment = segment;
-    process->first_bell = process->server->bells_given;
-    process->server->bells_given += ATTACH_SLOTS;
     greeting_fill(process, &process->segment->greeting);
     atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;

@@ -1,7 +1,9 @@
 // Programs that know nothing of the simulator: what they see of time, of each other and of their children.
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "stage.h"
 
@@ -74,6 +76,19 @@ TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
     char *text = output_alone(WORLD "early");
     const char *at = text;
     EXPECT_BETWEEN(number_of(&at, "later"), 0, 100);
+    free(text);
+}
+
+TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)
+{
+    char *text = output_alone(WORLD "counter");
+    const char *at = text;
+    long long step = number_of(&at, "step");
+    EXPECT_TRUE(step > 0);
+    EXPECT_EQ(number_of(&at, "step"), step);
+    EXPECT_EQ(number_of(&at, "wrong"), 0);
+    EXPECT_EQ(number_of(&at, "disturbed"), 0);
+    EXPECT_EQ(number_of(&at, "opcode"), 0xe9);
     free(text);
 }
 
@@ -160,4 +175,37 @@ TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
 TEST(World, AProgramsHandlerOfTrapsSeesItsOwnAlone)
 {
     free(output_alone(WORLD "trap"));
+}
+
+static bool shared_memory_has(const char *run)
+{
+    bool has = false;
+    DIR *shared = opendir("/dev/shm");
+    for (struct dirent *entry = readdir(shared); entry != NULL; entry = readdir(shared)) {
+        has = has || strstr(entry->d_name, run) != NULL;
+    }
+    closedir(shared);
+    return has;
+}
+
+// On two nodes at once, so that one would find the other's.
+TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
+{
+    for (unsigned run = 0; run < 2; run++) {
+        struct stage stage;
+        set_up(&stage);
+        stage_add(&stage, 0, WORLD "scratch", "make", NULL);
+        stage_add(&stage, 1, WORLD "scratch", "make", NULL);
+        stage_add(&stage, 1, WORLD "scratch", "find", NULL);
+        play(&stage);
+        char *path = stage_output(&stage, 0);
+        path[strcspn(path, "\n")] = '\0';
+        EXPECT_EQ(access(path, F_OK), -1);
+        char *name = strstr(path, "tcasim-");
+        ASSERT_TRUE(name != NULL);
+        name[strcspn(name, "/")] = '\0';
+        EXPECT_FALSE(shared_memory_has(name));
+        free(path);
+        stage_fini(&stage);
+    }
 }

@@ -310,8 +310,8 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *wanted)
     struct cm_id *id = cm_id_of(base);
     struct cm_channel *from = cm_channel_of(id), *to = (struct cm_channel *)wanted;
     bool had_own = id->sync;
-    if (from == to && to != NULL) {
-        return cm_errno(-EINVAL);
+    if (from == to) {
+        return 0;
     }
     to = to != NULL ? to : cm_channel_new();
     if (to == NULL) {

@@ -146,6 +146,9 @@ int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
     if (world_timed()) {
         int saved = errno;
         world_connected(fd);
+        if (world_loopback_uses(fd)) {
+            world_loopback_settle(WORLD_CONNECT_PACKETS);
+        }
         attach_may_wake();
         errno = saved;
     }
