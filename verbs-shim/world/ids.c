@@ -141,7 +141,7 @@ int tcsetpgrp(int fd, pid_t group)
 int kill(pid_t process, int number)
 {
     if (world_timed()) {
-        attach_may_wake();
+        attach_may_interrupt();
     }
     return WORLD_REAL(kill)(world_id_real_signed(process), number);
 }
@@ -154,7 +154,7 @@ int killpg(pid_t group, int number)
 int tgkill(pid_t process, pid_t thread, int number)
 {
     if (world_timed()) {
-        attach_may_wake();
+        attach_may_interrupt();
     }
     return WORLD_REAL(tgkill)(world_id_real(process), world_id_real(thread), number);
 }
@@ -162,7 +162,7 @@ int tgkill(pid_t process, pid_t thread, int number)
 int sigqueue(pid_t process, int number, const union sigval value)
 {
     if (world_timed()) {
-        attach_may_wake();
+        attach_may_interrupt();
     }
     return WORLD_REAL(sigqueue)(world_id_real(process), number, value);
 }
