@@ -83,9 +83,9 @@ struct attach_thread {
     struct attach_word words[ATTACH_RANGES_MAX];
     uint32_t word_count;
     bool words_and_pinned, waits_for_words;
-    uint64_t word_writes, seen_word_writes;                                 // as below
-    uint64_t place_writes;                                                  // of devices to those
-    uint64_t seen_writes, seen_wakes, seen_place_writes, seen_event_writes; // when it last got its turn
+    uint64_t word_writes, seen_word_writes;                                            // as below
+    uint64_t place_writes;                                                             // of devices to those
+    uint64_t seen_writes, seen_wakes, seen_ends, seen_place_writes, seen_event_writes; // when it last got its turn
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain;                     // looks in a row that found nothing written
     // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
@@ -174,9 +174,11 @@ struct attach_server {
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
+    uint64_t ends;          // of these, ends of processes and signals
     uint64_t settled_wakes; // of which the waiters were asked twice
-    sim_event_t settle;     // late: at the end of an instant, before time goes on
-    unsigned idle_asks;     // at this time, while nothing but a deadline was due
+    uint64_t settled_ends;
+    sim_event_t settle; // late: at the end of an instant, before time goes on
+    unsigned idle_asks; // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: somebody has work
     sim_event_t pace;       // functional: simulated time is at the real one
@@ -363,8 +365,8 @@ void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
 int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
 void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
-void attach_outside_wake(struct attach_server *server);
-bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?
+void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
+bool attach_all_patient(const struct attach_server *server);       // does everybody wait for the outside?
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);

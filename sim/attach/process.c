@@ -199,7 +199,7 @@ void attach_process_forget(struct attach_process *process)
     }
     *link = process->next;
     process->server->node_processes[process->node]--;
-    attach_outside_wake(process->server);
+    attach_outside_wake(process->server, true);
     sim_condition_signal(process->server->sim, &process->server->process_ended);
     attach_process_destroy(process);
 }

@@ -37,6 +37,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
+    thread->seen_ends = server->ends;
     attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }
@@ -111,7 +112,7 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
         ops->fence(&thread->backend);
         break;
     case ATTACH_ENTRY_MAY_WAKE:
-        attach_outside_wake(process->server);
+        attach_outside_wake(process->server, entry->value != 0);
         break;
     }
 }
@@ -174,7 +175,7 @@ static void thread_end(struct attach_thread *thread)
     host_core_fence(thread->core);
     if (!process->ended && process->thread_count > 1) {
         thread_gone_await(thread, (pid_t)thread->slot->tid);
-        attach_outside_wake(process->server);
+        attach_outside_wake(process->server, false);
     } else if (!process->ended) {
         process_end_await(thread);
     }

@@ -80,7 +80,7 @@ enum attach_entry_kind {
     ATTACH_ENTRY_WRITE,    // uncached store of `bytes` of `value`
     ATTACH_ENTRY_COMBINED, // `bytes` at `value` of the slot's data
     ATTACH_ENTRY_FENCE,
-    ATTACH_ENTRY_MAY_WAKE // attach_may_wake
+    ATTACH_ENTRY_MAY_WAKE // attach_may_wake; value 1: attach_may_interrupt
 };
 
 // Something that happened after `after_ps` of own work since the entry before.
