@@ -174,18 +174,18 @@ struct attach_server {
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
-    uint64_t ends;          // of these, ends of processes and signals
+    uint64_t end_wakes;     // of these, ends of processes and signals
     uint64_t settled_wakes; // of which the waiters were asked twice
     uint64_t settled_ends;
     sim_event_t settle; // late: at the end of an instant, before time goes on
     unsigned idle_asks; // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
-    uint64_t idle_since_ms; // real time; 0: somebody has work
-    sim_event_t pace;       // functional: simulated time is at the real one
-    uint64_t heard;         // functional: crossings, when they last were other than before,
-    uint64_t heard_ms;      // and when that was, in real time
-    uint64_t vain_looks;    // in a row, of all, with nothing else between
-    uint64_t vain_since_ms; // real time, of the first few of them
+    uint64_t idle_since_ms;  // real time; 0: somebody has work
+    sim_event_t pace;        // functional: simulated time is at the real one
+    uint64_t heard;          // functional: crossings, when they last were other than before,
+    uint64_t heard_ms;       // and when that was, in real time
+    uint64_t vain_looks;     // in a row, of all, with nothing else between
+    uint64_t vain_since_ms;  // real time, of the first few of them
     uint64_t quiet_since_ps; // the same in simulated time
     struct attach_end ends[ATTACH_ENDS];
     unsigned end_count;

@@ -37,7 +37,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
-    thread->seen_ends = server->ends;
+    thread->seen_ends = server->end_wakes;
     attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }

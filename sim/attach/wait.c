@@ -118,7 +118,7 @@ void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
 void attach_outside_wake(struct attach_server *server, bool ends)
 {
     server->wakes++;
-    server->ends += ends;
+    server->end_wakes += ends;
     sim_event_schedule(server->sim, &server->settle, 0);
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
@@ -142,7 +142,7 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, e
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
-    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->ends != thread->seen_ends
+    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->end_wakes != thread->seen_ends
                                                 : process->server->wakes != thread->seen_wakes;
     return (flags & ATTACH_WAIT_OUTSIDE) != 0 && news;
 }
@@ -473,7 +473,7 @@ static void world_look(struct attach_server *server, int ms)
 static void settled(struct attach_server *server)
 {
     server->settled_wakes = server->wakes;
-    server->settled_ends = server->ends;
+    server->settled_ends = server->end_wakes;
 }
 
 static void settle(void *ctx)
@@ -483,7 +483,7 @@ static void settle(void *ctx)
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();
         }
-        attach_outside_wake(server, server->ends != server->settled_ends);
+        attach_outside_wake(server, server->end_wakes != server->settled_ends);
         settled(server);
     } else if (server->started < server->options->program_count && attach_all_patient(server)) {
         sim_condition_signal(server->sim, &server->quiet);
