@@ -26,6 +26,7 @@ enum attach_object_kind {
     OBJECT_GPU_PIN,
     OBJECT_GPU_MEMORY,
     OBJECT_PINNED,
+    OBJECT_BOARD,
     OBJECT_KINDS
 };
 
@@ -167,6 +168,7 @@ struct attach_server {
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
     struct attach_process *processes;
+    const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
     unsigned node_processes[SCN_NODES_MAX]; // alive
     uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped

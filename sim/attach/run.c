@@ -72,6 +72,10 @@ static void outcome_describe(struct attach_server *server)
         snprintf(result->text, sizeof result->text, "%s", plat_machine_failure(server->machine));
     } else if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
         attach_waiters_tell(server);
+    } else if (result->outcome == SIM_RUN_DONE && plat_machine_live_packets(server->machine) != 0) {
+        result->failed = true;
+        snprintf(result->text, sizeof result->text, "%u packets were left over somewhere in the machine",
+                 plat_machine_live_packets(server->machine));
     }
 }
 

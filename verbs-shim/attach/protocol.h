@@ -106,6 +106,8 @@ struct attach_entry {
     R(THREAD_EXIT, "")                                                                                                 \
     R(PROCESS_EXIT, "")                                                                                                \
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                       \
+    R(BOARD_CLAIM, "-> who has it, where that is another process: -EBUSY")                                             \
+    R(BOARD_RELEASE, "")                                                                                               \
     R(MEMORY_CHECK, "address, bytes, writable")                                                                        \
     R(FREE, "bus address")                                                                                             \
     R(QUIET, "bus address, bytes: of pinned memory, writes there wake nobody")                                         \
