@@ -189,7 +189,7 @@ struct attach_server {
     uint64_t vain_looks;     // in a row, of all, with nothing else between
     uint64_t vain_since_ms;  // real time, of the first few of them
     uint64_t quiet_since_ps; // the same in simulated time
-    struct attach_end ends[ATTACH_ENDS];
+    struct attach_end bad_ends[ATTACH_ENDS];
     unsigned end_count;
     bool ended_badly; // one has
     bool left;        // attach_leave was called
