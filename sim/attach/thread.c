@@ -218,6 +218,12 @@ static bool asks_again(const struct attach_request *request)
            ((request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0 || request->arguments[1] == SIM_NEVER_PS);
 }
 
+static bool waits_for_memory(const struct attach_request *request)
+{
+    return (request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_MEMORY) != 0) ||
+           (request->op == ATTACH_OP_POLL && (request->arguments[2] & ATTACH_WAIT_MEMORY) != 0);
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -262,6 +268,9 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     thread->slot->result = attach_request_do(thread, &request);
+    if (waits_for_memory(&request)) {
+        thread->waited_writes = thread->process->writes;
+    }
     return true;
 }
 
