@@ -172,6 +172,16 @@ TEST(World, ChildrenAreWaitedForInSimulatedTime)
     free(text);
 }
 
+TEST(World, WhoWaitsForTheEndOfAChildIsNotAskedForEachOfItsCalls)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, WORLD "family", "alone", NULL);
+    play(&stage);
+    EXPECT_BETWEEN(stage.result.crossings, 1, 1500);
+    stage_fini(&stage);
+}
+
 TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
 {
     char *first = output_alone(WORLD "numbers"), *second = output_alone(WORLD "numbers");
