@@ -286,7 +286,8 @@ static int sleep_until_woken(struct rs *rs)
     return status;
 }
 
-// By the system call's number: a look beside the one into the completion queue, which was the turn of the caller's loop.
+// By the system call's number: a look beside the one into the completion queue, which was the turn of the caller's
+// loop.
 static void channel_look(struct rs *rs)
 {
     struct pollfd channel = {.fd = rs->fd, .events = POLLIN};
@@ -326,8 +327,8 @@ bool rs_can_send(const struct rs *rs)
 {
     const volatile struct rs_window *half = rs->table != NULL ? &rs->table->halves[rs->half] : NULL;
     return rs->state != RS_CONNECTING &&
-           (rs->write_end || (half != NULL && rs->requests_free > 0 && rs->send_free > 0 && rs->sent != rs->may_send &&
-                              half->bytes > 0));
+           (rs->write_end || (half != NULL && rs->requests_free > 0 && rs->send_free >= PIECE_FIRST &&
+                              rs->sent != rs->may_send && half->bytes > 0));
 }
 
 bool rs_all_sent(const struct rs *rs)
@@ -343,8 +344,9 @@ static unsigned smaller(size_t a, size_t b)
 
 static int piece_put(struct rs *rs, const void *data, size_t most, const struct rs_window *to, bool tells)
 {
-    unsigned bytes = smaller(smaller(most, to->bytes), smaller(rs->send_free, (size_t)rs->send_bytes - rs->send_head));
+    unsigned bytes = smaller(most, to->bytes);
     bool inlined = bytes <= (unsigned)rs->inline_bytes;
+    bytes = inlined ? bytes : smaller(smaller(bytes, rs->send_free), (size_t)rs->send_bytes - rs->send_head);
     uint32_t immediate = immediate_of(OP_DATA, bytes);
     const void *from = data;
     if (!inlined) {
