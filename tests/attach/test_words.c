@@ -41,3 +41,8 @@ TEST(AttachedWord, ThatIsThereCostsALookAndNoCrossing)
     free(text);
     stage_fini(&stage);
 }
+
+TEST(AttachedQuiet, WritesWakeNobodyWhoWaitsForEvents)
+{
+    EXPECT_EQ(wakes("events"), 1); // the deadline
+}

@@ -1,5 +1,6 @@
 // The backend of an attached process: stores go to the thread's list, everything that has an answer crosses.
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,6 +36,7 @@ static struct {
     _Atomic uint32_t state; // 0 not begun, 1 being made, 2 ready
     atomic_flag busy;       // the list
     struct pinned *pinned;
+    unsigned board_claims;
     struct backend_process process;
     struct backend_ops ops;
 } backend;
@@ -127,6 +129,39 @@ static void quiet(void *ctx, const void *address, size_t bytes)
     (void)ctx;
     if (attach_pinned_find(address, bytes, &bus_address)) {
         (void)attach_cross3(ATTACH_OP_QUIET, bus_address, bytes, 0);
+    }
+}
+
+// --- the board ------------------------------------------------------------------------------------------------------
+
+static int board_claim(void *ctx)
+{
+    (void)ctx;
+    list_lock();
+    bool first = backend.board_claims++ == 0;
+    list_unlock();
+    int status = first ? (int)attach_cross1(ATTACH_OP_BOARD_CLAIM, 0) : 0;
+    if (status != 0) {
+        char text[128];
+        int length =
+            snprintf(text, sizeof text, "tcasim: the board of %s is in use by process %u: one at a time has it\n",
+                     attach_greeting()->node, (unsigned)attach_slot()->values[0]);
+        (void)syscall(SYS_write, STDERR_FILENO, text, (size_t)length);
+        list_lock();
+        backend.board_claims--;
+        list_unlock();
+    }
+    return status;
+}
+
+static void board_release(void *ctx)
+{
+    (void)ctx;
+    list_lock();
+    bool last = --backend.board_claims == 0;
+    list_unlock();
+    if (last) {
+        (void)attach_cross1(ATTACH_OP_BOARD_RELEASE, 0);
     }
 }
 
@@ -342,6 +377,8 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 static const struct backend_ops process_ops = {
     .gpu = &attach_gpu_ops,
     .hca = &attach_hca_ops,
+    .board_claim = board_claim,
+    .board_release = board_release,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
     .quiet = quiet,
@@ -393,6 +430,7 @@ void attach_backend_forked(void)
         backend.pinned = pinned->next;
         free(pinned);
     }
+    backend.board_claims = 0;
     atomic_flag_clear(&backend.busy);
     atomic_store(&backend.state, 0);
 }
