@@ -1,7 +1,7 @@
 // Runs outside programs on the nodes of a scenario, in simulated time: the simulator's side of verbs-shim/attach.
 //
 // Every thread of an attached process has a simulated thread with a simulated core of the process's node. It gives the
-// program its turn, sleeps for real until the program crosses, lets the program's own time pass, carries out the stores
+// program its turn, waits for real until the program crosses, lets the program's own time pass, carries out the stores
 // that it listed at their times, and then what it asked for (docs/decisions/0011-attached-programs.md). Nothing that
 // comes from a program is believed: numbers, addresses and lengths are checked against what the process owns, and all
 // of that is destroyed when it ends, however it ends.

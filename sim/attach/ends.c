@@ -70,7 +70,7 @@ static void end_add(struct attach_server *server, const struct attach_end *end)
     }
     server->ended_badly = true;
     if (server->end_count < ATTACH_ENDS) {
-        server->ends[server->end_count++] = *end;
+        server->bad_ends[server->end_count++] = *end;
     }
 }
 
@@ -145,7 +145,7 @@ void attach_ends_tell(struct attach_server *server, bool all)
                server->scenario->nodes[p->node].name, p->name, (int)p->pid);
     }
     for (unsigned i = 0; i < server->end_count; i++) {
-        const struct attach_end *end = &server->ends[i];
+        const struct attach_end *end = &server->bad_ends[i];
         bool killed = was_killed(end) && (end->program >= 0 || is_crash(WTERMSIG(end->status)));
         if (all || killed) {
             end_tell(server, end, text, room);

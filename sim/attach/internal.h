@@ -84,9 +84,10 @@ struct attach_thread {
     struct attach_word words[ATTACH_RANGES_MAX];
     uint32_t word_count;
     bool words_and_pinned, waits_for_words;
-    uint64_t word_writes, seen_word_writes;                                 // as below
-    uint64_t place_writes;                                                  // of devices to those
-    uint64_t seen_writes, seen_wakes, seen_place_writes, seen_event_writes; // when it last got its turn
+    uint64_t word_writes, seen_word_writes;                                            // as below
+    uint64_t place_writes;                                                             // of devices to those
+    uint64_t seen_writes, seen_wakes, seen_ends, seen_place_writes, seen_event_writes; // when it last got its turn
+    uint64_t waited_writes;            // when it got it after a wait for memory
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain;                     // looks in a row that found nothing written
     // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
@@ -113,7 +114,8 @@ struct attach_process {
     unsigned thread_count;
     unsigned slots; // in use so far
     uint32_t first_bell;
-    bool leaving; // it said that it ends, or becomes another program
+    unsigned announced; // threads that begin when the time of who created them has come there
+    bool leaving;       // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;
@@ -168,25 +170,27 @@ struct attach_server {
     uint32_t address_base; // of node 0, host byte order
     struct attach_process *processes;
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
-    unsigned node_processes[SCN_NODES_MAX]; // alive
-    uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
-    pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
+    unsigned node_processes[SCN_NODES_MAX];                   // alive
+    uint32_t numbers[SCN_NODES_MAX];                          // given to processes so far
+    pid_t pids[ATTACH_RUN_PROGRAMS_MAX];                      // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
+    uint64_t end_wakes;     // of these, ends of processes and signals
     uint64_t settled_wakes; // of which the waiters were asked twice
-    sim_event_t settle;     // late: at the end of an instant, before time goes on
-    unsigned idle_asks;     // at this time, while nothing but a deadline was due
+    uint64_t settled_ends;
+    sim_event_t settle; // late: at the end of an instant, before time goes on
+    unsigned idle_asks; // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
-    uint64_t idle_since_ms; // real time; 0: somebody has work
-    sim_event_t pace;       // functional: simulated time is at the real one
-    uint64_t heard;         // functional: crossings, when they last were other than before,
-    uint64_t heard_ms;      // and when that was, in real time
-    uint64_t vain_looks;    // in a row, of all, with nothing else between
-    uint64_t vain_since_ms; // real time, of the first few of them
+    uint64_t idle_since_ms;  // real time; 0: somebody has work
+    sim_event_t pace;        // functional: simulated time is at the real one
+    uint64_t heard;          // functional: crossings, when they last were other than before,
+    uint64_t heard_ms;       // and when that was, in real time
+    uint64_t vain_looks;     // in a row, of all, with nothing else between
+    uint64_t vain_since_ms;  // real time, of the first few of them
     uint64_t quiet_since_ps; // the same in simulated time
-    struct attach_end ends[ATTACH_ENDS];
+    struct attach_end bad_ends[ATTACH_ENDS];
     unsigned end_count;
     bool ended_badly; // one has
     bool left;        // attach_leave was called
@@ -228,8 +232,14 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 // The nodes' folders in the run's directory. false: the reason is in the result.
 bool attach_sysfs_make(struct attach_server *server);
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
-void attach_sysfs_remove(const struct attach_server *server);
 void attach_folder_remove(const char *path); // and all that is in it
+
+// --- scratch.c ------------------------------------------------------------------------------------------------------
+
+void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes);
+bool attach_scratch_make(struct attach_server *server); // false: the reason is in the result
+// The run's whole directory, and the shared memory of its nodes.
+void attach_scratch_remove(const struct attach_server *server);
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
@@ -358,8 +368,8 @@ void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
 int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
 void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
-void attach_outside_wake(struct attach_server *server);
-bool attach_all_patient(const struct attach_server *server); // does everybody wait for the outside?
+void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
+bool attach_all_patient(const struct attach_server *server);       // does everybody wait for the outside?
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);

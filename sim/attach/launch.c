@@ -69,6 +69,9 @@ static void environment_set(const struct attach_server *server, const struct att
     char sysfs[ATTACH_SYSFS_BYTES];
     attach_sysfs_path(server, program->node, sysfs, sizeof sysfs);
     (void)setenv("TCASIM_SYSFS", sysfs, 1);
+    char folder[ATTACH_SYSFS_BYTES];
+    attach_scratch_path(server, folder, sizeof folder);
+    (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after processes' numbers, the same in each run
     if (server->options->library_directory != NULL) {
         path_prepend("LD_LIBRARY_PATH", server->options->library_directory);
         path_prepend("PATH", server->options->library_directory); // tcasim-rsh

@@ -37,7 +37,8 @@ static void network_take(struct attach_server *server)
 // simulator's, out of reach of a terminal's signals. At an orderly end it is killed like everything that was started.
 static void janitor_start(struct attach_server *server)
 {
-    static char shell[] = "sh", option[] = "-c", script[] = "read -r _; exec rm -rf -- \"$0\"";
+    static char shell[] = "sh", option[] = "-c",
+                script[] = "read -r _; exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
     char *const argv[] = {shell, option, script, server->directory, NULL};
     static char path[] = "PATH=/usr/bin:/bin";
     char *const env[] = {path, NULL};
@@ -78,13 +79,6 @@ static bool ports_make(struct attach_server *server)
     return true;
 }
 
-static void ports_remove(const struct attach_server *server)
-{
-    char path[ATTACH_SYSFS_BYTES];
-    ports_path(server, path, sizeof path);
-    attach_folder_remove(path);
-}
-
 bool attach_listen(struct attach_server *server)
 {
     network_take(server);
@@ -106,7 +100,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
-    return ports_make(server) && attach_sysfs_make(server);
+    return ports_make(server) && attach_scratch_make(server) && attach_sysfs_make(server);
 }
 
 void attach_listen_end(struct attach_server *server)
@@ -121,10 +115,7 @@ void attach_listen_end(struct attach_server *server)
         close(server->alive);
     }
     if (server->directory[0] != '\0') {
-        attach_sysfs_remove(server);
-        ports_remove(server);
-        (void)unlink(server->path);
-        (void)rmdir(server->directory);
+        attach_scratch_remove(server);
     }
 }
 

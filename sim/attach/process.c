@@ -42,6 +42,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .epoch_monotonic_ns = epoch_monotonic_ns,
         .call_ps = core->call_ps,
         .load_ps = core->load_ps,
+        .poll_ps = core->poll_ps,
         .copy_bytes_per_us = core->copy_bytes_per_us,
         .interrupt_ps = node->interrupt_ps,
         .timestamp_ps = core->timestamp_ps,
@@ -137,8 +138,6 @@ int attach_process_segment(struct attach_process *process)
         return -1;
     }
     process->segment = segment;
-    process->first_bell = process->server->bells_given;
-    process->server->bells_given += ATTACH_SLOTS;
     greeting_fill(process, &process->segment->greeting);
     atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;
@@ -200,7 +199,7 @@ void attach_process_forget(struct attach_process *process)
     }
     *link = process->next;
     process->server->node_processes[process->node]--;
-    attach_outside_wake(process->server);
+    attach_outside_wake(process->server, true);
     sim_condition_signal(process->server->sim, &process->server->process_ended);
     attach_process_destroy(process);
 }

@@ -37,6 +37,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
+    thread->seen_ends = server->end_wakes;
     attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }
@@ -111,7 +112,7 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
         ops->fence(&thread->backend);
         break;
     case ATTACH_ENTRY_MAY_WAKE:
-        attach_outside_wake(process->server);
+        attach_outside_wake(process->server, entry->value != 0);
         break;
     }
 }
@@ -174,7 +175,7 @@ static void thread_end(struct attach_thread *thread)
     host_core_fence(thread->core);
     if (!process->ended && process->thread_count > 1) {
         thread_gone_await(thread, (pid_t)thread->slot->tid);
-        attach_outside_wake(process->server);
+        attach_outside_wake(process->server, false);
     } else if (!process->ended) {
         process_end_await(thread);
     }
@@ -192,6 +193,12 @@ static void thread_end(struct attach_thread *thread)
     }
 }
 
+static bool waits_for_memory(const struct attach_request *request)
+{
+    return (request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_MEMORY) != 0) ||
+           (request->op == ATTACH_OP_POLL && (request->arguments[2] & ATTACH_WAIT_MEMORY) != 0);
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -206,7 +213,9 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     request_take(thread, &request);
+    thread->process->announced += request.op == ATTACH_OP_THREAD;
     replay(thread, &request); // of one that was killed as well: it made these stores
+    thread->process->announced -= request.op == ATTACH_OP_THREAD;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
     if (!crossed || thread->process->ended) {
         return false;
@@ -233,6 +242,9 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     thread->slot->result = attach_request_do(thread, &request);
+    if (waits_for_memory(&request)) {
+        thread->waited_writes = thread->process->writes;
+    }
     return true;
 }
 
@@ -297,7 +309,7 @@ void attach_thread_destroy(struct attach_thread *thread)
 void attach_threads_find(struct attach_server *server)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (uint32_t i = 0; !process->ended && i < ATTACH_SLOTS; i++) {
+        for (uint32_t i = 0; !process->ended && process->announced == 0 && i < ATTACH_SLOTS; i++) {
             if (atomic_load(&process->segment->slots[i].state) == ATTACH_SLOT_NEW && process->threads[i] == NULL &&
                 !attach_thread_start(process, i)) {
                 attach_fail(server, "no memory for a thread");

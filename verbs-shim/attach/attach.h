@@ -74,8 +74,10 @@ int attach_descriptor(void);
 enum attach_wait_flags {
     ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process
     ATTACH_WAIT_EVENTS = 4, // until a device writes to an event queue of the process
-    ATTACH_WAIT_OUTSIDE = 2 // until something outside the devices may have changed: another attached thread made a call
-                            // that may wake others (attach_may_wake), a process ended, a real descriptor became ready
+    // Until something outside the devices may have changed: another attached thread made a call that may wake others
+    // (attach_may_wake), a process ended, a real descriptor became ready.
+    ATTACH_WAIT_OUTSIDE = 2,
+    ATTACH_WAIT_ENDS = 8 // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
 };
 
 enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUTSIDE };
@@ -84,7 +86,7 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 
 // Gives the baton away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
 // tests its condition before and after: a wake-up says that something may have changed, not what. Writes between the
-// thread's last crossing and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
+// thread's last wait for memory and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
 enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 
 // A library looked for something that a device writes and did not find it; the look took turn_ps, which is in the
@@ -136,6 +138,8 @@ void attach_look(void);
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,
 // closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
 void attach_may_wake(void);
+// The same of a signal, which also reaches who waits for ends of processes alone.
+void attach_may_interrupt(void);
 
 // --- life -----------------------------------------------------------------------------------------------------------
 

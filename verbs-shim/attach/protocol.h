@@ -58,7 +58,7 @@ struct attach_greeting {
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
     uint64_t tsc_hz, epoch_realtime_ns, epoch_monotonic_ns;
-    uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
+    uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps, poll_ps; // the core's costs
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     uint32_t has_board, has_hca, gpu_count;
     uint32_t first_bell; // of its slots, in their order (attach_bell)
@@ -80,7 +80,7 @@ enum attach_entry_kind {
     ATTACH_ENTRY_WRITE,    // uncached store of `bytes` of `value`
     ATTACH_ENTRY_COMBINED, // `bytes` at `value` of the slot's data
     ATTACH_ENTRY_FENCE,
-    ATTACH_ENTRY_MAY_WAKE // attach_may_wake
+    ATTACH_ENTRY_MAY_WAKE // attach_may_wake; value 1: attach_may_interrupt
 };
 
 // Something that happened after `after_ps` of own work since the entry before.

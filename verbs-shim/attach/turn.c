@@ -19,13 +19,13 @@ enum { LOOKS_MAX = 1 << 16 };
 
 void attach_futex_wake(_Atomic uint32_t *word)
 {
-    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    (void)attach_kernel(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX, 0);
 }
 
 void attach_futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec second = {.tv_sec = 1};
-    (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &second, NULL, 0);
+    (void)attach_kernel(SYS_futex, (uintptr_t)word, FUTEX_WAIT, value, (uintptr_t)&second);
 }
 
 // Without a simulator a thread would sleep for ever. Not by the socket: programs close what they do not know.
