@@ -88,6 +88,7 @@ struct attach_thread {
     uint64_t word_writes, seen_word_writes;                                            // as below
     uint64_t place_writes;                                                             // of devices to those
     uint64_t seen_writes, seen_wakes, seen_ends, seen_place_writes, seen_event_writes; // when it last got its turn
+    uint64_t waited_writes;            // when it got it after a wait for memory
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain;                     // looks in a row that found nothing written
     // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and

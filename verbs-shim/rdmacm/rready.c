@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
@@ -21,7 +23,8 @@ static short events_of(const struct rs *rs, short wanted)
     events |= rs_can_receive(rs) ? POLLIN : 0;
     events |= rs_can_send(rs) ? POLLOUT : 0;
     events &= wanted;
-    return (short)(events | (rs->read_end && rs->write_end ? POLLHUP : 0));
+    bool over = rs->read_end && rs->write_end && rs->message_count == 0;
+    return (short)(events | (over ? POLLHUP : 0));
 }
 
 // What is known without asking the kernel; how many are ready.
@@ -85,18 +88,28 @@ static int descriptors_take(struct pollfd *fds, nfds_t count, const struct pollf
     return ready;
 }
 
-static bool any_socket(const struct pollfd *fds, nfds_t count)
+static bool any_socket(const struct pollfd *fds, nfds_t count, bool connected)
 {
     bool any = false;
     for (nfds_t i = 0; i < count && !any; i++) {
-        any = rs_find(fds[i].fd) != NULL;
+        const struct rs *rs = rs_find(fds[i].fd);
+        any = rs != NULL && (!connected || rs->state == RS_CONNECTED);
     }
     return any;
 }
 
+// Where a look into a completion queue was the turn of the caller's loop, the kernel is asked beside it, in no time.
+static int kernel_wait(const struct pollfd *fds, struct pollfd *kernel, nfds_t count, int timeout_ms)
+{
+    if (timeout_ms == 0 && any_socket(fds, count, true)) {
+        return (int)syscall(SYS_poll, kernel, count * PER_SOCKET, 0);
+    }
+    return poll(kernel, count * PER_SOCKET, timeout_ms);
+}
+
 int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
-    if (!any_socket(fds, count)) {
+    if (!any_socket(fds, count, false)) {
         return poll(fds, count, timeout_ms);
     }
     struct pollfd *kernel = calloc(count * PER_SOCKET, sizeof *kernel);
@@ -110,7 +123,7 @@ int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
         uint64_t now_ns = timeout_ms > 0 ? cm_now_ns() : 0;
         int left_ms = timeout_ms < 0 ? -1 : now_ns < until_ns ? (int)((until_ns - now_ns + 999999) / 1000000) : 0;
         descriptors_fill(fds, count, kernel);
-        int found = poll(kernel, count * PER_SOCKET, ready > 0 ? 0 : left_ms);
+        int found = kernel_wait(fds, kernel, count, ready > 0 ? 0 : left_ms);
         if (found < 0) {
             ready = -1;
             break;

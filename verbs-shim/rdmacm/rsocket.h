@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RS_HALVES = 2, RS_IOMAPS_MAX = 128, RS_CONTROLS = 4 };
+enum { RS_HALVES = 2, RS_IOMAPS_MAX = 128, RS_CONTROLS = 4, RS_EXTRA_RECEIVES = 8 };
 
 enum rs_state { RS_NEW, RS_BOUND, RS_LISTENING, RS_CONNECTING, RS_CONNECTED, RS_FAILED };
 
@@ -98,6 +98,7 @@ void rs_channel_ready(struct rs *rs);
 
 int rs_transport_make(struct rs *rs); // buffers and queue pair
 void rs_transport_end(struct rs *rs);
+int rs_receive_post(const struct rs *rs);
 void rs_hello_fill(const struct rs *rs, struct rs_hello *hello);
 void rs_connected(struct rs *rs);
 void rs_grant(struct rs *rs); // what is free of the receive buffer, if it is worth a message

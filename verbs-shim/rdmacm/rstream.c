@@ -14,7 +14,7 @@
 
 // An immediate is an operation and a value of 29 bits.
 enum { OP_DATA, OP_GRANT, OP_IOMAP, OP_CONTROL };
-enum { OP_SHIFT = 29, WC_BATCH = 16, EXTRA_RECEIVES = 8, SPIN_US = 10, PIECE_FIRST = 2048, PIECE_MAX = 65536 };
+enum { OP_SHIFT = 29, WC_BATCH = 16, SPIN_US = 10, PIECE_FIRST = 2048, PIECE_MAX = 65536 };
 #define VALUE_MASK ((UINT32_C(1) << OP_SHIFT) - 1)
 
 static uint32_t immediate_of(unsigned op, uint32_t value)
@@ -35,117 +35,6 @@ static void copy(void *to, const void *from, size_t bytes)
     if (process != NULL) {
         process->backend.ops->cost(process->backend.ctx, BACKEND_COST_COPY, bytes);
     }
-}
-
-// --- buffers and queue pair -----------------------------------------------------------------------------------------
-
-static int receive_post(const struct rs *rs)
-{
-    struct ibv_recv_wr wr = {0}, *bad;
-    return -ibv_post_recv(rs->id->qp, &wr, &bad);
-}
-
-static int buffers_make(struct rs *rs)
-{
-    size_t table = (sizeof *rs->table + 63) / 64 * 64, receive = (size_t)rs->receive_bytes,
-           send = (size_t)rs->send_bytes;
-    uint8_t *memory = aligned_alloc(4096, (table + receive + send + 4095) / 4096 * 4096);
-    rs->messages = calloc((size_t)rs->rq_size + EXTRA_RECEIVES, sizeof *rs->messages);
-    if (memory == NULL || rs->messages == NULL) {
-        free(memory);
-        return -ENOMEM;
-    }
-    memset(memory, 0, table);
-    rs->table = (struct rs_table *)(void *)memory;
-    rs->receive_buffer = memory + table;
-    rs->send_buffer = memory + table + receive;
-    rs->mr = ibv_reg_mr(rs->id->pd, memory, table + receive + send, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    return rs->mr != NULL ? 0 : -errno;
-}
-
-static int queues_make(struct rs *rs)
-{
-    struct ibv_device_attr attr;
-    if (ibv_query_device(rs->id->verbs, &attr) != 0) {
-        return -ENODEV;
-    }
-    int most = attr.max_qp_wr - EXTRA_RECEIVES;
-    rs->sq_size = rs->sq_size < most ? rs->sq_size : most;
-    rs->rq_size = rs->rq_size < most ? rs->rq_size : most;
-    rs->cq_channel = ibv_create_comp_channel(rs->id->verbs);
-    if (rs->cq_channel == NULL || fcntl(rs->cq_channel->fd, F_SETFL, O_NONBLOCK) != 0) {
-        return -errno;
-    }
-    rs->cq =
-        ibv_create_cq(rs->id->verbs, rs->sq_size + rs->rq_size + RS_CONTROLS + EXTRA_RECEIVES, rs, rs->cq_channel, 0);
-    if (rs->cq == NULL) {
-        return -errno;
-    }
-    struct ibv_qp_init_attr init = {.send_cq = rs->cq, .recv_cq = rs->cq, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};
-    init.cap = (struct ibv_qp_cap){.max_send_wr = (uint32_t)(rs->sq_size + RS_CONTROLS),
-                                   .max_recv_wr = (uint32_t)(rs->rq_size + EXTRA_RECEIVES),
-                                   .max_send_sge = 1,
-                                   .max_recv_sge = 1,
-                                   .max_inline_data = (uint32_t)rs->inline_bytes};
-    return rdma_create_qp(rs->id, NULL, &init) == 0 ? 0 : -errno;
-}
-
-int rs_transport_make(struct rs *rs)
-{
-    int status = queues_make(rs);
-    status = status != 0 ? status : buffers_make(rs);
-    for (int i = 0; status == 0 && i < rs->rq_size + EXTRA_RECEIVES; i++) {
-        status = receive_post(rs);
-    }
-    rs->requests_free = (unsigned)rs->sq_size;
-    rs->controls_free = RS_CONTROLS;
-    rs->send_free = (unsigned)rs->send_bytes;
-    // The first half is given with the hello, the second follows at once.
-    rs->give_offset = rs->give_bytes = (unsigned)rs->receive_bytes / RS_HALVES;
-    rs->granted = (uint16_t)(rs->rq_size / 2);
-    return status;
-}
-
-void rs_transport_end(struct rs *rs)
-{
-    if (rs->id != NULL && rs->id->qp != NULL) {
-        rdma_destroy_qp(rs->id);
-    }
-    for (int i = 0; i < RS_IOMAPS_MAX; i++) {
-        if (rs->mappings[i].mr != NULL) {
-            (void)ibv_dereg_mr(rs->mappings[i].mr);
-        }
-    }
-    if (rs->mr != NULL) {
-        (void)ibv_dereg_mr(rs->mr);
-    }
-    if (rs->cq != NULL) {
-        (void)ibv_destroy_cq(rs->cq);
-    }
-    if (rs->cq_channel != NULL) {
-        (void)ibv_destroy_comp_channel(rs->cq_channel);
-    }
-    free(rs->table);
-    free(rs->messages);
-}
-
-void rs_hello_fill(const struct rs *rs, struct rs_hello *hello)
-{
-    *hello = (struct rs_hello){.receives = (uint32_t)rs->rq_size, .iomaps = (uint32_t)rs->iomap_size};
-    if (rs->mr != NULL) {
-        hello->table = (struct rs_window){(uintptr_t)rs->table, rs->mr->rkey, sizeof *rs->table};
-        hello->half =
-            (struct rs_window){(uintptr_t)rs->receive_buffer, rs->mr->rkey, (uint32_t)rs->receive_bytes / RS_HALVES};
-    }
-}
-
-void rs_connected(struct rs *rs)
-{
-    rs->table->halves[0] = rs->peer.half;
-    rs->peer_half = 1;
-    rs->may_send = (uint16_t)rs->peer.receives;
-    rs->state = RS_CONNECTED;
-    rs_grant(rs);
 }
 
 // --- requests -------------------------------------------------------------------------------------------------------
@@ -205,7 +94,7 @@ static void came(struct rs *rs, uint32_t immediate)
     uint32_t value = immediate & VALUE_MASK;
     switch (immediate >> OP_SHIFT) {
     case OP_DATA:
-        rs->messages[(rs->message_first + rs->message_count++) % (unsigned)(rs->rq_size + EXTRA_RECEIVES)] = value;
+        rs->messages[(rs->message_first + rs->message_count++) % (unsigned)(rs->rq_size + RS_EXTRA_RECEIVES)] = value;
         rs->received++;
         break;
     case OP_GRANT:
@@ -218,7 +107,7 @@ static void came(struct rs *rs, uint32_t immediate)
     default: // a mapping: it is in the table
         break;
     }
-    (void)receive_post(rs);
+    (void)rs_receive_post(rs);
 }
 
 static void completed(struct rs *rs, const struct ibv_wc *wc)
@@ -286,7 +175,8 @@ static int sleep_until_woken(struct rs *rs)
     return status;
 }
 
-// By the system call's number: a look beside the one into the completion queue, which was the turn of the caller's loop.
+// By the system call's number: a look beside the one into the completion queue, which was the turn of the caller's
+// loop.
 static void channel_look(struct rs *rs)
 {
     struct pollfd channel = {.fd = rs->fd, .events = POLLIN};
@@ -326,8 +216,8 @@ bool rs_can_send(const struct rs *rs)
 {
     const volatile struct rs_window *half = rs->table != NULL ? &rs->table->halves[rs->half] : NULL;
     return rs->state != RS_CONNECTING &&
-           (rs->write_end || (half != NULL && rs->requests_free > 0 && rs->send_free > 0 && rs->sent != rs->may_send &&
-                              half->bytes > 0));
+           (rs->write_end || (half != NULL && rs->requests_free > 0 && rs->send_free >= PIECE_FIRST &&
+                              rs->sent != rs->may_send && half->bytes > 0));
 }
 
 bool rs_all_sent(const struct rs *rs)
@@ -343,8 +233,9 @@ static unsigned smaller(size_t a, size_t b)
 
 static int piece_put(struct rs *rs, const void *data, size_t most, const struct rs_window *to, bool tells)
 {
-    unsigned bytes = smaller(smaller(most, to->bytes), smaller(rs->send_free, (size_t)rs->send_bytes - rs->send_head));
+    unsigned bytes = smaller(most, to->bytes);
     bool inlined = bytes <= (unsigned)rs->inline_bytes;
+    bytes = inlined ? bytes : smaller(smaller(bytes, rs->send_free), (size_t)rs->send_bytes - rs->send_head);
     uint32_t immediate = immediate_of(OP_DATA, bytes);
     const void *from = data;
     if (!inlined) {
@@ -423,7 +314,7 @@ bool rs_can_receive(const struct rs *rs)
 // What is there, up to so many bytes. peek: it stays.
 static size_t pieces_take(struct rs *rs, uint8_t *buffer, size_t most, bool peek)
 {
-    unsigned room = (unsigned)(rs->rq_size + EXTRA_RECEIVES), offset = rs->take_offset;
+    unsigned room = (unsigned)(rs->rq_size + RS_EXTRA_RECEIVES), offset = rs->take_offset;
     size_t done = 0;
     for (unsigned i = 0, count = rs->message_count; i < count && done < most; i++) {
         uint32_t *left = &rs->messages[rs->message_first];
