@@ -59,6 +59,7 @@ struct attach_quiet {
 };
 
 struct attach_thread {
+    uint64_t announces; // the child that it is about to tell of; 0: none
     struct attach_process *process;
     uint32_t index, id; // id: the run's number of it
     struct attach_slot *slot;
@@ -153,6 +154,12 @@ struct attach_processors {
     unsigned good;        // windows in a row
 };
 
+#define ATTACH_EARLY_MAX 64u
+struct attach_early {
+    int socket;
+    pid_t pid;
+};
+
 struct attach_server {
     const struct scn_scenario *scenario;
     const struct attach_run_options *options;
@@ -165,6 +172,8 @@ struct attach_server {
     int bells_fd;
     uint32_t bells_given;
     int listener;
+    struct attach_early early[ATTACH_EARLY_MAX]; // who has connected before its parent's time came
+    unsigned early_count;
     int alive;             // a pipe that nobody writes to: its end is that of the simulator
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
@@ -221,7 +230,7 @@ void attach_leave(struct attach_server *server); // ends the run well: what is l
 
 bool attach_listen(struct attach_server *server);
 void attach_listen_end(struct attach_server *server);
-// Takes everybody who has connected.
+// Takes everybody who has connected, but for children of whom a thread is about to tell: they begin at its time.
 void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);

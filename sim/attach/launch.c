@@ -163,6 +163,7 @@ bool attach_await(struct attach_server *server, pid_t pid)
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     uint64_t since_ms = attach_real_ms();
     bool over = pidfd < 0;
+    attach_accept(server);
     while (!over && !connected(server, pid) && !attach_stopped(server) &&
            attach_real_ms() - since_ms <= server->options->wall_limit_ms) {
         struct pollfd ready[] = {{.fd = server->listener, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};

@@ -214,8 +214,10 @@ static bool turn_take(struct attach_thread *thread)
     }
     request_take(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
+    thread->announces = request.op == ATTACH_OP_CHILD ? request.arguments[0] : 0;
     replay(thread, &request); // of one that was killed as well: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
+    thread->announces = 0;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
     if (!crossed || thread->process->ended) {
         return false;
