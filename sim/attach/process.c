@@ -33,6 +33,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_index = process->node,
         .node_count = server->scenario->node_count,
         .process = process->number,
+        .simulator = (uint32_t)getpid(),
         .first_bell = process->first_bell,
         .id = process->id,
         .address_base = server->address_base,
@@ -41,6 +42,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .epoch_monotonic_ns = epoch_monotonic_ns,
         .call_ps = core->call_ps,
         .load_ps = core->load_ps,
+        .poll_ps = core->poll_ps,
         .copy_bytes_per_us = core->copy_bytes_per_us,
         .interrupt_ps = node->interrupt_ps,
         .timestamp_ps = core->timestamp_ps,
@@ -112,6 +114,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .alarm_ps = SIM_NEVER_PS,
         .first_bell = server->bells_given,
     };
+    attach_name_read(process);
     server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;
@@ -135,8 +138,6 @@ int attach_process_segment(struct attach_process *process)
         return -1;
     }
     process->segment = segment;
-    process->first_bell = process->server->bells_given;
-    process->server->bells_given += ATTACH_SLOTS;
     greeting_fill(process, &process->segment->greeting);
     atomic_store(&process->segment->alarm_ps, SIM_NEVER_PS);
     return fd;
@@ -173,7 +174,11 @@ void attach_process_ended(struct attach_process *process)
         return;
     }
     process->ended = true;
-    if (process->program >= 0 && attach_over(process->pidfd)) {
+    bool over = attach_over(process->pidfd); // or it has become another program
+    if (over) {
+        attach_end_note(process);
+    }
+    if (over && process->program >= 0) {
         attach_reap(server, process->program);
     }
     host_memory_owner_gone(plat_machine_backend(server->machine, process->node)->memory, &process->owner);
@@ -194,7 +199,7 @@ void attach_process_forget(struct attach_process *process)
     }
     *link = process->next;
     process->server->node_processes[process->node]--;
-    attach_outside_wake(process->server);
+    attach_outside_wake(process->server, true);
     sim_condition_signal(process->server->sim, &process->server->process_ended);
     attach_process_destroy(process);
 }

@@ -90,12 +90,3 @@ void attach_folder_remove(const char *path)
 {
     (void)nftw(path, entry_remove, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
 }
-
-void attach_sysfs_remove(const struct attach_server *server)
-{
-    for (uint32_t node = 0; node < server->scenario->node_count; node++) {
-        char root[ATTACH_SYSFS_BYTES];
-        attach_sysfs_path(server, node, root, sizeof root);
-        attach_folder_remove(root);
-    }
-}

@@ -19,7 +19,7 @@
 
 // How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that
 // it is about to end.
-enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1 };
+enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, CHILD_MS = 500 };
 // How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
 enum { LOOKING_NS = 50000, LOOKS_MEASURED = 2000 };
 // Apart: of so many turns so many may be late. Together: for so many turns, four times as many when that was tried just
@@ -210,14 +210,20 @@ static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
     struct attach_server *server = process->server;
     uint64_t now_ms = attach_real_ms();
     *since_ms = *since_ms == 0 ? now_ms : *since_ms;
-    attach_accept(server);
+    // Another program in its place comes in now. A child of it waits until its parent tells of it, at the parent's
+    // time, unless the parent waits for the child in the kernel.
+    if (process->leaving || now_ms - *since_ms > CHILD_MS) {
+        attach_accept(server);
+    }
     attach_processes_check(server);
     if (process->ended || attach_stopped(server)) {
         return false;
     }
     if (now_ms - *since_ms > server->options->wall_limit_ms) {
-        attach_fail(server, "%s (process %d) has not called in for %llu s of real time", thread->name,
-                    (int)process->pid, (unsigned long long)(now_ms - *since_ms) / 1000);
+        char title[256];
+        attach_thread_title(thread, title, sizeof title);
+        attach_fail(server, "%s has not called in for %llu s of real time", title,
+                    (unsigned long long)(now_ms - *since_ms) / 1000);
         return false;
     }
     return true;

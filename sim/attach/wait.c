@@ -115,14 +115,16 @@ void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
     written(ctx, false, va, bytes);
 }
 
-void attach_outside_wake(struct attach_server *server)
+void attach_outside_wake(struct attach_server *server, bool ends)
 {
     server->wakes++;
+    server->end_wakes += ends;
     sim_event_schedule(server->sim, &server->settle, 0);
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0) {
+            if (thread != NULL && (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0 &&
+                (ends || (thread->waits_for & ATTACH_WAIT_ENDS) == 0)) {
                 sim_condition_signal(server->sim, &thread->woken);
             }
         }
@@ -142,7 +144,9 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
-    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && process->server->wakes != thread->seen_wakes;
+    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->end_wakes != thread->seen_ends
+                                                : process->server->wakes != thread->seen_wakes;
+    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && news;
 }
 
 static const char *const reasons[] = {"a time",
@@ -196,7 +200,8 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     // A library's look may have crossed itself, and what was written after that is not what it has seen.
     const uint64_t seen_writes = thread->waited_writes;
     // What has no other end than a signal is asked like everybody who waits for the outside.
-    unsigned all = flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)ATTACH_WAIT_OUTSIDE : flags;
+    unsigned all =
+        flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
     deadline_ps = deadline_ps < last_ps ? deadline_ps : SIM_NEVER_PS;
     while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {
         thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
@@ -390,7 +395,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
     if (came && woken == ATTACH_WOKEN_MEMORY) {
-        thread->process->server->vain_looks = 0;
+        attach_progress_note(thread->process->server);
     }
     if (came) {
         thread->rows_ps[1] = thread->rows_ps[0];
@@ -470,6 +475,12 @@ static void world_look(struct attach_server *server, int ms)
     attach_threads_find(server);
 }
 
+static void settled(struct attach_server *server)
+{
+    server->settled_wakes = server->wakes;
+    server->settled_ends = server->end_wakes;
+}
+
 static void settle(void *ctx)
 {
     struct attach_server *server = ctx;
@@ -477,8 +488,8 @@ static void settle(void *ctx)
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();
         }
-        attach_outside_wake(server);
-        server->settled_wakes = server->wakes;
+        attach_outside_wake(server, server->end_wakes != server->settled_ends);
+        settled(server);
     } else if (server->started < server->options->program_count && attach_all_patient(server)) {
         sim_condition_signal(server->sim, &server->quiet);
     } else if ((server->idle_asks < IDLE_ASKS || server->idle_at_ps != sim_now_ps(server->sim)) &&
@@ -486,8 +497,8 @@ static void settle(void *ctx)
         server->idle_asks = server->idle_at_ps == sim_now_ps(server->sim) ? server->idle_asks + 1 : 1;
         server->idle_at_ps = sim_now_ps(server->sim);
         world_look(server, IDLE_MS);
-        attach_outside_wake(server);
-        server->settled_wakes = server->wakes;
+        attach_outside_wake(server, true);
+        settled(server);
     }
 }
 
@@ -512,7 +523,7 @@ bool attach_idle(struct attach_server *server)
     uint64_t now_ms = attach_real_ms();
     server->idle_since_ms = server->idle_since_ms == 0 ? now_ms : server->idle_since_ms;
     uint64_t idle_ms = now_ms - server->idle_since_ms, before = server->wakes;
-    if (idle_ms > server->options->wall_limit_ms) {
+    if (idle_ms > attach_idle_limit_ms(server)) {
         return false;
     }
     world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
@@ -520,7 +531,7 @@ bool attach_idle(struct attach_server *server)
     if (outside_waiters(server) == 0 && !news) {
         return false;
     }
-    attach_outside_wake(server);
-    server->settled_wakes = server->wakes;
+    attach_outside_wake(server, true);
+    settled(server);
     return true;
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # symbols.sh <library> <list>: the library has exactly these symbols, each in its version.
-# Where the system has the same libibverbs, the list is compared with that as well.
+# The list is called as the library: libNAME.symbols. Where the system has that library of rdma-core 44, the list is
+# compared with it as well.
 set -eu
 export LC_ALL=C
 symbols() {
@@ -10,8 +11,9 @@ symbols "$1" | diff "$2" - || {
     echo "$1 has other symbols than $2 (<: missing, >: too many)" >&2
     exit 1
 }
-system=/usr/lib/x86_64-linux-gnu/libibverbs.so.1
-if [ "$(dpkg-query -W -f '${Version}' libibverbs1 2>/dev/null | cut -d. -f1)" = 44 ] && [ -e "$system" ]; then
+name=$(basename "$2" .symbols)
+system=/usr/lib/x86_64-linux-gnu/$name.so.1
+if [ "$(dpkg-query -W -f '${Version}' "${name}1" 2>/dev/null | cut -d. -f1)" = 44 ] && [ -e "$system" ]; then
     symbols "$system" | diff "$2" - || {
         echo "$2 is not what Debian's library has" >&2
         exit 1

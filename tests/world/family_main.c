@@ -46,8 +46,28 @@ static int became(const char *self)
     return child_status(child);
 }
 
+// A child that speaks to itself, and a parent that waits for its end.
+static int talks_alone(void)
+{
+    int pipe_ends[2];
+    char byte = 0;
+    pid_t child = pipe(pipe_ends) == 0 ? fork() : -1;
+    for (int i = 0; child == 0 && i < 1000; i++) {
+        (void)!write(pipe_ends[1], &byte, 1);
+        (void)!read(pipe_ends[0], &byte, 1);
+        (void)now_us();
+    }
+    if (child == 0) {
+        _exit(0);
+    }
+    return child_status(child);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "alone") == 0) {
+        return talks_alone();
+    }
     if (argc > 1 && strcmp(argv[1], "sleep") == 0) {
         (void)sleep(2);
         return 5;

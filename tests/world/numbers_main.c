@@ -1,5 +1,6 @@
 // The numbers of a process, its threads and its children: what it is told must fit together, and be good to be used.
 // Prints them.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -68,6 +69,13 @@ static void peer(void)
           "a socket's other end has another number");
 }
 
+static void owner(void)
+{
+    int ends[2];
+    check(pipe(ends) == 0 && fcntl(ends[0], F_SETOWN, getpid()) == 0, "a descriptor's owner cannot be set");
+    check(fcntl(ends[0], F_GETOWN) == getpid(), "a descriptor has another owner");
+}
+
 int main(void)
 {
     char path[64];
@@ -81,5 +89,6 @@ int main(void)
     (void)fflush(stdout);
     children();
     peer();
+    owner();
     return good ? 0 : 1;
 }

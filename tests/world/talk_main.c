@@ -1,6 +1,9 @@
 // "talk listen" and "talk HOST": ten messages over TCP, which both await by poll(2); each is answered after a
-// millisecond. Prints when each came, in microseconds since the first.
+// millisecond. Prints when each came, in microseconds since the first, and whether the connection keeps small pieces back
+// until others are acknowledged.
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +51,14 @@ static int connect_to(const char *host)
     return fd;
 }
 
+static void pieces_tell(int fd)
+{
+    int at_once = 0;
+    socklen_t bytes = sizeof at_once;
+    (void)getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, &bytes);
+    printf("pieces go %s\n", at_once != 0 ? "straight away" : "when the machine likes");
+}
+
 int main(int argc, char **argv)
 {
     char host[64] = "", message = 0;
@@ -55,6 +66,7 @@ int main(int argc, char **argv)
     printf("on %s\n", host);
     int listens = argc < 2 || strcmp(argv[1], "listen") == 0;
     int fd = listens ? listen_for_one() : connect_to(argv[1]);
+    pieces_tell(fd);
     long start_us = now_us();
     for (int i = 0; i < ROUNDS; i++) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};

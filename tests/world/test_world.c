@@ -1,7 +1,9 @@
 // Programs that know nothing of the simulator: what they see of time, of each other and of their children.
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "stage.h"
 
@@ -77,6 +79,19 @@ TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
     free(text);
 }
 
+TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)
+{
+    char *text = output_alone(WORLD "counter");
+    const char *at = text;
+    long long step = number_of(&at, "step");
+    EXPECT_TRUE(step > 0);
+    EXPECT_EQ(number_of(&at, "step"), step);
+    EXPECT_EQ(number_of(&at, "wrong"), 0);
+    EXPECT_EQ(number_of(&at, "disturbed"), 0);
+    EXPECT_EQ(number_of(&at, "opcode"), 0xe9);
+    free(text);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct stage stage;
@@ -92,6 +107,32 @@ TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
         EXPECT_BETWEEN(number_of(&at, "at"), 1000 * (2 * i + 1), 1000 * (2 * i + 1) + 30);
     }
     free(text);
+    stage_fini(&stage);
+}
+
+TEST(World, WhatIsSentOverTcpDoesNotWaitForAcknowledgementsOfRealTime)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage.options.together = false;
+    stage_add(&stage, 0, WORLD "talk", "listen", NULL);
+    stage_add(&stage, 1, WORLD "talk", "node0", NULL);
+    play(&stage);
+    for (uint32_t i = 0; i < 2; i++) {
+        char *text = stage_output(&stage, i);
+        EXPECT_CONTAINS(text, "pieces go straight away");
+        free(text);
+    }
+    stage_fini(&stage);
+}
+
+TEST(World, ClosingWhatIsNotOpenIsNoNewsForAnybody)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, WORLD "closes", NULL);
+    play(&stage);
+    EXPECT_BETWEEN(stage.result.crossings, 1, 10); // of 512 pieces of news each
     stage_fini(&stage);
 }
 
@@ -131,6 +172,16 @@ TEST(World, ChildrenAreWaitedForInSimulatedTime)
     free(text);
 }
 
+TEST(World, WhoWaitsForTheEndOfAChildIsNotAskedForEachOfItsCalls)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, WORLD "family", "alone", NULL);
+    play(&stage);
+    EXPECT_BETWEEN(stage.result.crossings, 1, 1500);
+    stage_fini(&stage);
+}
+
 TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
 {
     char *first = output_alone(WORLD "numbers"), *second = output_alone(WORLD "numbers");
@@ -144,4 +195,37 @@ TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
 TEST(World, AProgramsHandlerOfTrapsSeesItsOwnAlone)
 {
     free(output_alone(WORLD "trap"));
+}
+
+static bool shared_memory_has(const char *run)
+{
+    bool has = false;
+    DIR *shared = opendir("/dev/shm");
+    for (struct dirent *entry = readdir(shared); entry != NULL; entry = readdir(shared)) {
+        has = has || strstr(entry->d_name, run) != NULL;
+    }
+    closedir(shared);
+    return has;
+}
+
+// On two nodes at once, so that one would find the other's.
+TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
+{
+    for (unsigned run = 0; run < 2; run++) {
+        struct stage stage;
+        set_up(&stage);
+        stage_add(&stage, 0, WORLD "scratch", "make", NULL);
+        stage_add(&stage, 1, WORLD "scratch", "make", NULL);
+        stage_add(&stage, 1, WORLD "scratch", "find", NULL);
+        play(&stage);
+        char *path = stage_output(&stage, 0);
+        path[strcspn(path, "\n")] = '\0';
+        EXPECT_EQ(access(path, F_OK), -1);
+        char *name = strstr(path, "tcasim-");
+        ASSERT_TRUE(name != NULL);
+        name[strcspn(name, "/")] = '\0';
+        EXPECT_FALSE(shared_memory_has(name));
+        free(path);
+        stage_fini(&stage);
+    }
 }

@@ -135,6 +135,13 @@ API void attach_may_wake(void)
     }
 }
 
+API void attach_may_interrupt(void)
+{
+    if (timed()) {
+        attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_MAY_WAKE, .value = 1}, NULL);
+    }
+}
+
 // --- life -----------------------------------------------------------------------------------------------------------
 
 API void attach_forked(void)

@@ -66,13 +66,18 @@ uint64_t attach_now_ps(void);
 // Adds to the thread's own time. Nothing when not timed.
 void attach_spend_ps(uint64_t ps);
 
+// The descriptor of the connection, which is not the program's to close; -1: none.
+int attach_descriptor(void);
+
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 enum attach_wait_flags {
     ATTACH_WAIT_MEMORY = 1, // until a device writes to memory of the process
     ATTACH_WAIT_EVENTS = 4, // until a device writes to an event queue of the process
-    ATTACH_WAIT_OUTSIDE = 2 // until something outside the devices may have changed: another attached thread made a call
-                            // that may wake others (attach_may_wake), a process ended, a real descriptor became ready
+    // Until something outside the devices may have changed: another attached thread made a call that may wake others
+    // (attach_may_wake), a process ended, a real descriptor became ready.
+    ATTACH_WAIT_OUTSIDE = 2,
+    ATTACH_WAIT_ENDS = 8 // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
 };
 
 enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUTSIDE };
@@ -133,6 +138,8 @@ void attach_look(void);
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,
 // closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
 void attach_may_wake(void);
+// The same of a signal, which also reaches who waits for ends of processes alone.
+void attach_may_interrupt(void);
 
 // --- life -----------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -76,6 +78,15 @@ static ssize_t moved(ssize_t result)
 {
     attach_may_wake();
     return looked(result);
+}
+
+// The same of what goes to another program.
+static ssize_t sent(int fd, ssize_t result)
+{
+    if (result > 0 && world_loopback_uses(fd)) {
+        world_loopback_settle(WORLD_DATA_PACKETS);
+    }
+    return moved(result);
 }
 
 // --- reading
@@ -194,6 +205,9 @@ static ssize_t write_all(int fd, const char *data, size_t bytes, int flags, bool
             size_t piece = bytes - done < PIPE_BUF ? bytes - done : PIPE_BUF; // fits when a pipe is ready
             put = WORLD_REAL(write)(fd, data + done, piece);
         }
+        if (put > 0 && is_socket && world_loopback_uses(fd)) {
+            world_loopback_settle(WORLD_DATA_PACKETS);
+        }
         attach_may_wake();
         if (put < 0 && errno == EAGAIN) {
             (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
@@ -225,10 +239,10 @@ ssize_t write(int fd, const void *data, size_t bytes)
     }
     enum descriptor kind = descriptor_of(fd);
     if (kind == DESCRIPTOR_FILE || bytes == 0 || !blocks(fd, 0)) {
-        return moved(WORLD_REAL(write)(fd, data, bytes));
+        return sent(fd, WORLD_REAL(write)(fd, data, bytes));
     }
     if (kind == DESCRIPTOR_OTHER) {
-        return get_ready(fd, POLLOUT, 0) ? moved(WORLD_REAL(write)(fd, data, bytes)) : -1;
+        return get_ready(fd, POLLOUT, 0) ? sent(fd, WORLD_REAL(write)(fd, data, bytes)) : -1;
     }
     return write_all(fd, data, bytes, 0, kind == DESCRIPTOR_STREAM);
 }
@@ -241,7 +255,7 @@ ssize_t send(int fd, const void *data, size_t bytes, int flags)
     if (descriptor_of(fd) == DESCRIPTOR_STREAM && bytes > 0 && blocks(fd, flags)) {
         return write_all(fd, data, bytes, flags, true);
     }
-    return get_ready(fd, POLLOUT, flags) ? moved(WORLD_REAL(send)(fd, data, bytes, flags)) : -1;
+    return get_ready(fd, POLLOUT, flags) ? sent(fd, WORLD_REAL(send)(fd, data, bytes, flags)) : -1;
 }
 
 // Of several pieces: whole where there is room, as the kernel does; a sender of more than a socket holds would stand.
@@ -250,7 +264,7 @@ ssize_t writev(int fd, const struct iovec *pieces, int count)
     if (!world_timed()) {
         return WORLD_REAL(writev)(fd, pieces, count);
     }
-    return get_ready(fd, POLLOUT, 0) ? moved(WORLD_REAL(writev)(fd, pieces, count)) : -1;
+    return get_ready(fd, POLLOUT, 0) ? sent(fd, WORLD_REAL(writev)(fd, pieces, count)) : -1;
 }
 
 ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST_SOCKADDR_ARG to, socklen_t to_bytes)
@@ -258,7 +272,7 @@ ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST_SOCKAD
     if (!world_timed()) {
         return WORLD_REAL(sendto)(fd, data, bytes, flags, to, to_bytes);
     }
-    return get_ready(fd, POLLOUT, flags) ? moved(WORLD_REAL(sendto)(fd, data, bytes, flags, to, to_bytes)) : -1;
+    return get_ready(fd, POLLOUT, flags) ? sent(fd, WORLD_REAL(sendto)(fd, data, bytes, flags, to, to_bytes)) : -1;
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
@@ -271,15 +285,29 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     }
     struct msghdr *own = (struct msghdr *)(uintptr_t)message;
     world_id_credentials(own, world_id_real); // the kernel wants its own
-    ssize_t put = moved(WORLD_REAL(sendmsg)(fd, message, flags));
+    ssize_t put = sent(fd, WORLD_REAL(sendmsg)(fd, message, flags));
     world_id_credentials(own, world_id_of);
     return put;
+}
+
+// Programs that close all that they find leave the connection alone.
+static bool is_own(int fd)
+{
+    return fd >= 0 && fd == attach_descriptor();
 }
 
 // Only of one that is there: programs close every number there could be.
 int close(int fd)
 {
+    if (is_own(fd)) {
+        errno = EBADF;
+        return -1;
+    }
+    bool packet = world_timed() && world_loopback_uses(fd);
     int status = WORLD_REAL(close)(fd);
+    if (packet) {
+        world_loopback_settle(WORLD_DATA_PACKETS);
+    }
     if (status == 0 && world_timed()) {
         attach_may_wake();
         world_timer_closed(fd);
@@ -287,23 +315,65 @@ int close(int fd)
     return status;
 }
 
-int shutdown(int fd, int how)
+int close_range(unsigned first, unsigned last, int flags)
 {
+    int own = attach_descriptor(), status = 0;
     if (world_timed()) {
         attach_may_wake();
     }
-    return WORLD_REAL(shutdown)(fd, how);
+    if (own < 0 || (unsigned)own < first || (unsigned)own > last) {
+        return WORLD_REAL(close_range)(first, last, flags);
+    }
+    if (first < (unsigned)own) {
+        status = WORLD_REAL(close_range)(first, (unsigned)own - 1, flags);
+    }
+    return status != 0 || (unsigned)own == last ? status : WORLD_REAL(close_range)((unsigned)own + 1, last, flags);
+}
+
+void closefrom(int first)
+{
+    (void)close_range(first > 0 ? (unsigned)first : 0, UINT_MAX, 0);
+}
+
+int shutdown(int fd, int how)
+{
+    int status = WORLD_REAL(shutdown)(fd, how);
+    if (status == 0 && world_timed()) {
+        if (world_loopback_uses(fd)) {
+            world_loopback_settle(WORLD_DATA_PACKETS);
+        }
+        attach_may_wake();
+    }
+    return status;
 }
 
 // --- connections
 // ------------------------------------------------------------------------------------------------------
+
+// TCP keeps small pieces back while an acknowledgement is to come (Nagle), and when that comes is real time's choice.
+// Nothing where it is no TCP.
+void world_connected(int fd)
+{
+    const int on = 1;
+    int saved = errno;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    errno = saved;
+}
+
+static int accepted(int connection)
+{
+    if (connection >= 0) {
+        world_connected(connection);
+    }
+    return (int)moved(connection);
+}
 
 int accept(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes)
 {
     if (!world_timed()) {
         return WORLD_REAL(accept)(fd, from, from_bytes);
     }
-    return get_ready(fd, POLLIN, 0) ? (int)moved(WORLD_REAL(accept)(fd, from, from_bytes)) : -1;
+    return get_ready(fd, POLLIN, 0) ? accepted(WORLD_REAL(accept)(fd, from, from_bytes)) : -1;
 }
 
 int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int flags)
@@ -311,5 +381,5 @@ int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int fla
     if (!world_timed()) {
         return WORLD_REAL(accept4)(fd, from, from_bytes, flags);
     }
-    return get_ready(fd, POLLIN, 0) ? (int)moved(WORLD_REAL(accept4)(fd, from, from_bytes, flags)) : -1;
+    return get_ready(fd, POLLIN, 0) ? accepted(WORLD_REAL(accept4)(fd, from, from_bytes, flags)) : -1;
 }

@@ -2,9 +2,10 @@
 // machine's are asked for. A number below ATTACH_ID_BASE is the machine's own, of a process that has nothing to do with
 // the run, and goes through as it is.
 //
-// Leaves out, so that they show or want the machine's: siginfo_t of signals, fcntl (F_SETOWN, F_GETLK), shmctl and
-// semctl, ptrace, prctl, /proc/self as a link; and system calls in machine code of the program's own.
+// Leaves out, so that they show or want the machine's: siginfo_t of signals, shmctl and semctl, ptrace, prctl,
+// /proc/self as a link; and system calls in machine code of the program's own.
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -140,7 +141,7 @@ int tcsetpgrp(int fd, pid_t group)
 int kill(pid_t process, int number)
 {
     if (world_timed()) {
-        attach_may_wake();
+        attach_may_interrupt();
     }
     return WORLD_REAL(kill)(world_id_real_signed(process), number);
 }
@@ -153,7 +154,7 @@ int killpg(pid_t group, int number)
 int tgkill(pid_t process, pid_t thread, int number)
 {
     if (world_timed()) {
-        attach_may_wake();
+        attach_may_interrupt();
     }
     return WORLD_REAL(tgkill)(world_id_real(process), world_id_real(thread), number);
 }
@@ -161,7 +162,7 @@ int tgkill(pid_t process, pid_t thread, int number)
 int sigqueue(pid_t process, int number, const union sigval value)
 {
     if (world_timed()) {
-        attach_may_wake();
+        attach_may_interrupt();
     }
     return WORLD_REAL(sigqueue)(world_id_real(process), number, value);
 }
@@ -232,6 +233,55 @@ ssize_t process_vm_writev(pid_t process, const struct iovec *from, unsigned long
 int pidfd_open(pid_t process, unsigned flags)
 {
     return WORLD_REAL(pidfd_open)(world_id_real(process), flags);
+}
+
+// --- who gets a descriptor's signals, and who holds a file's lock
+// -----------------------------------------------------
+
+static int owner_ex_set(int fd, const struct f_owner_ex *owner)
+{
+    const struct f_owner_ex real = {.type = owner->type, .pid = world_id_real(owner->pid)};
+    return WORLD_REAL(fcntl)(fd, F_SETOWN_EX, &real);
+}
+
+static int descriptor_control(int fd, int command, void *argument)
+{
+    if (command == F_SETOWN) {
+        return WORLD_REAL(fcntl)(fd, command, world_id_real_signed((pid_t)(intptr_t)argument));
+    }
+    if (command == F_SETOWN_EX) {
+        return owner_ex_set(fd, argument);
+    }
+    int result = WORLD_REAL(fcntl)(fd, command, argument);
+    if (command == F_GETOWN) {
+        return result < -1 ? -world_id_of(-result) : world_id_of(result);
+    }
+    if (result == 0 && command == F_GETOWN_EX) {
+        struct f_owner_ex *owner = argument;
+        owner->pid = world_id_of(owner->pid);
+    } else if (result == 0 && command == F_GETLK) {
+        struct flock *lock = argument;
+        lock->l_pid = world_id_of(lock->l_pid);
+    }
+    return result;
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    return descriptor_control(fd, command, argument);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    return descriptor_control(fd, command, argument);
 }
 
 // --- what sockets tell of who is at their other end

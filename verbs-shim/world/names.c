@@ -145,6 +145,10 @@ int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
     int status = WORLD_REAL(connect)(fd, to_self ? (const struct sockaddr *)&own : asked, bytes);
     if (world_timed()) {
         int saved = errno;
+        world_connected(fd);
+        if (world_loopback_uses(fd)) {
+            world_loopback_settle(WORLD_CONNECT_PACKETS);
+        }
         attach_may_wake();
         errno = saved;
     }

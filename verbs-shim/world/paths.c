@@ -1,11 +1,16 @@
 // Paths of the devices: /sys/class/infiniband and its relatives, and /dev/infiniband/uverbsN, lie in a folder that the
 // simulator has made for the node (TCASIM_SYSFS). The uverbs devices are links to /dev/null there, a character device.
+//
+// Shared memory of POSIX (/dev/shm) is a node's own: its names begin with those of the run and the node, so that
+// neither other nodes and other runs find it, nor what a killed program left of an earlier one.
 #include <dirent.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,11 +28,33 @@ static const char *process_redirect(const char *path, char buffer[PATH_BYTES])
     return bytes > 0 && bytes < PATH_BYTES ? buffer : path;
 }
 
+static const char shared_folder[] = "/dev/shm/";
+
+// A name in that folder, without a slash. "/tmp/tcasim-Ab12cd/node0" is a prefix "tcasim-Ab12cd.node0.".
+static const char *shared_redirect(const char *name, const char *folder, char buffer[PATH_BYTES])
+{
+    const char *node = getenv("TCASIM_SYSFS");
+    const char *node_name = node != NULL ? strrchr(node, '/') : NULL;
+    const char *run = node_name;
+    while (run != NULL && run > node && run[-1] != '/') {
+        run--;
+    }
+    int run_bytes = (int)(node_name - run);
+    int bytes =
+        run != NULL ? snprintf(buffer, PATH_BYTES, "%s%.*s.%s.%s", folder, run_bytes, run, node_name + 1, name) : 0;
+    return bytes > 0 && bytes < PATH_BYTES ? buffer : NULL;
+}
+
 // The path, or where it lies for this process.
 static const char *redirect(const char *path, char buffer[PATH_BYTES])
 {
     if (path != NULL && strncmp(path, "/proc/", strlen("/proc/")) == 0) {
         return process_redirect(path, buffer);
+    }
+    size_t shared = sizeof shared_folder - 1;
+    if (path != NULL && strncmp(path, shared_folder, shared) == 0 && path[shared] != '\0') {
+        const char *own = shared_redirect(path + shared, shared_folder, buffer);
+        return own != NULL ? own : path;
     }
     static const char *const prefixes[] = {"/sys/class/infiniband", "/dev/infiniband"};
     const char *root = path != NULL && path[0] == '/' ? getenv("TCASIM_SYSFS") : NULL;
@@ -143,4 +170,60 @@ char *realpath(const char *restrict path, char *restrict resolved)
 {
     char buffer[PATH_BYTES];
     return WORLD_REAL(realpath)(redirect(path, buffer), resolved);
+}
+
+int unlink(const char *path)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(unlink)(redirect(path, buffer));
+}
+
+int remove(const char *path)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(remove)(redirect(path, buffer));
+}
+
+int rename(const char *before, const char *now)
+{
+    char buffer[PATH_BYTES], buffer_now[PATH_BYTES];
+    return WORLD_REAL(rename)(redirect(before, buffer), redirect(now, buffer_now));
+}
+
+// --- names of shared memory and semaphores: "/name" or "name" -------------------------------------------------------
+
+static const char *shared_name(const char *name, char buffer[PATH_BYTES])
+{
+    const char *bare = name != NULL && name[0] == '/' ? name + 1 : name;
+    const char *own = bare != NULL && bare[0] != '\0' ? shared_redirect(bare, "/", buffer) : NULL;
+    return own != NULL ? own : name;
+}
+
+int shm_open(const char *name, int flags, mode_t mode)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(shm_open)(shared_name(name, buffer), flags, mode);
+}
+
+int shm_unlink(const char *name)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(shm_unlink)(shared_name(name, buffer));
+}
+
+sem_t *sem_open(const char *name, int flags, ...)
+{
+    char buffer[PATH_BYTES];
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = mode_of(flags, &list);
+    unsigned value = (flags & O_CREAT) != 0 ? va_arg(list, unsigned) : 0;
+    va_end(list);
+    return WORLD_REAL(sem_open)(shared_name(name, buffer), flags, mode, value);
+}
+
+int sem_unlink(const char *name)
+{
+    char buffer[PATH_BYTES];
+    return WORLD_REAL(sem_unlink)(shared_name(name, buffer));
 }

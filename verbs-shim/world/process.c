@@ -215,7 +215,7 @@ pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
     unsigned interrupts = attach_interrupts();
     pid_t ended;
     while ((ended = WORLD_REAL(wait4)(child, status, options | WNOHANG, usage)) == 0) {
-        (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+        (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
         if (attach_interrupts() != interrupts) {
             ended = WORLD_REAL(wait4)(child, status, options | WNOHANG, usage);
             errno = ended == 0 ? EINTR : errno;
@@ -267,6 +267,6 @@ int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
             errno = EINTR;
             return -1;
         }
-        (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+        (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
     }
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/world/instruction.h"
+#include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/world.h"
 
 enum {
@@ -254,8 +255,11 @@ static void on_trap(int number, siginfo_t *info, void *context)
     int saved = errno;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     const struct jump *jump = info->si_code == SI_KERNEL ? jump_find((uintptr_t)registers[REG_RIP] - 1) : NULL;
+    uintptr_t behind = info->si_code == SI_KERNEL ? world_tsc_jump_behind((uintptr_t)registers[REG_RIP] - 1) : 0;
     if (jump != NULL) {
         turn(registers, jump);
+    } else if (behind != 0) {
+        registers[REG_RIP] = (greg_t)behind;
     } else if (spin.stepping) {
         step(registers);
     } else if (info->si_code == TRAP_TRACE) {

@@ -84,7 +84,7 @@ static void due(void)
         }
         fire(timer, times);
     }
-    attach_may_wake(); // who waits for a descriptor
+    attach_may_interrupt(); // also who waits for a descriptor
     arm();
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/rdtsc.h"
+#include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/world.h"
 
 static bool trapping;
@@ -16,6 +17,14 @@ static bool trapping;
 static uint64_t tsc_of(uint64_t now_ps)
 {
     return (uint64_t)((unsigned __int128)now_ps * attach_place()->tsc_hz / 1000000000000u);
+}
+
+uint64_t world_tsc_now(void)
+{
+    int saved = errno;
+    uint64_t tsc = attach_place() != NULL ? tsc_of(world_clock_read_ps(WORLD_COUNTER)) : 0;
+    errno = saved;
+    return tsc;
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
@@ -28,13 +37,12 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         world_signal_pass(signal_number, info, context);
         return;
     }
-    int saved = errno;
-    uint64_t tsc = tsc_of(world_clock_read_ps(WORLD_COUNTER));
+    uint64_t tsc = world_tsc_now();
     registers[REG_RAX] = (greg_t)(tsc & UINT32_MAX);
     registers[REG_RDX] = (greg_t)(tsc >> 32);
     registers[REG_RCX] = length == RDTSCP_BYTES ? 0 : registers[REG_RCX];
-    registers[REG_RIP] += length;
-    errno = saved;
+    uintptr_t at = (uintptr_t)registers[REG_RIP];
+    registers[REG_RIP] = (greg_t)(length == RDTSC_BYTES ? world_tsc_jump_note(at) : at + length);
 }
 
 void world_tsc_trap(bool on)

@@ -78,6 +78,22 @@ void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
 // Gives the baton away until something outside, or in the devices, may have changed. false: deadline_ps has passed.
 bool world_wait(uint64_t deadline_ps);
 
+// --- what is on its way between programs (loopback.c)
+// -----------------------------------------------------------------
+
+bool world_loopback_uses(int fd);
+// What the thread has sent is where it goes, and the answers of the kernel to it, `packets` of them one after the
+// other.
+void world_loopback_settle(unsigned packets);
+#define WORLD_DATA_PACKETS    1
+#define WORLD_CONNECT_PACKETS 3
+
+// --- connections (descriptors.c)
+// ---------------------------------------------------------------------------------------
+
+// A connection begins.
+void world_connected(int fd);
+
 // --- timers (timers.c)
 // ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,390 @@
+// What programs see of rdma_cm: `cm CLAIM` finds out whether one holds, exit status 0. The process talks to itself over
+// its node's address, but for the claims of two, which `cm serve-...` is the other side of.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            (void)fprintf(stderr, "cm: line %d: %s (errno %s)\n", __LINE__, #condition, strerror(errno));              \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+enum { PORT = 7471 };
+
+static struct rdma_event_channel *channel;
+
+static struct sockaddr_in address_of(const char *host, uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (host != NULL) {
+        struct hostent *found = gethostbyname(host);
+        CHECK(found != NULL);
+        memcpy(&address.sin_addr, found->h_addr_list[0], sizeof address.sin_addr);
+    }
+    return address;
+}
+
+static struct rdma_cm_id *id_make(enum rdma_port_space space)
+{
+    struct rdma_cm_id *id;
+    CHECK(rdma_create_id(channel, &id, NULL, space) == 0);
+    return id;
+}
+
+static struct rdma_cm_id *listener_make(enum rdma_port_space space, int backlog)
+{
+    struct rdma_cm_id *id = id_make(space);
+    struct sockaddr_in any = address_of(NULL, PORT);
+    CHECK(rdma_bind_addr(id, (struct sockaddr *)&any) == 0);
+    CHECK(rdma_listen(id, backlog) == 0);
+    CHECK(ntohs(rdma_get_src_port(id)) == PORT);
+    return id;
+}
+
+static struct rdma_cm_event *event_get(enum rdma_cm_event_type type)
+{
+    struct rdma_cm_event *event;
+    CHECK(rdma_get_cm_event(channel, &event) == 0);
+    if (event->event != type) {
+        (void)fprintf(stderr, "cm: %s %d in place of %s\n", rdma_event_str(event->event), event->status,
+                      rdma_event_str(type));
+        exit(1);
+    }
+    return event;
+}
+
+// Its identifier; what it says is not wanted.
+static struct rdma_cm_id *event_take(enum rdma_cm_event_type type)
+{
+    struct rdma_cm_event *event = event_get(type);
+    struct rdma_cm_id *id = event->id;
+    CHECK(rdma_ack_cm_event(event) == 0);
+    return id;
+}
+
+static int status_take(enum rdma_cm_event_type type)
+{
+    struct rdma_cm_event *event = event_get(type);
+    int status = event->status;
+    CHECK(rdma_ack_cm_event(event) == 0);
+    return status;
+}
+
+static struct rdma_cm_id *routed_make(enum rdma_port_space space, const char *host)
+{
+    struct rdma_cm_id *id = id_make(space);
+    struct sockaddr_in to = address_of(host, PORT);
+    CHECK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000) == 0);
+    CHECK(event_take(RDMA_CM_EVENT_ADDR_RESOLVED) == id);
+    CHECK(id->verbs != NULL && id->port_num == 1);
+    CHECK(rdma_resolve_route(id, 1000) == 0);
+    CHECK(event_take(RDMA_CM_EVENT_ROUTE_RESOLVED) == id);
+    return id;
+}
+
+static void qp_make(struct rdma_cm_id *id)
+{
+    struct ibv_qp_init_attr init = {.cap = {.max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1},
+                                    .qp_type = id->qp_type};
+    CHECK(rdma_create_qp(id, NULL, &init) == 0);
+    CHECK(id->qp != NULL && id->pd != NULL && id->send_cq != NULL && id->recv_cq != NULL);
+}
+
+static void id_end(struct rdma_cm_id *id)
+{
+    rdma_destroy_ep(id);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+// Both sides of a connection of the process with itself.
+static void pair_make(struct rdma_cm_id **active, struct rdma_cm_id **passive)
+{
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1);
+    *active = routed_make(RDMA_PS_TCP, NULL);
+    qp_make(*active);
+    CHECK(rdma_connect(*active, NULL) == 0);
+    *passive = event_take(RDMA_CM_EVENT_CONNECT_REQUEST);
+    qp_make(*passive);
+    CHECK(rdma_accept(*passive, NULL) == 0);
+    CHECK(event_take(RDMA_CM_EVENT_ESTABLISHED) == *active);
+    CHECK(event_take(RDMA_CM_EVENT_ESTABLISHED) == *passive);
+    id_end(listener);
+}
+
+// --- claims ---------------------------------------------------------------------------------------------------------
+
+static void message_crosses(void)
+{
+    struct rdma_cm_id *active, *passive;
+    char data[2][16] = {"across", ""};
+    struct ibv_wc wc;
+    pair_make(&active, &passive);
+    struct ibv_mr *from = rdma_reg_msgs(active, data[0], 16), *to = rdma_reg_msgs(passive, data[1], 16);
+    CHECK(from != NULL && to != NULL);
+    CHECK(rdma_post_recv(passive, NULL, data[1], 16, to) == 0);
+    CHECK(rdma_post_send(active, NULL, data[0], 16, from, IBV_SEND_SIGNALED) == 0);
+    CHECK(rdma_get_send_comp(active, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+    CHECK(rdma_get_recv_comp(passive, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+    CHECK(strcmp(data[1], "across") == 0);
+    CHECK(rdma_dereg_mr(from) == 0 && rdma_dereg_mr(to) == 0);
+}
+
+static void private_data_crosses_both_ways(void)
+{
+    static const char question[56] = "question", answer[196] = "answer";
+    struct rdma_conn_param param = {.private_data = question, .private_data_len = 56, .initiator_depth = 3};
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *active = routed_make(RDMA_PS_TCP, NULL);
+    qp_make(active);
+    CHECK(rdma_connect(active, &param) == 0);
+    struct rdma_cm_event *event = event_get(RDMA_CM_EVENT_CONNECT_REQUEST);
+    struct rdma_cm_id *passive = event->id;
+    CHECK(event->listen_id == listener && event->param.conn.private_data_len == 56);
+    CHECK(event->param.conn.responder_resources == 3 && event->param.conn.initiator_depth == 0);
+    CHECK(memcmp(event->param.conn.private_data, question, 56) == 0);
+    CHECK(rdma_ack_cm_event(event) == 0);
+    qp_make(passive);
+    param = (struct rdma_conn_param){.private_data = answer, .private_data_len = 196};
+    CHECK(rdma_accept(passive, &param) == 0);
+    event = event_get(RDMA_CM_EVENT_ESTABLISHED);
+    CHECK(event->id == active && memcmp(event->param.conn.private_data, answer, 196) == 0);
+    CHECK(rdma_ack_cm_event(event) == 0);
+}
+
+static void too_much_private_data_is_refused(void)
+{
+    static const char much[57];
+    struct rdma_conn_param param = {.private_data = much, .private_data_len = sizeof much};
+    struct rdma_cm_id *active = routed_make(RDMA_PS_TCP, NULL);
+    CHECK(rdma_connect(active, &param) == -1 && errno == EINVAL);
+}
+
+static void nobody_listens(void)
+{
+    struct rdma_cm_id *active = routed_make(RDMA_PS_TCP, NULL);
+    CHECK(rdma_connect(active, NULL) == 0);
+    CHECK(status_take(RDMA_CM_EVENT_REJECTED) == 8); // IBA 12.6.7.2: invalid service ID
+}
+
+static void refusal_carries_its_reason(void)
+{
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *active = routed_make(RDMA_PS_TCP, NULL);
+    CHECK(rdma_connect(active, NULL) == 0);
+    struct rdma_cm_id *passive = event_take(RDMA_CM_EVENT_CONNECT_REQUEST);
+    CHECK(rdma_reject(passive, "full", 5) == 0);
+    struct rdma_cm_event *event = event_get(RDMA_CM_EVENT_REJECTED);
+    CHECK(event->status == 28 && strcmp(event->param.conn.private_data, "full") == 0);
+    CHECK(rdma_ack_cm_event(event) == 0);
+    id_end(passive);
+    id_end(listener);
+    id_end(active);
+}
+
+static void listeners_end_refuses_who_waits(void)
+{
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 4), *active = routed_make(RDMA_PS_TCP, NULL);
+    CHECK(rdma_connect(active, NULL) == 0);
+    CHECK(rdma_destroy_id(listener) == 0);
+    CHECK(status_take(RDMA_CM_EVENT_REJECTED) == 28);
+}
+
+static void unknown_address_is_an_error_after_its_time(void)
+{
+    struct rdma_cm_id *id = id_make(RDMA_PS_TCP);
+    struct sockaddr_in to = address_of(NULL, PORT);
+    to.sin_addr.s_addr = htonl(0x7f010203); // 127.1.2.3
+    uint64_t before = now_ms();
+    CHECK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 250) == 0);
+    CHECK(status_take(RDMA_CM_EVENT_ADDR_ERROR) == -ETIMEDOUT);
+    CHECK(now_ms() - before >= 250 && now_ms() - before < 252);
+}
+
+static void port_has_one_owner(void)
+{
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *other = id_make(RDMA_PS_TCP);
+    struct rdma_cm_id *datagrams = id_make(RDMA_PS_UDP);
+    struct sockaddr_in any = address_of(NULL, PORT);
+    CHECK(rdma_bind_addr(other, (struct sockaddr *)&any) == -1 && errno == EADDRINUSE);
+    CHECK(rdma_bind_addr(datagrams, (struct sockaddr *)&any) == 0); // a port space of its own
+    CHECK(rdma_destroy_id(listener) == 0);
+    CHECK(rdma_bind_addr(other, (struct sockaddr *)&any) == 0);
+}
+
+static void full_backlog_loses_requests(void)
+{
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *first = routed_make(RDMA_PS_TCP, NULL),
+                      *second = routed_make(RDMA_PS_TCP, NULL);
+    struct rdma_event_channel *of_listener = rdma_create_event_channel();
+    CHECK(of_listener != NULL && rdma_migrate_id(listener, of_listener) == 0);
+    uint64_t before = now_ms();
+    CHECK(rdma_connect(first, NULL) == 0 && rdma_connect(second, NULL) == 0);
+    struct rdma_cm_event *event = event_get(RDMA_CM_EVENT_UNREACHABLE);
+    CHECK(event->status == -ETIMEDOUT);
+    CHECK(now_ms() - before > 90000 && now_ms() - before < 100000); // 16 times 6.1 s
+}
+
+static void both_sides_hear_of_the_end_once(void)
+{
+    struct rdma_cm_id *active, *passive;
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    pair_make(&active, &passive);
+    CHECK(rdma_disconnect(active) == 0);
+    CHECK(event_take(RDMA_CM_EVENT_DISCONNECTED) == passive);
+    CHECK(ibv_query_qp(active->qp, &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_ERR);
+    CHECK(rdma_disconnect(passive) == 0);
+    CHECK(event_take(RDMA_CM_EVENT_DISCONNECTED) == active);
+    struct pollfd more = {.fd = channel->fd, .events = POLLIN};
+    CHECK(poll(&more, 1, 10) == 0);
+}
+
+static void channel_can_be_waited_for(void)
+{
+    struct pollfd ready = {.fd = channel->fd, .events = POLLIN};
+    struct rdma_cm_event *event;
+    struct rdma_cm_id *id = id_make(RDMA_PS_TCP);
+    struct sockaddr_in to = address_of(NULL, PORT);
+    CHECK(fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK) == 0);
+    CHECK(poll(&ready, 1, 0) == 0);
+    CHECK(rdma_get_cm_event(channel, &event) == -1 && errno == EAGAIN);
+    CHECK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000) == 0);
+    CHECK(poll(&ready, 1, 1000) == 1);
+    CHECK(rdma_get_cm_event(channel, &event) == 0 && event->event == RDMA_CM_EVENT_ADDR_RESOLVED);
+    CHECK(poll(&ready, 1, 0) == 0);
+    CHECK(rdma_ack_cm_event(event) == 0);
+}
+
+static void identifier_takes_its_events_along(void)
+{
+    struct rdma_event_channel *before = channel;
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *active = routed_make(RDMA_PS_TCP, NULL);
+    CHECK(rdma_connect(active, NULL) == 0);
+    channel = rdma_create_event_channel();
+    CHECK(channel != NULL && rdma_migrate_id(listener, channel) == 0);
+    struct rdma_cm_id *passive = event_take(RDMA_CM_EVENT_CONNECT_REQUEST);
+    CHECK(passive->channel == channel && active->channel == before);
+}
+
+static void datagram_service_is_found(void)
+{
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_UDP, 1), *active = routed_make(RDMA_PS_UDP, NULL);
+    struct ibv_port_attr port;
+    qp_make(active);
+    CHECK(rdma_connect(active, NULL) == 0);
+    struct rdma_cm_id *passive = event_take(RDMA_CM_EVENT_CONNECT_REQUEST);
+    qp_make(passive);
+    CHECK(rdma_accept(passive, NULL) == 0);
+    struct rdma_cm_event *event = event_get(RDMA_CM_EVENT_ESTABLISHED);
+    CHECK(ibv_query_port(active->verbs, 1, &port) == 0);
+    CHECK(event->param.ud.qp_num == passive->qp->qp_num && event->param.ud.qkey == RDMA_UDP_QKEY);
+    CHECK(event->param.ud.ah_attr.dlid == port.lid && event->param.ud.ah_attr.port_num == 1);
+    CHECK(rdma_ack_cm_event(event) == 0);
+    id_end(passive);
+    id_end(active);
+    id_end(listener);
+}
+
+static void there_is_no_multicast(void)
+{
+    struct rdma_cm_id *id = routed_make(RDMA_PS_UDP, NULL);
+    struct sockaddr_in group = address_of(NULL, 0);
+    CHECK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL) == -1 && errno == EOPNOTSUPP);
+}
+
+// --- two programs ---------------------------------------------------------------------------------------------------
+
+static void serve(bool accepts)
+{
+    (void)listener_make(RDMA_PS_TCP, 1);
+    struct rdma_cm_id *passive = event_take(RDMA_CM_EVENT_CONNECT_REQUEST);
+    if (accepts) {
+        qp_make(passive);
+        CHECK(rdma_accept(passive, NULL) == 0);
+        (void)event_take(RDMA_CM_EVENT_ESTABLISHED);
+    }
+    (void)raise(SIGKILL);
+}
+
+static void serve_and_die(void)
+{
+    serve(true);
+}
+
+static void serve_and_die_before_the_answer(void)
+{
+    serve(false);
+}
+
+static void partner_that_is_killed_disconnects(void)
+{
+    struct rdma_cm_id *active = routed_make(RDMA_PS_TCP, "node1");
+    qp_make(active);
+    CHECK(rdma_connect(active, NULL) == 0);
+    CHECK(event_take(RDMA_CM_EVENT_ESTABLISHED) == active);
+    CHECK(event_take(RDMA_CM_EVENT_DISCONNECTED) == active);
+}
+
+static void partner_that_is_killed_before_its_answer_refuses(void)
+{
+    struct rdma_cm_id *active = routed_make(RDMA_PS_TCP, "node1");
+    CHECK(rdma_connect(active, NULL) == 0);
+    CHECK(status_take(RDMA_CM_EVENT_REJECTED) == 28);
+}
+
+static const struct {
+    const char *name;
+    void (*holds)(void);
+} claims[] = {
+    {"message_crosses", message_crosses},
+    {"private_data_crosses_both_ways", private_data_crosses_both_ways},
+    {"too_much_private_data_is_refused", too_much_private_data_is_refused},
+    {"nobody_listens", nobody_listens},
+    {"refusal_carries_its_reason", refusal_carries_its_reason},
+    {"listeners_end_refuses_who_waits", listeners_end_refuses_who_waits},
+    {"unknown_address_is_an_error_after_its_time", unknown_address_is_an_error_after_its_time},
+    {"port_has_one_owner", port_has_one_owner},
+    {"full_backlog_loses_requests", full_backlog_loses_requests},
+    {"both_sides_hear_of_the_end_once", both_sides_hear_of_the_end_once},
+    {"channel_can_be_waited_for", channel_can_be_waited_for},
+    {"identifier_takes_its_events_along", identifier_takes_its_events_along},
+    {"datagram_service_is_found", datagram_service_is_found},
+    {"there_is_no_multicast", there_is_no_multicast},
+    {"serve_and_die", serve_and_die},
+    {"serve_and_die_before_the_answer", serve_and_die_before_the_answer},
+    {"partner_that_is_killed_disconnects", partner_that_is_killed_disconnects},
+    {"partner_that_is_killed_before_its_answer_refuses", partner_that_is_killed_before_its_answer_refuses},
+};
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    channel = rdma_create_event_channel();
+    CHECK(channel != NULL);
+    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        if (strcmp(claims[i].name, argv[1]) == 0) {
+            claims[i].holds();
+            return 0;
+        }
+    }
+    (void)fprintf(stderr, "cm: there is no claim %s\n", argv[1]);
+    return 2;
+}

@@ -1,0 +1,211 @@
+#include "verbs-shim/world/tsc_jump.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "verbs-shim/attach/rdtsc.h"
+
+enum {
+    PLACES_MAX = 32,
+    READS_BEFORE = 64, // a place that is rarely reached is left alone
+    JUMP_BYTES = 5,
+    PAGE_BYTES = 4096,
+    BREAKPOINT = 0xcc,
+    STUB_BYTES = 64,
+    MOVED_AT = 19,             // in a stub
+    REGION_BYTES = 2 * 0x10000 // any two bytes of the jump's distance are found in half of it
+};
+
+// One thread of the process runs at a time, and none gives its turn away in here.
+static struct place {
+    uintptr_t at;
+    unsigned reads;
+    unsigned char *stub; // NULL: none yet
+} places[PLACES_MAX];
+static unsigned char *region; // of stubs
+
+// --- the way in -----------------------------------------------------------------------------------------------------
+// As the kernel does for a signal's handler, all that the program has in registers is kept: flags, general and vector
+// registers (XSAVE: Intel 64 SDM volume 1, chapter 13). rdx:rax is the answer.
+
+__attribute__((used)) static uint64_t state_bytes; // of all that is enabled, with the header
+
+extern void world_tsc_entry(void) __attribute__((visibility("hidden")));
+__asm__(".text\n"
+        ".globl world_tsc_entry\n"
+        ".hidden world_tsc_entry\n"
+        ".type world_tsc_entry, @function\n"
+        "world_tsc_entry:\n"
+        "    pushfq\n"
+        "    push %rcx\n    push %rsi\n    push %rdi\n    push %r8\n    push %r9\n    push %r10\n    push %r11\n"
+        "    push %rbx\n"
+        "    mov %rsp, %rbx\n"
+        "    cld\n"
+        "    sub state_bytes(%rip), %rsp\n"
+        "    and $-64, %rsp\n"
+        "    lea 512(%rsp), %rdi\n" // the header is to be zero
+        "    xor %eax, %eax\n"
+        "    mov $8, %ecx\n"
+        "    rep stosq\n"
+        "    mov $-1, %eax\n"
+        "    mov $-1, %edx\n"
+        "    xsave64 (%rsp)\n"
+        "    call world_tsc_now\n"
+        "    mov %rax, %rcx\n"
+        "    mov $-1, %eax\n"
+        "    mov $-1, %edx\n"
+        "    xrstor64 (%rsp)\n"
+        "    mov %rbx, %rsp\n"
+        "    mov %ecx, %eax\n"
+        "    shr $32, %rcx\n"
+        "    mov %ecx, %edx\n"
+        "    pop %rbx\n"
+        "    pop %r11\n    pop %r10\n    pop %r9\n    pop %r8\n    pop %rdi\n    pop %rsi\n    pop %rcx\n"
+        "    popfq\n"
+        "    ret\n"
+        ".size world_tsc_entry, .-world_tsc_entry\n");
+
+// --- what may be moved ----------------------------------------------------------------------------------------------
+
+// A shift of a register by a constant, or a move or arithmetic between a register and a register or memory whose
+// address is a register's and a constant's sum. The length; 0: anything else.
+static unsigned movable_bytes(const unsigned char *code)
+{
+    unsigned prefix = (code[0] & 0xf0) == 0x40; // REX
+    unsigned op = code[prefix], mod = code[prefix + 1] >> 6, rm = code[prefix + 1] & 7;
+    if (op == 0xc1) {
+        return mod == 3 ? prefix + 3 : 0;
+    }
+    bool plain = op == 0x89 || op == 0x8b || op == 0x01 || op == 0x03 || op == 0x09 || op == 0x0b || op == 0x29 ||
+                 op == 0x2b || op == 0x31 || op == 0x33;
+    if (!plain || (mod == 0 && rm == 5)) { // relative to where it stands
+        return 0;
+    }
+    if (mod != 3 && rm == 4) {
+        return 0; // an index
+    }
+    return prefix + 2 + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
+}
+
+// --- making a jump --------------------------------------------------------------------------------------------------
+
+// Memory that a jump from there reaches.
+static unsigned char *region_near(uintptr_t at)
+{
+    const uintptr_t step = 16u << 20, reach = 1u << 30;
+    uintptr_t base = at & ~(uintptr_t)0xffff;
+    for (uintptr_t distance = step; distance < reach; distance += step) {
+        const uintptr_t wanted[] = {base - distance, base + distance};
+        for (unsigned i = 0; i < 2; i++) {
+            void *found = mmap((void *)wanted[i], REGION_BYTES, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+            if (found == (void *)wanted[i]) {
+                return found;
+            }
+            if (found != MAP_FAILED) { // of an older kernel
+                munmap(found, REGION_BYTES);
+            }
+        }
+    }
+    return NULL;
+}
+
+// Where the distance's second byte is a breakpoint. NULL: it is taken, or too far.
+static unsigned char *stub_place(uintptr_t at)
+{
+    uintptr_t behind = at + JUMP_BYTES, base = (uintptr_t)region;
+    unsigned char *stub = region + ((behind + BREAKPOINT * 0x100u - base) & 0xffff);
+    intptr_t distance = (intptr_t)((uintptr_t)stub - behind);
+    if (distance > INT32_MAX || distance < INT32_MIN) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < PLACES_MAX; i++) {
+        if (places[i].stub != NULL && places[i].stub + STUB_BYTES > stub && stub + STUB_BYTES > places[i].stub) {
+            return NULL;
+        }
+    }
+    return stub;
+}
+
+static void stub_write(unsigned char *stub, uintptr_t at, unsigned moved_bytes)
+{
+    // lea -128(%rsp), %rsp (the red zone); call *entry; lea 128(%rsp), %rsp; what was moved; jmp *back
+    unsigned char code[STUB_BYTES] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0xff, 0x15, STUB_BYTES - 16 - 11,
+                                      0,    0,    0,    0x48, 0x8d, 0xa4, 0x24, 0x80};
+    unsigned end = MOVED_AT + moved_bytes;
+    memcpy(code + MOVED_AT, (const void *)(at + RDTSC_BYTES), moved_bytes);
+    code[end] = 0xff;
+    code[end + 1] = 0x25;
+    code[end + 2] = (unsigned char)(STUB_BYTES - 8 - end - 6);
+    const uintptr_t entry = (uintptr_t)world_tsc_entry, back = at + RDTSC_BYTES + moved_bytes;
+    memcpy(code + STUB_BYTES - 16, &entry, 8);
+    memcpy(code + STUB_BYTES - 8, &back, 8);
+    memcpy(stub, code, sizeof code);
+}
+
+static bool jump_write(uintptr_t at, const unsigned char *stub)
+{
+    unsigned char jump[JUMP_BYTES] = {0xe9};
+    int32_t distance = (int32_t)((intptr_t)stub - (intptr_t)(at + JUMP_BYTES));
+    memcpy(jump + 1, &distance, sizeof distance);
+    uintptr_t page = at & ~(uintptr_t)(PAGE_BYTES - 1);
+    size_t bytes = at + JUMP_BYTES - page;
+    if (mprotect((void *)page, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+        return false;
+    }
+    memcpy((void *)at, jump, sizeof jump);
+    (void)mprotect((void *)page, bytes, PROT_READ | PROT_EXEC);
+    return true;
+}
+
+static void jump_make(struct place *place)
+{
+    unsigned moved_bytes = movable_bytes((const unsigned char *)(place->at + RDTSC_BYTES)), a, c, d;
+    unsigned int bytes = 0;
+    if (moved_bytes + RDTSC_BYTES < JUMP_BYTES || __get_cpuid_count(0xd, 0, &a, &bytes, &c, &d) == 0) {
+        return;
+    }
+    state_bytes = bytes;
+    region = region != NULL ? region : region_near(place->at);
+    unsigned char *stub = region != NULL ? stub_place(place->at) : NULL;
+    if (stub == NULL || mprotect(region, REGION_BYTES, PROT_READ | PROT_WRITE) != 0) {
+        return;
+    }
+    stub_write(stub, place->at, moved_bytes);
+    if (mprotect(region, REGION_BYTES, PROT_READ | PROT_EXEC) == 0 && jump_write(place->at, stub)) {
+        place->stub = stub;
+    }
+}
+
+// --- for the handlers -----------------------------------------------------------------------------------------------
+
+uintptr_t world_tsc_jump_note(uintptr_t at)
+{
+    struct place *place = NULL;
+    for (unsigned i = 0; i < PLACES_MAX && place == NULL; i++) {
+        if (places[i].at == at || places[i].at == 0) {
+            place = &places[i];
+            place->at = at;
+        }
+    }
+    if (place != NULL && ++place->reads == READS_BEFORE) {
+        int saved = errno;
+        jump_make(place);
+        errno = saved;
+    }
+    bool moved = place != NULL && place->stub != NULL && *(const unsigned char *)at == 0xe9;
+    return moved ? (uintptr_t)place->stub + MOVED_AT : at + RDTSC_BYTES;
+}
+
+uintptr_t world_tsc_jump_behind(uintptr_t at)
+{
+    for (unsigned i = 0; i < PLACES_MAX && places[i].at != 0; i++) {
+        if (places[i].stub != NULL && at == places[i].at + RDTSC_BYTES) {
+            return (uintptr_t)places[i].stub + MOVED_AT;
+        }
+    }
+    return 0;
+}
