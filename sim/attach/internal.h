@@ -356,6 +356,22 @@ bool attach_turn_is_program(const struct attach_thread *thread);
 // A line of the run's file of crossings, before the request is carried out.
 void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
 
+// --- memory.c --------------------------------------------------------------------------------------------------------
+
+extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
+// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
+void attach_memory_settle(const struct attach_server *server, uint32_t node);
+void attach_memory_destroy(struct attach_memory *memory);
+
+// --- written.c -------------------------------------------------------------------------------------------------------
+
+// A device has written to pinned memory of the process; to what is not pinned memory.
+void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
+void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
+// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
+
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
@@ -366,16 +382,6 @@ void attach_thread_did(struct attach_thread *thread);
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
-extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
-// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
-void attach_memory_settle(const struct attach_server *server, uint32_t node);
-void attach_memory_destroy(struct attach_memory *memory);
-// A device has written to pinned memory of the process; to what is not pinned memory.
-void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
-void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
-// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
-int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
-void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
 bool attach_all_patient(const struct attach_server *server);       // does everybody wait for the outside?
