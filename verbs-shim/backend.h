@@ -176,6 +176,10 @@ struct backend_ops {
     const struct backend_thread_ops *thread; // NULL: no second thread
     const struct backend_gpu_ops *gpu;       // NULL, or a count of 0: the node has no GPU
     const struct backend_hca_ops *hca;       // NULL: the node has no HCA
+    // The node's board is the process's alone until it has released it as often, or ended: what open(2) and close(2) of
+    // the driver's device do. -EBUSY: another process has it. NULL: there is no other process.
+    int (*board_claim)(void *ctx);
+    void (*board_release)(void *ctx);
     // Page-aligned, zeroed. -ENOMEM, -EINVAL (0 bytes).
     int (*alloc_pinned)(void *ctx, size_t bytes, struct backend_buffer *buffer_out);
     void (*free_pinned)(void *ctx, struct backend_buffer *buffer);
@@ -219,6 +223,18 @@ struct backend {
     const struct backend_ops *ops;
     void *ctx;
 };
+
+static inline int backend_board_claim(const struct backend *backend)
+{
+    return backend->ops->board_claim != NULL ? backend->ops->board_claim(backend->ctx) : 0;
+}
+
+static inline void backend_board_release(const struct backend *backend)
+{
+    if (backend->ops->board_release != NULL) {
+        backend->ops->board_release(backend->ctx);
+    }
+}
 
 static inline void backend_looked(const struct backend *backend, const volatile void *word, bool found)
 {

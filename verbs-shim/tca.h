@@ -63,14 +63,16 @@ enum tcaError {
     tcaErrorDMA = -20,
     tcaErrorIO = -21,
     tcaErrorTimeout = -22,
-    tcaErrorWindow = -23
+    tcaErrorWindow = -23,
+    tcaErrorInUse = -24
 };
 const char *tcaStrError(int error);
 const char *tcaLastMessage(void); // lives until the next call that is refused
 
 // --- set-up ------------------------------------------------------------------------------------------------------
 
-// Once for each process; again is allowed. tcaErrorNoBoard, tcaErrorNoMemory.
+// Once for each process; again is allowed. The node's board is the process's until it ends. tcaErrorNoBoard,
+// tcaErrorNoMemory, tcaErrorInUse (another process of the node has the board).
 int tcaInit(void);
 
 // What the environment gives a program in place of MPI, for the collective calls: `all` receives the `bytes` of every

@@ -1,7 +1,7 @@
 // Runs outside programs on the nodes of a scenario, in simulated time: the simulator's side of verbs-shim/attach.
 //
 // Every thread of an attached process has a simulated thread with a simulated core of the process's node. It gives the
-// program its turn, sleeps for real until the program crosses, lets the program's own time pass, carries out the stores
+// program its turn, waits for real until the program crosses, lets the program's own time pass, carries out the stores
 // that it listed at their times, and then what it asked for (docs/decisions/0011-attached-programs.md). Nothing that
 // comes from a program is believed: numbers, addresses and lengths are checked against what the process owns, and all
 // of that is destroyed when it ends, however it ends.
@@ -27,6 +27,7 @@ struct attach_run_options {
     bool together;                 // all programs start at once; else see attach_node_main
     bool any_cpu;                  // do not keep simulator and programs on one processor
     uint64_t wall_limit_ms;        // how long a program may run without calling in, and all may wait for the outside
+    uint64_t silence_limit_ms;     // functional: how long nobody may call in; 0: for ever
     sim_counter_visit_fn counter;  // after the run; may be NULL
     sim_trace_sink_fn trace;       // may be NULL
     const char *crossings;         // a file to be written with a line for each crossing; NULL: none
@@ -50,6 +51,8 @@ struct attach_run_result {
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
     uint64_t simulated_ps, events, rtl_cycles, crossings, hash;
     char text[4096];
+    char ends[2048]; // a line for each program that was killed; of a run that did not end well for each with another
+                     // status than 0 as well
 };
 
 // Other codes than SIM_OK: nothing was started, the reason is in text.

@@ -60,6 +60,20 @@ static void bells_wait(struct attach_server *server)
     }
 }
 
+// Programs that run freely may do so for ever, unless the user says how long.
+static void silence_note(struct attach_server *server)
+{
+    uint64_t limit_ms = server->options->silence_limit_ms, now_ms = attach_real_ms();
+    if (server->heard != server->result->crossings || server->heard_ms == 0) {
+        server->heard = server->result->crossings;
+        server->heard_ms = now_ms;
+    } else if (limit_ms != 0 && now_ms - server->heard_ms > limit_ms) {
+        attach_fail(server, "no program has called in for %llu s of real time:\n",
+                    (unsigned long long)(now_ms - server->heard_ms) / 1000);
+        attach_waiters_tell(server);
+    }
+}
+
 static void pace(void *ctx)
 {
     sim_stop(((struct attach_server *)ctx)->sim);
@@ -75,6 +89,7 @@ enum sim_run_outcome attach_functional_run(struct attach_server *server)
         attach_accept(server);
         attach_processes_check(server);
         attach_threads_find(server, true);
+        silence_note(server);
         if (!requests_wake(server)) {
             bells_wait(server);
             (void)requests_wake(server);

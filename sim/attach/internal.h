@@ -26,6 +26,7 @@ enum attach_object_kind {
     OBJECT_GPU_PIN,
     OBJECT_GPU_MEMORY,
     OBJECT_PINNED,
+    OBJECT_BOARD,
     OBJECT_KINDS
 };
 
@@ -86,12 +87,16 @@ struct attach_thread {
     uint64_t word_writes, seen_word_writes;                                            // as below
     uint64_t place_writes;                                                             // of devices to those
     uint64_t seen_writes, seen_wakes, seen_ends, seen_place_writes, seen_event_writes; // when it last got its turn
+    uint64_t waited_writes;            // when it got it after a wait for memory
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain;                     // looks in a row that found nothing written
     // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
     // whether the thread has neither found nor done anything since.
     uint64_t flood_ps, stray_ps, stray_pinned_writes;
     bool stray;
+    const char *asks_for; // since its last crossing; NULL: it made none yet
+    uint64_t asked_ps;
+    bool endless; // nothing but a device or another program ends what it asks for
 };
 
 struct attach_process {
@@ -101,6 +106,7 @@ struct attach_process {
     uint32_t id;    // the run's number of it
     uint32_t image; // the how manieth program of the process it is, from 1 on
     pid_t pid;
+    char name[48]; // of what it runs
     int pidfd, socket;
     int program; // of the options; -1: a child of one
     struct attach_segment *segment;
@@ -108,8 +114,9 @@ struct attach_process {
     unsigned thread_count;
     unsigned slots; // in use so far
     uint32_t first_bell;
-    bool announced; // its parent said that it comes, or the run started it
-    bool leaving; // it said that it ends, or becomes another program
+    unsigned announced; // threads that begin when the time of who created them has come there
+    bool expected;      // its parent said that it comes, or the run started it
+    bool leaving;       // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
     struct attach_object *objects;
@@ -126,6 +133,16 @@ struct attach_process {
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
+// How a process ended that was killed, that left queue pairs, or a program with another status than 0.
+struct attach_end {
+    char name[48];
+    uint32_t node;
+    pid_t pid;
+    int program, status; // as of wait(2); -1: its parent was faster
+    bool left_pairs;
+    uint64_t at_ps;
+};
+#define ATTACH_ENDS 16 // the first ones
 // Where the simulator and the programs run.
 struct attach_processors {
     cpu_set_t before, others; // the simulator's: at first, and while apart
@@ -149,26 +166,35 @@ struct attach_server {
     int bells_fd;
     uint32_t bells_given;
     int listener;
+    int alive;             // a pipe that nobody writes to: its end is that of the simulator
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
     struct attach_process *processes;
-    unsigned node_processes[SCN_NODES_MAX]; // alive
-    uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
-    pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
+    const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
+    unsigned node_processes[SCN_NODES_MAX];                   // alive
+    uint32_t numbers[SCN_NODES_MAX];                          // given to processes so far
+    pid_t pids[ATTACH_RUN_PROGRAMS_MAX];                      // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
-    uint64_t ends;          // of these, ends of processes and signals
+    uint64_t end_wakes;     // of these, ends of processes and signals
     uint64_t settled_wakes; // of which the waiters were asked twice
     uint64_t settled_ends;
     sim_event_t settle; // late: at the end of an instant, before time goes on
     unsigned idle_asks; // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
-    uint64_t idle_since_ms; // real time; 0: somebody has work
-    sim_event_t pace;       // functional: simulated time is at the real one
-    uint64_t vain_looks;    // in a row, of all, with nothing else between
-    uint64_t vain_since_ms; // real time, of the first few of them
+    uint64_t idle_since_ms;  // real time; 0: somebody has work
+    sim_event_t pace;        // functional: simulated time is at the real one
+    uint64_t heard;          // functional: crossings, when they last were other than before,
+    uint64_t heard_ms;       // and when that was, in real time
+    uint64_t vain_looks;     // in a row, of all, with nothing else between
+    uint64_t vain_since_ms;  // real time, of the first few of them
+    uint64_t quiet_since_ps; // the same in simulated time
+    struct attach_end bad_ends[ATTACH_ENDS];
+    unsigned end_count;
+    bool ended_badly; // one has
+    bool left;        // attach_leave was called
     bool stopped;
     struct attach_id *ids; // of all processes so far
     size_t id_count, id_room;
@@ -192,6 +218,7 @@ __attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *ser
 bool attach_stopped(struct attach_server *server);
 // Notes what another run may do otherwise; bits of enum attach_run_outside.
 void attach_outside_note(struct attach_server *server, unsigned what);
+void attach_leave(struct attach_server *server); // ends the run well: what is left are daemons
 
 // --- listen.c -------------------------------------------------------------------------------------------------------
 
@@ -291,6 +318,25 @@ void attach_thread_destroy(struct attach_thread *thread);
 void attach_threads_find(struct attach_server *server, bool announced);
 void attach_hash(struct attach_server *server, uint64_t value);
 
+// --- ends.c ---------------------------------------------------------------------------------------------------------
+
+void attach_name_read(struct attach_process *process);
+// It is over, and not reaped.
+void attach_end_note(struct attach_process *process);
+void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);
+void attach_ends_tell(struct attach_server *server, bool all); // into the result
+void attach_waiters_tell(struct attach_server *server);        // also; what they wait for
+void attach_thread_title(const struct attach_thread *thread, char *text, size_t room);
+
+// --- limits.c -------------------------------------------------------------------------------------------------------
+
+// What a thread asks for is noted, and whether the run leads nowhere.
+void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request);
+bool attach_programs_over(const struct attach_server *server); // those of the options
+// Something else happened than vain looks.
+void attach_progress_note(struct attach_server *server);
+// How long all may wait for the outside, with nothing due.
+uint64_t attach_idle_limit_ms(const struct attach_server *server);
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 
 bool attach_turns_init(struct attach_server *server);

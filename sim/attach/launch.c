@@ -13,7 +13,9 @@
 
 #include "sim/attach/internal.h"
 
-enum { EXEC_FAILED = 127, AWAIT_MS = 2 };
+// As a shell's: what cannot be executed, what is not there, and one whose files cannot be opened.
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, NO_FILE = 1 };
+enum { AWAIT_MS = 2 };
 #define START_LATEST_PS (100 * SIM_PS_PER_MS)
 // Without simulated time: what takes some 100 ms of real time while the others run.
 #define FREE_START_PS (5 * SIM_PS_PER_MS)
@@ -97,7 +99,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
     attach_processors_of_programs(server);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // it went before the line above
-        _exit(EXEC_FAILED);
+        _exit(NOT_FOUND);
     }
     for (int signal_number = 1; signal_number < NSIG; signal_number++) {
         struct sigaction now;
@@ -108,12 +110,14 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
     bool open = descriptor_open(STDIN_FILENO, program->stdin_path, O_RDONLY) &&
                 descriptor_open(STDOUT_FILENO, program->stdout_path, O_WRONLY | O_CREAT | O_TRUNC);
     environment_set(server, program);
-    addresses_fix();
-    if (open) {
-        (void)execvp(program->argv[0], program->argv);
-        fprintf(stderr, "tcasim: %s: %s\n", program->argv[0], strerror(errno));
+    if (!open) {
+        _exit(NO_FILE);
     }
-    _exit(EXEC_FAILED);
+    addresses_fix();
+    (void)execvp(program->argv[0], program->argv);
+    int error = errno;
+    fprintf(stderr, "tcasim: %s: %s\n", program->argv[0], strerror(error));
+    _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
 }
 
 // --- the parent -----------------------------------------------------------------------------------------------------
@@ -171,7 +175,7 @@ bool attach_await(struct attach_server *server, pid_t pid)
     }
     struct attach_process *process = connected(server, pid);
     if (process != NULL) {
-        process->announced = true;
+        process->expected = true;
     }
     return over || process != NULL;
 }
@@ -205,6 +209,7 @@ static void program_start(struct attach_server *server, uint32_t index)
         attach_fail(server, "%s (process %d) has not attached itself in %llu s of real time", program->argv[0],
                     (int)pid, (unsigned long long)server->options->wall_limit_ms / 1000);
     } else if (connected(server, pid) == NULL) {
+        attach_start_failed(server, index, pid);
         attach_reap(server, (int)index);
     }
 }

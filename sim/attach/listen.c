@@ -1,5 +1,7 @@
 // Where programs come in: a socket in a directory of the user's own.
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,35 @@ static void network_take(struct attach_server *server)
     }
 }
 
+// Removes the directory when the simulator is killed: it waits for the end of a pipe whose other end is the
+// simulator's, out of reach of a terminal's signals. At an orderly end it is killed like everything that was started.
+static void janitor_start(struct attach_server *server)
+{
+    static char shell[] = "sh", option[] = "-c",
+                script[] = "read -r _; exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
+    char *const argv[] = {shell, option, script, server->directory, NULL};
+    static char path[] = "PATH=/usr/bin:/bin";
+    char *const env[] = {path, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int ends[2];
+    pid_t pid;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return;
+    }
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    (void)posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    (void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    (void)posix_spawn(&pid, "/bin/sh", &actions, &attributes, argv, env);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+    server->alive = ends[1];
+}
+
 // Where librdmacm of the programs has its ports (verbs-shim/rdmacm/address.c).
 static void ports_path(const struct attach_server *server, char *path_out, size_t bytes)
 {
@@ -60,6 +91,7 @@ bool attach_listen(struct attach_server *server)
         server->directory[0] = '\0';
         return false;
     }
+    janitor_start(server);
     snprintf(server->path, sizeof server->path, "%s/attach", server->directory);
     memcpy(address.sun_path, server->path, strlen(server->path) + 1);
     server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -78,6 +110,9 @@ void attach_listen_end(struct attach_server *server)
     }
     if (server->network >= 0) {
         close(server->network);
+    }
+    if (server->alive >= 0) {
+        close(server->alive);
     }
     if (server->directory[0] != '\0') {
         attach_scratch_remove(server);

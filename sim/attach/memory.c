@@ -278,6 +278,11 @@ static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t byte
     if (page == NULL) {
         return process_write(process, va, data, bytes);
     }
+    if (!page->touched && !page->filled &&
+        bytes < STREAM_BYTES) { // it may be the only one: one call of the kernel, not two
+        page->touched = true;
+        return process_write(process, va, data, bytes);
+    }
     page->touched = true;
     if (!page->writable && !first_write(process, page, va, data, bytes)) {
         return false;

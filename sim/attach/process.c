@@ -33,6 +33,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_index = process->node,
         .node_count = server->scenario->node_count,
         .process = process->number,
+        .simulator = (uint32_t)getpid(),
         .first_bell = process->first_bell,
         .id = process->id,
         .address_base = server->address_base,
@@ -41,6 +42,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .epoch_monotonic_ns = epoch_monotonic_ns,
         .call_ps = core->call_ps,
         .load_ps = core->load_ps,
+        .poll_ps = core->poll_ps,
         .copy_bytes_per_us = core->copy_bytes_per_us,
         .interrupt_ps = node->interrupt_ps,
         .timestamp_ps = core->timestamp_ps,
@@ -102,7 +104,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .node = node,
         .number = before != NULL && before->node == node ? before->number : ++server->numbers[node],
         .id = id,
-        .announced = before != NULL && before->announced,
+        .expected = before != NULL && before->expected,
         .image = before != NULL ? before->image + 1 : 1,
         .pid = pid,
         .pidfd = pidfd,
@@ -113,6 +115,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .alarm_ps = SIM_NEVER_PS,
         .first_bell = server->bells_given,
     };
+    attach_name_read(process);
     server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;
@@ -172,7 +175,11 @@ void attach_process_ended(struct attach_process *process)
         return;
     }
     process->ended = true;
-    if (process->program >= 0 && attach_over(process->pidfd)) {
+    bool over = attach_over(process->pidfd); // or it has become another program
+    if (over) {
+        attach_end_note(process);
+    }
+    if (over && process->program >= 0) {
         attach_reap(server, process->program);
     }
     host_memory_owner_gone(plat_machine_backend(server->machine, process->node)->memory, &process->owner);
@@ -194,7 +201,7 @@ void attach_process_forget(struct attach_process *process)
     *link = process->next;
     process->server->node_processes[process->node]--;
     process->server->idle_since_ms = 0; // what was waited for may have been its end
-    attach_outside_note(process->server, process->announced ? 0 : ATTACH_RUN_OUTSIDE_CHILD);
+    attach_outside_note(process->server, process->expected ? 0 : ATTACH_RUN_OUTSIDE_CHILD);
     attach_outside_wake(process->server, true);
     sim_condition_signal(process->server->sim, &process->server->process_ended);
     attach_process_destroy(process);

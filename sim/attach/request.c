@@ -32,6 +32,10 @@ bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint
         return offset % HCA_UAR_BYTES + bytes <= HCA_UAR_BYTES &&
                attach_object_find(process, OBJECT_UAR, 0, page) != NULL;
     }
+    const struct attach_process *owner = process->server->board_owners[process->node];
+    if ((bar == BACKEND_BAR_REGISTERS || bar == BACKEND_BAR_WINDOW) && owner != NULL && owner != process) {
+        return false;
+    }
     bool gpu = bar >= BACKEND_BAR_GPU0 && bar < BACKEND_BAR_GPU0 + BACKEND_GPUS_MAX;
     return !gpu || attach_memory_owned(process, node->bars[bar].base + offset, bytes);
 }
@@ -154,6 +158,27 @@ static int64_t alloc(struct attach_thread *thread, const struct attach_request *
     return good ? 0 : -ENOMEM;
 }
 
+// The board has no notion of processes: channels, descriptors and the places where nodes meet are there once. So one
+// process a node has it at a time, as TCA Verbs is made for.
+static int64_t board_claim(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    const struct attach_process **owner = &process->server->board_owners[process->node];
+    if (!process->server->scenario->nodes[process->node].board.given) {
+        return -ENODEV;
+    }
+    const struct sim_wait_reason reason = {thread->name, "the end of the process that has the board", 0, 0};
+    while (*owner != NULL && (*owner)->ended && !process->ended) {
+        (void)sim_condition_wait(process->server->sim, &process->server->process_ended, SIM_NEVER_PS, &reason);
+    }
+    if (*owner != NULL) {
+        thread->slot->values[0] = (*owner)->id;
+        return *owner == process ? 0 : -EBUSY;
+    }
+    *owner = process;
+    return attach_object_keep(thread, &(struct attach_object){.kind = OBJECT_BOARD});
+}
+
 static int64_t memory_check(const struct attach_process *process, const uint64_t *arguments)
 {
     uint64_t address = arguments[0], bytes = arguments[1];
@@ -194,6 +219,9 @@ int attach_object_destroy(struct attach_thread *thread, const struct attach_obje
         return gpu->free(backend, object->gpu, object->number);
     case OBJECT_PINNED:
         pinned_free(thread, object);
+        break;
+    case OBJECT_BOARD:
+        thread->process->server->board_owners[thread->process->node] = NULL;
         break;
     case OBJECT_KINDS:
         break;
@@ -288,6 +316,10 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         return 0;
     case ATTACH_OP_ALLOC:
         return alloc(thread, request);
+    case ATTACH_OP_BOARD_CLAIM:
+        return board_claim(thread);
+    case ATTACH_OP_BOARD_RELEASE:
+        return attach_object_release(thread, OBJECT_BOARD, 0, 0);
     case ATTACH_OP_MEMORY_CHECK:
         return memory_check(thread->process, arguments);
     case ATTACH_OP_FREE:

@@ -43,6 +43,13 @@ void attach_fail(struct attach_server *server, const char *format, ...)
     sim_stop(server->sim);
 }
 
+void attach_leave(struct attach_server *server)
+{
+    server->left = true;
+    server->stopped = true;
+    sim_stop(server->sim);
+}
+
 bool attach_stopped(struct attach_server *server)
 {
     if (interrupted && !server->stopped) {
@@ -61,6 +68,7 @@ void attach_outside_note(struct attach_server *server, unsigned what)
 static void outcome_describe(struct attach_server *server)
 {
     struct attach_run_result *result = server->result;
+    attach_ends_tell(server, result->failed || result->outcome != SIM_RUN_DONE);
     if (result->failed || server->stopped) {
         return;
     }
@@ -68,7 +76,11 @@ static void outcome_describe(struct attach_server *server)
         result->failed = true;
         snprintf(result->text, sizeof result->text, "%s", plat_machine_failure(server->machine));
     } else if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
-        (void)sim_describe_waiters(server->sim, result->text, sizeof result->text);
+        attach_waiters_tell(server);
+    } else if (result->outcome == SIM_RUN_DONE && plat_machine_live_packets(server->machine) != 0) {
+        result->failed = true;
+        snprintf(result->text, sizeof result->text, "%u packets were left over somewhere in the machine",
+                 plat_machine_live_packets(server->machine));
     }
 }
 
@@ -87,6 +99,10 @@ static void run(struct attach_server *server)
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);
     }
+    if (result->outcome == SIM_RUN_STUCK && !server->stopped && attach_programs_over(server)) {
+        attach_leave(server);
+    }
+    result->outcome = server->left ? SIM_RUN_DONE : result->outcome;
     result->simulated_ps = sim_now_ps(server->sim);
     result->events = sim_events_run(server->sim);
     result->rtl_cycles = plat_machine_rtl_cycles(server->machine);
@@ -125,8 +141,13 @@ static FILE *crossings_open(const struct attach_run_options *options, struct att
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                                     struct attach_run_result *result)
 {
-    struct attach_server server = {
-        .scenario = scenario, .options = options, .result = result, .listener = -1, .network = -1, .bells_fd = -1};
+    struct attach_server server = {.scenario = scenario,
+                                   .options = options,
+                                   .result = result,
+                                   .listener = -1,
+                                   .alive = -1,
+                                   .network = -1,
+                                   .bells_fd = -1};
     enum sim_status status = plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
     if (status != SIM_OK) {
         return status;

@@ -10,7 +10,7 @@
 
 #include "sim/attach/internal.h"
 
-enum { LAST_THREAD_MS = 100, VAIN_LOOKS = 8 };
+enum { LAST_THREAD_MS = 100 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
@@ -37,7 +37,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
-    thread->seen_ends = server->ends;
+    thread->seen_ends = server->end_wakes;
     attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }
@@ -193,30 +193,10 @@ static void thread_end(struct attach_thread *thread)
     }
 }
 
-// A program that looks for ever moves simulated time on, so that only real time tells. That is asked for now and then.
-static void vain_note(struct attach_thread *thread, const struct attach_request *request)
+static bool waits_for_memory(const struct attach_request *request)
 {
-    struct attach_server *server = thread->process->server;
-    bool vain = request->op == ATTACH_OP_POLL && request->entry_count == 0;
-    bool asked = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
-    server->vain_looks = vain ? server->vain_looks + 1 : asked ? server->vain_looks : 0;
-    if (!vain || server->vain_looks % VAIN_LOOKS != 0) {
-        return;
-    }
-    uint64_t now_ms = attach_real_ms();
-    if (server->vain_looks == VAIN_LOOKS) {
-        server->vain_since_ms = now_ms;
-    } else if (now_ms - server->vain_since_ms > server->options->wall_limit_ms) {
-        attach_fail(server, "%s (process %d) looks for something that nobody sends, and all others wait", thread->name,
-                    (int)thread->process->pid);
-    }
-}
-
-// Nothing but a wait for the outside, or for a signal, which has no other end.
-static bool asks_again(const struct attach_request *request)
-{
-    return request->op == ATTACH_OP_WAIT &&
-           ((request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0 || request->arguments[1] == SIM_NEVER_PS);
+    return (request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_MEMORY) != 0) ||
+           (request->op == ATTACH_OP_POLL && (request->arguments[2] & ATTACH_WAIT_MEMORY) != 0);
 }
 
 // One turn and what came of it. false: there will be no other.
@@ -233,16 +213,14 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     request_take(thread, &request);
+    thread->process->announced += request.op == ATTACH_OP_THREAD;
     replay(thread, &request); // of one that was killed as well: it made these stores
+    thread->process->announced -= request.op == ATTACH_OP_THREAD;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
     if (!crossed || thread->process->ended) {
         return false;
     }
     server->result->crossings++;
-    if (!asks_again(&request)) {
-        attach_outside_note(server, server->idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
-        server->idle_since_ms = 0;
-    }
     attach_hash(server, request.op);
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
@@ -254,7 +232,7 @@ static bool turn_take(struct attach_thread *thread)
     }
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
-    vain_note(thread, &request);
+    attach_crossing_note(thread, &request);
     if (server->result->crossings % ASIDE_CROSSINGS == 0) {
         attach_accept(server);
         attach_processes_check(server);
@@ -264,6 +242,9 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     thread->slot->result = attach_request_do(thread, &request);
+    if (waits_for_memory(&request)) {
+        thread->waited_writes = thread->process->writes;
+    }
     return true;
 }
 
@@ -328,7 +309,7 @@ void attach_thread_destroy(struct attach_thread *thread)
 void attach_threads_find(struct attach_server *server, bool announced)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (uint32_t i = 0; !process->ended && i < ATTACH_SLOTS; i++) {
+        for (uint32_t i = 0; !process->ended && process->announced == 0 && i < ATTACH_SLOTS; i++) {
             if (atomic_load(&process->segment->slots[i].state) != ATTACH_SLOT_NEW || process->threads[i] != NULL) {
                 continue;
             }

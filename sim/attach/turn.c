@@ -220,8 +220,10 @@ static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
         return false;
     }
     if (now_ms - *since_ms > server->options->wall_limit_ms) {
-        attach_fail(server, "%s (process %d) has not called in for %llu s of real time", thread->name,
-                    (int)process->pid, (unsigned long long)(now_ms - *since_ms) / 1000);
+        char title[256];
+        attach_thread_title(thread, title, sizeof title);
+        attach_fail(server, "%s has not called in for %llu s of real time", title,
+                    (unsigned long long)(now_ms - *since_ms) / 1000);
         return false;
     }
     return true;

@@ -118,7 +118,7 @@ void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
 void attach_outside_wake(struct attach_server *server, bool ends)
 {
     server->wakes++;
-    server->ends += ends;
+    server->end_wakes += ends;
     sim_event_schedule(server->sim, &server->settle, 0);
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
@@ -133,16 +133,18 @@ void attach_outside_wake(struct attach_server *server, bool ends)
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
-static bool something_came(const struct attach_thread *thread, unsigned flags, enum attach_woken *woken_out)
+// seen_writes: how many there had been when the thread looked.
+static bool something_came(const struct attach_thread *thread, unsigned flags, uint64_t seen_writes,
+                           enum attach_woken *woken_out)
 {
     const struct attach_process *process = thread->process;
-    if (((flags & ATTACH_WAIT_MEMORY) != 0 && process->writes != thread->seen_writes) ||
+    if (((flags & ATTACH_WAIT_MEMORY) != 0 && process->writes != seen_writes) ||
         ((flags & ATTACH_WAIT_EVENTS) != 0 && process->event_writes != thread->seen_event_writes)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
-    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->ends != thread->seen_ends
+    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->end_wakes != thread->seen_ends
                                                 : process->server->wakes != thread->seen_wakes;
     return (flags & ATTACH_WAIT_OUTSIDE) != 0 && news;
 }
@@ -195,15 +197,18 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
+    // A library's look may have crossed itself, and what was written after that is not what it has seen.
+    const uint64_t seen_writes = thread->waited_writes;
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all =
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
     deadline_ps = deadline_ps < last_ps ? deadline_ps : SIM_NEVER_PS;
-    while (!process->ended && !something_came(thread, all, &woken)) {
+    while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {
         thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
         (void)sleep_until(thread, all, deadline_ps);
         thread->patient = false;
-        if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) && !something_came(thread, all, &woken)) {
+        if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) &&
+            !something_came(thread, all, seen_writes, &woken)) {
             return sim_now_ps(sim) >= deadline_ps ? ATTACH_WOKEN_DEADLINE : ATTACH_WOKEN_OUTSIDE;
         }
     }
@@ -366,7 +371,7 @@ static bool row_came(const struct attach_thread *thread, const struct row *row, 
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
-    return something_came(thread, flags, woken_out);
+    return something_came(thread, flags, thread->seen_writes, woken_out);
 }
 
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request)
@@ -390,7 +395,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
     if (came && woken == ATTACH_WOKEN_MEMORY) {
-        thread->process->server->vain_looks = 0;
+        attach_progress_note(thread->process->server);
     }
     if (came) {
         thread->rows_ps[1] = thread->rows_ps[0];
@@ -473,7 +478,7 @@ static void world_look(struct attach_server *server, int ms)
 static void settled(struct attach_server *server)
 {
     server->settled_wakes = server->wakes;
-    server->settled_ends = server->ends;
+    server->settled_ends = server->end_wakes;
 }
 
 static void settle(void *ctx)
@@ -483,7 +488,7 @@ static void settle(void *ctx)
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();
         }
-        attach_outside_wake(server, server->ends != server->settled_ends);
+        attach_outside_wake(server, server->end_wakes != server->settled_ends);
         settled(server);
     } else if (server->started < server->options->program_count && attach_all_patient(server)) {
         sim_condition_signal(server->sim, &server->quiet);
@@ -518,7 +523,7 @@ bool attach_idle(struct attach_server *server)
     uint64_t now_ms = attach_real_ms();
     server->idle_since_ms = server->idle_since_ms == 0 ? now_ms : server->idle_since_ms;
     uint64_t idle_ms = now_ms - server->idle_since_ms, before = server->wakes;
-    if (idle_ms > server->options->wall_limit_ms) {
+    if (idle_ms > attach_idle_limit_ms(server)) {
         return false;
     }
     world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);

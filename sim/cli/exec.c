@@ -33,8 +33,9 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
      offsetof(struct exec_options, together)},
-    {"wall-limit", "SECONDS", "how long a program may run without calling in (default: 60)", CLI_OPTION_TEXT,
-     offsetof(struct exec_options, wall_limit)},
+    {"wall-limit", "SECONDS",
+     "how long a program may run without calling in, or all may wait (default: 60; with --functional: for ever)",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, wall_limit)},
     {"any-cpu", NULL, "let the machine choose on which processors simulator and programs run", CLI_OPTION_FLAG,
      offsetof(struct exec_options, any_cpu)},
 };
@@ -45,7 +46,8 @@ static const struct cli_syntax syntax = {
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
-        "2 or 3 where the simulation could not go on.",
+        "2 or 3 where the simulation could not go on. A node with a board has the device tca0, one with an HCA ibsim0;\n"
+        "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0).",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -79,14 +81,30 @@ static bool node_find(const struct scn_scenario *scenario, const char *name, uin
     return false;
 }
 
-// As a shell takes it apart, without commands in it.
+static const char *split_error(int status)
+{
+    switch (status) {
+    case WRDE_BADCHAR:
+        return "one of | & ; < > ( ) { } or a new line is outside quotes";
+    case WRDE_CMDSUB:
+        return "the output of a command is to be put in";
+    case WRDE_SYNTAX:
+        return "a quote or a bracket is not closed";
+    case WRDE_NOSPACE:
+        return "there is no memory";
+    }
+    return "it has no word";
+}
+
+// As a shell takes it apart: quotes, variables and patterns, but no commands.
 static bool line_split(const char *line, wordexp_t *words)
 {
     int status = wordexp(line, words, WRDE_NOCMD);
     if (status == 0 && words->we_wordc > 0) {
         return true;
     }
-    cli_error("'%s' is not a program and its arguments; for more give it to a shell: sh -c '...'", line);
+    cli_error("'%s' is not a program and its arguments: %s. What a shell is to do is given to one: \"sh -c '...'\"",
+              line, split_error(status));
     if (status == 0) {
         wordfree(words);
     }
@@ -192,6 +210,14 @@ static void interrupts_take(void)
     }
 }
 
+static void ends_tell(const char *lines)
+{
+    for (size_t length; *lines != '\0'; lines += length + (lines[length] == '\n')) {
+        length = strcspn(lines, "\n");
+        cli_error("%.*s", (int)length, lines);
+    }
+}
+
 static int result_judge(const char *path, const struct programs *programs, enum sim_status status,
                         const struct attach_run_result *result)
 {
@@ -204,6 +230,7 @@ static int result_judge(const char *path, const struct programs *programs, enum 
         cli_error("interrupted");
         return 130;
     }
+    ends_tell(result->ends);
     if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
         cli_error("%s: %s after %llu ps of simulated time:\n%s", path,
                   result->outcome == SIM_RUN_STUCK ? "the programs got stuck" : "the time limit was reached",
@@ -336,6 +363,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
         return CLI_EXIT_INPUT;
     }
+    run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;
     struct scn_scenario *scenario = cli_scenario_load(operands->items[0], &paths, &given->sets);
     int status = CLI_EXIT_INPUT;
     if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {

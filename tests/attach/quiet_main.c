@@ -1,17 +1,20 @@
 // Side 1 counts how often it is woken until its last word is written; side 0 writes to the page before it, which side 1
-// has called quiet, and then that word. An argument: side 1 has not.
+// has called quiet, and then that word. "aloud": side 1 has not. "events": it has not, and waits for events.
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/peach2_driver.h"
 
 enum { QUIET_BYTES = 4096, WRITES = 20 };
 
-static unsigned wakes_count(const volatile uint64_t *word)
+static unsigned wakes_count(const volatile uint64_t *word, bool events)
 {
     unsigned wakes = 0;
+    const uint64_t over_ps = 1000000000000; // nothing raises an event
     while (*word == 0) {
-        (void)attach_wait(ATTACH_WAIT_MEMORY, ATTACH_NEVER_PS);
+        (void)attach_wait(events ? ATTACH_WAIT_EVENTS : ATTACH_WAIT_MEMORY, events ? over_ps : ATTACH_NEVER_PS);
         wakes++;
     }
     return wakes;
@@ -22,7 +25,6 @@ int main(int argc, char **argv)
     struct backend_process *process = backend_current();
     const struct backend_ops *ops = process != NULL ? process->backend.ops : NULL;
     struct backend_buffer buffer;
-    (void)argv;
     if (ops == NULL || ops->alloc_pinned(process->backend.ctx, 2 * QUIET_BYTES, &buffer) != 0) {
         return 3;
     }
@@ -31,7 +33,7 @@ int main(int argc, char **argv)
         if (argc == 1) {
             ops->quiet(process->backend.ctx, buffer.address, QUIET_BYTES);
         }
-        printf("%u\n", wakes_count(word));
+        printf("%u\n", wakes_count(word, argc > 1 && strcmp(argv[1], "events") == 0));
         return 0;
     }
     // Both sides' first buffers lie at the same address.

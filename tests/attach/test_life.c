@@ -2,11 +2,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "stage.h"
 
 #define KILLED (128 + 9)
+
+static uint64_t real_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
 
 static void expect_done(const struct stage *stage)
 {
@@ -128,7 +136,7 @@ TEST(AttachedLife, NamesWhoWaitsForWhatWhenNobodyCanGoOn)
     stage_add(&stage, 0, "talk", "18516", "1", NULL);
     stage_run(&stage);
     EXPECT_EQ(stage.result.outcome, SIM_RUN_STUCK);
-    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 waits for");
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (attached_talk, process ");
     EXPECT_CONTAINS(stage.result.text, "another program");
     stage_fini(&stage);
 }
@@ -142,7 +150,7 @@ TEST(AttachedLife, NamesAProgramThatNeverCallsIn)
     stage_run(&stage);
     EXPECT_TRUE(stage.result.failed);
     EXPECT_CONTAINS(stage.result.text, "has not called in");
-    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (process ");
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sleep, process ");
     stage_fini(&stage);
 }
 
@@ -155,6 +163,54 @@ TEST(AttachedLife, GivesTheStatusOfAProgramThatIsNotThere)
     expect_done(&stage);
     EXPECT_EQ(stage.result.statuses[0], 127);
     stage_fini(&stage);
+}
+
+TEST(AttachedLife, GivesTheStatusOfAProgramThatCannotBeExecuted)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage_add(&stage, 0, "/dev/null", NULL);
+    stage_run(&stage);
+    expect_done(&stage);
+    EXPECT_EQ(stage.result.statuses[0], 126);
+    stage_fini(&stage);
+}
+
+static void expect_crash_told(const char *rest, bool polls)
+{
+    char *before = NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        struct stage stage;
+        stage_init(&stage);
+        stage_add(&stage, 0, "gone", rest, NULL);
+        stage_add(&stage, 1, "gone", "crash", NULL);
+        uint64_t began_ms = real_ms();
+        stage_run(&stage);
+        EXPECT_TRUE(real_ms() - began_ms < stage.options.wall_limit_ms / 2);
+        EXPECT_TRUE(stage.result.failed || stage.result.outcome == SIM_RUN_STUCK);
+        EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (attached_gone, process ");
+        EXPECT_CONTAINS(stage.result.ends, "node1's attached_gone (process ");
+        EXPECT_CONTAINS(stage.result.ends, ") was killed by signal 11 (SIGSEGV) at 120");
+        EXPECT_EQ(stage.result.simulated_ps > stage.options.wall_limit_ms * SIM_PS_PER_MS, polls);
+        char *told = strdup(strstr(stage.result.ends, " was killed")); // before it is a real process's number
+        if (i == 1) {
+            EXPECT_STREQ(told, before);
+        }
+        free(before);
+        before = told;
+        stage_fini(&stage);
+    }
+    free(before);
+}
+
+TEST(AttachedLife, SaysWhoCrashedWhereTheOthersOnlyLookInVain)
+{
+    expect_crash_told("poll", true);
+}
+
+TEST(AttachedLife, SaysWhoCrashedWhereTheOthersOnlyWait)
+{
+    expect_crash_told("wait", false);
 }
 
 TEST(AttachedLife, RunsWithoutSimulatedTimeAsWell)
@@ -180,4 +236,31 @@ static void shell_add(struct stage *stage)
 TEST(AttachedLife, AProgramThatBecomesAnotherIsTheSameProcess)
 {
     expect_same_twice(shell_add, 0);
+}
+
+TEST(AttachedLife, NamesProgramsThatNeverCallInWithoutSimulatedTimeWhereALimitIsGiven)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.functional = true;
+    stage.options.silence_limit_ms = 300;
+    stage_add(&stage, 0, "/bin/sleep", "30", NULL);
+    stage_run(&stage);
+    EXPECT_TRUE(stage.result.failed);
+    EXPECT_CONTAINS(stage.result.text, "no program has called in for 0 s of real time");
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sleep, process ");
+    stage_fini(&stage);
+}
+
+TEST(AttachedLife, NamesAProgramThatIsStopped)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.wall_limit_ms = 300;
+    stage_add(&stage, 0, "/bin/sh", "-c", "kill -STOP $$", NULL);
+    stage_run(&stage);
+    EXPECT_TRUE(stage.result.failed);
+    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sh, process ");
+    EXPECT_CONTAINS(stage.result.text, "has not called in");
+    stage_fini(&stage);
 }

@@ -7,7 +7,7 @@
 #include "stage.h"
 
 // Long enough for the simulator and the programs to part.
-static char rounds[] = "150";
+static char rounds[] = "250";
 
 static uint64_t hash_of(void (*add)(struct stage *stage))
 {

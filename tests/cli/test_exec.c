@@ -78,6 +78,35 @@ TEST(ExecCommand, NamesWhatIsWrongWithItsArguments)
     process_fini(&process);
 }
 
+TEST(ExecCommand, TakesAQuotedSemicolonAsAShellDoesAndNamesOneThatIsNot)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --on node0 echo_'verbs;ofi'_\"a;b\"_c\\;d");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.output, "verbs;ofi a;b c;d\n");
+    process_run(&process, "exec f.yaml --on node0 echo_a;b");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "'echo a;b' is not a program and its arguments: one of | & ; ");
+    process_run(&process, "exec f.yaml --on node0 echo_'a");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "a quote or a bracket is not closed");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, NamesTheSignalThatEndedAProgram)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --on node1 sh_-c_'kill_-ABRT_$$'");
+    EXPECT_EQ(process.status, 128 + 6);
+    EXPECT_CONTAINS(process.errors, "node1's sh (process ");
+    EXPECT_CONTAINS(process.errors, ") was killed by signal 6 (SIGABRT) at ");
+    process_fini(&process);
+}
+
 // pause(2) ends by a signal alone, and nobody sends one.
 TEST(ExecCommand, NamesAProgramThatWaitsForEver)
 {
@@ -86,7 +115,20 @@ TEST(ExecCommand, NamesAProgramThatWaitsForEver)
     process_file_write(&process, "f.yaml", HARDWARE);
     process_run(&process, "exec f.yaml --wall-limit 1 --on node0 perl_-MPOSIX_-e_pause");
     EXPECT_EQ(process.status, 3);
-    EXPECT_CONTAINS(process.errors, "node0.process1.thread0 waits for");
+    EXPECT_CONTAINS(process.errors, "node0.process1.thread0 (perl, process ");
+    EXPECT_CONTAINS(process.errors, ") waits for ");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, EndsWithItsProgramsThoughTheyLeaveADaemon)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause_&_exit_3'");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.errors, "node0's perl (process ");
+    EXPECT_CONTAINS(process.errors, ") was left waiting by the programs, and was ended");
     process_fini(&process);
 }
 

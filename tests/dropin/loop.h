@@ -1,5 +1,6 @@
-// A program for the system's libibverbs that talks to itself over its first device: a queue pair that is connected with
-// itself, and a buffer of two halves, of which the first is sent or written to the second.
+// For programs of the system's libibverbs, on their first device: a queue pair, and a buffer of two halves. The first
+// is sent or written to the second of the peer, which is the program itself unless it says otherwise before it
+// connects.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,6 +16,13 @@
         }                                                                                                              \
     } while (0)
 
+struct loop_end {
+    uint16_t lid;
+    uint32_t qpn;
+    uint64_t buffer;
+    uint32_t rkey;
+};
+
 struct loop {
     struct ibv_context *context;
     struct ibv_pd *pd;
@@ -23,10 +31,12 @@ struct loop {
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     char *buffer;
-    uint32_t bytes; // of a half
+    uint32_t bytes;       // of a half
+    struct loop_end peer; // at first the program's own
 };
 
 void loop_open(struct loop *loop, uint32_t bytes);
 void loop_connect(struct loop *loop);
 void loop_post(struct loop *loop, enum ibv_wr_opcode opcode);
+void loop_completion_take(struct loop *loop);
 void loop_close(struct loop *loop);

@@ -56,16 +56,6 @@ static long now_ns(void)
     return now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void completion_take(struct loop *loop)
-{
-    struct ibv_wc wc;
-    int count;
-    do {
-        count = ibv_poll_cq(loop->cq, 1, &wc);
-    } while (count == 0);
-    CHECK(count == 1 && wc.status == IBV_WC_SUCCESS);
-}
-
 static long seen_after_ns(struct loop *loop, shape *look, char value)
 {
     memset(loop->buffer, value, BYTES);
@@ -73,7 +63,7 @@ static long seen_after_ns(struct loop *loop, shape *look, char value)
     loop_post(loop, IBV_WR_RDMA_WRITE);
     look(loop->buffer + 2 * BYTES - 1, value);
     long end_ns = now_ns();
-    completion_take(loop);
+    loop_completion_take(loop);
     return end_ns - start_ns;
 }
 

@@ -155,6 +155,7 @@ static void saturate_run(void *ctx)
 
 static void saturate(struct bench *bench)
 {
+    sim_event_init(&bench->step_event, step_run, bench);
     sim_event_init(&bench->begin_event, saturate_run, bench);
     sim_event_schedule(bench->sim, &bench->begin_event, 1000100); // when the routes are there
 }

@@ -160,6 +160,16 @@ TEST(World, WhatIsSentOverTcpDoesNotWaitForAcknowledgementsOfRealTime)
     stage_fini(&stage);
 }
 
+TEST(World, ClosingWhatIsNotOpenIsNoNewsForAnybody)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, WORLD "closes", NULL);
+    play(&stage);
+    EXPECT_BETWEEN(stage.result.crossings, 1, 10); // of 512 pieces of news each
+    stage_fini(&stage);
+}
+
 TEST(World, ThreadsTakeTurnsOverAConditionVariable)
 {
     char *text = output_alone(WORLD "threads");

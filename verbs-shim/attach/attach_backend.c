@@ -1,5 +1,6 @@
 // The backend of an attached process: stores go to the thread's list, everything that has an answer crosses.
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,12 +14,14 @@
 
 #define API __attribute__((visibility("default")))
 
-#define PAGE_BYTES    4096u
-#define PS_PER_NS     1000u
-#define PS_PER_US     1000000u
-#define LINE_BYTES    64u
+#define PAGE_BYTES 4096u
+#define PS_PER_NS  1000u
+#define PS_PER_US  1000000u
+#define LINE_BYTES 64u
 // So that one combined store does not fill the list's data alone.
 #define STORE_BYTES_MAX (ATTACH_DATA_BYTES / 4)
+// Libraries that wait for memory with an eye on the time see it no older than this.
+#define STALE_MAX_PS PS_PER_US
 
 // Pinned memory, mapped here and in the simulated node.
 struct pinned {
@@ -33,6 +36,7 @@ static struct {
     _Atomic uint32_t state; // 0 not begun, 1 being made, 2 ready
     atomic_flag busy;       // the list
     struct pinned *pinned;
+    unsigned board_claims;
     struct backend_process process;
     struct backend_ops ops;
 } backend;
@@ -125,6 +129,39 @@ static void quiet(void *ctx, const void *address, size_t bytes)
     (void)ctx;
     if (attach_pinned_find(address, bytes, &bus_address)) {
         (void)attach_cross3(ATTACH_OP_QUIET, bus_address, bytes, 0);
+    }
+}
+
+// --- the board ------------------------------------------------------------------------------------------------------
+
+static int board_claim(void *ctx)
+{
+    (void)ctx;
+    list_lock();
+    bool first = backend.board_claims++ == 0;
+    list_unlock();
+    int status = first ? (int)attach_cross1(ATTACH_OP_BOARD_CLAIM, 0) : 0;
+    if (status != 0) {
+        char text[128];
+        int length =
+            snprintf(text, sizeof text, "tcasim: the board of %s is in use by process %u: one at a time has it\n",
+                     attach_greeting()->node, (unsigned)attach_slot()->values[0]);
+        (void)syscall(SYS_write, STDERR_FILENO, text, (size_t)length);
+        list_lock();
+        backend.board_claims--;
+        list_unlock();
+    }
+    return status;
+}
+
+static void board_release(void *ctx)
+{
+    (void)ctx;
+    list_lock();
+    bool last = --backend.board_claims == 0;
+    list_unlock();
+    if (last) {
+        (void)attach_cross1(ATTACH_OP_BOARD_RELEASE, 0);
     }
 }
 
@@ -257,6 +294,10 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         return wait_word_really(word, mask, value, timeout_ns);
     }
+    if (bus_address != 0 && attach_own.tail_ps <= STALE_MAX_PS && word_matches(word, mask, value)) {
+        attach_spend_ps(attach_greeting()->poll_ps); // the first look finds it
+        return 0;
+    }
     return wait_word_timed(bus_address, word, mask, value, timeout_ns);
 }
 
@@ -293,9 +334,6 @@ API void attach_look(void)
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------
-
-// Libraries that wait for memory with an eye on the time see it no older than this.
-#define STALE_MAX_PS PS_PER_US
 
 static uint64_t time_ps(void *ctx)
 {
@@ -339,6 +377,8 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 static const struct backend_ops process_ops = {
     .gpu = &attach_gpu_ops,
     .hca = &attach_hca_ops,
+    .board_claim = board_claim,
+    .board_release = board_release,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
     .quiet = quiet,
@@ -390,6 +430,7 @@ void attach_backend_forked(void)
         backend.pinned = pinned->next;
         free(pinned);
     }
+    backend.board_claims = 0;
     atomic_flag_clear(&backend.busy);
     atomic_store(&backend.state, 0);
 }

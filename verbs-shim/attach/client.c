@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,7 +33,7 @@ void attach_sleep_really(long ns)
 static uint64_t signals_change(int how, uint64_t set)
 {
     uint64_t before = 0;
-    (void)syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof set);
+    (void)attach_kernel(SYS_rt_sigprocmask, (uintptr_t)how, (uintptr_t)&set, (uintptr_t)&before, sizeof set);
     return before;
 }
 
@@ -71,7 +70,7 @@ static void signals_restore(uint64_t before, bool waited)
 {
     uint64_t pending = 0;
     if (waited) {
-        (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
+        (void)attach_kernel(SYS_rt_sigpending, (uintptr_t)&pending, sizeof pending, 0, 0);
         attach_own.interrupts += handled(pending & ~before & ~attach_client.own_signals);
     }
     (void)signals_change(SIG_SETMASK, before);
@@ -120,6 +119,11 @@ static int message_receive(int socket, void *message, size_t bytes)
         memcpy(&fd, CMSG_DATA(part), sizeof fd);
     }
     return fd;
+}
+
+__attribute__((visibility("default"))) int attach_descriptor(void)
+{
+    return attach_client.socket;
 }
 
 int attach_descriptor_take(void)

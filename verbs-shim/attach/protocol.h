@@ -19,7 +19,7 @@
 #define ATTACH_OTHER_BUILD                                                                                             \
     "libtcasim-attach.so and the simulator are of different builds (LD_LIBRARY_PATH, LD_PRELOAD?)"
 
-#define ATTACH_SLOTS        64u
+#define ATTACH_SLOTS        256u
 #define ATTACH_ENTRIES      512u
 #define ATTACH_DATA_BYTES   65536u
 #define ATTACH_ARGUMENTS    8u
@@ -28,7 +28,7 @@
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
-#define ATTACH_BELLS        16384u
+#define ATTACH_BELLS        65536u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -52,12 +52,13 @@ struct attach_welcome {
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
+    uint32_t simulator; // its process
     uint32_t id; // what getpid says
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
     uint64_t tsc_hz, epoch_realtime_ns, epoch_monotonic_ns;
-    uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps; // the core's costs
+    uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps, poll_ps; // the core's costs
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     uint32_t has_board, has_hca, gpu_count;
     uint32_t first_bell; // of its slots, in their order (attach_bell)
@@ -105,6 +106,8 @@ struct attach_entry {
     R(THREAD_EXIT, "")                                                                                                 \
     R(PROCESS_EXIT, "")                                                                                                \
     R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                       \
+    R(BOARD_CLAIM, "-> who has it, where that is another process: -EBUSY")                                             \
+    R(BOARD_RELEASE, "")                                                                                               \
     R(MEMORY_CHECK, "address, bytes, writable")                                                                        \
     R(FREE, "bus address")                                                                                             \
     R(QUIET, "bus address, bytes: of pinned memory, writes there wake nobody")                                         \

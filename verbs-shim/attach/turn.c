@@ -5,7 +5,6 @@
 // turn again. When another thread got it instead, this one wakes it, on their common processor, and sleeps. Where the
 // simulator shares that processor, or does not keep up, it says that nobody shall look (sim/attach/turn.c).
 #include <linux/futex.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,20 +19,20 @@ enum { LOOKS_MAX = 1 << 16 };
 
 void attach_futex_wake(_Atomic uint32_t *word)
 {
-    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    (void)attach_kernel(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX, 0);
 }
 
 void attach_futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec second = {.tv_sec = 1};
-    (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &second, NULL, 0);
+    (void)attach_kernel(SYS_futex, (uintptr_t)word, FUTEX_WAIT, value, (uintptr_t)&second);
 }
 
-// Without a simulator a thread would sleep for ever.
+// Without a simulator a thread would sleep for ever. Not by the socket: programs close what they do not know.
 static void simulator_check(void)
 {
-    struct pollfd socket = {.fd = attach_client.socket};
-    if (syscall(SYS_poll, &socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+    uint32_t simulator = attach_client.segment->greeting.simulator;
+    if (simulator != 0 && syscall(SYS_kill, simulator, 0) != 0) {
         (void)syscall(SYS_kill, attach_own_number(SYS_getpid), SIGKILL);
     }
 }

@@ -18,6 +18,8 @@ struct tca_context;
 
 // Of the calling process; NULL before tcaInit.
 struct tca_context *tca_context_current(void);
+// What tcaInit does but for claiming the board, which is the caller's.
+int tca_context_begin(struct backend_process *process);
 
 bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *first_out);
 bool tca_board_take_high(struct tca_context *context, uint32_t units, uint32_t *first_out);

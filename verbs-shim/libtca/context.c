@@ -19,12 +19,8 @@ static void context_release(void *library)
     free(context);
 }
 
-int tcaInit(void)
+int tca_context_begin(struct backend_process *process)
 {
-    struct backend_process *process = backend_current();
-    if (process == NULL || process->board == NULL) {
-        return tcaErrorNoBoard;
-    }
     if (process->libraries[BACKEND_LIBRARY_TCA].state != NULL) {
         return tcaSuccess;
     }
@@ -44,6 +40,28 @@ int tcaInit(void)
         free(context);
         return tcaErrorNoMemory;
     }
+    return tcaSuccess;
+}
+
+int tcaInit(void)
+{
+    struct backend_process *process = backend_current();
+    if (process == NULL || process->board == NULL) {
+        return tcaErrorNoBoard;
+    }
+    struct tca_context *context = tca_context_current();
+    if (context != NULL && context->holds_board) {
+        return tcaSuccess;
+    }
+    if (backend_board_claim(&process->backend) != 0) {
+        return tcaErrorInUse;
+    }
+    int error = tca_context_begin(process);
+    if (error != tcaSuccess) {
+        backend_board_release(&process->backend);
+        return error;
+    }
+    tca_context_current()->holds_board = true;
     return tcaSuccess;
 }
 

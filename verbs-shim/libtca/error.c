@@ -31,6 +31,7 @@ static const char *const texts[] = {
     [-tcaErrorTimeout] =
         "it did not come in time: look at the sender and the cables, or wait longer with tcaSetTimeout",
     [-tcaErrorWindow] = "the fabric reaches the first two GPUs of a node, and 8 GiB of the window of each",
+    [-tcaErrorInUse] = "another process of the node has the board: one at a time uses it",
 };
 
 const char *tcaStrError(int error)

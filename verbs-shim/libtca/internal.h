@@ -64,6 +64,7 @@ struct tca_context {
     struct backend_process *process;
     struct backend backend;
     peach2_handle_t *board;
+    bool holds_board; // tcaInit has claimed it
     struct tcaComm comm;
     struct tca_allocation *allocations;
     uint32_t allocation_count; // ever made

@@ -77,13 +77,13 @@ void cm_address_set(struct sockaddr_storage *address_out, int family, bool any, 
         memcpy(&address->sin6_addr, mapped, sizeof mapped);
     } else {
         struct sockaddr_in *address = (struct sockaddr_in *)address_out;
-        *address = (struct sockaddr_in){
-            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(v4)};
+        *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(v4)};
     }
 }
 
 // --- ports ----------------------------------------------------------------------------------------------------------
-// Who has a port holds a lock on a file, which ends with him, however he ends; who listens has a socket of the same name.
+// Who has a port holds a lock on a file, which ends with him, however he ends; who listens has a socket of the same
+// name.
 
 // false: there is no run, or its directory has too long a name.
 static bool name_make(struct sockaddr_un *name_out, uint32_t node, enum rdma_port_space ps, uint16_t port)

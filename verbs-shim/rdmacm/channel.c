@@ -1,5 +1,5 @@
-// Event channels. The descriptor of a channel is an epoll descriptor, which the program may wait for like any other: it is
-// readable while an event is in the list, or a message has come from which one will be made.
+// Event channels. The descriptor of a channel is an epoll descriptor, which the program may wait for like any other: it
+// is readable while an event is in the list, or a message has come from which one will be made.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -106,8 +106,8 @@ void cm_channel_rearm(struct cm_channel *channel)
         }
     }
     if (next_ns != 0 ? timer_have(channel) : channel->timer >= 0) {
-        const struct itimerspec when = {.it_value = {.tv_sec = (time_t)(next_ns / 1000000000u),
-                                                     .tv_nsec = (long)(next_ns % 1000000000u)}};
+        const struct itimerspec when = {
+            .it_value = {.tv_sec = (time_t)(next_ns / 1000000000u), .tv_nsec = (long)(next_ns % 1000000000u)}};
         (void)timerfd_settime(channel->timer, TFD_TIMER_ABSTIME, &when, NULL);
     }
 }

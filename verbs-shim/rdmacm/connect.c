@@ -6,8 +6,8 @@
 enum { BACKLOG_MAX = 1024 }; // Linux, net.rdma_ucm.max_backlog's default
 enum { RETRIES_MAX = 7 };    // three bits of a REQ
 
-// IBA 12.6.5, 12.6.7, 12.6.8, 12.11: the whole PrivateData. Of requests of the IP port spaces 36 bytes are rdma_cm's own
-// (IBA annex A11).
+// IBA 12.6.5, 12.6.7, 12.6.8, 12.11: the whole PrivateData. Of requests of the IP port spaces 36 bytes are rdma_cm's
+// own (IBA annex A11).
 unsigned cm_private_room(enum rdma_port_space ps, enum cm_kind kind)
 {
     unsigned own = ps == RDMA_PS_IB ? 0 : 36;

@@ -107,15 +107,14 @@ int rdma_create_ep(struct rdma_cm_id **id_out, struct rdma_addrinfo *info, struc
     int status;
     {
         CM_ENTER();
-        status = cm_errno(id_create(NULL, &id, NULL, (enum rdma_port_space)info->ai_port_space,
-                                    (enum ibv_qp_type)info->ai_qp_type));
+        status = cm_errno(
+            id_create(NULL, &id, NULL, (enum rdma_port_space)info->ai_port_space, (enum ibv_qp_type)info->ai_qp_type));
     }
     if (status != 0) {
         return status;
     }
     bool passive = (info->ai_flags & RAI_PASSIVE) != 0;
-    status = passive ? endpoint_listens(cm_id_of(id), info, pd, init)
-                     : endpoint_connects(cm_id_of(id), info, pd, init);
+    status = passive ? endpoint_listens(cm_id_of(id), info, pd, init) : endpoint_connects(cm_id_of(id), info, pd, init);
     if (status != 0) {
         int error = errno;
         rdma_destroy_ep(id);

@@ -1,12 +1,11 @@
 // librdmacm.so.1 for attached programs: the connection manager of <rdma/rdma_cma.h> on the devices of libibverbs.so.1.
 // Private to the folder.
 //
-// Modelled: what a program sees of the kernel's rdma_cm and ib_cm: identifiers and their states, events, the messages of a
-// connection (InfiniBand Architecture 1, chapter 12: REQ, REP, RTU, REJ, DREQ, DREP, SIDR_REQ, SIDR_REP), queue pairs that
-// are led through their states, and time-outs.
-// Left out: the way of these messages through the fabric. They go from process to process over sockets (message.c), in no
-// simulated time, also where no cable leads (docs/decisions/0015-connection-manager.md). MRA, LAP, timewait events,
-// multicast, XRC, AF_IB addresses.
+// Modelled: what a program sees of the kernel's rdma_cm and ib_cm: identifiers and their states, events, the messages
+// of a connection (InfiniBand Architecture 1, chapter 12: REQ, REP, RTU, REJ, DREQ, DREP, SIDR_REQ, SIDR_REP), queue
+// pairs that are led through their states, and time-outs. Left out: the way of these messages through the fabric. They
+// go from process to process over sockets (message.c), in no simulated time, also where no cable leads
+// (docs/decisions/0015-connection-manager.md). MRA, LAP, timewait events, multicast, XRC, AF_IB addresses.
 //
 // A program's struct rdma_cm_id is the beginning of a struct cm_id. Everything is protected by one lock of the process;
 // functions named cm_ are called with it, those of the public header take it. Functions return 0 or a negative errno,
@@ -43,9 +42,9 @@ struct cm_message {
     uint8_t reason; // of REJ and SIDR_REP
     uint8_t responder_resources, initiator_depth, retry_count, rnr_retry_count, flow_control, srq;
     uint32_t qp_num, psn, qkey;
-    uint32_t node; // of the sender
+    uint32_t node;      // of the sender
     uint16_t lid, port; // the sender's; port in host byte order
-    uint8_t mtu; // enum ibv_mtu
+    uint8_t mtu;        // enum ibv_mtu
     char device[CM_NAME_BYTES];
     union ibv_gid gid;
     struct ibv_ece ece;
@@ -111,8 +110,8 @@ struct cm_id {
     int socket;               // -1: none
     int claim;                // of its port; -1: none
     uint16_t port;            // host byte order
-    uint64_t deadline_ns; // 0: none
-    unsigned attempts;    // REQs that found the listener's queue full
+    uint64_t deadline_ns;     // 0: none
+    unsigned attempts;        // REQs that found the listener's queue full
     uint32_t psn;
     struct cm_message own, peer; // the last REQ or REP of each side
     bool peer_known;
@@ -198,8 +197,8 @@ int cm_complete(struct cm_id *id);     // of a call of a synchronous identifier;
 
 void cm_message_begin(struct cm_id *id, struct cm_message *message, enum cm_kind kind);
 int cm_message_send(struct cm_id *id, const struct cm_message *message);
-void cm_request_try(struct cm_id *id);  // sends id->own to the destination, now or later
-void cm_answer_await(struct cm_id *id); // the answer to what was sent is due
+void cm_request_try(struct cm_id *id);                                // sends id->own to the destination, now or later
+void cm_answer_await(struct cm_id *id);                               // the answer to what was sent is due
 unsigned cm_private_room(enum rdma_port_space ps, enum cm_kind kind); // bytes of the program's in the message
 void cm_socket_ready(struct cm_id *id);
 void cm_deadline_passed(struct cm_id *id);

@@ -1,15 +1,15 @@
-// Messages of the connection manager, as they leave. A connection of two identifiers is a connection of two sockets: one
-// record a message, in order, none lost; its end, however the process behind it ends, is the REJ or DREQ that a kernel
-// sends in the place of a process that is gone.
+// Messages of the connection manager, as they leave. A connection of two identifiers is a connection of two sockets:
+// one record a message, in order, none lost; its end, however the process behind it ends, is the REJ or DREQ that a
+// kernel sends in the place of a process that is gone.
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "verbs-shim/rdmacm/internal.h"
 
-// Linux, drivers/infiniband/core/cma.c and cm.c: a request is sent 16 times (CMA_MAX_CM_RETRIES and the first), each after
-// twice the packet's life time of the path (2^18 us * 4, qp.c) and the response time (CMA_CM_RESPONSE_TIMEOUT, 2^20 * 4 us),
-// as cm_convert_to_ms rounds them.
+// Linux, drivers/infiniband/core/cma.c and cm.c: a request is sent 16 times (CMA_MAX_CM_RETRIES and the first), each
+// after twice the packet's life time of the path (2^18 us * 4, qp.c) and the response time (CMA_CM_RESPONSE_TIMEOUT,
+// 2^20 * 4 us), as cm_convert_to_ms rounds them.
 enum { ATTEMPTS = 16 };
 #define ATTEMPT_NS ((2 * 1024 + 4096) * UINT64_C(1000000))
 

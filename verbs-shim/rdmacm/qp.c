@@ -136,7 +136,8 @@ static struct ibv_pd *domain_of(struct cm_id *id)
     return id->device->pd;
 }
 
-static bool queue_make(struct cm_id *id, uint32_t entries, struct ibv_comp_channel **channel_out, struct ibv_cq **cq_out)
+static bool queue_make(struct cm_id *id, uint32_t entries, struct ibv_comp_channel **channel_out,
+                       struct ibv_cq **cq_out)
 {
     *channel_out = ibv_create_comp_channel(id->base.verbs);
     *cq_out = *channel_out != NULL ? ibv_create_cq(id->base.verbs, (int)entries, id, *channel_out, 0) : NULL;

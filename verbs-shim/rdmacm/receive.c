@@ -175,8 +175,8 @@ static void found(struct cm_id *id, const struct cm_message *message)
     ended(id);
     peer_learned(id, message);
     bool valid = message->reason == CM_SIDR_VALID;
-    struct cm_event *event = event_put(id, valid ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_UNREACHABLE,
-                                       message->reason, message);
+    struct cm_event *event =
+        event_put(id, valid ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_UNREACHABLE, message->reason, message);
     if (event != NULL && valid) {
         event->base.param.ud.ah_attr = (struct ibv_ah_attr){.dlid = message->lid, .port_num = CM_PORT};
         event->base.param.ud.qp_num = message->qp_num;
@@ -212,10 +212,10 @@ static const struct {
     enum cm_kind kind;
     void (*does)(struct cm_id *id, const struct cm_message *message);
 } transitions[] = {
-    {CM_INCOMING, CM_REQ, requested},       {CM_INCOMING, CM_SIDR_REQ, requested}, {CM_CONNECTING, CM_REP, answered},
-    {CM_CONNECTING, CM_REJ, refused},       {CM_CONNECTING, CM_SIDR_REP, found},   {CM_ACCEPTED, CM_RTU, established},
-    {CM_ACCEPTED, CM_REJ, refused},         {CM_ACCEPTED, CM_DREQ, parted},        {CM_ESTABLISHED, CM_DREQ, parted},
-    {CM_PARTING, CM_DREQ, parted_both},     {CM_PARTING, CM_DREP, parted_both},
+    {CM_INCOMING, CM_REQ, requested},   {CM_INCOMING, CM_SIDR_REQ, requested}, {CM_CONNECTING, CM_REP, answered},
+    {CM_CONNECTING, CM_REJ, refused},   {CM_CONNECTING, CM_SIDR_REP, found},   {CM_ACCEPTED, CM_RTU, established},
+    {CM_ACCEPTED, CM_REJ, refused},     {CM_ACCEPTED, CM_DREQ, parted},        {CM_ESTABLISHED, CM_DREQ, parted},
+    {CM_PARTING, CM_DREQ, parted_both}, {CM_PARTING, CM_DREP, parted_both},
 };
 
 // --- the other side is gone -----------------------------------------------------------------------------------------

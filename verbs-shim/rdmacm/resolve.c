@@ -89,8 +89,8 @@ static int resolve(struct cm_id *id, const struct sockaddr *source, const struct
         id->base.route.addr.dst_addr.sa_family = AF_UNSPEC; // nobody answers the question who has the address
         cm_deadline_set(id, (timeout_ms > 0 ? (uint64_t)timeout_ms : 1) * 1000000u);
     } else {
-        cm_address_set(&id->base.route.addr.dst_storage, family, false,
-                       where == CM_WHERE_ANY ? cm_own_node() : node, cm_address_port(destination));
+        cm_address_set(&id->base.route.addr.dst_storage, family, false, where == CM_WHERE_ANY ? cm_own_node() : node,
+                       cm_address_port(destination));
         cm_deadline_set(id, answer_ns());
     }
     return 0;

@@ -1,50 +1,367 @@
-// rsockets: not offered yet, but for waiting, which works for descriptors of any kind. The functions are here for the
-// dynamic linker, and refuse.
+// rsockets: made, connected, ended.
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
-#include <rdma/rsocket.h>
-#include <sys/select.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "verbs-shim/rdmacm/internal.h"
+#include "verbs-shim/rdmacm/rsocket.h"
 
-#define REFUSES(type, name, ...)                                                                                       \
-    type name(__VA_ARGS__)                                                                                             \
-    {                                                                                                                  \
-        return (type)cm_errno(-EOPNOTSUPP);                                                                            \
+enum { SOCKETS_MAX = 4096, TIMEOUT_MS = 2000 };
+enum { QUEUE_DEFAULT = 384, INLINE_DEFAULT = 64, BUFFER_DEFAULT = 1 << 17 }; // rdma-core's
+
+static struct rs *sockets[SOCKETS_MAX];
+
+struct rs *rs_find(int fd)
+{
+    struct rs *rs = fd >= 0 && fd < SOCKETS_MAX ? __atomic_load_n(&sockets[fd], __ATOMIC_ACQUIRE) : NULL;
+    if (rs == NULL) {
+        errno = EBADF;
     }
-
-int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
-{
-    return poll(fds, count, timeout_ms);
+    return rs;
 }
 
-int rselect(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+struct rs *rs_enter(int fd)
 {
-    return select(count, in, out, except, timeout);
+    struct rs *rs = rs_find(fd);
+    if (rs != NULL) {
+        (void)pthread_mutex_lock(&rs->lock);
+    }
+    return rs;
 }
 
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-REFUSES(int, rsocket, int domain, int type, int protocol)
-REFUSES(int, rbind, int fd, const struct sockaddr *address, socklen_t bytes)
-REFUSES(int, rlisten, int fd, int backlog)
-REFUSES(int, raccept, int fd, struct sockaddr *address, socklen_t *bytes)
-REFUSES(int, rconnect, int fd, const struct sockaddr *address, socklen_t bytes)
-REFUSES(int, rshutdown, int fd, int how)
-REFUSES(int, rclose, int fd)
-REFUSES(ssize_t, rrecv, int fd, void *buffer, size_t bytes, int flags)
-REFUSES(ssize_t, rrecvfrom, int fd, void *buffer, size_t bytes, int flags, struct sockaddr *from, socklen_t *from_bytes)
-REFUSES(ssize_t, rrecvmsg, int fd, struct msghdr *message, int flags)
-REFUSES(ssize_t, rsend, int fd, const void *data, size_t bytes, int flags)
-REFUSES(ssize_t, rsendto, int fd, const void *data, size_t bytes, int flags, const struct sockaddr *to, socklen_t to_bytes)
-REFUSES(ssize_t, rsendmsg, int fd, const struct msghdr *message, int flags)
-REFUSES(ssize_t, rread, int fd, void *buffer, size_t bytes)
-REFUSES(ssize_t, rreadv, int fd, const struct iovec *pieces, int count)
-REFUSES(ssize_t, rwrite, int fd, const void *data, size_t bytes)
-REFUSES(ssize_t, rwritev, int fd, const struct iovec *pieces, int count)
-REFUSES(int, rgetpeername, int fd, struct sockaddr *address, socklen_t *bytes)
-REFUSES(int, rgetsockname, int fd, struct sockaddr *address, socklen_t *bytes)
-REFUSES(int, rsetsockopt, int fd, int level, int name, const void *value, socklen_t bytes)
-REFUSES(int, rgetsockopt, int fd, int level, int name, void *value, socklen_t *bytes)
-REFUSES(int, rfcntl, int fd, int command, ...)
-REFUSES(off_t, riomap, int fd, void *memory, size_t bytes, int rights, int flags, off_t offset)
-REFUSES(int, riounmap, int fd, void *memory, size_t bytes)
-REFUSES(size_t, riowrite, int fd, const void *data, size_t bytes, off_t offset, int flags)
+void rs_leave(struct rs *rs)
+{
+    int error = errno;
+    (void)pthread_mutex_unlock(&rs->lock);
+    errno = error;
+}
+
+// Returns what the call does.
+static int left(struct rs *rs, int status)
+{
+    rs_leave(rs);
+    return cm_errno(status);
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
+
+// Its event channel does not block, so that what is ready can be taken without waiting.
+static bool channel_make(struct rs *rs)
+{
+    rs->channel = rdma_create_event_channel();
+    if (rs->channel == NULL || rs->channel->fd >= SOCKETS_MAX) {
+        return false;
+    }
+    rs->fd = rs->channel->fd;
+    return fcntl(rs->fd, F_SETFL, fcntl(rs->fd, F_GETFL) | O_NONBLOCK) == 0;
+}
+
+static void rs_free(struct rs *rs)
+{
+    rs_transport_end(rs);
+    if (rs->id != NULL) {
+        (void)rdma_destroy_id(rs->id);
+    }
+    if (rs->channel != NULL) {
+        rdma_destroy_event_channel(rs->channel);
+    }
+    (void)pthread_mutex_destroy(&rs->lock);
+    free(rs);
+}
+
+// like: NULL, or the listener whose settings it inherits.
+static struct rs *rs_new(int domain, const struct rs *like)
+{
+    struct rs *rs = calloc(1, sizeof *rs);
+    if (rs == NULL) {
+        return NULL;
+    }
+    (void)pthread_mutex_init(&rs->lock, NULL);
+    rs->domain = domain;
+    rs->sq_size = like != NULL ? like->sq_size : QUEUE_DEFAULT;
+    rs->rq_size = like != NULL ? like->rq_size : QUEUE_DEFAULT;
+    rs->inline_bytes = like != NULL ? like->inline_bytes : INLINE_DEFAULT;
+    rs->iomap_size = like != NULL ? like->iomap_size : 0;
+    rs->send_bytes = like != NULL ? like->send_bytes : BUFFER_DEFAULT;
+    rs->receive_bytes = like != NULL ? like->receive_bytes : BUFFER_DEFAULT;
+    rs->options = like != NULL ? like->options : 0;
+    if (!channel_make(rs)) {
+        rs_free(rs);
+        errno = EMFILE;
+        return NULL;
+    }
+    return rs;
+}
+
+int rsocket(int domain, int type, int protocol)
+{
+    if (domain != AF_INET && domain != AF_INET6) {
+        return cm_errno(-EAFNOSUPPORT);
+    }
+    if (type != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) {
+        return cm_errno(-EPROTONOSUPPORT);
+    }
+    struct rs *rs = rs_new(domain, NULL);
+    if (rs == NULL) {
+        return -1;
+    }
+    if (rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_TCP) != 0) {
+        rs_free(rs);
+        return -1;
+    }
+    __atomic_store_n(&sockets[rs->fd], rs, __ATOMIC_RELEASE);
+    return rs->fd;
+}
+
+int rbind(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    struct rs *rs = rs_enter(fd);
+    struct sockaddr_storage copy = {0};
+    if (rs == NULL) {
+        return -1;
+    }
+    if (rs->state != RS_NEW || bytes > sizeof copy) {
+        return left(rs, -EINVAL);
+    }
+    memcpy(&copy, address, bytes);
+    int status = rdma_bind_addr(rs->id, (struct sockaddr *)&copy) == 0 ? 0 : -errno;
+    rs->state = status == 0 ? RS_BOUND : rs->state;
+    return left(rs, status);
+}
+
+int rlisten(int fd, int backlog)
+{
+    struct rs *rs = rs_enter(fd);
+    if (rs == NULL) {
+        return -1;
+    }
+    if (rs->state == RS_LISTENING) {
+        return left(rs, 0);
+    }
+    int status = rs->state != RS_BOUND ? -EINVAL : rdma_listen(rs->id, backlog) == 0 ? 0 : -errno;
+    rs->state = status == 0 ? RS_LISTENING : rs->state;
+    return left(rs, status);
+}
+
+// --- connecting -----------------------------------------------------------------------------------------------------
+
+static int fail(struct rs *rs, int error)
+{
+    rs->error = error;
+    rs->state = RS_FAILED;
+    rs->read_end = rs->write_end = true;
+    return -error;
+}
+
+static void request(struct rs *rs)
+{
+    struct rs_hello hello;
+    int status = rs_transport_make(rs);
+    rs_hello_fill(rs, &hello);
+    struct rdma_conn_param param = {.private_data = &hello,
+                                    .private_data_len = sizeof hello,
+                                    .flow_control = 1,
+                                    .retry_count = 7,
+                                    .rnr_retry_count = 7};
+    if (status != 0 || rdma_connect(rs->id, &param) != 0) {
+        (void)fail(rs, status != 0 ? -status : errno);
+    }
+}
+
+static void event_handle(struct rs *rs, const struct rdma_cm_event *event)
+{
+    switch ((int)event->event) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+        if (rdma_resolve_route(rs->id, TIMEOUT_MS) != 0) {
+            (void)fail(rs, errno);
+        }
+        break;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+        request(rs);
+        break;
+    case RDMA_CM_EVENT_ESTABLISHED:
+        if (rs->state == RS_CONNECTING && event->param.conn.private_data != NULL) {
+            memcpy(&rs->peer, event->param.conn.private_data, sizeof rs->peer);
+        }
+        rs_connected(rs);
+        break;
+    case RDMA_CM_EVENT_DISCONNECTED:
+        rs_reap(rs); // what came before
+        rs->read_end = rs->write_end = true;
+        break;
+    case RDMA_CM_EVENT_REJECTED:
+        (void)fail(rs, ECONNREFUSED);
+        break;
+    case RDMA_CM_EVENT_ADDR_ERROR:
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+        (void)fail(rs, EHOSTUNREACH);
+        break;
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+        (void)fail(rs, ETIMEDOUT);
+        break;
+    default:
+        break;
+    }
+}
+
+void rs_channel_ready(struct rs *rs)
+{
+    struct rdma_cm_event *event;
+    if (rs->state == RS_LISTENING || rdma_get_cm_event(rs->channel, &event) != 0) {
+        return;
+    }
+    event_handle(rs, event);
+    (void)rdma_ack_cm_event(event);
+}
+
+bool rs_is_decided(const struct rs *rs)
+{
+    return rs->state != RS_CONNECTING;
+}
+
+int rconnect(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    struct rs *rs = rs_enter(fd);
+    struct sockaddr_storage copy = {0};
+    if (rs == NULL) {
+        return -1;
+    }
+    if (rs->state > RS_BOUND || bytes > sizeof copy) {
+        return left(rs, rs->state == RS_CONNECTED    ? -EISCONN
+                        : rs->state == RS_CONNECTING ? -EALREADY
+                        : rs->state == RS_FAILED     ? -rs->error
+                                                     : -EINVAL);
+    }
+    memcpy(&copy, address, bytes);
+    if (rdma_resolve_addr(rs->id, NULL, (struct sockaddr *)&copy, TIMEOUT_MS) != 0) {
+        return left(rs, -errno);
+    }
+    rs->state = RS_CONNECTING;
+    int status = rs_wait(rs, rs_is_decided, (rs->flags & O_NONBLOCK) != 0);
+    status = status == -EAGAIN ? -EINPROGRESS : status == 0 && rs->state == RS_FAILED ? -rs->error : status;
+    return left(rs, status);
+}
+
+// --- accepting ------------------------------------------------------------------------------------------------------
+
+// It is connected when the other side has said that it is, as its queue pair takes nothing before.
+static int accept_on(struct rs *rs, const struct rs_hello *hello)
+{
+    struct rs_hello own;
+    int status = rs_transport_make(rs);
+    rs_hello_fill(rs, &own);
+    struct rdma_conn_param param = {
+        .private_data = &own, .private_data_len = sizeof own, .flow_control = 1, .rnr_retry_count = 7};
+    if (status == 0 && rdma_accept(rs->id, &param) != 0) {
+        status = -errno;
+    }
+    rs->peer = *hello;
+    rs->state = RS_CONNECTING;
+    return status;
+}
+
+// A socket's number, or a negative errno.
+static int accept_one(const struct rs *listener)
+{
+    struct rdma_cm_event *event;
+    struct rs_hello hello;
+    if (rdma_get_cm_event(listener->channel, &event) != 0) {
+        return -errno;
+    }
+    if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST || event->param.conn.private_data_len < sizeof hello) {
+        (void)rdma_ack_cm_event(event);
+        return -EAGAIN;
+    }
+    struct rdma_cm_id *id = event->id;
+    memcpy(&hello, event->param.conn.private_data, sizeof hello);
+    (void)rdma_ack_cm_event(event);
+    struct rs *rs = rs_new(listener->domain, listener);
+    if (rs == NULL || rdma_migrate_id(id, rs->channel) != 0) {
+        int error = errno;
+        (void)rdma_destroy_id(id);
+        if (rs != NULL) {
+            rs_free(rs);
+        }
+        return -error;
+    }
+    rs->id = id;
+    int status = accept_on(rs, &hello);
+    if (status != 0) {
+        rs_free(rs);
+        return status;
+    }
+    __atomic_store_n(&sockets[rs->fd], rs, __ATOMIC_RELEASE);
+    return rs->fd;
+}
+
+int raccept(int fd, struct sockaddr *address, socklen_t *bytes)
+{
+    struct rs *rs = rs_enter(fd);
+    if (rs == NULL) {
+        return -1;
+    }
+    bool at_once = (rs->flags & O_NONBLOCK) != 0;
+    int accepted = rs->state == RS_LISTENING ? -EAGAIN : -EINVAL;
+    while (accepted == -EAGAIN) {
+        struct pollfd ready = {.fd = rs->fd, .events = POLLIN};
+        rs_leave(rs);
+        int found = poll(&ready, 1, at_once ? 0 : -1);
+        (void)pthread_mutex_lock(&rs->lock);
+        accepted = found > 0 ? accept_one(rs) : found < 0 ? -errno : -EAGAIN;
+        if (at_once) {
+            break;
+        }
+    }
+    rs_leave(rs);
+    if (accepted >= 0 && address != NULL) {
+        (void)rgetpeername(accepted, address, bytes);
+    }
+    return accepted >= 0 ? accepted : cm_errno(accepted);
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------
+
+static bool control_is_free(const struct rs *rs)
+{
+    return rs->controls_free > 0 || rs->write_end;
+}
+
+int rshutdown(int fd, int how)
+{
+    struct rs *rs = rs_enter(fd);
+    if (rs == NULL) {
+        return -1;
+    }
+    if (rs->state != RS_CONNECTED) {
+        return left(rs, -ENOTCONN);
+    }
+    rs->read_shut = rs->read_shut || how != SHUT_WR;
+    rs->read_end = rs->read_end || how != SHUT_WR;
+    int status = 0;
+    if (how != SHUT_RD && !rs->write_end) {
+        (void)rs_wait(rs, control_is_free, false);
+        status = rs->write_end ? 0 : rs_control_send(rs, how == SHUT_WR ? RS_CONTROL_SHUTDOWN : RS_CONTROL_DISCONNECT);
+        (void)rs_wait(rs, rs_all_sent, false);
+        rs->write_end = true;
+    }
+    return left(rs, status);
+}
+
+int rclose(int fd)
+{
+    struct rs *rs = rs_find(fd);
+    if (rs == NULL) {
+        return -1;
+    }
+    if (rs->state == RS_CONNECTED) {
+        (void)rshutdown(fd, SHUT_RDWR);
+        (void)rdma_disconnect(rs->id);
+    }
+    __atomic_store_n(&sockets[fd], NULL, __ATOMIC_RELEASE);
+    rs_free(rs);
+    return 0;
+}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/tca-verbs/internal.h"
 #include "verbs-shim/tca.h"
 
@@ -113,13 +114,15 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
         *context_out = device->context;
         return 0;
     }
-    int tca = tcaInit();
-    if (tca != tcaSuccess) {
-        return tca == tcaErrorNoMemory ? -ENOMEM : -ENODEV;
+    int error = backend_board_claim(&process->backend);
+    if (error != 0) {
+        return error;
     }
-    struct tcav_context *context = calloc(1, sizeof *context);
+    int tca = tca_context_begin(process);
+    struct tcav_context *context = tca == tcaSuccess ? calloc(1, sizeof *context) : NULL;
     if (context == NULL) {
-        return -ENOMEM;
+        backend_board_release(&process->backend);
+        return -ENOMEM; // nothing else can be wrong
     }
     context->device = device;
     context->opened = 1;
@@ -128,7 +131,7 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
     context->node = peach2_node(process->board);
     device->context = context;
     tcav_pay(context, BACKEND_COST_CALL, 1);
-    int error = peach2_open_shared(process->board, &context->backend, &context->board);
+    error = peach2_open_shared(process->board, &context->backend, &context->board);
     if (error == 0) {
         error = tcav_channels_open(context);
     }
@@ -140,6 +143,7 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
         peach2_close(context->board);
         device->context = NULL;
         free(context);
+        backend_board_release(&process->backend);
         return error;
     }
     *context_out = context;
@@ -206,6 +210,9 @@ int tcav_context_close(void *object)
     }
     peach2_close(context->board);
     context->device->context = NULL;
+    if (!context->abandoned) {
+        backend_board_release(&context->backend);
+    }
     free(context);
     return 0;
 }

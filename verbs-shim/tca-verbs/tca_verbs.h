@@ -29,7 +29,7 @@
 // pair was not ready. Without any answer for (retry_cnt + 1) times the timeout, counted from the last sign of progress,
 // the oldest request ends with IBV_WC_RETRY_EXC_ERR. Packet numbers count messages.
 //
-// Leaves out: UC and UD, more than one process a node at a time, memory windows. Memory that is given back
+// Leaves out: UC and UD, more than one process a node at a time (-EBUSY), memory windows. Memory that is given back
 // (tcaFree, cudaFree) while it is registered must be deregistered before: that is so for pinned pages everywhere.
 //
 // DMA channels 0 (rings) and 1 (data) of the board are the library's while a context is open.

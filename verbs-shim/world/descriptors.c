@@ -290,9 +290,19 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     return put;
 }
 
+// Programs that close all that they find leave the connection alone.
+static bool is_own(int fd)
+{
+    return fd >= 0 && fd == attach_descriptor();
+}
+
 // Only of one that is there: programs close every number there could be.
 int close(int fd)
 {
+    if (is_own(fd)) {
+        errno = EBADF;
+        return -1;
+    }
     bool packet = world_timed() && world_loopback_uses(fd);
     int status = WORLD_REAL(close)(fd);
     if (packet) {
@@ -303,6 +313,26 @@ int close(int fd)
         world_timer_closed(fd);
     }
     return status;
+}
+
+int close_range(unsigned first, unsigned last, int flags)
+{
+    int own = attach_descriptor(), status = 0;
+    if (world_timed()) {
+        attach_may_wake();
+    }
+    if (own < 0 || (unsigned)own < first || (unsigned)own > last) {
+        return WORLD_REAL(close_range)(first, last, flags);
+    }
+    if (first < (unsigned)own) {
+        status = WORLD_REAL(close_range)(first, (unsigned)own - 1, flags);
+    }
+    return status != 0 || (unsigned)own == last ? status : WORLD_REAL(close_range)((unsigned)own + 1, last, flags);
+}
+
+void closefrom(int first)
+{
+    (void)close_range(first > 0 ? (unsigned)first : 0, UINT_MAX, 0);
 }
 
 int shutdown(int fd, int how)

@@ -29,6 +29,7 @@ bool world_timed(void);
 // --------------------------------------------------------------------------------------------------
 
 #define WORLD_PS_PER_NS 1000u
+#define WORLD_PS_PER_US 1000000u
 #define WORLD_NS_PER_S  1000000000u
 
 // The thread's time; reading it costs what a clock read costs, more in a long run of nothing else.

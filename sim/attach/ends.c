@@ -1,0 +1,179 @@
+// What the user is told of programs: how they ended, and what those that are left wait for.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+static ssize_t proc_read(pid_t pid, const char *name, char *text, size_t bytes)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, bytes - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[got > 0 ? got : 0] = '\0';
+    return got;
+}
+
+// The last part of its path. The text goes to a terminal, and is the program's own word.
+static void name_keep(char *name, size_t bytes, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *last = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    size_t length = strnlen(last, bytes - 1);
+    memcpy(name, last, length);
+    name[length] = '\0';
+    for (char *at = name; *at != '\0'; at++) {
+        *at = *at > ' ' && *at < 0x7f ? *at : '?';
+    }
+}
+
+void attach_name_read(struct attach_process *process)
+{
+    char line[4096];
+    (void)proc_read(process->pid, "cmdline", line, sizeof line); // the arguments end with NUL each
+    name_keep(process->name, sizeof process->name, line);
+}
+
+// --- how it ended ---------------------------------------------------------------------------------------------------
+
+// As wait(2) gives it, of one whose parent has not asked yet. -1: somebody has.
+static int status_read(pid_t pid)
+{
+    char line[1024];
+    if (proc_read(pid, "stat", line, sizeof line) <= 0) {
+        return -1;
+    }
+    const char *name_end = strrchr(line, ')'), *last = strrchr(line, ' ');
+    bool over = name_end != NULL && (name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X'));
+    int status;
+    return over && last != NULL && sscanf(last, "%d", &status) == 1 ? status : -1;
+}
+
+static bool was_killed(const struct attach_end *end)
+{
+    return end->status >= 0 && WIFSIGNALED(end->status);
+}
+
+static void end_add(struct attach_server *server, const struct attach_end *end)
+{
+    bool failed = end->program >= 0 && end->status > 0; // of children the parent knows what it means
+    if (!was_killed(end) && !failed && !end->left_pairs) {
+        return;
+    }
+    server->ended_badly = true;
+    if (server->end_count < ATTACH_ENDS) {
+        server->bad_ends[server->end_count++] = *end;
+    }
+}
+
+void attach_end_note(struct attach_process *process)
+{
+    struct attach_end end = {.node = process->node,
+                             .pid = process->pid,
+                             .program = process->program,
+                             .status = status_read(process->pid),
+                             .at_ps = sim_now_ps(process->server->sim)};
+    for (size_t i = 0; i < process->object_count; i++) {
+        end.left_pairs = end.left_pairs || process->objects[i].kind == OBJECT_QP;
+    }
+    snprintf(end.name, sizeof end.name, "%s", process->name);
+    attach_progress_note(process->server);
+    end_add(process->server, &end);
+}
+
+void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid)
+{
+    const struct attach_program *options = &server->options->programs[program];
+    struct attach_end end = {.node = options->node,
+                             .pid = pid,
+                             .program = (int)program,
+                             .status = status_read(pid),
+                             .at_ps = sim_now_ps(server->sim)};
+    name_keep(end.name, sizeof end.name, options->argv[0]);
+    end_add(server, &end);
+}
+
+// --- telling --------------------------------------------------------------------------------------------------------
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t room, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, room - used, format, args);
+    va_end(args);
+}
+
+// Signals that a program raises by what it does itself.
+static bool is_crash(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGABRT ||
+           number == SIGTRAP || number == SIGSYS;
+}
+
+#define US(ps) (unsigned long long)((ps) / SIM_PS_PER_US), (unsigned long long)((ps) / SIM_PS_PER_NS % 1000)
+
+static void end_tell(const struct attach_server *server, const struct attach_end *end, char *text, size_t room)
+{
+    append(text, room, "%s's %s (process %d) ", server->scenario->nodes[end->node].name, end->name, (int)end->pid);
+    if (was_killed(end)) {
+        const char *name = sigabbrev_np(WTERMSIG(end->status));
+        append(text, room, "was killed by signal %d (SIG%s)", WTERMSIG(end->status), name != NULL ? name : "RT");
+    } else if (end->status > 0) {
+        append(text, room, "ended with status %d", WEXITSTATUS(end->status));
+    } else {
+        append(text, room, "ended, and left queue pairs,");
+    }
+    append(text, room, " at %llu.%03llu us of simulated time\n", US(end->at_ps));
+}
+
+// all: also those of whom the exit status says enough, where the others did not end well.
+void attach_ends_tell(struct attach_server *server, bool all)
+{
+    char *text = server->result->ends;
+    const size_t room = sizeof server->result->ends;
+    for (const struct attach_process *p = server->processes; p != NULL && server->left; p = p->next) {
+        append(text, room, "%s's %s (process %d) was left waiting by the programs, and was ended\n",
+               server->scenario->nodes[p->node].name, p->name, (int)p->pid);
+    }
+    for (unsigned i = 0; i < server->end_count; i++) {
+        const struct attach_end *end = &server->bad_ends[i];
+        bool killed = was_killed(end) && (end->program >= 0 || is_crash(WTERMSIG(end->status)));
+        if (all || killed) {
+            end_tell(server, end, text, room);
+        }
+    }
+}
+
+void attach_thread_title(const struct attach_thread *thread, char *text, size_t room)
+{
+    snprintf(text, room, "%s (%s, process %d)", thread->name, thread->process->name, (int)thread->process->pid);
+}
+
+void attach_waiters_tell(struct attach_server *server)
+{
+    char *text = server->result->text, title[256];
+    const size_t room = sizeof server->result->text;
+    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots; i++) {
+            const struct attach_thread *thread = process->threads[i];
+            if (thread != NULL) {
+                attach_thread_title(thread, title, sizeof title);
+                const char *what = thread->asks_for != NULL ? thread->asks_for : "its first turn";
+                append(text, room, "%s %s%s (since %llu.%03llu us)\n", title, thread->free ? "runs" : "waits for ",
+                       thread->free ? "" : what, US(thread->asked_ps));
+            }
+        }
+    }
+    for (uint32_t i = server->started; i < server->options->program_count; i++) {
+        append(text, room, "%s was not started\n", server->options->programs[i].argv[0]);
+    }
+}

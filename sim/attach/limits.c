@@ -1,0 +1,134 @@
+// Runs that lead nowhere. A program that looks for ever moves simulated time on, one that computes for ever stops it:
+// limits of real time end both. Where a program has ended badly and the others can only look in vain, so much simulated
+// time does, which is sooner, and the same in every run. Where all programs of the run are over and what they have left
+// (a daemon) does nothing but wait, the same ends the run well.
+#include "sim/attach/internal.h"
+
+// Of real time, where all wait for the outside, nothing is due and a program has ended badly.
+enum { GRACE_MS = 2000 };
+// Looks in vain between two looks at the clock.
+enum { VAIN_LOOKS = 8 };
+
+void attach_progress_note(struct attach_server *server)
+{
+    server->vain_looks = 0;
+    server->quiet_since_ps = sim_now_ps(server->sim);
+}
+
+uint64_t attach_idle_limit_ms(const struct attach_server *server)
+{
+    uint64_t limit_ms = server->options->wall_limit_ms;
+    return (server->ended_badly || attach_programs_over(server)) && limit_ms > GRACE_MS ? GRACE_MS : limit_ms;
+}
+
+bool attach_programs_over(const struct attach_server *server)
+{
+    bool over = server->started == server->options->program_count;
+    for (uint32_t i = 0; i < server->started && over; i++) {
+        over = server->pids[i] == 0;
+    }
+    return over;
+}
+
+// --- what a thread asks for -----------------------------------------------------------------------------------------
+
+static const char *const waits[] = {"a time", "a device to write to its memory", "another program",
+                                    "a device to write to its memory, or another program"};
+
+static const char *const requests[] = {
+#define REQUEST(name, doc) "the end of " #name,
+    ATTACH_REQUESTS(REQUEST)
+#undef REQUEST
+};
+
+static const char *asked(const struct attach_request *request)
+{
+    switch (request->op) {
+    case ATTACH_OP_WAIT:
+    case ATTACH_OP_POLL: {
+        uint64_t flags = request->arguments[request->op == ATTACH_OP_WAIT ? 0 : 2];
+        return waits[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)];
+    }
+    case ATTACH_OP_WAIT_WORD:
+        return waits[ATTACH_WAIT_MEMORY];
+    }
+    return request->op < ATTACH_OPS ? requests[request->op] : "nothing that there is";
+}
+
+static bool looks_in_vain(const struct attach_request *request)
+{
+    return request->op == ATTACH_OP_POLL && request->entry_count == 0;
+}
+
+// It can go on by nothing but what a device or another program does.
+static bool is_endless(const struct attach_request *request)
+{
+    return looks_in_vain(request) || (request->op == ATTACH_OP_WAIT && request->arguments[1] == SIM_NEVER_PS) ||
+           (request->op == ATTACH_OP_WAIT_WORD && request->arguments[3] == 0);
+}
+
+// --- limits ---------------------------------------------------------------------------------------------------------
+
+static bool all_endless(const struct attach_server *server)
+{
+    bool all = server->started == server->options->program_count;
+    for (const struct attach_process *process = server->processes; process != NULL && all; process = process->next) {
+        all = process->ended || process->alarm_ps == SIM_NEVER_PS;
+        for (unsigned i = 0; i < process->slots && all && !process->ended; i++) {
+            all = process->threads[i] == NULL || process->threads[i]->endless;
+        }
+    }
+    return all;
+}
+
+static void vain_fail(struct attach_thread *thread, const char *how_long)
+{
+    char title[256];
+    attach_thread_title(thread, title, sizeof title);
+    attach_fail(thread->process->server, "%s looks for something that nobody %s, and all others wait:\n", title,
+                how_long);
+    attach_waiters_tell(thread->process->server);
+}
+
+// Real time is asked for now and then.
+static void vain_note(struct attach_thread *thread)
+{
+    struct attach_server *server = thread->process->server;
+    if (++server->vain_looks % VAIN_LOOKS != 0) {
+        return;
+    }
+    uint64_t now_ms = attach_real_ms(), limit_ms = server->options->wall_limit_ms;
+    server->vain_since_ms = server->vain_looks == VAIN_LOOKS ? now_ms : server->vain_since_ms;
+    bool late = now_ms - server->vain_since_ms > limit_ms;
+    bool quiet = (sim_now_ps(server->sim) - server->quiet_since_ps) / SIM_PS_PER_MS > limit_ms;
+    if (attach_programs_over(server)) {
+        if (late || quiet) {
+            attach_leave(server);
+        }
+    } else if (late) {
+        vain_fail(thread, "sends");
+    } else if (server->ended_badly && quiet && all_endless(server)) {
+        vain_fail(thread, "has sent for longer in simulated time than --wall-limit says");
+    }
+}
+
+void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request)
+{
+    struct attach_server *server = thread->process->server;
+    bool waits_outside = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
+    thread->asks_for = asked(request);
+    thread->asked_ps = sim_now_ps(server->sim);
+    thread->endless = is_endless(request);
+    // Nothing but a wait for the outside, or for a signal, which has no other end.
+    if (!waits_outside && !(request->op == ATTACH_OP_WAIT && thread->endless)) {
+        attach_outside_note(server, server->idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
+        server->idle_since_ms = 0;
+    }
+    bool does_wait =
+        request->op == ATTACH_OP_WAIT && request->entry_count == 0; // with an end: a loop of them moves time on
+    if (looks_in_vain(request) || (does_wait && !thread->endless)) {
+        vain_note(thread);
+    } else if (!waits_outside && !does_wait) {
+        attach_progress_note(server);
+    }
+}

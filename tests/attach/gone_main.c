@@ -1,0 +1,23 @@
+// Partners: "gone crash" dereferences nothing after 1.2 ms, "gone poll" looks for ever for what nobody sends, "gone
+// wait" waits for ever for another program.
+#include <string.h>
+
+#include "verbs-shim/attach/attach.h"
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || attach_mode() != ATTACH_TIMED) {
+        return 1;
+    }
+    if (strcmp(argv[1], "crash") == 0) {
+        (void)attach_wait(0, attach_now_ps() + 1200000000);
+        *(volatile int *)0 = 1;
+    }
+    for (;;) {
+        if (strcmp(argv[1], "poll") == 0) {
+            (void)attach_vain(ATTACH_WAIT_MEMORY);
+        } else {
+            (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+        }
+    }
+}

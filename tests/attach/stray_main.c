@@ -1,0 +1,54 @@
+// A ping-pong as Open MPI's eager RDMA makes it: at first messages come to a queue that is looked at; then they are
+// seen in memory that no look names, between looks at two queues at which nothing comes, and who has seen one looks at
+// a queue once more before answering. Side 0 prints the mean of these round trips in ns.
+#include <stdio.h>
+
+#include "verbs-shim/attach/attach.h"
+#include "verbs-shim/peach2_driver.h"
+
+enum { ROUNDS_BY_QUEUE = 10, ROUNDS = 50, TURN_PS = 22000, MESSAGE = 0, QUEUES = 64 };
+
+static void await(volatile uint64_t *memory, uint64_t value)
+{
+    if (value <= ROUNDS_BY_QUEUE) {
+        while (memory[QUEUES] != value) {
+            (void)attach_poll(TURN_PS, &memory[QUEUES]);
+        }
+        return;
+    }
+    while (memory[MESSAGE] != value) {
+        (void)attach_poll(TURN_PS, &memory[QUEUES]);
+        (void)attach_poll(TURN_PS, &memory[QUEUES + 1]);
+    }
+    (void)attach_poll(TURN_PS, &memory[QUEUES]);
+}
+
+int main(void)
+{
+    struct backend_process *process = backend_current();
+    const struct backend_ops *ops = process != NULL ? process->backend.ops : NULL;
+    struct backend_buffer buffer;
+    if (ops == NULL || ops->alloc_pinned(process->backend.ctx, 4096, &buffer) != 0) {
+        return 3;
+    }
+    uint32_t side = attach_place()->node_index;
+    // Both sides' first buffers lie at the same address.
+    uint64_t remote = peach2_window_address(process->board, 1 - side, buffer.bus_address);
+    (void)attach_wait(0, 200000000000); // the other has begun
+    uint64_t began_ps = 0;
+    for (uint64_t i = 1; i <= ROUNDS_BY_QUEUE + ROUNDS; i++) {
+        began_ps = i <= ROUNDS_BY_QUEUE + 1 ? attach_now_ps() : began_ps;
+        uint64_t to = remote + (i <= ROUNDS_BY_QUEUE ? QUEUES : MESSAGE) * sizeof(uint64_t);
+        if (side == 1) {
+            await(buffer.address, i);
+        }
+        (void)peach2_pio_write(process->board, to, &i, sizeof i);
+        if (side == 0) {
+            await(buffer.address, i);
+        }
+    }
+    if (side == 0) {
+        printf("%u\n", (unsigned)((attach_now_ps() - began_ps) / ROUNDS / 1000));
+    }
+    return 0;
+}

@@ -1,0 +1,118 @@
+// rsockets (rsocket(7)): streams over a reliable connection. Private to the folder.
+//
+// Modelled: the mechanism of rdma-core's, whose figures follow from it. A sender writes into the receiver's buffer by
+// RDMA writes with immediate data, which say how many bytes came; the receiver gives its buffer away in two halves, by
+// writing where they are into a table of the sender's, and tells with it how many messages may follow. What is sent is
+// copied into a buffer first unless it goes inline, what is received is copied out; a wait looks for 10 us before it
+// sleeps. The bytes on the wire are this library's own: both ends of a run have it. Left out: SOCK_DGRAM, fork,
+// keep-alive, out-of-band data.
+//
+// A socket's number is the descriptor of its event channel. One lock a socket, which is free while a thread waits.
+#pragma once
+
+#include <pthread.h>
+#include <rdma/rsocket.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RS_HALVES = 2, RS_IOMAPS_MAX = 128, RS_CONTROLS = 4, RS_EXTRA_RECEIVES = 8 };
+
+enum rs_state { RS_NEW, RS_BOUND, RS_LISTENING, RS_CONNECTING, RS_CONNECTED, RS_FAILED };
+
+// Memory of the other side.
+struct rs_window {
+    uint64_t address;
+    uint32_t key, bytes;
+};
+struct rs_iomap {
+    uint64_t offset;
+    struct rs_window window; // bytes 0: unused
+};
+
+// What the other side writes: where it takes data, and what it has mapped. Behind it what this side writes there.
+struct rs_table {
+    struct rs_window halves[RS_HALVES];
+    struct rs_iomap iomaps[RS_IOMAPS_MAX];
+    struct rs_window own_halves[RS_HALVES];
+    struct rs_iomap own_iomaps[RS_IOMAPS_MAX];
+};
+
+// The private data of request and answer.
+struct rs_hello {
+    uint32_t receives, iomaps;
+    struct rs_window table, half; // half: the first one, given with it
+};
+
+struct rs_mapping { // of this side
+    void *memory;
+    size_t bytes;
+    struct ibv_mr *mr;
+    int index; // in the other side's table; -1: none there
+};
+
+struct rs {
+    int fd;
+    pthread_mutex_t lock;
+    enum rs_state state;
+    int domain, error;
+    int flags; // O_NONBLOCK
+    bool read_end, write_end;
+    bool read_shut; // by rshutdown
+    int sq_size, rq_size, inline_bytes, iomap_size;
+    int send_bytes, receive_bytes; // of the buffers
+    int options;                   // of rsetsockopt: bits
+    struct rdma_event_channel *channel;
+    struct rdma_cm_id *id;
+    struct ibv_comp_channel *cq_channel;
+    struct ibv_cq *cq;
+    // memory that is registered as one: table, receive buffer, send buffer
+    struct rs_table *table;
+    uint8_t *receive_buffer, *send_buffer;
+    struct ibv_mr *mr;
+    // sending
+    unsigned requests_free, controls_free;
+    unsigned send_head, send_free; // bytes
+    unsigned half;                 // of the table: where the next byte goes
+    uint16_t sent, may_send;       // messages
+    struct rs_hello peer;
+    // receiving
+    uint32_t *messages; // bytes that are left in each
+    unsigned message_first, message_count;
+    unsigned take_offset, give_offset, give_bytes; // of the receive buffer
+    uint16_t received, granted;
+    unsigned peer_half; // of the peer's table: the next to be written
+    struct rs_mapping mappings[RS_IOMAPS_MAX];
+};
+
+struct rs *rs_find(int fd); // NULL and errno
+struct rs *rs_enter(int fd);
+void rs_leave(struct rs *rs);
+
+// A negative errno. The lock is free while it waits, and ready is asked with it.
+typedef bool (*rs_ready_fn)(const struct rs *rs);
+int rs_wait(struct rs *rs, rs_ready_fn ready, bool at_once);
+void rs_reap(struct rs *rs); // completions
+void rs_arm(struct rs *rs);
+void rs_taken(struct rs *rs); // what a descriptor brought: completion events, events of the connection
+void rs_channel_ready(struct rs *rs);
+
+int rs_transport_make(struct rs *rs); // buffers and queue pair
+void rs_transport_end(struct rs *rs);
+int rs_receive_post(const struct rs *rs);
+void rs_hello_fill(const struct rs *rs, struct rs_hello *hello);
+void rs_connected(struct rs *rs);
+void rs_grant(struct rs *rs); // what is free of the receive buffer, if it is worth a message
+
+bool rs_is_decided(const struct rs *rs); // it is connected, or never will be
+bool rs_can_send(const struct rs *rs);
+bool rs_can_receive(const struct rs *rs);
+bool rs_all_sent(const struct rs *rs);
+int rs_control_send(struct rs *rs, uint32_t value);
+enum { RS_CONTROL_DISCONNECT, RS_CONTROL_SHUTDOWN };
+// Data of this side to an address of the other side's; immediate: NULL: none.
+int rs_write(struct rs *rs, const void *data, unsigned bytes, const struct rs_window *to, const uint32_t *immediate,
+             uint64_t id);
+uint32_t rs_iomap_immediate(void);
+// As much as there is room for, to memory of the other side, which learns nothing of it. How many bytes, or a negative
+// errno.
+int rs_piece_write(struct rs *rs, const void *data, size_t most, const struct rs_window *to);
