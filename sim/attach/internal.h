@@ -116,6 +116,7 @@ struct attach_process {
     unsigned slots; // in use so far
     uint32_t first_bell;
     unsigned announced; // threads that begin when the time of who created them has come there
+    bool expected;      // its parent said that it comes, or the run started it
     bool leaving;       // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
@@ -224,6 +225,8 @@ uint64_t attach_real_ms(void);
 // Ends the run: the text is what the user reads. The first one stays.
 __attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *server, const char *format, ...);
 bool attach_stopped(struct attach_server *server);
+// Notes what another run may do otherwise; bits of enum attach_run_outside.
+void attach_outside_note(struct attach_server *server, unsigned what);
 void attach_leave(struct attach_server *server); // ends the run well: what is left are daemons
 
 // --- listen.c -------------------------------------------------------------------------------------------------------
@@ -320,7 +323,8 @@ int64_t attach_ids_real(const struct attach_process *process, uint64_t id);
 // Starts a simulated thread for a slot. false: no memory.
 bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
-void attach_threads_find(struct attach_server *server); // those that nobody announced
+// Those that have taken a slot. announced: by their creator, who waits for them.
+void attach_threads_find(struct attach_server *server, bool announced);
 void attach_hash(struct attach_server *server, uint64_t value);
 
 // --- ends.c ---------------------------------------------------------------------------------------------------------

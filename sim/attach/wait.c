@@ -379,7 +379,7 @@ static void world_look(struct attach_server *server, int ms)
     (void)poll(&listener, 1, ms);
     attach_accept(server);
     attach_processes_check(server);
-    attach_threads_find(server);
+    attach_threads_find(server, false);
 }
 
 static void settled(struct attach_server *server)
