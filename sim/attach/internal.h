@@ -87,6 +87,7 @@ struct attach_thread {
     uint64_t word_writes, seen_word_writes;                                            // as below
     uint64_t place_writes;                                                             // of devices to those
     uint64_t seen_writes, seen_wakes, seen_ends, seen_place_writes, seen_event_writes; // when it last got its turn
+    uint64_t waited_writes;            // when it got it after a wait for memory
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
     unsigned vain;                     // looks in a row that found nothing written
     // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
@@ -169,9 +170,9 @@ struct attach_server {
     uint32_t address_base; // of node 0, host byte order
     struct attach_process *processes;
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
-    unsigned node_processes[SCN_NODES_MAX]; // alive
-    uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
-    pid_t pids[ATTACH_RUN_PROGRAMS_MAX];    // of programs; 0: not started, or reaped
+    unsigned node_processes[SCN_NODES_MAX];                   // alive
+    uint32_t numbers[SCN_NODES_MAX];                          // given to processes so far
+    pid_t pids[ATTACH_RUN_PROGRAMS_MAX];                      // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started

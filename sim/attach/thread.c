@@ -193,6 +193,12 @@ static void thread_end(struct attach_thread *thread)
     }
 }
 
+static bool waits_for_memory(const struct attach_request *request)
+{
+    return (request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_MEMORY) != 0) ||
+           (request->op == ATTACH_OP_POLL && (request->arguments[2] & ATTACH_WAIT_MEMORY) != 0);
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -236,6 +242,9 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     thread->slot->result = attach_request_do(thread, &request);
+    if (waits_for_memory(&request)) {
+        thread->waited_writes = thread->process->writes;
+    }
     return true;
 }
 

@@ -133,10 +133,12 @@ void attach_outside_wake(struct attach_server *server, bool ends)
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
-static bool something_came(const struct attach_thread *thread, unsigned flags, enum attach_woken *woken_out)
+// seen_writes: how many there had been when the thread looked.
+static bool something_came(const struct attach_thread *thread, unsigned flags, uint64_t seen_writes,
+                           enum attach_woken *woken_out)
 {
     const struct attach_process *process = thread->process;
-    if (((flags & ATTACH_WAIT_MEMORY) != 0 && process->writes != thread->seen_writes) ||
+    if (((flags & ATTACH_WAIT_MEMORY) != 0 && process->writes != seen_writes) ||
         ((flags & ATTACH_WAIT_EVENTS) != 0 && process->event_writes != thread->seen_event_writes)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
@@ -195,15 +197,18 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
+    // A library's look may have crossed itself, and what was written after that is not what it has seen.
+    const uint64_t seen_writes = thread->waited_writes;
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all =
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
     deadline_ps = deadline_ps < last_ps ? deadline_ps : SIM_NEVER_PS;
-    while (!process->ended && !something_came(thread, all, &woken)) {
+    while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {
         thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
         (void)sleep_until(thread, all, deadline_ps);
         thread->patient = false;
-        if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) && !something_came(thread, all, &woken)) {
+        if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) &&
+            !something_came(thread, all, seen_writes, &woken)) {
             return sim_now_ps(sim) >= deadline_ps ? ATTACH_WOKEN_DEADLINE : ATTACH_WOKEN_OUTSIDE;
         }
     }
@@ -366,7 +371,7 @@ static bool row_came(const struct attach_thread *thread, const struct row *row, 
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
-    return something_came(thread, flags, woken_out);
+    return something_came(thread, flags, thread->seen_writes, woken_out);
 }
 
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request)

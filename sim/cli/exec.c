@@ -46,7 +46,8 @@ static const struct cli_syntax syntax = {
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
-        "2 or 3 where the simulation could not go on.",
+        "2 or 3 where the simulation could not go on. A node with a board has the device tca0, one with an HCA ibsim0;\n"
+        "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0).",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,

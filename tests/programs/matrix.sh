@@ -1,8 +1,8 @@
 #!/bin/sh
 # matrix.sh <tcasim> <scenario> [quick] [program ...]: perftest's programs with each of the options -a -b -n -t -e -D that
-# they have (as --help says), between node1 and node0, twice; a table of what became of each. quick: few iterations, and no
-# -D; else perftest's own numbers, which takes hours on tca0. 77: perftest is not installed. The seconds (of both runs, of the
-# real machine) tell where the time goes; MATRIX_LIMIT is what a run may take.
+# they have (as --help says), between node1 and node0, twice; a table of what became of each: "same" where both runs printed
+# the same, and the seconds of both together, of the real machine. quick: few iterations, and no -D; else perftest's own
+# numbers, which takes an hour or two. MATRIX_LIMIT is what one run may take, in seconds. 77: perftest is not installed.
 set -u
 tcasim=$1 scenario=$2
 shift 2

@@ -86,7 +86,7 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 
 // Gives the baton away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
 // tests its condition before and after: a wake-up says that something may have changed, not what. Writes between the
-// thread's last crossing and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
+// thread's last wait for memory and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
 enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 
 // A library looked for something that a device writes and did not find it; the look took turn_ps, which is in the
