@@ -15,7 +15,8 @@
 // The most looks, whatever a program wrote there: some milliseconds.
 enum { LOOKS_MAX = 1 << 16 };
 
-// System calls by their numbers: libraries that stand before the C library's functions call in here.
+// System calls as instructions: what stands before the C library's functions, `syscall` among them, calls in here, and a
+// process that connects would wait for itself.
 
 void attach_futex_wake(_Atomic uint32_t *word)
 {
@@ -32,8 +33,8 @@ void attach_futex_wait(_Atomic uint32_t *word, uint32_t value)
 static void simulator_check(void)
 {
     uint32_t simulator = attach_client.segment->greeting.simulator;
-    if (simulator != 0 && syscall(SYS_kill, simulator, 0) != 0) {
-        (void)syscall(SYS_kill, attach_own_number(SYS_getpid), SIGKILL);
+    if (simulator != 0 && attach_kernel(SYS_kill, simulator, 0, 0, 0) != 0) {
+        (void)attach_kernel(SYS_kill, attach_own_number(SYS_getpid), SIGKILL, 0, 0);
     }
 }
 
