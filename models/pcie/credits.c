@@ -62,7 +62,8 @@ static bool peer_lacks_data(const pcie_end_t *end, enum pcie_class class)
 static bool update_urgent(const pcie_end_t *end, enum pcie_class class, const struct pcie_credits *freed)
 {
     const struct pcie_receiver *rx = &end->rx;
-    uint64_t headers = freed->headers - rx->classes[class].granted.headers, data = freed->data - rx->classes[class].granted.data;
+    uint64_t headers = freed->headers - rx->classes[class].granted.headers,
+             data = freed->data - rx->classes[class].granted.data;
     return (headers > 0 &&
             (peer_lacks_headers(rx, class) || headers * UNREPORTED_DIVISOR >= end->config.headers[class])) ||
            (data > 0 && (peer_lacks_data(end, class) || data * UNREPORTED_DIVISOR >= end->config.data[class]));
@@ -74,7 +75,8 @@ static bool urgency_ahead(const pcie_end_t *end, enum pcie_class class)
     const struct pcie_receiver *rx = &end->rx;
     const struct pcie_credits freed = {rx->classes[class].freed.headers + rx->classes[class].to_free.headers,
                                        rx->classes[class].freed.data + rx->classes[class].to_free.data};
-    return (rx->classes[class].to_free.headers > 0 || rx->classes[class].to_free.data > 0) && update_urgent(end, class, &freed);
+    return (rx->classes[class].to_free.headers > 0 || rx->classes[class].to_free.data > 0) &&
+           update_urgent(end, class, &freed);
 }
 
 // --- releases ------------------------------------------------------------------------------------------------------

@@ -99,12 +99,14 @@ struct pcie_transmitter {
     PCIE_LINE struct pcie_wire wire;
     uint64_t next_sequence; // of the next TLP sent for the first time
     uint64_t replay_deadline_ps;
-    enum pcie_class next; // that goes next, if no DLLP arrives before; PCIE_CLASS_COUNT: to be chosen
+    uint8_t next;    // class that goes next, if no DLLP arrives before; PCIE_CLASS_COUNT: to be chosen
+    uint8_t waiting; // a bit a class with a queue that is not empty
+    uint8_t stalled; // a bit a class that lacks credits
     bool refused[PCIE_CLASS_COUNT];
     bool crowded; // the owner was told that there is no room
     bool resending;
-    bool resend_begins; // nothing was sent again yet
-    bool gap;           // something was lost or corrupted and not sent again yet
+    bool resend_begins;           // nothing was sent again yet
+    bool gap;                     // something was lost or corrupted and not sent again yet
     bool corrupt_next, drop_next; // fault injection
     bool replay_armed;            // replay_event is pending
     struct pcie_outbound classes[PCIE_CLASS_COUNT];

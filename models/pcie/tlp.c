@@ -137,17 +137,22 @@ void pcie_tlp_for_runs(pcie_tlp_t *tlp, pcie_tlp_run_fn run, void *ctx)
 
 // --- making TLPs ---------------------------------------------------------------------------------------------------
 
-static void payload_attach(pcie_tlp_t *tlp, uint32_t offset, uint32_t bytes, const void *data)
+// Bytes that are not enabled are zero rather than what an earlier TLP left there.
+static void payload_take(pcie_tlp_t *tlp)
 {
     uint32_t size = tlp->dwords * 4u;
     tlp->payload = pcie_pool_take_payload(tlp->pool, size);
-    if (data == NULL) {
-        memset(tlp->payload->data, 0, size);
-        return;
-    }
-    // Bytes that are not enabled are zero rather than what an earlier TLP left there.
     memset(tlp->payload->data, 0, 4);
     memset(tlp->payload->data + size - 4, 0, 4);
+}
+
+static void payload_attach(pcie_tlp_t *tlp, uint32_t offset, uint32_t bytes, const void *data)
+{
+    payload_take(tlp);
+    if (data == NULL) {
+        memset(tlp->payload->data, 0, tlp->dwords * 4u);
+        return;
+    }
     memcpy(tlp->payload->data + offset, data, bytes);
 }
 
@@ -159,13 +164,27 @@ static void request_check(const char *what, uint64_t address, uint32_t bytes)
     }
 }
 
-pcie_tlp_t *pcie_tlp_write(pcie_pool_t *pool, uint16_t requester, uint64_t address, uint32_t bytes, const void *data)
+static pcie_tlp_t *write_make(pcie_pool_t *pool, uint16_t requester, uint64_t address, uint32_t bytes)
 {
     request_check("a write", address, bytes);
     pcie_tlp_t *tlp = pcie_pool_take_tlp(pool);
     tlp->kind = PCIE_TLP_MWR;
     tlp->requester = requester;
     enables_derive(tlp, address, bytes);
+    return tlp;
+}
+
+pcie_tlp_t *pcie_tlp_write_shared(uint16_t requester, uint64_t address, const pcie_tlp_t *data)
+{
+    pcie_tlp_t *tlp = write_make(data->pool, requester, address, data->dwords * 4u);
+    tlp->payload = data->payload;
+    tlp->payload->references++;
+    return tlp;
+}
+
+pcie_tlp_t *pcie_tlp_write(pcie_pool_t *pool, uint16_t requester, uint64_t address, uint32_t bytes, const void *data)
+{
+    pcie_tlp_t *tlp = write_make(pool, requester, address, bytes);
     payload_attach(tlp, (uint32_t)(address & 3), bytes, data);
     return tlp;
 }
@@ -199,7 +218,10 @@ pcie_tlp_t *pcie_tlp_completion(const pcie_tlp_t *request, uint16_t completer, u
     tlp->byte_count = (uint16_t)(total - offset);
     tlp->lower_address = (uint8_t)(address & 0x7f);
     tlp->dwords = (uint16_t)((lane + bytes + 3) / 4);
-    payload_attach(tlp, lane, bytes, data);
+    payload_take(tlp);
+    if (data != NULL) {
+        memcpy(tlp->payload->data + lane, data, bytes);
+    }
     return tlp;
 }
 

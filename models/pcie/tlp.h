@@ -61,8 +61,11 @@ unsigned pcie_pool_live(const pcie_pool_t *pool);
 // bytes: from address (any alignment) on; byte enables are derived. data may be NULL to fill the payload later through
 // pcie_tlp_data (still before the TLP is offered). At most PCIE_PAYLOAD_MAX bytes and not across 4 KiB.
 pcie_tlp_t *pcie_tlp_write(pcie_pool_t *pool, uint16_t requester, uint64_t address, uint32_t bytes, const void *data);
+// The same with all of the payload of `data`, which it shares: whole DWs at an address that is a multiple of 4.
+pcie_tlp_t *pcie_tlp_write_shared(uint16_t requester, uint64_t address, const pcie_tlp_t *data);
 pcie_tlp_t *pcie_tlp_read(pcie_pool_t *pool, uint16_t requester, uint8_t tag, uint64_t address, uint32_t bytes);
-// One completion for `request` that carries bytes [offset, offset + bytes) of the requested range.
+// One completion for `request` that carries bytes [offset, offset + bytes) of the requested range. data NULL: the
+// caller fills all of them.
 pcie_tlp_t *pcie_tlp_completion(const pcie_tlp_t *request, uint16_t completer, uint32_t offset, uint32_t bytes,
                                 const void *data);
 // A completion without data: UR or CA.

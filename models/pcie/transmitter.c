@@ -48,6 +48,7 @@ void pcie_transmitter_clear(pcie_end_t *end)
         pcie_ring_pop(&tx->replay);
     }
     tx->next = PCIE_CLASS_COUNT;
+    tx->waiting = 0;
     tx->resending = false;
     sim_event_cancel(end->sim, &tx->send_event);
     sim_event_cancel(end->sim, &tx->replay_event);
@@ -116,6 +117,7 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
     pcie_transmitter_room_tell(end);
     // Behind another of its class it changes nothing yet.
     if (tx->classes[class].queue.count == 1) {
+        tx->waiting |= (uint8_t)(1u << class);
         tx->next = PCIE_CLASS_COUNT;
         pcie_transmitter_wake(end);
     }
@@ -148,10 +150,8 @@ static enum pcie_class class_choose(pcie_end_t *end)
         pcie_dllps_await(end);
         return PCIE_CLASS_COUNT;
     }
-    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        if (tx->classes[class].queue.count == 0) {
-            continue;
-        }
+    for (unsigned left = tx->waiting; left != 0; left &= left - 1) {
+        enum pcie_class class = (enum pcie_class)__builtin_ctz(left);
         const struct pcie_queued *head = pcie_ring_front(&tx->classes[class].queue);
         if (class == PCIE_POSTED) {
             barrier = head->order;
@@ -165,6 +165,7 @@ static enum pcie_class class_choose(pcie_end_t *end)
         } else if (tx->classes[class].stalled_since_ps == SIM_NEVER_PS) {
             uint64_t now_ps = sim_now_ps(end->sim);
             tx->classes[class].stalled_since_ps = head->ready_ps > now_ps ? head->ready_ps : now_ps;
+            tx->stalled |= (uint8_t)(1u << class);
             pcie_dllps_await(end);
         }
     }
@@ -175,9 +176,9 @@ static enum pcie_class class_choose(pcie_end_t *end)
 static enum pcie_class class_next(pcie_end_t *end)
 {
     if (end->tx.next == PCIE_CLASS_COUNT) {
-        end->tx.next = class_choose(end);
+        end->tx.next = (uint8_t)class_choose(end);
     }
-    return end->tx.next;
+    return (enum pcie_class)end->tx.next;
 }
 
 void pcie_transmitter_wake(pcie_end_t *end)
@@ -284,9 +285,13 @@ static void send_first(pcie_end_t *end, enum pcie_class class)
     uint64_t now_ps = sim_now_ps(end->sim);
     pcie_ring_pop(&tx->classes[class].queue);
     tx->next = PCIE_CLASS_COUNT;
+    if (tx->classes[class].queue.count == 0) {
+        tx->waiting &= (uint8_t) ~(1u << class);
+    }
     if (tx->classes[class].stalled_since_ps != SIM_NEVER_PS) {
         end->counters[PCIE_COUNT_STALL_POSTED + class] += now_ps - tx->classes[class].stalled_since_ps;
         tx->classes[class].stalled_since_ps = SIM_NEVER_PS;
+        tx->stalled &= (uint8_t) ~(1u << class);
     }
     tx->classes[class].consumed.headers++;
     tx->classes[class].consumed.data += head.data_credits;
@@ -372,9 +377,7 @@ static void send_event_run(void *ctx)
 
 bool pcie_transmitter_waits(const pcie_end_t *end)
 {
-    const struct pcie_transmitter *tx = &end->tx;
-    return tx->classes[PCIE_POSTED].stalled_since_ps != SIM_NEVER_PS || tx->classes[PCIE_NONPOSTED].stalled_since_ps != SIM_NEVER_PS ||
-           tx->classes[PCIE_COMPLETION].stalled_since_ps != SIM_NEVER_PS || tx->replay.count >= PCIE_REPLAY_TLPS;
+    return end->tx.stalled != 0 || end->tx.replay.count >= PCIE_REPLAY_TLPS;
 }
 
 void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps)

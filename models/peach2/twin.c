@@ -31,10 +31,11 @@ enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *na
     if (!config_fits(config)) {
         return SIM_ERR_RANGE;
     }
-    peach2_twin_t *twin = calloc(1, sizeof *twin);
+    peach2_twin_t *twin = aligned_alloc(_Alignof(peach2_twin_t), sizeof *twin);
     if (twin == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
+    memset(twin, 0, sizeof *twin);
     twin->name = strdup(name);
     if (twin->name == NULL) {
         free(twin);

@@ -145,6 +145,42 @@ static enum twin_error answer_of(const pcie_tlp_t *tlp)
     return TWIN_READ_ABORT;
 }
 
+// Most writes carry what one completion brought.
+static void data_keep(struct twin_slot *slot, pcie_tlp_t *tlp, uint32_t bytes)
+{
+    uint32_t offset = slot->bytes - slot->left;
+    if (slot->piece_count == TWIN_PIECES) {
+        memcpy(slot->data + offset, pcie_tlp_data(tlp), bytes);
+        return;
+    }
+    pcie_tlp_ref(tlp);
+    slot->piece_offsets[slot->piece_count] = (uint16_t)offset;
+    slot->pieces[slot->piece_count++] = tlp;
+}
+
+static void pieces_drop(struct twin_slot *slot)
+{
+    while (slot->piece_count != 0) {
+        pcie_tlp_unref(slot->pieces[--slot->piece_count]);
+    }
+}
+
+pcie_tlp_t *twin_slot_write(peach2_twin_t *twin, struct twin_slot *slot, uint32_t offset, uint32_t bytes)
+{
+    uint64_t address = slot->destination + offset;
+    for (unsigned i = 0; i < slot->piece_count; i++) {
+        if (slot->piece_offsets[i] == offset && pcie_tlp_payload_bytes(slot->pieces[i]) == bytes) {
+            return pcie_tlp_write_shared(twin->config.requester, address, slot->pieces[i]);
+        }
+    }
+    for (unsigned i = 0; i < slot->piece_count; i++) {
+        pcie_tlp_t *piece = slot->pieces[i];
+        memcpy(slot->data + slot->piece_offsets[i], pcie_tlp_data(piece), pcie_tlp_payload_bytes(piece));
+    }
+    pieces_drop(slot);
+    return pcie_tlp_write(twin->pool, twin->config.requester, address, bytes, slot->data + offset);
+}
+
 // false: no slot waits for it. The header comes at edge `from`.
 static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error answer, uint64_t from)
 {
@@ -157,7 +193,7 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error 
         slot->report.error = answer;
         slot->done_from = from + 1;
     } else {
-        memcpy(slot->data + slot->bytes - slot->left, pcie_tlp_data(tlp), bytes);
+        data_keep(slot, tlp, bytes);
         slot->left -= bytes;
         slot->done_from = slot->left == 0 ? from + twin_beats(tlp) : TWIN_NEVER;
     }
@@ -180,6 +216,7 @@ void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
 void twin_reorder_pop(peach2_twin_t *twin, uint64_t edge)
 {
     struct twin_reorder *reorder = &twin->reorder;
+    pieces_drop(&reorder->slots[reorder->head]);
     reorder->slots[reorder->head].open = false;
     reorder->head = (reorder->head + 1) % TWIN_SLOTS;
     reorder->used--;
@@ -220,4 +257,7 @@ void twin_dmac_fini(peach2_twin_t *twin)
 {
     sim_event_cancel(twin->sim, &twin->reader.event);
     sim_event_cancel(twin->sim, &twin->reorder.timeout);
+    for (unsigned i = 0; i < TWIN_SLOTS; i++) {
+        pieces_drop(&twin->reorder.slots[i]);
+    }
 }

@@ -166,7 +166,7 @@ void twin_ingresses_init(peach2_twin_t *twin)
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {
         struct twin_ingress *ingress = &twin->ingresses[port];
         ingress->twin = twin;
-        ingress->port = port;
+        ingress->port = (uint8_t)port;
     }
 }
 

@@ -17,6 +17,7 @@ enum {
     TWIN_BLOCKS = PEACH2_OFFSET_COUNT,
     TWIN_SLOTS = 32,
     TWIN_SLOT_BYTES = 512,
+    TWIN_PIECES = 4,
     TWIN_DESCRIPTOR_BYTES = 32,
     TWIN_HELD_DESCRIPTORS = 8,
     TWIN_MEMORY_BYTES = 32 << 10,
@@ -74,18 +75,21 @@ struct twin_arrival {
     uint8_t bar;
 };
 
+// As an output, by cache lines of the machine that simulates: what is used together.
+#define TWIN_LINE _Alignas(64)
+
 struct twin_ingress {
-    peach2_twin_t *twin;
-    unsigned port;
+    TWIN_LINE peach2_twin_t *twin;
     struct twin_arrival *arrivals; // a ring
     uint32_t capacity;             // a power of two
     // Running numbers: offered now, next of which it is open when it will be inside, free.
     uint32_t head, timed, tail;
-    bool offered;
     uint64_t beats;
     uint64_t last_move;  // edge at which the beat before the head's first moved
     uint64_t last_taken; // the same at the input, of the last packet that is timed
-    struct twin_moves moves;
+    uint8_t port;
+    bool offered;
+    TWIN_LINE struct twin_moves moves;
     uint32_t tlps, unroutable, unexpected; // counters
 };
 
@@ -98,20 +102,20 @@ struct twin_leaving {
 };
 
 struct twin_output {
-    peach2_twin_t *twin;
-    unsigned port;
-    unsigned owner; // served last
-    struct twin_leaving held[2];
-    unsigned held_count; // two: the first is a single beat and stalls
-    uint64_t due;        // the first one's last beat leaves; TWIN_NEVER: it stalls
+    TWIN_LINE peach2_twin_t *twin;
+    uint64_t due; // the first one's last beat leaves; TWIN_NEVER: it stalls
     uint64_t free_from;
-    uint32_t hold_cycles; // how long those of the ring may still be held back, as of edge hold_edge
     uint64_t hold_edge;
-    uint32_t hold_level;
-    uint32_t rest_tlps; // how many of them go before the next hold
-    bool running; // its event: what comes next is planned at the end of it
-    sim_event_t event;
+    uint32_t hold_cycles; // how long those of the ring may still be held back, as of edge hold_edge
+    uint32_t rest_tlps;   // how many of them go before the next hold
     uint32_t tlps, holds; // counters
+    uint8_t hold_level;
+    uint8_t port;
+    uint8_t owner;      // served last
+    uint8_t held_count; // two: the first is a single beat and stalls
+    bool running;       // its event: what comes next is planned at the end of it
+    TWIN_LINE struct twin_leaving held[2];
+    TWIN_LINE sim_event_t event;
 };
 
 // What the hard IPs say, a bit a port. A change holds from `edge` on; one that is taken back before that edge was never
@@ -226,6 +230,10 @@ struct twin_slot {
     struct twin_report report;
     uint8_t dest, generation;
     bool open;
+    // Its data: completions that are kept as they came, each with its place, and what was copied of others.
+    uint8_t piece_count;
+    uint16_t piece_offsets[TWIN_PIECES];
+    pcie_tlp_t *pieces[TWIN_PIECES];
     uint8_t data[TWIN_SLOT_BYTES];
 };
 
@@ -270,7 +278,7 @@ struct twin_writer {
     uint64_t last_move;
     uint64_t last_report; // one an edge
     struct twin_moves moves;
-    sim_event_t event;
+    TWIN_LINE sim_event_t event;
 };
 
 // The board's memory as the fetch units share it: one read under way.
@@ -297,7 +305,7 @@ struct peach2_twin {
     struct peach2_twin_config config;
     const struct peach2_twin_ops *ops;
     void *ctx;
-    struct twin_offer offers[TWIN_SOURCES];
+    TWIN_LINE struct twin_offer offers[TWIN_SOURCES];
     uint8_t offered[TWIN_LOCAL + 1]; // by destination: the sources that offer
     struct twin_ingress ingresses[PEACH2_PORTS];
     struct twin_output outputs[PEACH2_PORTS];
@@ -430,6 +438,8 @@ void twin_reader_plan(peach2_twin_t *twin); // a read may have become possible
 void twin_reader_moved(peach2_twin_t *twin, uint64_t last);
 void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from);
 void twin_reorder_pop(peach2_twin_t *twin, uint64_t edge);
+// A write of those bytes of a finished read.
+pcie_tlp_t *twin_slot_write(peach2_twin_t *twin, struct twin_slot *slot, uint32_t offset, uint32_t bytes);
 static inline struct twin_slot *twin_reorder_head(peach2_twin_t *twin)
 {
     return twin->reorder.used == 0 ? NULL : &twin->reorder.slots[twin->reorder.head];

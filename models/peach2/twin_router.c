@@ -240,7 +240,7 @@ static void output_grant(struct twin_output *output, unsigned source, uint64_t e
                                   .span = offer->span,
                                   .beats = offer->beats,
                                   .source = (uint8_t)source};
-    output->owner = source;
+    output->owner = (uint8_t)source;
     twin_offer_clear(twin, source);
     if (!behind && is_ready(output)) {
         held->moved = held->beats;
@@ -370,7 +370,7 @@ void twin_outputs_init(peach2_twin_t *twin)
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {
         struct twin_output *output = &twin->outputs[port];
         *output = (struct twin_output){.twin = twin,
-                                       .port = port,
+                                       .port = (uint8_t)port,
                                        .owner = TWIN_SOURCES - 1,
                                        .due = TWIN_NEVER,
                                        .hold_cycles = PEACH2_RING_HOLD_CYCLES};

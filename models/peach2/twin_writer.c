@@ -141,8 +141,7 @@ static void data_issue(peach2_twin_t *twin, struct twin_slot *slot, uint64_t edg
     uint32_t room = twin->config.mps_bytes - (uint32_t)(destination & (twin->config.mps_bytes - 1));
     uint32_t left = slot->bytes - writer->offset;
     uint32_t bytes = left < room ? left : room;
-    pcie_tlp_t *tlp =
-        pcie_tlp_write(twin->pool, twin->config.requester, destination, bytes, slot->data + writer->offset);
+    pcie_tlp_t *tlp = twin_slot_write(twin, slot, writer->offset, bytes);
     writer->offset += bytes;
     writer->first = false;
     issue(twin, tlp, slot->dest, writer->offset == slot->bytes ? &slot->report : NULL, edge);

@@ -257,7 +257,10 @@ enum attach_link attach_link_of_process(void)
         if (link == ATTACH_LINK_BUSY) {
             attach_futex_wait(&attach_client.link, ATTACH_LINK_BUSY);
         } else if (atomic_compare_exchange_strong(&attach_client.link, &link, ATTACH_LINK_BUSY)) {
+            // A handler that calls in meanwhile would wait for the link that its own thread makes.
+            uint64_t signals = signals_block();
             atomic_store_explicit(&attach_client.link, link_make(), memory_order_release);
+            (void)signals_change(SIG_SETMASK, signals);
             attach_futex_wake(&attach_client.link);
         }
     }
