@@ -36,10 +36,18 @@ struct attach_run_options {
 
 #define ATTACH_RUN_PROGRAMS_MAX 64
 
+// What makes a run one that another may differ from, as far as it is noticed. Bits of attach_run_result.outside.
+enum attach_run_outside {
+    ATTACH_RUN_OUTSIDE_THREAD = 1, // a thread came in that its creator had not announced
+    ATTACH_RUN_OUTSIDE_CHILD = 2,  // a process came in that its parent had not announced
+    ATTACH_RUN_OUTSIDE_EVENT = 4 // all programs waited, and then one went on: somebody outside of the run did something
+};
+
 struct attach_run_result {
     enum sim_run_outcome outcome;
     bool failed;                           // or stuck: text says why
     bool interrupted;                      // by a signal
+    unsigned outside;                      // of enum attach_run_outside; 0 without simulated time
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
     uint64_t simulated_ps, events, rtl_cycles, crossings, hash;
     char text[4096];

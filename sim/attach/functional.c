@@ -88,7 +88,7 @@ enum sim_run_outcome attach_functional_run(struct attach_server *server)
     while (outcome == SIM_RUN_STOPPED && !attach_stopped(server) && sim_thread_count(server->sim) > 0) {
         attach_accept(server);
         attach_processes_check(server);
-        attach_threads_find(server);
+        attach_threads_find(server, true);
         silence_note(server);
         if (!requests_wake(server)) {
             bells_wait(server);

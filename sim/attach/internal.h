@@ -59,6 +59,7 @@ struct attach_quiet {
 };
 
 struct attach_thread {
+    uint64_t announces; // the child that it is about to tell of; 0: none
     struct attach_process *process;
     uint32_t index, id; // id: the run's number of it
     struct attach_slot *slot;
@@ -115,6 +116,7 @@ struct attach_process {
     unsigned slots; // in use so far
     uint32_t first_bell;
     unsigned announced; // threads that begin when the time of who created them has come there
+    bool expected;      // its parent said that it comes, or the run started it
     bool leaving;       // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
@@ -153,6 +155,12 @@ struct attach_processors {
     unsigned good;        // windows in a row
 };
 
+#define ATTACH_EARLY_MAX 64u
+struct attach_early {
+    int socket;
+    pid_t pid;
+};
+
 struct attach_server {
     const struct scn_scenario *scenario;
     const struct attach_run_options *options;
@@ -165,6 +173,8 @@ struct attach_server {
     int bells_fd;
     uint32_t bells_given;
     int listener;
+    struct attach_early early[ATTACH_EARLY_MAX]; // who has connected before its parent's time came
+    unsigned early_count;
     int alive;             // a pipe that nobody writes to: its end is that of the simulator
     int network;           // holds the number of the nodes' addresses
     uint32_t address_base; // of node 0, host byte order
@@ -215,13 +225,15 @@ uint64_t attach_real_ms(void);
 // Ends the run: the text is what the user reads. The first one stays.
 __attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *server, const char *format, ...);
 bool attach_stopped(struct attach_server *server);
+// Notes what another run may do otherwise; bits of enum attach_run_outside.
+void attach_outside_note(struct attach_server *server, unsigned what);
 void attach_leave(struct attach_server *server); // ends the run well: what is left are daemons
 
 // --- listen.c -------------------------------------------------------------------------------------------------------
 
 bool attach_listen(struct attach_server *server);
 void attach_listen_end(struct attach_server *server);
-// Takes everybody who has connected.
+// Takes everybody who has connected, but for children of whom a thread is about to tell: they begin at its time.
 void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);
@@ -311,7 +323,8 @@ int64_t attach_ids_real(const struct attach_process *process, uint64_t id);
 // Starts a simulated thread for a slot. false: no memory.
 bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
-void attach_threads_find(struct attach_server *server); // those that nobody announced
+// Those that have taken a slot. announced: by their creator, who waits for them.
+void attach_threads_find(struct attach_server *server, bool announced);
 void attach_hash(struct attach_server *server, uint64_t value);
 
 // --- ends.c ---------------------------------------------------------------------------------------------------------
@@ -347,6 +360,22 @@ bool attach_turn_is_program(const struct attach_thread *thread);
 // A line of the run's file of crossings, before the request is carried out.
 void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
 
+// --- memory.c --------------------------------------------------------------------------------------------------------
+
+extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
+// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
+void attach_memory_settle(const struct attach_server *server, uint32_t node);
+void attach_memory_destroy(struct attach_memory *memory);
+
+// --- written.c -------------------------------------------------------------------------------------------------------
+
+// A device has written to pinned memory of the process; to what is not pinned memory.
+void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
+void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
+// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
+int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
+
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
@@ -357,16 +386,6 @@ void attach_thread_did(struct attach_thread *thread);
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
-extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
-// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
-void attach_memory_settle(const struct attach_server *server, uint32_t node);
-void attach_memory_destroy(struct attach_memory *memory);
-// A device has written to pinned memory of the process; to what is not pinned memory.
-void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
-void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
-// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
-int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
-void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
 bool attach_all_patient(const struct attach_server *server);       // does everybody wait for the outside?

@@ -133,14 +133,14 @@ static bool proc_read(const char *path, char *text_out, size_t size)
     return true;
 }
 
-static bool connected(const struct attach_server *server, pid_t pid)
+// NULL: it has not.
+static struct attach_process *connected(const struct attach_server *server, pid_t pid)
 {
-    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        if (process->pid == pid && !process->ended) {
-            return true;
-        }
+    struct attach_process *process = server->processes;
+    while (process != NULL && (process->pid != pid || process->ended)) {
+        process = process->next;
     }
-    return false;
+    return process;
 }
 
 bool attach_is_child(const struct attach_process *process, uint64_t pid)
@@ -163,7 +163,8 @@ bool attach_await(struct attach_server *server, pid_t pid)
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     uint64_t since_ms = attach_real_ms();
     bool over = pidfd < 0;
-    while (!over && !connected(server, pid) && !attach_stopped(server) &&
+    attach_accept(server);
+    while (!over && connected(server, pid) == NULL && !attach_stopped(server) &&
            attach_real_ms() - since_ms <= server->options->wall_limit_ms) {
         struct pollfd ready[] = {{.fd = server->listener, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
         (void)poll(ready, 2, AWAIT_MS);
@@ -173,7 +174,11 @@ bool attach_await(struct attach_server *server, pid_t pid)
     if (pidfd >= 0) {
         close(pidfd);
     }
-    return over || connected(server, pid);
+    struct attach_process *process = connected(server, pid);
+    if (process != NULL) {
+        process->expected = true;
+    }
+    return over || process != NULL;
 }
 
 void attach_reap(struct attach_server *server, int program)
@@ -204,7 +209,7 @@ static void program_start(struct attach_server *server, uint32_t index)
     if (!attach_await(server, pid)) {
         attach_fail(server, "%s (process %d) has not attached itself in %llu s of real time", program->argv[0],
                     (int)pid, (unsigned long long)server->options->wall_limit_ms / 1000);
-    } else if (!connected(server, pid)) {
+    } else if (connected(server, pid) == NULL) {
         attach_start_failed(server, index, pid);
         attach_reap(server, (int)index);
     }

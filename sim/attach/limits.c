@@ -121,6 +121,7 @@ void attach_crossing_note(struct attach_thread *thread, const struct attach_requ
     thread->endless = is_endless(request);
     // Nothing but a wait for the outside, or for a signal, which has no other end.
     if (!waits_outside && !(request->op == ATTACH_OP_WAIT && thread->endless)) {
+        attach_outside_note(server, server->idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
         server->idle_since_ms = 0;
     }
     bool does_wait =

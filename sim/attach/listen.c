@@ -105,6 +105,9 @@ bool attach_listen(struct attach_server *server)
 
 void attach_listen_end(struct attach_server *server)
 {
+    while (server->early_count > 0) {
+        close(server->early[--server->early_count].socket);
+    }
     if (server->listener >= 0) {
         close(server->listener);
     }
@@ -225,10 +228,43 @@ static void come_in(struct attach_server *server, int socket)
     }
 }
 
+static bool is_announced(const struct attach_server *server, pid_t pid)
+{
+    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots; i++) {
+            if (process->threads[i] != NULL && process->threads[i]->announces == (uint64_t)pid) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void early_come_in(struct attach_server *server)
+{
+    for (unsigned i = 0; i < server->early_count; i++) {
+        const struct attach_early early = server->early[i];
+        if (!is_announced(server, early.pid)) {
+            server->early_count--;
+            memmove(&server->early[i], &server->early[i + 1], (server->early_count - i) * sizeof early);
+            i--;
+            come_in(server, early.socket);
+        }
+    }
+}
+
 void attach_accept(struct attach_server *server)
 {
     int socket;
+    early_come_in(server);
     while ((socket = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        come_in(server, socket);
+        struct ucred peer = {0};
+        socklen_t bytes = sizeof peer;
+        (void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+        if (server->early_count < ATTACH_EARLY_MAX && is_announced(server, peer.pid)) {
+            server->early[server->early_count++] = (struct attach_early){socket, peer.pid};
+        } else {
+            come_in(server, socket);
+        }
     }
 }

@@ -104,6 +104,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .node = node,
         .number = before != NULL && before->node == node ? before->number : ++server->numbers[node],
         .id = id,
+        .expected = before != NULL && before->expected,
         .image = before != NULL ? before->image + 1 : 1,
         .pid = pid,
         .pidfd = pidfd,
@@ -199,6 +200,8 @@ void attach_process_forget(struct attach_process *process)
     }
     *link = process->next;
     process->server->node_processes[process->node]--;
+    process->server->idle_since_ms = 0; // what was waited for may have been its end
+    attach_outside_note(process->server, process->expected ? 0 : ATTACH_RUN_OUTSIDE_CHILD);
     attach_outside_wake(process->server, true);
     sim_condition_signal(process->server->sim, &process->server->process_ended);
     attach_process_destroy(process);

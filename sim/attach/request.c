@@ -262,7 +262,7 @@ static int64_t thread_await(struct attach_process *process)
     unsigned before = process->thread_count;
     uint64_t since_ms = attach_real_ms();
     for (unsigned i = 0; process->thread_count == before; i++) {
-        attach_threads_find(server);
+        attach_threads_find(server, true);
         attach_processes_check(server);
         if (process->ended || attach_stopped(server) || attach_real_ms() - since_ms > THREAD_MS) {
             return -ETIMEDOUT;

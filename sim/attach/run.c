@@ -60,6 +60,11 @@ bool attach_stopped(struct attach_server *server)
     return server->stopped;
 }
 
+void attach_outside_note(struct attach_server *server, unsigned what)
+{
+    server->result->outside |= server->options->functional ? 0 : what;
+}
+
 static void outcome_describe(struct attach_server *server)
 {
     struct attach_run_result *result = server->result;

@@ -214,8 +214,10 @@ static bool turn_take(struct attach_thread *thread)
     }
     request_take(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
+    thread->announces = request.op == ATTACH_OP_CHILD ? request.arguments[0] : 0;
     replay(thread, &request); // of one that was killed as well: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
+    thread->announces = 0;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
     if (!crossed || thread->process->ended) {
         return false;
@@ -236,7 +238,7 @@ static bool turn_take(struct attach_thread *thread)
     if (server->result->crossings % ASIDE_CROSSINGS == 0) {
         attach_accept(server);
         attach_processes_check(server);
-        attach_threads_find(server);
+        attach_threads_find(server, request.op == ATTACH_OP_THREAD);
     }
     if (request.op == ATTACH_OP_THREAD_EXIT) {
         return false;
@@ -306,12 +308,15 @@ void attach_thread_destroy(struct attach_thread *thread)
     }
 }
 
-void attach_threads_find(struct attach_server *server)
+void attach_threads_find(struct attach_server *server, bool announced)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (uint32_t i = 0; !process->ended && process->announced == 0 && i < ATTACH_SLOTS; i++) {
-            if (atomic_load(&process->segment->slots[i].state) == ATTACH_SLOT_NEW && process->threads[i] == NULL &&
-                !attach_thread_start(process, i)) {
+            if (atomic_load(&process->segment->slots[i].state) != ATTACH_SLOT_NEW || process->threads[i] != NULL) {
+                continue;
+            }
+            attach_outside_note(server, announced ? 0 : ATTACH_RUN_OUTSIDE_THREAD);
+            if (!attach_thread_start(process, i)) {
                 attach_fail(server, "no memory for a thread");
             }
         }

@@ -1,5 +1,4 @@
 // Threads that have nothing to do: until a device writes to their memory, or something happens outside.
-#include <errno.h>
 #include <stdio.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -22,98 +21,6 @@ static const uint64_t stray_max_ps = SIM_PS_PER_US, flood_gap_ps = 4 * SIM_PS_PE
 enum { FLOOD_BITS = 4 };
 
 // --- who is told of what --------------------------------------------------------------------------------------------
-
-int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
-{
-    if (bytes == 0 || !attach_pinned_owned(process, bus_address, bytes)) {
-        return -EINVAL;
-    }
-    if (process->quiet_count == ATTACH_QUIET_MAX) {
-        return -ENOSPC;
-    }
-    process->quiet[process->quiet_count++] = (struct attach_quiet){bus_address, bytes};
-    return 0;
-}
-
-void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
-{
-    unsigned kept = 0;
-    for (unsigned i = 0; i < process->quiet_count; i++) {
-        if (process->quiet[i].bus_address - bus_address >= bytes) {
-            process->quiet[kept++] = process->quiet[i];
-        }
-    }
-    process->quiet_count = kept;
-}
-
-static bool is_quiet(const struct attach_process *process, uint64_t bus_address, uint32_t bytes)
-{
-    for (unsigned i = 0; i < process->quiet_count; i++) {
-        uint64_t offset = bus_address - process->quiet[i].bus_address;
-        if (offset < process->quiet[i].bytes && bytes <= process->quiet[i].bytes - offset) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool place_hit(struct attach_thread *thread, uint64_t bus_address, uint32_t bytes)
-{
-    bool any = false;
-    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
-        bool hit = thread->places[i] - bus_address < bytes;
-        thread->hits[i] += hit;
-        any = any || hit;
-    }
-    return any;
-}
-
-static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t address, uint32_t bytes)
-{
-    bool hit = false;
-    for (unsigned i = 0; i < thread->word_count && !hit; i++) {
-        const struct attach_word *word = &thread->words[i];
-        hit =
-            (word->pinned != 0) == pinned && (word->address - address < bytes || address - word->address < word->bytes);
-    }
-    return hit;
-}
-
-static void written(struct attach_process *process, bool pinned, uint64_t address, uint32_t bytes)
-{
-    // What arrives where no peer may write at will, a completion tells of: nobody looks for it.
-    bool quiet = pinned ? is_quiet(process, address, bytes) : process->open_regions == 0;
-    bool event = pinned && address >= process->events_from && address < process->events_to;
-    process->writes += !quiet;
-    process->pinned_writes += pinned && !quiet;
-    process->event_writes += event;
-    for (unsigned i = 0; i < process->slots; i++) {
-        struct attach_thread *thread = process->threads[i];
-        if (thread == NULL) {
-            continue;
-        }
-        bool word = (pinned && !quiet && thread->words_and_pinned) || word_hit(thread, pinned, address, bytes);
-        bool place = pinned && place_hit(thread, address, bytes);
-        thread->word_writes += word;
-        thread->place_writes += place;
-        bool told = thread->waits_for_words ? word : place || (!quiet && !thread->strayed);
-        if (((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && told) ||
-            ((thread->waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
-            thread->strayed = true;
-            sim_condition_signal(process->server->sim, &thread->woken);
-        }
-    }
-}
-
-void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
-{
-    written(ctx, true, bus_address, bytes);
-}
-
-void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
-{
-    written(ctx, false, va, bytes);
-}
 
 void attach_outside_wake(struct attach_server *server, bool ends)
 {
@@ -472,7 +379,7 @@ static void world_look(struct attach_server *server, int ms)
     (void)poll(&listener, 1, ms);
     attach_accept(server);
     attach_processes_check(server);
-    attach_threads_find(server);
+    attach_threads_find(server, false);
 }
 
 static void settled(struct attach_server *server)

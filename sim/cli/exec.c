@@ -46,7 +46,8 @@ static const struct cli_syntax syntax = {
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
-        "2 or 3 where the simulation could not go on. A node with a board has the device tca0, one with an HCA ibsim0;\n"
+        "2 or 3 where the simulation could not go on. A node with a board has the device tca0, one with an HCA "
+        "ibsim0;\n"
         "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0).",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
@@ -259,6 +260,15 @@ static void counter_take(void *ctx, const char *component, const struct sim_coun
     report_add_counter(ctx, "exec", component, desc->name, desc->unit, value);
 }
 
+static const struct {
+    enum attach_run_outside bit;
+    const char *text;
+} outsides[] = {
+    {ATTACH_RUN_OUTSIDE_THREAD, "a thread came in that its creator had not announced (clone by hand)"},
+    {ATTACH_RUN_OUTSIDE_CHILD, "a process came in that its parent had not announced (popen, daemon, clone by hand)"},
+    {ATTACH_RUN_OUTSIDE_EVENT, "all programs waited for something from outside of the run, and it came"},
+};
+
 static bool hash_write(const char *directory, const struct programs *programs, const struct attach_run_result *result)
 {
     char path[4096];
@@ -269,8 +279,14 @@ static bool hash_write(const char *directory, const struct programs *programs, c
         return false;
     }
     fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
-    fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\nprograms:\n", (unsigned long long)result->hash,
+    fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
             (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
+    for (size_t i = 0; i < sizeof outsides / sizeof outsides[0]; i++) {
+        if ((result->outside & outsides[i].bit) != 0) {
+            fprintf(file, "# Another run may differ: %s.\n", outsides[i].text);
+        }
+    }
+    fprintf(file, "programs:\n");
     for (uint32_t i = 0; i < programs->count; i++) {
         fprintf(file, "  - {program: %s, status: %d}\n", programs->list[i].argv[0], result->statuses[i]);
     }
@@ -292,6 +308,15 @@ static bool results_write(const struct exec_options *given, const char *path, re
     return hash_write(given->out, programs, result);
 }
 
+static void outsides_tell(const struct attach_run_result *result)
+{
+    for (size_t i = 0; i < sizeof outsides / sizeof outsides[0]; i++) {
+        if ((result->outside & outsides[i].bit) != 0) {
+            fprintf(stderr, "tcasim: another run may differ: %s\n", outsides[i].text);
+        }
+    }
+}
+
 static int programs_run(const struct exec_options *given, const char *path, const struct scn_scenario *scenario,
                         const struct programs *programs, struct attach_run_options *run, const char *reference)
 {
@@ -306,6 +331,7 @@ static int programs_run(const struct exec_options *given, const char *path, cons
     interrupts_take();
     enum sim_status built = attach_run(scenario, run, &result);
     int status = result_judge(path, programs, built, &result);
+    outsides_tell(&result);
     if (report != NULL && built == SIM_OK && !result.interrupted &&
         !results_write(given, path, report, programs, &result)) {
         status = status != 0 ? status : CLI_EXIT_INPUT;

@@ -72,7 +72,7 @@ static void entries_make(struct attach_slot *slot)
 static bool is_dull(uint64_t op)
 {
     return op == ATTACH_OP_THREAD_EXIT || op == ATTACH_OP_PROCESS_EXIT || op == ATTACH_OP_EXEC ||
-           op == ATTACH_OP_THREAD;
+           op == ATTACH_OP_THREAD || (op == ATTACH_OP_BOARD_CLAIM && first_bar != 0);
 }
 
 // Who looks and who is next is everybody's to read and to write.

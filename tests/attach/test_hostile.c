@@ -1,4 +1,5 @@
 // Nothing that a program does harms anybody but itself.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,23 @@ static void expect_survived(unsigned seed)
     stage_run(&stage);
     EXPECT_STREQ(stage.result.text, "");
     EXPECT_EQ(stage.result.statuses[0], 128 + 9);
+    stage_fini(&stage);
+}
+
+// Another process asks for it in vain, and reads nothing of it, until the first has ended.
+TEST(AttachedHostile, TheBoardIsOutOfReachWhileAnotherProcessHasIt)
+{
+    struct stage stage;
+    char expected[32];
+    stage_init(&stage);
+    stage_add(&stage, 0, "board", "hold", NULL);
+    stage_add(&stage, 0, "board", "ask", NULL);
+    stage_run(&stage);
+    EXPECT_EQ(stage.result.statuses[0], 0);
+    snprintf(expected, sizeof expected, "%d %d\n0 0\n", -EBUSY, -EINVAL);
+    char *text = stage_output(&stage, 1);
+    EXPECT_STREQ(text, expected);
+    free(text);
     stage_fini(&stage);
 }
 

@@ -42,11 +42,11 @@ TEST(TcaInit, IsRefusedWhereThereIsNoBoard)
 
 TEST(TcaErrors, EachSaysWhatToDo)
 {
-    for (int error = 0; error >= tcaErrorWindow; error--) {
+    for (int error = 0; error >= tcaErrorInUse; error--) {
         EXPECT_TRUE(strlen(tcaStrError(error)) > 5);
     }
     EXPECT_STREQ(tcaStrError(1), "unknown error");
-    EXPECT_STREQ(tcaStrError(tcaErrorWindow - 1), "unknown error");
+    EXPECT_STREQ(tcaStrError(tcaErrorInUse - 1), "unknown error");
     EXPECT_STREQ(tcaStrError(-2147483647 - 1), "unknown error");
 }
 

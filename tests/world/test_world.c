@@ -1,8 +1,12 @@
 // Programs that know nothing of the simulator: what they see of time, of each other and of their children.
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <unistd.h>
 
 #include "stage.h"
@@ -26,6 +30,35 @@ static void play(struct stage *stage)
     }
 }
 
+// A process that is not of the run: writes to the fifo when somebody has opened it, and some time after that.
+static pid_t outsider_start(const char *fifo)
+{
+    pid_t outsider = fork();
+    if (outsider == 0) {
+        int fd = open(fifo, O_WRONLY);
+        (void)usleep(200000);
+        _exit(write(fd, "hi", 2) == 2 ? 0 : 1);
+    }
+    return outsider;
+}
+
+TEST(World, ARunThatWaitsForSomebodyElseSaysSo)
+{
+    char fifo[64];
+    struct stage stage;
+    set_up(&stage);
+    snprintf(fifo, sizeof fifo, "/tmp/tcasim-test-%d-fifo", (int)getpid());
+    EXPECT_EQ(mkfifo(fifo, 0600), 0);
+    stage_add(&stage, 0, "/bin/cat", NULL);
+    stage.programs[0].stdin_path = fifo;
+    pid_t outsider = outsider_start(fifo);
+    play(&stage);
+    EXPECT_EQ(stage.result.outside, ATTACH_RUN_OUTSIDE_EVENT);
+    (void)waitpid(outsider, NULL, 0); // unless the run has reaped it with its own
+    (void)unlink(fifo);
+    stage_fini(&stage);
+}
+
 // The number after a line's first word; the first such line after *text.
 static long number_of(const char **text, const char *word)
 {
@@ -43,6 +76,7 @@ static char *output_alone(const char *program)
     set_up(&stage);
     stage_add(&stage, 0, program, NULL);
     play(&stage);
+    EXPECT_EQ(stage.result.outside, 0);
     char *text = stage_output(&stage, 0);
     stage_fini(&stage);
     return text;

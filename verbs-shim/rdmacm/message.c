@@ -15,7 +15,11 @@ enum { ATTEMPTS = 16 };
 
 void cm_message_begin(struct cm_id *id, struct cm_message *message, enum cm_kind kind)
 {
-    *message = (struct cm_message){.kind = (uint8_t)kind, .node = cm_own_node(), .port = id->port, .psn = id->psn};
+    memset(message, 0, sizeof *message); // its padding goes along
+    message->kind = (uint8_t)kind;
+    message->node = cm_own_node();
+    message->port = id->port;
+    message->psn = id->psn;
     message->ece = id->ece;
     if (id->device != NULL) {
         message->lid = id->device->port.lid;
