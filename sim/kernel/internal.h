@@ -37,7 +37,9 @@ static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)
 
 static inline bool sim_queue_before(struct sim_queue_key a, struct sim_queue_key b)
 {
-    return a.due_ps != b.due_ps ? a.due_ps < b.due_ps : a.order < b.order;
+    // As one number: what is due at one instant is often in no order that a processor could guess.
+    __extension__ typedef unsigned __int128 number;
+    return ((number)a.due_ps << 64 | a.order) < ((number)b.due_ps << 64 | b.order);
 }
 
 enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_BUCKETS / 64 };
@@ -46,7 +48,7 @@ enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_B
 struct sim_near {
     struct sim_near_bucket {
         sim_event_t *first, *last;
-        struct sim_queue_key key; // of the last, so that most come without a look at another event
+        struct sim_queue_key key; // of the last, so that most come without a look at another event; 0: it is empty
     } buckets[SIM_NEAR_BUCKETS];
     uint64_t filled[SIM_NEAR_WORDS]; // a bit a bucket that holds something
     uint64_t filled_words;           // a bit a word of `filled` that is not 0
@@ -69,7 +71,7 @@ void sim_far_remove(struct sim_far *far, sim_event_t *event);
 void sim_far_fini(struct sim_far *far);
 
 struct sim_queue {
-    sim_event_t *first; // the next event; NULL: the queue is empty
+    sim_event_t *first;  // the next event; NULL: the queue is empty
     uint64_t far_due_ps; // of the far level's first; SIM_NEVER_PS: it is empty
     struct sim_far far;
     struct sim_near near;

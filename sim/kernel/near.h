@@ -24,12 +24,7 @@ static inline void last_set(struct sim_near_bucket *bucket, sim_event_t *event)
 static inline bool predecessor_find(const struct sim_near_bucket *bucket, const sim_event_t *event,
                                     sim_event_t **found_out)
 {
-    // What is scheduled last is mostly due last.
     sim_event_t *other = bucket->last;
-    if (other == NULL || sim_queue_before(bucket->key, sim_queue_key_of(event))) {
-        *found_out = other;
-        return true;
-    }
     for (unsigned steps = 0; other != NULL && sim_queue_before(sim_queue_key_of(event), sim_queue_key_of(other));
          steps++) {
         if (steps == STEPS_MAX) {
@@ -49,32 +44,34 @@ static inline bool near_add(struct sim_near *near, sim_event_t *event, uint64_t 
     }
     uint32_t index = bucket_of(event->due_ps);
     struct sim_near_bucket *bucket = &near->buckets[index];
+    near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
+    near->filled_words |= 1ull << index / WORD_BITS;
+    // What is scheduled last is mostly due last; the key of an empty bucket is before all.
+    if (sim_queue_before(bucket->key, sim_queue_key_of(event))) {
+        event->earlier = bucket->last;
+        event->later = NULL;
+        *(bucket->last != NULL ? &bucket->last->later : &bucket->first) = event;
+        last_set(bucket, event);
+        return true;
+    }
     sim_event_t *earlier;
     if (!predecessor_find(bucket, event, &earlier)) {
         return false;
     }
     event->earlier = earlier;
     event->later = earlier != NULL ? earlier->later : bucket->first;
-    *(event->earlier != NULL ? &event->earlier->later : &bucket->first) = event;
-    if (event->later != NULL) {
-        event->later->earlier = event;
-    } else {
-        last_set(bucket, event);
-    }
-    if (event->earlier == NULL) {
-        near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
-        near->filled_words |= 1ull << index / WORD_BITS;
-    }
+    *(earlier != NULL ? &earlier->later : &bucket->first) = event;
+    event->later->earlier = event;
     return true;
 }
 
 static inline void bucket_emptied(struct sim_near *near, uint32_t index)
 {
+    uint32_t word = index / WORD_BITS;
     near->buckets[index].last = NULL;
-    near->filled[index / WORD_BITS] &= ~(1ull << index % WORD_BITS);
-    if (near->filled[index / WORD_BITS] == 0) {
-        near->filled_words &= ~(1ull << index / WORD_BITS);
-    }
+    near->buckets[index].key = (struct sim_queue_key){0};
+    near->filled[word] &= ~(1ull << index % WORD_BITS);
+    near->filled_words &= ~((uint64_t)(near->filled[word] == 0) << word);
 }
 
 static inline void near_remove(struct sim_near *near, sim_event_t *event)

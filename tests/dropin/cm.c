@@ -276,10 +276,13 @@ static void channel_can_be_waited_for(void)
 static void identifier_takes_its_events_along(void)
 {
     struct rdma_event_channel *before = channel;
-    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *active = routed_make(RDMA_PS_TCP, NULL);
-    CHECK(rdma_connect(active, NULL) == 0);
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *active = routed_make(RDMA_PS_TCP, NULL),
+                      *refused = routed_make(RDMA_PS_UDP, NULL);
+    CHECK(rdma_connect(active, NULL) == 0);  // a message waits in the listener's socket
+    CHECK(rdma_connect(refused, NULL) == 0); // an event waits in the channel, as nobody listens for datagrams
     channel = rdma_create_event_channel();
-    CHECK(channel != NULL && rdma_migrate_id(listener, channel) == 0);
+    CHECK(channel != NULL && rdma_migrate_id(listener, channel) == 0 && rdma_migrate_id(refused, channel) == 0);
+    CHECK(event_take(RDMA_CM_EVENT_UNREACHABLE) == refused);
     struct rdma_cm_id *passive = event_take(RDMA_CM_EVENT_CONNECT_REQUEST);
     CHECK(passive->channel == channel && active->channel == before);
 }
@@ -297,6 +300,10 @@ static void datagram_service_is_found(void)
     CHECK(ibv_query_port(active->verbs, 1, &port) == 0);
     CHECK(event->param.ud.qp_num == passive->qp->qp_num && event->param.ud.qkey == RDMA_UDP_QKEY);
     CHECK(event->param.ud.ah_attr.dlid == port.lid && event->param.ud.ah_attr.port_num == 1);
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    CHECK(ibv_query_qp(passive->qp, &attr, IBV_QP_QKEY | IBV_QP_STATE, &init) == 0);
+    CHECK(attr.qkey == RDMA_UDP_QKEY && attr.qp_state == IBV_QPS_RTS);
     CHECK(rdma_ack_cm_event(event) == 0);
     id_end(passive);
     id_end(active);

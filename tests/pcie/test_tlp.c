@@ -58,6 +58,30 @@ TEST(Tlp, ReadsByteCountOfSparseByteEnablesFromFirstToLast)
     EXPECT_EQ(pcie_pool_destroy(pool), 0);
 }
 
+TEST(Tlp, CarriesThePayloadOfAnotherThatIsGone)
+{
+    pcie_pool_t *pool = pool_make();
+    uint8_t bytes[64];
+    for (unsigned i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 7 + 1);
+    }
+    pcie_tlp_t *read = pcie_tlp_read(pool, 0, 1, 0x1000, sizeof bytes);
+    pcie_tlp_t *data = pcie_tlp_completion(read, 0, 0, sizeof bytes, bytes);
+
+    pcie_tlp_t *write = pcie_tlp_write_shared(9, 0x2040, data);
+    pcie_tlp_unref(data);
+    pcie_tlp_t *other = pcie_tlp_write(pool, 0, 0x3000, sizeof bytes, NULL); // takes what is free
+
+    EXPECT_EQ(pcie_tlp_first_byte(write), 0x2040);
+    EXPECT_EQ(pcie_tlp_byte_count(write), sizeof bytes);
+    EXPECT_EQ(write->requester, 9);
+    EXPECT_MEMEQ(pcie_tlp_data(write), bytes, sizeof bytes);
+    pcie_tlp_unref(other);
+    pcie_tlp_unref(write);
+    pcie_tlp_unref(read);
+    EXPECT_EQ(pcie_pool_destroy(pool), 0);
+}
+
 TEST(Tlp, TakesTheBytesOfTheSpecificationOnTheWire)
 {
     pcie_pool_t *pool = pool_make();
