@@ -263,3 +263,13 @@ TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
         stage_fini(&stage);
     }
 }
+
+TEST(World, AProcessWaitsForItsFirstTurnAsLongAsItTakes)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage.options.wall_limit_ms = 10000;
+    stage_add(&stage, 0, WORLD "late", NULL);
+    play(&stage);
+    stage_fini(&stage);
+}
