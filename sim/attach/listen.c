@@ -1,13 +1,9 @@
 // Where programs come in: a socket in a directory of the user's own.
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -33,65 +29,13 @@ static void network_take(struct attach_server *server)
     }
 }
 
-// Removes the directory when the simulator is killed: it waits for the end of a pipe whose other end is the
-// simulator's, out of reach of a terminal's signals. At an orderly end it is killed like everything that was started.
-static void janitor_start(struct attach_server *server)
-{
-    static char shell[] = "sh", option[] = "-c",
-                script[] = "read -r _; exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
-    char *const argv[] = {shell, option, script, server->directory, NULL};
-    static char path[] = "PATH=/usr/bin:/bin";
-    char *const env[] = {path, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int ends[2];
-    pid_t pid;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return;
-    }
-    (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-    (void)posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    (void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    (void)posix_spawn(&pid, "/bin/sh", &actions, &attributes, argv, env);
-    (void)posix_spawnattr_destroy(&attributes);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    close(ends[0]);
-    server->alive = ends[1];
-}
-
-// Where librdmacm of the programs has its ports (verbs-shim/rdmacm/address.c).
-static void ports_path(const struct attach_server *server, char *path_out, size_t bytes)
-{
-    snprintf(path_out, bytes, "%s/.rdma_cm", server->directory);
-}
-
-static bool ports_make(struct attach_server *server)
-{
-    char path[ATTACH_SYSFS_BYTES];
-    ports_path(server, path, sizeof path);
-    if (mkdir(path, 0700) != 0) {
-        snprintf(server->result->text, sizeof server->result->text, "%s: %s", path, strerror(errno));
-        return false;
-    }
-    return true;
-}
-
 bool attach_listen(struct attach_server *server)
 {
     network_take(server);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *parent = getenv("XDG_RUNTIME_DIR");
-    bool usable = parent != NULL && parent[0] == '/' && strlen(parent) < 32 && access(parent, W_OK | X_OK) == 0;
-    snprintf(server->directory, sizeof server->directory, "%s/tcasim-XXXXXX", usable ? parent : "/tmp");
-    if (mkdtemp(server->directory) == NULL) { // with mode 0700
-        snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->directory, strerror(errno));
-        server->directory[0] = '\0';
+    if (!attach_scratch_make(server)) {
         return false;
     }
-    janitor_start(server);
     snprintf(server->path, sizeof server->path, "%s/attach", server->directory);
     memcpy(address.sun_path, server->path, strlen(server->path) + 1);
     server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -100,7 +44,7 @@ bool attach_listen(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
         return false;
     }
-    return ports_make(server) && attach_scratch_make(server) && attach_sysfs_make(server);
+    return attach_sysfs_make(server);
 }
 
 void attach_listen_end(struct attach_server *server)

@@ -1,10 +1,15 @@
-// What programs of a run leave in places that other runs share: temporary files (TMPDIR), and shared memory, whose
-// names the world shim begins with the run's (verbs-shim/world/paths.c). Both go with the run.
+// The run's directory, which only its user can enter: the socket, the nodes' device files, and what programs leave in
+// places that other runs share: temporary files (TMPDIR), ports of rdma_cm, and shared memory, whose names the world
+// shim begins with the run's (verbs-shim/world/paths.c). All of it goes with the run, however that ends.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,15 +20,65 @@ void attach_scratch_path(const struct attach_server *server, char *path_out, siz
     snprintf(path_out, bytes, "%s/.tmp", server->directory); // no node is called so
 }
 
+// Removes the directory, which it is told of before it is there, when the simulator is killed: it waits for the end of
+// a pipe whose other end is the simulator's, out of reach of a terminal's signals. At an orderly end it is killed like
+// everything that was started.
+static void janitor_start(struct attach_server *server)
+{
+    static char shell[] = "sh", option[] = "-c",
+                script[] = "read -r _; exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
+    char *const argv[] = {shell, option, script, server->directory, NULL};
+    static char path[] = "PATH=/usr/bin:/bin";
+    char *const env[] = {path, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int ends[2];
+    pid_t pid;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return;
+    }
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    (void)posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    (void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    (void)posix_spawn(&pid, "/bin/sh", &actions, &attributes, argv, env);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+    server->alive = ends[1];
+}
+
+static bool folder_make(struct attach_server *server, const char *path)
+{
+    bool made = mkdir(path, 0700) == 0;
+    if (!made) {
+        snprintf(server->result->text, sizeof server->result->text, "%s: %s", path, strerror(errno));
+    }
+    return made;
+}
+
 bool attach_scratch_make(struct attach_server *server)
 {
-    char path[ATTACH_SYSFS_BYTES];
-    attach_scratch_path(server, path, sizeof path);
-    if (mkdir(path, 0700) != 0) {
-        snprintf(server->result->text, sizeof server->result->text, "%s: %s", path, strerror(errno));
+    uint64_t number = 0;
+    const char *parent = getenv("XDG_RUNTIME_DIR");
+    bool usable = parent != NULL && parent[0] == '/' && strlen(parent) < 32 && access(parent, W_OK | X_OK) == 0;
+    if (getrandom(&number, sizeof number, 0) != sizeof number) {
+        snprintf(server->result->text, sizeof server->result->text, "no random name for a directory");
         return false;
     }
-    return true;
+    snprintf(server->directory, sizeof server->directory, "%s/tcasim-%012" PRIx64, usable ? parent : "/tmp",
+             number >> 16);
+    janitor_start(server);
+    char temporary[ATTACH_SYSFS_BYTES], ports[ATTACH_SYSFS_BYTES];
+    attach_scratch_path(server, temporary, sizeof temporary);
+    snprintf(ports, sizeof ports, "%s/.rdma_cm", server->directory); // verbs-shim/rdmacm/address.c
+    if (!folder_make(server, server->directory)) {
+        server->directory[0] = '\0';
+        return false;
+    }
+    return folder_make(server, temporary) && folder_make(server, ports);
 }
 
 void attach_scratch_remove(const struct attach_server *server)
