@@ -97,6 +97,7 @@ struct attach_thread {
     bool stray;
     const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
+    bool repeats; // its library only sends again what a peer is not ready for, or refuses that
     bool endless; // nothing but a device or another program ends what it asks for
 };
 
