@@ -29,3 +29,10 @@ TEST(AttachedClock, AChildThatDidNotWaitForItsSleepingParentIsTold)
     EXPECT_EQ(result_of("sleeps", "900", 20000).outside, ATTACH_RUN_OUTSIDE_CLOCK);
     EXPECT_EQ(result_of("sleeps", "0", 20000).outside, 0);
 }
+
+TEST(AttachedClock, AnEndThatTakesLongComesAtTheTimeOfOneThatDoesNot)
+{
+    const struct attach_run_result soon = result_of("ends", "0", 20000), late = result_of("ends", "400", 20000);
+    EXPECT_EQ(late.hash, soon.hash);
+    EXPECT_EQ(late.outside, 0);
+}
