@@ -252,15 +252,16 @@ static bool turn_take(struct attach_thread *thread)
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
     attach_crossing_note(thread, &request);
-    if (server->result->crossings % ASIDE_CROSSINGS == 0) {
-        attach_accept(server);
-        attach_processes_check(server);
-        attach_threads_find(server, request.op == ATTACH_OP_THREAD);
-    }
     if (request.op == ATTACH_OP_THREAD_EXIT) {
         return false;
     }
+    bool aside = server->result->crossings % ASIDE_CROSSINGS == 0;
     thread->slot->result = attach_request_do(thread, &request);
+    if (aside) { // not before: a thread that this one tells of begins there
+        attach_accept(server);
+        attach_processes_check(server);
+        attach_threads_find(server, false);
+    }
     if (waits_for_memory(&request)) {
         thread->waited_writes = thread->process->writes;
     }

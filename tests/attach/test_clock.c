@@ -36,3 +36,8 @@ TEST(AttachedClock, AnEndThatTakesLongComesAtTheTimeOfOneThatDoesNot)
     EXPECT_EQ(late.hash, soon.hash);
     EXPECT_EQ(late.outside, 0);
 }
+
+TEST(AttachedClock, AThreadIsAwaitedOnceAtWhateverCrossingItComes)
+{
+    EXPECT_EQ(result_of("threads", "0", 20000).outside, 0);
+}
