@@ -250,6 +250,11 @@ TEST(World, AHandlerThatBlocksEverySignalReadsTheTimeStampCounter)
     free(text);
 }
 
+TEST(World, CodeThatAProgramMakesItselfIsLeftAsItIs)
+{
+    free(output_alone(WORLD "generated"));
+}
+
 static bool shared_memory_has(const char *run)
 {
     bool has = false;

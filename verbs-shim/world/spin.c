@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/world/instruction.h"
+#include "verbs-shim/world/text.h"
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/world.h"
 
@@ -68,6 +69,7 @@ struct jump {
     uintptr_t at; // 0: not in use
     uintptr_t target, next;
     unsigned condition; // as in the instruction; ALWAYS
+    bool broken;        // false: it is not to be
     struct reads reads; // of its loop
 };
 
@@ -105,17 +107,19 @@ static bool jump_taken(const struct jump *jump, greg_t flags)
     return jump->condition == ALWAYS || conditions[jump->condition >> 1] != ((jump->condition & 1) != 0);
 }
 
+// Code that the process is at. Other code may have come there, and the breakpoint is gone with the one that was there.
 static const struct jump *jump_find(uintptr_t at)
 {
     for (unsigned i = 0; i < JUMPS_MAX && jumps[i].at != 0; i++) {
         if (jumps[i].at == at) {
-            return &jumps[i];
+            return jumps[i].broken && *(const volatile unsigned char *)at == BREAKPOINT ? &jumps[i] : NULL;
         }
     }
     return NULL;
 }
 
-// Only one thread of the process runs. Where the code cannot be written the loop is found by stepping each time.
+// Only one thread of the process runs. Where the code is not to be written (text.h), which is asked once for each
+// place, or cannot be, the loop is found by stepping each time.
 static void jump_break(uintptr_t at, const struct reads *reads)
 {
     unsigned place = 0;
@@ -123,15 +127,17 @@ static void jump_break(uintptr_t at, const struct reads *reads)
     while (place < JUMPS_MAX && jumps[place].at != 0 && jumps[place].at != at) {
         place++;
     }
-    void *page = (void *)(at & ~(uintptr_t)(PAGE_BYTES - 1));
-    if (place == JUMPS_MAX || jumps[place].at == at || !jump_decode(at, &jump) ||
-        mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+    if (place == JUMPS_MAX || (jumps[place].at == at && !jumps[place].broken) || !jump_decode(at, &jump)) {
         return;
     }
     jump.reads = *reads;
     jumps[place] = jump;
-    *(volatile unsigned char *)at = BREAKPOINT;
-    (void)mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC);
+    void *page = (void *)(at & ~(uintptr_t)(PAGE_BYTES - 1));
+    if (world_text_fixed(at, jump.next - at) && mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
+        *(volatile unsigned char *)at = BREAKPOINT;
+        jumps[place].broken = true;
+        (void)mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC);
+    }
 }
 
 // --- looking
