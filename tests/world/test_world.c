@@ -255,6 +255,20 @@ TEST(World, CodeThatAProgramMakesItselfIsLeftAsItIs)
     free(output_alone(WORLD "generated"));
 }
 
+TEST(World, CodeThatComesToThePlaceOfAPollingLoopIsNotTakenForIt)
+{
+    free(output_alone(WORLD "replaced"));
+}
+
+TEST(World, ThreadsThatHaveEndedLeaveNoTimerOfTheKernels)
+{
+    char *text = output_alone(WORLD "ended");
+    const char *at = text;
+    long before = number_of(&at, "before");
+    EXPECT_EQ(number_of(&at, "after"), before);
+    free(text);
+}
+
 static bool shared_memory_has(const char *run)
 {
     bool has = false;

@@ -47,7 +47,7 @@ struct reads {
 };
 
 struct spin {
-    timer_t timer;
+    int timer; // the kernel's number
     bool has_timer, stepping;
     unsigned steps;
     greg_t first[REGISTERS];
@@ -146,7 +146,9 @@ static void jump_break(uintptr_t at, const struct reads *reads)
 static void look_after(unsigned microseconds)
 {
     const struct itimerspec once = {.it_value.tv_nsec = microseconds * 1000L};
-    (void)syscall(SYS_timer_settime, spin.timer, 0, &once, NULL);
+    if (spin.has_timer) {
+        (void)syscall(SYS_timer_settime, spin.timer, 0, &once, NULL);
+    }
 }
 
 static void stop_stepping(greg_t *registers, unsigned look_again_us)
@@ -306,10 +308,15 @@ void world_spin_start(void)
     world_signal_take(SIGTRAP, on_trap, 0);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};
     event._sigev_un._tid = world_real_tid();
-    int id;
     spin = (struct spin){0};
-    if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &id) == 0) {
-        spin.timer = (timer_t)(uintptr_t)id;
-        look_after(LOOK_EVERY_US);
+    spin.has_timer = syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &spin.timer) == 0;
+    look_after(LOOK_EVERY_US);
+}
+
+void world_spin_end(void)
+{
+    if (spin.has_timer) {
+        spin.has_timer = false;
+        (void)syscall(SYS_timer_delete, spin.timer);
     }
 }

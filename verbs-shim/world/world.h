@@ -105,3 +105,4 @@ void world_timer_closed(int fd); // the descriptor of a timer, perhaps
 // --------------------------------------------------------------------
 
 void world_spin_start(void); // of the calling thread
+void world_spin_end(void);
