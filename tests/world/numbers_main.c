@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -69,6 +71,30 @@ static void peer(void)
           "a socket's other end has another number");
 }
 
+// From memory that cannot be written to, as the message is const.
+static void credentials(void)
+{
+    int ends[2], on = 1;
+    char byte = 0;
+    struct iovec piece = {&byte, 1};
+    struct cmsghdr *part = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ucred own = {.pid = getpid(), .uid = getuid(), .gid = getgid()};
+    *part = (struct cmsghdr){CMSG_LEN(sizeof own), SOL_SOCKET, SCM_CREDENTIALS};
+    memcpy(CMSG_DATA(part), &own, sizeof own);
+    (void)mprotect(part, 4096, PROT_READ);
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = part};
+    message.msg_controllen = CMSG_SPACE(sizeof own);
+    check(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0 &&
+              setsockopt(ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 && sendmsg(ends[0], &message, 0) == 1,
+          "credentials are not sent");
+    (void)mprotect(part, 4096, PROT_READ | PROT_WRITE);
+    memset(part, 0, 4096);
+    memset(&own, 0, sizeof own);
+    check(recvmsg(ends[1], &message, 0) == 1, "credentials are not received");
+    memcpy(&own, CMSG_DATA(part), sizeof own);
+    check(own.pid == getpid(), "a message is from somebody else");
+}
+
 static void owner(void)
 {
     int ends[2];
@@ -89,6 +115,7 @@ int main(void)
     (void)fflush(stdout);
     children();
     peer();
+    credentials();
     owner();
     return good ? 0 : 1;
 }

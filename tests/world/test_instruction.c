@@ -34,6 +34,10 @@ static const struct row {
     {"or %dl,%al", {0x08, 0xd0}, 0, 0, 0, A},
     {"and $0x1000,%eax", {0x25, 0, 0x10, 0, 0}, 0, 0, 0, A},
     {"shl $3,%rdx", {0x48, 0xc1, 0xe2, 3}, 0, 0, 0, D},
+    {"movzbl (%rdi),%esi", {0x0f, 0xb6, 0x37}, 1, 0x7000, DI, SI},
+    {"movsbl (%rdx),%edi", {0x0f, 0xbe, 0x3a}, 1, 0x2000, D, DI},
+    {"movzwl (%rdi),%esi", {0x0f, 0xb7, 0x37}, 2, 0x7000, DI, SI},
+    {"sete %ah", {0x0f, 0x94, 0xc4}, 0, 0, 0, A},
     {"pause", {0xf3, 0x90}, 0, 0, 0, 0},
     {"jne", {0x75, 0xfe}, 0, 0, 0, 0},
 };
@@ -95,6 +99,7 @@ TEST(Instruction, OfOnesThatDoMoreNothingIsKnown)
         {0xff, 0x00},                   // incl (%rax)
         {0x48, 0x87, 0x02},             // xchg %rax,(%rdx)
         {0x0f, 0x31},                   // rdtsc
+        {0x41, 0x90},                   // xchg %eax,%r8d
     };
     gregset_t registers;
     struct world_instruction instruction;

@@ -231,6 +231,44 @@ TEST(World, AProgramsHandlerOfTrapsSeesItsOwnAlone)
     free(output_alone(WORLD "trap"));
 }
 
+TEST(World, ASignalIsWaitedForInSimulatedTime)
+{
+    char *text = output_alone(WORLD "signals");
+    const char *at = text;
+    EXPECT_BETWEEN(number_of(&at, "suspended"), 400, 410);
+    EXPECT_BETWEEN(number_of(&at, "child"), 2000, 2500);
+    EXPECT_EQ(number_of(&at, "status"), -1);
+    EXPECT_BETWEEN(number_of(&at, "limit"), 300, 310);
+    free(text);
+}
+
+TEST(World, AHandlerThatBlocksEverySignalReadsTheTimeStampCounter)
+{
+    char *text = output_alone(WORLD "signals");
+    const char *at = text;
+    EXPECT_EQ(number_of(&at, "handled"), 2);
+    free(text);
+}
+
+TEST(World, CodeThatAProgramMakesItselfIsLeftAsItIs)
+{
+    free(output_alone(WORLD "generated"));
+}
+
+TEST(World, CodeThatComesToThePlaceOfAPollingLoopIsNotTakenForIt)
+{
+    free(output_alone(WORLD "replaced"));
+}
+
+TEST(World, ThreadsThatHaveEndedLeaveNoTimerOfTheKernels)
+{
+    char *text = output_alone(WORLD "ended");
+    const char *at = text;
+    long before = number_of(&at, "before");
+    EXPECT_EQ(number_of(&at, "after"), before);
+    free(text);
+}
+
 static bool shared_memory_has(const char *run)
 {
     bool has = false;

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -275,6 +276,9 @@ ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST_SOCKAD
     return get_ready(fd, POLLOUT, flags) ? sent(fd, WORLD_REAL(sendto)(fd, data, bytes, flags, to, to_bytes)) : -1;
 }
 
+// In more than this numbers stay as they are.
+enum { CONTROL_BYTES = 4096 };
+
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     if (!world_timed()) {
@@ -283,11 +287,18 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     if (!get_ready(fd, POLLOUT, flags)) {
         return -1;
     }
-    struct msghdr *own = (struct msghdr *)(uintptr_t)message;
-    world_id_credentials(own, world_id_real); // the kernel wants its own
-    ssize_t put = sent(fd, WORLD_REAL(sendmsg)(fd, message, flags));
-    world_id_credentials(own, world_id_of);
-    return put;
+    if (message == NULL || message->msg_control == NULL || message->msg_controllen > CONTROL_BYTES) {
+        return sent(fd, WORLD_REAL(sendmsg)(fd, message, flags));
+    }
+    union {
+        struct cmsghdr first;
+        char bytes[CONTROL_BYTES];
+    } control;
+    struct msghdr own = *message;
+    memcpy(control.bytes, message->msg_control, message->msg_controllen);
+    own.msg_control = control.bytes;
+    world_id_credentials(&own, world_id_real); // the kernel wants its own
+    return sent(fd, WORLD_REAL(sendmsg)(fd, &own, flags));
 }
 
 // Programs that close all that they find leave the connection alone.

@@ -138,12 +138,19 @@ int tcsetpgrp(int fd, pid_t group)
 // --- whom it means
 // ----------------------------------------------------------------------------------------------------
 
-int kill(pid_t process, int number)
+// The news is listed last, so that no crossing stands between it and the signal.
+static void signal_told(void)
 {
     if (world_timed()) {
         attach_may_interrupt();
     }
-    return WORLD_REAL(kill)(world_id_real_signed(process), number);
+}
+
+int kill(pid_t process, int number)
+{
+    pid_t real = world_id_real_signed(process);
+    signal_told();
+    return WORLD_REAL(kill)(real, number);
 }
 
 int killpg(pid_t group, int number)
@@ -153,18 +160,16 @@ int killpg(pid_t group, int number)
 
 int tgkill(pid_t process, pid_t thread, int number)
 {
-    if (world_timed()) {
-        attach_may_interrupt();
-    }
-    return WORLD_REAL(tgkill)(world_id_real(process), world_id_real(thread), number);
+    pid_t real = world_id_real(process), real_thread = world_id_real(thread);
+    signal_told();
+    return WORLD_REAL(tgkill)(real, real_thread, number);
 }
 
 int sigqueue(pid_t process, int number, const union sigval value)
 {
-    if (world_timed()) {
-        attach_may_interrupt();
-    }
-    return WORLD_REAL(sigqueue)(world_id_real(process), number, value);
+    pid_t real = world_id_real(process);
+    signal_told();
+    return WORLD_REAL(sigqueue)(real, number, value);
 }
 
 int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *set)

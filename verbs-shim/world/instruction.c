@@ -77,8 +77,9 @@ static enum kind kind_of(const struct code *code)
     case 0xa9: // cmp and test of the accumulator and a constant
     case 0xeb:
     case 0xe9: // jmp
-    case 0x90: // nop, pause
         return PLAIN;
+    case 0x90: // nop, pause; xchg with r8 to r15 where REX says so
+        return (code->rex & 1) != 0 ? UNKNOWN : PLAIN;
     case 0x04:
     case 0x05:
     case 0x0c:
@@ -201,7 +202,8 @@ static void operand_decode(struct code *code, const greg_t *registers, struct wo
 
 static unsigned written_register(const struct code *code, unsigned number)
 {
-    bool high_byte = operand_bytes(code) == 1 && !code->has_rex; // ah to bh
+    bool extends = code->two_bytes && (code->op & 0xf0) != 0x90; // from a byte: the register is larger
+    bool high_byte = operand_bytes(code) == 1 && !extends && !code->has_rex; // ah to bh
     return 1u << (high_byte ? number & 3 : number);
 }
 

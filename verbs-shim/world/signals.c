@@ -41,12 +41,32 @@ void world_signal_pass(int number, siginfo_t *info, void *context)
     }
 }
 
+// A fault whose signal is blocked would end the process.
+const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy)
+{
+    if (set == NULL) {
+        return set;
+    }
+    *copy = *set;
+    for (int number = 1; number < NSIG; number++) {
+        if (signals[number].taken) {
+            (void)sigdelset(copy, number);
+        }
+    }
+    return copy;
+}
+
 // --- the program's own handlers -------------------------------------------------------------------------------------
 
 int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict before)
 {
     if (!is_taken(number)) {
-        return WORLD_REAL(sigaction)(number, action, before);
+        struct sigaction own;
+        if (action != NULL) {
+            own = *action;
+            (void)world_signal_mask(&action->sa_mask, &own.sa_mask);
+        }
+        return WORLD_REAL(sigaction)(number, action != NULL ? &own : NULL, before);
     }
     const struct sigaction was = signals[number].of_program;
     if (action != NULL) {
@@ -68,29 +88,14 @@ __sighandler_t signal(int number, __sighandler_t handler)
     return was;
 }
 
-// One that is blocked would end the process at the next fault.
-static const sigset_t *without_taken(const sigset_t *set, sigset_t *copy)
-{
-    if (set == NULL) {
-        return set;
-    }
-    *copy = *set;
-    for (int number = 1; number < NSIG; number++) {
-        if (signals[number].taken) {
-            (void)sigdelset(copy, number);
-        }
-    }
-    return copy;
-}
-
 int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict before)
 {
     sigset_t copy;
-    return WORLD_REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : without_taken(set, &copy), before);
+    return WORLD_REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : world_signal_mask(set, &copy), before);
 }
 
 int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict before)
 {
     sigset_t copy;
-    return WORLD_REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : without_taken(set, &copy), before);
+    return WORLD_REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : world_signal_mask(set, &copy), before);
 }

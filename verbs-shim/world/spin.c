@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/world/instruction.h"
+#include "verbs-shim/world/text.h"
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/world.h"
 
@@ -46,7 +47,7 @@ struct reads {
 };
 
 struct spin {
-    timer_t timer;
+    int timer; // the kernel's number
     bool has_timer, stepping;
     unsigned steps;
     greg_t first[REGISTERS];
@@ -68,6 +69,7 @@ struct jump {
     uintptr_t at; // 0: not in use
     uintptr_t target, next;
     unsigned condition; // as in the instruction; ALWAYS
+    bool broken;        // false: it is not to be
     struct reads reads; // of its loop
 };
 
@@ -105,17 +107,19 @@ static bool jump_taken(const struct jump *jump, greg_t flags)
     return jump->condition == ALWAYS || conditions[jump->condition >> 1] != ((jump->condition & 1) != 0);
 }
 
+// Code that the process is at. Other code may have come there, and the breakpoint is gone with the one that was there.
 static const struct jump *jump_find(uintptr_t at)
 {
     for (unsigned i = 0; i < JUMPS_MAX && jumps[i].at != 0; i++) {
         if (jumps[i].at == at) {
-            return &jumps[i];
+            return jumps[i].broken && *(const volatile unsigned char *)at == BREAKPOINT ? &jumps[i] : NULL;
         }
     }
     return NULL;
 }
 
-// Only one thread of the process runs. Where the code cannot be written the loop is found by stepping each time.
+// Only one thread of the process runs. Where the code is not to be written (text.h), which is asked once for each
+// place, or cannot be, the loop is found by stepping each time.
 static void jump_break(uintptr_t at, const struct reads *reads)
 {
     unsigned place = 0;
@@ -123,15 +127,17 @@ static void jump_break(uintptr_t at, const struct reads *reads)
     while (place < JUMPS_MAX && jumps[place].at != 0 && jumps[place].at != at) {
         place++;
     }
-    void *page = (void *)(at & ~(uintptr_t)(PAGE_BYTES - 1));
-    if (place == JUMPS_MAX || jumps[place].at == at || !jump_decode(at, &jump) ||
-        mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+    if (place == JUMPS_MAX || (jumps[place].at == at && !jumps[place].broken) || !jump_decode(at, &jump)) {
         return;
     }
     jump.reads = *reads;
     jumps[place] = jump;
-    *(volatile unsigned char *)at = BREAKPOINT;
-    (void)mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC);
+    void *page = (void *)(at & ~(uintptr_t)(PAGE_BYTES - 1));
+    if (world_text_fixed(at, jump.next - at) && mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
+        *(volatile unsigned char *)at = BREAKPOINT;
+        jumps[place].broken = true;
+        (void)mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC);
+    }
 }
 
 // --- looking
@@ -140,7 +146,9 @@ static void jump_break(uintptr_t at, const struct reads *reads)
 static void look_after(unsigned microseconds)
 {
     const struct itimerspec once = {.it_value.tv_nsec = microseconds * 1000L};
-    (void)syscall(SYS_timer_settime, spin.timer, 0, &once, NULL);
+    if (spin.has_timer) {
+        (void)syscall(SYS_timer_settime, spin.timer, 0, &once, NULL);
+    }
 }
 
 static void stop_stepping(greg_t *registers, unsigned look_again_us)
@@ -300,10 +308,15 @@ void world_spin_start(void)
     world_signal_take(SIGTRAP, on_trap, 0);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};
     event._sigev_un._tid = world_real_tid();
-    int id;
     spin = (struct spin){0};
-    if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &id) == 0) {
-        spin.timer = (timer_t)(uintptr_t)id;
-        look_after(LOOK_EVERY_US);
+    spin.has_timer = syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &spin.timer) == 0;
+    look_after(LOOK_EVERY_US);
+}
+
+void world_spin_end(void)
+{
+    if (spin.has_timer) {
+        spin.has_timer = false;
+        (void)syscall(SYS_timer_delete, spin.timer);
     }
 }

@@ -32,6 +32,7 @@ static void threads_leave(void)
 static void thread_ended(void *value)
 {
     struct thread *thread = value;
+    world_spin_end();
     thread->end_ps = attach_now_ps();
     __atomic_store_n(&thread->ended, true, __ATOMIC_RELEASE);
     attach_may_wake();

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "verbs-shim/attach/rdtsc.h"
+#include "verbs-shim/world/text.h"
 
 enum {
     PLACES_MAX = 32,
@@ -165,7 +166,8 @@ static void jump_make(struct place *place)
 {
     unsigned moved_bytes = movable_bytes((const unsigned char *)(place->at + RDTSC_BYTES)), a, c, d;
     unsigned int bytes = 0;
-    if (moved_bytes + RDTSC_BYTES < JUMP_BYTES || __get_cpuid_count(0xd, 0, &a, &bytes, &c, &d) == 0) {
+    if (moved_bytes + RDTSC_BYTES < JUMP_BYTES || !world_text_fixed(place->at, RDTSC_BYTES + moved_bytes) ||
+        __get_cpuid_count(0xd, 0, &a, &bytes, &c, &d) == 0) {
         return;
     }
     state_bytes = bytes;
@@ -203,7 +205,8 @@ uintptr_t world_tsc_jump_note(uintptr_t at)
 uintptr_t world_tsc_jump_behind(uintptr_t at)
 {
     for (unsigned i = 0; i < PLACES_MAX && places[i].at != 0; i++) {
-        if (places[i].stub != NULL && at == places[i].at + RDTSC_BYTES) {
+        if (places[i].stub != NULL && at == places[i].at + RDTSC_BYTES &&
+            *(const unsigned char *)places[i].at == 0xe9) {
             return (uintptr_t)places[i].stub + MOVED_AT;
         }
     }

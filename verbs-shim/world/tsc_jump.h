@@ -5,7 +5,8 @@
 // it has three bytes or more and does not depend on where it stands. The jump's third byte is a breakpoint: who comes
 // to the moved instruction by another way traps, and goes on in the stub.
 //
-// Leaves out: rdtscp, and places behind which stands anything else; those fault each time.
+// Leaves out: rdtscp, code that the program may write to (text.h), and places behind which stands anything else; those
+// fault each time.
 #pragma once
 
 #include <stdint.h>

@@ -51,6 +51,8 @@ void world_clocks_start(void);
 void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), int flags);
 // To the program's own handler: it was none of the shim's.
 void world_signal_pass(int number, siginfo_t *info, void *context);
+// The set without the shim's signals, in the copy; NULL: NULL.
+const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy);
 
 // --- the time stamp counter (tsc.c)
 // -----------------------------------------------------------------------------------
@@ -103,3 +105,4 @@ void world_timer_closed(int fd); // the descriptor of a timer, perhaps
 // --------------------------------------------------------------------
 
 void world_spin_start(void); // of the calling thread
+void world_spin_end(void);

@@ -1,0 +1,85 @@
+#include "verbs-shim/world/text.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// "START-END PERMISSIONS OFFSET DEVICE INODE PATH" (proc(5)); of each line as much as is looked at.
+struct maps {
+    int fd;
+    char buffer[1024];
+    size_t filled, taken;
+};
+
+// -1: the end.
+static int maps_byte(struct maps *maps)
+{
+    if (maps->taken == maps->filled) {
+        long got = syscall(SYS_read, maps->fd, maps->buffer, sizeof maps->buffer);
+        maps->filled = got > 0 ? (size_t)got : 0;
+        maps->taken = 0;
+    }
+    return maps->taken < maps->filled ? (unsigned char)maps->buffer[maps->taken++] : -1;
+}
+
+enum { LINE_BYTES = 128 };
+
+// false: there is none left.
+static bool maps_line(struct maps *maps, char line[LINE_BYTES])
+{
+    size_t bytes = 0;
+    int byte = maps_byte(maps);
+    bool any = byte >= 0;
+    for (; byte >= 0 && byte != '\n'; byte = maps_byte(maps)) {
+        if (bytes < LINE_BYTES - 1) {
+            line[bytes++] = (char)byte;
+        }
+    }
+    line[bytes] = '\0';
+    return any;
+}
+
+static uintptr_t hexadecimal(const char **at)
+{
+    uintptr_t value = 0;
+    for (; (**at >= '0' && **at <= '9') || (**at >= 'a' && **at <= 'f'); (*at)++) {
+        value = value << 4 | (uintptr_t)(**at <= '9' ? **at - '0' : **at - 'a' + 10);
+    }
+    return value;
+}
+
+// Behind the permissions: is there a file?
+static bool has_inode(const char *rest)
+{
+    for (unsigned fields = 0; fields < 2 && rest != NULL; fields++) { // offset and device
+        rest = strchr(rest, ' ');
+        rest = rest != NULL ? rest + 1 : NULL;
+    }
+    return rest != NULL && *rest >= '1' && *rest <= '9';
+}
+
+static bool line_fixed(const char *line, uintptr_t at, size_t bytes)
+{
+    static const char permissions[] = " r-xp ";
+    uintptr_t start = hexadecimal(&line);
+    line += *line == '-';
+    uintptr_t end = hexadecimal(&line);
+    size_t length = sizeof permissions - 1;
+    return at >= start && at < end && bytes <= end - at && strncmp(line, permissions, length) == 0 &&
+           has_inode(line + length);
+}
+
+bool world_text_fixed(uintptr_t at, size_t bytes)
+{
+    struct maps maps = {.fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    char line[LINE_BYTES];
+    bool fixed = false;
+    while (maps.fd >= 0 && !fixed && maps_line(&maps, line)) {
+        fixed = line_fixed(line, at, bytes);
+    }
+    if (maps.fd >= 0) {
+        (void)syscall(SYS_close, maps.fd);
+    }
+    return fixed;
+}
