@@ -103,6 +103,7 @@ static void vain_note(struct attach_thread *thread)
     bool quiet = (sim_now_ps(server->sim) - server->quiet_since_ps) / SIM_PS_PER_MS > limit_ms;
     if (attach_programs_over(server)) {
         if (late || quiet) {
+            attach_outside_note(server, quiet ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
             attach_leave(server);
         }
     } else if (late) {
