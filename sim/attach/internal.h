@@ -384,6 +384,8 @@ void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, u
 
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
+// What a wait is for, as the user reads it; SIM_NEVER_PS: without a deadline.
+const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
 // It made stores, or asked for something else than a look.

@@ -32,9 +32,6 @@ bool attach_programs_over(const struct attach_server *server)
 
 // --- what a thread asks for -----------------------------------------------------------------------------------------
 
-static const char *const waits[] = {"a time", "a device to write to its memory", "another program",
-                                    "a device to write to its memory, or another program"};
-
 static const char *const requests[] = {
 #define REQUEST(name, doc) "the end of " #name,
     ATTACH_REQUESTS(REQUEST)
@@ -45,12 +42,11 @@ static const char *asked(const struct attach_request *request)
 {
     switch (request->op) {
     case ATTACH_OP_WAIT:
-    case ATTACH_OP_POLL: {
-        uint64_t flags = request->arguments[request->op == ATTACH_OP_WAIT ? 0 : 2];
-        return waits[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE)];
-    }
+        return attach_wait_reason((unsigned)request->arguments[0], request->arguments[1]);
+    case ATTACH_OP_POLL:
+        return attach_wait_reason((unsigned)request->arguments[2], 0);
     case ATTACH_OP_WAIT_WORD:
-        return waits[ATTACH_WAIT_MEMORY];
+        return attach_wait_reason(ATTACH_WAIT_MEMORY, 0);
     }
     return request->op < ATTACH_OPS ? requests[request->op] : "nothing that there is";
 }
@@ -103,6 +99,7 @@ static void vain_note(struct attach_thread *thread)
     bool quiet = (sim_now_ps(server->sim) - server->quiet_since_ps) / SIM_PS_PER_MS > limit_ms;
     if (attach_programs_over(server)) {
         if (late || quiet) {
+            attach_outside_note(server, quiet ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
             attach_leave(server);
         }
     } else if (late) {

@@ -22,8 +22,8 @@
 enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, CHILD_MS = 500 };
 // How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
 enum { LOOKING_NS = 50000, LOOKS_MEASURED = 2000 };
-// Apart: of so many turns so many may be late. Together: for so many turns, four times as many when that was tried just
-// before.
+// Apart: of so many turns so many may be late, once each. Together: for so many turns, four times as many when that was
+// tried just before.
 enum { WINDOW_TURNS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 1 << 16, GOOD_WINDOWS = 64 };
 
 // --- processors -----------------------------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ static void join(struct attach_processors *processors, struct attach_bells *bell
     atomic_store(&bells->looks, 0);
 }
 
-// After each turn; late: somebody slept, or had to be woken by the simulator.
-static void processors_note(struct attach_server *server, unsigned late)
+// After each turn; late: somebody slept, or had to be woken by the simulator, or both.
+static void processors_note(struct attach_server *server, bool late)
 {
     struct attach_processors *processors = &server->processors;
     processors->turns++;
@@ -260,6 +260,6 @@ bool attach_turn_await(struct attach_thread *thread)
             return false;
         }
     }
-    processors_note(server, (unsigned)slept + (unsigned)thread->rung);
+    processors_note(server, slept || thread->rung);
     return true;
 }

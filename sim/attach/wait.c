@@ -56,14 +56,19 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
     return (flags & ATTACH_WAIT_OUTSIDE) != 0 && news;
 }
 
-static const char *const reasons[] = {"a time",
-                                      "a device to write to its memory",
-                                      "another program",
-                                      "a device to write to its memory, or another program",
-                                      "an event of a device",
-                                      "an event of a device, or its memory",
-                                      "an event of a device, or another program",
-                                      "a device, or another program"};
+const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps)
+{
+    static const char *const reasons[] = {"a time",
+                                          "a device to write to its memory",
+                                          "another program",
+                                          "a device to write to its memory, or another program",
+                                          "an event of a device",
+                                          "an event of a device, or its memory",
+                                          "an event of a device, or another program",
+                                          "a device, or another program"};
+    flags &= ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS;
+    return flags == 0 && deadline_ps == SIM_NEVER_PS ? "a signal" : reasons[flags];
+}
 
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps)
 {
@@ -85,8 +90,7 @@ void attach_alarm_note(struct attach_process *process)
 // Until something happens that the thread is told of; false: the deadline.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
-    const struct sim_wait_reason reason = {
-        thread->name, reasons[flags & (ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS)], 0, 0};
+    const struct sim_wait_reason reason = {thread->name, attach_wait_reason(flags, deadline_ps), 0, 0};
     struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
     thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);

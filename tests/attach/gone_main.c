@@ -1,5 +1,5 @@
 // Partners: "gone crash" dereferences nothing after 1.2 ms, "gone poll" looks for ever for what nobody sends, "gone
-// wait" waits for ever for another program.
+// wait" waits for ever for another program, "gone pause" for a signal, "gone event" for one of a device.
 #include <string.h>
 
 #include "verbs-shim/attach/attach.h"
@@ -16,6 +16,10 @@ int main(int argc, char **argv)
     for (;;) {
         if (strcmp(argv[1], "poll") == 0) {
             (void)attach_vain(ATTACH_WAIT_MEMORY);
+        } else if (strcmp(argv[1], "pause") == 0) {
+            (void)attach_wait(0, ATTACH_NEVER_PS);
+        } else if (strcmp(argv[1], "event") == 0) {
+            (void)attach_wait(ATTACH_WAIT_EVENTS, ATTACH_NEVER_PS);
         } else {
             (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
         }

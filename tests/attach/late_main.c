@@ -39,7 +39,7 @@ static void child_run(const char *what)
     attach_forked();
     if (strcmp(what, "orphan") == 0) {
         for (;;) {
-            (void)attach_wait(0, attach_now_ps() + 1000);
+            (void)attach_wait(0, attach_now_ps() + 100000);
         }
     } else if (strcmp(what, "ends") == 0) {
         (void)atexit(compute_last);

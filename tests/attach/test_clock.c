@@ -37,6 +37,11 @@ TEST(AttachedClock, AnEndThatTakesLongComesAtTheTimeOfOneThatDoesNot)
     EXPECT_EQ(late.outside, 0);
 }
 
+TEST(AttachedClock, ALimitOfRealTimeThatEndsDaemonsIsTold)
+{
+    EXPECT_EQ(result_of("orphan", "0", 300).outside, ATTACH_RUN_OUTSIDE_CLOCK);
+}
+
 TEST(AttachedClock, AThreadIsAwaitedOnceAtWhateverCrossingItComes)
 {
     EXPECT_EQ(result_of("threads", "0", 20000).outside, 0);

@@ -141,6 +141,24 @@ TEST(AttachedLife, NamesWhoWaitsForWhatWhenNobodyCanGoOn)
     stage_fini(&stage);
 }
 
+static void expect_named(const char *program, const char *reason)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.wall_limit_ms = 300;
+    stage_add(&stage, 0, "gone", program, NULL);
+    stage_run(&stage);
+    EXPECT_EQ(stage.result.outcome, SIM_RUN_STUCK);
+    EXPECT_CONTAINS(stage.result.text, reason);
+    stage_fini(&stage);
+}
+
+TEST(AttachedLife, NamesSignalsAndEventsAsWhatIsWaitedFor)
+{
+    expect_named("pause", ") waits for a signal (since");
+    expect_named("event", ") waits for an event of a device (since");
+}
+
 TEST(AttachedLife, NamesAProgramThatNeverCallsIn)
 {
     struct stage stage;

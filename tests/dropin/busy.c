@@ -27,7 +27,8 @@ static int meet(const char *host)
     if (host != NULL) {
         CHECK(connect(fd, address->ai_addr, address->ai_addrlen) == 0);
     } else {
-        int listener = fd;
+        int listener = fd, again = 1; // a run before may have had the port just now
+        CHECK(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again) == 0);
         CHECK(bind(listener, address->ai_addr, address->ai_addrlen) == 0 && listen(listener, 1) == 0);
         fd = accept(listener, NULL, NULL);
         (void)close(listener);
