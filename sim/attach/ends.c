@@ -9,9 +9,9 @@
 
 #include "sim/attach/internal.h"
 
-static ssize_t proc_read(pid_t pid, const char *name, char *text, size_t bytes)
+ssize_t attach_proc_read(pid_t pid, const char *name, char *text, size_t bytes)
 {
-    char path[64];
+    char path[128];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 ? read(fd, text, bytes - 1) : -1;
@@ -20,6 +20,14 @@ static ssize_t proc_read(pid_t pid, const char *name, char *text, size_t bytes)
     }
     text[got > 0 ? got : 0] = '\0';
     return got;
+}
+
+bool attach_runs(pid_t pid, pid_t tid)
+{
+    char name[64], line[1024];
+    snprintf(name, sizeof name, "task/%d/stat", (int)tid);
+    const char *name_end = attach_proc_read(pid, name, line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'R' || name_end[2] == 'D');
 }
 
 // The last part of its path. The text goes to a terminal, and is the program's own word.
@@ -38,7 +46,7 @@ static void name_keep(char *name, size_t bytes, const char *path)
 void attach_name_read(struct attach_process *process)
 {
     char line[4096];
-    (void)proc_read(process->pid, "cmdline", line, sizeof line); // the arguments end with NUL each
+    (void)attach_proc_read(process->pid, "cmdline", line, sizeof line); // the arguments end with NUL each
     name_keep(process->name, sizeof process->name, line);
 }
 
@@ -48,7 +56,7 @@ void attach_name_read(struct attach_process *process)
 static int status_read(pid_t pid)
 {
     char line[1024];
-    if (proc_read(pid, "stat", line, sizeof line) <= 0) {
+    if (attach_proc_read(pid, "stat", line, sizeof line) <= 0) {
         return -1;
     }
     const char *name_end = strrchr(line, ')'), *last = strrchr(line, ' ');

@@ -65,7 +65,8 @@ struct attach_thread {
     struct attach_slot *slot;
     char name[96];
     uint32_t bell;
-    bool rung; // when it got its turn, nobody looked
+    uint64_t awake_ms; // real time, when it was last seen to run in this turn; 0: nobody has looked
+    bool rung;         // when it got its turn, nobody looked
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
@@ -97,6 +98,7 @@ struct attach_thread {
     bool stray;
     const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
+    bool repeats; // its library only sends again what a peer is not ready for, or refuses that
     bool endless; // nothing but a device or another program ends what it asks for
 };
 
@@ -329,6 +331,10 @@ void attach_hash(struct attach_server *server, uint64_t value);
 
 // --- ends.c ---------------------------------------------------------------------------------------------------------
 
+// A file of /proc/<pid>, as text. Returns how much of it; -1: there is none.
+ssize_t attach_proc_read(pid_t pid, const char *name, char *text_out, size_t bytes);
+// Does the thread compute, or wait for a disk? Not where it sleeps, or is gone.
+bool attach_runs(pid_t pid, pid_t tid);
 void attach_name_read(struct attach_process *process);
 // It is over, and not reaped.
 void attach_end_note(struct attach_process *process);

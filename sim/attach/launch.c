@@ -122,17 +122,6 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
 
 // --- the parent -----------------------------------------------------------------------------------------------------
 
-static bool proc_read(const char *path, char *text_out, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    text_out[fread(text_out, 1, size - 1, file)] = '\0';
-    fclose(file);
-    return true;
-}
-
 // NULL: it has not.
 static struct attach_process *connected(const struct attach_server *server, pid_t pid)
 {
@@ -145,12 +134,8 @@ static struct attach_process *connected(const struct attach_server *server, pid_
 
 bool attach_is_child(const struct attach_process *process, uint64_t pid)
 {
-    char path[64], line[512];
-    if (pid == 0 || pid > INT32_MAX) {
-        return false;
-    }
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (!proc_read(path, line, sizeof line)) {
+    char line[512];
+    if (pid == 0 || pid > INT32_MAX || attach_proc_read((pid_t)pid, "stat", line, sizeof line) <= 0) {
         return false;
     }
     const char *name_end = strrchr(line, ')');
@@ -258,9 +243,9 @@ void attach_node_main(void *arg, peach2_handle_t *board)
 // Orphans become the simulator's own children, so the list of these is all that is left. false: there are none.
 static bool children_kill(void)
 {
-    char path[64], line[4096];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    if (!proc_read(path, line, sizeof line)) {
+    char name[64], line[4096];
+    snprintf(name, sizeof name, "task/%d/children", (int)getpid());
+    if (attach_proc_read(getpid(), name, line, sizeof line) < 0) {
         return false;
     }
     bool any = false;

@@ -57,7 +57,7 @@ static const char *asked(const struct attach_request *request)
 
 static bool looks_in_vain(const struct attach_request *request)
 {
-    return request->op == ATTACH_OP_POLL && request->entry_count == 0;
+    return request->op == ATTACH_OP_POLL && (request->entry_count == 0 || request->arguments[6] != 0);
 }
 
 // It can go on by nothing but what a device or another program does.
@@ -124,11 +124,13 @@ void attach_crossing_note(struct attach_thread *thread, const struct attach_requ
         attach_outside_note(server, server->idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
         server->idle_since_ms = 0;
     }
+    bool repeats = request->op == ATTACH_OP_NOTHING && thread->repeats; // the library's clock is read between two looks
+    thread->repeats = repeats || (request->op == ATTACH_OP_POLL && request->arguments[6] != 0);
     bool does_wait =
         request->op == ATTACH_OP_WAIT && request->entry_count == 0; // with an end: a loop of them moves time on
     if (looks_in_vain(request) || (does_wait && !thread->endless)) {
         vain_note(thread);
-    } else if (!waits_outside && !does_wait) {
+    } else if (!waits_outside && !does_wait && !repeats) {
         attach_progress_note(server);
     }
 }

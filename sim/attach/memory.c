@@ -268,6 +268,7 @@ static bool first_write(struct attach_process *process, struct cached_page *page
         kind = page_kind(process, page->va);
     }
     page->writable = kind != ATTACH_PAGE_OTHER;
+    page->filled = page->filled && page->writable; // others may have written to it as well
     return true;
 }
 

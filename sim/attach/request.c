@@ -264,7 +264,9 @@ static int64_t thread_await(struct attach_process *process)
     for (unsigned i = 0; process->thread_count == before; i++) {
         attach_threads_find(server, true);
         attach_processes_check(server);
-        if (process->ended || attach_stopped(server) || attach_real_ms() - since_ms > THREAD_MS) {
+        bool late = attach_real_ms() - since_ms > THREAD_MS;
+        if (process->ended || attach_stopped(server) || late) {
+            attach_outside_note(server, late && !process->ended ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
             return -ETIMEDOUT;
         }
         (void)sched_yield();

@@ -138,6 +138,12 @@ static FILE *crossings_open(const struct attach_run_options *options, struct att
     return file;
 }
 
+static bool crossings_close(FILE *file)
+{
+    bool written = ferror(file) == 0;
+    return fclose(file) == 0 && written;
+}
+
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                                     struct attach_run_result *result)
 {
@@ -180,8 +186,9 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);
     free(server.ids);
-    if (server.crossings != NULL) {
-        fclose(server.crossings);
+    if (server.crossings != NULL && !crossings_close(server.crossings)) {
+        snprintf(result->text, sizeof result->text, "%s could not be written", options->crossings);
+        status = SIM_ERR_IO;
     }
     return status;
 }

@@ -10,7 +10,8 @@
 
 #include "sim/attach/internal.h"
 
-enum { LAST_THREAD_MS = 100 };
+// How long a last thread may sleep in its end, and how often that is looked for.
+enum { LAST_THREAD_MS = 100, END_LOOK_MS = 2 };
 // Between two looks for what happens beside the turns, in crossings.
 enum { ASIDE_CROSSINGS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
@@ -156,12 +157,28 @@ static void thread_gone_await(const struct attach_thread *thread, pid_t tid)
     }
 }
 
+// Real time, until the process is over. false: nothing of it runs any more that is known of, or the wall limit.
+static bool end_await(const struct attach_thread *thread)
+{
+    const struct attach_process *process = thread->process;
+    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms, now_ms = since_ms;
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    while (poll(&end, 1, END_LOOK_MS) != 1) {
+        now_ms = attach_real_ms();
+        awake_ms = attach_runs(process->pid, (pid_t)thread->slot->tid) ? now_ms : awake_ms;
+        if (now_ms - awake_ms > LAST_THREAD_MS || now_ms - since_ms > process->server->options->wall_limit_ms ||
+            attach_stopped(process->server)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // The last thread goes when the process does.
 static void process_end_await(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
-    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-    (void)poll(&end, 1, LAST_THREAD_MS);
+    attach_outside_note(process->server, end_await(thread) ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
     attach_processes_check(process->server);
     const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};
     while (!process->ended) {
@@ -235,15 +252,16 @@ static bool turn_take(struct attach_thread *thread)
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
     attach_crossing_note(thread, &request);
-    if (server->result->crossings % ASIDE_CROSSINGS == 0) {
-        attach_accept(server);
-        attach_processes_check(server);
-        attach_threads_find(server, request.op == ATTACH_OP_THREAD);
-    }
     if (request.op == ATTACH_OP_THREAD_EXIT) {
         return false;
     }
+    bool aside = server->result->crossings % ASIDE_CROSSINGS == 0;
     thread->slot->result = attach_request_do(thread, &request);
+    if (aside) { // not before: a thread that this one tells of begins there
+        attach_accept(server);
+        attach_processes_check(server);
+        attach_threads_find(server, false);
+    }
     if (waits_for_memory(&request)) {
         thread->waited_writes = thread->process->writes;
     }

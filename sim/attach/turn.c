@@ -17,8 +17,8 @@
 
 #include "sim/attach/internal.h"
 
-// How often the end of a program, or Ctrl-C, is looked for while it has its turn; and the same for one that said that
-// it is about to end.
+// How often the end of a program, or Ctrl-C, is looked for while it has its turn; the same for one that said that it is
+// about to end; and how long one that has its turn sleeps in the kernel before its child begins.
 enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, CHILD_MS = 500 };
 // How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
 enum { LOOKING_NS = 50000, LOOKS_MEASURED = 2000 };
@@ -203,6 +203,25 @@ static void sleep_really(struct attach_thread *thread)
     }
 }
 
+// Another program in its place comes in now. A child of it waits until its parent tells of it, at the parent's time,
+// however long the parent computes; but a parent that sleeps in the kernel may wait for the child there.
+static void children_look(struct attach_thread *thread, uint64_t now_ms)
+{
+    struct attach_server *server = thread->process->server;
+    uint32_t before = server->ids_taken;
+    if (thread->process->leaving) {
+        attach_accept(server);
+        return;
+    }
+    if (thread->awake_ms == 0 || attach_runs(thread->process->pid, (pid_t)thread->slot->tid)) {
+        thread->awake_ms = now_ms;
+    }
+    if (now_ms - thread->awake_ms > CHILD_MS) {
+        attach_accept(server);
+        attach_outside_note(server, server->ids_taken != before ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
+    }
+}
+
 // What happened meanwhile. false: the program has ended.
 static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
 {
@@ -210,11 +229,7 @@ static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
     struct attach_server *server = process->server;
     uint64_t now_ms = attach_real_ms();
     *since_ms = *since_ms == 0 ? now_ms : *since_ms;
-    // Another program in its place comes in now. A child of it waits until its parent tells of it, at the parent's
-    // time, unless the parent waits for the child in the kernel.
-    if (process->leaving || now_ms - *since_ms > CHILD_MS) {
-        attach_accept(server);
-    }
+    children_look(thread, now_ms);
     attach_processes_check(server);
     if (process->ended || attach_stopped(server)) {
         return false;
@@ -233,6 +248,7 @@ bool attach_turn_await(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     uint64_t since_ms = 0;
+    thread->awake_ms = 0;
     bool apart = server->processors.apart;
     bool slept = !(apart && looked(thread));
     if (apart && slept) { // the one that looks does not run

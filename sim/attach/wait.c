@@ -301,7 +301,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     }
     thread->waits_for_words = false;
     // What was written elsewhere is as vain as nothing, for who looks again and has done nothing with it.
-    if (came && woken == ATTACH_WOKEN_MEMORY) {
+    if (came && woken == ATTACH_WOKEN_MEMORY && !thread->repeats) {
         attach_progress_note(thread->process->server);
     }
     if (came) {

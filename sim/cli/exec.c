@@ -267,6 +267,7 @@ static const struct {
     {ATTACH_RUN_OUTSIDE_THREAD, "a thread came in that its creator had not announced (clone by hand)"},
     {ATTACH_RUN_OUTSIDE_CHILD, "a process came in that its parent had not announced (popen, daemon, clone by hand)"},
     {ATTACH_RUN_OUTSIDE_EVENT, "all programs waited for something from outside of the run, and it came"},
+    {ATTACH_RUN_OUTSIDE_CLOCK, "a start, an end or what daemons do took too long in real time, and was not waited for"},
 };
 
 static bool hash_write(const char *directory, const struct programs *programs, const struct attach_run_result *result)

@@ -1,4 +1,5 @@
 // The program `tcasim`: finds the command and runs it.
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,6 +91,8 @@ static enum cli_exit dispatch(int argc, char **argv)
 
 static int program(int argc, char **argv)
 {
+    // Who started it may ignore the ends of children, and so hand that down; what becomes of them is asked for here.
+    (void)signal(SIGCHLD, SIG_DFL);
     cli_interrupt_init();
     enum cli_exit result = dispatch(argc, argv);
     // A reader that has gone (`tcasim run | head`) ends the program by SIGPIPE, quietly; a full disk is told.

@@ -76,10 +76,19 @@ static void one_wait(struct state *state)
 {
     int status = 0;
     pid_t pid = waitpid(-1, &status, WNOHANG);
-    while (pid == 0) {
+    while (pid == 0 || (pid < 0 && errno == EINTR)) {
         progress_show(state);
         (void)usleep(LOOK_US);
         pid = waitpid(-1, &status, WNOHANG);
+    }
+    if (pid < 0) { // they ended, and nobody knows how
+        for (size_t i = 0; i < state->next; i++) {
+            if (state->pids[i] != 0) {
+                cli_error("%s: its end was lost: %s", state->pool->ops->name(state->pool->ctx, i), strerror(errno));
+                state->running--;
+                one_ended(state, i, CLI_EXIT_INPUT);
+            }
+        }
     }
     for (size_t i = 0; pid > 0 && i < state->next; i++) {
         if (state->pids[i] != pid) {

@@ -12,15 +12,15 @@ static void await(volatile uint64_t *memory, uint64_t value)
 {
     if (value <= ROUNDS_BY_QUEUE) {
         while (memory[QUEUES] != value) {
-            (void)attach_poll(TURN_PS, &memory[QUEUES]);
+            (void)attach_poll(TURN_PS, &memory[QUEUES], false);
         }
         return;
     }
     while (memory[MESSAGE] != value) {
-        (void)attach_poll(TURN_PS, &memory[QUEUES]);
-        (void)attach_poll(TURN_PS, &memory[QUEUES + 1]);
+        (void)attach_poll(TURN_PS, &memory[QUEUES], false);
+        (void)attach_poll(TURN_PS, &memory[QUEUES + 1], false);
     }
-    (void)attach_poll(TURN_PS, &memory[QUEUES]);
+    (void)attach_poll(TURN_PS, &memory[QUEUES], false);
 }
 
 int main(void)

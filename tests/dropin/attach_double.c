@@ -35,9 +35,9 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
     return ATTACH_WOKEN_MEMORY;
 }
 
-bool attach_poll(uint64_t turn_ps, const volatile void *place)
+bool attach_poll(uint64_t turn_ps, const volatile void *place, bool repeats)
 {
-    (void)turn_ps, (void)place;
+    (void)turn_ps, (void)place, (void)repeats;
     return false;
 }
 

@@ -229,6 +229,19 @@ static void port_has_one_owner(void)
     CHECK(rdma_bind_addr(other, (struct sockaddr *)&any) == 0);
 }
 
+static void child_keeps_no_port(void)
+{
+    struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *other = id_make(RDMA_PS_TCP);
+    struct sockaddr_in any = address_of(NULL, PORT);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)pause();
+    }
+    CHECK(child > 0 && rdma_destroy_id(listener) == 0);
+    CHECK(rdma_bind_addr(other, (struct sockaddr *)&any) == 0);
+    CHECK(kill(child, SIGKILL) == 0);
+}
+
 static void full_backlog_loses_requests(void)
 {
     struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *first = routed_make(RDMA_PS_TCP, NULL),
@@ -369,6 +382,7 @@ static const struct {
     {"listeners_end_refuses_who_waits", listeners_end_refuses_who_waits},
     {"unknown_address_is_an_error_after_its_time", unknown_address_is_an_error_after_its_time},
     {"port_has_one_owner", port_has_one_owner},
+    {"child_keeps_no_port", child_keeps_no_port},
     {"full_backlog_loses_requests", full_backlog_loses_requests},
     {"both_sides_hear_of_the_end_once", both_sides_hear_of_the_end_once},
     {"channel_can_be_waited_for", channel_can_be_waited_for},

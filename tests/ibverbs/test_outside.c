@@ -34,10 +34,11 @@ static uint64_t now_ps(void)
     return seen.now_ps += 5000;
 }
 
-static bool looked_in_vain(uint64_t turn_ps, const volatile void *place)
+static bool looked_in_vain(uint64_t turn_ps, const volatile void *place, bool repeats)
 {
     EXPECT_EQ(seen.depth, 0);
     EXPECT_TRUE(place == NULL); // the device in memory has none
+    EXPECT_TRUE(!repeats);
     seen.vain++;
     seen.turn_ps = turn_ps;
     if (seen.comes != NULL) {

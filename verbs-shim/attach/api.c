@@ -56,7 +56,8 @@ API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
 }
 
 // words: of the slot's struct.
-static enum attach_woken look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, unsigned words)
+static enum attach_woken look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, unsigned words,
+                                    bool repeats)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot == NULL || attach_own.crossing) {
@@ -65,14 +66,15 @@ static enum attach_woken look_again(uint64_t turn_ps, uint64_t bus_address, unsi
     }
     slot->arguments[3] = attach_own.found;
     slot->arguments[4] = words;
+    slot->arguments[6] = repeats;
     attach_own.found = false;
     int64_t woken = attach_cross3(ATTACH_OP_POLL, turn_ps, bus_address, flags);
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
-enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags)
+enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, bool repeats)
 {
-    return look_again(turn_ps, bus_address, flags, 0);
+    return look_again(turn_ps, bus_address, flags, 0, repeats);
 }
 
 API enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count)
@@ -89,7 +91,7 @@ API enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsign
     if (known) {
         slot->arguments[5] = attach_look_progresses();
     }
-    return look_again(0, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, known ? count : 0);
+    return look_again(0, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, known ? count : 0, false);
 }
 
 API enum attach_woken attach_vain(unsigned flags)
@@ -97,7 +99,7 @@ API enum attach_woken attach_vain(unsigned flags)
     if (!timed()) {
         attach_sleep_really(50000);
     }
-    return attach_look_again(0, 0, flags);
+    return attach_look_again(0, 0, flags, false);
 }
 
 API void attach_found(void)

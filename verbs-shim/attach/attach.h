@@ -97,7 +97,9 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 // elsewhere may be noticed up to 1 us late when they come in floods; NULL: none in particular. Not timed: returns at
 // once.
 // true: something was written, so that the look is worth repeating before the program looks elsewhere.
-bool attach_poll(uint64_t turn_ps, const volatile void *place);
+// repeats: the library's stores since its last look were none but of repetitions, and so will be what comes of them:
+// nothing of it is progress of the program.
+bool attach_poll(uint64_t turn_ps, const volatile void *place, bool repeats);
 
 // The same for what the flags name, where the turn is what the thread spent since its last crossing (no less than a
 // look at a word in memory). attach_found ends the row.

@@ -22,7 +22,7 @@ void attach_append(const struct attach_entry *entry, const void *data);
 int attach_descriptor_take(void);
 
 // One look in vain. flags: of enum attach_wait_flags.
-enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags);
+enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, bool repeats);
 
 void attach_sleep_really(long ns);
 

@@ -53,7 +53,7 @@ struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
     uint32_t simulator; // its process
-    uint32_t id; // what getpid says
+    uint32_t id;        // what getpid says
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
@@ -98,7 +98,7 @@ struct attach_entry {
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
-            " does all pinned memory count as well -> enum attach_woken")                                              \
+            " does all pinned memory count as well, are all stores repetitions -> enum attach_woken")                  \
     R(CHILD, "pid -> result: its number in the run")                                                                   \
     R(ID, "number, is it the run's (1) or the machine's (0) -> result: the other one; -ESRCH")                         \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \

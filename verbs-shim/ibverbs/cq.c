@@ -133,7 +133,8 @@ bool ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps)
     if (cq->turn_ps == 0) {
         cq->turn_ps = outside->now_ps() - began_ps;
     }
-    return outside->looked_in_vain(cq->turn_ps, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL);
+    return outside->looked_in_vain(cq->turn_ps, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL,
+                                   ops->cq_repeats != NULL && ops->cq_repeats(cq->object.device));
 }
 
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)

@@ -110,6 +110,9 @@ struct ibverbs_device_ops {
     int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
     // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
     const volatile void *(*cq_place)(void *cq);
+    // Is all that the device's library does in polls to send again what the peer is not ready for? Without the lock.
+    // NULL: its polls do nothing of the kind.
+    bool (*cq_repeats)(void *cq);
     // As a program that polls an empty CQ in a loop, with the same time at the end of it. 0: there is a completion.
     // -ETIMEDOUT. timeout_ns 0: for ever.
     int (*cq_wait)(void *cq, uint64_t timeout_ns);
@@ -164,9 +167,9 @@ struct ibverbs_outside {
     // The calling thread's own time, which is no clock: 0 where there is no simulated time.
     uint64_t (*now_ps)(void);
     // A look into a completion queue was in vain and took turn_ps. The next one may wait until a device has written to
-    // memory of the process, at place (NULL: none in particular), but not for long. true: it waited, and something was written: the
-    // face looks again at once. Without the lock.
-    bool (*looked_in_vain)(uint64_t turn_ps, const volatile void *place);
+    // memory of the process, at place (NULL: none in particular), but not for long. true: it waited, and something was
+    // written: the face looks again at once. repeats: as of cq_repeats. Without the lock.
+    bool (*looked_in_vain)(uint64_t turn_ps, const volatile void *place, bool repeats);
     // Something was written to a descriptor on which another thread may wait.
     void (*signalled)(void);
     // The program has opened a device.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,12 +68,21 @@ void cm_event_pay(void)
     attach_spend_ps(attach_place()->interrupt_ps);
 }
 
-// The child of a fork has none of its parent's devices, and leaves its parent's connections alone.
+// The child of a fork has none of its parent's devices, and leaves its parent's connections and ports alone: it closes what
+// would keep them when the parent has ended. By number, as the process is not attached yet.
 static void forked(void)
 {
     library.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     library.acknowledged = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     memset(library.devices, 0, sizeof library.devices);
+    for (const struct cm_id *id = library.ids; id != NULL; id = id->next) {
+        const int mine[] = {id->socket, id->claim};
+        for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++) {
+            if (mine[i] >= 0) {
+                (void)syscall(SYS_close, mine[i]);
+            }
+        }
+    }
     library.ids = NULL;
 }
 

@@ -180,6 +180,7 @@ void tcav_move_queue(struct tcav_context *context, struct tcav_move *move)
 {
     move->next = NULL;
     move->queued = true;
+    context->repeats = false;
     move->error = 0;
     *context->moves_end = move;
     context->moves_end = &move->next;

@@ -89,6 +89,12 @@ static int take(struct tcav_cq *cq, int max, struct ibv_wc *wc_out)
     return taken;
 }
 
+bool tcav_cq_repeats(void *object)
+{
+    const struct tcav_cq *cq = object;
+    return cq->context->repeats;
+}
+
 int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
 {
     struct tcav_cq *cq = object;

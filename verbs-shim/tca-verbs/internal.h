@@ -226,6 +226,8 @@ struct tcav_context {
     unsigned passes;
     unsigned overruns; // CQs that overflowed, and whose queue pairs do not know yet
     unsigned looks;    // at words that may have changed, not paid yet
+    // All that there is to do is to send again what a peer is not ready for, or to refuse what is sent again.
+    _Atomic bool repeats;
 };
 
 #define TCAV_NS 1000ull
@@ -337,6 +339,7 @@ int tcav_cq_create(void *context, unsigned *entries, unsigned vector, void *user
 int tcav_cq_destroy(void *cq);
 int tcav_cq_resize(void *cq, unsigned *entries);
 int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
+bool tcav_cq_repeats(void *cq);
 int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);

@@ -21,6 +21,7 @@ uint64_t tcav_now_ps(struct tcav_context *context)
 static void refuse(struct tcav_peer *peer, const struct tcav_header *header)
 {
     if (header->offset == 0) {
+        peer->context->repeats = true;
         tcav_peer_tell(peer, (struct tcav_header){.qp = header->source_qp,
                                                   .kind = TCAV_NOT_READY,
                                                   .message = header->message,
@@ -39,6 +40,7 @@ static void packet(struct tcav_peer *peer, const struct tcav_header *header)
     struct tcav_context *context = peer->context;
     const unsigned char *payload = (const unsigned char *)header + sizeof *header + header->skew;
     struct tcav_qp *qp = context->table[header->qp % TCAV_QPS_MAX];
+    context->repeats = false; // unless that is what comes of it
     tcav_grant_packet(peer, header);
     if (header->kind == TCAV_BYE) {
         peer->state = TCAV_PEER_GONE;
@@ -121,6 +123,7 @@ static unsigned ack_look(struct tcav_qp *qp)
     }
     qp->acked = message;
     qp->progress_ps = 0;
+    qp->pd->context->repeats = false;
     tcav_send_retire(qp);
     return 1;
 }

@@ -44,6 +44,7 @@ static bool receive_take(struct tcav_qp *qp, const struct tcav_header *header)
                                       .immediate = qp->rnr_timer,
                                       .source_qp = qp->number};
     qp->answer_due = true;
+    qp->pd->context->repeats = true;
     qp->inbound.active = false;
     return false;
 }

@@ -58,6 +58,7 @@ static void again(struct tcav_qp *qp, uint32_t message, unsigned allowed, unsign
         return;
     }
     *left -= allowed != RETRIES_FOR_EVER ? 1 : 0;
+    qp->pd->context->repeats = allowed == RETRIES_FOR_EVER;
     tcav_send_rewind(qp, message);
     qp->resume_ps = tcav_now_ps(qp->pd->context) + pause_ps;
 }

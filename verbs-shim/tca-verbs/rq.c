@@ -14,6 +14,7 @@ int tcav_rq_init(struct tcav_rq *rq, unsigned size)
 static int post(struct tcav_context *context, struct tcav_rq *rq, const struct ibv_recv_wr *wr, unsigned count,
                 const struct ibv_recv_wr **bad_out)
 {
+    context->repeats = false;
     tcav_pay(context, BACKEND_COST_CALL, 1);
     for (; count != 0; count--, wr = wr->next) {
         if (rq->count == rq->size) {
