@@ -90,7 +90,9 @@ void attach_scratch_remove(const struct attach_server *server)
         // Those of semaphores begin with "sem.".
         const char *name = strncmp(entry->d_name, "sem.", 4) == 0 ? entry->d_name + 4 : entry->d_name;
         if (strncmp(name, prefix, strlen(prefix)) == 0) {
-            (void)unlinkat(dirfd(shared), entry->d_name, 0);
+            char path[sizeof "/dev/shm/" + sizeof entry->d_name];
+            snprintf(path, sizeof path, "/dev/shm/%s", entry->d_name);
+            attach_folder_remove(path); // or a file
         }
     }
     if (shared != NULL) {

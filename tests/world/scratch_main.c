@@ -1,5 +1,5 @@
-// Leaves shared memory, a semaphore and a temporary file behind. "make" must find none of them, "find" those that
-// another process of its node has made. Prints where the temporary file is.
+// Leaves shared memory, a semaphore, a folder and a temporary file behind. "make" must find none of them, "find" those
+// that another process of its node has made. Prints where the temporary file is.
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -7,7 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+// Files and folders by their paths; "make" makes them.
+static bool files(bool make, int flags)
+{
+    char name[] = "/dev/shm/world-scratch-XXXXXX";
+    struct stat about;
+    if (make) {
+        int fd = mkstemp(name);
+        bool found = fd >= 0 && strchr(name, 'X') == NULL && chmod(name, 0400) == 0 && stat(name, &about) == 0;
+        if (!found || (about.st_mode & 0777) != 0400 || unlink(name) != 0 ||
+            mkdir("/dev/shm/world-scratch-folder", 0700) != 0) {
+            return false;
+        }
+    }
+    return open("/dev/shm/world-scratch-folder/file", flags, 0600) >= 0 &&
+           truncate("/dev/shm/world-scratch-folder/file", 5) == 0 && rmdir("/dev/shm/world-scratch-folder") != 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -21,6 +39,6 @@ int main(int argc, char **argv)
     bool good = shm_open("/world-scratch", flags, 0600) >= 0 &&
                 sem_open("/world-scratch", flags, 0600, 1) != SEM_FAILED &&
                 open("/dev/shm/world-scratch-file", flags, 0600) >= 0 && access("/dev/shm/world-scratch", R_OK) == 0 &&
-                (!make || open(path, flags, 0600) >= 0);
+                files(make, flags) && (!make || open(path, flags, 0600) >= 0);
     return good ? 0 : 1;
 }

@@ -2,7 +2,11 @@
 // simulator has made for the node (TCASIM_SYSFS). The uverbs devices are links to /dev/null there, a character device.
 //
 // Shared memory of POSIX (/dev/shm) is a node's own: its names begin with those of the run and the node, so that
-// neither other nodes and other runs find it, nor what a killed program left of an earlier one.
+// neither other nodes and other runs find it, nor what a killed program left of an earlier one. The same goes for files
+// and folders that are made there by their paths, and what lies in such a folder (files.c).
+//
+// Leaves out: the folder's list (opendir of /dev/shm shows everybody's), paths that are relative or go through a link
+// or "..", what realpath and /proc/self/fd tell, inotify, extended attributes, and system calls by their numbers.
 #include <dirent.h>
 #include <fcntl.h>
 #include <semaphore.h>
@@ -16,22 +20,21 @@
 
 #include "verbs-shim/world/world.h"
 
-enum { PATH_BYTES = 4096 };
-
 // /proc/NUMBER: the number is the run's, the folder the machine's.
-static const char *process_redirect(const char *path, char buffer[PATH_BYTES])
+static const char *process_redirect(const char *path, char buffer[WORLD_PATH_BYTES])
 {
     char *rest;
     long id = strtol(path + strlen("/proc/"), &rest, 10);
     bool ours = id >= (long)ATTACH_ID_BASE && id <= INT32_MAX && (*rest == '/' || *rest == '\0');
-    int bytes = ours ? snprintf(buffer, PATH_BYTES, "/proc/%d%s", (int)world_id_real((pid_t)id), rest) : 0;
-    return bytes > 0 && bytes < PATH_BYTES ? buffer : path;
+    int bytes = ours ? snprintf(buffer, WORLD_PATH_BYTES, "/proc/%d%s", (int)world_id_real((pid_t)id), rest) : 0;
+    return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : path;
 }
 
 static const char shared_folder[] = "/dev/shm/";
 
-// A name in that folder, without a slash. "/tmp/tcasim-Ab12cd/node0" is a prefix "tcasim-Ab12cd.node0.".
-static const char *shared_redirect(const char *name, const char *folder, char buffer[PATH_BYTES])
+// A name in that folder; of what lies deeper the first part is another. "/tmp/tcasim-Ab12cd/node0" is a prefix
+// "tcasim-Ab12cd.node0.".
+static const char *shared_redirect(const char *name, const char *folder, char buffer[WORLD_PATH_BYTES])
 {
     const char *node = getenv("TCASIM_SYSFS");
     const char *node_name = node != NULL ? strrchr(node, '/') : NULL;
@@ -40,13 +43,14 @@ static const char *shared_redirect(const char *name, const char *folder, char bu
         run--;
     }
     int run_bytes = (int)(node_name - run);
-    int bytes =
-        run != NULL ? snprintf(buffer, PATH_BYTES, "%s%.*s.%s.%s", folder, run_bytes, run, node_name + 1, name) : 0;
-    return bytes > 0 && bytes < PATH_BYTES ? buffer : NULL;
+    int bytes = run != NULL
+                    ? snprintf(buffer, WORLD_PATH_BYTES, "%s%.*s.%s.%s", folder, run_bytes, run, node_name + 1, name)
+                    : 0;
+    return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : NULL;
 }
 
 // The path, or where it lies for this process.
-static const char *redirect(const char *path, char buffer[PATH_BYTES])
+const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES])
 {
     if (path != NULL && strncmp(path, "/proc/", strlen("/proc/")) == 0) {
         return process_redirect(path, buffer);
@@ -60,8 +64,8 @@ static const char *redirect(const char *path, char buffer[PATH_BYTES])
     const char *root = path != NULL && path[0] == '/' ? getenv("TCASIM_SYSFS") : NULL;
     for (size_t i = 0; root != NULL && i < sizeof prefixes / sizeof prefixes[0]; i++) {
         if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0) {
-            int bytes = snprintf(buffer, PATH_BYTES, "%s%s", root, path);
-            return bytes > 0 && bytes < PATH_BYTES ? buffer : path;
+            int bytes = snprintf(buffer, WORLD_PATH_BYTES, "%s%s", root, path);
+            return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : path;
         }
     }
     return path;
@@ -74,125 +78,125 @@ static mode_t mode_of(int flags, va_list *list)
 
 int open(const char *path, int flags, ...)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     va_list list;
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(open)(redirect(path, buffer), flags, mode);
+    return WORLD_REAL(open)(world_path(path, buffer), flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     va_list list;
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(open64)(redirect(path, buffer), flags, mode);
+    return WORLD_REAL(open64)(world_path(path, buffer), flags, mode);
 }
 
 int openat(int folder, const char *path, int flags, ...)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     va_list list;
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(openat)(folder, redirect(path, buffer), flags, mode);
+    return WORLD_REAL(openat)(folder, world_path(path, buffer), flags, mode);
 }
 
 int openat64(int folder, const char *path, int flags, ...)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     va_list list;
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(openat64)(folder, redirect(path, buffer), flags, mode);
+    return WORLD_REAL(openat64)(folder, world_path(path, buffer), flags, mode);
 }
 
 FILE *fopen(const char *restrict path, const char *restrict mode)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(fopen)(redirect(path, buffer), mode);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(fopen)(world_path(path, buffer), mode);
 }
 
 FILE *fopen64(const char *restrict path, const char *restrict mode)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(fopen64)(redirect(path, buffer), mode);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(fopen64)(world_path(path, buffer), mode);
 }
 
 DIR *opendir(const char *path)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(opendir)(redirect(path, buffer));
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(opendir)(world_path(path, buffer));
 }
 
 int access(const char *path, int mode)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(access)(redirect(path, buffer), mode);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(access)(world_path(path, buffer), mode);
 }
 
 int stat(const char *restrict path, struct stat *restrict about)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(stat)(redirect(path, buffer), about);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(stat)(world_path(path, buffer), about);
 }
 
 int stat64(const char *restrict path, struct stat64 *restrict about)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(stat64)(redirect(path, buffer), about);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(stat64)(world_path(path, buffer), about);
 }
 
 int lstat(const char *restrict path, struct stat *restrict about)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(lstat)(redirect(path, buffer), about);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(lstat)(world_path(path, buffer), about);
 }
 
 int fstatat(int folder, const char *restrict path, struct stat *restrict about, int flags)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(fstatat)(folder, redirect(path, buffer), about, flags);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(fstatat)(folder, world_path(path, buffer), about, flags);
 }
 
 ssize_t readlink(const char *restrict path, char *restrict target, size_t bytes)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(readlink)(redirect(path, buffer), target, bytes);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(readlink)(world_path(path, buffer), target, bytes);
 }
 
 char *realpath(const char *restrict path, char *restrict resolved)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(realpath)(redirect(path, buffer), resolved);
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(realpath)(world_path(path, buffer), resolved);
 }
 
 int unlink(const char *path)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(unlink)(redirect(path, buffer));
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(unlink)(world_path(path, buffer));
 }
 
 int remove(const char *path)
 {
-    char buffer[PATH_BYTES];
-    return WORLD_REAL(remove)(redirect(path, buffer));
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(remove)(world_path(path, buffer));
 }
 
 int rename(const char *before, const char *now)
 {
-    char buffer[PATH_BYTES], buffer_now[PATH_BYTES];
-    return WORLD_REAL(rename)(redirect(before, buffer), redirect(now, buffer_now));
+    char buffer[WORLD_PATH_BYTES], buffer_now[WORLD_PATH_BYTES];
+    return WORLD_REAL(rename)(world_path(before, buffer), world_path(now, buffer_now));
 }
 
 // --- names of shared memory and semaphores: "/name" or "name" -------------------------------------------------------
 
-static const char *shared_name(const char *name, char buffer[PATH_BYTES])
+static const char *shared_name(const char *name, char buffer[WORLD_PATH_BYTES])
 {
     const char *bare = name != NULL && name[0] == '/' ? name + 1 : name;
     const char *own = bare != NULL && bare[0] != '\0' ? shared_redirect(bare, "/", buffer) : NULL;
@@ -201,19 +205,19 @@ static const char *shared_name(const char *name, char buffer[PATH_BYTES])
 
 int shm_open(const char *name, int flags, mode_t mode)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     return WORLD_REAL(shm_open)(shared_name(name, buffer), flags, mode);
 }
 
 int shm_unlink(const char *name)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     return WORLD_REAL(shm_unlink)(shared_name(name, buffer));
 }
 
 sem_t *sem_open(const char *name, int flags, ...)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     va_list list;
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
@@ -224,6 +228,6 @@ sem_t *sem_open(const char *name, int flags, ...)
 
 int sem_unlink(const char *name)
 {
-    char buffer[PATH_BYTES];
+    char buffer[WORLD_PATH_BYTES];
     return WORLD_REAL(sem_unlink)(shared_name(name, buffer));
 }

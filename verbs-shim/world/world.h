@@ -74,6 +74,14 @@ void world_id_known(pid_t id, pid_t real);
 struct msghdr;
 void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
 
+// --- paths (paths.c)
+// --------------------------------------------------------------------------------------------------
+
+enum { WORLD_PATH_BYTES = 4096 };
+
+// The path, or where it lies for this process: in the buffer.
+const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
+
 // --- waiting
 // ----------------------------------------------------------------------------------------------------------
 
