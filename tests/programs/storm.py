@@ -12,7 +12,9 @@ import tempfile
 import time
 
 TCASIM, SCENARIO, ROUNDS, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-PROGRAMS = ["ib_send_lat", "ib_write_bw", "ib_read_lat", "ib_send_bw -e", "ib_atomic_lat"]
+# A second or more each, so that none is over when its moment comes.
+PROGRAMS = ["ib_send_lat -n 50000", "ib_write_bw -n 5000", "ib_read_lat -n 50000", "ib_send_bw -e -n 5000",
+            "ib_atomic_lat -n 50000"]
 END_S, LIMIT_S = 20, 40  # of real time, on a busy machine: a hang would take the limit
 KILLS = [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM]
 
@@ -47,7 +49,7 @@ def programs_of(pid):
 
 
 def run_start(dice, folder, mark):
-    program = dice.choice(PROGRAMS) + " -F -n 5000"
+    program = dice.choice(PROGRAMS) + " -F"
     command = [TCASIM, "exec", SCENARIO, "--wall-limit", str(LIMIT_S), "--on", "node1", program, "--on", "node0", program + " node1"]
     return subprocess.Popen(command, env=dict(os.environ, XDG_RUNTIME_DIR=folder, STORM=mark), start_new_session=True,
                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
