@@ -1,5 +1,5 @@
 #!/bin/sh
-# agrees.sh <tcasim> <scenario> <operation> <bytes>: perftest's typical latency on the scenario's nodes is that of
+# agrees.sh <tcasim> <scenario> <operation> <bytes> <device>: perftest's typical latency on the scenario's nodes is that of
 # verbs-latency there, within 5 %. 77: perftest is not installed. With its 512 receives perftest posts none of them anew, as
 # verbs-latency does for each message, so it gets fewer.
 set -eu
@@ -7,6 +7,7 @@ tcasim=$1
 scenario=$2
 operation=$3
 bytes=$4
+device=$5
 command -v "ib_${operation}_lat" >/dev/null || {
     echo "skipped: perftest is not installed" >&2
     exit 77
@@ -16,7 +17,7 @@ trap 'rm -rf "$folder"' EXIT
 {
     cat "$scenario"
     echo "runs:"
-    echo "  - {series: inside, program: verbs-latency, device: ibsim0, operation: $operation, node: node0, peer: node1,"
+    echo "  - {series: inside, program: verbs-latency, device: $device, operation: $operation, node: node0, peer: node1,"
     echo "     bytes: $bytes B, iterations: 200}"
 } >"$folder/inside.yaml"
 "$tcasim" run "$folder/inside.yaml" --out "$folder/out" >/dev/null
