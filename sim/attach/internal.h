@@ -59,14 +59,14 @@ struct attach_quiet {
 };
 
 struct attach_thread {
-    uint64_t announces; // the child that it is about to tell of; 0: none
     struct attach_process *process;
     uint32_t index, id; // id: the run's number of it
     struct attach_slot *slot;
     char name[96];
     uint32_t bell;
-    uint64_t awake_ms; // real time, when it was last seen to run in this turn; 0: nobody has looked
-    bool rung;         // when it got its turn, nobody looked
+    uint64_t awake_ms;  // real time, when it was last seen to run in this turn; 0: nobody has looked
+    bool rung;          // when it got its turn, nobody looked
+    uint64_t announces; // the child that it is about to tell of; 0: none
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
@@ -146,6 +146,7 @@ struct attach_end {
     uint64_t at_ps;
 };
 #define ATTACH_ENDS 16 // the first ones
+
 // Where the simulator and the programs run.
 struct attach_processors {
     cpu_set_t before, others; // the simulator's: at first, and while apart

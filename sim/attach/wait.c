@@ -20,7 +20,7 @@ static const uint64_t last_ps = UINT64_C(1) << 62;
 static const uint64_t stray_max_ps = SIM_PS_PER_US, flood_gap_ps = 4 * SIM_PS_PER_US;
 enum { FLOOD_BITS = 4 };
 
-// --- who is told of what --------------------------------------------------------------------------------------------
+// --- who waits for the outside ---------------------------------------------------------------------------------------
 
 void attach_outside_wake(struct attach_server *server, bool ends)
 {

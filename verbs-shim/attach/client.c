@@ -16,6 +16,7 @@
 
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
+#include "verbs-shim/attach/kernel_call.h"
 
 struct attach_client attach_client = {.socket = -1};
 _Thread_local struct attach_own attach_own;
@@ -33,7 +34,7 @@ void attach_sleep_really(long ns)
 static uint64_t signals_change(int how, uint64_t set)
 {
     uint64_t before = 0;
-    (void)attach_kernel(SYS_rt_sigprocmask, (uintptr_t)how, (uintptr_t)&set, (uintptr_t)&before, sizeof set);
+    (void)kernel_call(SYS_rt_sigprocmask, how, (long)(uintptr_t)&set, (long)(uintptr_t)&before, sizeof set, 0, 0);
     return before;
 }
 
@@ -70,7 +71,7 @@ static void signals_restore(uint64_t before, bool waited)
 {
     uint64_t pending = 0;
     if (waited) {
-        (void)attach_kernel(SYS_rt_sigpending, (uintptr_t)&pending, sizeof pending, 0, 0);
+        (void)kernel_call(SYS_rt_sigpending, (long)(uintptr_t)&pending, sizeof pending, 0, 0, 0, 0);
         attach_own.interrupts += handled(pending & ~before & ~attach_client.own_signals);
     }
     (void)signals_change(SIG_SETMASK, before);
@@ -152,7 +153,8 @@ static void *shared_map(int fd, size_t bytes)
 
 static void segment_map(void)
 {
-    struct attach_hello hello = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = attach_own_number(SYS_gettid)};
+    struct attach_hello hello = {
+        .magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = (uint32_t)kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0)};
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
@@ -208,7 +210,7 @@ static void prepare(void)
 static void slot_take(struct attach_slot *slot)
 {
     attach_own = (struct attach_own){.slot = slot};
-    slot->tid = attach_own_number(SYS_gettid);
+    slot->tid = (uint32_t)kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
     (void)pthread_setspecific(attach_client.thread_end, slot);
 }
 

@@ -37,25 +37,9 @@ extern _Thread_local struct attach_own {
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
 
-// A system call without the C library's function, in front of which other libraries stand. -errno where it fails.
-static inline long attach_kernel(long number, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d)
-{
-    register uintptr_t fourth __asm__("r10") = d;
-    __asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
-    return number;
-}
-
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 
 void attach_futex_wake(_Atomic uint32_t *word);
 void attach_futex_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
 void attach_turn_give(struct attach_slot *slot);
 void attach_turn_await(struct attach_slot *slot); // with signals blocked
-
-// Of the process or thread: the machine's, and not what stands before the C library's functions says.
-static inline uint32_t attach_own_number(long call)
-{
-    long number;
-    __asm__ volatile("syscall" : "=a"(number) : "a"(call) : "rcx", "r11", "memory");
-    return (uint32_t)number;
-}

@@ -11,30 +11,31 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/client_internal.h"
+#include "verbs-shim/attach/kernel_call.h"
 
 // The most looks, whatever a program wrote there: some milliseconds.
 enum { LOOKS_MAX = 1 << 16 };
 
-// System calls as instructions: what stands before the C library's functions, `syscall` among them, calls in here, and a
-// process that connects would wait for itself.
+// System calls as instructions: what stands before the C library's functions, `syscall` among them, calls in here, and
+// a process that connects would wait for itself.
 
 void attach_futex_wake(_Atomic uint32_t *word)
 {
-    (void)attach_kernel(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX, 0);
+    (void)kernel_call(SYS_futex, (long)(uintptr_t)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
 }
 
 void attach_futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec second = {.tv_sec = 1};
-    (void)attach_kernel(SYS_futex, (uintptr_t)word, FUTEX_WAIT, value, (uintptr_t)&second);
+    (void)kernel_call(SYS_futex, (long)(uintptr_t)word, FUTEX_WAIT, value, (long)(uintptr_t)&second, 0, 0);
 }
 
 // Without a simulator a thread would sleep for ever. Not by the socket: programs close what they do not know.
 static void simulator_check(void)
 {
     uint32_t simulator = attach_client.segment->greeting.simulator;
-    if (simulator != 0 && attach_kernel(SYS_kill, simulator, 0, 0, 0) != 0) {
-        (void)attach_kernel(SYS_kill, attach_own_number(SYS_getpid), SIGKILL, 0, 0);
+    if (simulator != 0 && kernel_call(SYS_kill, simulator, 0, 0, 0, 0, 0) != 0) {
+        (void)kernel_call(SYS_kill, (uint32_t)kernel_call(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGKILL, 0, 0, 0, 0);
     }
 }
 

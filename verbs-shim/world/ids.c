@@ -18,6 +18,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
 // Children, the last ones. Others are asked for each time.
@@ -320,24 +321,9 @@ void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t))
 // --- system calls by their numbers
 // ------------------------------------------------------------------------------------
 
-static long kernel_call(long number, const long *arguments)
-{
-    register long fourth __asm__("r10") = arguments[3];
-    register long fifth __asm__("r8") = arguments[4];
-    register long sixth __asm__("r9") = arguments[5];
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth),
-                       "r"(sixth)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
 static long kernel_number(long number)
 {
-    static const long none[6];
-    return kernel_call(number, none);
+    return kernel_call(number, 0, 0, 0, 0, 0, 0);
 }
 
 pid_t world_real_pid(void)
@@ -380,7 +366,8 @@ long syscall(long number, ...)
         arguments[0] = world_id_real((pid_t)arguments[0]);
         break;
     }
-    long result = kernel_call(number, arguments);
+    long result =
+        kernel_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
     if (result < 0 && result > -4096) {
         errno = (int)-result;
         return -1;
