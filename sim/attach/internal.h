@@ -252,6 +252,8 @@ void attach_folder_remove(const char *path); // and all that is in it
 // --- scratch.c ------------------------------------------------------------------------------------------------------
 
 void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes);
+// A link to options->library_directory, by a name that may stand in LD_PRELOAD whatever that directory is called.
+void attach_libraries_path(const struct attach_server *server, char *path_out, size_t bytes);
 bool attach_scratch_make(struct attach_server *server); // false: the reason is in the result
 // The run's whole directory, and the shared memory of its nodes.
 void attach_scratch_remove(const struct attach_server *server);

@@ -73,9 +73,11 @@ static void environment_set(const struct attach_server *server, const struct att
     attach_scratch_path(server, folder, sizeof folder);
     (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after processes' numbers, the same in each run
     if (server->options->library_directory != NULL) {
-        path_prepend("LD_LIBRARY_PATH", server->options->library_directory);
-        path_prepend("PATH", server->options->library_directory); // tcasim-rsh
-        preload(server->options->library_directory);
+        char libraries[ATTACH_SYSFS_BYTES];
+        attach_libraries_path(server, libraries, sizeof libraries);
+        path_prepend("LD_LIBRARY_PATH", libraries);
+        path_prepend("PATH", libraries); // tcasim-rsh
+        preload(libraries);
     }
     for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
         (void)putenv(program->env[i]);

@@ -1,5 +1,5 @@
-// The run's directory, which only its user can enter: the socket, the nodes' device files, and what programs leave in
-// places that other runs share: temporary files (TMPDIR), ports of rdma_cm, and shared memory, whose names the world
+// The run's directory, which only its user can enter: the socket, the nodes' device files, a link to the libraries, and
+// what programs leave in places that other runs share: temporary files (TMPDIR), ports of rdma_cm, and shared memory, whose names the world
 // shim begins with the run's (verbs-shim/world/paths.c). All of it goes with the run, however that ends.
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +18,11 @@
 void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes)
 {
     snprintf(path_out, bytes, "%s/.tmp", server->directory); // no node is called so
+}
+
+void attach_libraries_path(const struct attach_server *server, char *path_out, size_t bytes)
+{
+    snprintf(path_out, bytes, "%s/.lib", server->directory);
 }
 
 // Removes the directory, which it is told of before it is there, when the simulator is killed: it waits for the end of
@@ -59,11 +64,32 @@ static bool folder_make(struct attach_server *server, const char *path)
     return made;
 }
 
+// What ends a name in LD_PRELOAD, LD_LIBRARY_PATH or PATH.
+static bool is_listable(const char *path)
+{
+    return strpbrk(path, " :;\t\n") == NULL;
+}
+
+static bool link_make(struct attach_server *server)
+{
+    char path[ATTACH_SYSFS_BYTES];
+    if (server->options->library_directory == NULL) {
+        return true;
+    }
+    attach_libraries_path(server, path, sizeof path);
+    bool made = symlink(server->options->library_directory, path) == 0;
+    if (!made) {
+        snprintf(server->result->text, sizeof server->result->text, "%s: %s", path, strerror(errno));
+    }
+    return made;
+}
+
 bool attach_scratch_make(struct attach_server *server)
 {
     uint64_t number = 0;
     const char *parent = getenv("XDG_RUNTIME_DIR");
-    bool usable = parent != NULL && parent[0] == '/' && strlen(parent) < 32 && access(parent, W_OK | X_OK) == 0;
+    bool usable = parent != NULL && parent[0] == '/' && strlen(parent) < 32 && is_listable(parent) &&
+                  access(parent, W_OK | X_OK) == 0;
     if (getrandom(&number, sizeof number, 0) != sizeof number) {
         snprintf(server->result->text, sizeof server->result->text, "no random name for a directory");
         return false;
@@ -78,7 +104,7 @@ bool attach_scratch_make(struct attach_server *server)
         server->directory[0] = '\0';
         return false;
     }
-    return folder_make(server, temporary) && folder_make(server, ports);
+    return folder_make(server, temporary) && folder_make(server, ports) && link_make(server);
 }
 
 void attach_scratch_remove(const struct attach_server *server)
