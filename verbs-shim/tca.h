@@ -4,7 +4,6 @@
 // GPU memory is device memory of CUDA's (verbs-shim/cuda): of the current device, pinned into the window of the GPU so
 // that boards reach it. The window of the fabric has room for the first two GPUs of each node. cudaFree of memory with
 // a handle closes its window: copies that were already started then end with an error, later ones are refused.
-// Notification slots of GPU memory lie in host memory.
 //
 // Calls return tcaSuccess or one of enum tcaError, and never touch the board after a refusal; tcaStrError says what
 // to do about a code, tcaLastMessage what was wrong with the last call that was refused. Sizes and offsets are bytes.
@@ -14,30 +13,38 @@
 // machine, and whoever frees memory first makes sure that nobody sends to it any more. Copies go from memory of the own node to memory of
 // any node of the sub-cluster; the board cannot read across a cable.
 //
-// A notification is an 8-byte word with a tag, written behind the copied data into a slot of the destination's handle
-// (or of the source's). The wait takes it out again. A second one for a slot that was not waited for replaces the
-// first. Handles of one tcaMalloc share its tcaSlots slots.
+// A notification is an 8-byte word with a tag, written behind the copied data. It arrives at the node of the destination
+// (tcaDMANotify) or at the own node (tcaDMANotifySelf), in the slot `wait_slot` of the node that sent it: each node has
+// tcaSlots slots for every sender, so that a rank may wait for fifteen others in slot 0. Who waits passes a handle of the
+// node that sends; which of its memory does not matter. The wait takes the word out again. A second notification from the
+// same node for a slot that was not waited for replaces the first.
 //
 // Where public descriptions leave something open: every tcaDescSetMemcpy adds to what the descriptor holds;
-// tcaDMAContinue (more copies follow) is accepted and changes nothing; the library waits for a notification in host
+// tcaDMAContinue (more copies follow) is accepted and changes nothing; the library looks for a notification in host
 // memory and in the board's memory, in the order that the process's own flags suggest.
+//
+// tca-api.h has the names of the library's older generation and its PIO calls.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { tcaNodesMax = 16, tcaChannels = 4, tcaSlots = 32 };
 
 typedef enum tcaMemoryType { tcaMemoryCPU, tcaMemoryGPU } tcaMemoryType;
 
-enum tcaDMAFlag {
+typedef enum tcaDMAFlag {
     tcaDMAUseInternal = 1,       // descriptors in the board's memory; all copies of a descriptor or none
     tcaDMAUseNotifyInternal = 2, // the notification word lies in the board's memory, polled with PCIe reads
     tcaDMANotify = 4,            // notify the destination
     tcaDMANotifySelf = 8,        // notify the source as well
     tcaDMAPipeline = 16,         // do not wait until the copies before have been written
     tcaDMAContinue = 32          // more copies follow
-};
+} tcaDMAFlag;
 
 enum tcaError {
     tcaSuccess = 0,
@@ -92,8 +99,9 @@ int tcaSetTimeout(uint64_t timeout_ns);
 
 // --- memory and handles --------------------------------------------------------------------------------------------
 
-// Zeroed. CPU: page-aligned. tcaErrorNoMemory, tcaErrorArgument (no bytes). GPU, of the current CUDA device:
-// tcaErrorNotSupported (the node has no GPU), tcaErrorWindow (not one of its first two).
+// Zeroed. CPU: page-aligned. tcaErrorNoMemory, tcaErrorArgument (no bytes). GPU, of the current CUDA device: as
+// cudaMalloc, no bytes are NULL and no error; tcaErrorNotSupported (the node has no GPU), tcaErrorWindow (not one of its
+// first two).
 int tcaMalloc(void **ptr, size_t size, tcaMemoryType type);
 // tcaErrorNotTcaMemory; tcaErrorBusy while a DMA reads it.
 int tcaFree(void *ptr, tcaMemoryType type);
@@ -104,8 +112,7 @@ typedef struct tcaHandle {
     uint8_t type, node;
     uint64_t busAddress, size;
     uint64_t blockOffset;  // in its block of the node's window: host memory, or the GPU's BAR
-    uint64_t slotsAddress; // of the notification slots in host memory
-    uint32_t slotsBoard;   // and their place in the board's memory
+    uint64_t slotsAddress; // of the node's notification slots in host memory; in the board's they have a fixed place
     uint32_t allocation;   // which tcaMalloc of the process
     uint32_t gpu;          // which of the node, for GPU memory
     uint32_t check;        // over all before it
@@ -116,16 +123,16 @@ typedef struct tcaHandle {
 // without another copy. Other CPU memory is refused. GPU memory comes from tcaMalloc or
 // cudaMalloc, which is pinned then until cudaFree. tcaErrorNotTcaMemory, tcaErrorRange, tcaErrorAlignment
 // (ptr is no multiple of 4), for GPU memory also tcaErrorNotSupported, tcaErrorWindow, and tcaErrorNoMemory (the GPU's
-// window is full).
+// window is full). No bytes of GPU memory at NULL have a handle too, to which nothing can be copied.
 int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType type);
 // Where devices of the own node reach size bytes of GPU memory from cudaMalloc or tcaMalloc: a bus address. The memory
 // is pinned until it is freed. Needs neither a board nor tcaInit. tcaErrorArgument, tcaErrorNotTcaMemory,
 // tcaErrorNotSupported, tcaErrorNoMemory.
 typedef int tcaresult;
 tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size);
-// Collective over the ranks of tcaComm: *list becomes every rank's handle, in rank order; free() it. ptr tells which
-// kind of memory it is. Every rank returns the error of the first rank that has one. tcaErrorNodes: nranks is not the
-// number of ranks, or more than 16.
+// Collective: *list becomes the handles of the first nranks ranks of tcaComm, in rank order; free() it. ptr tells which
+// kind of memory it is. Ranks from nranks on may call it too, with any ptr (under MPI they need not). Every rank returns the error of the first
+// of these ranks that has one. tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.
 int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
 
 // --- descriptors ---------------------------------------------------------------------------------------------------
@@ -148,8 +155,8 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 
 // --- DMA -----------------------------------------------------------------------------------------------------------
 
-// Hands the descriptor to a DMA channel. The first time after a change it is written to host or board memory; after
-// that it costs one register. tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it
+// Hands the descriptor to a DMA channel; as often as one likes, also before each start. The first time after a change
+// it is written to host or board memory; after that it costs the channel's registers. tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it
 // holds no copy), tcaErrorFreed, tcaErrorBoardMemory.
 int tcaDescSet(tcaDesc *desc, int channel);
 // tcaErrorNotSet, tcaErrorBusy, tcaErrorFreed, tcaErrorDMA (the DMA before failed, and nobody waited for it).
@@ -157,8 +164,13 @@ int tcaStartDMADesc(int channel);
 // Until all that was started has been issued; the source may be reused then. Nothing started: at once. tcaErrorDMA,
 // tcaErrorTimeout (it still runs). Issued is not arrived: of data that is lost on its way only the receiver can know.
 int tcaWaitDMAC(int channel);
-// Until the tag has arrived in a slot of the handle, which is of this process. tcaErrorNotLocal, tcaErrorFreed,
-// tcaErrorSlot, tcaErrorIO (the board does not answer), tcaErrorTimeout (nothing came: the sender did not send, or a
-// cable on the way is dead; the board cannot tell which). A wait of more than a millisecond for a notification in the
-// board's memory may see it late by 1/128 of the wait.
+// Until the tag has arrived in the slot of the node whose handle it is: the node that sends, with tcaDMANotifySelf and for
+// copies within the node the own one. tcaErrorHandle, tcaErrorFreed (a handle of this process), tcaErrorSlot, tcaErrorIO
+// (the board does not answer), tcaErrorTimeout (nothing came: the sender did not send, or a cable on the way is dead; the
+// board cannot tell which). A wait of more than a millisecond for a notification in the board's memory may see it late by
+// 1/128 of the wait.
 int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag);
+
+#ifdef __cplusplus
+}
+#endif

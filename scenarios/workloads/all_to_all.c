@@ -40,7 +40,7 @@ static int run(struct group *group, uint32_t stamp, uint64_t *sent_ps_out)
         if (rank == w->rank) {
             continue;
         }
-        error = group_wait_received(group, rank);
+        error = group_wait_received(group, rank, rank);
         if (error == 0) {
             error = group_check_stamp(group, rank, rank, stamp);
         }

@@ -258,9 +258,9 @@ int group_wait_sent(struct group *group)
     return error;
 }
 
-int group_wait_received(struct group *group, uint32_t message)
+int group_wait_received(struct group *group, uint32_t message, uint32_t from)
 {
-    return group_tca(group, tcaWaitDMARecvDesc(&group->receive_handle, (int)message, TAG), "tcaWaitDMARecvDesc");
+    return group_tca(group, tcaWaitDMARecvDesc(&group->others[from], (int)message, TAG), "tcaWaitDMARecvDesc");
 }
 
 // --- data ----------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ int group_send_add(struct group *group, unsigned channel, uint32_t from_message,
 int group_set(struct group *group);
 int group_start(struct group *group);
 int group_wait_sent(struct group *group);
-int group_wait_received(struct group *group, uint32_t message);
+int group_wait_received(struct group *group, uint32_t message, uint32_t from);
 
 // Messages in host memory carry stamps; where a GPU's memory takes part, they are the plain pattern.
 bool group_is_stamped(const struct group *group);

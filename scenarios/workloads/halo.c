@@ -115,7 +115,7 @@ static int exchange(struct halo *halo, uint32_t stamp)
     int error = group_start(group);
     for (unsigned d = 0; error == 0 && d < DIRECTIONS; d++) {
         if (halo->exists[d]) {
-            error = group_wait_received(group, d);
+            error = group_wait_received(group, d, halo->neighbours[d]);
             if (error == 0) {
                 error = group_check_stamp(group, d, halo->neighbours[d], stamp);
             }

@@ -42,8 +42,11 @@ static int run(struct group *group, uint32_t stamp, uint64_t *sent_ps_out)
         error = group_wait_sent(group);
     }
     *sent_ps_out = group_now_ps(group) - start_ps;
-    for (uint32_t message = 0; error == 0 && message < MESSAGES; message++) {
-        error = group_wait_received(group, message);
+    if (error == 0) {
+        error = group_wait_received(group, FROM_LEFT, left_of(group));
+    }
+    if (error == 0) {
+        error = group_wait_received(group, FROM_RIGHT, right_of(group));
     }
     if (error == 0) {
         error = group_check_stamp(group, FROM_LEFT, left_of(group), stamp);

@@ -103,7 +103,7 @@ static void turn_send(struct pingpong *p, size_t bytes, uint32_t turn)
 static void turn_receive(struct pingpong *p, size_t bytes, uint32_t turn)
 {
     size_t last = bytes / 4 - 1;
-    tca(tcaWaitDMARecvDesc(&p->receivers[p->rank], SLOT, TAG), "tcaWaitDMARecvDesc");
+    tca(tcaWaitDMARecvDesc(&p->receivers[1 - p->rank], SLOT, TAG), "tcaWaitDMARecvDesc");
     if (!p->options.gpu) {
         message_check(p->receive_host, 1 - p->rank, bytes, last > 0 ? last : 1, turn);
     }

@@ -38,7 +38,7 @@ static int turn_send(struct pingpong *p, uint32_t turn)
 static int turn_receive(struct pingpong *p, uint32_t turn)
 {
     struct group *group = &p->group;
-    int error = group_wait_received(group, 0);
+    int error = group_wait_received(group, 0, 1 - group->workload->rank);
     bool stamped = group_is_stamped(group);
     return error == 0 && stamped ? group_check_stamp(group, 0, 1 - group->workload->rank, turn) : error;
 }

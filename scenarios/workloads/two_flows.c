@@ -36,7 +36,7 @@ static int receive(struct group *group, uint32_t stamp)
 {
     int error = 0;
     for (uint32_t flow = 0; error == 0 && flow < FLOWS; flow++) {
-        error = group_wait_received(group, flow);
+        error = group_wait_received(group, flow, flow);
         if (error == 0) {
             error = group_check_stamp(group, flow, flow, stamp);
         }

@@ -62,7 +62,7 @@ static void gpu_to_gpu(void *arg, peach2_handle_t *board)
     gpu_memory(cluster, board, 0);
     site_fill(card_memory(0, shared_pointer[0]), BYTES, 1);
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 16, &cluster->handles[0], 32, 4000, tcaDMANotifySelf), tcaSuccess);
-    EXPECT_EQ(tcaWaitDMARecvDesc(&cluster->handles[0], 0, 1), tcaSuccess); // slots of GPU memory
+    EXPECT_EQ(tcaWaitDMARecvDesc(&cluster->handles[0], 0, 1), tcaSuccess); // a handle of GPU memory
     const uint8_t *far = card_memory(1, shared_pointer[1]);
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &cluster->handles[0], 0, 16, 0), tcaSuccess);
     while (far[15] != card_memory(0, shared_pointer[0])[15]) {
@@ -82,7 +82,7 @@ static void notified_target(void *arg, peach2_handle_t *board)
 {
     struct cluster *cluster = arg;
     gpu_memory(cluster, board, 1);
-    EXPECT_EQ(tcaWaitDMARecvDesc(&cluster->handles[1], 0, 1), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&cluster->handles[0], 0, 1), tcaSuccess);
     EXPECT_TRUE(site_is_filled(card_memory(1, shared_pointer[1]), BYTES, 9));
     EXPECT_TRUE(site_is_value(card_memory(1, (char *)shared_pointer[1] + BYTES), 64, 0xee));
     card_remove(cluster, board);
@@ -166,7 +166,8 @@ static void refusals(void *arg, peach2_handle_t *board)
     void *memory = NULL, *host = malloc(64), *device;
     tcaHandle handle;
     gpu_memory(cluster, board, 0);
-    EXPECT_EQ(tcaMalloc(&memory, 0, tcaMemoryGPU), tcaErrorArgument);
+    EXPECT_EQ(tcaMalloc(NULL, 0, tcaMemoryGPU), tcaErrorArgument);
+    EXPECT_EQ(tcaMalloc(NULL, 64, tcaMemoryGPU), tcaErrorArgument);
     EXPECT_EQ(tcaMalloc(&memory, CARD_GPU_BYTES + 1, tcaMemoryGPU), tcaErrorNoMemory);
     EXPECT_EQ(tcaCreateHandle(&handle, host, 64, tcaMemoryGPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaCreateHandle(&handle, shared_pointer[0], 64, tcaMemoryCPU), tcaErrorNotTcaMemory);
@@ -208,6 +209,27 @@ static void third_gpu(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaCreateHandle(&handle, device, BYTES, tcaMemoryGPU), tcaErrorWindow);
     EXPECT_EQ(card_pins(0), 0);
     card_remove(cluster, board);
+}
+
+static void no_bytes(void *arg, peach2_handle_t *board)
+{
+    struct cluster *cluster = arg;
+    void *memory = &memory;
+    tcaHandle empty;
+    gpu_memory(cluster, board, 0);
+    EXPECT_EQ(tcaMalloc(&memory, 0, tcaMemoryGPU), tcaSuccess);
+    EXPECT_TRUE(memory == NULL);
+    EXPECT_EQ(tcaCreateHandle(&empty, memory, 0, tcaMemoryGPU), tcaSuccess);
+    EXPECT_EQ(cluster_copy(&empty, 0, &cluster->handles[0], 0, 4, 0), tcaErrorRange);
+    EXPECT_EQ(cluster_copy(&cluster->handles[0], 0, &empty, 0, 4, 0), tcaErrorRange);
+    EXPECT_EQ(tcaFree(memory, tcaMemoryGPU), tcaSuccess);
+    card_remove(cluster, board);
+}
+
+// A field without a halo on one side has an empty buffer for it.
+TEST(TcaGpu, OfNoBytesHasAHandleToWhichNothingCanBeCopied)
+{
+    run_alone(no_bytes);
 }
 
 TEST(TcaGpu, IsOneOfTheFirstTwo)

@@ -152,6 +152,10 @@ static void handle_list(void *arg, peach2_handle_t *board)
     ASSERT_TRUE(list != NULL);
     EXPECT_MEMEQ(&list[0], &list[1], sizeof *list);
     free(list);
+    EXPECT_EQ(tcaCreateHandleList(&list, 0, memory, 4096), tcaErrorNodes);
+    EXPECT_EQ(tcaCreateHandleList(&list, 1, memory, 4096), tcaSuccess); // fewer than there are ranks
+    EXPECT_EQ(list[0].size, 4096);
+    free(list);
 }
 
 TEST(TcaHandleList, HasEveryRanksHandleOrNone)

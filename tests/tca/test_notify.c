@@ -38,7 +38,7 @@ static void receiver(void *arg, peach2_handle_t *board)
     cluster_memory(c, board, 2);
     for (unsigned i = 2; i-- > 0;) {
         uint8_t expected[2 * MESSAGE];
-        EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], (int)i, 70 + i), tcaSuccess);
+        EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], (int)i, 70 + i), tcaSuccess);
         site_fill(expected, sizeof expected, 1);
         EXPECT_MEMEQ(c->memory[1] + i * MESSAGE, expected + i * MESSAGE, MESSAGE);
         n->seen_data[i] = true;
@@ -84,7 +84,7 @@ static void echo(struct notified *n, peach2_handle_t *board, unsigned rank)
             *send = turn;
             EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
         }
-        EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[rank], 7, 9), tcaSuccess);
+        EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1 - rank], 7, 9), tcaSuccess);
         EXPECT_EQ(*(uint32_t *)(void *)c->memory[rank], turn);
         if (rank == 1) {
             *send = turn;
@@ -121,7 +121,7 @@ static void silent_receiver(void *arg, peach2_handle_t *board)
 {
     struct notified *n = arg;
     cluster_memory(&n->cluster, board, 2);
-    EXPECT_EQ(tcaWaitDMARecvDesc(&n->cluster.handles[1], 0, 1), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&n->cluster.handles[0], 0, 1), tcaSuccess);
     n->seen_data[0] = true;
 }
 

@@ -19,12 +19,12 @@ static void receiver(void *arg, peach2_handle_t *board)
     cluster_memory(c, board, 2);
     EXPECT_EQ(tcaSetTimeout(TIMEOUT_NS), tcaSuccess);
     uint64_t start_ps = backend->ops->time_ps(backend->ctx);
-    late->codes[0] = tcaWaitDMARecvDesc(&c->handles[1], 0, 1);
+    late->codes[0] = tcaWaitDMARecvDesc(&c->handles[0], 0, 1);
     late->waited_ps = backend->ops->time_ps(backend->ctx) - start_ps;
-    EXPECT_CONTAINS(tcaLastMessage(), "tag 1 did not come to slot 0 within 300 us");
+    EXPECT_CONTAINS(tcaLastMessage(), "tag 1 did not come to slot 0 from node 0 within 300 us: look at the sender");
     c->flag = true;
     EXPECT_EQ(tcaSetTimeout(tcaTimeoutDefault), tcaSuccess);
-    late->codes[1] = late->send ? tcaWaitDMARecvDesc(&c->handles[1], 0, 1) : tcaErrorTimeout;
+    late->codes[1] = late->send ? tcaWaitDMARecvDesc(&c->handles[0], 0, 1) : tcaErrorTimeout;
 }
 
 static void sender(void *arg, peach2_handle_t *board)
@@ -60,11 +60,11 @@ static void polls_the_board(void *arg, peach2_handle_t *board)
     struct late *late = arg;
     struct cluster *c = &late->cluster;
     cluster_memory(c, board, 2);
-    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 1), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaSuccess);
     const struct backend *backend = peach2_backend(board);
     EXPECT_EQ(tcaSetTimeout(TIMEOUT_NS), tcaSuccess);
     uint64_t start_ps = backend->ops->time_ps(backend->ctx);
-    late->codes[0] = tcaWaitDMARecvDesc(&c->handles[1], 0, 1);
+    late->codes[0] = tcaWaitDMARecvDesc(&c->handles[0], 0, 1);
     late->waited_ps = backend->ops->time_ps(backend->ctx) - start_ps;
 }
 

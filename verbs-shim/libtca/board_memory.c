@@ -18,24 +18,12 @@ static void mark(struct tca_context *context, uint32_t first, uint32_t units, bo
     }
 }
 
-bool tca_board_take_low(struct tca_context *context, uint32_t units, uint32_t *first_out)
+bool tca_board_take(struct tca_context *context, uint32_t units, uint32_t *first_out)
 {
-    for (uint32_t first = 0; units <= TCA_BOARD_MEETING && first <= TCA_BOARD_MEETING - units; first++) {
+    for (uint32_t first = 0; units <= TCA_BOARD_SLOTS && first <= TCA_BOARD_SLOTS - units; first++) {
         if (is_free(context, first, units)) {
             mark(context, first, units, true);
             *first_out = first;
-            return true;
-        }
-    }
-    return false;
-}
-
-bool tca_board_take_high(struct tca_context *context, uint32_t units, uint32_t *first_out)
-{
-    for (uint32_t end = TCA_BOARD_MEETING; end >= units; end--) {
-        if (is_free(context, end - units, units)) {
-            mark(context, end - units, units, true);
-            *first_out = end - units;
             return true;
         }
     }

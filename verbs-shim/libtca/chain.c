@@ -97,10 +97,10 @@ static void copies_add(struct builder *builder, const tcaDesc *desc)
             rows_add(builder, copy);
         }
         if ((copy->flags & tcaDMANotify) != 0) {
-            notification_add(builder, desc, tca_handle_slot(desc->context, &copy->to, copy->slot, internal), copy->tag);
+            notification_add(builder, desc, tca_slot_address(desc->context, &copy->to, copy->slot, internal), copy->tag);
         }
         if ((copy->flags & tcaDMANotifySelf) != 0) {
-            notification_add(builder, desc, tca_handle_slot(desc->context, &copy->from, copy->slot, internal),
+            notification_add(builder, desc, tca_slot_address(desc->context, &copy->from, copy->slot, internal),
                              copy->tag);
         }
     }
@@ -124,7 +124,7 @@ static int place_find(tcaDesc *desc, uint32_t count)
     if ((desc->copies->flags & tcaDMAUseInternal) == 0) {
         return tcaSuccess;
     }
-    if (!tca_board_take_low(desc->context, count, &desc->board_index)) {
+    if (!tca_board_take(desc->context, count, &desc->board_index)) {
         return tca_refuse(
             desc->context, tcaErrorBoardMemory,
             "tcaDescSet: %u descriptors do not fit the board's memory beside what is there: free some, or "

@@ -1,5 +1,4 @@
 // The library's state of one process.
-#include <errno.h>
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/internal.h"
@@ -14,8 +13,22 @@ struct tca_context *tca_context_current(void)
 static void context_release(void *library)
 {
     struct tca_context *context = library;
+    tca_tables_free(context);
     tca_descs_free(context);
     tca_allocations_free(context);
+    free(context);
+}
+
+static void begin_undo(struct tca_context *context)
+{
+    const struct backend *backend = &context->backend;
+    struct backend_buffer *const buffers[] = {&context->inbox.slots, &context->status};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        if (buffers[i]->address != NULL) {
+            backend->ops->free_pinned(backend->ctx, buffers[i]);
+        }
+    }
+    context->process->libraries[BACKEND_LIBRARY_TCA].state = NULL;
     free(context);
 }
 
@@ -35,12 +48,14 @@ int tca_context_begin(struct backend_process *process)
     process->libraries[BACKEND_LIBRARY_TCA].state = context;
     process->libraries[BACKEND_LIBRARY_TCA].release = context_release;
     const struct backend *backend = &context->backend;
-    if (backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status) != 0) {
-        process->libraries[BACKEND_LIBRARY_TCA].state = NULL;
-        free(context);
-        return tcaErrorNoMemory;
+    int error = tcaErrorNoMemory;
+    if (backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status) == 0) {
+        error = tca_inbox_make(context);
     }
-    return tcaSuccess;
+    if (error != tcaSuccess) {
+        begin_undo(context);
+    }
+    return error;
 }
 
 int tcaInit(void)
@@ -79,6 +94,7 @@ int tcaSetComm(const struct tcaComm *comm)
                           comm->ranks, tcaNodesMax);
     }
     context->comm = *comm;
+    context->comm_is_environments = false;
     return tcaSuccess;
 }
 

@@ -164,15 +164,7 @@ static int addresses_check(struct tca_context *context, const char *call, const 
     return tcaSuccess;
 }
 
-static bool lacks_board_slots(const struct tca_copy *copy)
-{
-    bool to = (copy->flags & tcaDMANotify) != 0 && copy->to.slotsBoard == TCA_BOARD_NONE;
-    bool from = (copy->flags & tcaDMANotifySelf) != 0 && copy->from.slotsBoard == TCA_BOARD_NONE;
-    return (copy->flags & tcaDMAUseNotifyInternal) != 0 && (to || from);
-}
-
-static int flags_check(struct tca_context *context, const char *call, const tcaDesc *desc, const struct tca_copy *copy,
-                       int wait_slot)
+static int flags_check(struct tca_context *context, const char *call, const struct tca_copy *copy, int wait_slot)
 {
     if ((copy->flags & ~FLAGS_ALL) != 0) {
         return tca_refuse(context, tcaErrorArgument, "%s: unknown flags 0x%x", call,
@@ -181,19 +173,11 @@ static int flags_check(struct tca_context *context, const char *call, const tcaD
     if ((copy->flags & (tcaDMANotify | tcaDMANotifySelf)) != 0 && (wait_slot < 0 || wait_slot >= tcaSlots)) {
         return tca_refuse(context, tcaErrorSlot, "%s: slot %d: they are 0 to %d", call, wait_slot, tcaSlots - 1);
     }
-    if (lacks_board_slots(copy)) {
-        return tca_refuse(context, tcaErrorBoardMemory,
-                          "%s: the handle has no slots in the board's memory: leave out tcaDMAUseNotifyInternal", call);
-    }
-    if (desc->copies != NULL && ((desc->copies->flags ^ copy->flags) & tcaDMAUseInternal) != 0) {
-        return tca_refuse(context, tcaErrorArgument,
-                          "%s: all copies of a descriptor have tcaDMAUseInternal, or none: use two descriptors", call);
-    }
     return tcaSuccess;
 }
 
-static int copy_check(struct tca_context *context, const char *call, const tcaDesc *desc, struct tca_copy *copy,
-                      uint64_t dst_offset, uint64_t src_offset, int wait_slot)
+static int copy_check(struct tca_context *context, const char *call, struct tca_copy *copy, uint64_t dst_offset,
+                      uint64_t src_offset, int wait_slot)
 {
     int error = sizes_check(context, call, copy);
     if (error == tcaSuccess) {
@@ -208,7 +192,7 @@ static int copy_check(struct tca_context *context, const char *call, const tcaDe
     copy->source = tca_handle_address(context, &copy->from, src_offset);
     copy->destination = tca_handle_address(context, &copy->to, dst_offset);
     error = addresses_check(context, call, copy);
-    return error == tcaSuccess ? flags_check(context, call, desc, copy, wait_slot) : error;
+    return error == tcaSuccess ? flags_check(context, call, copy, wait_slot) : error;
 }
 
 static int handles_check(struct tca_context *context, const char *call, const tcaHandle *dst, const tcaHandle *src)
@@ -220,14 +204,32 @@ static int handles_check(struct tca_context *context, const char *call, const tc
     return error == tcaSuccess ? tca_handle_check_local(context, call, "source", src) : error;
 }
 
-static int copy_add(tcaDesc *desc, const struct tca_copy *copy)
+int tca_copy_place(struct tca_context *context, const char *call, struct tca_copy *copy, const tcaHandle *dst,
+                   uint64_t dst_offset, const tcaHandle *src, uint64_t src_offset, int wait_slot)
+{
+    int error = handles_check(context, call, dst, src);
+    if (error != tcaSuccess) {
+        return error;
+    }
+    copy->to = *dst;
+    copy->from = *src;
+    copy->slot = (uint32_t)wait_slot;
+    return copy_check(context, call, copy, dst_offset, src_offset, wait_slot);
+}
+
+int tca_desc_add(tcaDesc *desc, const char *call, const struct tca_copy *copy)
 {
     struct tca_context *context = desc->context;
+    if (desc->copies != NULL && ((desc->copies->flags ^ copy->flags) & tcaDMAUseInternal) != 0) {
+        return tca_refuse(context, tcaErrorArgument,
+                          "%s: all copies of a descriptor have tcaDMAUseInternal, or none: use two descriptors", call);
+    }
     struct tca_copy *added = malloc(sizeof *added);
     if (added == NULL) {
-        return tca_refuse(context, tcaErrorNoMemory, "no memory for a descriptor");
+        return tca_refuse(context, tcaErrorNoMemory, "%s: no memory for a copy", call);
     }
     *added = *copy;
+    added->next = NULL;
     tca_desc_release(desc);
     *desc->copies_end = added;
     desc->copies_end = &added->next;
@@ -247,16 +249,9 @@ static int copy_set(const char *call, tcaDesc *desc, const tcaHandle *dst, size_
     }
     int error = desc_check(context, call, desc);
     if (error == tcaSuccess) {
-        error = handles_check(context, call, dst, src);
+        error = tca_copy_place(context, call, copy, dst, dst_offset, src, src_offset, wait_slot);
     }
-    if (error != tcaSuccess) {
-        return error;
-    }
-    copy->to = *dst;
-    copy->from = *src;
-    copy->slot = (uint32_t)wait_slot;
-    error = copy_check(context, call, desc, copy, dst_offset, src_offset, wait_slot);
-    return error == tcaSuccess ? copy_add(desc, copy) : error;
+    return error == tcaSuccess ? tca_desc_add(desc, call, copy) : error;
 }
 
 int tcaDescSetMemcpy(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, const tcaHandle *src, size_t src_offset,

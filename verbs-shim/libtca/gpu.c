@@ -50,7 +50,7 @@ static void revoked_drop(struct tca_context *context)
     }
 }
 
-// Slots and a window for memory that exists.
+// A window for memory that exists.
 static int adopt(struct tca_context *context, const char *call, void *ptr, size_t size, bool borrowed,
                  struct tca_allocation **allocation_out)
 {
@@ -68,7 +68,7 @@ static int adopt(struct tca_context *context, const char *call, void *ptr, size_
     struct tca_allocation *allocation = tca_allocation_make(context, 0);
     if (allocation == NULL) {
         cuda_pin_destroy(pin);
-        return tca_refuse(context, tcaErrorNoMemory, "%s: no pinned memory for notifications", call);
+        return tca_refuse(context, tcaErrorNoMemory, "%s: no memory", call);
     }
     allocation->address = ptr;
     allocation->size = size;
@@ -101,6 +101,10 @@ int tca_gpu_malloc(struct tca_context *context, void **ptr, size_t size)
     void *device = NULL;
     struct tca_allocation *allocation;
     revoked_drop(context);
+    if (size == 0) {
+        *ptr = NULL;
+        return tcaSuccess;
+    }
     int error = zeroed_malloc(context, &device, size);
     if (error != tcaSuccess) {
         return error;
@@ -118,6 +122,9 @@ int tca_gpu_free(struct tca_context *context, void *ptr)
 {
     struct tca_allocation *allocation = tca_allocation_around(context, ptr, tcaMemoryGPU);
     revoked_drop(context);
+    if (ptr == NULL) {
+        return tcaSuccess; // as tcaMalloc gives it for no bytes
+    }
     if (allocation == NULL || allocation->address != ptr || allocation->borrowed) {
         return tca_refuse(context, tcaErrorNotTcaMemory,
                           "tcaFree: not what tcaMalloc gave, or freed before; what cudaMalloc gave goes to cudaFree");
@@ -179,7 +186,7 @@ int tca_host_borrow(struct tca_context *context, const char *call, void *ptr, si
     if (allocation == NULL || size > allocation->size - (size_t)((uintptr_t)ptr - (uintptr_t)allocation->address)) {
         allocation = tca_allocation_make(context, 0);
         if (allocation == NULL) {
-            return tca_refuse(context, tcaErrorNoMemory, "%s: no pinned memory for notifications", call);
+            return tca_refuse(context, tcaErrorNoMemory, "%s: no memory", call);
         }
         allocation->address = ptr;
         allocation->size = size;

@@ -1,5 +1,6 @@
 // Handles: memory of any node as plain bytes.
 #include <stdlib.h>
+#include <string.h>
 
 #include "verbs-shim/libtca/internal.h"
 
@@ -52,7 +53,7 @@ int tca_handle_check_local(struct tca_context *context, const char *call, const 
                           "%s: the %s lies in node %u, this is node %u: the call takes memory of the own node", call,
                           role, handle->node, peach2_node(context->board));
     }
-    if (tca_allocation_find(context, handle->allocation) == NULL) {
+    if (handle->size != 0 && tca_allocation_find(context, handle->allocation) == NULL) {
         return tca_refuse(context, tcaErrorFreed, "%s: the memory of the %s was freed: make a new handle", call, role);
     }
     return tcaSuccess;
@@ -60,22 +61,15 @@ int tca_handle_check_local(struct tca_context *context, const char *call, const 
 
 uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *handle, uint64_t offset)
 {
-    if (handle->node == peach2_node(context->board)) {
-        return handle->busAddress + offset;
-    }
+    return handle->node == peach2_node(context->board) ? handle->busAddress + offset
+                                                       : tca_handle_window(context, handle, offset);
+}
+
+uint64_t tca_handle_window(const struct tca_context *context, const tcaHandle *handle, uint64_t offset)
+{
     return handle->type == tcaMemoryGPU
                ? peach2_gpu_window_address(context->board, handle->node, handle->gpu, handle->blockOffset + offset)
                : peach2_window_address(context->board, handle->node, handle->blockOffset + offset);
-}
-
-uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board)
-{
-    if (board) {
-        return peach2_board_memory_address(context->board, handle->node, handle->slotsBoard + slot * TCA_SLOT_BYTES);
-    }
-    uint64_t address = handle->slotsAddress + slot * TCA_SLOT_BYTES;
-    return handle->node == peach2_node(context->board) ? address
-                                                       : peach2_window_address(context->board, handle->node, address);
 }
 
 // --- making them ---------------------------------------------------------------------------------------------------
@@ -96,6 +90,23 @@ static int cpu_find(struct tca_context *context, const char *call, void *ptr, si
     return tcaSuccess;
 }
 
+// What all handles of this process have.
+static void handle_seal(const struct tca_context *context, tcaHandle *handle)
+{
+    handle->magic = HANDLE_MAGIC;
+    handle->bytes = sizeof *handle;
+    handle->node = (uint8_t)peach2_node(context->board);
+    handle->slotsAddress = context->inbox.slots.bus_address;
+    handle->check = checksum(handle);
+}
+
+// Of no memory.
+static void handle_make_empty(const struct tca_context *context, tcaHandle *handle, tcaMemoryType type)
+{
+    *handle = (tcaHandle){.type = (uint8_t)type};
+    handle_seal(context, handle);
+}
+
 static int handle_make(struct tca_context *context, const char *call, tcaHandle *handle, void *ptr, size_t size,
                        tcaMemoryType type)
 {
@@ -112,19 +123,14 @@ static int handle_make(struct tca_context *context, const char *call, tcaHandle 
     uint64_t offset = pin != NULL ? cuda_pin_offset(pin, ptr) : (uintptr_t)ptr - (uintptr_t)allocation->address;
     uint64_t bus_address = (pin != NULL ? pin->bus_address : allocation->bus_address) + offset;
     *handle = (tcaHandle){
-        .magic = HANDLE_MAGIC,
-        .bytes = sizeof *handle,
         .type = (uint8_t)type,
-        .node = (uint8_t)peach2_node(context->board),
         .busAddress = bus_address,
         .blockOffset = pin != NULL ? pin->bar_offset + offset : bus_address,
         .size = size,
-        .slotsAddress = allocation->buffer.bus_address + allocation->slots,
-        .slotsBoard = allocation->slots_board,
         .allocation = allocation->number,
         .gpu = pin != NULL ? pin->gpu : 0,
     };
-    handle->check = checksum(handle);
+    handle_seal(context, handle);
     return tcaSuccess;
 }
 
@@ -133,6 +139,10 @@ int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType typ
     struct tca_context *context = tca_context_current();
     if (context == NULL) {
         return tcaErrorNotInitialized;
+    }
+    if (handle != NULL && ptr == NULL && size == 0 && type == tcaMemoryGPU) { // what tcaMalloc gives for no bytes
+        handle_make_empty(context, handle, type);
+        return tcaSuccess;
     }
     if (handle == NULL || ptr == NULL || (type != tcaMemoryCPU && type != tcaMemoryGPU)) {
         return tca_refuse(context, tcaErrorArgument, "tcaCreateHandle: handle or memory is null, or of no known kind");
@@ -167,40 +177,66 @@ static int letters_check(struct tca_context *context, const struct letter *lette
     return tcaSuccess;
 }
 
+// Each of the first nranks has given its letter.
+static int letters_gather(struct tca_context *context, const struct letter *mine, struct letter *letters, int nranks)
+{
+    const struct tcaComm *comm = &context->comm;
+    struct letter all[tcaNodesMax];
+    int error;
+    if (nranks < comm->ranks && context->comm_is_environments) {
+        error = tca_gather_of_environment(mine, letters, sizeof *mine, nranks);
+    } else {
+        error = comm->allgather(comm->ctx, mine, all, sizeof *mine);
+        if (error == 0) {
+            memcpy(letters, all, (size_t)nranks * sizeof *mine);
+        }
+    }
+    if (error != 0) {
+        return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: the ranks could not exchange their handles");
+    }
+    return letters_check(context, letters, nranks);
+}
+
+static int list_check(struct tca_context *context, tcaHandle **list, int nranks)
+{
+    struct tcaComm given;
+    if (context->comm.allgather == NULL && tca_comm_of_environment != NULL && tca_comm_of_environment(&given)) {
+        context->comm = given; // also of more ranks than a sub-cluster has nodes
+        context->comm_is_environments = true;
+    }
+    if (nranks < 1 || nranks > tcaNodesMax) {
+        return tca_refuse(context, tcaErrorNodes, "tcaCreateHandleList: %d ranks: a sub-cluster has at most %d nodes",
+                          nranks, tcaNodesMax);
+    }
+    if (context->comm.allgather == NULL) {
+        return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: call tcaSetComm first");
+    }
+    if (nranks > context->comm.ranks) {
+        return tca_refuse(context, tcaErrorNodes, "tcaCreateHandleList: %d handles for %d ranks", nranks,
+                          context->comm.ranks);
+    }
+    if (list == NULL) {
+        return tca_refuse(context, tcaErrorArgument, "tcaCreateHandleList: list is null");
+    }
+    return tcaSuccess;
+}
+
 int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size)
 {
     struct tca_context *context = tca_context_current();
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
-    const struct tcaComm *comm = &context->comm;
-    struct tcaComm given;
-    if (comm->allgather == NULL && tca_comm_of_environment != NULL && tca_comm_of_environment(&given)) {
-        int status = tcaSetComm(&given);
-        if (status != tcaSuccess) {
-            return status;
-        }
-    }
-    if (nranks > tcaNodesMax) {
-        return tca_refuse(context, tcaErrorNodes, "tcaCreateHandleList: %d ranks: a sub-cluster has at most %d nodes",
-                          nranks, tcaNodesMax);
-    }
-    if (comm->allgather == NULL) {
-        return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: call tcaSetComm first");
-    }
-    if (nranks != comm->ranks) {
-        return tca_refuse(context, tcaErrorNodes, "tcaCreateHandleList: %d handles for %d ranks", nranks, comm->ranks);
-    }
-    if (list == NULL) {
-        return tca_refuse(context, tcaErrorArgument, "tcaCreateHandleList: list is null");
+    int error = list_check(context, list, nranks);
+    if (error != tcaSuccess) {
+        return error;
     }
     // On the stack until the exchange is over, so that a process that ends in it leaves nothing behind.
     struct letter letters[tcaNodesMax], mine = {0};
-    mine.error = handle_make(context, "tcaCreateHandleList", &mine.handle, ptr, size, type_of(ptr));
-    if (comm->allgather(comm->ctx, &mine, letters, sizeof mine) != 0) {
-        return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: the ranks could not exchange their handles");
+    if (context->comm.rank < nranks) {
+        mine.error = handle_make(context, "tcaCreateHandleList", &mine.handle, ptr, size, type_of(ptr));
     }
-    int error = letters_check(context, letters, nranks);
+    error = letters_gather(context, &mine, letters, nranks);
     if (error != tcaSuccess) {
         return error;
     }

@@ -11,26 +11,27 @@
 #include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/peach2_driver.h"
 #include "verbs-shim/peach2_patience.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/tca-api.h"
 
 #define TCA_MESSAGE_MAX 256
-#define TCA_BOARD_NONE  UINT32_MAX
-#define TCA_SLOT_BYTES  8u
 
 struct tca_allocation {
     struct tca_allocation *next;
     uint32_t number;
-    struct backend_buffer buffer; // data of CPU memory, then the slots
+    struct backend_buffer buffer; // of CPU memory from tcaMalloc
     char *address;                // as the program knows it
     size_t size;
     uint64_t bus_address; // of CPU memory
     struct cuda_pin *pin; // GPU memory; NULL: CPU memory
     uint64_t host_number; // CPU memory from cudaMallocHost, and from which; 0: from tcaMalloc
     bool borrowed;        // the program's, from cudaMalloc or cudaMallocHost
-    size_t slots;         // offset of the slots in the buffer
-    uint32_t slots_board; // byte offset in the board's memory; TCA_BOARD_NONE: it was full
-    uint32_t internal;    // bit of each slot: its last notification came to the board's memory
-    uint32_t learned;     // bit of each slot: it had a notification
+};
+
+// Where notifications arrive: tcaSlots words for every sender, in host memory and once more in the board's.
+struct tca_inbox {
+    struct backend_buffer slots;
+    uint32_t internal[tcaNodesMax]; // of each sender a bit for each slot: the last notification came to the board's memory
+    uint32_t learned[tcaNodesMax];  // and: there was one
 };
 
 // One tcaDescSetMemcpy.
@@ -66,12 +67,15 @@ struct tca_context {
     peach2_handle_t *board;
     bool holds_board; // tcaInit has claimed it
     struct tcaComm comm;
+    bool comm_is_environments; // nobody called tcaSetComm
     struct tca_allocation *allocations;
     uint32_t allocation_count; // ever made
     tcaDesc *descs;
     struct tca_channel channels[tcaChannels];
     struct backend_buffer status;           // a completion word for each channel
-    bool board_units_used[TCA_BOARD_UNITS]; // of the board's memory, 32 B each
+    struct tca_inbox inbox;
+    struct tca_table *tables[tcaTables + 1]; // of the older generation (table.c)
+    bool board_units_used[TCA_BOARD_SLOTS]; // of the board's memory, 32 B each
     uint64_t timeout_ns;                    // of waits; 0: none
     bool notify_internal;                   // where the copies of this process notify
     char message[TCA_MESSAGE_MAX];
@@ -83,8 +87,8 @@ int tca_refuse(struct tca_context *context, enum tcaError error, const char *for
 
 // memory.c: NULL when the memory was freed.
 struct tca_allocation *tca_allocation_find(const struct tca_context *context, uint32_t number);
-// In the list, with slots behind data_bytes of pinned memory. NULL: no pinned memory.
-struct tca_allocation *tca_allocation_make(struct tca_context *context, size_t data_bytes);
+// In the list, with so many bytes of pinned memory; 0: none of its own. NULL: no pinned memory.
+struct tca_allocation *tca_allocation_make(struct tca_context *context, size_t pinned_bytes);
 void tca_allocation_drop(struct tca_context *context, struct tca_allocation *allocation);
 // A DMA of this process reads or writes it.
 bool tca_allocation_is_used(struct tca_context *context, const struct tca_allocation *allocation);
@@ -110,22 +114,37 @@ int tca_handle_check(struct tca_context *context, const char *call, const char *
 int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
 // Where its memory is for this process's board: a window address, or an own bus address.
 uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *handle, uint64_t offset);
-// Where a slot is written from this process's board: a window address, or an own bus address.
-uint64_t tca_handle_slot(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board);
+// Where it is for any processor and board of the sub-cluster, the own ones included.
+uint64_t tca_handle_window(const struct tca_context *context, const tcaHandle *handle, uint64_t offset);
+
+// notify.c: where notifications of this process arrive, empty. tcaErrorNoMemory.
+int tca_inbox_make(struct tca_context *context);
+// Where this process's board writes a notification to the handle's node: a window address, or an own bus address.
+uint64_t tca_slot_address(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board);
+// The word.
 static inline uint64_t tca_notification(uint32_t tag)
 {
     return UINT64_C(0x5443416e) << 32 | tag; // never 0, so that an empty slot matches no tag
 }
 
-// desc.c
+// desc.c: a copy whose rows, flags and tag are given gets its places, or is refused.
+int tca_copy_place(struct tca_context *context, const char *call, struct tca_copy *copy, const tcaHandle *dst,
+                   uint64_t dst_offset, const tcaHandle *src, uint64_t src_offset, int wait_slot);
+// At the end of a descriptor that is the process's and does not run.
+int tca_desc_add(tcaDesc *desc, const char *call, const struct tca_copy *copy);
 void tca_desc_release(tcaDesc *desc); // what tcaDescSet built
 bool tca_desc_is_set(const tcaDesc *desc, unsigned channel);
 bool tca_desc_is_running(const tcaDesc *desc);
 void tca_descs_free(struct tca_context *context); // the heap's part alone
+void tca_tables_free(struct tca_context *context); // table.c; the heap's part alone
 // chain.c: writes the chain. The descriptor has none.
 int tca_desc_build(tcaDesc *desc);
 
-// dma.c: looks whether a running channel has ended meanwhile.
+// dma.c
+#define TCA_DURATION_MAX 32
+// "1 s", "1500 us": in the largest unit in which it is whole.
+const char *tca_duration_text(uint64_t ns, char text[TCA_DURATION_MAX]);
+// Whether a channel still runs after a moment.
 bool tca_channel_is_running(struct tca_context *context, unsigned channel);
 
 // --- the environment ------------------------------------------------------------------------------------------------
@@ -133,3 +152,6 @@ bool tca_channel_is_running(struct tca_context *context, unsigned channel);
 // A function of environments that have ranks of their own (MPI's), for programs that never call tcaSetComm. False:
 // there are none now.
 __attribute__((weak)) bool tca_comm_of_environment(struct tcaComm *comm_out);
+// And theirs for a list that is shorter than the world: what the first `givers` ranks give reaches every rank that calls;
+// ranks behind them may or may not. Returns 0 or a negative errno.
+__attribute__((weak)) int tca_gather_of_environment(const void *mine, void *all, size_t bytes, int givers);

@@ -3,9 +3,6 @@
 
 #include "verbs-shim/libtca/internal.h"
 
-#define SLOTS_BYTES     ((size_t)tcaSlots * TCA_SLOT_BYTES)
-#define SLOTS_UNITS     (uint32_t)(SLOTS_BYTES / TCA_BOARD_UNIT_BYTES)
-#define SLOTS_ALIGNMENT 64u
 #define ALLOCATION_MAX  (SIZE_MAX / 2)
 
 static bool is_freed(const struct tca_allocation *allocation)
@@ -42,36 +39,20 @@ void tca_allocations_free(struct tca_context *context)
     }
 }
 
-// Slots that a notification may have been left in before start out empty.
-static void board_slots_take(struct tca_context *context, struct tca_allocation *allocation)
+struct tca_allocation *tca_allocation_make(struct tca_context *context, size_t pinned_bytes)
 {
-    uint32_t first;
-    allocation->slots_board = TCA_BOARD_NONE;
-    if (!tca_board_take_high(context, SLOTS_UNITS, &first)) {
-        return;
-    }
-    allocation->slots_board = first * TCA_BOARD_UNIT_BYTES;
-    for (uint32_t slot = 0; slot < tcaSlots; slot++) {
-        (void)peach2_board_memory_write(context->board, allocation->slots_board + slot * TCA_SLOT_BYTES, 0);
-    }
-}
-
-struct tca_allocation *tca_allocation_make(struct tca_context *context, size_t data_bytes)
-{
-    struct tca_allocation *allocation = data_bytes <= ALLOCATION_MAX ? calloc(1, sizeof *allocation) : NULL;
+    struct tca_allocation *allocation = pinned_bytes <= ALLOCATION_MAX ? calloc(1, sizeof *allocation) : NULL;
+    const struct backend *backend = &context->backend;
     if (allocation == NULL) {
         return NULL;
     }
-    allocation->slots = (data_bytes + SLOTS_ALIGNMENT - 1) / SLOTS_ALIGNMENT * SLOTS_ALIGNMENT;
-    const struct backend *backend = &context->backend;
-    if (backend->ops->alloc_pinned(backend->ctx, allocation->slots + SLOTS_BYTES, &allocation->buffer) != 0) {
+    if (pinned_bytes != 0 && backend->ops->alloc_pinned(backend->ctx, pinned_bytes, &allocation->buffer) != 0) {
         free(allocation);
         return NULL;
     }
     allocation->number = ++context->allocation_count;
     allocation->next = context->allocations;
     context->allocations = allocation;
-    board_slots_take(context, allocation);
     return allocation;
 }
 
@@ -82,10 +63,9 @@ void tca_allocation_drop(struct tca_context *context, struct tca_allocation *all
         link = &(*link)->next;
     }
     *link = allocation->next;
-    if (allocation->slots_board != TCA_BOARD_NONE) {
-        tca_board_give(context, allocation->slots_board / TCA_BOARD_UNIT_BYTES, SLOTS_UNITS);
+    if (allocation->buffer.address != NULL) {
+        context->backend.ops->free_pinned(context->backend.ctx, &allocation->buffer);
     }
-    context->backend.ops->free_pinned(context->backend.ctx, &allocation->buffer);
     free(allocation);
 }
 
@@ -95,7 +75,7 @@ int tcaMalloc(void **ptr, size_t size, tcaMemoryType type)
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
-    if (ptr == NULL || size == 0 || (type != tcaMemoryCPU && type != tcaMemoryGPU)) {
+    if (ptr == NULL || (size == 0 && type != tcaMemoryGPU) || (type != tcaMemoryCPU && type != tcaMemoryGPU)) {
         return tca_refuse(context, tcaErrorArgument, "tcaMalloc: needs a pointer, bytes, and a kind of memory");
     }
     if (type == tcaMemoryGPU) {

@@ -124,7 +124,7 @@ static int peer_start(struct tcav_peer *peer)
         context->backend.ops->quiet(context->backend.ctx, memory->receive.small, rings);
     }
     // Here and not when they are built: libtca is the program's, and never called by the thread of progress.
-    peer->has_units = tca_board_take_low(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
+    peer->has_units = tca_board_take(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
     peer->nonce = (uint32_t)(tcav_now_ps(context) / TCAV_NS) | 1;
     if (peer->node == context->node) {
         connected(peer, memory_bus(peer, peer->area));

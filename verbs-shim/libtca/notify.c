@@ -1,0 +1,210 @@
+// Notifications: where they arrive, and the wait for one.
+//
+// Each node has tcaSlots words for every sender, in pinned host memory, whose address travels in the node's handles, and
+// in the board's memory, at the same place on every node. A sender writes only its own, so that slots of different
+// senders never meet.
+#include <errno.h>
+#include <inttypes.h>
+
+#include "verbs-shim/libtca/internal.h"
+
+// How long a notification is looked for in host memory alone before the board's memory is looked at once.
+#define PATIENCE_NS 100000ull
+
+// How long the board's memory is looked at without a pause, and the part of a longer wait that a look may be late.
+#define BUSY_NS      1000000ull
+#define LATE_DIVISOR 128u
+
+struct wait {
+    struct tca_context *context;
+    uint32_t sender, slot;
+    uint64_t word;
+};
+
+static uint32_t slot_offset(uint32_t sender, uint32_t slot)
+{
+    return sender * TCA_SLOTS_BYTES + slot * TCA_SLOT_BYTES;
+}
+
+static uint32_t board_offset(uint32_t sender, uint32_t slot)
+{
+    return TCA_BOARD_SLOTS * TCA_BOARD_UNIT_BYTES + slot_offset(sender, slot);
+}
+
+static volatile uint64_t *host_slot(const struct tca_context *context, uint32_t sender, uint32_t slot)
+{
+    return (volatile uint64_t *)(void *)((char *)context->inbox.slots.address + slot_offset(sender, slot));
+}
+
+// What a process before this one was sent and did not take is not for this one.
+int tca_inbox_make(struct tca_context *context)
+{
+    static const char empty[PEACH2_NODES_MAX * TCA_SLOTS_BYTES];
+    const struct backend *backend = &context->backend;
+    if (backend->ops->alloc_pinned(backend->ctx, sizeof empty, &context->inbox.slots) != 0) {
+        return tcaErrorNoMemory;
+    }
+    uint64_t board = peach2_board_memory_address(context->board, peach2_node(context->board), board_offset(0, 0));
+    return peach2_pio_write(context->board, board, empty, sizeof empty) == 0 ? tcaSuccess : tcaErrorIO;
+}
+
+uint64_t tca_slot_address(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board)
+{
+    uint32_t sender = peach2_node(context->board);
+    if (board) {
+        return peach2_board_memory_address(context->board, handle->node, board_offset(sender, slot));
+    }
+    uint64_t address = handle->slotsAddress + slot_offset(sender, slot);
+    return handle->node == sender ? address : peach2_window_address(context->board, handle->node, address);
+}
+
+// --- the wait ------------------------------------------------------------------------------------------------------
+
+// timeout_ns 0: looks once.
+static bool host_take(const struct wait *wait, uint64_t timeout_ns)
+{
+    const struct backend *backend = &wait->context->backend;
+    volatile uint64_t *slot = host_slot(wait->context, wait->sender, wait->slot);
+    bool there = *slot == wait->word;
+    backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
+    if (!there && timeout_ns != 0) {
+        there = backend->ops->wait_word(backend->ctx, slot, UINT64_MAX, wait->word, timeout_ns) == 0;
+    }
+    if (there) {
+        *slot = 0;
+        backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
+    }
+    return there;
+}
+
+static int board_take(const struct wait *wait, bool *there_out)
+{
+    uint32_t offset = board_offset(wait->sender, wait->slot);
+    uint64_t word;
+    int error = peach2_board_memory_read(wait->context->board, offset, &word);
+    *there_out = error == 0 && word == wait->word;
+    return *there_out ? peach2_board_memory_write(wait->context->board, offset, 0) : error;
+}
+
+static bool expects_board(const struct wait *wait)
+{
+    const struct tca_inbox *inbox = &wait->context->inbox;
+    uint32_t bit = 1u << wait->slot;
+    if ((inbox->learned[wait->sender] & bit) != 0) {
+        return (inbox->internal[wait->sender] & bit) != 0;
+    }
+    return wait->context->notify_internal;
+}
+
+static void place_learn(const struct wait *wait, bool board)
+{
+    struct tca_inbox *inbox = &wait->context->inbox;
+    uint32_t bit = 1u << wait->slot, *internal = &inbox->internal[wait->sender];
+    inbox->learned[wait->sender] |= bit;
+    *internal = board ? *internal | bit : *internal & ~bit;
+}
+
+// How long the next look into host memory lasts. A wait that looks into the board's memory in between does so all the
+// time at first; in a long one a look comes late by 1/128 of it, so that it does not keep the bus busy.
+static uint64_t look_ns(const struct wait *wait, uint64_t waited_ns)
+{
+    uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, look = PATIENCE_NS;
+    if (expects_board(wait)) {
+        look = waited_ns < BUSY_NS ? 0 : waited_ns / LATE_DIVISOR;
+    }
+    return timeout_ns != 0 && left_ns < look ? left_ns : look;
+}
+
+// false: the wait is over. *waited_ns_out: how long it lasted so far.
+static bool may_wait(const struct wait *wait, struct peach2_patience *patience, uint64_t looked_ns,
+                     uint64_t *waited_ns_out)
+{
+    if (looked_ns == 0) {
+        bool ends = peach2_patience_ends(&wait->context->backend, patience);
+        *waited_ns_out = patience->waited_ns;
+        return !ends;
+    }
+    *waited_ns_out += looked_ns;
+    return patience->timeout_ns == 0 || *waited_ns_out < patience->timeout_ns;
+}
+
+static int notification_take(const struct wait *wait)
+{
+    struct peach2_patience patience = {.timeout_ns = wait->context->timeout_ns};
+    uint64_t waited_ns = 0, looked_ns;
+    do {
+        bool there;
+        looked_ns = look_ns(wait, waited_ns);
+        if (host_take(wait, looked_ns)) {
+            place_learn(wait, false);
+            return 0;
+        }
+        int error = board_take(wait, &there);
+        if (error != 0) {
+            return error;
+        }
+        if (there) {
+            place_learn(wait, true);
+            return 0;
+        }
+    } while (may_wait(wait, &patience, looked_ns, &waited_ns));
+    return -ETIMEDOUT;
+}
+
+// Whoever else sent this tag to this slot; the waiting process itself: nobody.
+static uint32_t other_sender(const struct wait *wait)
+{
+    for (uint32_t node = 0; node < peach2_node_count(wait->context->board); node++) {
+        uint64_t word = 0;
+        (void)peach2_board_memory_read(wait->context->board, board_offset(node, wait->slot), &word);
+        if (word == wait->word || *host_slot(wait->context, node, wait->slot) == wait->word) {
+            return node;
+        }
+    }
+    return peach2_node(wait->context->board);
+}
+
+static int refuse_late(const struct wait *wait, uint32_t tag)
+{
+    char text[TCA_DURATION_MAX];
+    uint32_t other = other_sender(wait);
+    tca_duration_text(wait->context->timeout_ns, text);
+    if (other != peach2_node(wait->context->board)) {
+        return tca_refuse(wait->context, tcaErrorTimeout,
+                          "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %" PRIu32 " from node %" PRIu32
+                          " within %s, but from node %" PRIu32 ": pass a handle of the node that sends",
+                          tag, wait->slot, wait->sender, text, other);
+    }
+    return tca_refuse(wait->context, tcaErrorTimeout,
+                      "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %" PRIu32 " from node %" PRIu32
+                      " within %s: look at the sender and at the cables between",
+                      tag, wait->slot, wait->sender, text);
+}
+
+int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag)
+{
+    static const char call[] = "tcaWaitDMARecvDesc", role[] = "node that sends";
+    struct tca_context *context = tca_context_current();
+    if (context == NULL) {
+        return tcaErrorNotInitialized;
+    }
+    int error = tca_handle_check(context, call, role, handle);
+    if (error == tcaSuccess && handle->node == peach2_node(context->board)) {
+        error = tca_handle_check_local(context, call, role, handle);
+    }
+    if (error != tcaSuccess) {
+        return error;
+    }
+    if (wait_slot < 0 || wait_slot >= tcaSlots) {
+        return tca_refuse(context, tcaErrorSlot, "%s: slot %d: they are 0 to %d", call, wait_slot, tcaSlots - 1);
+    }
+    const struct wait wait = {context, handle->node, (uint32_t)wait_slot, tca_notification(wait_tag)};
+    switch (notification_take(&wait)) {
+    case 0:
+        return tcaSuccess;
+    case -ETIMEDOUT:
+        return refuse_late(&wait, wait_tag);
+    default:
+        return tca_refuse(context, tcaErrorIO, "%s: the board does not answer", call);
+    }
+}
