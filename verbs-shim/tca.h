@@ -156,7 +156,7 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 // --- DMA -----------------------------------------------------------------------------------------------------------
 
 // Hands the descriptor to a DMA channel; as often as one likes, also before each start. The first time after a change
-// it is written to host or board memory; after that it costs the channel's registers. tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it
+// it is written to host or board memory; after that it costs one register, or none where it is set already. tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it
 // holds no copy), tcaErrorFreed, tcaErrorBoardMemory.
 int tcaDescSet(tcaDesc *desc, int channel);
 // tcaErrorNotSet, tcaErrorBusy, tcaErrorFreed, tcaErrorDMA (the DMA before failed, and nobody waited for it).

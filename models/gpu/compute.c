@@ -30,11 +30,10 @@ void gpu_compute_apply(gpu_t *gpu, const struct gpu_work *work)
     if (work->kind == GPU_WORK_KERNEL) {
         return;
     }
-    uint8_t *destination = gpu->memory + work->destination;
-    if (work->kind == GPU_WORK_COPY) {
-        memmove(destination, gpu->memory + work->source, work->bytes);
-    } else {
-        memset(destination, work->fill, work->bytes);
+    if (work->kind == GPU_WORK_FILL) {
+        gpu_memory_fill(gpu, work->destination, work->fill, work->bytes);
+        return;
     }
+    memmove(gpu->memory + work->destination, gpu->memory + work->source, work->bytes);
     gpu_memory_touched(gpu, work->destination, work->bytes);
 }

@@ -39,6 +39,8 @@ struct gpu_waiter; // memory.c
 
 struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uint64_t bytes); // NULL: no single one
 void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes); // and wakes who waits for it
+// Zeros need no memory of the simulator.
+void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes);
 void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes);                 // wakes
 static inline uint64_t gpu_pages_bytes(uint64_t bytes)
 {
@@ -130,6 +132,9 @@ void gpu_queue_fini(gpu_queue_t *queue);
 void gpu_target_init(gpu_t *gpu);
 void gpu_target_fini(gpu_t *gpu);
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp);
+// How long until every write that has arrived at the window is visible.
+uint64_t gpu_target_pending_ps(const gpu_t *gpu);
+void gpu_target_commit(gpu_t *gpu); // what is due at this instant
 void gpu_target_read_left(gpu_t *gpu); // the last completion of a read was taken by the link
 
 void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the reference
@@ -160,7 +165,9 @@ struct gpu {
     uint64_t walk_free_ps[GPU_WALKS_MAX];
     // target
     struct pcie_ring translating, committing, reads_waiting, reads_active;
-    uint64_t visible_ps;    // when every write that was translated is visible
+    uint64_t translated_ps; // when every request that arrived is translated
+    uint64_t arrived_ps;    // when every write that arrived is visible,
+    uint64_t visible_ps;    // and every write that was translated
     uint32_t reads_at_work; // active, or with completions not yet taken by the link
     sim_event_t translate_event, commit_event, read_event;
     // egress

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "models/gpu/internal.h"
 
@@ -49,6 +50,14 @@ uint64_t gpu_memory_free_bytes(const gpu_t *gpu)
     return bytes;
 }
 
+// Whole pages of the machine; gives them back.
+static void pages_zero(uint8_t *begin, uint64_t bytes)
+{
+    if (madvise(begin, bytes, MADV_DONTNEED) != 0) {
+        memset(begin, 0, bytes);
+    }
+}
+
 enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
 {
     struct gpu_allocation **link = &gpu->allocations;
@@ -62,10 +71,7 @@ enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
     if (allocation->uses > 0) {
         return SIM_ERR_BUSY;
     }
-    // Gives the pages back and zeroes them, so that no later content depends on an earlier one.
-    if (madvise(gpu->memory + address, gpu_pages_bytes(allocation->bytes), MADV_DONTNEED) != 0) {
-        memset(gpu->memory + address, 0, gpu_pages_bytes(allocation->bytes));
-    }
+    pages_zero(gpu->memory + address, gpu_pages_bytes(allocation->bytes)); // no later content depends on an earlier one
     *link = allocation->next;
     free(allocation);
     return SIM_OK;
@@ -113,6 +119,20 @@ void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes)
 void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes)
 {
     memcpy(gpu->memory + address, data, bytes);
+    gpu_memory_touched(gpu, address, bytes);
+}
+
+void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = (address + page - 1) / page * page;
+    uint64_t behind = (address + bytes) / page * page;
+    if (value == 0 && first < behind) {
+        memset(gpu->memory + address, 0, first - address);
+        pages_zero(gpu->memory + first, behind - first);
+        memset(gpu->memory + behind, 0, address + bytes - behind);
+    } else {
+        memset(gpu->memory + address, value, bytes);
+    }
     gpu_memory_touched(gpu, address, bytes);
 }
 

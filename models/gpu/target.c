@@ -70,9 +70,8 @@ static void run_store(void *ctx, uint64_t bus_address, const void *data, uint32_
     gpu_memory_store(target->gpu, bus_address + target->bus_to_device, data, bytes);
 }
 
-static void commit_event_run(void *ctx)
+void gpu_target_commit(gpu_t *gpu)
 {
-    gpu_t *gpu = ctx;
     while (front_is_due(gpu, &gpu->committing)) {
         struct gpu_slot slot = gpu_fifo_pop(&gpu->committing);
         pcie_tlp_t *tlp = slot.tlp;
@@ -88,6 +87,11 @@ static void commit_event_run(void *ctx)
         pcie_tlp_unref(tlp);
     }
     schedule_front(gpu, &gpu->committing, &gpu->commit_event);
+}
+
+static void commit_event_run(void *ctx)
+{
+    gpu_target_commit(ctx);
 }
 
 static void write_take(gpu_t *gpu, pcie_tlp_t *tlp)
@@ -159,7 +163,7 @@ static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address
 static void read_event_run(void *ctx)
 {
     gpu_t *gpu = ctx;
-    commit_event_run(gpu); // what is due at this instant came before
+    gpu_target_commit(gpu); // came before
     while (front_is_due(gpu, &gpu->reads_active)) {
         struct gpu_slot slot = gpu_fifo_pop(&gpu->reads_active);
         pcie_tlp_t *request = slot.tlp;
@@ -203,10 +207,20 @@ static void translate_event_run(void *ctx)
     schedule_front(gpu, &gpu->translating, &gpu->translate_event);
 }
 
+uint64_t gpu_target_pending_ps(const gpu_t *gpu)
+{
+    uint64_t now_ps = sim_now_ps(gpu->sim);
+    return gpu->arrived_ps > now_ps ? gpu->arrived_ps - now_ps : 0;
+}
+
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp)
 {
     gpu->counters[tlp->kind == PCIE_TLP_MWR ? GPU_BAR_WRITES : GPU_BAR_READS]++;
     uint64_t done_ps = gpu_window_translate(gpu, tlp->address);
+    gpu->translated_ps = done_ps > gpu->translated_ps ? done_ps : gpu->translated_ps;
+    if (tlp->kind == PCIE_TLP_MWR) {
+        gpu->arrived_ps = gpu->translated_ps + gpu->config.write_ps;
+    }
     if (gpu->translating.count == 0 && done_ps <= sim_now_ps(gpu->sim)) {
         translated(gpu, tlp);
         return;

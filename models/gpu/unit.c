@@ -47,6 +47,11 @@ static bool is_over_the_bus(const struct gpu_work *work)
     return work->kind == GPU_WORK_COPY_IN || work->kind == GPU_WORK_COPY_OUT;
 }
 
+static uint64_t longer(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void next_take(struct gpu_unit *unit)
 {
     if (unit->item != NULL || unit->waiting == NULL) {
@@ -61,10 +66,11 @@ static void next_take(struct gpu_unit *unit)
     unit->item = item;
     unit->status = SIM_OK;
     sim_trace(gpu->sim, gpu->name, &TRACE_BEGIN, (const uint64_t[]){item->work.kind, item->work.bytes});
+    uint64_t pending_ps = gpu_target_pending_ps(gpu);
     if (is_over_the_bus(&item->work)) {
-        sim_event_schedule(gpu->sim, &unit->begin_event, gpu->config.copy_setup_ps);
+        sim_event_schedule(gpu->sim, &unit->begin_event, longer(gpu->config.copy_setup_ps, pending_ps));
     } else {
-        gpu_unit_end(unit, gpu_compute_ps(gpu, &item->work));
+        gpu_unit_end(unit, longer(gpu_compute_ps(gpu, &item->work), pending_ps));
     }
 }
 
@@ -81,6 +87,7 @@ static void begin_event_run(void *ctx)
 {
     static const struct sim_work setup = {"GPU", "copy engine's start", false};
     const struct gpu_unit *unit = ctx;
+    gpu_target_commit(unit->gpu);
     sim_cause_label(unit->gpu->sim, unit->gpu->name, &setup);
     gpu_copy_begin(ctx);
 }
@@ -97,6 +104,7 @@ static void end_event_run(void *ctx)
     struct gpu_unit *unit = ctx;
     gpu_t *gpu = unit->gpu;
     struct gpu_item *item = unit->item;
+    gpu_target_commit(gpu);
     sim_cause_label(gpu->sim, gpu->name, &ending);
     enum sim_status status = unit->status;
     if (!is_over_the_bus(&item->work)) {

@@ -333,3 +333,28 @@ TEST(Copy, MayBeUnderWayWhenTheGpuIsDestroyed)
     rig_run_for(&rig, 20 * US);
     rig_fini(&rig);
 }
+
+// A notification in host memory may be seen while the data before it still wait for a translation; what is launched then
+// works on the data.
+TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
+{
+    struct rig rig;
+    struct rig_config config = rig_config();
+    config.gpu.translation_miss_ps = 9 * US;
+    config.gpu.launch_ps = 100 * NS;
+    rig_init(&rig, &config);
+    uint64_t device, inside = 0, bus;
+    uint8_t data[64];
+    bus = rig_pinned(&rig, 0, GPU_PAGE_BYTES, &device);
+    inside = device_alloc(&rig, 0, 64);
+    rig_pattern(data, sizeof data, 3);
+    probe_write(&rig, bus, sizeof data, data);
+    rig_run_for(&rig, 500 * NS);
+    EXPECT_EQ(rig_counter(&rig, 0, "bar_writes"), 1); // it has arrived
+    start(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY, .source = device, .destination = inside, .bytes = 64});
+    struct outcome outcome = copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
+    EXPECT_MEMEQ(gpu_memory_at(rig.gpus[0], inside, 64), data, sizeof data);
+    EXPECT_MEMEQ(host_memory_at(rig.memory, 4096), data, sizeof data);
+    EXPECT_TRUE(outcome.done_ps > 9 * US);
+    rig_fini(&rig);
+}

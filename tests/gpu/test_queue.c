@@ -1,5 +1,8 @@
 // Work queues, the compute unit, marks and waits.
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <string.h>
 
 #include "rig.h"
 #include "tests/shim/test.h"
@@ -150,6 +153,45 @@ TEST(Queue, CopiesAndFillsInsideTheGpu)
     EXPECT_MEMEQ(bytes + 100010, bytes + 4, 50000);
     EXPECT_EQ(s.notes.times_ps[0], 5500 * NS);
     EXPECT_EQ(s.notes.times_ps[1], 11 * US); // every byte is read and written
+    rig_fini(&s.rig);
+}
+
+// Of the simulator's own memory, by what the kernel keeps of it.
+static uint64_t resident_bytes(const uint8_t *begin, uint64_t bytes)
+{
+    static unsigned char pages[64 * MIB / 4096];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), count = 0;
+    const uint8_t *first = (const uint8_t *)((uintptr_t)begin & ~(uintptr_t)(page - 1));
+    uint64_t span = (uint64_t)(begin + bytes - first);
+    EXPECT_EQ(mincore((void *)(uintptr_t)first, span, pages), 0);
+    for (uint64_t i = 0; i < (span + page - 1) / page; i++) {
+        count += pages[i] & 1u;
+    }
+    return count * page;
+}
+
+TEST(Queue, FillsWithZerosWithoutMemory)
+{
+    struct scene s;
+    scene_init(&s);
+    const uint64_t bytes = 32 * MIB;
+    uint64_t device;
+    ASSERT_EQ(gpu_memory_alloc(s.rig.gpus[0], bytes, &device), SIM_OK);
+    uint8_t *memory = gpu_memory_at(s.rig.gpus[0], device, bytes);
+    memset(memory + 9 * MIB, 0x55, MIB);
+    (void)submit(&s, 0, 'a', (struct gpu_work){.kind = GPU_WORK_FILL, .destination = device + 5, .bytes = bytes - 10});
+    rig_run(&s.rig);
+    EXPECT_TRUE(resident_bytes(memory, bytes) <= 4 * 4096);
+    for (uint64_t i = 0; i < 2 * MIB; i++) {
+        ASSERT_EQ(memory[8 * MIB + 512 * KIB + i], 0);
+    }
+    memset(memory, 0x55, 300);
+    (void)submit(&s, 0, 'b', (struct gpu_work){.kind = GPU_WORK_FILL, .destination = device + 100, .bytes = 100});
+    rig_run(&s.rig);
+    EXPECT_EQ(memory[99], 0x55);
+    EXPECT_EQ(memory[100], 0);
+    EXPECT_EQ(memory[199], 0);
+    EXPECT_EQ(memory[200], 0x55);
     rig_fini(&s.rig);
 }
 

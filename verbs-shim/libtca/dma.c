@@ -107,6 +107,27 @@ static int desc_check(struct tca_context *context, const tcaDesc *desc)
     return copies_check(context, "tcaDescSet", desc);
 }
 
+// Those that have to change: none, where the descriptor is set already.
+static int registers_write(struct tca_context *context, const tcaDesc *desc, unsigned channel)
+{
+    struct tca_channel *state = &context->channels[channel];
+    const struct peach2_notify notify = {
+        .local_address = context->status.bus_address + channel * sizeof(uint64_t), .value = 1};
+    if (!state->prepared) {
+        int error = peach2_chain_prepare(context->board, channel, desc->chain, &notify);
+        state->prepared = error == 0;
+        return error;
+    }
+    context->backend.ops->cost(context->backend.ctx, BACKEND_COST_CALL, 1);
+    return state->desc == desc ? 0 : peach2_chain_select(context->board, channel, desc->chain);
+}
+
+void tca_channel_forget(struct tca_context *context, unsigned channel)
+{
+    context->channels[channel].desc = NULL;
+    context->channels[channel].prepared = false;
+}
+
 int tcaDescSet(tcaDesc *desc, int channel)
 {
     struct tca_context *context = tca_context_current();
@@ -120,9 +141,7 @@ int tcaDescSet(tcaDesc *desc, int channel)
     if (error != tcaSuccess) {
         return error;
     }
-    const struct peach2_notify notify = {
-        .local_address = context->status.bus_address + (uint64_t)channel * sizeof(uint64_t), .value = 1};
-    if (peach2_chain_prepare(context->board, (unsigned)channel, desc->chain, &notify) != 0) {
+    if (registers_write(context, desc, (unsigned)channel) != 0) {
         return tca_refuse(context, tcaErrorIO, "tcaDescSet: the driver refuses the descriptor");
     }
     context->channels[channel].desc = desc;

@@ -56,6 +56,7 @@ struct tcaDesc {
 
 struct tca_channel {
     tcaDesc *desc; // NULL: nothing is set
+    bool prepared; // its registers tell of the end in the channel's completion word
     bool running;
     bool failed; // it was seen to end, with this error, and nobody was told
     unsigned dma_error;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/tca-verbs/internal.h"
 
 enum { PACKETS, MOVES };
@@ -47,6 +48,8 @@ int tcav_channels_open(struct tcav_context *context)
     if (error == 0) {
         error = notify_prepare(context, PACKETS, context->batches[0]);
     }
+    tca_channel_forget(tca_context_current(), PACKETS);
+    tca_channel_forget(tca_context_current(), MOVES);
     return error == 0 ? notify_prepare(context, MOVES, context->moves) : error;
 }
 
