@@ -131,7 +131,8 @@ int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType typ
 typedef int tcaresult;
 tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size);
 // Collective: *list becomes the handles of the first nranks ranks of tcaComm, in rank order; free() it. ptr tells which
-// kind of memory it is. Ranks from nranks on may call it too, with any ptr (under MPI they need not). Every rank returns the error of the first
+// kind of memory it is. Ranks from nranks on call it too, with any ptr; under MPI each of them may as well leave out every
+// list that is shorter than the world. Every rank returns the error of the first
 // of these ranks that has one. tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.
 int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
 

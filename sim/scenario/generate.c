@@ -1,4 +1,4 @@
-// `topology:` becomes nodes and cables, as if they had been written out.
+// `topology:` becomes nodes, cables and an InfiniBand switch, as if they had been written out.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
@@ -12,6 +12,7 @@ struct request {
     uint32_t nodes;
     const struct scn_tree *tree;  // all of it
     const struct scn_tree *cable; // a preset's name, or the keys of a link
+    const struct scn_tree *names; // a list of them; NULL: node0, node1, ...
 };
 
 static const struct scn_key *key_of(const char *name)
@@ -81,6 +82,21 @@ static bool read_shape(struct scn_loader *loader, struct request *request)
     return good;
 }
 
+static bool check_list(struct scn_loader *loader, const struct request *request)
+{
+    const struct scn_tree *names = request->names;
+    if (names == NULL || (names->kind == SCN_TREE_SEQUENCE && names->count == request->nodes)) {
+        return true;
+    }
+    if (names->kind != SCN_TREE_SEQUENCE) {
+        scn_mistakes_add(&loader->mistakes, names->place, "names: expected a list, found %s", scn_tree_kind_text(names));
+    } else {
+        scn_mistakes_add(&loader->mistakes, names->place, "names: %zu for %" PRIu32 " nodes", (size_t)names->count,
+                         request->nodes);
+    }
+    return false;
+}
+
 static bool read_request(struct scn_loader *loader, struct request *request)
 {
     static const char *const required[] = {"preset", "cable"};
@@ -97,37 +113,58 @@ static bool read_request(struct scn_loader *loader, struct request *request)
         }
     }
     request->cable = scn_tree_find(request->tree, "cable");
-    return read_shape(loader, request) && good;
+    request->names = scn_tree_find(request->tree, "names");
+    return read_shape(loader, request) && good && check_list(loader, request);
 }
 
-// A mapping at the same place with those of the two entries that are there.
-static struct scn_tree *mapping_make(struct scn_loader *loader, const struct scn_tree *source, const char *first,
-                                     const char *second)
+// --- what a file would have written ---------------------------------------------------------------------------------
+
+static struct scn_tree *collection_make(struct scn_loader *loader, enum scn_tree_kind kind, struct scn_place place)
 {
-    struct scn_tree *mapping = scn_arena_alloc(loader->arena, sizeof *mapping);
-    mapping->kind = SCN_TREE_MAPPING;
-    mapping->place = source->place;
-    const char *names[] = {first, second};
-    for (size_t i = 0; i < 2; i++) {
-        const struct scn_tree *entry = scn_tree_find(source, names[i]);
-        if (entry != NULL) {
-            struct scn_tree *copy = scn_arena_alloc(loader->arena, sizeof *copy);
-            *copy = *entry;
-            scn_tree_append(mapping, copy);
-        }
+    struct scn_tree *collection = scn_arena_alloc(loader->arena, sizeof *collection);
+    collection->kind = kind;
+    collection->place = place;
+    return collection;
+}
+
+// Adds a copy of the entry under this key, which may be the one it had; NULL: nothing.
+static void entry_copy(struct scn_loader *loader, struct scn_tree *mapping, const char *key,
+                       const struct scn_tree *entry)
+{
+    if (entry != NULL) {
+        struct scn_tree *copy = scn_arena_alloc(loader->arena, sizeof *copy);
+        *copy = *entry;
+        copy->key = key;
+        scn_tree_append(mapping, copy);
     }
-    return mapping;
+}
+
+static void text_add(struct scn_loader *loader, struct scn_tree *mapping, const char *key, const char *text)
+{
+    struct scn_tree *entry = collection_make(loader, SCN_TREE_SCALAR, mapping->place);
+    entry->key = key;
+    entry->key_place = mapping->place;
+    entry->text = text;
+    scn_tree_append(mapping, entry);
 }
 
 static void make_nodes(struct scn_loader *loader, const struct request *request)
 {
     struct scn_scenario *scenario = loader->scenario;
-    const struct scn_tree *item = mapping_make(loader, request->tree, "preset", "with");
+    const struct scn_tree *name = request->names != NULL ? request->names->first : NULL;
     for (uint32_t i = 0; i < request->nodes; i++) {
         struct scn_node *node = &scenario->nodes[scenario->node_count++];
+        struct scn_tree *item = collection_make(loader, SCN_TREE_MAPPING, request->tree->place);
+        entry_copy(loader, item, "name", name);
+        entry_copy(loader, item, "preset", scn_tree_find(request->tree, "preset"));
+        entry_copy(loader, item, "with", scn_tree_find(request->tree, "with"));
         scn_node_load(loader, item, node);
-        snprintf(node->name, sizeof node->name, "node%" PRIu32, i);
-        scn_loader_note(loader, node->name, false, item->place, NULL);
+        if (name != NULL) {
+            name = name->next;
+        } else {
+            snprintf(node->name, sizeof node->name, "node%" PRIu32, i);
+            scn_loader_note(loader, node->name, false, item->place, NULL);
+        }
     }
 }
 
@@ -136,13 +173,8 @@ static const struct scn_tree *link_tree(struct scn_loader *loader, const struct 
     if (request->cable->kind == SCN_TREE_MAPPING) {
         return request->cable;
     }
-    struct scn_tree *mapping = scn_arena_alloc(loader->arena, sizeof *mapping);
-    struct scn_tree *name = scn_arena_alloc(loader->arena, sizeof *name);
-    mapping->kind = SCN_TREE_MAPPING;
-    mapping->place = request->cable->place;
-    *name = *request->cable;
-    name->key = "preset";
-    scn_tree_append(mapping, name);
+    struct scn_tree *mapping = collection_make(loader, SCN_TREE_MAPPING, request->cable->place);
+    entry_copy(loader, mapping, "preset", request->cable);
     return mapping;
 }
 
@@ -161,16 +193,58 @@ static void make_cables(struct scn_loader *loader, const struct request *request
     }
 }
 
-// A file gives its nodes and cables in one of the two forms.
-static void check_forms(struct scn_loader *loader, const struct scn_tree *parent)
+static void scenario_load(struct scn_loader *loader, const char *name, const struct scn_tree *list)
 {
-    static const char *const others[] = {"nodes", "cables"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        const struct scn_tree *entry = scn_tree_find(parent, others[i]);
-        if (entry != NULL) {
-            scn_mistakes_add(&loader->mistakes, entry->key_place,
-                             "'%s' and 'topology' exclude each other: topology makes nodes and cables", entry->key);
+    void *base = loader->scenario;
+    scn_object_load_key(loader, scn_key_find(&scn_kind_scenario, name, &base), list, base);
+}
+
+// One switch, and a cable from each node to it.
+static void make_ib_switch(struct scn_loader *loader, const struct request *request)
+{
+    static const char switch_name[] = "switch";
+    const struct scn_tree *preset = scn_tree_find(request->tree, "ib_switch");
+    const struct scn_tree *flight = scn_tree_find(request->tree, "ib_flight");
+    if (preset == NULL) {
+        return;
+    }
+    struct scn_tree *switches = collection_make(loader, SCN_TREE_SEQUENCE, preset->place);
+    struct scn_tree *one = collection_make(loader, SCN_TREE_MAPPING, preset->place);
+    text_add(loader, one, "name", switch_name);
+    entry_copy(loader, one, "preset", preset);
+    scn_tree_append(switches, one);
+    scenario_load(loader, "ib_switches", switches);
+    struct scn_tree *cables = collection_make(loader, SCN_TREE_SEQUENCE, preset->place);
+    for (uint32_t i = 0; i < request->nodes; i++) {
+        struct scn_tree *cable = collection_make(loader, SCN_TREE_MAPPING, preset->place);
+        text_add(loader, cable, "from", loader->scenario->nodes[i].name);
+        text_add(loader, cable, "to", switch_name);
+        if (flight != NULL) {
+            entry_copy(loader, cable, "flight", flight);
+        } else {
+            text_add(loader, cable, "flight", key_of("ib_flight")->fallback);
         }
+        scn_tree_append(cables, cable);
+    }
+    scenario_load(loader, "ib_cables", cables);
+}
+
+static void complain_both(struct scn_loader *loader, const struct scn_tree *entry, const char *other, const char *makes)
+{
+    if (entry != NULL) {
+        scn_mistakes_add(&loader->mistakes, entry->key_place, "'%s' and '%s' exclude each other: %s makes %s",
+                         entry->key, other, other, makes);
+    }
+}
+
+// A file gives its nodes and cables in one of the two forms.
+static void check_forms(struct scn_loader *loader, const struct scn_tree *parent, const struct scn_tree *tree)
+{
+    complain_both(loader, scn_tree_find(parent, "nodes"), "topology", "nodes and cables");
+    complain_both(loader, scn_tree_find(parent, "cables"), "topology", "nodes and cables");
+    if (tree->kind == SCN_TREE_MAPPING && scn_tree_find(tree, "ib_switch") != NULL) {
+        complain_both(loader, scn_tree_find(parent, "ib_switches"), "ib_switch", "the switch and its cables");
+        complain_both(loader, scn_tree_find(parent, "ib_cables"), "ib_switch", "the switch and its cables");
     }
 }
 
@@ -178,7 +252,7 @@ void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent,
 {
     struct scn_scenario *scenario = loader->scenario;
     struct request request = {.tree = tree};
-    check_forms(loader, parent);
+    check_forms(loader, parent, tree);
     bool good = tree->kind == SCN_TREE_MAPPING;
     if (!good) {
         scn_mistakes_add(&loader->mistakes, tree->place, "topology: expected a mapping, found %s",
@@ -194,4 +268,5 @@ void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent,
     scn_loader_note(loader, &scenario->cable_count, true, tree->place, NULL);
     make_nodes(loader, &request);
     make_cables(loader, &request);
+    make_ib_switch(loader, &request);
 }

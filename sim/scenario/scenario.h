@@ -17,10 +17,11 @@
 
 #include "sim/kernel/status.h"
 
-#define SCN_NAME_MAX   64
-#define SCN_TEXT_MAX   256
-#define SCN_LIST_MAX   64
-#define SCN_NODES_MAX  16
+#define SCN_NAME_MAX    64
+#define SCN_TEXT_MAX    256
+#define SCN_COMMAND_MAX 1024 // of a program
+#define SCN_LIST_MAX    64
+#define SCN_NODES_MAX   16
 #define SCN_GPUS_MAX   4 // of a node
 #define SCN_CABLES_MAX 64
 #define SCN_FAULTS_MAX 64
@@ -363,7 +364,7 @@ struct scn_sweep {
 #define SCN_OUTSIDES_MAX 64
 struct scn_outside {
     uint32_t node;
-    char command[SCN_TEXT_MAX];                               // the program and its arguments
+    char command[SCN_COMMAND_MAX];                            // the program and its arguments
     char env[SCN_TEXT_MAX];                                   // NAME=VALUE ...
     char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
     uint64_t status;                                          // that it is expected to end with

@@ -123,6 +123,73 @@ TEST(Topology, GivesEveryNodeAndCableItsPresetAndOverrides)
     fixture_fini(&fixture);
 }
 
+TEST(Topology, CallsNodesByTheGivenNames)
+{
+    struct fixture fixture;
+    load_with(&fixture,
+              "{kind: ring, nodes: 3, names: [node0, tcag-0003, node1], preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}", "",
+              NULL);
+    EXPECT_STREQ(fixture_message(&fixture), "");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_STREQ(fixture.scenario->nodes[1].name, "tcag-0003");
+    EXPECT_EQ(fixture.scenario->runs[0].peer, 2); // node1 is the third of the ring
+    fixture_fini(&fixture);
+}
+
+TEST(Topology, JoinsTheHcasOfItsNodesAtASwitch)
+{
+    struct fixture fixture, again;
+    load_with(&fixture,
+              "{kind: two_rings, nodes: 16, preset: ha-pacs-tca-2014, with: {hca: {preset: connectx3-qdr}}, "
+              "cable: pearl-gen2-x8, ib_switch: qdr-36, ib_flight: 40 ns}",
+              "", NULL);
+    EXPECT_STREQ(fixture_message(&fixture), "");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->ib_switch_count, 1);
+    EXPECT_STREQ(fixture.scenario->ib_switches[0].name, "switch");
+    ASSERT_EQ(fixture.scenario->ib_cable_count, 16);
+    EXPECT_EQ(fixture.scenario->ib_cables[15].from_node, 15);
+    EXPECT_EQ(fixture.scenario->ib_cables[15].to_node, SCN_IB_SWITCH(0));
+    EXPECT_EQ(fixture.scenario->ib_cables[15].flight_ps, 40000);
+    char *text = fixture_resolved(fixture.scenario);
+    fixture_load_text(&again, text, NULL);
+    EXPECT_STREQ(fixture_message(&again), "");
+    free(text);
+    fixture_fini(&again);
+    fixture_fini(&fixture);
+}
+
+TEST(Topology, RefusesNamesAndSwitchesThatDoNotFit)
+{
+    static const char nodes[] = "kind: ring, nodes: 3, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8";
+    static const struct {
+        const char *more, *message;
+    } cases[] = {
+        {"names: [a, b]", "names: 2 for 3 nodes"},
+        {"names: node0", "names: expected a list, found a single value"},
+        {"names: [node0, node1, node1]", "node1"},
+        {"names: [node0, node1, {}]", "name: expected a text, found a mapping"},
+        {"ib_switch: qdr-36", "HCA"},
+        {"ib_switch: no-such", "no-such"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        char topology[512];
+        snprintf(topology, sizeof topology, "{%s, %s}", nodes, cases[i].more);
+        load_with(&fixture, topology, "", NULL);
+        EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+        EXPECT_CONTAINS(first_line(&fixture), cases[i].message);
+        fixture_fini(&fixture);
+    }
+    struct fixture both;
+    load_with(&both,
+              "{kind: ring, nodes: 3, preset: ha-pacs-tca-2014, with: {hca: {preset: connectx3-qdr}}, cable: pearl-gen2-x8, "
+              "ib_switch: qdr-36}",
+              "ib_switches: [{name: s, preset: qdr-36}]", NULL);
+    EXPECT_CONTAINS(first_line(&both), "'ib_switches' and 'ib_switch' exclude each other: ib_switch makes the switch");
+    fixture_fini(&both);
+}
+
 TEST(Topology, IsWrittenOutInTheResolvedText)
 {
     struct fixture fixture, again;

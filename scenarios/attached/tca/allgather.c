@@ -1,0 +1,94 @@
+// All-gather by recursive doubling between GPUs: in step k each rank exchanges all blocks it has with the rank whose number
+// differs in bit k. A step has a slot of its own, as its partner may be a step ahead.
+//
+//     allgather [LARGEST [TURNS]]        bytes of a rank's block (16384), timed all-gathers of each size (5)
+//
+// Ranks are a power of two. Printed: bytes of a block, and microseconds of an all-gather with the barrier behind it. Every byte
+// of every block is checked on every rank after each size.
+#include "tca_program.h"
+
+enum { CHANNEL = 0, TAG = 0x100, WARM_UP = 2, SMALLEST = 8, STEPS_MAX = 4 };
+
+static struct buffer buffer;
+static int steps;
+
+static void descs_make(tcaDesc *descs[STEPS_MAX], size_t bytes)
+{
+    const int flags = ON_THE_BOARD | tcaDMANotify | tcaDMANotifySelf | tcaDMAPipeline;
+    for (int step = 0; step < steps; step++) {
+        int partner = rank ^ 1 << step, first = rank >> step << step;
+        size_t offset = (size_t)first * bytes;
+        descs[step] = tcaDescNew();
+        TCA(tcaDescSetMemcpy(descs[step], &buffer.handles[partner], offset, &buffer.handles[rank], offset, bytes << step,
+                             flags, step, TAG));
+    }
+}
+
+static void allgather(tcaDesc *descs[STEPS_MAX])
+{
+    for (int step = 0; step < steps; step++) {
+        TCA(tcaDescSet(descs[step], CHANNEL));
+        TCA(tcaStartDMADesc(CHANNEL));
+        TCA(tcaWaitDMARecvDesc(&buffer.handles[rank], step, TAG));
+        TCA(tcaWaitDMARecvDesc(&buffer.handles[rank ^ 1 << step], step, TAG));
+    }
+}
+
+static double measure(size_t bytes, uint32_t round, int turns)
+{
+    size_t words = bytes / 4, all = buffer.bytes / 4;
+    tcaDesc *descs[STEPS_MAX];
+    double start = 0;
+    for (size_t i = 0; i < all; i++) {
+        uint32_t word = word_of((int)(i / words), round, i);
+        buffer.host[i] = i / words == (size_t)rank ? word : ~word;
+    }
+    buffer_push(&buffer);
+    descs_make(descs, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < WARM_UP + turns; i++) {
+        if (i == WARM_UP) {
+            start = MPI_Wtime();
+        }
+        allgather(descs);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    double microseconds = (MPI_Wtime() - start) * 1e6 / turns;
+    buffer_pull(&buffer);
+    for (size_t i = 0; i < all; i++) {
+        uint32_t word = word_of((int)(i / words), round, i);
+        expect_word(&buffer, i, i / words < (size_t)ranks ? word : ~word, "all-gather");
+    }
+    for (int step = 0; step < steps; step++) {
+        TCA(tcaDescFree(descs[step]));
+    }
+    return microseconds;
+}
+
+int main(int argc, char **argv)
+{
+    program_init(&argc, &argv);
+    size_t largest = argc > 1 ? strtoul(argv[1], NULL, 0) : 16384;
+    int turns = argc > 2 ? atoi(argv[2]) : 5;
+    while (1 << steps < ranks) {
+        steps++;
+    }
+    if (1 << steps != ranks || steps > STEPS_MAX || largest < SMALLEST || turns < 1) {
+        die("allgather", "2, 4, 8 or 16 ranks, [LARGEST [TURNS]]");
+    }
+    buffer = buffer_make(largest * (size_t)ranks);
+    if (rank == 0) {
+        printf("#  block  all-gather[us]\n");
+    }
+    uint32_t round = 0;
+    for (size_t bytes = SMALLEST; bytes <= largest; bytes *= 8) {
+        double microseconds = measure(bytes, ++round, turns);
+        if (rank == 0) {
+            printf("%8zu %15.3f\n", bytes, microseconds);
+            fflush(stdout);
+        }
+    }
+    buffer_free(&buffer);
+    MPI_Finalize();
+    return 0;
+}

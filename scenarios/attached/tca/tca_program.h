@@ -1,0 +1,98 @@
+// What the programs of this folder share: buffers in GPU memory with a handle of every rank's, and patterns in which no
+// two words of a run are alike.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tca-api.h>
+
+// Descriptors and notifications in the boards' memory.
+#define ON_THE_BOARD (tcaDMAUseInternal | tcaDMAUseNotifyInternal)
+
+static int rank, ranks;
+
+static inline void die(const char *what, const char *why)
+{
+    fprintf(stderr, "rank %d: %s: %s\n", rank, what, why);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
+}
+
+#define TCA(call)                                                                                                      \
+    do {                                                                                                               \
+        int code_ = (call);                                                                                            \
+        if (code_ != TCA_SUCCESS) {                                                                                    \
+            die(#call, tcaLastMessage());                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+#define CUDA(call)                                                                                                     \
+    do {                                                                                                               \
+        cudaError_t code_ = (call);                                                                                    \
+        if (code_ != cudaSuccess) {                                                                                    \
+            die(#call, cudaGetErrorString(code_));                                                                     \
+        }                                                                                                              \
+    } while (0)
+
+struct buffer {
+    size_t bytes;
+    void *device;       // GPU 0
+    uint32_t *host;     // pinned, as large
+    tcaHandle *handles; // of this buffer on each rank
+};
+
+static inline void program_init(int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    TCA(tcaInit());
+    CUDA(cudaSetDevice(0));
+}
+
+// By all ranks, in the same order.
+static inline struct buffer buffer_make(size_t bytes)
+{
+    struct buffer buffer = {.bytes = bytes};
+    TCA(tcaMalloc(&buffer.device, bytes, tcaMemoryGPU));
+    CUDA(cudaMallocHost((void **)&buffer.host, bytes));
+    TCA(tcaCreateHandleList(&buffer.handles, ranks, buffer.device, bytes));
+    return buffer;
+}
+
+static inline void buffer_free(struct buffer *buffer)
+{
+    free(buffer->handles);
+    TCA(tcaFree(buffer->device, tcaMemoryGPU));
+    CUDA(cudaFreeHost(buffer->host));
+}
+
+static inline void buffer_push(const struct buffer *buffer)
+{
+    CUDA(cudaMemcpy(buffer->device, buffer->host, buffer->bytes, cudaMemcpyDefault));
+    CUDA(cudaDeviceSynchronize());
+}
+
+static inline void buffer_pull(const struct buffer *buffer)
+{
+    CUDA(cudaMemcpy(buffer->host, buffer->device, buffer->bytes, cudaMemcpyDefault));
+}
+
+// Word `index` of what `from` sends in this round.
+static inline uint32_t word_of(int from, uint32_t round, size_t index)
+{
+    return (uint32_t)(index * 2654435761u) ^ (round * 40503u + 1u) ^ (uint32_t)from << 24;
+}
+
+static inline void expect_word(const struct buffer *buffer, size_t index, uint32_t expected, const char *what)
+{
+    if (buffer->host[index] != expected) {
+        char why[96];
+        snprintf(why, sizeof why, "byte %zu holds 0x%08x, not 0x%08x", 4 * index, buffer->host[index], expected);
+        die(what, why);
+    }
+}

@@ -1,0 +1,26 @@
+#!/bin/sh
+# tca_program.sh <tcasim> <pkg-config folder> <source> <scenario> <exec argument ...>: compiles the program as users do, by pkg-config,
+# and runs the scenario's command in the folder where it lies, twice: it ends well (its own checks hold) and prints the same, and the
+# runs have the same hash. 77: there is no Open MPI.
+set -eu
+tcasim=$1 packages=$2 source=$3 scenario=$4
+shift 4
+{ command -v mpicc && command -v mpirun; } >/dev/null || {
+    echo "skipped: Open MPI (openmpi-bin, libopenmpi-dev) is not installed" >&2
+    exit 77
+}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# shellcheck disable=SC2046 # words
+mpicc -O2 -Wall -Wextra -Werror "$source" -o "$folder/$(basename "$source" .c)" \
+    $(PKG_CONFIG_PATH=$packages pkg-config --cflags --libs tcasim)
+cd "$folder"
+for run in 1 2; do
+    timeout 200 "$tcasim" exec "$scenario" --out "results$run" "$@" >"output$run"
+done
+cat output1
+diff output1 output2
+[ -s output1 ]
+grep -q '^hash:' results1/exec.yaml
+diff results1/exec.yaml results2/exec.yaml
