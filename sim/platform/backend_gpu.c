@@ -7,6 +7,7 @@
 
 #include "sim/kernel/cause.h"
 #include "sim/platform/backend_inproc.h"
+#include "sim/platform/gpu_window.h"
 
 static const struct sim_work look = {"polling", "the look that sees it", false};
 
@@ -81,19 +82,32 @@ static int memory_alloc(void *ctx, unsigned number, uint64_t bytes, uint64_t *de
 static int memory_free(void *ctx, unsigned number, uint64_t device_address)
 {
     struct plat_gpu *gpu = gpu_of(ctx, number);
-    return gpu != NULL ? error_of(gpu_memory_free(gpu->gpu, device_address)) : -ENODEV;
+    if (gpu == NULL) {
+        return -ENODEV;
+    }
+    plat_gpu_windows_close(gpu, device_address);
+    return error_of(gpu_memory_free(gpu->gpu, device_address));
+}
+
+static int window_error(enum sim_status status)
+{
+    return status == SIM_ERR_NO_MEMORY ? -ENOSPC : error_of(status);
 }
 
 // Whole pages around the range; the offset is that of its first byte.
-static int range_pin(gpu_t *gpu, uint64_t device_address, uint64_t bytes, uint64_t *offset_out)
+static int range_pin(struct plat_gpu *gpu, uint64_t device_address, uint64_t bytes, uint64_t *offset_out)
 {
     uint64_t within = device_address & PAGE_MASK;
     if (bytes == 0 || bytes > UINT64_MAX - within) {
         return -EINVAL;
     }
-    enum sim_status status = gpu_pin(gpu, device_address - within, bytes + within, offset_out);
+    enum sim_status status = gpu_pin(gpu->gpu, device_address - within, bytes + within, offset_out);
+    if (status == SIM_ERR_NO_MEMORY) { // what the driver keeps open makes room
+        plat_gpu_windows_close(gpu, UINT64_MAX);
+        status = gpu_pin(gpu->gpu, device_address - within, bytes + within, offset_out);
+    }
     *offset_out += within;
-    return status == SIM_ERR_NO_MEMORY ? -ENOSPC : error_of(status);
+    return window_error(status);
 }
 
 static int memory_pin(void *ctx, unsigned number, uint64_t device_address, uint64_t bytes, uint64_t *offset_out,
@@ -101,7 +115,7 @@ static int memory_pin(void *ctx, unsigned number, uint64_t device_address, uint6
 {
     struct plat_gpu *gpu = gpu_of(ctx, number);
     uint64_t offset = 0;
-    int error = gpu != NULL ? range_pin(gpu->gpu, device_address, bytes, &offset) : -ENODEV;
+    int error = gpu != NULL ? range_pin(gpu, device_address, bytes, &offset) : -ENODEV;
     if (error == 0) {
         *offset_out = offset;
         *bus_address_out = gpu_bar_base(gpu->gpu) + offset;
@@ -176,8 +190,8 @@ static void item_done(void *ctx, enum sim_status status)
     if (status != SIM_OK && queue->failed == 0) {
         queue->failed = item->number;
     }
-    if (item->pinned_at != NULL) {
-        (void)gpu_unpin(item->pinned_at, item->pinned_offset & ~PAGE_MASK);
+    if (item->window != NULL) {
+        plat_gpu_window_give(item->window);
     }
     if (item->is_mark) {
         item->ended_ps = sim_now_ps(queue->sim);
@@ -189,7 +203,7 @@ static void item_done(void *ctx, enum sim_status status)
     sim_condition_signal(queue->sim, &queue->ended);
 }
 
-static int item_submit(struct plat_gpu_queue *queue, struct gpu_work *work, gpu_t *pinned_at, uint64_t pinned_offset,
+static int item_submit(struct plat_gpu_queue *queue, struct gpu_work *work, struct plat_gpu_window *window,
                        uint64_t *ticket_out)
 {
     struct plat_gpu_item *item = calloc(1, sizeof *item);
@@ -199,8 +213,7 @@ static int item_submit(struct plat_gpu_queue *queue, struct gpu_work *work, gpu_
     *item = (struct plat_gpu_item){.queue = queue,
                                    .number = gpu_queue_submitted(queue->queue) + 1,
                                    .is_mark = work->kind == GPU_WORK_MARK,
-                                   .pinned_at = pinned_at,
-                                   .pinned_offset = pinned_offset};
+                                   .window = window};
     work->done = item_done;
     work->ctx = item;
     int error = error_of(gpu_queue_submit(queue->queue, work, ticket_out));
@@ -219,12 +232,13 @@ static int item_submit(struct plat_gpu_queue *queue, struct gpu_work *work, gpu_
 
 // --- work ----------------------------------------------------------------------------------------------------------
 
-static int row_submit(struct plat_gpu_queue *queue, const struct backend_gpu_work *work, uint64_t row, gpu_t *peer,
-                      uint64_t *ticket_out)
+static int row_submit(struct plat_gpu_queue *queue, const struct backend_gpu_work *work, uint64_t row,
+                      struct plat_gpu *peer, uint64_t *ticket_out)
 {
     uint64_t device = work->device_address + row * work->device_pitch;
     uint64_t other = work->other_address + row * work->other_pitch;
     uint64_t offset = 0;
+    struct plat_gpu_window *window = NULL;
     struct gpu_work item = {.bytes = work->bytes, .fill = work->value};
     int error = 0;
     switch (work->kind) {
@@ -239,10 +253,10 @@ static int row_submit(struct plat_gpu_queue *queue, const struct backend_gpu_wor
         item.bus_address = other;
         break;
     case BACKEND_GPU_TO_PEER:
-        error = range_pin(peer, other, work->bytes, &offset);
+        error = window_error(plat_gpu_window_take(peer, other, work->bytes, &window, &offset));
         item.kind = GPU_WORK_COPY_OUT;
         item.source = device;
-        item.bus_address = gpu_bar_base(peer) + offset;
+        item.bus_address = gpu_bar_base(peer->gpu) + offset;
         break;
     case BACKEND_GPU_INSIDE:
         item.kind = GPU_WORK_COPY;
@@ -261,9 +275,9 @@ static int row_submit(struct plat_gpu_queue *queue, const struct backend_gpu_wor
     if (error != 0) {
         return error;
     }
-    error = item_submit(queue, &item, peer, offset, ticket_out);
-    if (error != 0 && peer != NULL) {
-        (void)gpu_unpin(peer, offset & ~PAGE_MASK);
+    error = item_submit(queue, &item, window, ticket_out);
+    if (error != 0 && window != NULL) {
+        plat_gpu_window_give(window);
     }
     return error;
 }
@@ -278,7 +292,7 @@ static int rows_submit(void *ctx, struct plat_gpu_queue *queue, const struct bac
     }
     int error = 0;
     for (uint64_t row = 0; row < work->rows && error == 0; row++) {
-        error = row_submit(queue, work, row, peer != NULL ? peer->gpu : NULL, ticket_out);
+        error = row_submit(queue, work, row, peer, ticket_out);
     }
     return error;
 }
@@ -318,7 +332,7 @@ static int submit(void *ctx, unsigned number, uint32_t queue_number, const struc
         item.item = work->ticket;
         break;
     }
-    return item_submit(queue, &item, NULL, 0, ticket_out);
+    return item_submit(queue, &item, NULL, ticket_out);
 }
 
 static int poll(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket, uint64_t *ended_ps_out)

@@ -1,4 +1,4 @@
-#include "sim/platform/gpus.h"
+#include "sim/platform/gpu_window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +80,7 @@ void plat_gpus_fini(struct plat_gpus *gpus)
 {
     for (unsigned i = 0; i < gpus->count; i++) {
         gpu_destroy(gpus->list[i].gpu);
+        plat_gpu_windows_forget(&gpus->list[i]);
         for (unsigned j = 0; j < PLAT_GPU_QUEUES_MAX; j++) {
             plat_gpu_queue_clear(&gpus->list[i].queues[j]);
         }

@@ -18,8 +18,7 @@ struct plat_gpu_item {
     uint64_t number; // of the model's item; a ticket is the number of its last one
     uint64_t ended_ps;
     bool is_mark;
-    gpu_t *pinned_at; // whose window was opened for it; NULL: nobody's
-    uint64_t pinned_offset;
+    struct plat_gpu_window *window; // of the other GPU that it writes to; NULL: of none
     struct plat_gpu_item *next;
 };
 
@@ -37,6 +36,7 @@ struct plat_gpu {
     gpu_t *gpu;
     char name[SCN_NAME_MAX + 16];
     struct plat_gpu_queue queues[PLAT_GPU_QUEUES_MAX];
+    struct plat_gpu_window *windows; // gpu_window.h
 };
 
 struct plat_gpus {

@@ -222,6 +222,53 @@ TEST(GpuCopies, OfCudaTakeTheirFixedCostAndTheRateOfTheLink)
     site_fini(&site);
 }
 
+// --- copies to another GPU of the node -------------------------------------------------------------------------------
+
+static uint64_t peer_copy_ps(void *to, const void *from)
+{
+    uint64_t start_ps = now_ps();
+    EXPECT_EQ(cudaMemcpy(to, from, 64, cudaMemcpyDefault), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    return now_ps() - start_ps;
+}
+
+// The second GPU's window has room for one allocation of a megabyte.
+static void copies_to_the_other(void *arg, peach2_handle_t *board)
+{
+    (void)arg;
+    (void)board;
+    const struct backend *backend = &backend_current()->backend;
+    void *from, *to, *other;
+    uint64_t device_address, offset, bus_address;
+    EXPECT_EQ(cudaMalloc(&from, MIB), cudaSuccess);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&to, MIB), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&other, MIB), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    uint64_t first_ps = peer_copy_ps(to, from), again_ps = peer_copy_ps(to, from);
+    EXPECT_BETWEEN(first_ps - again_ps, 450 * NS, 550 * NS); // a translation that is known by now
+    EXPECT_BETWEEN(peer_copy_ps(to, from), again_ps - 20 * NS, again_ps + 20 * NS);
+    EXPECT_TRUE(peer_copy_ps(other, from) > again_ps + 450 * NS); // in the place of the first one
+    EXPECT_EQ(backend->ops->gpu->alloc(backend->ctx, 1, MIB, &device_address), 0);
+    EXPECT_EQ(backend->ops->gpu->pin(backend->ctx, 1, device_address, MIB, &offset, &bus_address), 0); // and that in its
+    EXPECT_EQ(backend->ops->gpu->unpin(backend->ctx, 1, offset), 0);
+    EXPECT_TRUE(peer_copy_ps(to, from) > again_ps + 450 * NS);
+    EXPECT_EQ(cudaFree(to), cudaSuccess); // though it is shown
+    EXPECT_EQ(cudaFree(other), cudaSuccess);
+    EXPECT_EQ(cudaFree(from), cudaSuccess);
+}
+
+TEST(GpuCopies, ToAnotherGpuKeepItsWindowOpen)
+{
+    struct site site = {.scene = no_board()};
+    site.scene->nodes[0].gpus[1].bar_bytes = MIB;
+    site_build(&site);
+    site_run(&site, copies_to_the_other);
+    site_fini(&site);
+}
+
 // --- GPU memory that is not there ------------------------------------------------------------------------------------
 
 struct attempt {
