@@ -2,7 +2,8 @@
 //
 // tca.h has the newer generation. The older one keeps descriptors in tables and names them by their index: entries are
 // set one by one, a chain begins at an entry and goes on to the next one for as long as entries carry tcaDMAContinue.
-// Errors are those of the newer calls. What public descriptions leave open: an entry takes one index, whatever it copies
+// Errors are those of the newer calls. What public descriptions leave open: an entry takes one index, whatever it
+// copies
 // (*next is slot + 1); a chain takes its entries as they are when it is handed to a channel.
 #pragma once
 
@@ -64,24 +65,27 @@ tcaresult tcaSetDMADescInt_Memcpy2D(int slot, int *next, const tcaHandle *dst, s
                                     size_t count, int flags, int wait_slot, uint32_t wait_tag);
 tcaresult tcaSetDMAChainInt(int channel, int first);
 
-// --- stores by the processor (PIO) ------------------------------------------------------------------------------------
+// --- stores by the processor (PIO)
+// ------------------------------------------------------------------------------------
 
 // Memory of any node, as this processor stores into it. Plain bytes.
 typedef struct tcaPIOHandle {
     uint64_t windowAddress, size;
 } tcaPIOHandle;
 
-// The memory of a handle from offset on. size is not looked at: what is sent is held against the handle. tcaErrorHandle,
-// tcaErrorFreed, tcaErrorRange, tcaErrorArgument.
+// The memory of a handle from offset on. size is not looked at: what is sent is held against the handle.
+// tcaErrorHandle, tcaErrorFreed, tcaErrorRange, tcaErrorArgument.
 tcaresult tcaSetPIORegion(tcaPIOHandle *pio, const tcaHandle *handle, size_t offset, size_t size);
 // Stores bytes of own memory there; what is sent first arrives first. tcaErrorRange, tcaErrorArgument.
 tcaresult tcaSendPIO(const tcaPIOHandle *pio, size_t offset, const void *data, size_t bytes);
 // What was sent is on its way when it returns.
 tcaresult tcaSendPIOCommit(void);
 
-// --- words of reductions ------------------------------------------------------------------------------------------------
+// --- words of reductions
+// ------------------------------------------------------------------------------------------------
 
-// Operations and types, for programs that reduce by themselves. The low byte of a type counts them, the rest is its size.
+// Operations and types, for programs that reduce by themselves. The low byte of a type counts them, the rest is its
+// size.
 typedef enum tcaOp {
     TCA_OP_SUM,
     TCA_OP_PROD,

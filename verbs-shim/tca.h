@@ -9,15 +9,15 @@
 // to do about a code, tcaLastMessage what was wrong with the last call that was refused. Sizes and offsets are bytes.
 //
 // A handle is plain bytes: ranks send it to each other as it is. That memory of the own process was freed is noticed;
-// of another node's it cannot be: a copy to a stale handle of freed memory there goes where the handle points, as on the
-// machine, and whoever frees memory first makes sure that nobody sends to it any more. Copies go from memory of the own node to memory of
-// any node of the sub-cluster; the board cannot read across a cable.
+// of another node's it cannot be: a copy to a stale handle of freed memory there goes where the handle points, as on
+// the machine, and whoever frees memory first makes sure that nobody sends to it any more. Copies go from memory of the
+// own node to memory of any node of the sub-cluster; the board cannot read across a cable.
 //
-// A notification is an 8-byte word with a tag, written behind the copied data. It arrives at the node of the destination
-// (tcaDMANotify) or at the own node (tcaDMANotifySelf), in the slot `wait_slot` of the node that sent it: each node has
-// tcaSlots slots for every sender, so that a rank may wait for fifteen others in slot 0. Who waits passes a handle of the
-// node that sends; which of its memory does not matter. The wait takes the word out again. A second notification from the
-// same node for a slot that was not waited for replaces the first.
+// A notification is an 8-byte word with a tag, written behind the copied data. It arrives at the node of the
+// destination (tcaDMANotify) or at the own node (tcaDMANotifySelf), in the slot `wait_slot` of the node that sent it:
+// each node has tcaSlots slots for every sender, so that a rank may wait for fifteen others in slot 0. Who waits passes
+// a handle of the node that sends; which of its memory does not matter. The wait takes the word out again. A second
+// notification from the same node for a slot that was not waited for replaces the first.
 //
 // Where public descriptions leave something open: every tcaDescSetMemcpy adds to what the descriptor holds;
 // tcaDMAContinue (more copies follow) is accepted and changes nothing; the library looks for a notification in host
@@ -92,16 +92,16 @@ struct tcaComm {
 // Copied. tcaErrorNodes: more than 16 ranks. tcaErrorArgument.
 int tcaSetComm(const struct tcaComm *comm);
 
-// How long the waits of this process go on before they return tcaErrorTimeout, in nanoseconds of its clock; 0: for ever.
-// Without this call tcaTimeoutDefault, a second. What was waited for may still come, and one may wait again.
+// How long the waits of this process go on before they return tcaErrorTimeout, in nanoseconds of its clock; 0: for
+// ever. Without this call tcaTimeoutDefault, a second. What was waited for may still come, and one may wait again.
 #define tcaTimeoutDefault 1000000000ull
 int tcaSetTimeout(uint64_t timeout_ns);
 
 // --- memory and handles --------------------------------------------------------------------------------------------
 
 // Zeroed. CPU: page-aligned. tcaErrorNoMemory, tcaErrorArgument (no bytes). GPU, of the current CUDA device: as
-// cudaMalloc, no bytes are NULL and no error; tcaErrorNotSupported (the node has no GPU), tcaErrorWindow (not one of its
-// first two).
+// cudaMalloc, no bytes are NULL and no error; tcaErrorNotSupported (the node has no GPU), tcaErrorWindow (not one of
+// its first two).
 int tcaMalloc(void **ptr, size_t size, tcaMemoryType type);
 // tcaErrorNotTcaMemory; tcaErrorBusy while a DMA reads it.
 int tcaFree(void *ptr, tcaMemoryType type);
@@ -131,9 +131,9 @@ int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType typ
 typedef int tcaresult;
 tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size);
 // Collective: *list becomes the handles of the first nranks ranks of tcaComm, in rank order; free() it. ptr tells which
-// kind of memory it is. Ranks from nranks on call it too, with any ptr; under MPI each of them may as well leave out every
-// list that is shorter than the world. Every rank returns the error of the first
-// of these ranks that has one. tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.
+// kind of memory it is. Ranks from nranks on call it too, with any ptr; under MPI each of them may as well leave out
+// every list that is shorter than the world. Every rank returns the error of the first of these ranks that has one.
+// tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.
 int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
 
 // --- descriptors ---------------------------------------------------------------------------------------------------
@@ -157,19 +157,20 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 // --- DMA -----------------------------------------------------------------------------------------------------------
 
 // Hands the descriptor to a DMA channel; as often as one likes, also before each start. The first time after a change
-// it is written to host or board memory; after that it costs one register, or none where it is set already. tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it
-// holds no copy), tcaErrorFreed, tcaErrorBoardMemory.
+// it is written to host or board memory; after that it costs one register, or none where it is set already.
+// tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it holds no copy), tcaErrorFreed,
+// tcaErrorBoardMemory.
 int tcaDescSet(tcaDesc *desc, int channel);
 // tcaErrorNotSet, tcaErrorBusy, tcaErrorFreed, tcaErrorDMA (the DMA before failed, and nobody waited for it).
 int tcaStartDMADesc(int channel);
 // Until all that was started has been issued; the source may be reused then. Nothing started: at once. tcaErrorDMA,
 // tcaErrorTimeout (it still runs). Issued is not arrived: of data that is lost on its way only the receiver can know.
 int tcaWaitDMAC(int channel);
-// Until the tag has arrived in the slot of the node whose handle it is: the node that sends, with tcaDMANotifySelf and for
-// copies within the node the own one. tcaErrorHandle, tcaErrorFreed (a handle of this process), tcaErrorSlot, tcaErrorIO
-// (the board does not answer), tcaErrorTimeout (nothing came: the sender did not send, or a cable on the way is dead; the
-// board cannot tell which). A wait of more than a millisecond for a notification in the board's memory may see it late by
-// 1/128 of the wait.
+// Until the tag has arrived in the slot of the node whose handle it is: the node that sends, with tcaDMANotifySelf and
+// for copies within the node the own one. tcaErrorHandle, tcaErrorFreed (a handle of this process), tcaErrorSlot,
+// tcaErrorIO (the board does not answer), tcaErrorTimeout (nothing came: the sender did not send, or a cable on the way
+// is dead; the board cannot tell which). A wait of more than a millisecond for a notification in the board's memory may
+// see it late by 1/128 of the wait.
 int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag);
 
 #ifdef __cplusplus

@@ -41,7 +41,7 @@ struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uin
 void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes); // and wakes who waits for it
 // Zeros need no memory of the simulator.
 void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes);
-void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes);                 // wakes
+void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes); // wakes
 static inline uint64_t gpu_pages_bytes(uint64_t bytes)
 {
     return (bytes + GPU_PAGE_BYTES - 1) & ~(GPU_PAGE_BYTES - 1);
@@ -134,7 +134,7 @@ void gpu_target_fini(gpu_t *gpu);
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp);
 // How long until every write that has arrived at the window is visible.
 uint64_t gpu_target_pending_ps(const gpu_t *gpu);
-void gpu_target_commit(gpu_t *gpu); // what is due at this instant
+void gpu_target_commit(gpu_t *gpu);    // what is due at this instant
 void gpu_target_read_left(gpu_t *gpu); // the last completion of a read was taken by the link
 
 void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the reference

@@ -179,6 +179,16 @@ void attach_reap(struct attach_server *server, int program)
     }
 }
 
+// It came to its end without the libraries that are to be loaded before its first instruction. The child that was to
+// execute it has another status where that failed.
+static bool ran_detached(const struct attach_server *server, uint32_t index)
+{
+    const struct attach_program *program = &server->options->programs[index];
+    bool redirected = program->stdin_path != NULL || program->stdout_path != NULL;
+    int status = server->result->statuses[index];
+    return status >= 0 && status < NOT_EXECUTABLE && !(redirected && status == NO_FILE);
+}
+
 static void program_start(struct attach_server *server, uint32_t index)
 {
     const struct attach_program *program = &server->options->programs[index];
@@ -199,6 +209,12 @@ static void program_start(struct attach_server *server, uint32_t index)
     } else if (connected(server, pid) == NULL) {
         attach_start_failed(server, index, pid);
         attach_reap(server, (int)index);
+        if (ran_detached(server, index)) {
+            attach_fail(server,
+                        "%s (process %d) ended with %d and never attached itself: tcasim's libraries were not loaded into "
+                        "it (LD_PRELOAD)",
+                        program->argv[0], (int)pid, server->result->statuses[index]);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // The run's directory, which only its user can enter: the socket, the nodes' device files, a link to the libraries, and
-// what programs leave in places that other runs share: temporary files (TMPDIR), ports of rdma_cm, and shared memory, whose names the world
-// shim begins with the run's (verbs-shim/world/paths.c). All of it goes with the run, however that ends.
+// what programs leave in places that other runs share: temporary files (TMPDIR), ports of rdma_cm, and shared memory,
+// whose names the world shim begins with the run's (verbs-shim/world/paths.c). All of it goes with the run, however
+// that ends.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -79,9 +79,8 @@ void plat_gpu_windows_close(struct plat_gpu *gpu, uint64_t device_address)
     for (struct plat_gpu_window **link = &gpu->windows; *link != NULL;) {
         struct plat_gpu_window *window = *link;
         uint64_t base = 0, size = 0;
-        bool meant = device_address == UINT64_MAX ||
-                     (gpu_memory_find(gpu->gpu, device_address, &base, &size) && base == device_address &&
-                      window->device_address - base < size);
+        bool meant = device_address == UINT64_MAX || (gpu_memory_find(gpu->gpu, device_address, &base, &size) &&
+                                                      base == device_address && window->device_address - base < size);
         if (meant && window->users == 0) {
             (void)gpu_unpin(gpu->gpu, window->bar_offset);
             *link = window->next;

@@ -1,5 +1,5 @@
-// Windows onto a GPU's memory that its driver keeps for copies of other GPUs of the node: opened with the first copy to an
-// allocation and closed when that is freed, or when somebody else needs the room. Opened for each copy, they would
+// Windows onto a GPU's memory that its driver keeps for copies of other GPUs of the node: opened with the first copy to
+// an allocation and closed when that is freed, or when somebody else needs the room. Opened for each copy, they would
 // never be in the GPU's translation cache. Private to the room.
 #pragma once
 
@@ -12,8 +12,8 @@ struct plat_gpu_window {
     uint32_t users; // copies under way
 };
 
-// For bytes at the device address, which lie in one allocation; used until it is given back. offset: of the first byte in the
-// BAR. SIM_ERR_NO_MEMORY: the BAR has no room. SIM_ERR_NOT_FOUND, SIM_ERR_RANGE: no such memory.
+// For bytes at the device address, which lie in one allocation; used until it is given back. offset: of the first byte
+// in the BAR. SIM_ERR_NO_MEMORY: the BAR has no room. SIM_ERR_NOT_FOUND, SIM_ERR_RANGE: no such memory.
 enum sim_status plat_gpu_window_take(struct plat_gpu *gpu, uint64_t device_address, uint64_t bytes,
                                      struct plat_gpu_window **window_out, uint64_t *offset_out);
 void plat_gpu_window_give(struct plat_gpu_window *window);

@@ -89,7 +89,8 @@ static bool check_list(struct scn_loader *loader, const struct request *request)
         return true;
     }
     if (names->kind != SCN_TREE_SEQUENCE) {
-        scn_mistakes_add(&loader->mistakes, names->place, "names: expected a list, found %s", scn_tree_kind_text(names));
+        scn_mistakes_add(&loader->mistakes, names->place, "names: expected a list, found %s",
+                         scn_tree_kind_text(names));
     } else {
         scn_mistakes_add(&loader->mistakes, names->place, "names: %zu for %" PRIu32 " nodes", (size_t)names->count,
                          request->nodes);

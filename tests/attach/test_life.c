@@ -172,6 +172,40 @@ TEST(AttachedLife, NamesAProgramThatNeverCallsIn)
     stage_fini(&stage);
 }
 
+TEST(AttachedLife, NamesAProgramThatRanWithoutTheLibraries)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage.options.library_directory = "/nonexistent";
+    stage_add(&stage, 0, "/bin/true", NULL);
+    stage_run(&stage);
+    EXPECT_TRUE(stage.result.failed);
+    EXPECT_CONTAINS(stage.result.text, "/bin/true (process ");
+    EXPECT_CONTAINS(stage.result.text, "ended with 0 and never attached itself");
+    stage_fini(&stage);
+}
+
+// What ends a name in LD_PRELOAD.
+TEST(AttachedLife, TakesLibrariesFromAPathWithASpaceInIt)
+{
+    char folder[] = "/tmp/tcasim attached XXXXXX", path[64];
+    ASSERT_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/lib", folder);
+    struct stage stage;
+    stage_init(&stage);
+    ASSERT_EQ(symlink(stage.options.library_directory, path), 0);
+    stage.options.library_directory = path;
+    stage_add(&stage, 0, "pair", "3", NULL);
+    stage_add(&stage, 1, "pair", "3", NULL);
+    stage_run(&stage);
+    expect_done(&stage);
+    EXPECT_EQ(stage.result.statuses[0], 0);
+    EXPECT_EQ(stage.result.statuses[1], 0);
+    stage_fini(&stage);
+    (void)unlink(path);
+    (void)rmdir(folder);
+}
+
 TEST(AttachedLife, GivesTheStatusOfAProgramThatIsNotThere)
 {
     struct stage stage;

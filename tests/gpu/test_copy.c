@@ -334,8 +334,8 @@ TEST(Copy, MayBeUnderWayWhenTheGpuIsDestroyed)
     rig_fini(&rig);
 }
 
-// A notification in host memory may be seen while the data before it still wait for a translation; what is launched then
-// works on the data.
+// A notification in host memory may be seen while the data before it still wait for a translation; what is launched
+// then works on the data.
 TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
 {
     struct rig rig;
@@ -352,7 +352,8 @@ TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
     rig_run_for(&rig, 500 * NS);
     EXPECT_EQ(rig_counter(&rig, 0, "bar_writes"), 1); // it has arrived
     start(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY, .source = device, .destination = inside, .bytes = 64});
-    struct outcome outcome = copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
+    struct outcome outcome =
+        copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
     EXPECT_MEMEQ(gpu_memory_at(rig.gpus[0], inside, 64), data, sizeof data);
     EXPECT_MEMEQ(host_memory_at(rig.memory, 4096), data, sizeof data);
     EXPECT_TRUE(outcome.done_ps > 9 * US);

@@ -1,6 +1,6 @@
-// A program of the older generation: tables of descriptors by index, lists of handles that are shorter than the world, a gigabyte
-// of GPU memory in one piece, and messages by stores of the processor. Ranks 0 and 1 exchange; of the others rank 2 asks for the
-// short lists as well, rank 3 does not.
+// A program of the older generation: tables of descriptors by index, lists of handles that are shorter than the world,
+// a gigabyte of GPU memory in one piece, and messages by stores of the processor. Ranks 0 and 1 exchange; of the others
+// rank 2 asks for the short lists as well, rank 3 does not.
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -34,11 +34,11 @@ static void exchange(const tcaHandle *list, char *device, char *host)
     CHECK(cudaMemcpy(device + GIGABYTE - BYTES, host, BYTES, cudaMemcpyDefault) == cudaSuccess);
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     CHECK(tcaDMADescInt_Init() == TCA_SUCCESS);
-    CHECK(tcaSetDMADescInt_Memcpy(slot, &slot, &list[peer], 8192, &list[rank], GIGABYTE - BYTES, 64, flags_of(true), 9, 9) ==
-          TCA_SUCCESS); // of another chain
+    CHECK(tcaSetDMADescInt_Memcpy(slot, &slot, &list[peer], 8192, &list[rank], GIGABYTE - BYTES, 64, flags_of(true), 9,
+                                  9) == TCA_SUCCESS); // of another chain
     first = slot;
-    CHECK(tcaSetDMADescInt_Memcpy(slot, &slot, &list[peer], 0, &list[rank], GIGABYTE - BYTES, BYTES / 2, flags_of(false),
-                                  SLOT, TAG) == TCA_SUCCESS);
+    CHECK(tcaSetDMADescInt_Memcpy(slot, &slot, &list[peer], 0, &list[rank], GIGABYTE - BYTES, BYTES / 2,
+                                  flags_of(false), SLOT, TAG) == TCA_SUCCESS);
     CHECK(tcaSetDMADescInt_Memcpy2D(slot, &slot, &list[peer], BYTES / 2, 64, &list[rank], GIGABYTE - BYTES / 2, 64, 64,
                                     BYTES / 2 / 64, flags_of(true), SLOT, TAG) == TCA_SUCCESS);
     for (int turn = 0; turn < 3; turn++) {
@@ -48,8 +48,8 @@ static void exchange(const tcaHandle *list, char *device, char *host)
         CHECK(tcaWaitDMARecvDesc(&list[peer], SLOT, TAG) == TCA_SUCCESS);
     }
     CHECK(tcaCreateDMADesc(&table, 8) == TCA_SUCCESS);
-    CHECK(tcaSetDMADesc_Memcpy(table, 0, &slot, &list[peer], 2 * BYTES, &list[rank], GIGABYTE - BYTES, BYTES, flags_of(true),
-                               SLOT, TAG) == TCA_SUCCESS);
+    CHECK(tcaSetDMADesc_Memcpy(table, 0, &slot, &list[peer], 2 * BYTES, &list[rank], GIGABYTE - BYTES, BYTES,
+                               flags_of(true), SLOT, TAG) == TCA_SUCCESS);
     CHECK(tcaSetDMAChain(CHANNEL, table) == TCA_SUCCESS);
     CHECK(tcaStartDMADesc(CHANNEL) == TCA_SUCCESS);
     CHECK(tcaWaitDMARecvDesc(&list[rank], SLOT, TAG) == TCA_SUCCESS);

@@ -126,9 +126,10 @@ TEST(Topology, GivesEveryNodeAndCableItsPresetAndOverrides)
 TEST(Topology, CallsNodesByTheGivenNames)
 {
     struct fixture fixture;
-    load_with(&fixture,
-              "{kind: ring, nodes: 3, names: [node0, tcag-0003, node1], preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}", "",
-              NULL);
+    load_with(
+        &fixture,
+        "{kind: ring, nodes: 3, names: [node0, tcag-0003, node1], preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}", "",
+        NULL);
     EXPECT_STREQ(fixture_message(&fixture), "");
     ASSERT_EQ(fixture.status, SIM_OK);
     EXPECT_STREQ(fixture.scenario->nodes[1].name, "tcag-0003");
@@ -182,10 +183,11 @@ TEST(Topology, RefusesNamesAndSwitchesThatDoNotFit)
         fixture_fini(&fixture);
     }
     struct fixture both;
-    load_with(&both,
-              "{kind: ring, nodes: 3, preset: ha-pacs-tca-2014, with: {hca: {preset: connectx3-qdr}}, cable: pearl-gen2-x8, "
-              "ib_switch: qdr-36}",
-              "ib_switches: [{name: s, preset: qdr-36}]", NULL);
+    load_with(
+        &both,
+        "{kind: ring, nodes: 3, preset: ha-pacs-tca-2014, with: {hca: {preset: connectx3-qdr}}, cable: pearl-gen2-x8, "
+        "ib_switch: qdr-36}",
+        "ib_switches: [{name: s, preset: qdr-36}]", NULL);
     EXPECT_CONTAINS(first_line(&both), "'ib_switches' and 'ib_switch' exclude each other: ib_switch makes the switch");
     fixture_fini(&both);
 }

@@ -70,7 +70,8 @@ static void internal_chains(void *arg, peach2_handle_t *board)
     EXPECT_TRUE(site_is_value(c->memory[1], 64, 0)); // the first chain was not started
     EXPECT_MEMEQ(c->memory[1] + 256, c->memory[0] + 256, 64);
     EXPECT_MEMEQ(c->memory[1] + 512, c->memory[0] + 512, 32);
-    EXPECT_EQ(tcaSetDMADescInt_Memcpy(second, &slot, other, 1024, own, 0, 64, 0, 0, 0), tcaSuccess); // set anew: shorter
+    EXPECT_EQ(tcaSetDMADescInt_Memcpy(second, &slot, other, 1024, own, 0, 64, 0, 0, 0),
+              tcaSuccess); // set anew: shorter
     EXPECT_EQ(tcaSetDMAChainInt(0, second), tcaSuccess);
     expect_started(0);
     EXPECT_EQ(cluster_copy(other, 16384, own, 0, 16, 0), tcaSuccess);

@@ -2,7 +2,8 @@
 // share the board.
 //
 // Chains lie at the bottom. Above them, at the same place in every board, are the notification slots of libtca, so many
-// for each sender, and last a unit for each node of the sub-cluster, where the TCA Verbs of that node introduces itself.
+// for each sender, and last a unit for each node of the sub-cluster, where the TCA Verbs of that node introduces
+// itself.
 #pragma once
 
 #include <stdbool.h>

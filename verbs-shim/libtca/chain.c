@@ -97,7 +97,8 @@ static void copies_add(struct builder *builder, const tcaDesc *desc)
             rows_add(builder, copy);
         }
         if ((copy->flags & tcaDMANotify) != 0) {
-            notification_add(builder, desc, tca_slot_address(desc->context, &copy->to, copy->slot, internal), copy->tag);
+            notification_add(builder, desc, tca_slot_address(desc->context, &copy->to, copy->slot, internal),
+                             copy->tag);
         }
         if ((copy->flags & tcaDMANotifySelf) != 0) {
             notification_add(builder, desc, tca_slot_address(desc->context, &copy->from, copy->slot, internal),

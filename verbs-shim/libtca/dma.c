@@ -5,8 +5,8 @@
 
 #include "verbs-shim/libtca/internal.h"
 
-// How long a channel whose DMA seems to run is waited for before a call is refused: a notification at the end of its chain
-// arrives a little before the channel says that it has ended.
+// How long a channel whose DMA seems to run is waited for before a call is refused: a notification at the end of its
+// chain arrives a little before the channel says that it has ended.
 #define SETTLE_NS 1000ull
 
 static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
@@ -111,8 +111,8 @@ static int desc_check(struct tca_context *context, const tcaDesc *desc)
 static int registers_write(struct tca_context *context, const tcaDesc *desc, unsigned channel)
 {
     struct tca_channel *state = &context->channels[channel];
-    const struct peach2_notify notify = {
-        .local_address = context->status.bus_address + channel * sizeof(uint64_t), .value = 1};
+    const struct peach2_notify notify = {.local_address = context->status.bus_address + channel * sizeof(uint64_t),
+                                         .value = 1};
     if (!state->prepared) {
         int error = peach2_chain_prepare(context->board, channel, desc->chain, &notify);
         state->prepared = error == 0;

@@ -30,8 +30,9 @@ struct tca_allocation {
 // Where notifications arrive: tcaSlots words for every sender, in host memory and once more in the board's.
 struct tca_inbox {
     struct backend_buffer slots;
-    uint32_t internal[tcaNodesMax]; // of each sender a bit for each slot: the last notification came to the board's memory
-    uint32_t learned[tcaNodesMax];  // and: there was one
+    uint32_t
+        internal[tcaNodesMax]; // of each sender a bit for each slot: the last notification came to the board's memory
+    uint32_t learned[tcaNodesMax]; // and: there was one
 };
 
 // One tcaDescSetMemcpy.
@@ -73,12 +74,12 @@ struct tca_context {
     uint32_t allocation_count; // ever made
     tcaDesc *descs;
     struct tca_channel channels[tcaChannels];
-    struct backend_buffer status;           // a completion word for each channel
+    struct backend_buffer status; // a completion word for each channel
     struct tca_inbox inbox;
     struct tca_table *tables[tcaTables + 1]; // of the older generation (table.c)
-    bool board_units_used[TCA_BOARD_SLOTS]; // of the board's memory, 32 B each
-    uint64_t timeout_ns;                    // of waits; 0: none
-    bool notify_internal;                   // where the copies of this process notify
+    bool board_units_used[TCA_BOARD_SLOTS];  // of the board's memory, 32 B each
+    uint64_t timeout_ns;                     // of waits; 0: none
+    bool notify_internal;                    // where the copies of this process notify
     char message[TCA_MESSAGE_MAX];
 };
 
@@ -136,7 +137,7 @@ int tca_desc_add(tcaDesc *desc, const char *call, const struct tca_copy *copy);
 void tca_desc_release(tcaDesc *desc); // what tcaDescSet built
 bool tca_desc_is_set(const tcaDesc *desc, unsigned channel);
 bool tca_desc_is_running(const tcaDesc *desc);
-void tca_descs_free(struct tca_context *context); // the heap's part alone
+void tca_descs_free(struct tca_context *context);  // the heap's part alone
 void tca_tables_free(struct tca_context *context); // table.c; the heap's part alone
 // chain.c: writes the chain. The descriptor has none.
 int tca_desc_build(tcaDesc *desc);
@@ -153,6 +154,6 @@ bool tca_channel_is_running(struct tca_context *context, unsigned channel);
 // A function of environments that have ranks of their own (MPI's), for programs that never call tcaSetComm. False:
 // there are none now.
 __attribute__((weak)) bool tca_comm_of_environment(struct tcaComm *comm_out);
-// And theirs for a list that is shorter than the world: what the first `givers` ranks give reaches every rank that calls;
-// ranks behind them may or may not. Returns 0 or a negative errno.
+// And theirs for a list that is shorter than the world: what the first `givers` ranks give reaches every rank that
+// calls; ranks behind them may or may not. Returns 0 or a negative errno.
 __attribute__((weak)) int tca_gather_of_environment(const void *mine, void *all, size_t bytes, int givers);

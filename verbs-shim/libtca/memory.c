@@ -3,7 +3,7 @@
 
 #include "verbs-shim/libtca/internal.h"
 
-#define ALLOCATION_MAX  (SIZE_MAX / 2)
+#define ALLOCATION_MAX (SIZE_MAX / 2)
 
 static bool is_freed(const struct tca_allocation *allocation)
 {

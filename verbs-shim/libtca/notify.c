@@ -1,7 +1,7 @@
 // Notifications: where they arrive, and the wait for one.
 //
-// Each node has tcaSlots words for every sender, in pinned host memory, whose address travels in the node's handles, and
-// in the board's memory, at the same place on every node. A sender writes only its own, so that slots of different
+// Each node has tcaSlots words for every sender, in pinned host memory, whose address travels in the node's handles,
+// and in the board's memory, at the same place on every node. A sender writes only its own, so that slots of different
 // senders never meet.
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,6 @@
-// The older generation of names: tables of descriptors by index (tca-api.h). An entry is a copy that was checked; a chain
-// becomes a descriptor of the newer generation when it is handed to a channel, and stays one until an entry of it changes.
+// The older generation of names: tables of descriptors by index (tca-api.h). An entry is a copy that was checked; a
+// chain becomes a descriptor of the newer generation when it is handed to a channel, and stays one until an entry of it
+// changes.
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/internal.h"

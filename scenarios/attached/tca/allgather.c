@@ -1,10 +1,10 @@
-// All-gather by recursive doubling between GPUs: in step k each rank exchanges all blocks it has with the rank whose number
-// differs in bit k. A step has a slot of its own, as its partner may be a step ahead.
+// All-gather by recursive doubling between GPUs: in step k each rank exchanges all blocks it has with the rank whose
+// number differs in bit k. A step has a slot of its own, as its partner may be a step ahead.
 //
 //     allgather [LARGEST [TURNS]]        bytes of a rank's block (16384), timed all-gathers of each size (5)
 //
-// Ranks are a power of two. Printed: bytes of a block, and microseconds of an all-gather with the barrier behind it. Every byte
-// of every block is checked on every rank after each size.
+// Ranks are a power of two. Printed: bytes of a block, and microseconds of an all-gather with the barrier behind it.
+// Every byte of every block is checked on every rank after each size.
 #include "tca_program.h"
 
 enum { CHANNEL = 0, TAG = 0x100, WARM_UP = 2, SMALLEST = 8, STEPS_MAX = 4 };
@@ -19,8 +19,8 @@ static void descs_make(tcaDesc *descs[STEPS_MAX], size_t bytes)
         int partner = rank ^ 1 << step, first = rank >> step << step;
         size_t offset = (size_t)first * bytes;
         descs[step] = tcaDescNew();
-        TCA(tcaDescSetMemcpy(descs[step], &buffer.handles[partner], offset, &buffer.handles[rank], offset, bytes << step,
-                             flags, step, TAG));
+        TCA(tcaDescSetMemcpy(descs[step], &buffer.handles[partner], offset, &buffer.handles[rank], offset,
+                             bytes << step, flags, step, TAG));
     }
 }
 

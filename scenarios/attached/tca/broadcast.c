@@ -1,10 +1,10 @@
-// Broadcast along a binomial tree between GPUs: each rank hands on what its parent sent, to all of its children by one start
-// of a chain. Every child has the notification in slot 0, as only the sender tells notifications apart.
+// Broadcast along a binomial tree between GPUs: each rank hands on what its parent sent, to all of its children by one
+// start of a chain. Every child has the notification in slot 0, as only the sender tells notifications apart.
 //
 //     broadcast [LARGEST [TURNS]]        bytes (65536), timed broadcasts of each size (5)
 //
-// Printed: bytes, and microseconds of a broadcast with the barrier behind it, and of the barrier alone. Every byte is checked on
-// every rank after each size.
+// Printed: bytes, and microseconds of a broadcast with the barrier behind it, and of the barrier alone. Every byte is
+// checked on every rank after each size.
 #include "tca_program.h"
 
 enum { CHANNEL = 0, SLOT = 0, TAG = 7, WARM_UP = 2, SMALLEST = 8 };
@@ -27,7 +27,8 @@ static int children_add(tcaDesc *desc, size_t bytes)
     }
     for (; step > 0; step /= 2) { // the largest subtree first
         if (step < lowest && rank + step < ranks) {
-            TCA(tcaDescSetMemcpy(desc, &buffer.handles[rank + step], 0, &buffer.handles[rank], 0, bytes, flags, SLOT, TAG));
+            TCA(tcaDescSetMemcpy(desc, &buffer.handles[rank + step], 0, &buffer.handles[rank], 0, bytes, flags, SLOT,
+                                 TAG));
             children++;
         }
     }

@@ -1,10 +1,11 @@
-// Ping-pong between the GPUs of two nodes, of one run of bytes and of rows, with both notifications: each side first waits for
-// its own message to have left, then for the other's. Descriptor and notification words lie in the boards' memory.
+// Ping-pong between the GPUs of two nodes, of one run of bytes and of rows, with both notifications: each side first
+// waits for its own message to have left, then for the other's. Descriptor and notification words lie in the boards'
+// memory.
 //
 //     gpu_pingpong [LARGEST [TURNS]]        bytes (1048576), timed round trips of each size (10)
 //
-// Printed: bytes, and microseconds of half a round trip of a run and of rows of 64 B with gaps of 64 B. Every byte of both
-// buffers is checked after each size, those between the rows as well.
+// Printed: bytes, and microseconds of half a round trip of a run and of rows of 64 B with gaps of 64 B. Every byte of
+// both buffers is checked after each size, those between the rows as well.
 #include "tca_program.h"
 
 enum { CHANNEL = 0, SLOT = 0, TAG = 0x100, WARM_UP = 3, ROW = 64, PITCH = 128, SMALLEST = 8 };
