@@ -1,8 +1,9 @@
 #!/bin/sh
-# fresh.sh <source tree> [user]: what somebody meets who has a bare Debian and a clone. Makes a minimal root from this
+# fresh.sh <source tree> [root|user|job]: what somebody meets who has a bare Debian and a clone. Makes a minimal root from this
 # machine's own package sources, and there, in a path with a space in it: an ordinary user without sudo is told which packages
 # are missing; root's first command installs exactly these, builds and plots; that user runs it as well, and the CI job of
-# scenarios/attached/ci. With "user" the packages are installed by hand, and the ordinary user builds.
+# scenarios/attached/ci. With "user" the packages are installed by hand, and the ordinary user builds; with "job" the CI job is
+# root's first command.
 # Status 77: this machine cannot (the reason is printed).
 set -eu
 source=$1
@@ -92,12 +93,14 @@ if [ "$builder" = user ]; then
         { cat "$root/log"; fail 'what was named cannot be installed'; }
     inside visitor './tcasim run --quiet' || fail 'the first command of an ordinary user'
 else
-    inside root './tcasim run --quiet' >"$root/told" 2>&1 || { cat "$root/told"; fail 'the first command'; }
+    first='./tcasim run --quiet'
+    [ "$builder" = root ] || first=scenarios/attached/ci/job.sh
+    inside root "$first" >"$root/told" 2>&1 || { cat "$root/told"; fail 'the first command'; }
     cat "$root/told"
     installed=$(sed -n 's/^tcasim: installing //p' "$root/told")
     [ "$installed" = "$missing" ] || fail "root was given '$installed', the visitor was told of '$missing'"
 fi
-plotted "$results"
+[ "$builder" = job ] || plotted "$results"
 if inside root 'ninja -C build/release -t targets all' | grep -q 'tests'; then
     fail 'tests are configured where only running was asked for'
 fi

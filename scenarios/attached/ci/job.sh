@@ -6,6 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tcasim=${1:-$here/../../../tcasim}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+"$tcasim" exec --help >/dev/null # installs what is missing, gcc and libibverbs among it, and builds
 gcc -O2 -Wall "$here/verbs_check.c" -o "$work/verbs_check" -libverbs
 cd "$work"
 "$tcasim" exec "$here/pair.yaml" >printed.txt
