@@ -3,7 +3,7 @@
 # simulated nodes, and holds what it prints against what it printed when it was right (expected.txt).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-tcasim=${1:-$here/../../../tcasim}
+tcasim=$(readlink -f "${1:-$here/../../../tcasim}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$tcasim" exec --help >/dev/null # installs what is missing, gcc and libibverbs among it, and builds
