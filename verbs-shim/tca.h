@@ -21,7 +21,7 @@
 //
 // Where public descriptions leave something open: every tcaDescSetMemcpy adds to what the descriptor holds;
 // tcaDMAContinue (more copies follow) is accepted and changes nothing; the library looks for a notification in host
-// memory and in the board's memory, in the order that the process's own flags suggest.
+// memory and in the board's memory, and begins where the last one from that sender came to that slot.
 //
 // tca-api.h has the names of the library's older generation and its PIO calls.
 #pragma once
@@ -132,7 +132,8 @@ typedef int tcaresult;
 tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size);
 // Collective: *list becomes the handles of the first nranks ranks of tcaComm, in rank order; free() it. ptr tells which
 // kind of memory it is. Ranks from nranks on call it too, with any ptr; under MPI each of them may as well leave out
-// every list that is shorter than the world. Every rank returns the error of the first of these ranks that has one.
+// every list of that length, if it is shorter than the world. (Such a list travels in messages of MPI_COMM_WORLD, so no
+// receive for any source and any tag may wait there meanwhile.) Every rank returns the error of the first of these ranks that has one.
 // tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.
 int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
 
@@ -157,7 +158,8 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 // --- DMA -----------------------------------------------------------------------------------------------------------
 
 // Hands the descriptor to a DMA channel; as often as one likes, also before each start. The first time after a change
-// it is written to host or board memory; after that it costs one register, or none where it is set already.
+// it is written to host or board memory; after that it costs one register, or none where it is set already. Channels 2 and 3
+// are TCA Verbs' while the process has tca0 open (tcaErrorBusy).
 // tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it holds no copy), tcaErrorFreed,
 // tcaErrorBoardMemory.
 int tcaDescSet(tcaDesc *desc, int channel);

@@ -94,7 +94,8 @@ struct gpu_unit {
     // copies over the bus
     uint64_t done_bytes; // asked for, or written
     uint32_t outstanding;
-    bool moving; // set up and not yet ended
+    bool moving;   // set up and not yet ended
+    bool settling; // waits for writes that came before it
 };
 
 struct gpu_tag {
@@ -134,7 +135,7 @@ void gpu_target_fini(gpu_t *gpu);
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp);
 // How long until every write that has arrived at the window is visible.
 uint64_t gpu_target_pending_ps(const gpu_t *gpu);
-void gpu_target_commit(gpu_t *gpu);    // what is due at this instant
+void gpu_target_settle(gpu_t *gpu); // what is due at this instant; the caller's cause stays
 void gpu_target_read_left(gpu_t *gpu); // the last completion of a read was taken by the link
 
 void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the reference
@@ -166,7 +167,7 @@ struct gpu {
     // target
     struct pcie_ring translating, committing, reads_waiting, reads_active;
     uint64_t translated_ps; // when every request that arrived is translated
-    uint64_t arrived_ps;    // when every write that arrived is visible,
+    uint64_t settled_ps;    // when every write that arrived is visible,
     uint64_t visible_ps;    // and every write that was translated
     uint32_t reads_at_work; // active, or with completions not yet taken by the link
     sim_event_t translate_event, commit_event, read_event;

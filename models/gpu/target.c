@@ -70,7 +70,7 @@ static void run_store(void *ctx, uint64_t bus_address, const void *data, uint32_
     gpu_memory_store(target->gpu, bus_address + target->bus_to_device, data, bytes);
 }
 
-void gpu_target_commit(gpu_t *gpu)
+static void commit(gpu_t *gpu)
 {
     while (front_is_due(gpu, &gpu->committing)) {
         struct gpu_slot slot = gpu_fifo_pop(&gpu->committing);
@@ -91,7 +91,7 @@ void gpu_target_commit(gpu_t *gpu)
 
 static void commit_event_run(void *ctx)
 {
-    gpu_target_commit(ctx);
+    commit(ctx);
 }
 
 static void write_take(gpu_t *gpu, pcie_tlp_t *tlp)
@@ -163,7 +163,7 @@ static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address
 static void read_event_run(void *ctx)
 {
     gpu_t *gpu = ctx;
-    gpu_target_commit(gpu); // came before
+    commit(gpu); // what is due at this instant came before the read
     while (front_is_due(gpu, &gpu->reads_active)) {
         struct gpu_slot slot = gpu_fifo_pop(&gpu->reads_active);
         pcie_tlp_t *request = slot.tlp;
@@ -210,7 +210,17 @@ static void translate_event_run(void *ctx)
 uint64_t gpu_target_pending_ps(const gpu_t *gpu)
 {
     uint64_t now_ps = sim_now_ps(gpu->sim);
-    return gpu->arrived_ps > now_ps ? gpu->arrived_ps - now_ps : 0;
+    return gpu->settled_ps > now_ps ? gpu->settled_ps - now_ps : 0;
+}
+
+void gpu_target_settle(gpu_t *gpu)
+{
+    sim_cause_t cause = sim_cause_now(gpu->sim);
+    while (front_is_due(gpu, &gpu->translating)) {
+        translated(gpu, gpu_fifo_pop(&gpu->translating).tlp);
+    }
+    commit(gpu);
+    sim_cause_arrive(gpu->sim, cause);
 }
 
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp)
@@ -219,7 +229,7 @@ void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp)
     uint64_t done_ps = gpu_window_translate(gpu, tlp->address);
     gpu->translated_ps = done_ps > gpu->translated_ps ? done_ps : gpu->translated_ps;
     if (tlp->kind == PCIE_TLP_MWR) {
-        gpu->arrived_ps = gpu->translated_ps + gpu->config.write_ps;
+        gpu->settled_ps = gpu->translated_ps + gpu->config.write_ps;
     }
     if (gpu->translating.count == 0 && done_ps <= sim_now_ps(gpu->sim)) {
         translated(gpu, tlp);

@@ -47,11 +47,6 @@ static bool is_over_the_bus(const struct gpu_work *work)
     return work->kind == GPU_WORK_COPY_IN || work->kind == GPU_WORK_COPY_OUT;
 }
 
-static uint64_t longer(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void next_take(struct gpu_unit *unit)
 {
     if (unit->item != NULL || unit->waiting == NULL) {
@@ -66,11 +61,10 @@ static void next_take(struct gpu_unit *unit)
     unit->item = item;
     unit->status = SIM_OK;
     sim_trace(gpu->sim, gpu->name, &TRACE_BEGIN, (const uint64_t[]){item->work.kind, item->work.bytes});
-    uint64_t pending_ps = gpu_target_pending_ps(gpu);
     if (is_over_the_bus(&item->work)) {
-        sim_event_schedule(gpu->sim, &unit->begin_event, longer(gpu->config.copy_setup_ps, pending_ps));
+        sim_event_schedule(gpu->sim, &unit->begin_event, gpu->config.copy_setup_ps);
     } else {
-        gpu_unit_end(unit, longer(gpu_compute_ps(gpu, &item->work), pending_ps));
+        gpu_unit_end(unit, gpu_compute_ps(gpu, &item->work));
     }
 }
 
@@ -83,13 +77,28 @@ void gpu_unit_submit(gpu_t *gpu, struct gpu_item *item)
     next_take(unit);
 }
 
+// What has arrived at the window becomes visible first. true: the event comes once more for that.
+static bool settles(struct gpu_unit *unit, sim_event_t *event, const struct sim_work *work)
+{
+    static const struct sim_work settling = {"GPU", "writes before it become visible", false};
+    gpu_t *gpu = unit->gpu;
+    sim_cause_label(gpu->sim, gpu->name, unit->settling ? &settling : work);
+    uint64_t pending_ps = gpu_target_pending_ps(gpu);
+    unit->settling = pending_ps > 0;
+    if (unit->settling) {
+        sim_event_schedule(gpu->sim, event, pending_ps);
+    }
+    return unit->settling;
+}
+
 static void begin_event_run(void *ctx)
 {
     static const struct sim_work setup = {"GPU", "copy engine's start", false};
-    const struct gpu_unit *unit = ctx;
-    gpu_target_commit(unit->gpu);
-    sim_cause_label(unit->gpu->sim, unit->gpu->name, &setup);
-    gpu_copy_begin(ctx);
+    struct gpu_unit *unit = ctx;
+    if (!settles(unit, &unit->begin_event, &setup)) {
+        gpu_target_settle(unit->gpu);
+        gpu_copy_begin(unit);
+    }
 }
 
 void gpu_unit_end(struct gpu_unit *unit, uint64_t delay_ps)
@@ -104,8 +113,12 @@ static void end_event_run(void *ctx)
     struct gpu_unit *unit = ctx;
     gpu_t *gpu = unit->gpu;
     struct gpu_item *item = unit->item;
-    gpu_target_commit(gpu);
-    sim_cause_label(gpu->sim, gpu->name, &ending);
+    if (is_over_the_bus(&item->work)) {
+        sim_cause_label(gpu->sim, gpu->name, &ending);
+    } else if (settles(unit, &unit->end_event, &ending)) {
+        return;
+    }
+    gpu_target_settle(gpu);
     enum sim_status status = unit->status;
     if (!is_over_the_bus(&item->work)) {
         gpu_compute_apply(gpu, &item->work);

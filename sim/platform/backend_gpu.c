@@ -103,7 +103,7 @@ static int range_pin(struct plat_gpu *gpu, uint64_t device_address, uint64_t byt
     }
     enum sim_status status = gpu_pin(gpu->gpu, device_address - within, bytes + within, offset_out);
     if (status == SIM_ERR_NO_MEMORY) { // what the driver keeps open makes room
-        plat_gpu_windows_close(gpu, UINT64_MAX);
+        plat_gpu_windows_close_all(gpu);
         status = gpu_pin(gpu->gpu, device_address - within, bytes + within, offset_out);
     }
     *offset_out += within;

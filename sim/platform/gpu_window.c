@@ -46,7 +46,7 @@ static enum sim_status open_for(struct plat_gpu *gpu, uint64_t device_address, u
     }
     enum sim_status status = open_one(gpu, base, size);
     if (status == SIM_ERR_NO_MEMORY) {
-        plat_gpu_windows_close(gpu, UINT64_MAX);
+        plat_gpu_windows_close_all(gpu);
         status = open_one(gpu, base, size);
     }
     return status == SIM_ERR_NO_MEMORY ? open_one(gpu, device_address, bytes) : status;
@@ -74,14 +74,12 @@ void plat_gpu_window_give(struct plat_gpu_window *window)
     window->users--;
 }
 
-void plat_gpu_windows_close(struct plat_gpu *gpu, uint64_t device_address)
+// Those of bytes from base on.
+static void close_within(struct plat_gpu *gpu, uint64_t base, uint64_t bytes)
 {
     for (struct plat_gpu_window **link = &gpu->windows; *link != NULL;) {
         struct plat_gpu_window *window = *link;
-        uint64_t base = 0, size = 0;
-        bool meant = device_address == UINT64_MAX || (gpu_memory_find(gpu->gpu, device_address, &base, &size) &&
-                                                      base == device_address && window->device_address - base < size);
-        if (meant && window->users == 0) {
+        if (window->users == 0 && window->device_address - base < bytes) {
             (void)gpu_unpin(gpu->gpu, window->bar_offset);
             *link = window->next;
             free(window);
@@ -89,6 +87,19 @@ void plat_gpu_windows_close(struct plat_gpu *gpu, uint64_t device_address)
             link = &window->next;
         }
     }
+}
+
+void plat_gpu_windows_close(struct plat_gpu *gpu, uint64_t device_address)
+{
+    uint64_t base, bytes;
+    if (gpu_memory_find(gpu->gpu, device_address, &base, &bytes) && base == device_address) {
+        close_within(gpu, base, bytes);
+    }
+}
+
+void plat_gpu_windows_close_all(struct plat_gpu *gpu)
+{
+    close_within(gpu, 0, UINT64_MAX);
 }
 
 void plat_gpu_windows_forget(struct plat_gpu *gpu)

@@ -17,6 +17,7 @@ struct plat_gpu_window {
 enum sim_status plat_gpu_window_take(struct plat_gpu *gpu, uint64_t device_address, uint64_t bytes,
                                      struct plat_gpu_window **window_out, uint64_t *offset_out);
 void plat_gpu_window_give(struct plat_gpu_window *window);
-// Closes those that nobody uses: of the memory at this address, or (UINT64_MAX) all.
+// Closes those that nobody uses: of the allocation that begins at this address; all.
 void plat_gpu_windows_close(struct plat_gpu *gpu, uint64_t device_address);
+void plat_gpu_windows_close_all(struct plat_gpu *gpu);
 void plat_gpu_windows_forget(struct plat_gpu *gpu); // the heap's part alone, when the GPU is gone

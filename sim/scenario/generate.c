@@ -207,6 +207,9 @@ static void make_ib_switch(struct scn_loader *loader, const struct request *requ
     const struct scn_tree *preset = scn_tree_find(request->tree, "ib_switch");
     const struct scn_tree *flight = scn_tree_find(request->tree, "ib_flight");
     if (preset == NULL) {
+        if (flight != NULL) {
+            scn_mistakes_add(&loader->mistakes, flight->key_place, "'ib_flight' needs 'ib_switch' beside it");
+        }
         return;
     }
     struct scn_tree *switches = collection_make(loader, SCN_TREE_SEQUENCE, preset->place);

@@ -336,12 +336,13 @@ TEST(Copy, MayBeUnderWayWhenTheGpuIsDestroyed)
 
 // A notification in host memory may be seen while the data before it still wait for a translation; what is launched
 // then works on the data.
-TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
+static void expect_settled(uint64_t write_ps)
 {
     struct rig rig;
     struct rig_config config = rig_config();
     config.gpu.translation_miss_ps = 9 * US;
     config.gpu.launch_ps = 100 * NS;
+    config.gpu.write_ps = write_ps;
     rig_init(&rig, &config);
     uint64_t device, inside = 0, bus;
     uint8_t data[64];
@@ -358,4 +359,10 @@ TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
     EXPECT_MEMEQ(host_memory_at(rig.memory, 4096), data, sizeof data);
     EXPECT_TRUE(outcome.done_ps > 9 * US);
     rig_fini(&rig);
+}
+
+TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
+{
+    expect_settled(100 * NS);
+    expect_settled(0);
 }

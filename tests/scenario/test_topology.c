@@ -172,6 +172,7 @@ TEST(Topology, RefusesNamesAndSwitchesThatDoNotFit)
         {"names: [node0, node1, {}]", "name: expected a text, found a mapping"},
         {"ib_switch: qdr-36", "HCA"},
         {"ib_switch: no-such", "no-such"},
+        {"ib_flight: 40 ns", "'ib_flight' needs 'ib_switch' beside it"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture fixture;

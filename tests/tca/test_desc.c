@@ -168,6 +168,47 @@ static void board_memory(void *arg, peach2_handle_t *board)
     finish(c, second);
 }
 
+// More than the board's memory holds at a time, as programs with a descriptor for each partner have them.
+static void many_chains(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    tcaDesc *descs[5];
+    cluster_memory(c, board, 2);
+    site_fill(c->memory[0], 5 * 1024, 1);
+    for (unsigned i = 0; i < 5; i++) {
+        descs[i] = tcaDescNew();
+        for (unsigned j = 0; j < 256; j++) {
+            EXPECT_EQ(tcaDescSetMemcpy(descs[i], &c->handles[1], i * 1024 + j * 4, &c->handles[0], i * 1024 + j * 4, 4,
+                                       tcaDMAUseInternal | tcaDMAPipeline, 0, 0),
+                      tcaSuccess);
+        }
+    }
+    for (unsigned turn = 0; turn < 10; turn++) {
+        EXPECT_EQ(tcaDescSet(descs[turn % 5], 0), tcaSuccess);
+        EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
+        EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess);
+    }
+    EXPECT_EQ(cluster_copy(&c->handles[1], 8192, &c->handles[0], 0, 64, tcaDMANotify), tcaSuccess);
+    cluster_await(board, &c->flag);
+}
+
+static void many_chains_target(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    cluster_memory(c, board, 2);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaSuccess);
+    EXPECT_TRUE(site_is_filled(c->memory[1], 5 * 1024, 1));
+    c->flag = true;
+}
+
+TEST(TcaDesc, GivesUpItsPlaceInTheBoardsMemoryWhereItIsSetOnNoChannel)
+{
+    struct cluster cluster;
+    cluster_init(&cluster, 2);
+    cluster_run(&cluster, many_chains, many_chains_target);
+    cluster_fini(&cluster);
+}
+
 TEST(TcaDesc, TakesTheBoardsMemoryAndGivesItBack)
 {
     run_pair(board_memory);

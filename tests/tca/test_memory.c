@@ -40,6 +40,26 @@ TEST(TcaInit, IsRefusedWhereThereIsNoBoard)
     EXPECT_EQ(tcaInit(), tcaErrorNoBoard);
 }
 
+static void no_memory_left(void *arg, peach2_handle_t *board)
+{
+    (void)arg;
+    const struct backend *backend = peach2_backend(board);
+    struct backend_buffer buffer;
+    void *memory;
+    for (size_t bytes = 1024 * MIB; bytes >= 4096; bytes /= 2) {
+        while (backend->ops->alloc_pinned(backend->ctx, bytes, &buffer) == 0) {
+        }
+    }
+    EXPECT_EQ(tcaInit(), tcaErrorNoMemory);
+    EXPECT_EQ(tcaMalloc(&memory, 64, tcaMemoryCPU), tcaErrorNotInitialized);
+}
+
+// And the process ends well.
+TEST(TcaInit, IsRefusedWithoutPinnedMemory)
+{
+    run_alone(no_memory_left);
+}
+
 TEST(TcaErrors, EachSaysWhatToDo)
 {
     for (int error = 0; error >= tcaErrorInUse; error--) {
@@ -155,6 +175,9 @@ static void handle_list(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaCreateHandleList(&list, 0, memory, 4096), tcaErrorNodes);
     EXPECT_EQ(tcaCreateHandleList(&list, 1, memory, 4096), tcaSuccess); // fewer than there are ranks
     EXPECT_EQ(list[0].size, 4096);
+    free(list);
+    EXPECT_EQ(tcaCreateHandleList(&list, 2, NULL, 0), tcaSuccess); // a side without a halo
+    EXPECT_EQ(list[0].size, 0);
     free(list);
 }
 

@@ -68,7 +68,7 @@ static void waits_by_another_handle(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaSetTimeout(200000), tcaSuccess);
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaErrorTimeout); // the own one
     EXPECT_CONTAINS(tcaLastMessage(),
-                    "from node 0 within 200 us, but from node 1: pass a handle of the node that sends");
+                    "from node 0 within 200 us: look at the sender and at the cables between; node 1 has sent it there");
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 2), tcaErrorTimeout);
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 1, 1), tcaErrorTimeout);
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 1), tcaSuccess);

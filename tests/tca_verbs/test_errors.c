@@ -119,9 +119,9 @@ static void meet_while_sending(void *arg, peach2_handle_t *board)
     cluster_await(board, &party->cluster.flag);
     EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
     party_expect(end, 1, IBV_WC_RETRY_EXC_ERR);
-    EXPECT_EQ(peach2_dma_poll(board, 0, &error), -EAGAIN); // the board still sends
+    EXPECT_EQ(peach2_dma_poll(board, 2, &error), -EAGAIN); // the board still sends
     begin_anew(party, end, &end->qps[1]);
-    EXPECT_EQ(peach2_dma_poll(board, 0, &error), 0);
+    EXPECT_EQ(peach2_dma_poll(board, 2, &error), 0);
     party_leave(party, board);
 }
 

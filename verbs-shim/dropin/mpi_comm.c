@@ -14,7 +14,7 @@
 
 #define MPICH_COMM_WORLD ((uintptr_t)0x44000000)
 #define MPICH_BYTE       ((uintptr_t)0x4c00010d)
-#define TAG              0x7ca // of its messages among the program's
+#define TAG(givers)      (0x7ca0 + (givers)) // of a list's messages among the program's
 
 static uintptr_t constant(const char *open_mpi, uintptr_t mpich)
 {
@@ -50,14 +50,14 @@ int tca_gather_of_environment(const void *mine, void *all, size_t bytes, int giv
     }
     int failed = 0;
     for (int to = 0; self.rank < givers && to < self.ranks; to++) {
-        failed |= to != self.rank ? send(mine, (int)bytes, byte, to, TAG, world) : 0;
+        failed |= to != self.rank ? send(mine, (int)bytes, byte, to, TAG(givers), world) : 0;
     }
     for (int from = 0; from < givers; from++) {
         char *into = (char *)all + (size_t)from * bytes;
         if (from == self.rank) {
             memcpy(into, mine, bytes);
         } else {
-            failed |= receive(into, (int)bytes, byte, from, TAG, world, status);
+            failed |= receive(into, (int)bytes, byte, from, TAG(givers), world, status);
         }
     }
     return failed == 0 ? 0 : -EIO;

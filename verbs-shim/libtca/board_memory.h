@@ -26,8 +26,10 @@ struct tca_context *tca_context_current(void);
 // What tcaInit does but for claiming the board, which is the caller's.
 int tca_context_begin(struct backend_process *process);
 
-// Another library has used a DMA channel: what libtca wrote to its registers is not there any more.
-void tca_channel_forget(struct tca_context *context, unsigned channel);
+// Another library takes a DMA channel, or gives it back: libtca's calls refuse it meanwhile, and nothing is set on it. false: a
+// DMA of libtca's runs on it.
+bool tca_channel_take(struct tca_context *context, unsigned channel);
+void tca_channel_give(struct tca_context *context, unsigned channel);
 
 // For a chain. false: there is no room.
 bool tca_board_take(struct tca_context *context, uint32_t units, uint32_t *first_out);

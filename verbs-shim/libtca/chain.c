@@ -107,50 +107,69 @@ static void copies_add(struct builder *builder, const tcaDesc *desc)
     }
 }
 
-static int tags_alloc(tcaDesc *desc, uint32_t tags)
+static int tags_alloc(tcaDesc *desc, const char *call, uint32_t tags)
 {
     const struct backend *backend = &desc->context->backend;
     if (tags == 0) {
         return tcaSuccess;
     }
     if (backend->ops->alloc_pinned(backend->ctx, (size_t)tags * TAG_ENTRY_BYTES, &desc->tags) != 0) {
-        return tca_refuse(desc->context, tcaErrorNoMemory, "tcaDescSet: no pinned memory for %u notifications", tags);
+        return tca_refuse(desc->context, tcaErrorNoMemory, "%s: no pinned memory for %u notifications", call, tags);
     }
     backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, (uint64_t)tags * 2);
     return tcaSuccess;
 }
 
-static int place_find(tcaDesc *desc, uint32_t count)
+// Chains that are set on no channel are built again when they are: they give up their place.
+static void idle_release(struct tca_context *context)
 {
+    for (tcaDesc *other = context->descs; other != NULL; other = other->next) {
+        bool set = false;
+        for (unsigned channel = 0; channel < tcaChannels; channel++) {
+            set = set || tca_desc_is_set(other, channel);
+        }
+        if (!set && other->board_count != 0) {
+            tca_desc_release(other);
+        }
+    }
+}
+
+static int place_find(tcaDesc *desc, const char *call, uint32_t count)
+{
+    struct tca_context *context = desc->context;
     if ((desc->copies->flags & tcaDMAUseInternal) == 0) {
         return tcaSuccess;
     }
-    if (!tca_board_take(desc->context, count, &desc->board_index)) {
-        return tca_refuse(
-            desc->context, tcaErrorBoardMemory,
-            "tcaDescSet: %u descriptors do not fit the board's memory beside what is there: free some, or "
-            "leave out tcaDMAUseInternal",
-            count);
+    bool found = tca_board_take(context, count, &desc->board_index);
+    if (!found) {
+        idle_release(context);
+        found = tca_board_take(context, count, &desc->board_index);
+    }
+    if (!found) {
+        return tca_refuse(context, tcaErrorBoardMemory,
+                          "%s: %u descriptors (of copies and notifications) do not fit the board's memory beside those that "
+                          "are set on channels: it has room for %u; use descriptors in host memory",
+                          call, count, TCA_BOARD_SLOTS);
     }
     desc->board_count = count;
     return tcaSuccess;
 }
 
-int tca_desc_build(tcaDesc *desc)
+int tca_desc_build(tcaDesc *desc, const char *call)
 {
     struct tca_context *context = desc->context;
     struct builder counting = {0};
     copies_add(&counting, desc);
-    int error = place_find(desc, counting.count);
+    int error = place_find(desc, call, counting.count);
     if (error == tcaSuccess) {
-        error = tags_alloc(desc, counting.tags);
+        error = tags_alloc(desc, call, counting.tags);
     }
     // In pinned memory, which is the node's, should the process end while the chain is written.
     struct backend_buffer scratch = {0};
     const struct backend *backend = &context->backend;
     if (error == tcaSuccess &&
         backend->ops->alloc_pinned(backend->ctx, counting.count * sizeof(struct peach2_transfer), &scratch) != 0) {
-        error = tca_refuse(context, tcaErrorNoMemory, "tcaDescSet: no memory for %u descriptors", counting.count);
+        error = tca_refuse(context, tcaErrorNoMemory, "%s: no memory for %u descriptors", call, counting.count);
     }
     if (error != tcaSuccess) {
         tca_desc_release(desc);
@@ -163,7 +182,7 @@ int tca_desc_build(tcaDesc *desc)
     backend->ops->free_pinned(backend->ctx, &scratch);
     if (failure != 0) {
         tca_desc_release(desc);
-        return tca_refuse(context, tcaErrorNoMemory, "tcaDescSet: no memory for %u descriptors", builder.count);
+        return tca_refuse(context, tcaErrorNoMemory, "%s: no memory for %u descriptors", call, builder.count);
     }
     return tcaSuccess;
 }

@@ -28,7 +28,7 @@ static void begin_undo(struct tca_context *context)
             backend->ops->free_pinned(backend->ctx, buffers[i]);
         }
     }
-    context->process->libraries[BACKEND_LIBRARY_TCA].state = NULL;
+    context->process->libraries[BACKEND_LIBRARY_TCA] = (struct backend_library){0};
     free(context);
 }
 
@@ -45,6 +45,7 @@ int tca_context_begin(struct backend_process *process)
     context->backend = process->backend;
     context->board = process->board;
     context->timeout_ns = tcaTimeoutDefault;
+    context->notify_internal = true; // programs of the machine notify there mostly; a look at the host's word costs little
     process->libraries[BACKEND_LIBRARY_TCA].state = context;
     process->libraries[BACKEND_LIBRARY_TCA].release = context_release;
     const struct backend *backend = &context->backend;

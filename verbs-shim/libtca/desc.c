@@ -88,7 +88,7 @@ static tcaDesc **desc_link(struct tca_context *context, const tcaDesc *desc)
     return NULL;
 }
 
-static int desc_check(struct tca_context *context, const char *call, const tcaDesc *desc)
+int tca_desc_check(struct tca_context *context, const char *call, const tcaDesc *desc)
 {
     if (desc == NULL || desc_link(context, desc) == NULL) {
         return tca_refuse(context, tcaErrorArgument, "%s: not a descriptor of tcaDescNew, or freed before", call);
@@ -105,7 +105,7 @@ int tcaDescFree(tcaDesc *desc)
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
-    int error = desc_check(context, "tcaDescFree", desc);
+    int error = tca_desc_check(context, "tcaDescFree", desc);
     if (error != tcaSuccess) {
         return error;
     }
@@ -247,7 +247,7 @@ static int copy_set(const char *call, tcaDesc *desc, const tcaHandle *dst, size_
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
-    int error = desc_check(context, call, desc);
+    int error = tca_desc_check(context, call, desc);
     if (error == tcaSuccess) {
         error = tca_copy_place(context, call, copy, dst, dst_offset, src, src_offset, wait_slot);
     }

@@ -62,6 +62,11 @@ static int channel_check(struct tca_context *context, const char *call, int chan
 static int channel_check_idle(struct tca_context *context, const char *call, int channel)
 {
     int error = channel_check(context, call, channel);
+    if (error == tcaSuccess && context->channels[channel].taken) {
+        return tca_refuse(context, tcaErrorBusy,
+                          "%s: TCA Verbs has channel %d while the program has tca0 open: use channel 0 or 1", call,
+                          channel);
+    }
     if (error == tcaSuccess && tca_channel_is_running(context, (unsigned)channel)) {
         return tca_refuse(context, tcaErrorBusy, "%s: the DMA of channel %d runs: call tcaWaitDMAC first", call,
                           channel);
@@ -84,29 +89,6 @@ static int copies_check(struct tca_context *context, const char *call, const tca
     return tcaSuccess;
 }
 
-static bool is_known(const struct tca_context *context, const tcaDesc *desc)
-{
-    const tcaDesc *known = context->descs;
-    while (known != NULL && known != desc) {
-        known = known->next;
-    }
-    return known != NULL;
-}
-
-static int desc_check(struct tca_context *context, const tcaDesc *desc)
-{
-    if (!is_known(context, desc)) {
-        return tca_refuse(context, tcaErrorArgument, "tcaDescSet: not a descriptor of tcaDescNew, or freed before");
-    }
-    if (tca_desc_is_running(desc)) {
-        return tca_refuse(context, tcaErrorBusy, "tcaDescSet: the descriptor's DMA runs: call tcaWaitDMAC first");
-    }
-    if (desc->copies == NULL) {
-        return tca_refuse(context, tcaErrorNotSet, "tcaDescSet: no copies: add them with tcaDescSetMemcpy");
-    }
-    return copies_check(context, "tcaDescSet", desc);
-}
-
 // Those that have to change: none, where the descriptor is set already.
 static int registers_write(struct tca_context *context, const tcaDesc *desc, unsigned channel)
 {
@@ -122,30 +104,49 @@ static int registers_write(struct tca_context *context, const tcaDesc *desc, uns
     return state->desc == desc ? 0 : peach2_chain_select(context->board, channel, desc->chain);
 }
 
-void tca_channel_forget(struct tca_context *context, unsigned channel)
+bool tca_channel_take(struct tca_context *context, unsigned channel)
 {
-    context->channels[channel].desc = NULL;
-    context->channels[channel].prepared = false;
+    if (tca_channel_is_running(context, channel)) {
+        return false;
+    }
+    context->channels[channel] = (struct tca_channel){.taken = true};
+    return true;
 }
 
-int tcaDescSet(tcaDesc *desc, int channel)
+void tca_channel_give(struct tca_context *context, unsigned channel)
 {
-    struct tca_context *context = tca_context_current();
-    int error = channel_check_idle(context, "tcaDescSet", channel);
+    context->channels[channel].taken = false;
+}
+
+int tca_desc_set(struct tca_context *context, const char *call, tcaDesc *desc, int channel)
+{
+    int error = channel_check_idle(context, call, channel);
     if (error == tcaSuccess) {
-        error = desc_check(context, desc);
+        error = tca_desc_check(context, call, desc);
+    }
+    if (error == tcaSuccess && desc->copies == NULL) {
+        error = tca_refuse(context, tcaErrorNotSet, "%s: no copies: add them with tcaDescSetMemcpy", call);
+    }
+    if (error == tcaSuccess) {
+        error = copies_check(context, call, desc);
     }
     if (error == tcaSuccess && desc->chain == NULL) {
-        error = tca_desc_build(desc);
+        error = tca_desc_build(desc, call);
     }
     if (error != tcaSuccess) {
         return error;
     }
     if (registers_write(context, desc, (unsigned)channel) != 0) {
-        return tca_refuse(context, tcaErrorIO, "tcaDescSet: the driver refuses the descriptor");
+        return tca_refuse(context, tcaErrorIO, "%s: the driver refuses the descriptor", call);
     }
     context->channels[channel].desc = desc;
     return tcaSuccess;
+}
+
+int tcaDescSet(tcaDesc *desc, int channel)
+{
+    struct tca_context *context = tca_context_current();
+    return context != NULL ? tca_desc_set(context, "tcaDescSet", desc, channel) : tcaErrorNotInitialized;
 }
 
 int tcaStartDMADesc(int channel)

@@ -233,7 +233,9 @@ int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size)
     }
     // On the stack until the exchange is over, so that a process that ends in it leaves nothing behind.
     struct letter letters[tcaNodesMax], mine = {0};
-    if (context->comm.rank < nranks) {
+    if (ptr == NULL && size == 0) {
+        handle_make_empty(context, &mine.handle, tcaMemoryGPU);
+    } else if (context->comm.rank < nranks) {
         mine.error = handle_make(context, "tcaCreateHandleList", &mine.handle, ptr, size, type_of(ptr));
     }
     error = letters_gather(context, &mine, letters, nranks);

@@ -58,6 +58,7 @@ struct tcaDesc {
 struct tca_channel {
     tcaDesc *desc; // NULL: nothing is set
     bool prepared; // its registers tell of the end in the channel's completion word
+    bool taken;    // by another library (board_memory.h)
     bool running;
     bool failed; // it was seen to end, with this error, and nobody was told
     unsigned dma_error;
@@ -79,7 +80,7 @@ struct tca_context {
     struct tca_table *tables[tcaTables + 1]; // of the older generation (table.c)
     bool board_units_used[TCA_BOARD_SLOTS];  // of the board's memory, 32 B each
     uint64_t timeout_ns;                     // of waits; 0: none
-    bool notify_internal;                    // where the copies of this process notify
+    bool notify_internal; // where the latest notification came, or the latest copy sends one
     char message[TCA_MESSAGE_MAX];
 };
 
@@ -119,7 +120,7 @@ uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *
 // Where it is for any processor and board of the sub-cluster, the own ones included.
 uint64_t tca_handle_window(const struct tca_context *context, const tcaHandle *handle, uint64_t offset);
 
-// notify.c: where notifications of this process arrive, empty. tcaErrorNoMemory.
+// notify.c: where notifications of this process arrive, empty. tcaErrorNoMemory, tcaErrorIO.
 int tca_inbox_make(struct tca_context *context);
 // Where this process's board writes a notification to the handle's node: a window address, or an own bus address.
 uint64_t tca_slot_address(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board);
@@ -129,6 +130,8 @@ static inline uint64_t tca_notification(uint32_t tag)
     return UINT64_C(0x5443416e) << 32 | tag; // never 0, so that an empty slot matches no tag
 }
 
+// What a channel runs is neither changed nor freed. tcaErrorArgument (no descriptor of the process's), tcaErrorBusy.
+int tca_desc_check(struct tca_context *context, const char *call, const tcaDesc *desc);
 // desc.c: a copy whose rows, flags and tag are given gets its places, or is refused.
 int tca_copy_place(struct tca_context *context, const char *call, struct tca_copy *copy, const tcaHandle *dst,
                    uint64_t dst_offset, const tcaHandle *src, uint64_t src_offset, int wait_slot);
@@ -140,9 +143,10 @@ bool tca_desc_is_running(const tcaDesc *desc);
 void tca_descs_free(struct tca_context *context);  // the heap's part alone
 void tca_tables_free(struct tca_context *context); // table.c; the heap's part alone
 // chain.c: writes the chain. The descriptor has none.
-int tca_desc_build(tcaDesc *desc);
+int tca_desc_build(tcaDesc *desc, const char *call);
 
-// dma.c
+// dma.c: tcaDescSet by the name of the call that is to be refused.
+int tca_desc_set(struct tca_context *context, const char *call, tcaDesc *desc, int channel);
 #define TCA_DURATION_MAX 32
 // "1 s", "1500 us": in the largest unit in which it is whole.
 const char *tca_duration_text(uint64_t ns, char text[TCA_DURATION_MAX]);

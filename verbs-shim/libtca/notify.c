@@ -5,6 +5,7 @@
 // senders never meet.
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "verbs-shim/libtca/internal.h"
 
@@ -100,6 +101,7 @@ static void place_learn(const struct wait *wait, bool board)
 {
     struct tca_inbox *inbox = &wait->context->inbox;
     uint32_t bit = 1u << wait->slot, *internal = &inbox->internal[wait->sender];
+    wait->context->notify_internal = board;
     inbox->learned[wait->sender] |= bit;
     *internal = board ? *internal | bit : *internal & ~bit;
 }
@@ -151,34 +153,32 @@ static int notification_take(const struct wait *wait)
     return -ETIMEDOUT;
 }
 
-// Whoever else sent this tag to this slot; the waiting process itself: nobody.
+// Another node from which this tag lies in this slot of host memory; the awaited one: none. The board's words are not looked
+// at, as that costs time.
 static uint32_t other_sender(const struct wait *wait)
 {
+    uint32_t own = peach2_node(wait->context->board);
     for (uint32_t node = 0; node < peach2_node_count(wait->context->board); node++) {
-        uint64_t word = 0;
-        (void)peach2_board_memory_read(wait->context->board, board_offset(node, wait->slot), &word);
-        if (word == wait->word || *host_slot(wait->context, node, wait->slot) == wait->word) {
+        if (node != own && node != wait->sender && *host_slot(wait->context, node, wait->slot) == wait->word) {
             return node;
         }
     }
-    return peach2_node(wait->context->board);
+    return wait->sender;
 }
 
 static int refuse_late(const struct wait *wait, uint32_t tag)
 {
-    char text[TCA_DURATION_MAX];
-    uint32_t other = other_sender(wait);
-    tca_duration_text(wait->context->timeout_ns, text);
-    if (other != peach2_node(wait->context->board)) {
-        return tca_refuse(wait->context, tcaErrorTimeout,
-                          "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %" PRIu32 " from node %" PRIu32
-                          " within %s, but from node %" PRIu32 ": pass a handle of the node that sends",
-                          tag, wait->slot, wait->sender, text, other);
+    char text[TCA_DURATION_MAX], hint[96] = "";
+    uint32_t other = other_sender(wait), own = peach2_node(wait->context->board);
+    if (other != wait->sender) {
+        snprintf(hint, sizeof hint, "; node %" PRIu32 " has sent it there: to wait for that, pass a handle of it", other);
+    } else if (wait->sender == own) {
+        snprintf(hint, sizeof hint, "; the handle is this node's own: to wait for another, pass a handle of it");
     }
     return tca_refuse(wait->context, tcaErrorTimeout,
                       "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %" PRIu32 " from node %" PRIu32
-                      " within %s: look at the sender and at the cables between",
-                      tag, wait->slot, wait->sender, text);
+                      " within %s: look at the sender and at the cables between%s",
+                      tag, wait->slot, wait->sender, tca_duration_text(wait->context->timeout_ns, text), hint);
 }
 
 int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag)

@@ -21,6 +21,12 @@ struct tca_table {
     struct entry entries[];
 };
 
+// Programs name tables of tcaCreateDMADesc only.
+static int named(int tag)
+{
+    return tag < tcaTables ? tag : -1;
+}
+
 void tca_tables_free(struct tca_context *context)
 {
     for (unsigned i = 0; i <= TABLE_INTERNAL; i++) {
@@ -65,15 +71,16 @@ tcaresult tcaCreateDMADesc(int *tag, int n)
 }
 
 // Chains that an entry is part of have to be built again.
-static int chains_forget(struct tca_table *table, uint32_t slot)
+static int chains_forget(struct tca_context *context, const char *call, struct tca_table *table, uint32_t slot)
 {
     for (uint32_t first = 0; first <= slot; first++) {
         struct entry *entry = &table->entries[first];
         if (entry->chain != NULL && slot - first < entry->chain_entries) {
-            int error = tcaDescFree(entry->chain);
+            int error = tca_desc_check(context, call, entry->chain);
             if (error != tcaSuccess) {
                 return error;
             }
+            (void)tcaDescFree(entry->chain);
             entry->chain = NULL;
         }
     }
@@ -88,7 +95,7 @@ tcaresult tcaDMADescInt_Init(void)
     }
     struct tca_table *table = context->tables[TABLE_INTERNAL];
     for (uint32_t i = 0; table != NULL && i < table->count; i++) {
-        int error = chains_forget(table, i);
+        int error = chains_forget(context, "tcaDMADescInt_Init", table, i);
         if (error != tcaSuccess) {
             return error;
         }
@@ -142,7 +149,7 @@ static int entry_set(const char *call, int index, int slot, int *next, struct si
         error = tca_copy_place(context, call, copy, dst.handle, dst.offset, src.handle, src.offset, wait_slot);
     }
     if (error == tcaSuccess) {
-        error = chains_forget(table, (uint32_t)slot);
+        error = chains_forget(context, call, table, (uint32_t)slot);
     }
     if (error != tcaSuccess) {
         return error;
@@ -158,7 +165,7 @@ tcaresult tcaSetDMADesc_Memcpy(int tag, int slot, int *next, const tcaHandle *ds
                                uint32_t wait_tag)
 {
     struct tca_copy copy = {.width = size, .count = 1, .flags = flags, .tag = wait_tag};
-    return entry_set("tcaSetDMADesc_Memcpy", tag == TABLE_INTERNAL ? -1 : tag, slot, next,
+    return entry_set("tcaSetDMADesc_Memcpy", named(tag), slot, next,
                      (struct side){dst, dst_offset}, (struct side){src, src_offset}, &copy, wait_slot);
 }
 
@@ -177,7 +184,7 @@ tcaresult tcaSetDMADesc_Memcpy2D(int tag, int slot, int *next, const tcaHandle *
                                  size_t width, size_t count, int flags, int wait_slot, uint32_t wait_tag)
 {
     struct tca_copy copy = rows_of(dst_pitch, src_pitch, width, count, flags, wait_tag);
-    return entry_set("tcaSetDMADesc_Memcpy2D", tag == TABLE_INTERNAL ? -1 : tag, slot, next,
+    return entry_set("tcaSetDMADesc_Memcpy2D", named(tag), slot, next,
                      (struct side){dst, dst_offset}, (struct side){src, src_offset}, &copy, wait_slot);
 }
 
@@ -240,12 +247,12 @@ static int chain_set(const char *call, int channel, int index, int first)
     if (error == tcaSuccess && table->entries[first].chain == NULL) {
         error = chain_build(context, call, table, (uint32_t)first);
     }
-    return error == tcaSuccess ? tcaDescSet(table->entries[first].chain, channel) : error;
+    return error == tcaSuccess ? tca_desc_set(context, call, table->entries[first].chain, channel) : error;
 }
 
 tcaresult tcaSetDMAChain(int channel, int tag)
 {
-    return chain_set("tcaSetDMAChain", channel, tag == TABLE_INTERNAL ? -1 : tag, 0);
+    return chain_set("tcaSetDMAChain", channel, named(tag), 0);
 }
 
 tcaresult tcaSetDMAChainInt(int channel, int first)

@@ -1,11 +1,12 @@
-// The two DMA channels: 0 for packets, one write ahead of the one that runs; 1 for data from place to place.
+// The two DMA channels: 2 for packets, one write ahead of the one that runs; 3 for data from place to place. Programs on
+// libtca use channel 0.
 #include <errno.h>
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/tca-verbs/internal.h"
 
-enum { PACKETS, MOVES };
+enum { PACKETS = 2, MOVES };
 
 // What one descriptor moves at most: the next part begins at the same low 4 bits.
 #define RUN_BYTES_MAX (PEACH2_DMA_BYTES_MAX & ~0xfu)
@@ -38,7 +39,10 @@ int tcav_channels_open(struct tcav_context *context)
 {
     const struct backend *backend = &context->backend;
     context->moves_end = &context->move;
-    int error = backend->ops->alloc_pinned(backend->ctx, 2 * sizeof(uint64_t), &context->status);
+    if (!tca_channel_take(tca_context_current(), PACKETS) || !tca_channel_take(tca_context_current(), MOVES)) {
+        return -EBUSY;
+    }
+    int error = backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status);
     for (unsigned i = 0; error == 0 && i < 2; i++) {
         error = chain_make(context, BATCH_RUNS, &context->batches[i]);
     }
@@ -48,8 +52,6 @@ int tcav_channels_open(struct tcav_context *context)
     if (error == 0) {
         error = notify_prepare(context, PACKETS, context->batches[0]);
     }
-    tca_channel_forget(tca_context_current(), PACKETS);
-    tca_channel_forget(tca_context_current(), MOVES);
     return error == 0 ? notify_prepare(context, MOVES, context->moves) : error;
 }
 
@@ -60,6 +62,8 @@ void tcav_channels_close(struct tcav_context *context)
         peach2_chain_destroy(context->batches[i]);
     }
     peach2_chain_destroy(context->moves);
+    tca_channel_give(tca_context_current(), PACKETS);
+    tca_channel_give(tca_context_current(), MOVES);
     if (context->status.address != NULL) {
         backend->ops->free_pinned(backend->ctx, &context->status);
     }

@@ -122,7 +122,7 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
     struct tcav_context *context = tca == tcaSuccess ? calloc(1, sizeof *context) : NULL;
     if (context == NULL) {
         backend_board_release(&process->backend);
-        return -ENOMEM; // nothing else can be wrong
+        return tca == tcaErrorIO ? -EIO : -ENOMEM;
     }
     context->device = device;
     context->opened = 1;

@@ -28,7 +28,7 @@ struct tcav_mr {
     struct ibverbs_region region;
     struct tcav_place place;   // of the first byte
     bool gpu, mapped, closing; // closing: its key is of no use any more
-    uint32_t chains;           // of channel 0 when it began to close: later ones do not read it
+    uint32_t chains;           // of channel 2 when it began to close: later ones do not read it
     gdr_mh_t window;           // GPU memory, for the processor
     uint64_t window_va;
 };
@@ -215,10 +215,10 @@ struct tcav_context {
     struct tcav_event_node *events;
     gdr_t gdr;
     struct backend_buffer status;        // completion words of the channels
-    struct tcav_peer *sending;           // channel 0 runs for it
-    struct tcav_peer *ready_peer;        // the next chain of channel 0
+    struct tcav_peer *sending;           // channel 2 runs for it
+    struct tcav_peer *ready_peer;        // the next chain of channel 2
     peach2_chain_t *ready;               // NULL: none
-    uint32_t chains, chains_ended;       // of channel 0, ever made ready, and those that run no more
+    uint32_t chains, chains_ended;       // of channel 2, ever made ready, and those that run no more
     peach2_chain_t *batches[2], *moves;  // host memory, written again and again
     unsigned batch;                      // which of them is next
     struct tcav_move *move, **moves_end; // queue of channel 1, the first may run

@@ -32,7 +32,7 @@
 // Leaves out: UC and UD, more than one process a node at a time (-EBUSY), memory windows. Memory that is given back
 // (tcaFree, cudaFree) while it is registered must be deregistered before: that is so for pinned pages everywhere.
 //
-// DMA channels 0 (rings) and 1 (data) of the board are the library's while a context is open.
+// DMA channels 2 (rings) and 3 (data) of the board are the library's while a context is open.
 #pragma once
 
 #include "verbs-shim/ibverbs/device.h"
