@@ -7,7 +7,7 @@
 // checked on every rank after each size.
 #include "tca_program.h"
 
-enum { CHANNEL = 0, SLOT = 0, TAG = 7, WARM_UP = 2, SMALLEST = 8 };
+enum { CHANNEL = 0, SLOT = 0, TAG = 7, WARM_UP = 2, CHECKED = 2, SMALLEST = 8 };
 
 static struct buffer buffer;
 
@@ -62,22 +62,40 @@ static double timed(tcaDesc *desc, int children, int turns)
     return (MPI_Wtime() - start) * 1e6 / turns;
 }
 
-static double measure(size_t bytes, uint32_t round, int turns)
+static uint32_t round_number;
+
+static void round_begin(void)
 {
-    size_t words = buffer.bytes / 4;
-    for (size_t i = 0; i < words; i++) {
-        buffer.host[i] = rank == 0 ? word_of(0, round, i) : ~word_of(0, round, i);
+    round_number++;
+    for (size_t i = 0; i < buffer.bytes / 4; i++) {
+        buffer.host[i] = rank == 0 ? word_of(0, round_number, i) : ~word_of(0, round_number, i);
     }
     buffer_push(&buffer);
-    tcaDesc *desc = tcaDescNew();
-    int children = children_add(desc, bytes);
     MPI_Barrier(MPI_COMM_WORLD);
-    double microseconds = timed(desc, children, turns);
+}
+
+static void round_check(size_t bytes)
+{
     buffer_pull(&buffer);
-    for (size_t i = 0; i < words; i++) {
-        uint32_t sent = word_of(0, round, i);
+    for (size_t i = 0; i < buffer.bytes / 4; i++) {
+        uint32_t sent = word_of(0, round_number, i);
         expect_word(&buffer, i, rank == 0 || 4 * i < bytes ? sent : ~sent, "broadcast");
     }
+}
+
+static double measure(size_t bytes, int turns)
+{
+    tcaDesc *desc = tcaDescNew();
+    int children = children_add(desc, bytes);
+    for (int i = 0; i < CHECKED; i++) {
+        round_begin();
+        broadcast(desc, children);
+        round_check(bytes); // what the notification let through is there
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    round_begin();
+    double microseconds = timed(desc, children, turns);
+    round_check(bytes);
     TCA(tcaDescFree(desc));
     return microseconds;
 }
@@ -95,9 +113,8 @@ int main(int argc, char **argv)
     if (rank == 0) {
         printf("#  bytes  broadcast[us]  barrier[us]\n");
     }
-    uint32_t round = 0;
     for (size_t bytes = SMALLEST; bytes <= largest; bytes *= 8) {
-        double microseconds = measure(bytes, ++round, turns);
+        double microseconds = measure(bytes, turns);
         if (rank == 0) {
             printf("%8zu %14.3f %12.3f\n", bytes, microseconds, barrier);
             fflush(stdout);

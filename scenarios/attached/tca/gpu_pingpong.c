@@ -8,7 +8,7 @@
 // both buffers is checked after each size, those between the rows as well.
 #include "tca_program.h"
 
-enum { CHANNEL = 0, SLOT = 0, TAG = 0x100, WARM_UP = 3, ROW = 64, PITCH = 128, SMALLEST = 8 };
+enum { CHANNEL = 0, SLOT = 0, TAG = 0x100, WARM_UP = 3, CHECKED = 2, ROW = 64, PITCH = 128, SMALLEST = 8 };
 
 static struct buffer send_buffer, receive_buffer;
 
@@ -42,16 +42,34 @@ static int is_sent(size_t index, size_t bytes, int rows)
     return rows ? 4 * index % PITCH < ROW && 4 * index / PITCH < bytes / ROW : 4 * index < bytes;
 }
 
-static double measure(size_t bytes, int rows, uint32_t round, int turns)
+static uint32_t round_number;
+
+// Another pattern than before, and everything that is to be received holds something else.
+static void round_begin(void)
 {
-    const int flags = ON_THE_BOARD | tcaDMANotify | tcaDMANotifySelf | tcaDMAPipeline;
-    size_t words = send_buffer.bytes / 4;
-    for (size_t i = 0; i < words; i++) {
-        send_buffer.host[i] = word_of(rank, round, i);
-        receive_buffer.host[i] = ~word_of(1 - rank, round, i);
+    round_number++;
+    for (size_t i = 0; i < send_buffer.bytes / 4; i++) {
+        send_buffer.host[i] = word_of(rank, round_number, i);
+        receive_buffer.host[i] = ~word_of(1 - rank, round_number, i);
     }
     buffer_push(&send_buffer);
     buffer_push(&receive_buffer);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void round_check(size_t bytes, int rows)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    buffer_pull(&receive_buffer);
+    for (size_t i = 0; i < receive_buffer.bytes / 4; i++) {
+        uint32_t sent = word_of(1 - rank, round_number, i);
+        expect_word(&receive_buffer, i, is_sent(i, bytes, rows) ? sent : ~sent, rows ? "rows" : "run");
+    }
+}
+
+static double measure(size_t bytes, int rows, int turns)
+{
+    const int flags = ON_THE_BOARD | tcaDMANotify | tcaDMANotifySelf | tcaDMAPipeline;
     tcaDesc *desc = tcaDescNew();
     const tcaHandle *to = &receive_buffer.handles[1 - rank], *from = &send_buffer.handles[rank];
     if (rows) {
@@ -59,14 +77,15 @@ static double measure(size_t bytes, int rows, uint32_t round, int turns)
     } else {
         TCA(tcaDescSetMemcpy(desc, to, 0, from, 0, bytes, flags, SLOT, TAG));
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    double microseconds = round_trips(desc, turns);
-    MPI_Barrier(MPI_COMM_WORLD);
-    buffer_pull(&receive_buffer);
-    for (size_t i = 0; i < words; i++) {
-        uint32_t sent = word_of(1 - rank, round, i);
-        expect_word(&receive_buffer, i, is_sent(i, bytes, rows) ? sent : ~sent, rows ? "rows" : "run");
+    for (int i = 0; i < CHECKED; i++) {
+        round_begin();
+        turn(desc, rank == 0);
+        turn(desc, rank == 1);
+        round_check(bytes, rows);
     }
+    round_begin();
+    double microseconds = round_trips(desc, turns);
+    round_check(bytes, rows);
     TCA(tcaDescFree(desc));
     return microseconds;
 }
@@ -84,10 +103,9 @@ int main(int argc, char **argv)
     if (rank == 0) {
         printf("#  bytes      run[us]     rows[us]\n");
     }
-    uint32_t round = 0;
     for (size_t bytes = SMALLEST; bytes <= largest; bytes *= 2) {
-        double run = measure(bytes, 0, ++round, turns);
-        double rows = bytes >= 2 * ROW ? measure(bytes, 1, ++round, turns) : 0;
+        double run = measure(bytes, 0, turns);
+        double rows = bytes >= 2 * ROW ? measure(bytes, 1, turns) : 0;
         if (rank == 0) {
             printf("%8zu %12.3f %12.3f\n", bytes, run, rows);
             fflush(stdout);
