@@ -2,9 +2,11 @@
 //
 // tca.h has the newer generation. The older one keeps descriptors in tables and names them by their index: entries are
 // set one by one, a chain begins at an entry and goes on to the next one for as long as entries carry tcaDMAContinue.
-// Errors are those of the newer calls. What public descriptions leave open: an entry takes one index, whatever it
-// copies
-// (*next is slot + 1); a chain takes its entries as they are when it is handed to a channel.
+// Errors are those of the newer calls.
+//
+// What public descriptions leave open: an entry takes one index, whatever it copies (*next is slot + 1); a chain takes
+// its entries as they are when it is handed to a channel; a chain in the board's memory has room for 880 copies and
+// notifications (tcaErrorBoardMemory).
 #pragma once
 
 // Programs count on these.
@@ -55,7 +57,7 @@ tcaresult tcaSetDMADesc_Memcpy2D(int tag, int slot, int *next, const tcaHandle *
 // Hands the chain that begins at entry 0 to a channel; then tcaStartDMADesc. Errors as tcaDescSet.
 tcaresult tcaSetDMAChain(int channel, int tag);
 
-// The same with the one table in the board's memory; its chains begin at any entry. Init empties it, and needs not be
+// The same with the one table in the board's memory; its chains begin at any entry. Init empties it, and need not be
 // called.
 tcaresult tcaDMADescInt_Init(void);
 tcaresult tcaSetDMADescInt_Memcpy(int slot, int *next, const tcaHandle *dst, size_t dst_offset, const tcaHandle *src,
@@ -65,26 +67,24 @@ tcaresult tcaSetDMADescInt_Memcpy2D(int slot, int *next, const tcaHandle *dst, s
                                     size_t count, int flags, int wait_slot, uint32_t wait_tag);
 tcaresult tcaSetDMAChainInt(int channel, int first);
 
-// --- stores by the processor (PIO)
-// ------------------------------------------------------------------------------------
+// --- stores by the processor (PIO) ---------------------------------------------------------------------------------
 
 // Memory of any node, as this processor stores into it. Plain bytes.
 typedef struct tcaPIOHandle {
     uint64_t windowAddress, size;
 } tcaPIOHandle;
 
-// The memory of a handle from offset on. size is not looked at: what is sent is held against the handle.
-// tcaErrorHandle, tcaErrorFreed, tcaErrorRange, tcaErrorArgument.
+// The memory of a handle from offset on. size is ignored: what is sent is compared with the size of the handle, as
+// programs send beyond the region that they name. tcaErrorHandle, tcaErrorFreed, tcaErrorRange, tcaErrorArgument.
 tcaresult tcaSetPIORegion(tcaPIOHandle *pio, const tcaHandle *handle, size_t offset, size_t size);
 // Stores bytes of own memory there; what is sent first arrives first. tcaErrorRange, tcaErrorArgument.
 tcaresult tcaSendPIO(const tcaPIOHandle *pio, size_t offset, const void *data, size_t bytes);
 // What was sent is on its way when it returns.
 tcaresult tcaSendPIOCommit(void);
 
-// --- words of reductions
-// ------------------------------------------------------------------------------------------------
+// --- words of reductions -------------------------------------------------------------------------------------------
 
-// Operations and types, for programs that reduce by themselves. The low byte of a type counts them, the rest is its
+// Operations and types, for programs that reduce by themselves. The low byte of a type is its number, the rest its
 // size.
 typedef enum tcaOp {
     TCA_OP_SUM,

@@ -15,8 +15,8 @@
 //
 // A notification is an 8-byte word with a tag, written behind the copied data. It arrives at the node of the
 // destination (tcaDMANotify) or at the own node (tcaDMANotifySelf), in the slot `wait_slot` of the node that sent it:
-// each node has tcaSlots slots for every sender, so that a rank may wait for fifteen others in slot 0. Who waits passes
-// a handle of the node that sends; which of its memory does not matter. The wait takes the word out again. A second
+// each node has tcaSlots slots for every sender, so that a rank may wait for fifteen others in slot 0. A wait names the
+// sender by a handle of that node, whichever of its memory it stands for. The wait takes the word out again. A second
 // notification from the same node for a slot that was not waited for replaces the first.
 //
 // Where public descriptions leave something open: every tcaDescSetMemcpy adds to what the descriptor holds;
@@ -103,7 +103,7 @@ int tcaSetTimeout(uint64_t timeout_ns);
 // cudaMalloc, no bytes are NULL and no error; tcaErrorNotSupported (the node has no GPU), tcaErrorWindow (not one of
 // its first two).
 int tcaMalloc(void **ptr, size_t size, tcaMemoryType type);
-// tcaErrorNotTcaMemory; tcaErrorBusy while a DMA reads it.
+// NULL as GPU memory is no error. tcaErrorNotTcaMemory; tcaErrorBusy while a DMA reads it.
 int tcaFree(void *ptr, tcaMemoryType type);
 
 typedef struct tcaHandle {
@@ -133,8 +133,8 @@ tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size);
 // Collective: *list becomes the handles of the first nranks ranks of tcaComm, in rank order; free() it. ptr tells which
 // kind of memory it is. Ranks from nranks on call it too, with any ptr; under MPI each of them may as well leave out
 // every list of that length, if it is shorter than the world. (Such a list travels in messages of MPI_COMM_WORLD, so no
-// receive for any source and any tag may wait there meanwhile.) Every rank returns the error of the first of these ranks that has one.
-// tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.
+// receive for any source and any tag may wait there meanwhile.) Every rank returns the error of the first of these
+// ranks that has one. tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.
 int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
 
 // --- descriptors ---------------------------------------------------------------------------------------------------
@@ -158,10 +158,9 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 // --- DMA -----------------------------------------------------------------------------------------------------------
 
 // Hands the descriptor to a DMA channel; as often as one likes, also before each start. The first time after a change
-// it is written to host or board memory; after that it costs one register, or none where it is set already. Channels 2 and 3
-// are TCA Verbs' while the process has tca0 open (tcaErrorBusy).
-// tcaErrorChannel, tcaErrorBusy (the channel or the descriptor runs), tcaErrorNotSet (it holds no copy), tcaErrorFreed,
-// tcaErrorBoardMemory.
+// it is written to host or board memory; after that it costs one register, or none where it is set already. Channels 2
+// and 3 are TCA Verbs' while the process has tca0 open (tcaErrorBusy). tcaErrorChannel, tcaErrorBusy (the channel or
+// the descriptor runs), tcaErrorNotSet (it holds no copy), tcaErrorFreed, tcaErrorBoardMemory.
 int tcaDescSet(tcaDesc *desc, int channel);
 // tcaErrorNotSet, tcaErrorBusy, tcaErrorFreed, tcaErrorDMA (the DMA before failed, and nobody waited for it).
 int tcaStartDMADesc(int channel);

@@ -10,8 +10,10 @@
 //
 // Ordering: writes through the window become visible in order of arrival; a read sees every write that arrived before
 // it, and reads are answered in order. Work that is begun sees every write that arrived before it, as GPUDirect RDMA
-// says of copies and kernels that are launched behind a completed transfer. Units: bytes, picoseconds; device addresses
-// count from 0, and 0 is never a buffer's. Ownership: the simulation, the pool, and the link outlive the GPU.
+// says of copies and kernels that are launched behind a completed transfer.
+//
+// Units: bytes, picoseconds; device addresses count from 0, and 0 is never a buffer's. Ownership: the simulation, the
+// pool, and the link outlive the GPU.
 #pragma once
 
 #include "models/pcie/link.h"

@@ -135,7 +135,7 @@ void gpu_target_fini(gpu_t *gpu);
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp);
 // How long until every write that has arrived at the window is visible.
 uint64_t gpu_target_pending_ps(const gpu_t *gpu);
-void gpu_target_settle(gpu_t *gpu); // what is due at this instant; the caller's cause stays
+void gpu_target_settle(gpu_t *gpu);    // what is due at this instant; the caller's cause stays
 void gpu_target_read_left(gpu_t *gpu); // the last completion of a read was taken by the link
 
 void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the reference

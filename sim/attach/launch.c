@@ -210,10 +210,11 @@ static void program_start(struct attach_server *server, uint32_t index)
         attach_start_failed(server, index, pid);
         attach_reap(server, (int)index);
         if (ran_detached(server, index)) {
-            attach_fail(server,
-                        "%s (process %d) ended with %d and never attached itself: tcasim's libraries were not loaded into "
-                        "it (LD_PRELOAD)",
-                        program->argv[0], (int)pid, server->result->statuses[index]);
+            attach_fail(
+                server,
+                "%s (process %d) ended with %d and never attached itself: tcasim's libraries were not loaded into "
+                "it (LD_PRELOAD)",
+                program->argv[0], (int)pid, server->result->statuses[index]);
         }
     }
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <string.h>
 
 #include "rig.h"
 #include "tests/shim/test.h"

@@ -252,8 +252,8 @@ static void copies_to_the_other(void *arg, peach2_handle_t *board)
     EXPECT_BETWEEN(peer_copy_ps(to, from), again_ps - 20 * NS, again_ps + 20 * NS);
     EXPECT_TRUE(peer_copy_ps(other, from) > again_ps + 450 * NS); // in the place of the first one
     EXPECT_EQ(backend->ops->gpu->alloc(backend->ctx, 1, MIB, &device_address), 0);
-    EXPECT_EQ(backend->ops->gpu->pin(backend->ctx, 1, device_address, MIB, &offset, &bus_address),
-              0); // and that in its
+    // And that in its place.
+    EXPECT_EQ(backend->ops->gpu->pin(backend->ctx, 1, device_address, MIB, &offset, &bus_address), 0);
     EXPECT_EQ(backend->ops->gpu->unpin(backend->ctx, 1, offset), 0);
     EXPECT_TRUE(peer_copy_ps(to, from) > again_ps + 450 * NS);
     EXPECT_EQ(cudaFree(to), cudaSuccess); // though it is shown

@@ -12,12 +12,13 @@ shift 4
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+trap "exit 1" INT TERM HUP
 # shellcheck disable=SC2046 # words
 mpicc -O2 -Wall -Wextra -Werror "$source" -o "$folder/$(basename "$source" .c)" \
     $(PKG_CONFIG_PATH=$packages pkg-config --cflags --libs tcasim)
 cd "$folder"
 for run in 1 2; do
-    timeout 200 "$tcasim" exec "$scenario" --out "results$run" "$@" >"output$run"
+    timeout 130 "$tcasim" exec "$scenario" --out "results$run" "$@" >"output$run"
 done
 cat output1
 diff output1 output2

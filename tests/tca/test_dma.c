@@ -1,5 +1,6 @@
 // Channels: order of calls, and DMAs that fail.
 #include "cluster.h"
+#include "verbs-shim/libtca/board_memory.h"
 
 static void run_pair(plat_program_fn program)
 {
@@ -61,6 +62,32 @@ static void while_running(void *arg, peach2_handle_t *board)
 TEST(TcaDma, RefusesToTouchWhatRuns)
 {
     run_pair(while_running);
+}
+
+static void taken_channels(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    cluster_memory(c, board, 2);
+    tcaDesc *desc = tcaDescNew();
+    EXPECT_EQ(tcaDescSetMemcpy(desc, &c->handles[1], 0, &c->handles[0], 0, CLUSTER_BYTES, 0, 0, 0), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 2), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+    EXPECT_FALSE(tca_channel_take(tca_context_current(), 2)); // it runs
+    EXPECT_EQ(tcaWaitDMAC(2), tcaSuccess);
+    EXPECT_TRUE(tca_channel_take(tca_context_current(), 2));
+    EXPECT_EQ(tcaDescSet(desc, 2), tcaErrorBusy);
+    EXPECT_CONTAINS(tcaLastMessage(), "TCA Verbs has channel 2");
+    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorBusy);
+    EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaSuccess); // nothing of libtca's is under way
+    tca_channel_give(tca_context_current(), 2);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorNotSet); // what was set has gone
+    EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
+    c->flag = true;
+}
+
+TEST(TcaDma, LeavesChannelsToTcaVerbsWhileItHasThem)
+{
+    run_pair(taken_channels);
 }
 
 static void unreachable(void *arg, peach2_handle_t *board)

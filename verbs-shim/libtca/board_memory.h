@@ -26,8 +26,8 @@ struct tca_context *tca_context_current(void);
 // What tcaInit does but for claiming the board, which is the caller's.
 int tca_context_begin(struct backend_process *process);
 
-// Another library takes a DMA channel, or gives it back: libtca's calls refuse it meanwhile, and nothing is set on it. false: a
-// DMA of libtca's runs on it.
+// Another library takes a DMA channel, or gives it back: libtca's calls refuse it meanwhile, and nothing is set on it.
+// false: a DMA of libtca's runs on it.
 bool tca_channel_take(struct tca_context *context, unsigned channel);
 void tca_channel_give(struct tca_context *context, unsigned channel);
 

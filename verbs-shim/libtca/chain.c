@@ -146,10 +146,11 @@ static int place_find(tcaDesc *desc, const char *call, uint32_t count)
         found = tca_board_take(context, count, &desc->board_index);
     }
     if (!found) {
-        return tca_refuse(context, tcaErrorBoardMemory,
-                          "%s: %u descriptors (of copies and notifications) do not fit the board's memory beside those that "
-                          "are set on channels: it has room for %u; use descriptors in host memory",
-                          call, count, TCA_BOARD_SLOTS);
+        return tca_refuse(
+            context, tcaErrorBoardMemory,
+            "%s: %u descriptors (of copies and notifications) do not fit the board's memory beside those that "
+            "are set on channels: it has room for %u; use descriptors in host memory",
+            call, count, TCA_BOARD_SLOTS);
     }
     desc->board_count = count;
     return tcaSuccess;

@@ -197,10 +197,7 @@ static int copy_check(struct tca_context *context, const char *call, struct tca_
 
 static int handles_check(struct tca_context *context, const char *call, const tcaHandle *dst, const tcaHandle *src)
 {
-    int error = tca_handle_check(context, call, "destination", dst);
-    if (error == tcaSuccess && dst->node == peach2_node(context->board)) {
-        error = tca_handle_check_local(context, call, "destination", dst);
-    }
+    int error = tca_handle_check_any(context, call, "destination", dst);
     return error == tcaSuccess ? tca_handle_check_local(context, call, "source", src) : error;
 }
 

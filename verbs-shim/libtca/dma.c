@@ -79,8 +79,8 @@ static int copies_check(struct tca_context *context, const char *call, const tca
 {
     for (const struct tca_copy *copy = desc->copies; copy != NULL; copy = copy->next) {
         int error = tca_handle_check_local(context, call, "source", &copy->from);
-        if (error == tcaSuccess && copy->to.node == peach2_node(context->board)) {
-            error = tca_handle_check_local(context, call, "destination", &copy->to);
+        if (error == tcaSuccess) {
+            error = tca_handle_check_any(context, call, "destination", &copy->to);
         }
         if (error != tcaSuccess) {
             return error;

@@ -42,21 +42,25 @@ int tca_handle_check(struct tca_context *context, const char *call, const char *
     return tcaSuccess;
 }
 
-int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle)
+int tca_handle_check_any(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle)
 {
     int error = tca_handle_check(context, call, role, handle);
-    if (error != tcaSuccess) {
-        return error;
+    if (error == tcaSuccess && handle->node == peach2_node(context->board) && handle->size != 0 &&
+        tca_allocation_find(context, handle->allocation) == NULL) {
+        return tca_refuse(context, tcaErrorFreed, "%s: the memory of the %s was freed: make a new handle", call, role);
     }
-    if (handle->node != peach2_node(context->board)) {
+    return error;
+}
+
+int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle)
+{
+    int error = tca_handle_check_any(context, call, role, handle);
+    if (error == tcaSuccess && handle->node != peach2_node(context->board)) {
         return tca_refuse(context, tcaErrorNotLocal,
                           "%s: the %s lies in node %u, this is node %u: the call takes memory of the own node", call,
                           role, handle->node, peach2_node(context->board));
     }
-    if (handle->size != 0 && tca_allocation_find(context, handle->allocation) == NULL) {
-        return tca_refuse(context, tcaErrorFreed, "%s: the memory of the %s was freed: make a new handle", call, role);
-    }
-    return tcaSuccess;
+    return error;
 }
 
 uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *handle, uint64_t offset)

@@ -27,12 +27,11 @@ struct tca_allocation {
     bool borrowed;        // the program's, from cudaMalloc or cudaMallocHost
 };
 
-// Where notifications arrive: tcaSlots words for every sender, in host memory and once more in the board's.
+// Where notifications arrive: tcaSlots words for every sender, in host memory and once more in the board's. Of each
+// sender a bit for each slot says whether there was one, and whether the last one came to the board's memory.
 struct tca_inbox {
     struct backend_buffer slots;
-    uint32_t
-        internal[tcaNodesMax]; // of each sender a bit for each slot: the last notification came to the board's memory
-    uint32_t learned[tcaNodesMax]; // and: there was one
+    uint32_t learned[tcaNodesMax], internal[tcaNodesMax];
 };
 
 // One tcaDescSetMemcpy.
@@ -80,7 +79,7 @@ struct tca_context {
     struct tca_table *tables[tcaTables + 1]; // of the older generation (table.c)
     bool board_units_used[TCA_BOARD_SLOTS];  // of the board's memory, 32 B each
     uint64_t timeout_ns;                     // of waits; 0: none
-    bool notify_internal; // where the latest notification came, or the latest copy sends one
+    bool notify_internal;                    // where the latest notification came, or the latest copy sends one
     char message[TCA_MESSAGE_MAX];
 };
 
@@ -113,7 +112,9 @@ bool tca_host_is_freed(const struct tca_allocation *allocation);
 
 // handle.c: the handle is whole and names a node of the sub-cluster. role: what the message calls it.
 int tca_handle_check(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
-// And it lies in this process, in memory that is still there.
+// The same, and where it is this node's, the memory is still there.
+int tca_handle_check_any(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
+// The same, and it is this node's.
 int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
 // Where its memory is for this process's board: a window address, or an own bus address.
 uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *handle, uint64_t offset);

@@ -153,8 +153,8 @@ static int notification_take(const struct wait *wait)
     return -ETIMEDOUT;
 }
 
-// Another node from which this tag lies in this slot of host memory; the awaited one: none. The board's words are not looked
-// at, as that costs time.
+// Another node from which this tag lies in this slot of host memory; the awaited one: none. The board's words are not
+// looked at, as that costs time.
 static uint32_t other_sender(const struct wait *wait)
 {
     uint32_t own = peach2_node(wait->context->board);
@@ -171,7 +171,8 @@ static int refuse_late(const struct wait *wait, uint32_t tag)
     char text[TCA_DURATION_MAX], hint[96] = "";
     uint32_t other = other_sender(wait), own = peach2_node(wait->context->board);
     if (other != wait->sender) {
-        snprintf(hint, sizeof hint, "; node %" PRIu32 " has sent it there: to wait for that, pass a handle of it", other);
+        snprintf(hint, sizeof hint, "; node %" PRIu32 " has sent it there: to wait for that, pass a handle of it",
+                 other);
     } else if (wait->sender == own) {
         snprintf(hint, sizeof hint, "; the handle is this node's own: to wait for another, pass a handle of it");
     }
@@ -188,10 +189,7 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
-    int error = tca_handle_check(context, call, role, handle);
-    if (error == tcaSuccess && handle->node == peach2_node(context->board)) {
-        error = tca_handle_check_local(context, call, role, handle);
-    }
+    int error = tca_handle_check_any(context, call, role, handle);
     if (error != tcaSuccess) {
         return error;
     }

@@ -13,10 +13,7 @@ tcaresult tcaSetPIORegion(tcaPIOHandle *pio, const tcaHandle *handle, size_t off
     if (pio == NULL) {
         return tca_refuse(context, tcaErrorArgument, "%s: the region is null", call);
     }
-    int error = tca_handle_check(context, call, role, handle);
-    if (error == tcaSuccess && handle->node == peach2_node(context->board)) {
-        error = tca_handle_check_local(context, call, role, handle);
-    }
+    int error = tca_handle_check_any(context, call, role, handle);
     if (error != tcaSuccess) {
         return error;
     }

@@ -165,8 +165,8 @@ tcaresult tcaSetDMADesc_Memcpy(int tag, int slot, int *next, const tcaHandle *ds
                                uint32_t wait_tag)
 {
     struct tca_copy copy = {.width = size, .count = 1, .flags = flags, .tag = wait_tag};
-    return entry_set("tcaSetDMADesc_Memcpy", named(tag), slot, next,
-                     (struct side){dst, dst_offset}, (struct side){src, src_offset}, &copy, wait_slot);
+    return entry_set("tcaSetDMADesc_Memcpy", named(tag), slot, next, (struct side){dst, dst_offset},
+                     (struct side){src, src_offset}, &copy, wait_slot);
 }
 
 static struct tca_copy rows_of(size_t dst_pitch, size_t src_pitch, size_t width, size_t count, int flags, uint32_t tag)
@@ -184,8 +184,8 @@ tcaresult tcaSetDMADesc_Memcpy2D(int tag, int slot, int *next, const tcaHandle *
                                  size_t width, size_t count, int flags, int wait_slot, uint32_t wait_tag)
 {
     struct tca_copy copy = rows_of(dst_pitch, src_pitch, width, count, flags, wait_tag);
-    return entry_set("tcaSetDMADesc_Memcpy2D", named(tag), slot, next,
-                     (struct side){dst, dst_offset}, (struct side){src, src_offset}, &copy, wait_slot);
+    return entry_set("tcaSetDMADesc_Memcpy2D", named(tag), slot, next, (struct side){dst, dst_offset},
+                     (struct side){src, src_offset}, &copy, wait_slot);
 }
 
 tcaresult tcaSetDMADescInt_Memcpy(int slot, int *next, const tcaHandle *dst, size_t dst_offset, const tcaHandle *src,

@@ -1,5 +1,5 @@
-// The two DMA channels: 2 for packets, one write ahead of the one that runs; 3 for data from place to place. Programs on
-// libtca use channel 0.
+// The two DMA channels: 2 for packets, one write ahead of the one that runs; 3 for data from place to place. Programs
+// on libtca use channel 0.
 #include <errno.h>
 #include <stdlib.h>
 
