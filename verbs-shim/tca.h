@@ -131,7 +131,7 @@ int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType typ
 typedef int tcaresult;
 tcaresult tcaCreateHandleGPU(unsigned long long *paddr, void *ptr, size_t size);
 // Collective: *list becomes the handles of the first nranks ranks of tcaComm, in rank order; free() it. ptr tells which
-// kind of memory it is. Ranks from nranks on call it too, with any ptr; under MPI each of them may as well leave out
+// kind of memory it is. Ranks from nranks on call it too, with any ptr. Under MPI such a rank may as well leave out
 // every list of that length, if it is shorter than the world. (Such a list travels in messages of MPI_COMM_WORLD, so no
 // receive for any source and any tag may wait there meanwhile.) Every rank returns the error of the first of these
 // ranks that has one. tcaErrorNodes: nranks is not 1 to 16, or more than there are ranks.

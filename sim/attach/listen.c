@@ -166,7 +166,10 @@ static void come_in(struct attach_server *server, int socket)
     } else if (hello.layout != ATTACH_LAYOUT) {
         refuse(socket, ATTACH_OTHER_BUILD);
     } else if (!node_find(server, hello.node, &node)) {
-        refuse(socket, "the scenario has no node that is called as TCASIM_NODE says");
+        char text[ATTACH_NAME_BYTES + 96];
+        snprintf(text, sizeof text, "the scenario has no node '%s' (TCASIM_NODE, or the host that mpirun was told)",
+                 hello.node);
+        refuse(socket, text);
     } else {
         welcome(server, socket, peer.pid, node);
     }

@@ -17,7 +17,7 @@ static bool files(bool make, int flags)
     struct stat about;
     if (make) {
         int fd = mkstemp(name);
-        bool found = fd >= 0 && strchr(name, 'X') == NULL && chmod(name, 0400) == 0 && stat(name, &about) == 0;
+        bool found = fd >= 0 && strstr(name, "XXXXXX") == NULL && chmod(name, 0400) == 0 && stat(name, &about) == 0;
         if (!found || (about.st_mode & 0777) != 0400 || unlink(name) != 0 ||
             mkdir("/dev/shm/world-scratch-folder", 0700) != 0) {
             return false;

@@ -140,8 +140,8 @@ static int side_check(struct tca_context *context, const char *call, const char 
 static int sizes_check(struct tca_context *context, const char *call, const struct tca_copy *copy)
 {
     if (copy->width == 0 || copy->count == 0 || copy->width % 4 != 0) {
-        return tca_refuse(context, tcaErrorSize, "%s: %llu x %llu B: a copy has a multiple of 4 B, and not none", call,
-                          (unsigned long long)copy->count, (unsigned long long)copy->width);
+        return tca_refuse(context, tcaErrorSize, "%s: %llu x %llu B: sizes and widths are multiples of 4, and not 0",
+                          call, (unsigned long long)copy->count, (unsigned long long)copy->width);
     }
     if (copy->source_pitch % 4 != 0 || copy->destination_pitch % 4 != 0 ||
         (copy->count > 1 && (copy->source_pitch < copy->width || copy->destination_pitch < copy->width))) {

@@ -15,6 +15,7 @@
 // How long the board's memory is looked at without a pause, and the part of a longer wait that a look may be late.
 #define BUSY_NS      1000000ull
 #define LATE_DIVISOR 128u
+#define LATE_MAX_NS  10000000ull
 
 struct wait {
     struct tca_context *context;
@@ -113,6 +114,7 @@ static uint64_t look_ns(const struct wait *wait, uint64_t waited_ns)
     uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, look = PATIENCE_NS;
     if (expects_board(wait)) {
         look = waited_ns < BUSY_NS ? 0 : waited_ns / LATE_DIVISOR;
+        look = look < LATE_MAX_NS ? look : LATE_MAX_NS;
     }
     return timeout_ns != 0 && left_ns < look ? left_ns : look;
 }
@@ -153,29 +155,41 @@ static int notification_take(const struct wait *wait)
     return -ETIMEDOUT;
 }
 
-// Another node from which this tag lies in this slot of host memory; the awaited one: none. The board's words are not
-// looked at, as that costs time.
-static uint32_t other_sender(const struct wait *wait)
+// What a wait that was long found instead: the tag from another node, or another tag from the node. Looking into the
+// board's memory takes a microsecond a word, so short waits look into host memory alone.
+static bool found_instead(const struct wait *wait, uint32_t sender, uint64_t *word_out)
+{
+    *word_out = *host_slot(wait->context, sender, wait->slot);
+    if (*word_out == 0 && wait->context->timeout_ns >= BUSY_NS) {
+        (void)peach2_board_memory_read(wait->context->board, board_offset(sender, wait->slot), word_out);
+    }
+    return *word_out != 0;
+}
+
+static void hint_make(const struct wait *wait, char *hint, size_t bytes)
 {
     uint32_t own = peach2_node(wait->context->board);
+    uint64_t word;
+    if (found_instead(wait, wait->sender, &word)) {
+        snprintf(hint, bytes, "; tag %" PRIu32 " of that node lies in the slot", (uint32_t)word);
+        return;
+    }
     for (uint32_t node = 0; node < peach2_node_count(wait->context->board); node++) {
-        if (node != own && node != wait->sender && *host_slot(wait->context, node, wait->slot) == wait->word) {
-            return node;
+        if (node != own && node != wait->sender && found_instead(wait, node, &word) && word == wait->word) {
+            snprintf(hint, bytes, "; the same tag has come there from node %" PRIu32, node);
+            return;
         }
     }
-    return wait->sender;
+    if (wait->sender == own) {
+        snprintf(hint, bytes,
+                 "; the handle is of this node itself: for messages of another, pass a handle of that node");
+    }
 }
 
 static int refuse_late(const struct wait *wait, uint32_t tag)
 {
-    char text[TCA_DURATION_MAX], hint[96] = "";
-    uint32_t other = other_sender(wait), own = peach2_node(wait->context->board);
-    if (other != wait->sender) {
-        snprintf(hint, sizeof hint, "; node %" PRIu32 " has sent it there: to wait for that, pass a handle of it",
-                 other);
-    } else if (wait->sender == own) {
-        snprintf(hint, sizeof hint, "; the handle is this node's own: to wait for another, pass a handle of it");
-    }
+    char text[TCA_DURATION_MAX], hint[128] = "";
+    hint_make(wait, hint, sizeof hint);
     return tca_refuse(wait->context, tcaErrorTimeout,
                       "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %" PRIu32 " from node %" PRIu32
                       " within %s: look at the sender and at the cables between%s",

@@ -217,9 +217,11 @@ static int chain_build(struct tca_context *context, const char *call, struct tca
     for (bool more = true; more && error == tcaSuccess; count++) {
         const struct entry *entry = begin + count;
         if (first + count == table->count || !entry->set) {
-            error = tca_refuse(context, tcaErrorNotSet,
-                               "%s: the chain from descriptor %u goes on to descriptor %u, which is not set", call,
-                               first, first + count);
+            error = count == 0
+                        ? tca_refuse(context, tcaErrorNotSet, "%s: descriptor %u is not set", call, first)
+                        : tca_refuse(context, tcaErrorNotSet,
+                                     "%s: the chain from descriptor %u goes on to descriptor %u, which is not set",
+                                     call, first, first + count);
             break;
         }
         error = tca_desc_add(desc, call, &entry->copy);

@@ -1,7 +1,7 @@
 // All-gather by recursive doubling between GPUs: in step k each rank exchanges all blocks it has with the rank whose
 // number differs in bit k. A step has a slot of its own, as its partner may be a step ahead.
 //
-//     allgather [LARGEST [TURNS]]        bytes of a rank's block (16384), timed all-gathers of each size (5)
+//     allgather [LARGEST [TURNS]]        bytes of a rank's block (4096), timed all-gathers of each size (5)
 //
 // Ranks are a power of two. Printed: bytes of a block, and microseconds of an all-gather with the barrier behind it.
 // Every byte of every block is checked on every rank after each size.
@@ -91,7 +91,7 @@ static double measure(size_t bytes, int turns)
 int main(int argc, char **argv)
 {
     program_init(&argc, &argv);
-    size_t largest = argc > 1 ? strtoul(argv[1], NULL, 0) : 16384;
+    size_t largest = argc > 1 ? strtoul(argv[1], NULL, 0) : 4096;
     int turns = argc > 2 ? atoi(argv[2]) : 5;
     while (1 << steps < ranks) {
         steps++;

@@ -1,7 +1,7 @@
 // Broadcast along a binomial tree between GPUs: each rank hands on what its parent sent, to all of its children by one
 // start of a chain. Every child has the notification in slot 0, as only the sender tells notifications apart.
 //
-//     broadcast [LARGEST [TURNS]]        bytes (65536), timed broadcasts of each size (5)
+//     broadcast [LARGEST [TURNS]]        bytes (32768), timed broadcasts of each size (5)
 //
 // Printed: bytes, and microseconds of a broadcast with the barrier behind it, and of the barrier alone. Every byte is
 // checked on every rank after each size.
@@ -103,7 +103,7 @@ static double measure(size_t bytes, int turns)
 int main(int argc, char **argv)
 {
     program_init(&argc, &argv);
-    size_t largest = argc > 1 ? strtoul(argv[1], NULL, 0) : 65536;
+    size_t largest = argc > 1 ? strtoul(argv[1], NULL, 0) : 32768;
     int turns = argc > 2 ? atoi(argv[2]) : 5;
     if (largest < SMALLEST || turns < 1) {
         die("broadcast", "[LARGEST [TURNS]]");

@@ -107,7 +107,11 @@ int main(int argc, char **argv)
         double run = measure(bytes, 0, turns);
         double rows = bytes >= 2 * ROW ? measure(bytes, 1, turns) : 0;
         if (rank == 0) {
-            printf("%8zu %12.3f %12.3f\n", bytes, run, rows);
+            char text[16] = "-"; // not measured
+            if (bytes >= 2 * ROW) {
+                snprintf(text, sizeof text, "%.3f", rows);
+            }
+            printf("%8zu %12.3f %12s\n", bytes, run, text);
             fflush(stdout);
         }
     }

@@ -50,7 +50,10 @@ static inline void program_init(int *argc, char ***argv)
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    TCA(tcaInit());
+    int code = tcaInit();
+    if (code != TCA_SUCCESS) {
+        die("tcaInit", tcaGetErrorString(code));
+    }
     CUDA(cudaSetDevice(0));
 }
 
