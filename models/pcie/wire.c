@@ -6,6 +6,7 @@
 #include "models/pcie/link.h"
 
 enum { TICKS_PER_PS = 128 };
+#define ORIGIN_AGE_PS (UINT64_C(1) << 40)              // a second
 enum { SKP_SYMBOLS = 4, SKP_INTERVAL_SYMBOLS = 1538 }; // clause 4.2.7, the longest interval allowed
 enum { GENERATIONS = 3, WIDTHS = 5, SMALLEST_MPS = 128, MPS_SIZES = 6 };
 
@@ -79,14 +80,29 @@ void pcie_wire_init(struct pcie_wire *wire, uint32_t generation, uint32_t lanes,
     *wire = (struct pcie_wire){
         .byte_ticks = symbol_ticks / lanes,
         .symbol_ticks = symbol_ticks,
-        .free_ticks = now_ps * TICKS_PER_PS,
-        .skp_ticks = now_ps * TICKS_PER_PS + SKP_INTERVAL_SYMBOLS * symbol_ticks,
+        .origin_ps = now_ps,
+        .skp_ticks = SKP_INTERVAL_SYMBOLS * symbol_ticks,
     };
 }
 
 uint64_t pcie_wire_free_ps(const struct pcie_wire *wire)
 {
-    return ps_round_up(wire->free_ticks);
+    return wire->origin_ps + ps_round_up(wire->free_ticks);
+}
+
+// Of the ordered sets that became due until now only the last one matters.
+static void origin_follow(struct pcie_wire *wire, uint64_t now_ps)
+{
+    const uint64_t interval = SKP_INTERVAL_SYMBOLS * wire->symbol_ticks;
+    unsigned __int128 now = (unsigned __int128)(now_ps - wire->origin_ps) * TICKS_PER_PS, skp = wire->skp_ticks;
+    if (skp < now) {
+        skp += (now - skp) / interval * interval;
+    }
+    uint64_t moved_ps = (uint64_t)((skp < now ? skp : now) / TICKS_PER_PS);
+    unsigned __int128 moved = (unsigned __int128)moved_ps * TICKS_PER_PS;
+    wire->origin_ps += moved_ps;
+    wire->skp_ticks = (uint64_t)(skp - moved);
+    wire->free_ticks = wire->free_ticks > moved ? (uint64_t)(wire->free_ticks - moved) : 0;
 }
 
 // SKP ordered sets steal wire time without events: those that became due while packets were sent delay the next
@@ -110,7 +126,10 @@ static uint64_t skp_advance(struct pcie_wire *wire, uint64_t start)
 
 uint64_t pcie_wire_send(struct pcie_wire *wire, uint64_t now_ps, uint64_t bytes)
 {
-    uint64_t start = now_ps * TICKS_PER_PS;
+    if (now_ps - wire->origin_ps >= ORIGIN_AGE_PS) {
+        origin_follow(wire, now_ps);
+    }
+    uint64_t start = (now_ps - wire->origin_ps) * TICKS_PER_PS;
     // Within the picosecond in which the wire becomes free, packets follow without a gap.
     if (wire->free_ticks + TICKS_PER_PS > start) {
         start = wire->free_ticks;
@@ -119,5 +138,5 @@ uint64_t pcie_wire_send(struct pcie_wire *wire, uint64_t now_ps, uint64_t bytes)
         start = skp_advance(wire, start);
     }
     wire->free_ticks = start + bytes * wire->byte_ticks;
-    return ps_round_up(wire->free_ticks);
+    return pcie_wire_free_ps(wire);
 }

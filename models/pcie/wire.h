@@ -1,7 +1,8 @@
 // One direction of a link as a resource: how long bytes take, and when it is free again. Internal to models/pcie.
 //
 // Positions on the wire are kept in 1/128 ps: the duration of a byte at any generation and width is a whole number of
-// those (Gen3 x16: 8125), so that a long run accumulates no rounding.
+// those (Gen3 x16: 8125), so that a long run accumulates no rounding. They count from an origin that follows time, as
+// 64 bits of them are 40 hours.
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +11,9 @@
 struct pcie_wire {
     uint64_t byte_ticks;
     uint64_t symbol_ticks; // a byte on one lane
-    uint64_t free_ticks;   // the last symbol of what was sent last has left
-    uint64_t skp_ticks;    // when the next SKP ordered set is due
+    uint64_t origin_ps;
+    uint64_t free_ticks; // the last symbol of what was sent last has left
+    uint64_t skp_ticks;  // when the next SKP ordered set is due
 };
 
 bool pcie_wire_valid(uint32_t generation, uint32_t lanes);
