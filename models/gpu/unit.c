@@ -77,13 +77,14 @@ void gpu_unit_submit(gpu_t *gpu, struct gpu_item *item)
     next_take(unit);
 }
 
-// What has arrived at the window becomes visible first. true: the event comes once more for that.
+// What has arrived at the window by now becomes visible first, what comes later does not count. true: the event comes
+// once more for that.
 static bool settles(struct gpu_unit *unit, sim_event_t *event, const struct sim_work *work)
 {
     static const struct sim_work settling = {"GPU", "writes before it become visible", false};
     gpu_t *gpu = unit->gpu;
     sim_cause_label(gpu->sim, gpu->name, unit->settling ? &settling : work);
-    uint64_t pending_ps = gpu_target_pending_ps(gpu);
+    uint64_t pending_ps = unit->settling ? 0 : gpu_target_pending_ps(gpu);
     unit->settling = pending_ps > 0;
     if (unit->settling) {
         sim_event_schedule(gpu->sim, event, pending_ps);

@@ -366,3 +366,20 @@ TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
     expect_settled(100 * NS);
     expect_settled(0);
 }
+
+// Only what came before it: a stream of writes does not hold it up.
+TEST(Copy, DoesNotWaitForWritesThatComeLater)
+{
+    struct rig rig;
+    rig_plain(&rig);
+    uint64_t bus = rig_pinned(&rig, 0, 512 * KIB, NULL), device = device_alloc(&rig, 0, 64);
+    uint8_t data[256] = {0};
+    for (uint64_t offset = 0; offset < 512 * KIB; offset += sizeof data) { // 140 us of the probe's link
+        probe_write(&rig, bus + offset, sizeof data, data);
+    }
+    struct outcome outcome = copy(
+        &rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
+    EXPECT_TRUE(outcome.done_ps < 10 * US);
+    EXPECT_TRUE(sim_now_ps(rig.sim) > 100 * US);
+    rig_fini(&rig);
+}
