@@ -45,8 +45,8 @@ int tca_context_begin(struct backend_process *process)
     context->backend = process->backend;
     context->board = process->board;
     context->timeout_ns = tcaTimeoutDefault;
-    context->notify_internal =
-        true; // programs of the machine notify there mostly; a look at the host's word costs little
+    // Programs of the machine notify there mostly, and a look at the host's word costs little.
+    context->notify_internal = true;
     process->libraries[BACKEND_LIBRARY_TCA].state = context;
     process->libraries[BACKEND_LIBRARY_TCA].release = context_release;
     const struct backend *backend = &context->backend;
