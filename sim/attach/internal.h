@@ -58,6 +58,15 @@ struct attach_quiet {
     uint64_t bus_address, bytes;
 };
 
+// The word that a thread sleeps on.
+enum attach_futex_state { ATTACH_FUTEX_NONE, ATTACH_FUTEX_WAITS, ATTACH_FUTEX_WOKEN, ATTACH_FUTEX_INTERRUPTED };
+struct attach_futex {
+    enum attach_futex_state state;
+    bool shared; // with other processes, perhaps
+    uint32_t bitset;
+    uint64_t address, order;
+};
+
 struct attach_thread {
     struct attach_process *process;
     uint32_t index, id; // id: the run's number of it
@@ -70,6 +79,7 @@ struct attach_thread {
     host_core_t *core;
     struct plat_backend_inproc backend;
     sim_condition_t woken;
+    struct attach_futex futex;
     unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
     bool patient;                   // it waits for the outside, and does not poll it
@@ -88,6 +98,7 @@ struct attach_thread {
     bool words_and_pinned, waits_for_words;
     uint64_t word_writes, seen_word_writes;                                            // as below
     uint64_t place_writes;                                                             // of devices to those
+    uint64_t seen_turns;                                                               // as below
     uint64_t seen_writes, seen_wakes, seen_ends, seen_place_writes, seen_event_writes; // when it last got its turn
     uint64_t waited_writes;            // when it got it after a wait for memory
     uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
@@ -184,11 +195,14 @@ struct attach_server {
     struct attach_process *processes;
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
     unsigned node_processes[SCN_NODES_MAX];                   // alive
+    uint64_t node_turns[SCN_NODES_MAX];                       // in which something was done but to look in vain
+    unsigned turn_waiters;                                    // threads of ATTACH_WAIT_TURNS
     uint32_t numbers[SCN_NODES_MAX];                          // given to processes so far
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];                      // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
+    uint64_t futex_order;   // of the waiter that came last
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
     uint64_t end_wakes;     // of these, ends of processes and signals
     uint64_t settled_wakes; // of which the waiters were asked twice
@@ -390,6 +404,9 @@ void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, u
 // What a wait is for, as the user reads it; SIM_NEVER_PS: without a deadline.
 const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
+void attach_turn_note(const struct attach_process *process); // one of its threads has done something
+// Until the thread's condition is signalled, its process's alarm, or the deadline.
+void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
 // It made stores, or asked for something else than a look.
 void attach_thread_did(struct attach_thread *thread);
@@ -403,6 +420,17 @@ bool attach_all_patient(const struct attach_server *server);       // does every
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);
+
+// --- futex.c --------------------------------------------------------------------------------------------------------
+
+// FUTEX_WAIT: before anything of the crossing is carried out; and then. 0: woken. -ETIMEDOUT, -EINTR: to look again.
+void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request);
+int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps);
+int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request); // how many
+int64_t attach_futex_move(struct attach_thread *thread, const struct attach_request *request);
+// A thread or the process has ended, whose words the kernel may have changed, and all that share memory with it look
+// again; NULL: everybody, as there may be a signal.
+void attach_futex_look_again(const struct attach_server *server, const struct attach_process *process);
 
 // --- functional.c ---------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ static const char *asked(const struct attach_request *request)
         return attach_wait_reason((unsigned)request->arguments[2], 0);
     case ATTACH_OP_WAIT_WORD:
         return attach_wait_reason(ATTACH_WAIT_MEMORY, 0);
+    case ATTACH_OP_FUTEX_WAIT:
+        return attach_wait_reason(ATTACH_WAIT_FUTEX, 0);
     }
     return request->op < ATTACH_OPS ? requests[request->op] : "nothing that there is";
 }
@@ -60,6 +62,7 @@ static bool looks_in_vain(const struct attach_request *request)
 static bool is_endless(const struct attach_request *request)
 {
     return looks_in_vain(request) || (request->op == ATTACH_OP_WAIT && request->arguments[1] == SIM_NEVER_PS) ||
+           (request->op == ATTACH_OP_FUTEX_WAIT && request->arguments[3] == SIM_NEVER_PS) ||
            (request->op == ATTACH_OP_WAIT_WORD && request->arguments[3] == 0);
 }
 
@@ -112,7 +115,8 @@ static void vain_note(struct attach_thread *thread)
 void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    bool waits_outside = request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0;
+    bool waits_outside = (request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0) ||
+                         request->op == ATTACH_OP_FUTEX_WAIT;
     thread->asks_for = asked(request);
     thread->asked_ps = sim_now_ps(server->sim);
     thread->endless = is_endless(request);

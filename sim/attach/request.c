@@ -300,6 +300,12 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
         return attach_thread_wait(thread, (unsigned)arguments[0], arguments[1]);
     case ATTACH_OP_POLL:
         return attach_thread_poll(thread, request);
+    case ATTACH_OP_FUTEX_WAIT:
+        return attach_futex_sleep(thread, arguments[3]);
+    case ATTACH_OP_FUTEX_WAKE:
+        return attach_futex_release(thread->process, request);
+    case ATTACH_OP_FUTEX_REQUEUE:
+        return attach_futex_move(thread, request);
     case ATTACH_OP_CHILD:
         return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0])
                    ? attach_ids_of(server, arguments[0])

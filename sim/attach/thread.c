@@ -38,6 +38,7 @@ static void turn_give(struct attach_thread *thread)
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
+    thread->seen_turns = server->node_turns[thread->process->node];
     thread->seen_ends = server->end_wakes;
     attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
@@ -192,6 +193,7 @@ static void thread_end(struct attach_thread *thread)
     host_core_fence(thread->core);
     if (!process->ended && process->thread_count > 1) {
         thread_gone_await(thread, (pid_t)thread->slot->tid);
+        attach_futex_look_again(process->server, process);
         attach_outside_wake(process->server, false);
     } else if (!process->ended) {
         process_end_await(thread);
@@ -216,6 +218,13 @@ static bool waits_for_memory(const struct attach_request *request)
            (request->op == ATTACH_OP_POLL && (request->arguments[2] & ATTACH_WAIT_MEMORY) != 0);
 }
 
+// It has looked once more whether others have written to its memory, and they had not.
+static bool looks_for_others(const struct attach_request *request)
+{
+    return request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_TURNS) != 0 &&
+           request->entry_count == 0;
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -232,6 +241,12 @@ static bool turn_take(struct attach_thread *thread)
     request_take(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
     thread->announces = request.op == ATTACH_OP_CHILD ? request.arguments[0] : 0;
+    if (request.op == ATTACH_OP_FUTEX_WAIT) {
+        attach_futex_begin(thread, &request);
+    }
+    if (!looks_for_others(&request)) {
+        attach_turn_note(thread->process);
+    }
     replay(thread, &request); // of one that was killed as well: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
     thread->announces = 0;

@@ -27,6 +27,9 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     server->wakes++;
     server->end_wakes += ends;
     sim_event_schedule(server->sim, &server->settle, 0);
+    if (ends) {
+        attach_futex_look_again(server, NULL);
+    }
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
@@ -51,6 +54,9 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
+    if ((flags & ATTACH_WAIT_TURNS) != 0 && process->server->node_turns[process->node] != thread->seen_turns) {
+        return true;
+    }
     bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->end_wakes != thread->seen_ends
                                                 : process->server->wakes != thread->seen_wakes;
     return (flags & ATTACH_WAIT_OUTSIDE) != 0 && news;
@@ -66,6 +72,12 @@ const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps)
                                           "an event of a device, or its memory",
                                           "an event of a device, or another program",
                                           "a device, or another program"};
+    if ((flags & ATTACH_WAIT_FUTEX) != 0) {
+        return "another thread to wake it (futex)";
+    }
+    if ((flags & ATTACH_WAIT_TURNS) != 0) {
+        return "another thread to write to its memory";
+    }
     flags &= ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS;
     return flags == 0 && deadline_ps == SIM_NEVER_PS ? "a signal" : reasons[flags];
 }
@@ -87,20 +99,46 @@ void attach_alarm_note(struct attach_process *process)
     process->alarm_ps = alarm_ps;
 }
 
+// A thread has had its turn: others look at what it may have written to memory that they share.
+void attach_turn_note(const struct attach_process *of)
+{
+    of->server->node_turns[of->node]++;
+    if (of->server->turn_waiters == 0) {
+        return;
+    }
+    for (struct attach_process *process = of->server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots && process->node == of->node; i++) {
+            struct attach_thread *thread = process->threads[i];
+            if (thread != NULL && (thread->waits_for & ATTACH_WAIT_TURNS) != 0) {
+                sim_condition_signal(of->server->sim, &thread->woken);
+            }
+        }
+    }
+}
+
 // Until something happens that the thread is told of; false: the deadline.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
     const struct sim_wait_reason reason = {thread->name, attach_wait_reason(flags, deadline_ps), 0, 0};
     struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
+    server->turn_waiters += (flags & ATTACH_WAIT_TURNS) != 0;
     thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
     thread->strayed = false;
     if (thread->patient) {
         sim_event_schedule(server->sim, &server->settle, 0);
     }
     bool told = sim_condition_wait(server->sim, &thread->woken, thread->waits_until_ps, &reason);
+    server->turn_waiters -= (flags & ATTACH_WAIT_TURNS) != 0;
     thread->waits_for = 0;
     return told;
+}
+
+void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
+{
+    thread->patient = true;
+    (void)sleep_until(thread, flags, deadline_ps < last_ps ? deadline_ps : SIM_NEVER_PS);
+    thread->patient = false;
 }
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)

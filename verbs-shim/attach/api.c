@@ -7,6 +7,7 @@
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
+#include "verbs-shim/attach/kernel_call.h"
 
 #define API __attribute__((visibility("default")))
 
@@ -61,7 +62,7 @@ static enum attach_woken look_again(uint64_t turn_ps, uint64_t bus_address, unsi
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot == NULL || attach_own.crossing) {
-        (void)syscall(SYS_sched_yield);
+        (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
         return ATTACH_WOKEN_OUTSIDE;
     }
     slot->arguments[3] = attach_own.found;
@@ -100,6 +101,43 @@ API enum attach_woken attach_vain(unsigned flags)
         attach_sleep_really(50000);
     }
     return attach_look_again(0, 0, flags, false);
+}
+
+API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot == NULL || attach_own.crossing) {
+        attach_sleep_really(50000);
+        return -EINTR;
+    }
+    slot->arguments[3] = deadline_ps;
+    return (int)attach_cross3(ATTACH_OP_FUTEX_WAIT, (uintptr_t)word, shared, bitset);
+}
+
+API int attach_futex_wake(const void *word, bool shared, uint32_t bitset, uint32_t most)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot == NULL || attach_own.crossing) {
+        return 0;
+    }
+    slot->arguments[3] = most;
+    return (int)attach_cross3(ATTACH_OP_FUTEX_WAKE, (uintptr_t)word, shared, bitset);
+}
+
+API int attach_futex_requeue(const void *word, bool shared, uint32_t most, uint32_t most_moved, const void *to,
+                             uint32_t *moved_out)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    *moved_out = 0;
+    if (slot == NULL || attach_own.crossing) {
+        return 0;
+    }
+    slot->arguments[3] = most;
+    slot->arguments[4] = most_moved;
+    slot->arguments[5] = (uintptr_t)to;
+    int woken = (int)attach_cross3(ATTACH_OP_FUTEX_REQUEUE, (uintptr_t)word, shared, UINT32_MAX);
+    *moved_out = (uint32_t)slot->values[0];
+    return woken;
 }
 
 API void attach_found(void)

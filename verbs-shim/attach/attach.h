@@ -77,7 +77,10 @@ enum attach_wait_flags {
     // Until something outside the devices may have changed: another attached thread made a call that may wake others
     // (attach_may_wake), a process ended, a real descriptor became ready.
     ATTACH_WAIT_OUTSIDE = 2,
-    ATTACH_WAIT_ENDS = 8 // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
+    ATTACH_WAIT_ENDS = 8,  // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
+    // Until another thread of the process has had its turn, or one of a process of the node that may share its memory.
+    ATTACH_WAIT_TURNS = 16,
+    ATTACH_WAIT_FUTEX = 32 // in descriptions only: another thread of the same word
 };
 
 enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUTSIDE };
@@ -116,6 +119,16 @@ struct attach_range {
     unsigned bytes;
 };
 enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count);
+
+// As of futex(2), whose word the caller has compared since it has the baton. shared: with other processes of the node.
+// 0: woken. -ETIMEDOUT: the deadline. -EINTR: the caller is to look at the word again. Not timed: -EINTR after a short
+// real sleep.
+int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps);
+// Returns how many were woken.
+int attach_futex_wake(const void *word, bool shared, uint32_t bitset, uint32_t most);
+// The same, and moves up to most_moved of those that are left to another word.
+int attach_futex_requeue(const void *word, bool shared, uint32_t most, uint32_t most_moved, const void *to,
+                         uint32_t *moved_out);
 
 // The process's next alarm: no wait of any of its threads goes beyond deadline_ps, and the first thread that has the
 // baton at that time or later calls `due` before it returns from its crossing. ATTACH_NEVER_PS: none.

@@ -11,6 +11,7 @@
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
+#include "verbs-shim/attach/kernel_call.h"
 
 #define API __attribute__((visibility("default")))
 
@@ -86,7 +87,7 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     int fd = attach_descriptor_take();
     void *address = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0) {
-        (void)syscall(SYS_close, fd);
+        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
     }
     if (address == MAP_FAILED) {
         free(pinned);
@@ -146,7 +147,7 @@ static int board_claim(void *ctx)
         int length =
             snprintf(text, sizeof text, "tcasim: the board of %s is in use by process %u: one at a time has it\n",
                      attach_greeting()->node, (unsigned)attach_slot()->values[0]);
-        (void)syscall(SYS_write, STDERR_FILENO, text, (size_t)length);
+        (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, length, 0, 0, 0);
         list_lock();
         backend.board_claims--;
         list_unlock();
@@ -246,7 +247,7 @@ static bool word_matches(const volatile uint64_t *word, uint64_t mask, uint64_t 
 static uint64_t real_ns(void)
 {
     struct timespec now;
-    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    (void)kernel_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)(uintptr_t)&now, 0, 0, 0, 0);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 

@@ -22,12 +22,12 @@ struct attach_client attach_client = {.socket = -1};
 _Thread_local struct attach_own attach_own;
 
 // --- real time ------------------------------------------------------------------------------------------------------
-// System calls by their numbers: libraries that stand before the C library's functions call in here.
+// System calls by the gate: libraries that stand before the C library's functions call in here.
 
 void attach_sleep_really(long ns)
 {
     const struct timespec time = {.tv_nsec = ns};
-    (void)syscall(SYS_nanosleep, &time, NULL);
+    (void)kernel_call(SYS_nanosleep, (long)(uintptr_t)&time, 0, 0, 0, 0, 0);
 }
 
 // The kernel's form of a signal set.
@@ -41,7 +41,7 @@ static uint64_t signals_change(int how, uint64_t set)
 // All but those that a thread raises by what it does itself.
 static uint64_t signals_block(void)
 {
-    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
     uint64_t set = UINT64_MAX;
     for (size_t i = 0; i < sizeof own_faults / sizeof own_faults[0]; i++) {
         set &= ~(UINT64_C(1) << (own_faults[i] - 1));
@@ -59,7 +59,7 @@ static bool handled(uint64_t signals)
             void (*restorer)(void);
             uint64_t mask;
         } action;
-        if ((signals & 1) != 0 && syscall(SYS_rt_sigaction, number, NULL, &action, sizeof action.mask) == 0 &&
+        if ((signals & 1) != 0 && kernel_call(SYS_rt_sigaction, number, 0, (long)(uintptr_t)&action, sizeof action.mask, 0, 0) == 0 &&
             action.handler != SIG_DFL && action.handler != SIG_IGN) {
             return true;
         }
@@ -86,15 +86,15 @@ static int socket_connect(const char *path)
         return -1;
     }
     strcpy(address.sun_path, path);
-    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && syscall(SYS_connect, fd, &address, sizeof address) != 0) {
-        (void)syscall(SYS_close, fd);
+    int fd = (int)kernel_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0);
+    if (fd >= 0 && kernel_call(SYS_connect, fd, (long)(uintptr_t)&address, sizeof address, 0, 0, 0) != 0) {
+        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
         fd = -1;
     }
     // Out of the way of programs that count on small numbers.
-    int high = fd >= 0 ? (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900) : -1;
+    int high = fd >= 0 ? (int)kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900, 0, 0, 0) : -1;
     if (high >= 0) {
-        (void)syscall(SYS_close, fd);
+        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
         fd = high;
     }
     return fd;
@@ -112,8 +112,8 @@ static int message_receive(int socket, void *message, size_t bytes)
         .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t got;
     do {
-        got = syscall(SYS_recvmsg, socket, &header, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+        got = kernel_call(SYS_recvmsg, socket, (long)(uintptr_t)&header, MSG_CMSG_CLOEXEC, 0, 0, 0);
+    } while (got == -EINTR);
     const struct cmsghdr *part = got == (ssize_t)bytes ? CMSG_FIRSTHDR(&header) : NULL;
     int fd = -1;
     if (part != NULL && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
@@ -137,14 +137,14 @@ static void give_up(const char *reason)
 {
     char text[ATTACH_TEXT_BYTES + 64];
     int length = snprintf(text, sizeof text, "tcasim: this program cannot be attached: %s\n", reason);
-    (void)syscall(SYS_write, STDERR_FILENO, text, (size_t)length);
-    (void)syscall(SYS_exit_group, 2);
+    (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, length, 0, 0, 0);
+    (void)kernel_call(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
 static void *shared_map(int fd, size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    (void)syscall(SYS_close, fd);
+    (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
     if (memory == MAP_FAILED) {
         give_up("no memory");
     }
@@ -158,7 +158,8 @@ static void segment_map(void)
     struct attach_welcome welcome = {0};
     const char *node = getenv("TCASIM_NODE");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
-    if (syscall(SYS_sendto, attach_client.socket, &hello, sizeof hello, MSG_NOSIGNAL, NULL, 0) != (long)sizeof hello) {
+    if (kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t)&hello, sizeof hello, MSG_NOSIGNAL, 0, 0) !=
+        (long)sizeof hello) {
         give_up("the simulator has gone");
     }
     int fd = message_receive(attach_client.socket, &welcome, sizeof welcome);
@@ -188,7 +189,7 @@ static void thread_ended(void *slot)
 void attach_link_forget(void)
 {
     if (attach_client.segment != NULL) {
-        (void)syscall(SYS_close, attach_client.socket);
+        (void)kernel_call(SYS_close, attach_client.socket, 0, 0, 0, 0, 0);
         munmap(attach_client.segment, sizeof *attach_client.segment);
         munmap(attach_client.bells, sizeof *attach_client.bells);
         attach_client.segment = NULL;
@@ -217,6 +218,9 @@ static void slot_take(struct attach_slot *slot)
 static enum attach_link link_make(void)
 {
     const char *path = getenv("TCASIM_ATTACH");
+    if (!kernel_gate_open()) {
+        give_up("something lies at the address that tcasim needs (verbs-shim/attach/kernel_call.h)");
+    }
     if (path == NULL || path[0] == '\0') {
         return ATTACH_LINK_NONE;
     }
@@ -257,13 +261,13 @@ enum attach_link attach_link_of_process(void)
             return (enum attach_link)link;
         }
         if (link == ATTACH_LINK_BUSY) {
-            attach_futex_wait(&attach_client.link, ATTACH_LINK_BUSY);
+            attach_word_wait(&attach_client.link, ATTACH_LINK_BUSY);
         } else if (atomic_compare_exchange_strong(&attach_client.link, &link, ATTACH_LINK_BUSY)) {
             // A handler that calls in meanwhile would wait for the link that its own thread makes.
             uint64_t signals = signals_block();
             atomic_store_explicit(&attach_client.link, link_make(), memory_order_release);
             (void)signals_change(SIG_SETMASK, signals);
-            attach_futex_wake(&attach_client.link);
+            attach_word_wake(&attach_client.link);
         }
     }
 }
@@ -325,12 +329,12 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
     // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
-    bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD ||
+    bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT ||
                          (op == ATTACH_OP_POLL && (slot->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
     attach_turn_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
-        (void)syscall(SYS_sendto, attach_client.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+        (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t)"", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
     }
     if (op != ATTACH_OP_THREAD_EXIT) {
         attach_turn_await(slot);

@@ -39,7 +39,7 @@ void attach_link_forget(void);                 // in a child: it is not attached
 
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 
-void attach_futex_wake(_Atomic uint32_t *word);
-void attach_futex_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
+void attach_word_wake(_Atomic uint32_t *word);
+void attach_word_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
 void attach_turn_give(struct attach_slot *slot);
 void attach_turn_await(struct attach_slot *slot); // with signals blocked

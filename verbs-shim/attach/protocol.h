@@ -99,6 +99,9 @@ struct attach_entry {
     R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
             " does all pinned memory count as well, are all stores repetitions -> enum attach_woken")                  \
+    R(FUTEX_WAIT, "address, is it shared, bitset, deadline_ps; -ETIMEDOUT, -EINTR: to look again")                     \
+    R(FUTEX_WAKE, "address, is it shared, bitset, most -> result: how many were woken")                                \
+    R(FUTEX_REQUEUE, "as FUTEX_WAKE, most to move, address to move them to -> how many were moved")                    \
     R(CHILD, "pid -> result: its number in the run")                                                                   \
     R(ID, "number, is it the run's (1) or the machine's (0) -> result: the other one; -ESRCH")                         \
     R(THREAD, "another thread of the process is about to take a slot")                                                 \

@@ -19,12 +19,12 @@ enum { LOOKS_MAX = 1 << 16 };
 // System calls as instructions: what stands before the C library's functions, `syscall` among them, calls in here, and
 // a process that connects would wait for itself.
 
-void attach_futex_wake(_Atomic uint32_t *word)
+void attach_word_wake(_Atomic uint32_t *word)
 {
     (void)kernel_call(SYS_futex, (long)(uintptr_t)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
 }
 
-void attach_futex_wait(_Atomic uint32_t *word, uint32_t value)
+void attach_word_wait(_Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec second = {.tv_sec = 1};
     (void)kernel_call(SYS_futex, (long)(uintptr_t)word, FUTEX_WAIT, value, (long)(uintptr_t)&second, 0, 0);
@@ -47,7 +47,7 @@ static bool is_here(const struct attach_slot *slot)
 void attach_turn_give(struct attach_slot *slot)
 {
     if (atomic_exchange(&slot->turn, ATTACH_TURN_SIMULATOR) == ATTACH_TURN_AWAITED) {
-        attach_futex_wake(&slot->turn);
+        attach_word_wake(&slot->turn);
     }
 }
 
@@ -73,7 +73,7 @@ static bool look(struct attach_bells *bells, const struct attach_slot *slot, uin
     next = atomic_load(&bells->next);
     if (next != me && next < ATTACH_BELLS) {
         atomic_fetch_add(&bells->rung[next], 1);
-        attach_futex_wake(&bells->rung[next]);
+        attach_word_wake(&bells->rung[next]);
     }
     return is_here(slot);
 }
@@ -87,7 +87,7 @@ void attach_turn_await(struct attach_slot *slot)
     }
     _Atomic uint32_t *bell = &bells->rung[bell_of(slot)];
     for (uint32_t rung = atomic_load(bell); !is_here(slot); rung = atomic_load(bell)) {
-        attach_futex_wait(bell, rung);
+        attach_word_wait(bell, rung);
         if (!is_here(slot)) {
             simulator_check();
         }

@@ -366,8 +366,11 @@ long syscall(long number, ...)
         arguments[0] = world_id_real((pid_t)arguments[0]);
         break;
     }
-    long result =
-        kernel_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    long result;
+    if (!world_timed() || !world_call(number, arguments, &result)) {
+        result =
+            kernel_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    }
     if (result < 0 && result > -4096) {
         errno = (int)-result;
         return -1;

@@ -40,6 +40,7 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
     (void)arguments;
     environ = environ != NULL ? environ : environment;
     if (world_timed()) {
+        world_trap_start();
         world_clocks_start();
         world_tsc_start();
         world_spin_start();

@@ -60,6 +60,13 @@ const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy);
 void world_tsc_start(void);
 void world_tsc_trap(bool on);
 
+// --- system calls that wait (trap.c)
+// ------------------------------------------------------------------------------------
+
+void world_trap_start(void);
+// In simulated time, where it is one of calls.h; false: it is none. The result is the kernel's.
+bool world_call(long number, const long *arguments, long *result_out);
+
 // --- numbers of processes and threads (ids.c)
 // -----------------------------------------------------------------------
 

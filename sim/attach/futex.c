@@ -1,0 +1,154 @@
+// Futexes (futex(2)): who sleeps on which word of memory, and who of them is woken. The program's side compares the
+// word and asks to sleep within one turn, in which nobody else runs, and a waiter stands in the list from the beginning
+// of its crossing: no wake-up can be missed. Waiters are woken in the order in which they came.
+//
+// A word of shared memory is one object in all processes of a node that map it: the same offset of the same file
+// (/proc/<pid>/maps). That is asked only where two threads wait for and wake words at the same offset of a page.
+//
+// Leaves out: priority inheritance (ENOSYS, as of kernels without it; verbs-shim/world/futex.c).
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+#include "sim/attach/mapping.h"
+
+struct shared_word {
+    uint64_t device, inode, offset; // inode 0: of no file
+};
+
+static bool shared_word_find(pid_t pid, uint64_t address, struct shared_word *word_out)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    bool found = false;
+    while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) {
+        uint64_t first, end, offset, inode;
+        unsigned major, minor;
+        found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64, &first, &end, &offset, &major,
+                       &minor, &inode) == 6 &&
+                address >= first && address < end;
+        if (found) {
+            *word_out = (struct shared_word){(uint64_t)major << 32 | minor, inode, offset + (address - first)};
+        }
+    }
+    if (maps != NULL) {
+        (void)fclose(maps);
+    }
+    return found;
+}
+
+static bool same_word(const struct attach_thread *waiter, const struct attach_process *process,
+                      const struct attach_futex *futex)
+{
+    const struct attach_futex *other = &waiter->futex;
+    if (waiter->process == process && other->address == futex->address) {
+        return true;
+    }
+    if (!futex->shared || !other->shared || waiter->process->node != process->node ||
+        (futex->address - other->address) % ATTACH_PAGE_BYTES != 0) {
+        return false;
+    }
+    struct shared_word a, b;
+    return shared_word_find(process->pid, futex->address, &a) &&
+           shared_word_find(waiter->process->pid, other->address, &b) && a.inode != 0 && a.inode == b.inode &&
+           a.device == b.device && a.offset == b.offset;
+}
+
+// The one that waits longest. NULL: none.
+static struct attach_thread *waiter_first(const struct attach_process *of, const struct attach_futex *futex)
+{
+    struct attach_thread *first = NULL;
+    for (const struct attach_process *process = of->server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots; i++) {
+            struct attach_thread *thread = process->threads[i];
+            if (thread != NULL && thread->futex.state == ATTACH_FUTEX_WAITS &&
+                (thread->futex.bitset & futex->bitset) != 0 &&
+                (first == NULL || thread->futex.order < first->futex.order) && same_word(thread, of, futex)) {
+                first = thread;
+            }
+        }
+    }
+    return first;
+}
+
+static void let_go(struct attach_thread *thread, enum attach_futex_state state)
+{
+    if (thread->futex.state == ATTACH_FUTEX_WAITS) {
+        thread->futex.state = state;
+        sim_condition_signal(thread->process->server->sim, &thread->woken);
+    }
+}
+
+void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request)
+{
+    const uint64_t *arguments = request->arguments;
+    thread->futex = (struct attach_futex){.state = ATTACH_FUTEX_WAITS,
+                                          .address = arguments[0],
+                                          .shared = arguments[1] != 0,
+                                          .bitset = (uint32_t)arguments[2],
+                                          .order = ++thread->process->server->futex_order};
+}
+
+int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
+{
+    const struct attach_process *process = thread->process;
+    sim_t *sim = process->server->sim;
+    while (thread->futex.state == ATTACH_FUTEX_WAITS && !process->ended &&
+           sim_now_ps(sim) < attach_alarm_before(process, deadline_ps)) {
+        (void)attach_sleep(thread, ATTACH_WAIT_FUTEX, deadline_ps);
+    }
+    enum attach_futex_state state = thread->futex.state;
+    thread->futex.state = ATTACH_FUTEX_NONE;
+    if (state == ATTACH_FUTEX_WOKEN) {
+        return 0;
+    }
+    return state == ATTACH_FUTEX_WAITS && sim_now_ps(sim) >= deadline_ps ? -ETIMEDOUT : -EINTR;
+}
+
+int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request)
+{
+    const uint64_t *arguments = request->arguments;
+    const struct attach_futex futex = {
+        .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
+    struct attach_thread *waiter;
+    int64_t woken = 0;
+    while ((uint64_t)woken < arguments[3] && (waiter = waiter_first(process, &futex)) != NULL) {
+        let_go(waiter, ATTACH_FUTEX_WOKEN);
+        woken++;
+    }
+    return woken;
+}
+
+int64_t attach_futex_move(struct attach_thread *thread, const struct attach_request *request)
+{
+    const uint64_t *arguments = request->arguments;
+    const struct attach_futex futex = {
+        .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
+    int64_t woken = attach_futex_release(thread->process, request);
+    struct attach_thread *waiter;
+    uint64_t moved = 0;
+    while (moved < arguments[4] && (waiter = waiter_first(thread->process, &futex)) != NULL &&
+           waiter->process == thread->process && futex.address != arguments[5]) {
+        waiter->futex.address = arguments[5];
+        waiter->futex.order = ++thread->process->server->futex_order;
+        moved++;
+    }
+    thread->slot->values[0] = moved;
+    return woken;
+}
+
+void attach_futex_look_again(const struct attach_server *server, const struct attach_process *of)
+{
+    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots; i++) {
+            struct attach_thread *thread = process->threads[i];
+            if (thread != NULL && (of == NULL || of == process || (thread->futex.shared && of->node == process->node))) {
+                let_go(thread, ATTACH_FUTEX_INTERRUPTED);
+            }
+        }
+    }
+}

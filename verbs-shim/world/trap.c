@@ -1,0 +1,135 @@
+// System calls in which a program waits, wherever they are made: in the C library's own code, in another library's, in
+// the program's. A seccomp filter makes them fault (SIGSYS), and the handler carries them out in simulated time.
+//
+// The filter lets pass what comes from the shim's gate (kernel_call.h), which lies at the same address in every program,
+// as filters stay in place over fork and execve. What a new program's dynamic linker does before the shim has come to
+// life is no wait; its reads of a library's first bytes, which look like one, are let pass.
+//
+// seccomp(2), and linux/filter.h of the kernel: the filter is a program of the classic BPF machine.
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/world.h"
+
+// siginfo_t.si_code, SYS_SECCOMP of asm-generic/siginfo.h.
+#define FAULT_OF_FILTER 1
+// glibc reads so much of a library first (elf/dl-load.c).
+#define ELF_FIRST_BYTES 832
+
+#define WORD(field, index) ((unsigned)(offsetof(struct seccomp_data, field) + sizeof(uint32_t) * (index)))
+#define LOAD(field, index) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(field, index))
+#define GIVE(what)         BPF_STMT(BPF_RET | BPF_K, (what))
+#define SKIP_UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skipped))
+#define SKIP_IF(value, skipped)     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (skipped), 0)
+
+// Given that the number is loaded: a call that faults always, or by an argument.
+#define CALL_ALWAYS(number) SKIP_UNLESS(number, 1), GIVE(SECCOMP_RET_TRAP),
+
+static const struct sock_filter filter[] = {
+    LOAD(arch, 0),
+    SKIP_IF(AUDIT_ARCH_X86_64, 1),
+    GIVE(SECCOMP_RET_ALLOW),
+    LOAD(instruction_pointer, 1),
+    SKIP_UNLESS((unsigned)(KERNEL_GATE >> 32), 3),
+    LOAD(instruction_pointer, 0),
+    SKIP_UNLESS((unsigned)(KERNEL_GATE + 2), 1), // behind the instruction
+    GIVE(SECCOMP_RET_ALLOW),
+    LOAD(nr, 0),
+#define ROW(name, function, when) when(SYS_##name)
+    WORLD_CALLS(ROW)
+#undef ROW
+        GIVE(SECCOMP_RET_ALLOW),
+};
+
+static const struct call {
+    long number;
+    long (*carry_out)(const long *arguments);
+} calls[] = {
+#define ROW(name, function, when) {SYS_##name, function},
+    WORLD_CALLS(ROW)
+#undef ROW
+};
+
+bool world_call(long number, const long *arguments, long *result_out)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if (calls[i].number == number) {
+            *result_out = calls[i].carry_out(arguments);
+            return true;
+        }
+    }
+    return false;
+}
+
+static volatile sig_atomic_t probing;
+
+static void on_call(int signal_number, siginfo_t *info, void *context)
+{
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    if (probing) {
+        probing = false;
+        return;
+    }
+    if (info->si_code != FAULT_OF_FILTER) {
+        world_signal_pass(signal_number, info, context);
+        return;
+    }
+    int saved = errno;
+    const long arguments[] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                              registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
+    long result;
+    if (!world_timed() || !world_call(info->si_syscall, arguments, &result)) {
+        result = kernel_call(info->si_syscall, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                             arguments[5]);
+    }
+    registers[REG_RAX] = result;
+    errno = saved;
+}
+
+// Is the filter in place, as the parent or the program before had it? A call that wakes nobody tells.
+static bool filtered(void)
+{
+    static uint32_t word;
+    long result = SYS_futex;
+    register long fourth __asm__("r10") = 0;
+    probing = true;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(&word), "S"((long)FUTEX_WAKE), "d"(0L), "r"(fourth)
+                     : "rcx", "r11", "memory");
+    bool trapped = !probing;
+    probing = false;
+    return trapped;
+}
+
+static void give_up(void)
+{
+    static const char text[] = "tcasim: this program cannot be attached: the machine does not let it have a seccomp filter "
+                               "(seccomp(2)), and its waits would not be seen\n";
+    (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, sizeof text - 1, 0, 0, 0);
+    (void)kernel_call(SYS_exit_group, 2, 0, 0, 0, 0, 0);
+}
+
+void world_trap_start(void)
+{
+    const uint64_t own = UINT64_C(1) << (SIGSYS - 1); // blocked, perhaps, by the program before
+    const struct sock_fprog program = {sizeof filter / sizeof filter[0], (struct sock_filter *)filter};
+    world_signal_take(SIGSYS, on_call, SA_NODEFER);
+    (void)kernel_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)(uintptr_t)&own, 0, sizeof own, 0, 0);
+    if (!filtered() && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                        kernel_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+                                    (long)(uintptr_t)&program, 0, 0, 0) != 0)) {
+        give_up();
+    }
+}
