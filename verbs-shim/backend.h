@@ -214,6 +214,11 @@ struct backend_ops {
     // Until the buffer is freed, who waits for whatever comes is not woken for it. NULL: nobody is.
     void (*quiet)(void *ctx, const void *address, size_t bytes);
 
+    // What devices write to this part of a pinned buffer is work for the library, also where no thread of the program
+    // looks for it: until the buffer is freed, a thread that waits for a descriptor looks in the library's place. NULL:
+    // nobody does.
+    void (*news)(void *ctx, const void *address, size_t bytes);
+
     // The time stamp counter, in picoseconds; reading it costs time.
     uint64_t (*time_ps)(void *ctx);
     void (*cost)(void *ctx, enum backend_cost kind, uint64_t amount);

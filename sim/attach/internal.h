@@ -51,11 +51,14 @@ struct attach_id {
 
 #define ATTACH_PLACES 4
 // Of a process; what it says beyond that is not heard.
-#define ATTACH_QUIET_MAX 16
+#define ATTACH_RANGES 32
 
-// Pinned memory where writes wake nobody, but for who polls the very word.
-struct attach_quiet {
-    uint64_t bus_address, bytes;
+// Parts of pinned memory.
+struct attach_ranges {
+    struct {
+        uint64_t bus_address, bytes;
+    } list[ATTACH_RANGES];
+    unsigned count;
 };
 
 // The word that a thread sleeps on.
@@ -80,6 +83,9 @@ struct attach_thread {
     struct plat_backend_inproc backend;
     sim_condition_t woken;
     struct attach_futex futex;
+    int watches[ATTACH_WATCHES_MAX]; // copies of what it waits for
+    unsigned watch_count;
+    bool watch_ready; // one of them is
     unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
     bool patient;                   // it waits for the outside, and does not poll it
@@ -142,8 +148,8 @@ struct attach_process {
     uint64_t pinned_writes;  // of these, to pinned memory
     uint64_t event_writes;   // and to between the first and the last of its event queues
     uint64_t events_from, events_to;
-    struct attach_quiet quiet[ATTACH_QUIET_MAX];
-    unsigned quiet_count;
+    struct attach_ranges quiet; // where writes wake nobody, but for who polls the very word
+    struct attach_ranges news;  // and where they are events
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
@@ -202,6 +208,7 @@ struct attach_server {
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
+    int watches;            // all of what threads wait for (epoll)
     uint64_t futex_order;   // of the waiter that came last
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
     uint64_t end_wakes;     // of these, ends of processes and signals
@@ -396,8 +403,9 @@ void attach_memory_destroy(struct attach_memory *memory);
 void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
 void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
 // -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
-int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes);
-void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes); // what lies there
+int attach_ranges_add(struct attach_process *process, struct attach_ranges *ranges, uint64_t bus_address,
+                      uint64_t bytes);
+void attach_ranges_remove(struct attach_ranges *ranges, uint64_t bus_address, uint64_t bytes); // what lies there
 
 // --- wait.c ---------------------------------------------------------------------------------------------------------
 
@@ -420,6 +428,15 @@ bool attach_all_patient(const struct attach_server *server);       // does every
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);
+
+// --- watch.c --------------------------------------------------------------------------------------------------------
+
+bool attach_watches_init(struct attach_server *server);
+// WAIT for descriptors: before anything of the crossing is carried out; and when it is over.
+void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request);
+void attach_watch_end(struct attach_thread *thread);
+// Which are ready now, or within so much real time: their threads go on.
+void attach_watches_look(struct attach_server *server, int wait_ms);
 
 // --- futex.c --------------------------------------------------------------------------------------------------------
 

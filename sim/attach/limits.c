@@ -115,7 +115,8 @@ static void vain_note(struct attach_thread *thread)
 void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    bool waits_outside = (request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_OUTSIDE) != 0) ||
+    bool waits_outside = (request->op == ATTACH_OP_WAIT &&
+                          (request->arguments[0] & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT;
     thread->asks_for = asked(request);
     thread->asked_ps = sim_now_ps(server->sim);

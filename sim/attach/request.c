@@ -119,7 +119,8 @@ static void pinned_free(struct attach_thread *thread, const struct attach_object
     struct backend_buffer buffer = {NULL, object->bus_address, object->bytes};
     host_memory_t *memory = thread->backend.memory;
     (void)host_memory_watch(memory, object->bus_address, object->bytes, NULL);
-    attach_quiet_remove(thread->process, object->bus_address, object->bytes);
+    attach_ranges_remove(&thread->process->quiet, object->bus_address, object->bytes);
+    attach_ranges_remove(&thread->process->news, object->bus_address, object->bytes);
     host_memory_unshare(memory, object->bus_address, object->bytes);
     thread->backend.ops.free_pinned(&thread->backend, &buffer);
 }
@@ -333,7 +334,9 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
     case ATTACH_OP_FREE:
         return attach_object_release(thread, OBJECT_PINNED, 0, arguments[0]);
     case ATTACH_OP_QUIET:
-        return attach_quiet_add(thread->process, arguments[0], arguments[1]);
+        return attach_ranges_add(thread->process, &thread->process->quiet, arguments[0], arguments[1]);
+    case ATTACH_OP_NEWS:
+        return attach_ranges_add(thread->process, &thread->process->news, arguments[0], arguments[1]);
     }
     return 0; // NOTHING
 }

@@ -153,7 +153,8 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                    .listener = -1,
                                    .alive = -1,
                                    .network = -1,
-                                   .bells_fd = -1};
+                                   .bells_fd = -1,
+                                   .watches = -1};
     enum sim_status status = plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
     if (status != SIM_OK) {
         return status;
@@ -164,7 +165,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     server.crossings = crossings_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (!attach_turns_init(&server)) {
+    if (!attach_watches_init(&server) || !attach_turns_init(&server)) {
         snprintf(result->text, sizeof result->text, "no memory to share with programs: %s", strerror(errno));
         status = SIM_ERR_IO;
     } else if ((server.crossings != NULL || options->crossings == NULL) && attach_listen(&server)) {
@@ -182,6 +183,9 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         attach_process_destroy(process);
     }
     attach_turns_fini(&server);
+    if (server.watches >= 0) {
+        close(server.watches);
+    }
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
     plat_machine_destroy(server.machine);

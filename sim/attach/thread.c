@@ -46,11 +46,19 @@ static void turn_give(struct attach_thread *thread)
 
 // --- what it did ----------------------------------------------------------------------------------------------------
 
+static bool waits_for_descriptors(const struct attach_request *request)
+{
+    return request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_DESCRIPTORS) != 0;
+}
+
 // How much of the struct means anything.
 static size_t structure_bytes(const struct attach_request *request)
 {
     if (request->op == ATTACH_OP_NOTHING) {
         return 0;
+    }
+    if (waits_for_descriptors(request)) {
+        return ATTACH_WATCHES_MAX * sizeof(uint16_t);
     }
     if (request->op == ATTACH_OP_POLL) {
         return request->arguments[4] <= ATTACH_RANGES_MAX ? request->arguments[4] * sizeof(struct attach_word) : 0;
@@ -243,6 +251,8 @@ static bool turn_take(struct attach_thread *thread)
     thread->announces = request.op == ATTACH_OP_CHILD ? request.arguments[0] : 0;
     if (request.op == ATTACH_OP_FUTEX_WAIT) {
         attach_futex_begin(thread, &request);
+    } else if (waits_for_descriptors(&request)) {
+        attach_watch_begin(thread, &request);
     }
     if (!looks_for_others(&request)) {
         attach_turn_note(thread->process);
@@ -252,6 +262,7 @@ static bool turn_take(struct attach_thread *thread)
     thread->announces = 0;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
     if (!crossed || thread->process->ended) {
+        attach_watch_end(thread);
         return false;
     }
     server->result->crossings++;
@@ -272,6 +283,7 @@ static bool turn_take(struct attach_thread *thread)
     }
     bool aside = server->result->crossings % ASIDE_CROSSINGS == 0;
     thread->slot->result = attach_request_do(thread, &request);
+    attach_watch_end(thread);
     if (aside) { // not before: a thread that this one tells of begins there
         attach_accept(server);
         attach_processes_check(server);
@@ -336,6 +348,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
 void attach_thread_destroy(struct attach_thread *thread)
 {
     if (thread != NULL) {
+        attach_watch_end(thread);
         host_core_destroy(thread->core);
         free(thread);
     }

@@ -30,11 +30,13 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     if (ends) {
         attach_futex_look_again(server, NULL);
     }
+    attach_watches_look(server, 0);
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0 &&
-                (ends || (thread->waits_for & ATTACH_WAIT_ENDS) == 0)) {
+            bool all = thread != NULL && (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
+            if ((all && (ends || (thread->waits_for & ATTACH_WAIT_ENDS) == 0)) ||
+                (ends && thread != NULL && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0)) {
                 sim_condition_signal(server->sim, &thread->woken);
             }
         }
@@ -54,6 +56,10 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
+    if ((flags & ATTACH_WAIT_DESCRIPTORS) != 0 &&
+        (thread->watch_ready || process->server->end_wakes != thread->seen_ends)) {
+        return true;
+    }
     if ((flags & ATTACH_WAIT_TURNS) != 0 && process->server->node_turns[process->node] != thread->seen_turns) {
         return true;
     }
@@ -77,6 +83,9 @@ const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps)
     }
     if ((flags & ATTACH_WAIT_TURNS) != 0) {
         return "another thread to write to its memory";
+    }
+    if ((flags & ATTACH_WAIT_DESCRIPTORS) != 0) {
+        return deadline_ps == SIM_NEVER_PS ? "a descriptor to be ready" : "a descriptor to be ready, or a time";
     }
     flags &= ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS;
     return flags == 0 && deadline_ps == SIM_NEVER_PS ? "a signal" : reasons[flags];
@@ -153,7 +162,7 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
     deadline_ps = deadline_ps < last_ps ? deadline_ps : SIM_NEVER_PS;
     while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {
-        thread->patient = (all & ATTACH_WAIT_OUTSIDE) != 0;
+        thread->patient = (all & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
         (void)sleep_until(thread, all, deadline_ps);
         thread->patient = false;
         if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) &&
@@ -417,8 +426,8 @@ bool attach_all_patient(const struct attach_server *server)
 
 static void world_look(struct attach_server *server, int ms)
 {
-    struct pollfd listener = {.fd = server->listener, .events = POLLIN};
-    (void)poll(&listener, 1, ms);
+    struct pollfd ready[] = {{.fd = server->listener, .events = POLLIN}, {.fd = server->watches, .events = POLLIN}};
+    (void)poll(ready, 2, ms);
     attach_accept(server);
     attach_processes_check(server);
     attach_threads_find(server, false);
@@ -433,6 +442,7 @@ static void settled(struct attach_server *server)
 static void settle(void *ctx)
 {
     struct attach_server *server = ctx;
+    attach_watches_look(server, 0);
     if (server->wakes != server->settled_wakes) {
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();
@@ -462,7 +472,7 @@ static unsigned outside_waiters(const struct attach_server *server)
     struct attach_process *process = NULL;
     const struct attach_thread *thread;
     while ((thread = thread_next(server, &process, &index)) != NULL) {
-        count += (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
+        count += (thread->waits_for & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
     }
     return count;
 }

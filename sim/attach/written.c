@@ -3,34 +3,35 @@
 
 #include "sim/attach/internal.h"
 
-int attach_quiet_add(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+int attach_ranges_add(struct attach_process *process, struct attach_ranges *ranges, uint64_t bus_address, uint64_t bytes)
 {
     if (bytes == 0 || !attach_pinned_owned(process, bus_address, bytes)) {
         return -EINVAL;
     }
-    if (process->quiet_count == ATTACH_QUIET_MAX) {
+    if (ranges->count == ATTACH_RANGES) {
         return -ENOSPC;
     }
-    process->quiet[process->quiet_count++] = (struct attach_quiet){bus_address, bytes};
+    ranges->list[ranges->count].bus_address = bus_address;
+    ranges->list[ranges->count++].bytes = bytes;
     return 0;
 }
 
-void attach_quiet_remove(struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+void attach_ranges_remove(struct attach_ranges *ranges, uint64_t bus_address, uint64_t bytes)
 {
     unsigned kept = 0;
-    for (unsigned i = 0; i < process->quiet_count; i++) {
-        if (process->quiet[i].bus_address - bus_address >= bytes) {
-            process->quiet[kept++] = process->quiet[i];
+    for (unsigned i = 0; i < ranges->count; i++) {
+        if (ranges->list[i].bus_address - bus_address >= bytes) {
+            ranges->list[kept++] = ranges->list[i];
         }
     }
-    process->quiet_count = kept;
+    ranges->count = kept;
 }
 
-static bool is_quiet(const struct attach_process *process, uint64_t bus_address, uint32_t bytes)
+static bool is_within(const struct attach_ranges *ranges, uint64_t bus_address, uint32_t bytes)
 {
-    for (unsigned i = 0; i < process->quiet_count; i++) {
-        uint64_t offset = bus_address - process->quiet[i].bus_address;
-        if (offset < process->quiet[i].bytes && bytes <= process->quiet[i].bytes - offset) {
+    for (unsigned i = 0; i < ranges->count; i++) {
+        uint64_t offset = bus_address - ranges->list[i].bus_address;
+        if (offset < ranges->list[i].bytes && bytes <= ranges->list[i].bytes - offset) {
             return true;
         }
     }
@@ -62,8 +63,9 @@ static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t a
 static void written(struct attach_process *process, bool pinned, uint64_t address, uint32_t bytes)
 {
     // What arrives where no peer may write at will, a completion tells of: nobody looks for it.
-    bool quiet = pinned ? is_quiet(process, address, bytes) : process->open_regions == 0;
-    bool event = pinned && address >= process->events_from && address < process->events_to;
+    bool quiet = pinned ? is_within(&process->quiet, address, bytes) : process->open_regions == 0;
+    bool event = pinned && ((address >= process->events_from && address < process->events_to) ||
+                            is_within(&process->news, address, bytes));
     process->writes += !quiet;
     process->pinned_writes += pinned && !quiet;
     process->event_writes += event;

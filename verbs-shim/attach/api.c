@@ -56,6 +56,24 @@ API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
+API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches, unsigned count, uint64_t deadline_ps)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    int fds[ATTACH_WATCHES_MAX];
+    if (slot == NULL || attach_own.crossing || count > ATTACH_WATCHES_MAX) {
+        return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS, deadline_ps);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        fds[i] = watches[i].fd;
+        memcpy(slot->structure + i * sizeof watches[i].events, &watches[i].events, sizeof watches[i].events);
+    }
+    if (count > 0 && !attach_descriptors_send(fds, count)) {
+        return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS, deadline_ps);
+    }
+    int64_t woken = attach_cross3(ATTACH_OP_WAIT, ATTACH_WAIT_DESCRIPTORS | ATTACH_WAIT_EVENTS, deadline_ps, count);
+    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
 // words: of the slot's struct.
 static enum attach_woken look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, unsigned words,
                                     bool repeats)
@@ -161,6 +179,11 @@ API void attach_own_signal(int number)
 API unsigned attach_interrupts(void)
 {
     return attach_own.interrupts;
+}
+
+API unsigned attach_interrupts_ending(void)
+{
+    return attach_own.interrupts_ending;
 }
 
 API unsigned attach_crossings(void)

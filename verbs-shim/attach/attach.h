@@ -80,7 +80,8 @@ enum attach_wait_flags {
     ATTACH_WAIT_ENDS = 8,  // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
     // Until another thread of the process has had its turn, or one of a process of the node that may share its memory.
     ATTACH_WAIT_TURNS = 16,
-    ATTACH_WAIT_FUTEX = 32 // in descriptions only: another thread of the same word
+    ATTACH_WAIT_FUTEX = 32,      // in descriptions only: another thread of the same word
+    ATTACH_WAIT_DESCRIPTORS = 64 // of attach_wait_descriptors
 };
 
 enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUTSIDE };
@@ -120,6 +121,17 @@ struct attach_range {
 };
 enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count);
 
+// A descriptor and what of poll(2) a thread waits for.
+struct attach_watch {
+    int fd;
+    short events;
+};
+#define ATTACH_WATCHES_MAX 64u
+
+// The same until one of the descriptors is ready, as the kernel says, or a device raises an event for the process; of
+// more than ATTACH_WATCHES_MAX, until anything outside the devices may have changed. Signals end it as well.
+enum attach_woken attach_wait_descriptors(const struct attach_watch *watches, unsigned count, uint64_t deadline_ps);
+
 // As of futex(2), whose word the caller has compared since it has the baton. shared: with other processes of the node.
 // 0: woken. -ETIMEDOUT: the deadline. -EINTR: the caller is to look at the word again. Not timed: -EINTR after a short
 // real sleep.
@@ -137,6 +149,7 @@ void attach_alarm(uint64_t deadline_ps, void (*due)(void));
 // Signals are blocked while a thread is without the baton, and delivered when it has it again; one that is pending ends
 // a wait as ATTACH_WOKEN_OUTSIDE. This counts those of the calling thread that the program handles.
 unsigned attach_interrupts(void);
+unsigned attach_interrupts_ending(void); // only those whose handler was set without SA_RESTART
 // One that is not the program's: it does not count.
 void attach_own_signal(int number);
 // Crossings of the calling thread so far.

@@ -133,6 +133,15 @@ static void quiet(void *ctx, const void *address, size_t bytes)
     }
 }
 
+static void news(void *ctx, const void *address, size_t bytes)
+{
+    uint64_t bus_address;
+    (void)ctx;
+    if (attach_pinned_find(address, bytes, &bus_address)) {
+        (void)attach_cross3(ATTACH_OP_NEWS, bus_address, bytes, 0);
+    }
+}
+
 // --- the board ------------------------------------------------------------------------------------------------------
 
 static int board_claim(void *ctx)
@@ -383,6 +392,7 @@ static const struct backend_ops process_ops = {
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
     .quiet = quiet,
+    .news = news,
     .memory_check = memory_check,
     .bar_bytes = bar_bytes,
     .bar_bus_address = bar_bus_address,

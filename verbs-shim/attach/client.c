@@ -49,9 +49,10 @@ static uint64_t signals_block(void)
     return signals_change(SIG_BLOCK, set);
 }
 
-// Does the program have a handler for one of them? Others end it, or it never learns of them.
-static bool handled(uint64_t signals)
+// Counts those for which the program has a handler. Others end it, or it never learns of them.
+static void interrupts_count(uint64_t signals)
 {
+    bool any = false, ending = false;
     for (int number = 1; signals != 0; number++, signals >>= 1) {
         struct {
             void (*handler)(int);
@@ -61,10 +62,12 @@ static bool handled(uint64_t signals)
         } action;
         if ((signals & 1) != 0 && kernel_call(SYS_rt_sigaction, number, 0, (long)(uintptr_t)&action, sizeof action.mask, 0, 0) == 0 &&
             action.handler != SIG_DFL && action.handler != SIG_IGN) {
-            return true;
+            any = true;
+            ending = ending || (action.flags & SA_RESTART) == 0;
         }
     }
-    return false;
+    attach_own.interrupts += any;
+    attach_own.interrupts_ending += ending;
 }
 
 static void signals_restore(uint64_t before, bool waited)
@@ -72,7 +75,7 @@ static void signals_restore(uint64_t before, bool waited)
     uint64_t pending = 0;
     if (waited) {
         (void)kernel_call(SYS_rt_sigpending, (long)(uintptr_t)&pending, sizeof pending, 0, 0, 0, 0);
-        attach_own.interrupts += handled(pending & ~before & ~attach_client.own_signals);
+        interrupts_count(pending & ~before & ~attach_client.own_signals);
     }
     (void)signals_change(SIG_SETMASK, before);
 }
@@ -125,6 +128,25 @@ static int message_receive(int socket, void *message, size_t bytes)
 __attribute__((visibility("default"))) int attach_descriptor(void)
 {
     return attach_client.socket;
+}
+
+bool attach_descriptors_send(const int *fds, unsigned count)
+{
+    const uint32_t magic = ATTACH_MAGIC;
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * ATTACH_WATCHES_MAX)];
+    } control;
+    struct iovec vector = {(void *)(uintptr_t)&magic, sizeof magic};
+    struct msghdr header = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(sizeof *fds * count)};
+    struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof *fds * count);
+    memcpy(CMSG_DATA(part), fds, sizeof *fds * count);
+    return kernel_call(SYS_sendmsg, attach_client.socket, (long)(uintptr_t)&header, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0,
+                       0) == (long)sizeof magic;
 }
 
 int attach_descriptor_take(void)

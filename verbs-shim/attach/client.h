@@ -21,6 +21,9 @@ void attach_append(const struct attach_entry *entry, const void *data);
 // The descriptor that the simulator sent with its last reply; -1: none came. To be closed by the caller.
 int attach_descriptor_take(void);
 
+// Sends up to ATTACH_WATCHES_MAX to the simulator. false: one is none, or it does not take them.
+bool attach_descriptors_send(const int *fds, unsigned count);
+
 // One look in vain. flags: of enum attach_wait_flags.
 enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, bool repeats);
 

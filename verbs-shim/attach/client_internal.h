@@ -26,7 +26,7 @@ extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
     uint32_t data_bytes;
-    unsigned crossings, interrupts;
+    unsigned crossings, interrupts, interrupts_ending;
     bool found;           // since the last vain look
     bool crossing;        // a signal's handler that calls in meanwhile is turned away
     bool ended;           // it will not be attached again

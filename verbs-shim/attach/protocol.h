@@ -96,7 +96,7 @@ struct attach_entry {
     R(READ, "bar, offset, bytes -> value")                                                                             \
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
-    R(WAIT, "flags, deadline_ps -> enum attach_woken")                                                                 \
+    R(WAIT, "flags, deadline_ps, descriptors on the socket, with their events in the struct -> enum attach_woken") \
     R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
             " does all pinned memory count as well, are all stores repetitions -> enum attach_woken")                  \
     R(FUTEX_WAIT, "address, is it shared, bitset, deadline_ps; -ETIMEDOUT, -EINTR: to look again")                     \
@@ -114,6 +114,7 @@ struct attach_entry {
     R(MEMORY_CHECK, "address, bytes, writable")                                                                        \
     R(FREE, "bus address")                                                                                             \
     R(QUIET, "bus address, bytes: of pinned memory, writes there wake nobody")                                         \
+    R(NEWS, "bus address, bytes: of pinned memory, writes there are events")                                           \
     R(GPU_INFO, "gpu -> struct")                                                                                       \
     R(GPU_ALLOC, "gpu, bytes -> device address")                                                                       \
     R(GPU_FREE, "gpu, device address")                                                                                 \

@@ -80,8 +80,7 @@ static void wait_unlocked(void)
         depth = 0;
         mutex_give();
     }
-    unsigned devices = attach_look_progresses() ? ATTACH_WAIT_MEMORY : ATTACH_WAIT_EVENTS;
-    (void)attach_wait(devices | ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+    (void)attach_wait(ATTACH_WAIT_EVENTS | ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
     if (had != 0) {
         mutex_take();
         depth = had;

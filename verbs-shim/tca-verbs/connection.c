@@ -123,6 +123,9 @@ static int peer_start(struct tcav_peer *peer)
         size_t rings = sizeof(struct tcav_area) - offsetof(struct tcav_area, small);
         context->backend.ops->quiet(context->backend.ctx, memory->receive.small, rings);
     }
+    if (context->backend.ops->news != NULL) {
+        context->backend.ops->news(context->backend.ctx, &memory->receive, offsetof(struct tcav_area, small));
+    }
     // Here and not when they are built: libtca is the program's, and never called by the thread of progress.
     peer->has_units = tca_board_take(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
     peer->nonce = (uint32_t)(tcav_now_ps(context) / TCAV_NS) | 1;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
 // Children, the last ones. Others are asked for each time.
@@ -371,9 +372,5 @@ long syscall(long number, ...)
         result =
             kernel_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
     }
-    if (result < 0 && result > -4096) {
-        errno = (int)-result;
-        return -1;
-    }
-    return result;
+    return world_result(result);
 }

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
 enum { LATEST_MS = 100 }; // it may be lost where the queue is full
@@ -21,9 +22,10 @@ static void datagram_pass(int fd)
     char byte = 0;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     const struct timespec latest = {.tv_nsec = LATEST_MS * 1000000L};
-    if (syscall(SYS_sendto, fd, &byte, sizeof byte, MSG_DONTWAIT, NULL, 0) == sizeof byte &&
-        syscall(SYS_ppoll, &ready, 1, &latest, NULL, 0) == 1) {
-        (void)syscall(SYS_recvfrom, fd, &byte, sizeof byte, MSG_DONTWAIT, NULL, NULL);
+    const long at = (long)(uintptr_t)&byte;
+    if (kernel_call(SYS_sendto, fd, at, sizeof byte, MSG_DONTWAIT, 0, 0) == (long)sizeof byte &&
+        kernel_call(SYS_ppoll, (long)(uintptr_t)&ready, 1, (long)(uintptr_t)&latest, 0, 0, 0) == 1) {
+        (void)kernel_call(SYS_recvfrom, fd, at, sizeof byte, MSG_DONTWAIT, 0, 0);
     }
 }
 

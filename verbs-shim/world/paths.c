@@ -1,5 +1,5 @@
-// Paths of the devices: /sys/class/infiniband and its relatives, and /dev/infiniband/uverbsN, lie in a folder that the
-// simulator has made for the node (TCASIM_SYSFS). The uverbs devices are links to /dev/null there, a character device.
+// Paths of the devices (/sys/class/infiniband and its relatives, /dev/infiniband/uverbsN) and of what says which machine
+// this is (identity.h) lie in a folder that the simulator has made for the node (TCASIM_SYSFS). The uverbs devices are links to /dev/null there, a character device.
 //
 // Shared memory of POSIX (/dev/shm) is a node's own: its names begin with those of the run and the node, so that
 // neither other nodes and other runs find it, nor what a killed program left of an earlier one. The same goes for files
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/identity.h"
 #include "verbs-shim/world/world.h"
 
 // /proc/NUMBER: the number is the run's, the folder the machine's.
@@ -49,9 +50,31 @@ static const char *shared_redirect(const char *name, const char *folder, char bu
     return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : NULL;
 }
 
+// What the simulator has made for the node: folders of devices, and what says which machine this is.
+static bool is_of_node(const char *path)
+{
+    static const char *const folders[] = {"/sys/class/infiniband", "/dev/infiniband"};
+#define FILE_OF_NODE(path, form) path,
+    static const char *const files[] = {ATTACH_IDENTITY_FILES(FILE_OF_NODE)};
+#undef FILE_OF_NODE
+    bool is = false;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && !is; i++) {
+        is = strncmp(path, folders[i], strlen(folders[i])) == 0;
+    }
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && !is; i++) {
+        is = strcmp(path, files[i]) == 0;
+    }
+    return is;
+}
+
 // The path, or where it lies for this process.
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES])
 {
+    const char *root = path != NULL && path[0] == '/' && is_of_node(path) ? getenv("TCASIM_SYSFS") : NULL;
+    if (root != NULL) {
+        int bytes = snprintf(buffer, WORLD_PATH_BYTES, "%s%s", root, path);
+        return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : path;
+    }
     if (path != NULL && strncmp(path, "/proc/", strlen("/proc/")) == 0) {
         return process_redirect(path, buffer);
     }
@@ -59,14 +82,6 @@ const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES])
     if (path != NULL && strncmp(path, shared_folder, shared) == 0 && path[shared] != '\0') {
         const char *own = shared_redirect(path + shared, shared_folder, buffer);
         return own != NULL ? own : path;
-    }
-    static const char *const prefixes[] = {"/sys/class/infiniband", "/dev/infiniband"};
-    const char *root = path != NULL && path[0] == '/' ? getenv("TCASIM_SYSFS") : NULL;
-    for (size_t i = 0; root != NULL && i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0) {
-            int bytes = snprintf(buffer, WORLD_PATH_BYTES, "%s%s", root, path);
-            return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : path;
-        }
     }
     return path;
 }

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
 extern char **environ;
@@ -205,24 +207,46 @@ int system(const char *command)
 // --- ends
 // -------------------------------------------------------------------------------------------------------------
 
-// A child that has ended is looked for without waiting; its end wakes who waits outside.
+// A child that has ended is looked for without waiting; its end wakes who waits.
+long world_call_wait4(const long *a)
+{
+    const long call[] = {a[0], a[1], a[2] | WNOHANG, a[3]};
+    unsigned interrupts = attach_interrupts_ending();
+    bool interrupted = false;
+    long ended;
+    while ((ended = kernel_call(SYS_wait4, call[0], call[1], call[2], call[3], 0, 0)) == 0 && (a[2] & WNOHANG) == 0) {
+        if (interrupted) {
+            return -EINTR;
+        }
+        (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
+        interrupted = attach_interrupts_ending() != interrupts;
+    }
+    return ended;
+}
+
+long world_call_waitid(const long *a)
+{
+    siginfo_t own;
+    siginfo_t *told = a[2] != 0 ? (siginfo_t *)a[2] : &own;
+    unsigned interrupts = attach_interrupts_ending();
+    for (;;) {
+        memset(told, 0, sizeof *told);
+        long status = kernel_call(SYS_waitid, a[0], a[1], (long)(uintptr_t)told, a[3] | WNOHANG, a[4], 0);
+        if (status != 0 || told->si_pid != 0 || (a[3] & WNOHANG) != 0) {
+            return status;
+        }
+        if (attach_interrupts_ending() != interrupts) {
+            return -EINTR;
+        }
+        (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
+    }
+}
+
 pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 {
     child = world_id_real_signed(child);
-    if (!world_timed() || (options & WNOHANG) != 0) {
-        return world_id_of(WORLD_REAL(wait4)(child, status, options, usage));
-    }
-    unsigned interrupts = attach_interrupts();
-    pid_t ended;
-    while ((ended = WORLD_REAL(wait4)(child, status, options | WNOHANG, usage)) == 0) {
-        (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
-        if (attach_interrupts() != interrupts) {
-            ended = WORLD_REAL(wait4)(child, status, options | WNOHANG, usage);
-            errno = ended == 0 ? EINTR : errno;
-            return ended == 0 ? -1 : world_id_of(ended);
-        }
-    }
-    return world_id_of(ended);
+    return world_id_of(world_timed() ? (pid_t)WORLD_CALL(world_call_wait4, child, status, options, usage)
+                                     : WORLD_REAL(wait4)(child, status, options, usage));
 }
 
 pid_t waitpid(pid_t child, int *status, int options)
@@ -240,33 +264,15 @@ pid_t wait3(int *status, int options, struct rusage *usage)
     return world_timed() ? wait4(-1, status, options, usage) : WORLD_REAL(wait3)(status, options, usage);
 }
 
-static int waited(int status, siginfo_t *info)
+int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
+    if (!world_timed()) {
+        return WORLD_REAL(waitid)(type, id, info, options);
+    }
+    id = type == P_PID || type == P_PGID ? (id_t)world_id_real((pid_t)id) : id;
+    int status = (int)WORLD_CALL(world_call_waitid, type, id, info, options);
     if (status == 0 && info != NULL) {
         info->si_pid = world_id_of(info->si_pid);
     }
     return status;
-}
-
-int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
-{
-    id = type == P_PID || type == P_PGID ? (id_t)world_id_real((pid_t)id) : id;
-    if (!world_timed() || (options & WNOHANG) != 0) {
-        return waited(WORLD_REAL(waitid)(type, id, info, options), info);
-    }
-    siginfo_t own;
-    siginfo_t *told = info != NULL ? info : &own;
-    unsigned interrupts = attach_interrupts();
-    for (;;) {
-        memset(told, 0, sizeof *told);
-        int status = WORLD_REAL(waitid)(type, id, told, options | WNOHANG);
-        if (status != 0 || told->si_pid != 0) {
-            return waited(status, told);
-        }
-        if (attach_interrupts() != interrupts) {
-            errno = EINTR;
-            return -1;
-        }
-        (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
-    }
 }

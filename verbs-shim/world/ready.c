@@ -2,39 +2,56 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
-// One look at a set of descriptors: how many are ready, or -1.
-typedef int (*look_fn)(void *set);
+enum { SIGNAL_SET_BYTES = 8 }; // the kernel's
+static const struct timespec at_once;
 
-// A look with no time to wait is a turn of the program's own loop. -1 EINTR: a signal was handled meanwhile.
-static int wait_ready(look_fn look, void *set, uint64_t deadline_ps, bool at_once)
+// A set of descriptors: how many are ready now, or -errno; and which they are. Of more than there is room for none is
+// told, and the thread is asked again whenever anything may have changed.
+struct ready_set {
+    long (*look)(struct ready_set *set);
+    const long *arguments;
+    struct attach_watch watches[ATTACH_WATCHES_MAX];
+    unsigned count; // of watches; more than ATTACH_WATCHES_MAX: too many
+    fd_set wanted[3];
+};
+
+static void watch_add(struct ready_set *set, int fd, short events)
+{
+    if (set->count < ATTACH_WATCHES_MAX) {
+        set->watches[set->count] = (struct attach_watch){fd, events};
+    }
+    set->count++;
+}
+
+// A look with no time to wait is a turn of the program's own loop. -EINTR: a signal was handled meanwhile.
+static long wait_ready(struct ready_set *set, uint64_t deadline_ps, bool never_waits)
 {
     attach_look();
-    int found = look(set);
+    long found = set->look(set);
     if (found != 0) {
         attach_found();
         return found;
     }
-    if (at_once) {
+    if (never_waits) {
         (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
         return 0;
     }
     unsigned interrupts = attach_interrupts();
     while (found == 0) {
-        bool in_time = world_wait(deadline_ps);
+        bool in_time = attach_wait_descriptors(set->watches, set->count, deadline_ps) != ATTACH_WOKEN_DEADLINE;
         attach_look();
-        found = look(set);
+        found = set->look(set);
         if (found == 0 && attach_interrupts() != interrupts) {
-            errno = EINTR;
-            return -1;
+            return -EINTR;
         }
         if (!in_time) {
             break;
@@ -49,56 +66,69 @@ static bool is_zero(const struct timespec *time)
 }
 
 // The signals of a call with a mask of its own, for as long as it lasts.
-static void mask_enter(const sigset_t *mask, sigset_t *before)
+static long wait_masked(struct ready_set *set, uint64_t deadline_ps, bool never_waits, const sigset_t *mask)
 {
-    if (mask != NULL) {
-        (void)pthread_sigmask(SIG_SETMASK, mask, before);
+    uint64_t before, own = 0;
+    sigset_t copy;
+    if (mask == NULL) {
+        return wait_ready(set, deadline_ps, never_waits);
     }
+    memcpy(&own, mask, SIGNAL_SET_BYTES);
+    memset(&copy, 0, sizeof copy);
+    memcpy(&copy, &own, SIGNAL_SET_BYTES);
+    (void)world_signal_mask(&copy, &copy);
+    (void)kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)(uintptr_t)&copy, (long)(uintptr_t)&before,
+                      SIGNAL_SET_BYTES, 0, 0);
+    long found = wait_ready(set, deadline_ps, never_waits);
+    (void)kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)(uintptr_t)&before, 0, SIGNAL_SET_BYTES, 0, 0);
+    return found;
 }
 
-static void mask_leave(const sigset_t *mask, const sigset_t *before)
+static uint64_t deadline_ms(int timeout_ms)
 {
-    if (mask != NULL) {
-        (void)pthread_sigmask(SIG_SETMASK, before, NULL);
-    }
+    return timeout_ms > 0 ? world_deadline_after_ms(timeout_ms) : ATTACH_NEVER_PS;
 }
 
-// --- poll
-// -------------------------------------------------------------------------------------------------------------
+// --- poll -----------------------------------------------------------------------------------------------------------
 
-struct poll_set {
-    struct pollfd *fds;
-    nfds_t count;
-};
-
-static int poll_look(void *set)
+static long poll_look(struct ready_set *set)
 {
-    const struct poll_set *poll_set = set;
-    const struct timespec now = {0};
-    return (int)syscall(SYS_ppoll, poll_set->fds, poll_set->count, &now, NULL, 0);
+    return kernel_call(SYS_ppoll, set->arguments[0], set->arguments[1], (long)(uintptr_t)&at_once, 0, 0, 0);
+}
+
+static long poll_with(const long *a, uint64_t deadline_ps, bool never_waits, const sigset_t *mask)
+{
+    struct ready_set set = {.look = poll_look, .arguments = a};
+    const struct pollfd *fds = (const struct pollfd *)a[0];
+    for (unsigned long i = 0; i < (unsigned long)a[1] && !never_waits && set.count <= ATTACH_WATCHES_MAX; i++) {
+        if (fds[i].fd >= 0) {
+            watch_add(&set, fds[i].fd, fds[i].events);
+        }
+    }
+    return wait_masked(&set, deadline_ps, never_waits, mask);
+}
+
+long world_call_poll(const long *a)
+{
+    return poll_with(a, deadline_ms((int)a[2]), (int)a[2] == 0, NULL);
+}
+
+long world_call_ppoll(const long *a)
+{
+    const struct timespec *timeout = (const struct timespec *)a[2];
+    return poll_with(a, world_deadline_after(timeout), is_zero(timeout), (const sigset_t *)a[3]);
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(poll)(fds, count, timeout_ms);
-    }
-    struct poll_set set = {fds, count};
-    return wait_ready(poll_look, &set, timeout_ms > 0 ? world_deadline_after_ms(timeout_ms) : ATTACH_NEVER_PS,
-                      timeout_ms == 0);
+    return world_timed() ? (int)WORLD_CALL(world_call_poll, fds, count, timeout_ms)
+                         : WORLD_REAL(poll)(fds, count, timeout_ms);
 }
 
 int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(ppoll)(fds, count, timeout, mask);
-    }
-    struct poll_set set = {fds, count};
-    sigset_t before;
-    mask_enter(mask, &before);
-    int found = wait_ready(poll_look, &set, world_deadline_after(timeout), is_zero(timeout));
-    mask_leave(mask, &before);
-    return found;
+    return world_timed() ? (int)WORLD_CALL(world_call_ppoll, fds, count, timeout, mask)
+                         : WORLD_REAL(ppoll)(fds, count, timeout, mask);
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
@@ -121,111 +151,113 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
     return ppoll(fds, count, timeout, mask);
 }
 
-// --- select
-// -----------------------------------------------------------------------------------------------------------
-
-struct select_set {
-    int count;
-    fd_set *asked[3]; // the program's
-    fd_set wanted[3]; // what it asked
-};
+// --- select ---------------------------------------------------------------------------------------------------------
 
 // The kernel writes into the sets, so that each look begins with what was asked. Sets may be larger than an fd_set.
-static int select_look(void *set)
+static long select_look(struct ready_set *set)
 {
-    struct select_set *select_set = set;
-    const struct timespec now = {0};
+    const long *a = set->arguments;
     fd_set copies[3];
-    for (int i = 0; i < 3; i++) {
-        copies[i] = select_set->wanted[i];
-    }
-    int found =
-        (int)syscall(SYS_pselect6, select_set->count, select_set->asked[0] ? &copies[0] : NULL,
-                     select_set->asked[1] ? &copies[1] : NULL, select_set->asked[2] ? &copies[2] : NULL, &now, NULL);
+    memcpy(copies, set->wanted, sizeof copies);
+    long found = kernel_call(SYS_pselect6, a[0], a[1] != 0 ? (long)(uintptr_t)&copies[0] : 0,
+                             a[2] != 0 ? (long)(uintptr_t)&copies[1] : 0, a[3] != 0 ? (long)(uintptr_t)&copies[2] : 0,
+                             (long)(uintptr_t)&at_once, 0);
     for (int i = 0; i < 3 && found >= 0; i++) {
-        if (select_set->asked[i] != NULL) {
-            *select_set->asked[i] = copies[i];
+        if (a[1 + i] != 0) {
+            memcpy((void *)a[1 + i], &copies[i], sizeof copies[i]);
         }
     }
     return found;
 }
 
-int pselect(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
-            const struct timespec *restrict timeout, const sigset_t *restrict mask)
+static long select_with(const long *a, uint64_t deadline_ps, bool never_waits, const sigset_t *mask)
 {
-    if (!world_timed() || count > FD_SETSIZE) {
-        return WORLD_REAL(pselect)(count, in, out, except, timeout, mask);
+    static const short events[] = {POLLIN, POLLOUT, POLLPRI};
+    if (a[0] < 0 || a[0] > FD_SETSIZE) {
+        return -EINVAL;
     }
-    struct select_set set = {.count = count, .asked = {in, out, except}};
+    struct ready_set set = {.look = select_look, .arguments = a};
     for (int i = 0; i < 3; i++) {
-        if (set.asked[i] != NULL) {
-            set.wanted[i] = *set.asked[i];
+        if (a[1 + i] != 0) {
+            memcpy(&set.wanted[i], (const void *)a[1 + i], sizeof set.wanted[i]);
+        }
+        for (int fd = 0; fd < (int)a[0] && a[1 + i] != 0 && !never_waits; fd++) {
+            if (FD_ISSET(fd, &set.wanted[i])) {
+                watch_add(&set, fd, events[i]);
+            }
         }
     }
-    sigset_t before;
-    mask_enter(mask, &before);
-    int found = wait_ready(select_look, &set, world_deadline_after(timeout), is_zero(timeout));
-    mask_leave(mask, &before);
-    return found;
+    return wait_masked(&set, deadline_ps, never_waits, mask);
+}
+
+// As of Linux, what is left of the time is not told.
+long world_call_select(const long *a)
+{
+    const struct timeval *timeout = (const struct timeval *)a[4];
+    struct timespec time = {0};
+    if (timeout != NULL) {
+        time = (struct timespec){.tv_sec = timeout->tv_sec, .tv_nsec = timeout->tv_usec * 1000};
+    }
+    const struct timespec *when = timeout != NULL ? &time : NULL;
+    return select_with(a, world_deadline_after(when), is_zero(when), NULL);
+}
+
+// The sixth argument is a pair: the mask's address and its size.
+long world_call_pselect(const long *a)
+{
+    const struct timespec *timeout = (const struct timespec *)a[4];
+    const uintptr_t *mask = (const uintptr_t *)a[5];
+    return select_with(a, world_deadline_after(timeout), is_zero(timeout),
+                       mask != NULL ? (const sigset_t *)mask[0] : NULL);
 }
 
 int select(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
            struct timeval *restrict timeout)
 {
-    if (!world_timed() || count > FD_SETSIZE) {
-        return WORLD_REAL(select)(count, in, out, except, timeout);
-    }
-    struct timespec time = {0};
-    if (timeout != NULL) {
-        time = (struct timespec){.tv_sec = timeout->tv_sec, .tv_nsec = timeout->tv_usec * 1000};
-    }
-    return pselect(count, in, out, except, timeout != NULL ? &time : NULL, NULL);
+    return world_timed() ? (int)WORLD_CALL(world_call_select, count, in, out, except, timeout)
+                         : WORLD_REAL(select)(count, in, out, except, timeout);
 }
 
-// --- epoll
-// ------------------------------------------------------------------------------------------------------------
+// --- epoll ----------------------------------------------------------------------------------------------------------
 
-struct epoll_set {
-    int fd, room;
-    struct epoll_event *events;
-};
-
-static int epoll_look(void *set)
+static long epoll_look(struct ready_set *set)
 {
-    const struct epoll_set *epoll_set = set;
-    return (int)syscall(SYS_epoll_pwait, epoll_set->fd, epoll_set->events, epoll_set->room, 0, NULL, 0);
+    const long *a = set->arguments;
+    return kernel_call(SYS_epoll_pwait, a[0], a[1], a[2], 0, 0, SIGNAL_SET_BYTES);
 }
 
-static int epoll_until(int fd, struct epoll_event *events, int room, uint64_t deadline_ps, bool at_once,
-                       const sigset_t *mask)
+static long epoll_with(const long *a, uint64_t deadline_ps, bool never_waits, const sigset_t *mask)
 {
-    struct epoll_set set = {fd, room, events};
-    sigset_t before;
-    mask_enter(mask, &before);
-    int found = wait_ready(epoll_look, &set, deadline_ps, at_once);
-    mask_leave(mask, &before);
-    return found;
+    struct ready_set set = {.look = epoll_look, .arguments = a};
+    watch_add(&set, (int)a[0], POLLIN);
+    return wait_masked(&set, deadline_ps, never_waits, mask);
 }
 
-int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
+long world_call_epoll_wait(const long *a)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(epoll_pwait)(fd, events, room, timeout_ms, mask);
-    }
-    return epoll_until(fd, events, room, timeout_ms > 0 ? world_deadline_after_ms(timeout_ms) : ATTACH_NEVER_PS,
-                       timeout_ms == 0, mask);
+    return epoll_with(a, deadline_ms((int)a[3]), (int)a[3] == 0, NULL);
+}
+
+long world_call_epoll_pwait(const long *a)
+{
+    return epoll_with(a, deadline_ms((int)a[3]), (int)a[3] == 0, (const sigset_t *)a[4]);
+}
+
+long world_call_epoll_pwait2(const long *a)
+{
+    const struct timespec *timeout = (const struct timespec *)a[3];
+    return epoll_with(a, world_deadline_after(timeout), is_zero(timeout), (const sigset_t *)a[4]);
 }
 
 int epoll_wait(int fd, struct epoll_event *events, int room, int timeout_ms)
 {
-    return world_timed() ? epoll_pwait(fd, events, room, timeout_ms, NULL)
+    return world_timed() ? (int)WORLD_CALL(world_call_epoll_wait, fd, events, room, timeout_ms)
                          : WORLD_REAL(epoll_wait)(fd, events, room, timeout_ms);
 }
 
-int epoll_pwait2(int fd, struct epoll_event *events, int room, const struct timespec *timeout, const sigset_t *mask)
+int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(epoll_pwait2)(fd, events, room, timeout, mask);
-    }
-    return epoll_until(fd, events, room, world_deadline_after(timeout), is_zero(timeout), mask);
+    return world_timed()
+               ? (int)WORLD_CALL(world_call_epoll_pwait, fd, events, room, timeout_ms, mask, SIGNAL_SET_BYTES)
+               : WORLD_REAL(epoll_pwait)(fd, events, room, timeout_ms, mask);
 }

@@ -2,12 +2,14 @@
 //
 // While a thread waits here its signals stay blocked in the kernel, and those that are pending are looked for, so that
 // none that comes between a look and a wait is missed.
-//
-// Leaves out: sigpause.
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
 static bool has_handler(int number)
@@ -56,78 +58,54 @@ static void block_all(sigset_t *before)
     (void)pthread_sigmask(SIG_BLOCK, &all, before); // but for the shim's
 }
 
-int sigsuspend(const sigset_t *asked)
+// The kernel's sets are shorter than the C library's.
+enum { SIGNAL_SET_BYTES = 8 };
+
+static sigset_t set_of(long address)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(sigsuspend)(asked);
-    }
-    sigset_t copy, before;
-    const sigset_t *mask = world_signal_mask(asked, &copy);
+    sigset_t set;
+    (void)sigemptyset(&set);
+    memcpy(&set, (const void *)address, SIGNAL_SET_BYTES);
+    return set;
+}
+
+long world_call_sigsuspend(const long *a)
+{
+    sigset_t before, mask = set_of(a[0]);
+    (void)world_signal_mask(&mask, &mask);
     block_all(&before);
-    while (!handler_due(mask)) {
-        let_others_through(mask);
+    while (!handler_due(&mask)) {
+        let_others_through(&mask);
         (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
     }
-    int status = WORLD_REAL(sigsuspend)(mask); // they are there: it calls their handlers and returns
-    int saved = errno;
+    // They are there: it calls their handlers and returns.
+    long status = kernel_call(SYS_rt_sigsuspend, (long)(uintptr_t)&mask, SIGNAL_SET_BYTES, 0, 0, 0, 0);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = saved;
     return status;
 }
 
 // --- for one that is taken without a handler ------------------------------------------------------------------------
 
-// The number, or -1: EAGAIN when the deadline has come, EINTR when another was handled.
-static int wait_until(const sigset_t *set, siginfo_t *info, uint64_t deadline_ps, bool at_once)
+// The number, or -EAGAIN when the deadline has come, -EINTR when another was handled.
+long world_call_sigtimedwait(const long *a)
 {
-    const struct timespec now = {0};
+    const struct timespec *timeout = (const struct timespec *)a[2], now = {0};
+    if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)WORLD_NS_PER_S)) {
+        return -EINVAL;
+    }
+    bool at_once = timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0, in_time = true;
+    uint64_t deadline_ps = world_deadline_after(timeout);
     unsigned interrupts = attach_interrupts();
-    bool in_time = true;
-    int number;
-    while ((number = WORLD_REAL(sigtimedwait)(set, info, &now)) < 0 && errno == EAGAIN && in_time && !at_once) {
+    long number;
+    while ((number = kernel_call(SYS_rt_sigtimedwait, a[0], a[1], (long)(uintptr_t)&now, a[3], 0, 0)) == -EAGAIN &&
+           in_time && !at_once) {
         if (attach_interrupts() != interrupts) {
-            errno = EINTR;
-            return -1;
+            return -EINTR;
         }
         in_time = attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, deadline_ps) != ATTACH_WOKEN_DEADLINE;
     }
     if (number < 0 && at_once) {
-        int saved = errno;
         (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
-        errno = saved;
     }
     return number;
-}
-
-int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, const struct timespec *restrict timeout)
-{
-    if (!world_timed()) {
-        return WORLD_REAL(sigtimedwait)(set, info, timeout);
-    }
-    bool at_once = timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
-    if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)WORLD_NS_PER_S)) {
-        errno = EINVAL;
-        return -1;
-    }
-    return wait_until(set, info, world_deadline_after(timeout), at_once);
-}
-
-int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
-{
-    return world_timed() ? wait_until(set, info, ATTACH_NEVER_PS, false) : WORLD_REAL(sigwaitinfo)(set, info);
-}
-
-int sigwait(const sigset_t *restrict set, int *restrict number_out)
-{
-    if (!world_timed()) {
-        return WORLD_REAL(sigwait)(set, number_out);
-    }
-    int number;
-    while ((number = wait_until(set, NULL, ATTACH_NEVER_PS, false)) < 0 && errno == EINTR) {
-    }
-    if (number < 0) {
-        return errno;
-    }
-    *number_out = number;
-    return 0;
 }

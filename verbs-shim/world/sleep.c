@@ -3,10 +3,11 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
-// Returns 0, or EINTR with what is left: a signal was handled.
-static int sleep_until(uint64_t deadline_ps, struct timespec *left_out)
+// Returns 0, or -EINTR with what is left: a signal was handled.
+static long sleep_until(uint64_t deadline_ps, struct timespec *left_out)
 {
     unsigned interrupts = attach_interrupts();
     do { // the process's timers wake who sleeps
@@ -19,7 +20,7 @@ static int sleep_until(uint64_t deadline_ps, struct timespec *left_out)
         uint64_t ns = deadline_ps > now_ps ? (deadline_ps - now_ps) / WORLD_PS_PER_NS : 0;
         *left_out = (struct timespec){.tv_sec = (time_t)(ns / WORLD_NS_PER_S), .tv_nsec = (long)(ns % WORLD_NS_PER_S)};
     }
-    return EINTR;
+    return -EINTR;
 }
 
 static bool valid(const struct timespec *time)
@@ -27,56 +28,30 @@ static bool valid(const struct timespec *time)
     return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < (long)WORLD_NS_PER_S;
 }
 
-int clock_nanosleep(clockid_t clock, int flags, const struct timespec *when, struct timespec *left)
+long world_call_clock_nanosleep(const long *a)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(clock_nanosleep)(clock, flags, when, left);
+    const struct timespec *when = (const struct timespec *)a[2];
+    bool absolute = (a[1] & TIMER_ABSTIME) != 0;
+    if (when == NULL || !valid(when)) {
+        return when == NULL ? -EFAULT : -EINVAL;
     }
-    if (!valid(when)) {
-        return EINVAL;
-    }
-    bool absolute = (flags & TIMER_ABSTIME) != 0;
-    return sleep_until(absolute ? world_clock_deadline(clock, when) : world_deadline_after(when),
-                       absolute ? NULL : left);
+    return sleep_until(absolute ? world_clock_deadline((clockid_t)a[0], when) : world_deadline_after(when),
+                       absolute ? NULL : (struct timespec *)a[3]);
 }
 
-int nanosleep(const struct timespec *delay, struct timespec *left)
+long world_call_nanosleep(const long *a)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(nanosleep)(delay, left);
-    }
-    int error = clock_nanosleep(CLOCK_MONOTONIC, 0, delay, left);
-    errno = error != 0 ? error : errno;
-    return error != 0 ? -1 : 0;
+    return world_call_clock_nanosleep((const long[]){CLOCK_MONOTONIC, 0, a[0], a[1]});
 }
 
-int usleep(useconds_t microseconds)
+long world_call_pause(const long *a)
 {
-    const struct timespec delay = {.tv_sec = microseconds / 1000000, .tv_nsec = (long)(microseconds % 1000000) * 1000};
-    return world_timed() ? nanosleep(&delay, NULL) : WORLD_REAL(usleep)(microseconds);
-}
-
-unsigned sleep(unsigned seconds)
-{
-    if (!world_timed()) {
-        return WORLD_REAL(sleep)(seconds);
-    }
-    const struct timespec delay = {.tv_sec = seconds};
-    struct timespec left = {0};
-    return nanosleep(&delay, &left) == 0 ? 0 : (unsigned)left.tv_sec + (left.tv_nsec != 0);
-}
-
-int pause(void)
-{
-    if (!world_timed()) {
-        return WORLD_REAL(pause)();
-    }
+    (void)a;
     unsigned interrupts = attach_interrupts();
     while (attach_interrupts() == interrupts) {
         (void)attach_wait(0, ATTACH_NEVER_PS);
     }
-    errno = EINTR;
-    return -1;
+    return -EINTR;
 }
 
 // A turn of a loop that waits for something.

@@ -27,12 +27,6 @@ bool world_timed(void)
     return attach_mode() == ATTACH_TIMED;
 }
 
-bool world_wait(uint64_t deadline_ps)
-{
-    unsigned devices = attach_look_progresses() ? ATTACH_WAIT_MEMORY : ATTACH_WAIT_EVENTS;
-    return attach_wait(ATTACH_WAIT_OUTSIDE | devices, deadline_ps) != ATTACH_WOKEN_DEADLINE;
-}
-
 // The first constructor of the process (CMakeLists.txt), also before the C library's own, which sets `environ`.
 __attribute__((constructor)) static void start(int count, char **arguments, char **environment)
 {

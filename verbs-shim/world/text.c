@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
+
 // "START-END PERMISSIONS OFFSET DEVICE INODE PATH" (proc(5)); of each line as much as is looked at.
 struct maps {
     int fd;
@@ -16,7 +18,7 @@ struct maps {
 static int maps_byte(struct maps *maps)
 {
     if (maps->taken == maps->filled) {
-        long got = syscall(SYS_read, maps->fd, maps->buffer, sizeof maps->buffer);
+        long got = kernel_call(SYS_read, maps->fd, (long)(uintptr_t)maps->buffer, sizeof maps->buffer, 0, 0, 0);
         maps->filled = got > 0 ? (size_t)got : 0;
         maps->taken = 0;
     }

@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
 enum kind { KIND_UNUSED, KIND_ITIMER, KIND_POSIX, KIND_DESCRIPTOR };
@@ -41,7 +42,7 @@ static void fire(struct timer *timer, uint64_t times)
 {
     timer->overruns = (int)(times - 1);
     if (timer->kind == KIND_DESCRIPTOR) {
-        (void)syscall(SYS_write, timer->fd, &times, sizeof times);
+        (void)kernel_call(SYS_write, timer->fd, (long)(uintptr_t)&times, sizeof times, 0, 0, 0);
     } else if (timer->kind == KIND_ITIMER) {
         (void)syscall(SYS_kill, world_real_pid(), SIGALRM);
     } else if (timer->signal_number != 0) {

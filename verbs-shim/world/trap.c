@@ -7,6 +7,7 @@
 //
 // seccomp(2), and linux/filter.h of the kernel: the filter is a program of the classic BPF machine.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -22,6 +23,10 @@
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
+// Linux 5.16; Debian 12's headers have it, others may not.
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
 // siginfo_t.si_code, SYS_SECCOMP of asm-generic/siginfo.h.
 #define FAULT_OF_FILTER 1
 // glibc reads so much of a library first (elf/dl-load.c).
@@ -35,6 +40,13 @@
 
 // Given that the number is loaded: a call that faults always, or by an argument.
 #define CALL_ALWAYS(number) SKIP_UNLESS(number, 1), GIVE(SECCOMP_RET_TRAP),
+#define CALL_UNLESS(number, argument, value)                                                                           \
+    SKIP_UNLESS(number, 4), LOAD(args[argument], 0), SKIP_IF(value, 1), GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
+#define CALL_BUT_OF_LINKER(number) CALL_UNLESS(number, 2, ELF_FIRST_BYTES)
+#define CALL_BUT_TO_STDERR(number) CALL_UNLESS(number, 0, STDERR_FILENO) // the linker's last words
+#define CALL_TO_LOCK(number)                                                                                           \
+    SKIP_UNLESS(number, 5), LOAD(args[1], 0), SKIP_IF(F_SETLKW, 1), SKIP_UNLESS(F_OFD_SETLKW, 1),                      \
+        GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
 
 static const struct sock_filter filter[] = {
     LOAD(arch, 0),
@@ -60,6 +72,21 @@ static const struct call {
     WORLD_CALLS(ROW)
 #undef ROW
 };
+
+long world_result(long result)
+{
+    if (result < 0 && result > -4096) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
+}
+
+long world_call_refused(const long *arguments)
+{
+    (void)arguments;
+    return -ENOSYS;
+}
 
 bool world_call(long number, const long *arguments, long *result_out)
 {

@@ -89,11 +89,10 @@ enum { WORLD_PATH_BYTES = 4096 };
 // The path, or where it lies for this process: in the buffer.
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
 
-// --- waiting
-// ----------------------------------------------------------------------------------------------------------
+// --- which machine this is (identity.c)
+// ---------------------------------------------------------------------------------
 
-// Gives the baton away until something outside, or in the devices, may have changed. false: deadline_ps has passed.
-bool world_wait(uint64_t deadline_ps);
+uint32_t world_identity(void); // of the node in this run
 
 // --- what is on its way between programs (loopback.c)
 // -----------------------------------------------------------------

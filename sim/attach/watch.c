@@ -1,0 +1,84 @@
+// Descriptors that threads wait for. The program sends copies of them with its wait, and the kernel is asked here, for
+// all at once, which of them are ready whenever a program has done something: so a write wakes who waits for what was
+// written, and nobody else. The copies are closed when the wait is over; until then a descriptor that the program closes
+// lasts, as it does under a real call that waits.
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+
+enum { READY_MAX = 256 };
+
+bool attach_watches_init(struct attach_server *server)
+{
+    server->watches = epoll_create1(EPOLL_CLOEXEC);
+    return server->watches >= 0;
+}
+
+// Up to ATTACH_WATCHES_MAX that came with the last message. What else a program sends is closed.
+static unsigned descriptors_take(const struct attach_process *process, int fds[ATTACH_WATCHES_MAX])
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * ATTACH_WATCHES_MAX)];
+    } control;
+    char byte[16];
+    struct iovec vector = {byte, sizeof byte};
+    struct msghdr header = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    if (recvmsg(process->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) {
+        return 0;
+    }
+    const struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+    if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
+        return 0;
+    }
+    unsigned count = (unsigned)((part->cmsg_len - CMSG_LEN(0)) / sizeof *fds);
+    memcpy(fds, CMSG_DATA(part), count * sizeof *fds);
+    return count;
+}
+
+void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request)
+{
+    struct attach_server *server = thread->process->server;
+    thread->watch_count = descriptors_take(thread->process, thread->watches);
+    thread->watch_ready = thread->watch_count != request->arguments[2];
+    for (unsigned i = 0; i < thread->watch_count; i++) {
+        uint16_t events;
+        memcpy(&events, request->structure + i * sizeof events, sizeof events);
+        struct epoll_event event = {.events = events, .data.ptr = thread};
+        // A file is always ready.
+        thread->watch_ready =
+            epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watches[i], &event) != 0 || thread->watch_ready;
+    }
+}
+
+void attach_watch_end(struct attach_thread *thread)
+{
+    for (unsigned i = 0; i < thread->watch_count; i++) {
+        (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watches[i], NULL);
+        close(thread->watches[i]);
+    }
+    thread->watch_count = 0;
+}
+
+void attach_watches_look(struct attach_server *server, int wait_ms)
+{
+    struct epoll_event ready[READY_MAX];
+    int count = epoll_wait(server->watches, ready, READY_MAX, wait_ms);
+    for (int i = 0; i < count; i++) {
+        ((struct attach_thread *)ready[i].data.ptr)->watch_ready = true;
+    }
+    // In the order of all threads, whatever the kernel's is.
+    for (struct attach_process *process = server->processes; process != NULL && count > 0; process = process->next) {
+        for (unsigned i = 0; i < process->slots; i++) {
+            struct attach_thread *thread = process->threads[i];
+            if (thread != NULL && thread->watch_ready && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0) {
+                sim_condition_signal(server->sim, &thread->woken);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+// The C library's reads and writes by their names, and what ends a descriptor.
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/world.h"
+
+ssize_t read(int fd, void *buffer, size_t bytes)
+{
+    return world_timed() ? WORLD_CALL(world_call_read, fd, buffer, bytes) : WORLD_REAL(read)(fd, buffer, bytes);
+}
+
+ssize_t readv(int fd, const struct iovec *pieces, int count)
+{
+    return world_timed() ? WORLD_CALL(world_call_readv, fd, pieces, count) : WORLD_REAL(readv)(fd, pieces, count);
+}
+
+ssize_t recv(int fd, void *buffer, size_t bytes, int flags)
+{
+    return world_timed() ? WORLD_CALL(world_call_recvfrom, fd, buffer, bytes, flags)
+                         : WORLD_REAL(recv)(fd, buffer, bytes, flags);
+}
+
+ssize_t recvfrom(int fd, void *restrict buffer, size_t bytes, int flags, __SOCKADDR_ARG from,
+                 socklen_t *restrict from_bytes)
+{
+    return world_timed() ? WORLD_CALL(world_call_recvfrom, fd, buffer, bytes, flags, from.__sockaddr__, from_bytes)
+                         : WORLD_REAL(recvfrom)(fd, buffer, bytes, flags, from, from_bytes);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+    if (!world_timed()) {
+        return WORLD_REAL(recvmsg)(fd, message, flags);
+    }
+    ssize_t got = WORLD_CALL(world_call_recvmsg, fd, message, flags);
+    if (got >= 0) {
+        world_id_credentials(message, world_id_of);
+    }
+    return got;
+}
+
+// What programs built with _FORTIFY_SOURCE call. The sizes were checked by the compiler where they could be.
+ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room);
+ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t bytes, size_t room, int flags, __SOCKADDR_ARG from,
+                       socklen_t *restrict from_bytes);
+void __chk_fail(void) __attribute__((noreturn));
+
+ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room)
+{
+    if (bytes > room) {
+        __chk_fail();
+    }
+    return read(fd, buffer, bytes);
+}
+
+ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags)
+{
+    if (bytes > room) {
+        __chk_fail();
+    }
+    return recv(fd, buffer, bytes, flags);
+}
+
+ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t bytes, size_t room, int flags, __SOCKADDR_ARG from,
+                       socklen_t *restrict from_bytes)
+{
+    if (bytes > room) {
+        __chk_fail();
+    }
+    return recvfrom(fd, buffer, bytes, flags, from, from_bytes);
+}
+
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+    return world_timed() ? WORLD_CALL(world_call_write, fd, data, bytes) : WORLD_REAL(write)(fd, data, bytes);
+}
+
+ssize_t writev(int fd, const struct iovec *pieces, int count)
+{
+    return world_timed() ? WORLD_CALL(world_call_writev, fd, pieces, count) : WORLD_REAL(writev)(fd, pieces, count);
+}
+
+ssize_t send(int fd, const void *data, size_t bytes, int flags)
+{
+    return world_timed() ? WORLD_CALL(world_call_sendto, fd, data, bytes, flags)
+                         : WORLD_REAL(send)(fd, data, bytes, flags);
+}
+
+ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST_SOCKADDR_ARG to, socklen_t to_bytes)
+{
+    return world_timed() ? WORLD_CALL(world_call_sendto, fd, data, bytes, flags, to.__sockaddr__, to_bytes)
+                         : WORLD_REAL(sendto)(fd, data, bytes, flags, to, to_bytes);
+}
+
+// In more than this numbers stay as they are.
+enum { CONTROL_BYTES = 4096 };
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    if (!world_timed()) {
+        return WORLD_REAL(sendmsg)(fd, message, flags);
+    }
+    if (message == NULL || message->msg_control == NULL || message->msg_controllen > CONTROL_BYTES) {
+        return WORLD_CALL(world_call_sendmsg, fd, message, flags);
+    }
+    union {
+        struct cmsghdr first;
+        char bytes[CONTROL_BYTES];
+    } control;
+    struct msghdr own = *message;
+    memcpy(control.bytes, message->msg_control, message->msg_controllen);
+    own.msg_control = control.bytes;
+    world_id_credentials(&own, world_id_real); // the kernel wants its own
+    return WORLD_CALL(world_call_sendmsg, fd, &own, flags);
+}
+
+int accept(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes)
+{
+    return world_timed() ? (int)WORLD_CALL(world_call_accept, fd, from.__sockaddr__, from_bytes)
+                         : WORLD_REAL(accept)(fd, from, from_bytes);
+}
+
+int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int flags)
+{
+    return world_timed() ? (int)WORLD_CALL(world_call_accept4, fd, from.__sockaddr__, from_bytes, flags)
+                         : WORLD_REAL(accept4)(fd, from, from_bytes, flags);
+}
+
+// --- the end of a descriptor ----------------------------------------------------------------------------------------
+
+// Programs that close all that they find leave the connection alone.
+static bool is_own(int fd)
+{
+    return fd >= 0 && fd == attach_descriptor();
+}
+
+// Only of one that is there: programs close every number there could be.
+int close(int fd)
+{
+    if (is_own(fd)) {
+        errno = EBADF;
+        return -1;
+    }
+    bool packet = world_timed() && world_loopback_uses(fd);
+    int status = WORLD_REAL(close)(fd);
+    if (packet) {
+        world_loopback_settle(WORLD_DATA_PACKETS);
+    }
+    if (status == 0 && world_timed()) {
+        attach_may_wake();
+        world_timer_closed(fd);
+    }
+    return status;
+}
+
+int fclose(FILE *file)
+{
+    int status = WORLD_REAL(fclose)(file);
+    if (world_timed()) {
+        attach_may_wake();
+    }
+    return status;
+}
+
+int close_range(unsigned first, unsigned last, int flags)
+{
+    int own = attach_descriptor(), status = 0;
+    if (world_timed()) {
+        attach_may_wake();
+    }
+    if (own < 0 || (unsigned)own < first || (unsigned)own > last) {
+        return WORLD_REAL(close_range)(first, last, flags);
+    }
+    if (first < (unsigned)own) {
+        status = WORLD_REAL(close_range)(first, (unsigned)own - 1, flags);
+    }
+    return status != 0 || (unsigned)own == last ? status : WORLD_REAL(close_range)((unsigned)own + 1, last, flags);
+}
+
+void closefrom(int first)
+{
+    (void)close_range(first > 0 ? (unsigned)first : 0, UINT_MAX, 0);
+}
+
+int shutdown(int fd, int how)
+{
+    int status = WORLD_REAL(shutdown)(fd, how);
+    if (status == 0 && world_timed()) {
+        if (world_loopback_uses(fd)) {
+            world_loopback_settle(WORLD_DATA_PACKETS);
+        }
+        attach_may_wake();
+    }
+    return status;
+}

@@ -1,0 +1,140 @@
+// Waits for what has no descriptor: locks of files, System V semaphores and queues, POSIX queues. The kernel is asked
+// without waiting, again whenever another program may have changed something.
+//
+// System V objects are a node's own: the numbers that programs choose (keys) are mixed with the node's.
+#include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/world.h"
+
+// Until the call says something else than `busy`. restarts: after a handler with SA_RESTART.
+static long repeat(long number, const long *a, long busy, uint64_t deadline_ps, bool restarts)
+{
+    unsigned interrupts = restarts ? attach_interrupts_ending() : attach_interrupts();
+    long result;
+    while ((result = kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5])) == busy) {
+        if (attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
+            break;
+        }
+        if ((restarts ? attach_interrupts_ending() : attach_interrupts()) != interrupts) {
+            return -EINTR;
+        }
+    }
+    attach_may_wake();
+    return result;
+}
+
+long world_call_flock(const long *a)
+{
+    const long call[6] = {a[0], a[1] | LOCK_NB};
+    return (a[1] & LOCK_NB) != 0 ? kernel_call(SYS_flock, a[0], a[1], 0, 0, 0, 0)
+                                 : repeat(SYS_flock, call, -EWOULDBLOCK, ATTACH_NEVER_PS, true);
+}
+
+// Of fcntl(2) only what waits; the C library's own function comes here through the trap.
+long world_call_fcntl(const long *a)
+{
+    const long call[6] = {a[0], a[1] == F_SETLKW ? F_SETLK : a[1] == F_OFD_SETLKW ? F_OFD_SETLK : a[1], a[2]};
+    long result = call[1] == a[1] ? kernel_call(SYS_fcntl, a[0], a[1], a[2], 0, 0, 0)
+                                  : repeat(SYS_fcntl, call, -EAGAIN, ATTACH_NEVER_PS, true);
+    return result;
+}
+
+static bool semaphores_wait(struct sembuf *to, const struct sembuf *from, size_t count)
+{
+    bool waits = true;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = from[i];
+        waits = waits && (from[i].sem_flg & IPC_NOWAIT) == 0;
+        to[i].sem_flg = (short)(to[i].sem_flg | IPC_NOWAIT);
+    }
+    return waits;
+}
+
+static long semaphores(const long *a, const struct timespec *timeout)
+{
+    struct sembuf operations[64]; // more than the kernel takes at a time, by default (SEMOPM is 500 at most)
+    if ((size_t)a[2] > sizeof operations / sizeof operations[0] ||
+        !semaphores_wait(operations, (const struct sembuf *)a[1], (size_t)a[2])) {
+        long result = kernel_call(SYS_semop, a[0], a[1], a[2], 0, 0, 0);
+        attach_may_wake();
+        return result;
+    }
+    const long call[6] = {a[0], (long)(uintptr_t)operations, a[2]};
+    return repeat(SYS_semop, call, -EAGAIN, world_deadline_after(timeout), false);
+}
+
+long world_call_semop(const long *a)
+{
+    return semaphores(a, NULL);
+}
+
+long world_call_semtimedop(const long *a)
+{
+    return semaphores(a, (const struct timespec *)a[3]);
+}
+
+long world_call_msgsnd(const long *a)
+{
+    const long call[6] = {a[0], a[1], a[2], a[3] | IPC_NOWAIT};
+    return repeat(SYS_msgsnd, call, (a[3] & IPC_NOWAIT) != 0 ? 0 : -EAGAIN, ATTACH_NEVER_PS, false);
+}
+
+long world_call_msgrcv(const long *a)
+{
+    const long call[6] = {a[0], a[1], a[2], a[3], a[4] | IPC_NOWAIT};
+    if ((a[4] & IPC_NOWAIT) != 0) {
+        return kernel_call(SYS_msgrcv, a[0], a[1], a[2], a[3], a[4], 0);
+    }
+    return repeat(SYS_msgrcv, call, -ENOMSG, ATTACH_NEVER_PS, false);
+}
+
+// A time in the past makes them try.
+static long queue_call(long number, const long *a)
+{
+    static const struct timespec past;
+    const long call[6] = {a[0], a[1], a[2], a[3], (long)(uintptr_t)&past};
+    const struct timespec *when = (const struct timespec *)a[4];
+    return repeat(number, call, -ETIMEDOUT, world_clock_deadline(CLOCK_REALTIME, when), true);
+}
+
+long world_call_mq_send(const long *a)
+{
+    return queue_call(SYS_mq_timedsend, a);
+}
+
+long world_call_mq_receive(const long *a)
+{
+    return queue_call(SYS_mq_timedreceive, a);
+}
+
+// --- keys -----------------------------------------------------------------------------------------------------------
+
+static key_t key_of_node(key_t key)
+{
+    return key == IPC_PRIVATE || !world_timed() ? key : (key_t)((uint32_t)key ^ world_identity());
+}
+
+int shmget(key_t key, size_t bytes, int flags)
+{
+    return WORLD_REAL(shmget)(key_of_node(key), bytes, flags);
+}
+
+int semget(key_t key, int count, int flags)
+{
+    return WORLD_REAL(semget)(key_of_node(key), count, flags);
+}
+
+int msgget(key_t key, int flags)
+{
+    return WORLD_REAL(msgget)(key_of_node(key), flags);
+}
