@@ -99,7 +99,7 @@ int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
     sim_t *sim = process->server->sim;
     while (thread->futex.state == ATTACH_FUTEX_WAITS && !process->ended &&
            sim_now_ps(sim) < attach_alarm_before(process, deadline_ps)) {
-        (void)attach_sleep(thread, ATTACH_WAIT_FUTEX, deadline_ps);
+        (void)attach_sleep(thread, ATTACH_WAIT_FUTEX, deadline_ps, true);
     }
     enum attach_futex_state state = thread->futex.state;
     thread->futex.state = ATTACH_FUTEX_NONE;

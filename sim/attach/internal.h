@@ -37,7 +37,9 @@ struct attach_object {
     uint64_t number;
     uint64_t bus_address, bytes; // of memory and pins
     uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: it needs none
-    bool open;                   // of such a region: others may write to it without a word to its process
+    uint64_t va, va_bytes;       // of such a region
+    bool open;                   // others may write to it without a word to its process
+    int dull;                    // how many writes to it led to nothing, less what did (poll.c)
 };
 
 struct attach_process;
@@ -49,7 +51,6 @@ struct attach_id {
     pid_t pid;
 };
 
-#define ATTACH_PLACES 4
 // Of a process; what it says beyond that is not heard.
 #define ATTACH_RANGES 32
 
@@ -59,6 +60,32 @@ struct attach_ranges {
         uint64_t bus_address, bytes;
     } list[ATTACH_RANGES];
     unsigned count;
+};
+
+// Something that a device has written.
+struct attach_written {
+    bool pinned, quiet;
+    uint64_t address; // of the bus, where it is pinned; else the program's
+    uint32_t bytes;
+    struct attach_object *region; // in which it lies; NULL: none
+};
+
+// A loop of looks in vain: what a turn looks at, or the words that a loop without looks reads.
+struct attach_loop {
+    uint64_t turn_ps;
+    unsigned flags; // enum attach_wait_flags
+    struct attach_turn_look looks[ATTACH_TURN_LOOKS_MAX];
+    unsigned look_count;
+    struct attach_word words[ATTACH_RANGES_MAX];
+    unsigned word_count;
+    bool any_pinned;            // all of pinned memory
+    bool waits;                 // the thread is led over turns of it
+    bool came, others;          // since the thread got its turn: a write that it sees, a turn of another thread
+    unsigned hit;               // the look that sees that write; ATTACH_TURN_LOOKS_MAX: one knows not which
+    bool has_region;            // the write was to this
+    enum attach_object_kind region_kind;
+    uint64_t region;
+    uint64_t began_ps, told_ps; // the row; when another thread's turn was last told of
 };
 
 // The word that a thread sleeps on.
@@ -90,29 +117,10 @@ struct attach_thread {
     uint64_t waits_until_ps;
     bool patient;                   // it waits for the outside, and does not poll it
     bool free;                      // functional: its program runs
-    bool strayed;                   // was told of a write while it waited
-    uint64_t places[ATTACH_PLACES]; // bus addresses of the words that it polled last; 0: none
-    uint32_t hits[ATTACH_PLACES];   // writes to each since it last got its turn
-    // A loop that was told of a write goes round once before it waits again: the words of that round so far.
-    uint64_t round[ATTACH_PLACES];
-    unsigned round_count, rounds_left;
-    enum { ROUND_OVER, ROUND_OF_PLACE /* a known word was written */, ROUND_OF_STRAY } round_kind;
-    unsigned next_place;
-    // What the loop reads that waited last, and whether pinned memory counts as well; while it waits for nothing else.
-    struct attach_word words[ATTACH_RANGES_MAX];
-    uint32_t word_count;
-    bool words_and_pinned, waits_for_words;
-    uint64_t word_writes, seen_word_writes;                                            // as below
-    uint64_t place_writes;                                                             // of devices to those
-    uint64_t seen_turns;                                                               // as below
-    uint64_t seen_writes, seen_wakes, seen_ends, seen_place_writes, seen_event_writes; // when it last got its turn
-    uint64_t waited_writes;            // when it got it after a wait for memory
-    uint64_t row_start_ps, rows_ps[2]; // of its vain looks; how long the last two took that found something
-    unsigned vain;                     // looks in a row that found nothing written
-    // Of writes elsewhere: since when they come, when the last was told of and what pinned memory had seen then, and
-    // whether the thread has neither found nor done anything since.
-    uint64_t flood_ps, stray_ps, stray_pinned_writes;
-    bool stray;
+    uint64_t seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
+    uint64_t waited_writes;  // when it got it after a wait for memory
+    struct attach_loop loop; // of looks in vain
+    uint64_t ahead_ps;       // its own time is so much before the simulated one
     const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
     bool repeats; // its library only sends again what a peer is not ready for, or refuses that
@@ -144,9 +152,9 @@ struct attach_process {
     struct host_watch watch;
     struct host_owner owner; // of memory that is not pinned
     unsigned open_regions;   // objects that are
+    size_t region_last;      // of the objects: the region that was written last
     uint64_t writes;         // of devices to its memory, but for quiet ones
-    uint64_t pinned_writes;  // of these, to pinned memory
-    uint64_t event_writes;   // and to between the first and the last of its event queues
+    uint64_t event_writes;   // and to between the first and the last of its event queues, or where they are news
     uint64_t events_from, events_to;
     struct attach_ranges quiet; // where writes wake nobody, but for who polls the very word
     struct attach_ranges news;  // and where they are events
@@ -175,6 +183,9 @@ struct attach_processors {
     unsigned good;        // windows in a row
 };
 
+// Later than this is never.
+#define ATTACH_LAST_PS (UINT64_C(1) << 62)
+
 #define ATTACH_EARLY_MAX 64u
 struct attach_early {
     int socket;
@@ -202,7 +213,6 @@ struct attach_server {
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
     unsigned node_processes[SCN_NODES_MAX];                   // alive
     uint64_t node_turns[SCN_NODES_MAX];                       // in which something was done but to look in vain
-    unsigned turn_waiters;                                    // threads of ATTACH_WAIT_TURNS
     uint32_t numbers[SCN_NODES_MAX];                          // given to processes so far
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];                      // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
@@ -237,6 +247,7 @@ struct attach_server {
 
 // What a program asks for, copied out of its reach.
 struct attach_request {
+    bool found; // since its last look in vain
     uint32_t op;
     uint32_t entry_count;
     uint64_t tail_ps;
@@ -412,16 +423,28 @@ void attach_ranges_remove(struct attach_ranges *ranges, uint64_t bus_address, ui
 // What a wait is for, as the user reads it; SIM_NEVER_PS: without a deadline.
 const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
-void attach_turn_note(const struct attach_process *process); // one of its threads has done something
-// Until the thread's condition is signalled, its process's alarm, or the deadline.
-void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
-enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
-// It made stores, or asked for something else than a look.
-void attach_thread_did(struct attach_thread *thread);
+// The thread has had its turn. looked: it looked in vain, and may have done nothing else.
+void attach_turn_note(const struct attach_thread *thread, bool looked);
+// Until the thread's condition is signalled, its process's alarm, or the deadline. patient: it waits for the outside, and
+// does not poll it.
+void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool patient);
 // The earlier of the two.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
+// --- poll.c ---------------------------------------------------------------------------------------------------------
+
+// POLL: before its costs are paid; and then.
+void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request);
+enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
+void attach_loop_left(struct attach_thread *thread, bool found); // it has done something else
+// Is the write one that the thread's loop sees?
+bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
+// Another thread has had its turn: shall this one look?
+bool attach_loop_others(struct attach_thread *thread, bool looked);
+
+// --- settle.c -------------------------------------------------------------------------------------------------------
+
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
 bool attach_all_patient(const struct attach_server *server);       // does everybody wait for the outside?

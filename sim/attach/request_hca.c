@@ -121,7 +121,10 @@ static int64_t region_create(struct attach_thread *thread, const struct hca_mr_i
     if (!plat_process_memory_exists(process->pid, init.iova, init.bytes, (init.access & HCA_LOCAL_WRITE) != 0)) {
         return -EFAULT;
     }
-    struct attach_object object = {.kind = OBJECT_MR, .bytes = host_memory_page_count(init.iova, init.bytes)};
+    struct attach_object object = {.kind = OBJECT_MR,
+                                   .va = init.iova,
+                                   .va_bytes = init.bytes,
+                                   .bytes = host_memory_page_count(init.iova, init.bytes)};
     object.pages = malloc(object.bytes * sizeof *object.pages);
     if (object.pages == NULL) {
         return -ENOMEM;

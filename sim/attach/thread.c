@@ -31,12 +31,9 @@ void attach_hash(struct attach_server *server, uint64_t value)
 static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
-    thread->slot->now_ps = sim_now_ps(server->sim);
-    thread->seen_place_writes = thread->place_writes;
-    memset(thread->hits, 0, sizeof thread->hits);
-    thread->seen_word_writes = thread->word_writes;
+    thread->slot->now_ps = sim_now_ps(server->sim) - thread->ahead_ps;
+    thread->loop.came = thread->loop.others = false;
     thread->seen_event_writes = thread->process->event_writes;
-    thread->seen_writes = thread->process->writes;
     thread->seen_wakes = server->wakes;
     thread->seen_turns = server->node_turns[thread->process->node];
     thread->seen_ends = server->end_wakes;
@@ -61,7 +58,7 @@ static size_t structure_bytes(const struct attach_request *request)
         return ATTACH_WATCHES_MAX * sizeof(uint16_t);
     }
     if (request->op == ATTACH_OP_POLL) {
-        return request->arguments[4] <= ATTACH_RANGES_MAX ? request->arguments[4] * sizeof(struct attach_word) : 0;
+        return ATTACH_RANGES_MAX * sizeof(struct attach_word); // or looks of a turn, which are as many and as large
     }
     return sizeof request->structure;
 }
@@ -72,6 +69,7 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     request->op = slot->op;
     request->entry_count = atomic_load_explicit(&slot->entry_count, memory_order_acquire);
     request->tail_ps = slot->tail_ps;
+    request->found = slot->found != 0;
     memcpy(request->arguments, slot->arguments, sizeof request->arguments);
     memcpy(request->structure, slot->structure, structure_bytes(request));
     if (request->entry_count > ATTACH_ENTRIES) {
@@ -90,8 +88,10 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
         (void)syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
         return;
     }
+    uint64_t behind_ps = thread->ahead_ps < paid_ps ? thread->ahead_ps : paid_ps;
+    thread->ahead_ps -= behind_ps;
     if (!thread->process->server->options->functional) {
-        host_core_spend(thread->core, paid_ps, &own);
+        host_core_spend(thread->core, paid_ps - behind_ps, &own);
     }
 }
 
@@ -254,8 +254,13 @@ static bool turn_take(struct attach_thread *thread)
     } else if (waits_for_descriptors(&request)) {
         attach_watch_begin(thread, &request);
     }
+    if (request.op == ATTACH_OP_POLL) {
+        attach_loop_begin(thread, &request);
+    } else if (request.op != ATTACH_OP_NOTHING) {
+        attach_loop_left(thread, request.found);
+    }
     if (!looks_for_others(&request)) {
-        attach_turn_note(thread->process);
+        attach_turn_note(thread, request.op == ATTACH_OP_POLL && request.arguments[7] != 0);
     }
     replay(thread, &request); // of one that was killed as well: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
@@ -273,7 +278,7 @@ static bool turn_take(struct attach_thread *thread)
         attach_crossing_write(server->crossings, thread, &request);
     }
     if (request.op != ATTACH_OP_POLL) {
-        attach_thread_did(thread);
+        thread->ahead_ps = 0;
     }
     thread->process->leaving = false;
     attach_alarm_note(thread->process);

@@ -21,7 +21,7 @@
 // about to end; and how long one that has its turn sleeps in the kernel before its child begins.
 enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, CHILD_MS = 500 };
 // How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
-enum { LOOKING_NS = 50000, LOOKS_MEASURED = 2000 };
+enum { LOOKING_NS = 300000, LOOKS_MEASURED = 2000 };
 // Apart: of so many turns so many may be late, once each. Together: for so many turns, four times as many when that was
 // tried just before.
 enum { WINDOW_TURNS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 1 << 16, GOOD_WINDOWS = 64 };

@@ -38,61 +38,66 @@ static bool is_within(const struct attach_ranges *ranges, uint64_t bus_address, 
     return false;
 }
 
-static bool place_hit(struct attach_thread *thread, uint64_t bus_address, uint32_t bytes)
+static bool is_region(const struct attach_object *object, bool pinned, uint64_t address)
 {
-    bool any = false;
-    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
-        bool hit = thread->places[i] - bus_address < bytes;
-        thread->hits[i] += hit;
-        any = any || hit;
-    }
-    return any;
+    return pinned ? object->kind == OBJECT_PINNED && address - object->bus_address < object->bytes
+                  : object->open && address - object->va < object->va_bytes;
 }
 
-static bool word_hit(const struct attach_thread *thread, bool pinned, uint64_t address, uint32_t bytes)
+// Pinned memory, or a region of the process's own memory in which others may write without a word to it. What arrives
+// elsewhere in its own memory a completion tells of: nobody looks for it. NULL: there is none.
+static struct attach_object *region_find(struct attach_process *process, bool pinned, uint64_t address)
 {
-    bool hit = false;
-    for (unsigned i = 0; i < thread->word_count && !hit; i++) {
-        const struct attach_word *word = &thread->words[i];
-        hit =
-            (word->pinned != 0) == pinned && (word->address - address < bytes || address - word->address < word->bytes);
+    size_t last = process->region_last;
+    if (last < process->object_count && is_region(&process->objects[last], pinned, address)) {
+        return &process->objects[last]; // writes come in rows
     }
-    return hit;
+    for (size_t i = 0; i < process->object_count && (pinned || process->open_regions != 0); i++) {
+        if (is_region(&process->objects[i], pinned, address)) {
+            process->region_last = i;
+            return &process->objects[i];
+        }
+    }
+    return NULL;
 }
 
-static void written(struct attach_process *process, bool pinned, uint64_t address, uint32_t bytes)
+static void thread_tell(struct attach_thread *thread, const struct attach_written *written, bool event)
 {
-    // What arrives where no peer may write at will, a completion tells of: nobody looks for it.
-    bool quiet = pinned ? is_within(&process->quiet, address, bytes) : process->open_regions == 0;
-    bool event = pinned && ((address >= process->events_from && address < process->events_to) ||
-                            is_within(&process->news, address, bytes));
-    process->writes += !quiet;
-    process->pinned_writes += pinned && !quiet;
+    unsigned waits_for = thread->waits_for;
+    bool seen = attach_loop_written(thread, written);
+    thread->loop.came = thread->loop.came || seen;
+    if ((thread->loop.waits && seen) || (!thread->loop.waits && (waits_for & ATTACH_WAIT_MEMORY) != 0 && !written->quiet) ||
+        ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
+        sim_condition_signal(thread->process->server->sim, &thread->woken);
+    }
+}
+
+static void tell(struct attach_process *process, const struct attach_written *written)
+{
+    bool event = written->pinned && ((written->address >= process->events_from && written->address < process->events_to) ||
+                                     is_within(&process->news, written->address, written->bytes));
+    process->writes += !written->quiet;
     process->event_writes += event;
     for (unsigned i = 0; i < process->slots; i++) {
-        struct attach_thread *thread = process->threads[i];
-        if (thread == NULL) {
-            continue;
-        }
-        bool word = (pinned && !quiet && thread->words_and_pinned) || word_hit(thread, pinned, address, bytes);
-        bool place = pinned && place_hit(thread, address, bytes);
-        thread->word_writes += word;
-        thread->place_writes += place;
-        bool told = thread->waits_for_words ? word : place || (!quiet && !thread->strayed);
-        if (((thread->waits_for & ATTACH_WAIT_MEMORY) != 0 && told) ||
-            ((thread->waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
-            thread->strayed = true;
-            sim_condition_signal(process->server->sim, &thread->woken);
+        if (process->threads[i] != NULL) {
+            thread_tell(process->threads[i], written, event);
         }
     }
 }
 
 void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
 {
-    written(ctx, true, bus_address, bytes);
+    struct attach_process *process = ctx;
+    tell(process, &(struct attach_written){.pinned = true,
+                                           .quiet = is_within(&process->quiet, bus_address, bytes),
+                                           .address = bus_address,
+                                           .bytes = bytes,
+                                           .region = region_find(process, true, bus_address)});
 }
 
 void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
 {
-    written(ctx, false, va, bytes);
+    struct attach_process *process = ctx;
+    struct attach_object *region = region_find(process, false, va);
+    tell(process, &(struct attach_written){.quiet = region == NULL, .address = va, .bytes = bytes, .region = region});
 }

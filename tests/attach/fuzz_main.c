@@ -96,6 +96,9 @@ static void request_make(void)
     if (op == ATTACH_OP_WAIT) {
         slot->arguments[1] = slot->now_ps + dice() % 1000000000;
     }
+    if (op == ATTACH_OP_POLL) {
+        slot->arguments[4] = 0;
+    }
     if (op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT) {
         slot->arguments[3] = slot->now_ps + dice() % 1000000000;
     }

@@ -8,19 +8,25 @@
 
 enum { ROUNDS_BY_QUEUE = 10, ROUNDS = 50, TURN_PS = 22000, MESSAGE = 0, QUEUES = 64 };
 
+static void look(const volatile uint64_t *place)
+{
+    attach_spend_ps(TURN_PS);
+    (void)attach_poll((uintptr_t)place, place, false);
+}
+
 static void await(volatile uint64_t *memory, uint64_t value)
 {
     if (value <= ROUNDS_BY_QUEUE) {
         while (memory[QUEUES] != value) {
-            (void)attach_poll(TURN_PS, &memory[QUEUES], false);
+            look(&memory[QUEUES]);
         }
         return;
     }
     while (memory[MESSAGE] != value) {
-        (void)attach_poll(TURN_PS, &memory[QUEUES], false);
-        (void)attach_poll(TURN_PS, &memory[QUEUES + 1], false);
+        look(&memory[QUEUES]);
+        look(&memory[QUEUES + 1]);
     }
-    (void)attach_poll(TURN_PS, &memory[QUEUES], false);
+    look(&memory[QUEUES]);
 }
 
 int main(void)

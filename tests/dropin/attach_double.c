@@ -35,10 +35,14 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
     return ATTACH_WOKEN_MEMORY;
 }
 
-bool attach_poll(uint64_t turn_ps, const volatile void *place, bool repeats)
+bool attach_poll(uint64_t site, const volatile void *place, bool repeats)
 {
-    (void)turn_ps, (void)place, (void)repeats;
+    (void)site, (void)place, (void)repeats;
     return false;
+}
+
+void attach_found(void)
+{
 }
 
 void attach_may_wake(void)

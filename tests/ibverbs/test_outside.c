@@ -8,8 +8,8 @@
 
 static struct {
     int depth, deepest, waits, signals;
-    unsigned vain;
-    uint64_t now_ps, turn_ps;
+    unsigned vain, found;
+    uint64_t site;
     struct pair *comes; // what is sent while a look waits
 } seen;
 
@@ -29,18 +29,18 @@ static void wait_free(void)
     seen.waits++;
 }
 
-static uint64_t now_ps(void)
+static void found(void)
 {
-    return seen.now_ps += 5000;
+    seen.found++;
 }
 
-static bool looked_in_vain(uint64_t turn_ps, const volatile void *place, bool repeats)
+static bool looked_in_vain(uint64_t site, const volatile void *place, bool repeats)
 {
     EXPECT_EQ(seen.depth, 0);
     EXPECT_TRUE(place == NULL); // the device in memory has none
     EXPECT_TRUE(!repeats);
     seen.vain++;
-    seen.turn_ps = turn_ps;
+    seen.site = site;
     if (seen.comes != NULL) {
         struct ibv_sge sge = pair_sge(&seen.comes->side[0], 0, 8);
         struct ibv_send_wr wr = pair_wr(seen.comes, IBV_WR_SEND, &sge);
@@ -63,8 +63,8 @@ static void opened(void)
 static const struct ibverbs_outside outside = {.lock = lock,
                                                .unlock = unlock,
                                                .wait = wait_free,
-                                               .now_ps = now_ps,
                                                .looked_in_vain = looked_in_vain,
+                                               .found = found,
                                                .signalled = signalled,
                                                .opened = opened};
 
@@ -116,16 +116,21 @@ TEST(ProcessOfItsOwn, FindsItsChannelReadableWhileAnEventIsThere)
     pair_fini(&pair);
 }
 
-TEST(ProcessOfItsOwn, SaysThatALookWasInVainAndWhatItTook)
+TEST(ProcessOfItsOwn, SaysThatALookWasInVainAndFromWhereItWasMade)
 {
     struct pair pair;
     struct ibv_wc wc;
+    uint64_t sites[3];
     begin(&pair);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(ibv_poll_cq(pair.side[0].cq, 1, &wc), 0);
+        sites[i] = seen.site;
+    }
     EXPECT_EQ(ibv_poll_cq(pair.side[0].cq, 1, &wc), 0);
-    EXPECT_EQ(seen.vain, 1);
-    EXPECT_EQ(seen.turn_ps, 5000);
-    EXPECT_EQ(ibv_poll_cq(pair.side[0].cq, 1, &wc), 0);
-    EXPECT_EQ(seen.turn_ps, 5000);
+    EXPECT_EQ(seen.vain, 3);
+    EXPECT_EQ(seen.found, 0);
+    EXPECT_EQ(sites[1], sites[0]);
+    EXPECT_TRUE(seen.site != sites[0]);
     pair_fini(&pair);
 }
 
@@ -140,6 +145,7 @@ TEST(ProcessOfItsOwn, LooksAgainInTheSameCallWhenSomethingCameWhileItWaited)
     EXPECT_EQ(ibv_poll_cq(pair.side[1].cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, 7);
     EXPECT_EQ(seen.vain, 1);
+    EXPECT_EQ(seen.found, 1);
     pair_fini(&pair);
 }
 

@@ -74,51 +74,85 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
-// words: of the slot's struct.
-static enum attach_woken look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, unsigned words,
+// --- looks in vain --------------------------------------------------------------------------------------------------
+
+static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t turns, uint64_t turn_ps, unsigned flags,
                                     bool repeats)
+{
+    slot->arguments[6] = repeats;
+    int64_t woken = attach_cross3(ATTACH_OP_POLL, turns, turn_ps, flags);
+    attach_own.found = attach_own.did = false;
+    attach_own.told = woken != ATTACH_WOKEN_DEADLINE;
+    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
+// The looks of a turn, for the simulator: when after this one each is, and at which word.
+static uint64_t turn_describe(struct attach_slot *slot, const struct loop_look *turn, unsigned period)
+{
+    uint64_t turn_ps = 0;
+    for (unsigned i = 0; i < period; i++) {
+        turn_ps += i > 0 ? turn[i].own_ps : 0;
+        struct attach_turn_look look = {.after_ps = turn_ps, .bus_address = turn[i].place};
+        memcpy(slot->structure + i * sizeof look, &look, sizeof look);
+    }
+    return turn_ps + turn[0].own_ps;
+}
+
+enum attach_woken attach_look_again(const struct loop_look *look, unsigned flags, bool repeats)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot == NULL || attach_own.crossing) {
         (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
         return ATTACH_WOKEN_OUTSIDE;
     }
-    slot->arguments[3] = attach_own.found;
-    slot->arguments[4] = words;
-    slot->arguments[6] = repeats;
-    attach_own.found = false;
-    int64_t woken = attach_cross3(ATTACH_OP_POLL, turn_ps, bus_address, flags);
-    return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+    struct loop_look turn[LOOP_LOOKS_MAX] = {*look};
+    unsigned period;
+    if (attach_own.found || (attach_own.did && !repeats)) {
+        loop_end(&attach_own.loop, attach_own.found || attach_own.told);
+    }
+    uint64_t turns = loop_look(&attach_own.loop, look, turn, &period);
+    slot->arguments[3] = period != 0 ? period : 1;
+    slot->arguments[4] = 0;
+    slot->arguments[7] = period != 0 && attach_own.loop.turns > 1;
+    uint64_t turn_ps = turn_describe(slot, turn, period != 0 ? period : 1);
+    enum attach_woken woken = poll_cross(slot, turns, turn_ps, flags, repeats);
+    loop_skipped(&attach_own.loop, slot->values[0]);
+    return woken;
 }
 
-enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, bool repeats)
-{
-    return look_again(turn_ps, bus_address, flags, 0, repeats);
-}
-
+// A loop whose words are known is in it until one of them is written.
 API enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    bool known = slot != NULL && !attach_own.crossing && count <= ATTACH_RANGES_MAX;
-    for (unsigned i = 0; known && i < count; i++) {
+    if (slot == NULL || attach_own.crossing) {
+        (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        return ATTACH_WOKEN_OUTSIDE;
+    }
+    count = count <= ATTACH_RANGES_MAX ? count : 0;
+    for (unsigned i = 0; i < count; i++) {
         struct attach_word word = {.address = (uintptr_t)ranges[i].address, .bytes = ranges[i].bytes};
         uint64_t bus_address;
         word.pinned = attach_pinned_find(ranges[i].address, ranges[i].bytes, &bus_address);
         word.address = word.pinned ? bus_address : word.address;
         memcpy(slot->structure + i * sizeof word, &word, sizeof word);
     }
-    if (known) {
-        slot->arguments[5] = attach_look_progresses();
-    }
-    return look_again(0, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, known ? count : 0, false);
+    slot->arguments[3] = 0;
+    slot->arguments[4] = count;
+    slot->arguments[5] = attach_look_progresses();
+    slot->arguments[7] = false;
+    return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, false);
 }
 
-API enum attach_woken attach_vain(unsigned flags)
+API enum attach_woken attach_vain(unsigned flags, uint64_t site)
 {
     if (!timed()) {
         attach_sleep_really(50000);
+        return ATTACH_WOKEN_OUTSIDE;
     }
-    return attach_look_again(0, 0, flags, false);
+    const struct attach_greeting *greeting = attach_greeting();
+    attach_spend_ps(greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps);
+    const struct loop_look look = {.key = site, .own_ps = attach_own.tail_ps};
+    return attach_look_again(&look, flags, false);
 }
 
 API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps)

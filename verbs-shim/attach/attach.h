@@ -93,21 +93,24 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 // thread's last wait for memory and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
 enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 
-// A library looked for something that a device writes and did not find it; the look took turn_ps, which is in the
-// thread's time already. Waits like a loop of such looks: until the first turn's end at which a device has written to
-// memory of the process, counted from the thread's last crossing; the turns in between are paid. Ends at the latest
-// after a bound that begins at twice what it took to find something the last time, and grows with every vain wait in a
-// row, up to 1 ms. place: the word of pinned memory that was looked at, which is noticed exactly, while writes
-// elsewhere may be noticed up to 1 us late when they come in floods; NULL: none in particular. Not timed: returns at
-// once.
+// A library looked for something that a device writes and did not find it; what the look cost is in the thread's time
+// already. Returns at that time, unless the thread is in a loop of such looks, which is known from its repetitions
+// (verbs-shim/attach/loop.h): then, at the latest after some turns of it, at the time at which the loop sees what a
+// device has written. site: from where, at what: see ATTACH_SITE. place: the word of pinned memory that was looked at,
+// when writes elsewhere in pinned memory are none of its business; NULL: none in particular.
 // true: something was written, so that the look is worth repeating before the program looks elsewhere.
 // repeats: the library's stores since its last look were none but of repetitions, and so will be what comes of them:
 // nothing of it is progress of the program.
-bool attach_poll(uint64_t turn_ps, const volatile void *place, bool repeats);
+// Not timed: returns false at once.
+bool attach_poll(uint64_t site, const volatile void *place, bool repeats);
 
-// The same for what the flags name, where the turn is what the thread spent since its last crossing (no less than a
-// look at a word in memory). attach_found ends the row.
-enum attach_woken attach_vain(unsigned flags);
+// In a function that the program calls, before it calls others: who calls it, how deep, for which object.
+#define ATTACH_SITE(object)                                                                                            \
+    (((uintptr_t)__builtin_return_address(0) * 31 + (uintptr_t)__builtin_frame_address(0)) * 31 + (uintptr_t)(object))
+
+// The same for what the flags name; the look costs a call. attach_found says that a look was not in vain, which ends the
+// row.
+enum attach_woken attach_vain(unsigned flags, uint64_t site);
 void attach_found(void);
 
 // The same for a loop that a look at these bytes has shown to read nothing else: until a device writes some of them, or

@@ -311,11 +311,13 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return wait_word_timed(bus_address, word, mask, value, timeout_ns);
 }
 
-API bool attach_poll(uint64_t turn_ps, const volatile void *place, bool repeats)
+API bool attach_poll(uint64_t site, const volatile void *place, bool repeats)
 {
-    uint64_t bus_address;
-    bool known = place != NULL && attach_pinned_find(place, 1, &bus_address);
-    return attach_look_again(turn_ps, known ? bus_address : 0, ATTACH_WAIT_MEMORY, repeats) == ATTACH_WOKEN_MEMORY;
+    struct loop_look look = {.key = site, .own_ps = attach_own.tail_ps};
+    if (place == NULL || !attach_pinned_find(place, 1, &look.place)) {
+        look.place = 0;
+    }
+    return attach_look_again(&look, ATTACH_WAIT_MEMORY, repeats) == ATTACH_WOKEN_MEMORY;
 }
 
 // --- looking in a waiting thread's place

@@ -348,8 +348,10 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     }
     attach_own.crossing = true;
     attach_own.crossings++;
+    attach_own.did = attach_own.did || (op != ATTACH_OP_POLL && op != ATTACH_OP_NOTHING);
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
+    slot->found = attach_own.found;
     // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
     bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT ||
                          (op == ATTACH_OP_POLL && (slot->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0);
@@ -401,6 +403,7 @@ void attach_append(const struct attach_entry *entry, const void *data)
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
         count = 0;
     }
+    attach_own.did = true;
     slot->entries[count] = *entry;
     slot->entries[count].after_ps = attach_own.tail_ps;
     if (data != NULL) {

@@ -24,8 +24,9 @@ int attach_descriptor_take(void);
 // Sends up to ATTACH_WATCHES_MAX to the simulator. false: one is none, or it does not take them.
 bool attach_descriptors_send(const int *fds, unsigned count);
 
-// One look in vain. flags: of enum attach_wait_flags.
-enum attach_woken attach_look_again(uint64_t turn_ps, uint64_t bus_address, unsigned flags, bool repeats);
+// One look in vain, and more where the thread is in a loop of such. flags: of enum attach_wait_flags.
+struct loop_look;
+enum attach_woken attach_look_again(const struct loop_look *look, unsigned flags, bool repeats);
 
 void attach_sleep_really(long ns);
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "verbs-shim/attach/attach.h"
+#include "verbs-shim/attach/loop.h"
 #include "verbs-shim/attach/protocol.h"
 
 // A process has one simulator, and a thread one slot: the two things here that are known to the process as a whole.
@@ -27,7 +28,10 @@ extern _Thread_local struct attach_own {
     uint64_t tail_ps;
     uint32_t data_bytes;
     unsigned crossings, interrupts, interrupts_ending;
-    bool found;           // since the last vain look
+    bool found;           // since the last look in vain
+    bool did;             // something else than to look, since then
+    bool told;            // the last look: something was written, or another program did something
+    struct loop loop;     // of looks in vain
     bool crossing;        // a signal's handler that calls in meanwhile is turned away
     bool ended;           // it will not be attached again
     void (*last)(void *); // of attach_thread_at_end; NULL: nothing

@@ -97,8 +97,9 @@ struct attach_entry {
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
     R(WAIT, "flags, deadline_ps, descriptors on the socket, with their events in the struct -> enum attach_woken") \
-    R(POLL, "turn_ps or 0: own work, bus address or 0, flags, is it the first of a row, attach_words in the struct,"   \
-            " does all pinned memory count as well, are all stores repetitions -> enum attach_woken")                  \
+    R(POLL, "turns that may follow at once, turn_ps, flags, attach_turn_looks in the struct, attach_words there,"      \
+            " does all pinned memory count as well, are all stores repetitions, does a row go on"                      \
+            " -> enum attach_woken; turns")                                                                            \
     R(FUTEX_WAIT, "address, is it shared, bitset, deadline_ps; -ETIMEDOUT, -EINTR: to look again")                     \
     R(FUTEX_WAKE, "address, is it shared, bitset, most -> result: how many were woken")                                \
     R(FUTEX_REQUEUE, "as FUTEX_WAKE, most to move, address to move them to -> how many were moved")                    \
@@ -160,6 +161,13 @@ struct attach_word {
     uint32_t bytes, pinned;
 };
 
+// A look of a loop's turn. bus_address: of the word that it looks at; 0: it names none.
+struct attach_turn_look {
+    uint64_t after_ps; // the turn's first look
+    uint64_t bus_address;
+};
+#define ATTACH_TURN_LOOKS_MAX 8u
+
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
     _Atomic uint32_t state;
@@ -170,6 +178,7 @@ struct attach_slot {
     uint64_t tail_ps; // own work behind the last entry
     _Atomic uint32_t entry_count;
     uint32_t op;
+    uint32_t found; // the thread has found something since its last look in vain
     uint64_t arguments[ATTACH_ARGUMENTS];
     int64_t result;
     uint64_t values[ATTACH_VALUES];
@@ -181,6 +190,7 @@ struct attach_slot {
 struct attach_segment {
     struct attach_greeting greeting;
     _Atomic uint64_t alarm_ps; // of attach_alarm
+    _Atomic uint32_t shares;   // memory with other processes, perhaps
     struct attach_slot slots[ATTACH_SLOTS];
 };
 

@@ -124,8 +124,8 @@ static void opened(void)
 static const struct ibverbs_outside outside = {.lock = lock,
                                                .unlock = unlock,
                                                .wait = wait_unlocked,
-                                               .now_ps = attach_now_ps,
                                                .looked_in_vain = attach_poll,
+                                               .found = attach_found,
                                                .signalled = attach_may_wake,
                                                .opened = opened};
 

@@ -117,34 +117,30 @@ static const struct ibverbs_outside *outside_of(const struct ibverbs_cq *cq)
     return cq->object.context->device->library->outside;
 }
 
-// Reading the time may take a crossing, so a queue's first look in vain stands for all.
-uint64_t ibverbs_cq_look_begin(const struct ibverbs_cq *cq)
-{
-    return outside_of(cq) != NULL && cq->turn_ps == 0 ? outside_of(cq)->now_ps() : 0;
-}
-
-bool ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps)
+bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site)
 {
     const struct ibverbs_outside *outside = outside_of(cq);
     const struct ibverbs_device_ops *ops = ibverbs_ops(&cq->object);
     if (outside == NULL) {
         return false;
     }
-    if (cq->turn_ps == 0) {
-        cq->turn_ps = outside->now_ps() - began_ps;
+    if (found) {
+        outside->found();
+        return false;
     }
-    return outside->looked_in_vain(cq->turn_ps, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL,
+    return outside->looked_in_vain(site, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL,
                                    ops->cq_repeats != NULL && ops->cq_repeats(cq->object.device));
 }
 
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
 {
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    uint64_t began_ps = ibverbs_cq_look_begin(cq);
+    const uint64_t site = IBVERBS_SITE(cq);
     int count = poll_locked(cq, max > 0 ? max : 0, wc);
     // A program with more than one queue would look at another next, and wait there for what came here.
-    if (count == 0 && ibverbs_cq_look_in_vain(cq, began_ps)) {
+    if (ibverbs_cq_look_again(cq, count != 0, site)) {
         count = poll_locked(cq, max > 0 ? max : 0, wc);
+        (void)(count != 0 && ibverbs_cq_look_again(cq, true, site));
     }
     return count;
 }

@@ -36,14 +36,15 @@ static int look(struct ibv_cq_ex *current, const struct ibv_poll_cq_attr *attr)
 static int start_poll(struct ibv_cq_ex *current, struct ibv_poll_cq_attr *attr)
 {
     struct ibverbs_cq *cq = cq_of(current);
-    uint64_t began_ps = ibverbs_cq_look_begin(cq);
+    const uint64_t site = IBVERBS_SITE(cq);
     int error = look(current, attr);
-    return error == ENOENT && ibverbs_cq_look_in_vain(cq, began_ps) ? look(current, attr) : error;
+    return error == ENOENT && ibverbs_cq_look_again(cq, false, site) ? look(current, attr) : error;
 }
 
 // Entries go back to the device as they are taken.
 static void end_poll(struct ibv_cq_ex *current)
 {
+    (void)ibverbs_cq_look_again(cq_of(current), true, 0);
     struct ibverbs_library *library = cq_of(current)->object.context->device->library;
     ibverbs_leave(&library);
 }

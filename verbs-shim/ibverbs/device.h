@@ -164,12 +164,12 @@ struct ibverbs_outside {
     // Until a device may have written to memory of the process or raised an event for it; meanwhile others have the
     // lock, however often the caller has taken it.
     void (*wait)(void);
-    // The calling thread's own time, which is no clock: 0 where there is no simulated time.
-    uint64_t (*now_ps)(void);
-    // A look into a completion queue was in vain and took turn_ps. The next one may wait until a device has written to
-    // memory of the process, at place (NULL: none in particular), but not for long. true: it waited, and something was
-    // written: the face looks again at once. repeats: as of cq_repeats. Without the lock.
-    bool (*looked_in_vain)(uint64_t turn_ps, const volatile void *place, bool repeats);
+    // A look into a completion queue was in vain; site: from where, into which. place: the word at which it looked, when
+    // the device has one. true: something was written to the process meanwhile, and the face looks again at once.
+    // repeats: as of cq_repeats. Without the lock.
+    bool (*looked_in_vain)(uint64_t site, const volatile void *place, bool repeats);
+    // A look has found something.
+    void (*found)(void);
     // Something was written to a descriptor on which another thread may wait.
     void (*signalled)(void);
     // The program has opened a device.

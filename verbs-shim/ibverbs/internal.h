@@ -91,7 +91,6 @@ struct ibverbs_cq {
     struct ibverbs_object object;
     struct ibv_wc wc; // the extended interface's current completion
     uint32_t completions_taken, events_taken;
-    uint64_t turn_ps; // what a look in vain takes; 0: not known
 };
 
 struct ibverbs_srq {
@@ -223,9 +222,11 @@ int ibverbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 
 int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
                       struct ibverbs_cq **cq_out);
-// Before a look into it, and after one that was in vain, with what came from the first; both without the lock.
-uint64_t ibverbs_cq_look_begin(const struct ibverbs_cq *cq);
-bool ibverbs_cq_look_in_vain(struct ibverbs_cq *cq, uint64_t began_ps);
+// After a look into it, without the lock: was it in vain, and shall it be repeated? site: of the program's call.
+bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site);
+// In a function that the program calls, before it calls others: who calls it, how deep, for which queue.
+#define IBVERBS_SITE(cq)                                                                                               \
+    (((uintptr_t)__builtin_return_address(0) * 31 + (uintptr_t)__builtin_frame_address(0)) * 31 + (uintptr_t)(cq))
 void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // the readers of these
 
 // --- queue pairs ----------------------------------------------------------------------------------------------------

@@ -76,10 +76,10 @@ static long get_ready(int fd, short events, int flags)
 }
 
 // The turn of a loop over a descriptor that does not block.
-static long looked(long result)
+static long looked(int fd, long result)
 {
     if (result == -EAGAIN) {
-        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, (uint64_t)fd);
     } else {
         attach_found();
     }
@@ -87,10 +87,12 @@ static long looked(long result)
 }
 
 // What was read makes room for who writes, so both let others go on.
-static long moved(long result)
+static long moved(int fd, long result)
 {
-    attach_may_wake();
-    return looked(result);
+    if (result >= 0) {
+        attach_may_wake();
+    }
+    return looked(fd, result);
 }
 
 // The same of what goes to another program.
@@ -99,7 +101,7 @@ static long sent(int fd, long result)
     if (result > 0 && world_loopback_uses(fd)) {
         world_loopback_settle(WORLD_DATA_PACKETS);
     }
-    return moved(result);
+    return moved(fd, result);
 }
 
 // --- reading --------------------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ static long sent(int fd, long result)
 static long read_with(long number, const long *a, int flags)
 {
     long status = get_ready((int)a[0], POLLIN, flags);
-    return status == 0 ? moved(kernel(number, a)) : status;
+    return status == 0 ? moved((int)a[0], kernel(number, a)) : status;
 }
 
 // Nothing to be read is there at once.
@@ -157,7 +159,7 @@ long world_call_recvmmsg(const long *a)
 {
     const long call[] = {a[0], a[1], a[2], a[3] | MSG_DONTWAIT, 0, 0};
     long status = get_ready((int)a[0], POLLIN, (int)a[3]);
-    return status == 0 ? moved(kernel(SYS_recvmmsg, call)) : status;
+    return status == 0 ? moved((int)a[0], kernel(SYS_recvmmsg, call)) : status;
 }
 
 // --- writing --------------------------------------------------------------------------------------------------------

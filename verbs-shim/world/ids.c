@@ -368,7 +368,7 @@ long syscall(long number, ...)
         break;
     }
     long result;
-    if (!world_timed() || !world_call(number, arguments, &result)) {
+    if (!world_call(number, arguments, &result)) {
         result =
             kernel_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
     }

@@ -1,6 +1,7 @@
 // Sleeps, in simulated time.
 #include <errno.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "verbs-shim/world/calls.h"
@@ -60,6 +61,6 @@ int sched_yield(void)
     if (!world_timed()) {
         return WORLD_REAL(sched_yield)();
     }
-    (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE);
+    (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, SYS_sched_yield);
     return 0;
 }
