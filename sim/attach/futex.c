@@ -146,7 +146,8 @@ void attach_futex_look_again(const struct attach_server *server, const struct at
     for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && (of == NULL || of == process || (thread->futex.shared && of->node == process->node))) {
+            if (thread != NULL &&
+                (of == NULL || of == process || (thread->futex.shared && of->node == process->node))) {
                 let_go(thread, ATTACH_FUTEX_INTERRUPTED);
             }
         }

@@ -78,11 +78,12 @@ struct attach_loop {
     unsigned look_count;
     struct attach_word words[ATTACH_RANGES_MAX];
     unsigned word_count;
-    bool any_pinned;            // all of pinned memory
-    bool waits;                 // the thread is led over turns of it
-    bool came, others;          // since the thread got its turn: a write that it sees, a turn of another thread
-    unsigned hit;               // the look that sees that write; ATTACH_TURN_LOOKS_MAX: one knows not which
-    bool has_region;            // the write was to this
+    bool any_pinned;       // all of pinned memory
+    bool waits;            // the thread is led over turns of it
+    bool came, others;     // since the thread got its turn: a write that it sees, a turn of another thread
+    unsigned hit;          // the look that sees that write; ATTACH_TURN_LOOKS_MAX: one knows not which
+    bool look_came;        // one of the looks sees a write since the row began
+    unsigned region_looks; // a write was to this; so many looks until nothing came of it, 0: none was
     enum attach_object_kind region_kind;
     uint64_t region;
     uint64_t began_ps, told_ps; // the row; when another thread's turn was last told of
@@ -112,16 +113,16 @@ struct attach_thread {
     struct attach_futex futex;
     int watches[ATTACH_WATCHES_MAX]; // copies of what it waits for
     unsigned watch_count;
-    bool watch_ready; // one of them is
+    bool watch_ready;   // one of them is
     unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
-    bool patient;                   // it waits for the outside, and does not poll it
-    bool free;                      // functional: its program runs
-    uint64_t seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
+    bool patient; // it waits for the outside, and does not poll it
+    bool free;    // functional: its program runs
+    uint64_t seen_writes, seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
     uint64_t waited_writes;  // when it got it after a wait for memory
     struct attach_loop loop; // of looks in vain
     uint64_t ahead_ps;       // its own time is so much before the simulated one
-    const char *asks_for; // since its last crossing; NULL: it made none yet
+    const char *asks_for;    // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
     bool repeats; // its library only sends again what a peer is not ready for, or refuses that
     bool endless; // nothing but a device or another program ends what it asks for
@@ -154,10 +155,11 @@ struct attach_process {
     unsigned open_regions;   // objects that are
     size_t region_last;      // of the objects: the region that was written last
     uint64_t writes;         // of devices to its memory, but for quiet ones
+    uint64_t turns;          // of its threads, and of processes that share memory with it
     uint64_t event_writes;   // and to between the first and the last of its event queues, or where they are news
     uint64_t events_from, events_to;
-    struct attach_ranges quiet; // where writes wake nobody, but for who polls the very word
-    struct attach_ranges news;  // and where they are events
+    struct attach_ranges quiet;   // where writes wake nobody, but for who polls the very word
+    struct attach_ranges news;    // and where they are events
     struct attach_memory *memory; // pages that are kept; NULL: none yet
 };
 
@@ -212,7 +214,6 @@ struct attach_server {
     struct attach_process *processes;
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
     unsigned node_processes[SCN_NODES_MAX];                   // alive
-    uint64_t node_turns[SCN_NODES_MAX];                       // in which something was done but to look in vain
     uint32_t numbers[SCN_NODES_MAX];                          // given to processes so far
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX];                      // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
@@ -247,7 +248,6 @@ struct attach_server {
 
 // What a program asks for, copied out of its reach.
 struct attach_request {
-    bool found; // since its last look in vain
     uint32_t op;
     uint32_t entry_count;
     uint64_t tail_ps;
@@ -302,6 +302,7 @@ struct attach_node {
 };
 // Waits until the process has connected or ended. false: neither, in time.
 bool attach_await(struct attach_server *server, pid_t pid);
+pid_t attach_parent_of(pid_t pid); // 0: there is none
 // Is it a child of the process?
 bool attach_is_child(const struct attach_process *process, uint64_t pid);
 // Is the process with this descriptor over?
@@ -425,8 +426,8 @@ const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 // The thread has had its turn. looked: it looked in vain, and may have done nothing else.
 void attach_turn_note(const struct attach_thread *thread, bool looked);
-// Until the thread's condition is signalled, its process's alarm, or the deadline. patient: it waits for the outside, and
-// does not poll it.
+// Until the thread's condition is signalled, its process's alarm, or the deadline. patient: it waits for the outside,
+// and does not poll it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool patient);
 // The earlier of the two.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
@@ -437,7 +438,7 @@ void attach_alarm_note(struct attach_process *process);
 // POLL: before its costs are paid; and then.
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request);
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
-void attach_loop_left(struct attach_thread *thread, bool found); // it has done something else
+void attach_loop_left(struct attach_thread *thread); // it has done something else
 // Is the write one that the thread's loop sees?
 bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
 // Another thread has had its turn: shall this one look?
@@ -460,6 +461,7 @@ void attach_watch_begin(struct attach_thread *thread, const struct attach_reques
 void attach_watch_end(struct attach_thread *thread);
 // Which are ready now, or within so much real time: their threads go on.
 void attach_watches_look(struct attach_server *server, int wait_ms);
+bool attach_watches_of_others(const struct attach_server *server); // may somebody outside the run write to one?
 
 // --- futex.c --------------------------------------------------------------------------------------------------------
 

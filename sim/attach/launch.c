@@ -66,6 +66,7 @@ static void environment_set(const struct attach_server *server, const struct att
 {
     (void)setenv("TCASIM_ATTACH", server->path, 1);
     (void)setenv("TCASIM_NODE", server->scenario->nodes[program->node].name, 1);
+    (void)setenv("TCASIM_HOME", server->scenario->nodes[program->node].name, 1);
     char sysfs[ATTACH_SYSFS_BYTES];
     attach_sysfs_path(server, program->node, sysfs, sizeof sysfs);
     (void)setenv("TCASIM_SYSFS", sysfs, 1);
@@ -134,15 +135,17 @@ static struct attach_process *connected(const struct attach_server *server, pid_
     return process;
 }
 
-bool attach_is_child(const struct attach_process *process, uint64_t pid)
+pid_t attach_parent_of(pid_t pid)
 {
     char line[512];
-    if (pid == 0 || pid > INT32_MAX || attach_proc_read((pid_t)pid, "stat", line, sizeof line) <= 0) {
-        return false;
-    }
-    const char *name_end = strrchr(line, ')');
+    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
     int parent = 0;
-    return name_end != NULL && sscanf(name_end + 1, " %*c %d", &parent) == 1 && parent == (int)process->pid;
+    return name_end != NULL && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+bool attach_is_child(const struct attach_process *process, uint64_t pid)
+{
+    return pid != 0 && pid <= INT32_MAX && attach_parent_of((pid_t)pid) == process->pid;
 }
 
 bool attach_await(struct attach_server *server, pid_t pid)

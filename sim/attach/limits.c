@@ -2,9 +2,13 @@
 // limits of real time end both. Where a program has ended badly and the others can only look in vain, so much simulated
 // time does, which is sooner, and the same in every run. Where all programs of the run are over and what they have left
 // (a daemon) does nothing but wait, the same ends the run well.
+#include <stdlib.h>
+#include <string.h>
+
 #include "sim/attach/internal.h"
 
-// Of real time, where all wait for the outside, nothing is due and a program has ended badly.
+// Of real time, where all wait for each other and nothing is due: the kernel's, and that of children that are not
+// attached.
 enum { GRACE_MS = 2000 };
 // Looks in vain between two looks at the clock.
 enum { VAIN_LOOKS = 8 };
@@ -15,10 +19,41 @@ void attach_progress_note(struct attach_server *server)
     server->quiet_since_ps = sim_now_ps(server->sim);
 }
 
+static bool is_alive(pid_t pid)
+{
+    char line[1024];
+    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    return name_end != NULL && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+// Has a process a child that is not attached? Its work takes real time.
+static bool has_strangers(const struct attach_server *server)
+{
+    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        char name[64], line[1024];
+        snprintf(name, sizeof name, "task/%d/children", (int)process->pid);
+        (void)attach_proc_read(process->pid, name, line, sizeof line);
+        char *at = line, *end;
+        for (long pid = strtol(at, &end, 10); end != at; pid = strtol(at, &end, 10)) {
+            const struct attach_process *child = server->processes;
+            while (child != NULL && child->pid != (pid_t)pid) {
+                child = child->next;
+            }
+            if (child == NULL && is_alive((pid_t)pid)) {
+                return true;
+            }
+            at = end;
+        }
+    }
+    return false;
+}
+
 uint64_t attach_idle_limit_ms(const struct attach_server *server)
 {
     uint64_t limit_ms = server->options->wall_limit_ms;
-    return (server->ended_badly || attach_programs_over(server)) && limit_ms > GRACE_MS ? GRACE_MS : limit_ms;
+    bool of_others = !server->ended_badly && !attach_programs_over(server) &&
+                     (attach_watches_of_others(server) || has_strangers(server));
+    return of_others || limit_ms < GRACE_MS ? limit_ms : GRACE_MS;
 }
 
 bool attach_programs_over(const struct attach_server *server)

@@ -100,7 +100,7 @@ static bool hello_receive(int socket, struct attach_hello *hello)
     struct pollfd ready = {.fd = socket, .events = POLLIN};
     memset(hello, 0, sizeof *hello);
     ssize_t got = poll(&ready, 1, HELLO_MS) == 1 ? recv(socket, hello, sizeof *hello, MSG_DONTWAIT) : -1;
-    hello->node[sizeof hello->node - 1] = '\0';
+    hello->node[sizeof hello->node - 1] = hello->home[sizeof hello->home - 1] = '\0';
     // Another build's may be of another length.
     return hello->magic == ATTACH_MAGIC && (got == (ssize_t)sizeof *hello || hello->layout != ATTACH_LAYOUT);
 }
@@ -114,6 +114,22 @@ static bool node_find(const struct attach_server *server, const char *name, uint
         }
     }
     return false;
+}
+
+// Launchers hand on the environment that they were started with, whatever node their helper is on (MPICH's hydra).
+static bool node_of(const struct attach_server *server, const struct attach_hello *hello, pid_t pid, uint32_t *node_out)
+{
+    const pid_t relatives[] = {pid, attach_parent_of(pid)}; // another program of the same process, or a child
+    bool chosen = strcmp(hello->node, hello->home) != 0;
+    for (size_t i = 0; i < sizeof relatives / sizeof relatives[0] && !chosen; i++) {
+        for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+            if (process->pid == relatives[i]) {
+                *node_out = process->node;
+                return true;
+            }
+        }
+    }
+    return node_find(server, hello->node, node_out);
 }
 
 static void refuse(int socket, const char *text)
@@ -165,7 +181,7 @@ static void come_in(struct attach_server *server, int socket)
         close(socket);
     } else if (hello.layout != ATTACH_LAYOUT) {
         refuse(socket, ATTACH_OTHER_BUILD);
-    } else if (!node_find(server, hello.node, &node)) {
+    } else if (!node_of(server, &hello, peer.pid, &node)) {
         char text[ATTACH_NAME_BYTES + 96];
         snprintf(text, sizeof text, "the scenario has no node '%s' (TCASIM_NODE, or the host that mpirun was told)",
                  hello.node);

@@ -5,8 +5,8 @@
 // thread's next costs are taken from that.
 //
 // What a loop looks at: words that its looks name, and whatever else devices write, as it may read that between its
-// looks; but for quiet memory, and for its own memory where no peer may write at will. A region of which many writes in a
-// row led to nothing is not looked at, as far as one can see, until the loop does something after a write to it.
+// looks; but for quiet memory, and for its own memory where no peer may write at will. A region of which many writes in
+// a row led to nothing is not looked at, as far as one can see, until the loop does something after a write to it.
 #include <string.h>
 
 #include "sim/attach/internal.h"
@@ -49,8 +49,8 @@ static bool word_hit(const struct attach_loop *loop, bool pinned, uint64_t addre
     bool hit = false;
     for (unsigned i = 0; i < loop->word_count && !hit; i++) {
         const struct attach_word *word = &loop->words[i];
-        hit = (word->pinned != 0) == pinned &&
-              (word->address - address < bytes || address - word->address < word->bytes);
+        hit =
+            (word->pinned != 0) == pinned && (word->address - address < bytes || address - word->address < word->bytes);
     }
     return hit;
 }
@@ -75,38 +75,42 @@ bool attach_loop_written(struct attach_thread *thread, const struct attach_writt
     }
     loop->hit = ATTACH_TURN_LOOKS_MAX;
     if (written->pinned && look_hit(loop, written->address, written->bytes)) {
+        loop->look_came = true;
         return true;
     }
     if (written->quiet) {
         return false;
     }
     const struct attach_object *region = written->region;
-    loop->has_region = region != NULL;
-    loop->region = region != NULL ? region->number : 0;
-    loop->region_kind = region != NULL ? region->kind : OBJECT_MR;
+    bool same = region != NULL && loop->region_looks != 0 && loop->region == region->number;
+    if (region != NULL && !same) {
+        loop->region = region->number;
+        loop->region_kind = region->kind;
+        loop->region_looks = 2 * loop->look_count + 1; // as loop_skipped of loop.c waits
+    }
     return region == NULL || region->dull < REGION_DULL || (written->pinned && loop->any_pinned);
 }
 
-// What came of the last write that led the thread out of a loop, or would have.
+// What came of the last write to a region: nothing, when the loop has looked at everything since then and goes on.
 static void region_learn(struct attach_thread *thread, bool goes_on)
 {
     struct attach_loop *loop = &thread->loop;
-    struct attach_object *region =
-        loop->has_region ? attach_object_find(thread->process, loop->region_kind, 0, loop->region) : NULL;
+    if (loop->region_looks == 0 || (goes_on && --loop->region_looks != 0)) {
+        return;
+    }
+    struct attach_object *region = attach_object_find(thread->process, loop->region_kind, 0, loop->region);
+    loop->region_looks = 0;
     if (region != NULL && goes_on) {
         region->dull += region->dull < REGION_DULL;
-    } else if (region != NULL && region->dull > REGION_LEAST) {
-        region->dull -= REGION_NEWS;
+    } else if (region != NULL && !loop->look_came) { // else it may be a look that found something
+        region->dull = region->dull > REGION_LEAST ? region->dull - REGION_NEWS : region->dull;
     }
-    loop->has_region = false;
 }
 
-void attach_loop_left(struct attach_thread *thread, bool found)
+void attach_loop_left(struct attach_thread *thread)
 {
-    if (found) {
-        thread->loop.has_region = false; // it found what it was looking for, elsewhere
-    }
     region_learn(thread, false);
+    thread->loop.look_came = false;
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
@@ -131,7 +135,8 @@ static bool came(const struct attach_thread *thread, unsigned flags, enum attach
            ((flags & ATTACH_WAIT_OUTSIDE) != 0 && process->server->wakes != thread->seen_wakes);
 }
 
-// The time of the look that sees what came at `now`, if the turn's first look is at start_ps, and that turn's beginning.
+// The time of the look that sees what came at `now`, if the turn's first look is at start_ps, and that turn's
+// beginning.
 static uint64_t turn_seen_ps(const struct attach_loop *loop, uint64_t start_ps, uint64_t now_ps)
 {
     uint64_t after_ps = loop->hit < loop->look_count ? loop->looks[loop->hit].after_ps : 0;
@@ -142,22 +147,34 @@ static uint64_t turn_seen_ps(const struct attach_loop *loop, uint64_t start_ps, 
 
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request)
 {
-    const struct attach_loop before = thread->loop;
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
     bool goes_on = request->arguments[7] != 0;
     if (goes_on) {
         region_learn(thread, true);
     } else {
-        attach_loop_left(thread, request->found);
+        attach_loop_left(thread);
     }
+    const struct attach_loop before = thread->loop;
     thread->loop = loop_of(thread, request);
     thread->loop.others = before.others;
+    thread->loop.look_came = goes_on && before.look_came && before.region_looks != 0;
+    thread->loop.region = before.region;
+    thread->loop.region_kind = before.region_kind;
+    thread->loop.region_looks = goes_on ? before.region_looks : 0;
     thread->loop.began_ps = goes_on ? before.began_ps : now_ps;
     thread->loop.told_ps = goes_on ? before.told_ps : now_ps;
     thread->loop.hit = ATTACH_TURN_LOOKS_MAX;
 }
 
-enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request)
+// Since the thread got its turn, but for its own.
+static bool anything_happened(const struct attach_thread *thread)
+{
+    const struct attach_process *process = thread->process;
+    return thread->loop.came || process->writes != thread->seen_writes || process->turns > thread->seen_turns + 1 ||
+           process->server->wakes != thread->seen_wakes;
+}
+
+static enum attach_woken poll_turns(struct attach_thread *thread, const struct attach_request *request)
 {
     static const struct sim_work turn = {"polling", "until the next look", false};
     const struct attach_process *process = thread->process;
@@ -194,5 +211,12 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
     if (told && woken == ATTACH_WOKEN_MEMORY && !thread->repeats) {
         attach_progress_note(process->server);
     }
+    return woken;
+}
+
+enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request)
+{
+    enum attach_woken woken = poll_turns(thread, request);
+    thread->slot->values[1] = anything_happened(thread);
     return woken;
 }

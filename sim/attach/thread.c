@@ -35,7 +35,8 @@ static void turn_give(struct attach_thread *thread)
     thread->loop.came = thread->loop.others = false;
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_wakes = server->wakes;
-    thread->seen_turns = server->node_turns[thread->process->node];
+    thread->seen_turns = thread->process->turns;
+    thread->seen_writes = thread->process->writes;
     thread->seen_ends = server->end_wakes;
     attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
@@ -69,7 +70,6 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     request->op = slot->op;
     request->entry_count = atomic_load_explicit(&slot->entry_count, memory_order_acquire);
     request->tail_ps = slot->tail_ps;
-    request->found = slot->found != 0;
     memcpy(request->arguments, slot->arguments, sizeof request->arguments);
     memcpy(request->structure, slot->structure, structure_bytes(request));
     if (request->entry_count > ATTACH_ENTRIES) {
@@ -257,7 +257,7 @@ static bool turn_take(struct attach_thread *thread)
     if (request.op == ATTACH_OP_POLL) {
         attach_loop_begin(thread, &request);
     } else if (request.op != ATTACH_OP_NOTHING) {
-        attach_loop_left(thread, request.found);
+        attach_loop_left(thread);
     }
     if (!looks_for_others(&request)) {
         attach_turn_note(thread, request.op == ATTACH_OP_POLL && request.arguments[7] != 0);

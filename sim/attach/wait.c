@@ -42,7 +42,7 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
         (thread->watch_ready || process->server->end_wakes != thread->seen_ends)) {
         return true;
     }
-    if ((flags & ATTACH_WAIT_TURNS) != 0 && process->server->node_turns[process->node] != thread->seen_turns) {
+    if ((flags & ATTACH_WAIT_TURNS) != 0 && process->turns != thread->seen_turns) {
         return true;
     }
     bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->end_wakes != thread->seen_ends
@@ -92,15 +92,17 @@ void attach_alarm_note(struct attach_process *process)
 
 static bool shares_memory(const struct attach_process *a, const struct attach_process *b)
 {
-    return a == b || (a->node == b->node && atomic_load(&a->segment->shares) != 0 && atomic_load(&b->segment->shares) != 0);
+    return a == b ||
+           (a->node == b->node && atomic_load(&a->segment->shares) != 0 && atomic_load(&b->segment->shares) != 0);
 }
 
 void attach_turn_note(const struct attach_thread *of, bool looked)
 {
     struct attach_server *server = of->process->server;
-    server->node_turns[of->process->node]++;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (unsigned i = 0; i < process->slots && shares_memory(process, of->process); i++) {
+        bool shares = shares_memory(process, of->process);
+        process->turns += shares;
+        for (unsigned i = 0; i < process->slots && shares; i++) {
             struct attach_thread *thread = process->threads[i];
             if (thread == NULL || thread == of) {
                 continue;

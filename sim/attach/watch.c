@@ -1,11 +1,12 @@
 // Descriptors that threads wait for. The program sends copies of them with its wait, and the kernel is asked here, for
 // all at once, which of them are ready whenever a program has done something: so a write wakes who waits for what was
-// written, and nobody else. The copies are closed when the wait is over; until then a descriptor that the program closes
-// lasts, as it does under a real call that waits.
+// written, and nobody else. The copies are closed when the wait is over; until then a descriptor that the program
+// closes lasts, as it does under a real call that waits.
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/attach/internal.h"
@@ -81,4 +82,40 @@ void attach_watches_look(struct attach_server *server, int wait_ms)
             }
         }
     }
+}
+
+// --- who else could make them ready ---------------------------------------------------------------------------------
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+// A terminal, a pipe that has a path, or what is the simulator's own input: somebody who is not of the run may write
+// there.
+static bool is_of_others(int fd, const struct stat *input, const struct stat *pipe)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0) {
+        return false;
+    }
+    bool named = S_ISFIFO(about.st_mode) && about.st_dev != pipe->st_dev;
+    return named || isatty(fd) == 1 || (same_file(&about, input) && !S_ISREG(about.st_mode));
+}
+
+bool attach_watches_of_others(const struct attach_server *server)
+{
+    struct stat input = {0}, pipe = {0};
+    bool any = false;
+    (void)fstat(STDIN_FILENO, &input);
+    (void)fstat(server->alive, &pipe); // one without a path
+    for (const struct attach_process *process = server->processes; process != NULL && !any; process = process->next) {
+        for (unsigned i = 0; i < process->slots && !any; i++) {
+            const struct attach_thread *thread = process->threads[i];
+            for (unsigned j = 0; thread != NULL && j < thread->watch_count && !any; j++) {
+                any = is_of_others(thread->watches[j], &input, &pipe);
+            }
+        }
+    }
+    return any;
 }

@@ -3,7 +3,8 @@
 
 #include "sim/attach/internal.h"
 
-int attach_ranges_add(struct attach_process *process, struct attach_ranges *ranges, uint64_t bus_address, uint64_t bytes)
+int attach_ranges_add(struct attach_process *process, struct attach_ranges *ranges, uint64_t bus_address,
+                      uint64_t bytes)
 {
     if (bytes == 0 || !attach_pinned_owned(process, bus_address, bytes)) {
         return -EINVAL;
@@ -66,7 +67,8 @@ static void thread_tell(struct attach_thread *thread, const struct attach_writte
     unsigned waits_for = thread->waits_for;
     bool seen = attach_loop_written(thread, written);
     thread->loop.came = thread->loop.came || seen;
-    if ((thread->loop.waits && seen) || (!thread->loop.waits && (waits_for & ATTACH_WAIT_MEMORY) != 0 && !written->quiet) ||
+    if ((thread->loop.waits && seen) ||
+        (!thread->loop.waits && (waits_for & ATTACH_WAIT_MEMORY) != 0 && !written->quiet) ||
         ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
         sim_condition_signal(thread->process->server->sim, &thread->woken);
     }
@@ -74,8 +76,9 @@ static void thread_tell(struct attach_thread *thread, const struct attach_writte
 
 static void tell(struct attach_process *process, const struct attach_written *written)
 {
-    bool event = written->pinned && ((written->address >= process->events_from && written->address < process->events_to) ||
-                                     is_within(&process->news, written->address, written->bytes));
+    bool event =
+        written->pinned && ((written->address >= process->events_from && written->address < process->events_to) ||
+                            is_within(&process->news, written->address, written->bytes));
     process->writes += !written->quiet;
     process->event_writes += event;
     for (unsigned i = 0; i < process->slots; i++) {

@@ -377,8 +377,8 @@ TEST(Copy, DoesNotWaitForWritesThatComeLater)
     for (uint64_t offset = 0; offset < 512 * KIB; offset += sizeof data) { // 140 us of the probe's link
         probe_write(&rig, bus + offset, sizeof data, data);
     }
-    struct outcome outcome = copy(
-        &rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
+    struct outcome outcome =
+        copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
     EXPECT_TRUE(outcome.done_ps < 10 * US);
     EXPECT_TRUE(sim_now_ps(rig.sim) > 100 * US);
     rig_fini(&rig);

@@ -216,6 +216,28 @@ TEST(World, WhoWaitsForTheEndOfAChildIsNotAskedForEachOfItsCalls)
     stage_fini(&stage);
 }
 
+TEST(World, EveryWaitOfTheCLibraryIsInSimulatedTime)
+{
+    char *text = output_alone(WORLD "waits"), *again = output_alone(WORLD "waits");
+    const char *at = text;
+    EXPECT_EQ(number_of(&at, "threads"), 50 * 40); // the slowest of four
+    EXPECT_BETWEEN(number_of(&at, "processes"), 3065, 3066);
+    EXPECT_BETWEEN(number_of(&at, "timeout"), 5003065, 5003066);
+    EXPECT_CONTAINS(text, "hello");
+    EXPECT_STREQ(text, again);
+    free(text);
+    free(again);
+}
+
+TEST(World, WaitsThatCallTheKernelThemselvesAreSeen)
+{
+    char *latch = output_alone(WORLD "latch"), *openmp = output_alone(WORLD "openmp");
+    EXPECT_STREQ(latch, "3\n");
+    EXPECT_STREQ(openmp, "9990004\n");
+    free(latch);
+    free(openmp);
+}
+
 TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
 {
     char *first = output_alone(WORLD "numbers"), *second = output_alone(WORLD "numbers");

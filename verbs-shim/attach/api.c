@@ -82,7 +82,7 @@ static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t turns, ui
     slot->arguments[6] = repeats;
     int64_t woken = attach_cross3(ATTACH_OP_POLL, turns, turn_ps, flags);
     attach_own.found = attach_own.did = false;
-    attach_own.told = woken != ATTACH_WOKEN_DEADLINE;
+    attach_own.untold = slot->values[1] != 0 ? 0 : attach_own.untold + 1;
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
@@ -108,7 +108,7 @@ enum attach_woken attach_look_again(const struct loop_look *look, unsigned flags
     struct loop_look turn[LOOP_LOOKS_MAX] = {*look};
     unsigned period;
     if (attach_own.found || (attach_own.did && !repeats)) {
-        loop_end(&attach_own.loop, attach_own.found || attach_own.told);
+        loop_end(&attach_own.loop, attach_own.found || attach_own.untold < attach_own.loop.period + 1);
     }
     uint64_t turns = loop_look(&attach_own.loop, look, turn, &period);
     slot->arguments[3] = period != 0 ? period : 1;
@@ -116,7 +116,7 @@ enum attach_woken attach_look_again(const struct loop_look *look, unsigned flags
     slot->arguments[7] = period != 0 && attach_own.loop.turns > 1;
     uint64_t turn_ps = turn_describe(slot, turn, period != 0 ? period : 1);
     enum attach_woken woken = poll_cross(slot, turns, turn_ps, flags, repeats);
-    loop_skipped(&attach_own.loop, slot->values[0]);
+    loop_skipped(&attach_own.loop, slot->values[0], woken != ATTACH_WOKEN_DEADLINE);
     return woken;
 }
 
@@ -236,6 +236,14 @@ API void attach_may_interrupt(void)
 {
     if (timed()) {
         attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_MAY_WAKE, .value = 1}, NULL);
+    }
+}
+
+API void attach_shares(void)
+{
+    attach_client.shares = 1;
+    if (attach_client.segment != NULL) {
+        atomic_store(&attach_client.segment->shares, 1);
     }
 }
 

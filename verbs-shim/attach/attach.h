@@ -77,7 +77,7 @@ enum attach_wait_flags {
     // Until something outside the devices may have changed: another attached thread made a call that may wake others
     // (attach_may_wake), a process ended, a real descriptor became ready.
     ATTACH_WAIT_OUTSIDE = 2,
-    ATTACH_WAIT_ENDS = 8,  // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
+    ATTACH_WAIT_ENDS = 8, // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
     // Until another thread of the process has had its turn, or one of a process of the node that may share its memory.
     ATTACH_WAIT_TURNS = 16,
     ATTACH_WAIT_FUTEX = 32,      // in descriptions only: another thread of the same word
@@ -108,8 +108,8 @@ bool attach_poll(uint64_t site, const volatile void *place, bool repeats);
 #define ATTACH_SITE(object)                                                                                            \
     (((uintptr_t)__builtin_return_address(0) * 31 + (uintptr_t)__builtin_frame_address(0)) * 31 + (uintptr_t)(object))
 
-// The same for what the flags name; the look costs a call. attach_found says that a look was not in vain, which ends the
-// row.
+// The same for what the flags name; the look costs a call. attach_found says that a look was not in vain, which ends
+// the row.
 enum attach_woken attach_vain(unsigned flags, uint64_t site);
 void attach_found(void);
 
@@ -171,6 +171,9 @@ void attach_look(void);
 void attach_may_wake(void);
 // The same of a signal, which also reaches who waits for ends of processes alone.
 void attach_may_interrupt(void);
+
+// The process has memory to which other processes may write: who polls there looks again after their turns.
+void attach_shares(void);
 
 // --- life -----------------------------------------------------------------------------------------------------------
 

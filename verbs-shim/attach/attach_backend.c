@@ -85,7 +85,8 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     }
     uint64_t bus_address = attach_slot()->values[0];
     int fd = attach_descriptor_take();
-    void *address = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    long mapped = kernel_call(SYS_mmap, 0, (long)whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *address = mapped < 0 && mapped > -4096 ? MAP_FAILED : (void *)mapped;
     if (fd >= 0) {
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
     }

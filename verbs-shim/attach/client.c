@@ -60,7 +60,8 @@ static void interrupts_count(uint64_t signals)
             void (*restorer)(void);
             uint64_t mask;
         } action;
-        if ((signals & 1) != 0 && kernel_call(SYS_rt_sigaction, number, 0, (long)(uintptr_t)&action, sizeof action.mask, 0, 0) == 0 &&
+        if ((signals & 1) != 0 &&
+            kernel_call(SYS_rt_sigaction, number, 0, (long)(uintptr_t)&action, sizeof action.mask, 0, 0) == 0 &&
             action.handler != SIG_DFL && action.handler != SIG_IGN) {
             any = true;
             ending = ending || (action.flags & SA_RESTART) == 0;
@@ -138,8 +139,10 @@ bool attach_descriptors_send(const int *fds, unsigned count)
         char space[CMSG_SPACE(sizeof(int) * ATTACH_WATCHES_MAX)];
     } control;
     struct iovec vector = {(void *)(uintptr_t)&magic, sizeof magic};
-    struct msghdr header = {
-        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(sizeof *fds * count)};
+    struct msghdr header = {.msg_iov = &vector,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = CMSG_SPACE(sizeof *fds * count)};
     struct cmsghdr *part = CMSG_FIRSTHDR(&header);
     part->cmsg_level = SOL_SOCKET;
     part->cmsg_type = SCM_RIGHTS;
@@ -165,12 +168,13 @@ static void give_up(const char *reason)
 
 static void *shared_map(int fd, size_t bytes)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    // Past the world shim, which takes it for memory that the program shares.
+    long memory = kernel_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    if (memory == MAP_FAILED) {
+    if (memory < 0 && memory > -4096) {
         give_up("no memory");
     }
-    return memory;
+    return (void *)memory;
 }
 
 static void segment_map(void)
@@ -178,8 +182,9 @@ static void segment_map(void)
     struct attach_hello hello = {
         .magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT, .tid = (uint32_t)kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0)};
     struct attach_welcome welcome = {0};
-    const char *node = getenv("TCASIM_NODE");
+    const char *node = getenv("TCASIM_NODE"), *home = getenv("TCASIM_HOME");
     snprintf(hello.node, sizeof hello.node, "%s", node != NULL ? node : "");
+    snprintf(hello.home, sizeof hello.home, "%s", home != NULL ? home : "");
     if (kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t)&hello, sizeof hello, MSG_NOSIGNAL, 0, 0) !=
         (long)sizeof hello) {
         give_up("the simulator has gone");
@@ -270,6 +275,7 @@ static enum attach_link link_make(void)
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
+    atomic_store(&attach_client.segment->shares, attach_client.shares);
     slot_take(&attach_client.segment->slots[0]);
     attach_turn_await(attach_own.slot);
     return ATTACH_LINK_UP;
@@ -351,14 +357,13 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     attach_own.did = attach_own.did || (op != ATTACH_OP_POLL && op != ATTACH_OP_NOTHING);
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
-    slot->found = attach_own.found;
     // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
     bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT ||
                          (op == ATTACH_OP_POLL && (slot->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
     attach_turn_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
-        (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t)"", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+        (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t) "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
     }
     if (op != ATTACH_OP_THREAD_EXIT) {
         attach_turn_await(slot);

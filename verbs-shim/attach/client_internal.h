@@ -19,6 +19,7 @@ extern struct attach_client {
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
     uint64_t own_signals; // a bit for each, from 1 on
+    uint32_t shares;      // memory with other processes, or its parent did
     pthread_key_t thread_end;
     bool prepared; // thread_end exists, and what is to happen at fork
 } attach_client;
@@ -30,7 +31,7 @@ extern _Thread_local struct attach_own {
     unsigned crossings, interrupts, interrupts_ending;
     bool found;           // since the last look in vain
     bool did;             // something else than to look, since then
-    bool told;            // the last look: something was written, or another program did something
+    unsigned untold;      // looks since something was written, or another thread did something
     struct loop loop;     // of looks in vain
     bool crossing;        // a signal's handler that calls in meanwhile is turned away
     bool ended;           // it will not be attached again

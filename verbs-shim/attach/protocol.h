@@ -36,7 +36,9 @@
 struct attach_hello {
     uint32_t magic, layout;
     uint32_t tid;
-    char node[ATTACH_NAME_BYTES]; // as in the scenario
+    // TCASIM_NODE, and TCASIM_HOME, which `exec` sets to the same: where they differ, somebody has chosen the node.
+    // Else a process is on the node of the one that started it, whatever its environment says.
+    char node[ATTACH_NAME_BYTES], home[ATTACH_NAME_BYTES];
 };
 
 // Comes with the segment's descriptor. Later messages are the magic and a descriptor: of the bells, then of pinned
@@ -96,10 +98,10 @@ struct attach_entry {
     R(READ, "bar, offset, bytes -> value")                                                                             \
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
-    R(WAIT, "flags, deadline_ps, descriptors on the socket, with their events in the struct -> enum attach_woken") \
+    R(WAIT, "flags, deadline_ps, descriptors on the socket, with their events in the struct -> enum attach_woken")     \
     R(POLL, "turns that may follow at once, turn_ps, flags, attach_turn_looks in the struct, attach_words there,"      \
             " does all pinned memory count as well, are all stores repetitions, does a row go on"                      \
-            " -> enum attach_woken; turns")                                                                            \
+            " -> enum attach_woken; turns, has anything happened since the look before")                               \
     R(FUTEX_WAIT, "address, is it shared, bitset, deadline_ps; -ETIMEDOUT, -EINTR: to look again")                     \
     R(FUTEX_WAKE, "address, is it shared, bitset, most -> result: how many were woken")                                \
     R(FUTEX_REQUEUE, "as FUTEX_WAKE, most to move, address to move them to -> how many were moved")                    \
@@ -178,7 +180,6 @@ struct attach_slot {
     uint64_t tail_ps; // own work behind the last entry
     _Atomic uint32_t entry_count;
     uint32_t op;
-    uint32_t found; // the thread has found something since its last look in vain
     uint64_t arguments[ATTACH_ARGUMENTS];
     int64_t result;
     uint64_t values[ATTACH_VALUES];

@@ -1,6 +1,7 @@
-// The system calls in which a program waits for somebody, or lets somebody go on, one row each: its number, the function
-// that carries it out in simulated time, and when that is so (CALL_* of trap.c). The functions of the C library that
-// programs call most come here by their names, as that is cheaper than a trap; everything else by the trap.
+// The system calls in which a program waits for somebody, or lets somebody go on, one row each: its number, the
+// function that carries it out in simulated time, and when that is so (CALL_* of trap.c). The functions of the C
+// library that programs call most come here by their names, as that is cheaper than a trap; everything else by the
+// trap.
 //
 // A function takes the six arguments as the kernel does, with the machine's numbers of processes, and returns what the
 // kernel would: -errno where it fails.
@@ -12,7 +13,7 @@
     C(futex, world_call_futex, CALL_ALWAYS)                                                                            \
     C(read, world_call_read, CALL_BUT_OF_LINKER)                                                                       \
     C(readv, world_call_readv, CALL_ALWAYS)                                                                            \
-    C(write, world_call_write, CALL_BUT_TO_STDERR)                                                                     \
+    C(write, world_call_write, CALL_ALWAYS)                                                                            \
     C(writev, world_call_writev, CALL_BUT_TO_STDERR)                                                                   \
     C(recvfrom, world_call_recvfrom, CALL_ALWAYS)                                                                      \
     C(recvmsg, world_call_recvmsg, CALL_ALWAYS)                                                                        \
@@ -55,6 +56,5 @@ WORLD_CALLS(DECLARE)
 long world_result(long result);
 
 // What a wrapper by name hands on: WORLD_CALL(world_call_read, fd, buffer, bytes).
-#define WORLD_CALL(function, ...) world_result(function((const long[6]){WORLD_ARGUMENTS(__VA_ARGS__, 0, 0, 0, 0, 0)}))
-#define WORLD_ARGUMENTS(a, b, c, d, e, f, ...)                                                                         \
-    (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)
+#define WORLD_CALL(function, ...)              world_result(function((const long[6]){WORLD_ARGUMENTS(__VA_ARGS__, 0, 0, 0, 0, 0)}))
+#define WORLD_ARGUMENTS(a, b, c, d, e, f, ...) (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)

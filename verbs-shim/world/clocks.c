@@ -22,37 +22,41 @@ static uint64_t process_began_ps;
 // ----------------------------------------------------------------------------------------------------------
 
 // A run of nothing but clock reads is a loop that waits for a time (perftest calibrates for 219 ms). It is led there in
-// steps that grow with what it has waited already, so that it is late by less than 1 %.
-enum { RUN_READS = 256, RUN_SHARE = 128, LOOK_EVERY_US = 1000 };
+// steps that grow with what it has waited already, so that it is late by less than 1 %. A step comes before the read
+// that the run began with: whatever a turn reads after it (fio compares two clocks) is a turn's costs apart, as always.
+enum { RUN_READS = 256, RUN_SHARE = 128, TURN_READS_MAX = 64, TURN_EVERY_US = 16 };
 
-// Meanwhile the library does what it has to do for others, at times: see descriptors.c. Returns the time then.
+// Others have their turns at times, and the library does what it has to do for others. Returns the time then.
 static uint64_t step(uint64_t now_ps, uint64_t step_ps)
 {
-    static __thread uint64_t looked_ps;
-    if (!attach_look_progresses() || now_ps - looked_ps < LOOK_EVERY_US * WORLD_PS_PER_US) {
+    static __thread uint64_t turn_ps;
+    if (now_ps + step_ps - turn_ps < TURN_EVERY_US * WORLD_PS_PER_US) {
         attach_spend_ps(step_ps);
         return now_ps + step_ps;
     }
-    (void)attach_wait(ATTACH_WAIT_MEMORY, now_ps + step_ps);
+    turn_ps = now_ps + step_ps;
+    (void)attach_wait(ATTACH_WAIT_TURNS | ATTACH_WAIT_EVENTS, now_ps + step_ps);
     attach_look();
-    looked_ps = attach_now_ps();
-    return looked_ps;
+    return attach_now_ps();
 }
 
-uint64_t world_clock_read_ps(enum world_clock which)
+uint64_t world_clock_read_ps(uintptr_t site)
 {
     static __thread uint64_t last_ps, run_began_ps;
-    static __thread unsigned reads;
-    static __thread enum world_clock last;
+    static __thread uintptr_t first_site;
+    static __thread unsigned reads, since_first;
     uint64_t now_ps = attach_now_ps();
-    // Who reads two clocks compares them: a step between them would be an error of one.
-    if (now_ps != last_ps || which != last) {
+    if (now_ps != last_ps) {
         reads = 0;
         run_began_ps = now_ps;
+        since_first = TURN_READS_MAX;
     }
-    last = which;
+    if (++since_first > TURN_READS_MAX) { // another place: of a loop that follows, or the same one, moved (tsc_jump.c)
+        first_site = site;
+    }
+    since_first = site == first_site ? 0 : since_first;
     uint64_t cost_ps = attach_place()->clock_read_ps;
-    uint64_t step_ps = ++reads > RUN_READS ? (now_ps - run_began_ps) / RUN_SHARE : 0;
+    uint64_t step_ps = ++reads > RUN_READS && site == first_site ? (now_ps - run_began_ps) / RUN_SHARE : 0;
     if (step_ps > cost_ps) {
         last_ps = step(now_ps, step_ps);
     } else {
@@ -140,7 +144,7 @@ static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out)
     if (!world_timed() || (unsigned)clock > CLOCK_TAI) {
         return syscall(SYS_clock_gettime, clock, time_out) == 0 ? 0 : -errno;
     }
-    *time_out = world_clock_at(clock, world_clock_read_ps(WORLD_CLOCK));
+    *time_out = world_clock_at(clock, world_clock_read_ps(WORLD_SITE));
     return 0;
 }
 
@@ -150,7 +154,7 @@ static int gettimeofday_simulated(struct timeval *time_out, void *zone)
         return syscall(SYS_gettimeofday, time_out, zone) == 0 ? 0 : -errno;
     }
     if (time_out != NULL) {
-        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(WORLD_CLOCK));
+        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(WORLD_SITE));
         *time_out = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
     }
     return 0;
@@ -170,7 +174,7 @@ static time_t time_simulated(time_t *time_out)
 clock_t clock(void)
 {
     const struct timespec now = world_timed()
-                                    ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK))
+                                    ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_SITE))
                                     : (struct timespec){0};
     return world_timed() ? now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (1000000000 / CLOCKS_PER_SEC)
                          : WORLD_REAL(clock)();
@@ -182,7 +186,7 @@ clock_t times(struct tms *buffer)
         return WORLD_REAL(times)(buffer);
     }
     uint64_t per_tick_ps = NS_PER_S * WORLD_PS_PER_NS / (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t now_ps = world_clock_read_ps(WORLD_CLOCK);
+    uint64_t now_ps = world_clock_read_ps(WORLD_SITE);
     if (buffer != NULL) {
         *buffer = (struct tms){.tms_utime = (clock_t)((now_ps - process_began_ps) / per_tick_ps)};
     }
@@ -193,7 +197,7 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
 {
     int status = WORLD_REAL(getrusage)(who, usage);
     if (status == 0 && world_timed()) {
-        const struct timespec now = world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_CLOCK));
+        const struct timespec now = world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_SITE));
         usage->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
         usage->ru_stime = (struct timeval){0};
         usage->ru_nvcsw = usage->ru_nivcsw = 0;

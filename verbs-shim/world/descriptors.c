@@ -30,7 +30,8 @@ static bool ready(int fd, short events)
 {
     struct pollfd one = {.fd = fd, .events = events};
     const struct timespec now = {0};
-    return kernel_call(SYS_ppoll, (long)(uintptr_t)&one, 1, (long)(uintptr_t)&now, 0, 0, 0) != 0; // also of no descriptor
+    return kernel_call(SYS_ppoll, (long)(uintptr_t)&one, 1, (long)(uintptr_t)&now, 0, 0, 0) !=
+           0; // also of no descriptor
 }
 
 static bool blocks(int fd, int flags)
@@ -129,8 +130,9 @@ static long receive_all(int fd, char *buffer, size_t bytes, int flags)
     size_t have = 0;
     while (have < bytes) {
         long got = get_ready(fd, POLLIN, flags);
-        got = got == 0 ? kernel_call(SYS_recvfrom, fd, (long)(uintptr_t)(buffer + have), (long)(bytes - have), flags, 0, 0)
-                       : got;
+        got = got == 0
+                  ? kernel_call(SYS_recvfrom, fd, (long)(uintptr_t)(buffer + have), (long)(bytes - have), flags, 0, 0)
+                  : got;
         attach_may_wake();
         if (got <= 0) {
             return have > 0 ? (long)have : got;

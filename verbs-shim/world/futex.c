@@ -1,6 +1,6 @@
 // Futexes in simulated time: what mutexes, condition variables, semaphores, barriers and joins of the C library, of
-// OpenMP and of C++ come down to where somebody has to wait. The word is compared here, by the kernel; who waits and who
-// is woken the simulator knows (sim/attach/futex.c).
+// OpenMP and of C++ come down to where somebody has to wait. The word is compared here, by the kernel; who waits and
+// who is woken the simulator knows (sim/attach/futex.c).
 //
 // Leaves out: priority inheritance, and waits for several words (futex_waitv): ENOSYS, as on older kernels.
 #include <errno.h>
@@ -112,8 +112,8 @@ static long wake_op(const long *a)
             return -ENOSYS;
         }
     } while (!atomic_compare_exchange_weak(word, &before, after));
-    const bool holds[] = {before == compared, before != compared, before < compared,
-                          before <= compared, before > compared,  before >= compared};
+    const bool holds[] = {before == compared, before != compared, before<compared, before <= compared, before> compared,
+                          before >= compared};
     unsigned comparison = code >> 24 & 0xf;
     long woken = wake(a, a[0], UINT32_MAX, a[2]);
     if (comparison >= sizeof holds / sizeof holds[0]) {

@@ -1,5 +1,5 @@
-// Spin locks: the one kind of lock whose waiting is no system call (futex.c has the others). A look at one that is taken
-// is a turn of a loop that waits for another thread.
+// Spin locks: the one kind of lock whose waiting is no system call (futex.c has the others). A look at one that is
+// taken is a turn of a loop that waits for another thread.
 #include <errno.h>
 #include <pthread.h>
 

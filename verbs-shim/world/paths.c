@@ -1,5 +1,6 @@
-// Paths of the devices (/sys/class/infiniband and its relatives, /dev/infiniband/uverbsN) and of what says which machine
-// this is (identity.h) lie in a folder that the simulator has made for the node (TCASIM_SYSFS). The uverbs devices are links to /dev/null there, a character device.
+// Paths of the devices (/sys/class/infiniband and its relatives, /dev/infiniband/uverbsN) and of what says which
+// machine this is (identity.h) lie in a folder that the simulator has made for the node (TCASIM_SYSFS). The uverbs
+// devices are links to /dev/null there, a character device.
 //
 // Shared memory of POSIX (/dev/shm) is a node's own: its names begin with those of the run and the node, so that
 // neither other nodes and other runs find it, nor what a killed program left of an earlier one. The same goes for files

@@ -257,7 +257,6 @@ int epoll_wait(int fd, struct epoll_event *events, int room, int timeout_ms)
 
 int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
 {
-    return world_timed()
-               ? (int)WORLD_CALL(world_call_epoll_pwait, fd, events, room, timeout_ms, mask, SIGNAL_SET_BYTES)
-               : WORLD_REAL(epoll_pwait)(fd, events, room, timeout_ms, mask);
+    return world_timed() ? (int)WORLD_CALL(world_call_epoll_pwait, fd, events, room, timeout_ms, mask, SIGNAL_SET_BYTES)
+                         : WORLD_REAL(epoll_pwait)(fd, events, room, timeout_ms, mask);
 }

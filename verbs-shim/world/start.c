@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "verbs-shim/world/world.h"
@@ -27,12 +28,30 @@ bool world_timed(void)
     return attach_mode() == ATTACH_TIMED;
 }
 
+// Of a process that its launcher has given another node's environment.
+static void environment_mend(void)
+{
+    const struct attach_place *place = attach_place();
+    const char *node = getenv("TCASIM_NODE"), *sysfs = getenv("TCASIM_SYSFS");
+    const char *last = sysfs != NULL ? strrchr(sysfs, '/') : NULL;
+    char folder[WORLD_PATH_BYTES];
+    if (last == NULL || (node != NULL && strcmp(node, place->node) == 0 && strcmp(last + 1, place->node) == 0)) {
+        return;
+    }
+    (void)snprintf(folder, sizeof folder, "%.*s/%s", (int)(last - sysfs), sysfs, place->node);
+    (void)setenv("TCASIM_NODE", place->node, 1);
+    (void)setenv("TCASIM_SYSFS", folder, 1);
+}
+
 // The first constructor of the process (CMakeLists.txt), also before the C library's own, which sets `environ`.
 __attribute__((constructor)) static void start(int count, char **arguments, char **environment)
 {
     (void)count;
     (void)arguments;
     environ = environ != NULL ? environ : environment;
+    if (attach_place() != NULL) {
+        environment_mend();
+    }
     if (world_timed()) {
         world_trap_start();
         world_clocks_start();

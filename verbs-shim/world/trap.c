@@ -1,9 +1,9 @@
 // System calls in which a program waits, wherever they are made: in the C library's own code, in another library's, in
 // the program's. A seccomp filter makes them fault (SIGSYS), and the handler carries them out in simulated time.
 //
-// The filter lets pass what comes from the shim's gate (kernel_call.h), which lies at the same address in every program,
-// as filters stay in place over fork and execve. What a new program's dynamic linker does before the shim has come to
-// life is no wait; its reads of a library's first bytes, which look like one, are let pass.
+// The filter lets pass what comes from the shim's gate (kernel_call.h), which lies at the same address in every
+// program, as filters stay in place over fork and execve. What a new program's dynamic linker does before the shim has
+// come to life is no wait; its reads of a library's first bytes, which look like one, are let pass.
 //
 // seccomp(2), and linux/filter.h of the kernel: the filter is a program of the classic BPF machine.
 #include <errno.h>
@@ -32,9 +32,9 @@
 // glibc reads so much of a library first (elf/dl-load.c).
 #define ELF_FIRST_BYTES 832
 
-#define WORD(field, index) ((unsigned)(offsetof(struct seccomp_data, field) + sizeof(uint32_t) * (index)))
-#define LOAD(field, index) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(field, index))
-#define GIVE(what)         BPF_STMT(BPF_RET | BPF_K, (what))
+#define WORD(field, index)          ((unsigned)(offsetof(struct seccomp_data, field) + sizeof(uint32_t) * (index)))
+#define LOAD(field, index)          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(field, index))
+#define GIVE(what)                  BPF_STMT(BPF_RET | BPF_K, (what))
 #define SKIP_UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skipped))
 #define SKIP_IF(value, skipped)     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (skipped), 0)
 
@@ -143,8 +143,9 @@ static bool filtered(void)
 
 static void give_up(void)
 {
-    static const char text[] = "tcasim: this program cannot be attached: the machine does not let it have a seccomp filter "
-                               "(seccomp(2)), and its waits would not be seen\n";
+    static const char text[] =
+        "tcasim: this program cannot be attached: the machine does not let it have a seccomp filter "
+        "(seccomp(2)), and its waits would not be seen\n";
     (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, sizeof text - 1, 0, 0, 0);
     (void)kernel_call(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }

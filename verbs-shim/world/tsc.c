@@ -19,10 +19,10 @@ static uint64_t tsc_of(uint64_t now_ps)
     return (uint64_t)((unsigned __int128)now_ps * attach_place()->tsc_hz / 1000000000000u);
 }
 
-uint64_t world_tsc_now(void)
+uint64_t world_tsc_now(uintptr_t at)
 {
     int saved = errno;
-    uint64_t tsc = attach_place() != NULL ? tsc_of(world_clock_read_ps(WORLD_COUNTER)) : 0;
+    uint64_t tsc = attach_place() != NULL ? tsc_of(world_clock_read_ps(at)) : 0;
     errno = saved;
     return tsc;
 }
@@ -37,7 +37,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         world_signal_pass(signal_number, info, context);
         return;
     }
-    uint64_t tsc = world_tsc_now();
+    uint64_t tsc = world_tsc_now((uintptr_t)registers[REG_RIP]);
     registers[REG_RAX] = (greg_t)(tsc & UINT32_MAX);
     registers[REG_RDX] = (greg_t)(tsc >> 32);
     registers[REG_RCX] = length == RDTSCP_BYTES ? 0 : registers[REG_RCX];

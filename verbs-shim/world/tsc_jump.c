@@ -54,6 +54,7 @@ __asm__(".text\n"
         "    mov $-1, %eax\n"
         "    mov $-1, %edx\n"
         "    xsave64 (%rsp)\n"
+        "    mov 72(%rbx), %rdi\n" // where it returns to
         "    call world_tsc_now\n"
         "    mov %rax, %rcx\n"
         "    mov $-1, %eax\n"

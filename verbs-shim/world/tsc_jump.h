@@ -16,4 +16,4 @@ uintptr_t world_tsc_jump_note(uintptr_t at);
 // A breakpoint at this address: where the program goes on; 0: it is none of these.
 uintptr_t world_tsc_jump_behind(uintptr_t at);
 // What the counter shows.
-__attribute__((visibility("hidden"))) uint64_t world_tsc_now(void);
+__attribute__((visibility("hidden"))) uint64_t world_tsc_now(uintptr_t at);

@@ -32,9 +32,9 @@ bool world_timed(void);
 #define WORLD_PS_PER_US 1000000u
 #define WORLD_NS_PER_S  1000000000u
 
-// The thread's time; reading it costs what a clock read costs, more in a long run of nothing else.
-enum world_clock { WORLD_CLOCK, WORLD_COUNTER };
-uint64_t world_clock_read_ps(enum world_clock which);
+// The thread's time; reading it costs what a clock read costs, more in a long run of nothing else. site: from where.
+uint64_t world_clock_read_ps(uintptr_t site);
+#define WORLD_SITE ((uintptr_t)__builtin_return_address(0))
 // What CLOCK_REALTIME (or any other clock) shows at that time.
 struct timespec world_clock_at(clockid_t clock, uint64_t now_ps);
 // The simulated time at which the clock shows `when`; ATTACH_NEVER_PS: never.
