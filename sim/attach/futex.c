@@ -16,7 +16,7 @@
 #include "sim/attach/mapping.h"
 
 struct shared_word {
-    uint64_t device, inode, offset; // inode 0: of no file
+    uint64_t device, inode, offset; // inode 0: not shared
 };
 
 static bool shared_word_find(pid_t pid, uint64_t address, struct shared_word *word_out)
@@ -28,9 +28,11 @@ static bool shared_word_find(pid_t pid, uint64_t address, struct shared_word *wo
     while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) {
         uint64_t first, end, offset, inode;
         unsigned major, minor;
-        found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64, &first, &end, &offset, &major,
-                       &minor, &inode) == 6 &&
+        char rights[5];
+        found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &first, &end, rights, &offset,
+                       &major, &minor, &inode) == 7 &&
                 address >= first && address < end;
+        inode = found && rights[3] == 's' ? inode : 0; // else each process has its own
         if (found) {
             *word_out = (struct shared_word){(uint64_t)major << 32 | minor, inode, offset + (address - first)};
         }
@@ -58,14 +60,15 @@ static bool same_word(const struct attach_thread *waiter, const struct attach_pr
            a.device == b.device && a.offset == b.offset;
 }
 
-// The one that waits longest. NULL: none.
-static struct attach_thread *waiter_first(const struct attach_process *of, const struct attach_futex *futex)
+// The one that waits longest of those that came before `before`. NULL: none.
+static struct attach_thread *waiter_first(const struct attach_process *of, const struct attach_futex *futex,
+                                          uint64_t before)
 {
     struct attach_thread *first = NULL;
     for (const struct attach_process *process = of->server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && thread->futex.state == ATTACH_FUTEX_WAITS &&
+            if (thread != NULL && thread->futex.state == ATTACH_FUTEX_WAITS && thread->futex.order < before &&
                 (thread->futex.bitset & futex->bitset) != 0 &&
                 (first == NULL || thread->futex.order < first->futex.order) && same_word(thread, of, futex)) {
                 first = thread;
@@ -116,7 +119,7 @@ int64_t attach_futex_release(const struct attach_process *process, const struct 
         .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
     struct attach_thread *waiter;
     int64_t woken = 0;
-    while ((uint64_t)woken < arguments[3] && (waiter = waiter_first(process, &futex)) != NULL) {
+    while ((uint64_t)woken < arguments[3] && (waiter = waiter_first(process, &futex, UINT64_MAX)) != NULL) {
         let_go(waiter, ATTACH_FUTEX_WOKEN);
         woken++;
     }
@@ -129,12 +132,16 @@ int64_t attach_futex_move(struct attach_thread *thread, const struct attach_requ
     const struct attach_futex futex = {
         .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
     int64_t woken = attach_futex_release(thread->process, request);
+    uint64_t before = thread->process->server->futex_order + 1, moved = 0;
     struct attach_thread *waiter;
-    uint64_t moved = 0;
-    while (moved < arguments[4] && (waiter = waiter_first(thread->process, &futex)) != NULL &&
-           waiter->process == thread->process && futex.address != arguments[5]) {
-        waiter->futex.address = arguments[5];
+    while (moved < arguments[4] && (waiter = waiter_first(thread->process, &futex, before)) != NULL) {
+        // The address is that of the process which asks: of another one the waiter looks again.
+        bool own = waiter->process == thread->process;
+        waiter->futex.address = own ? arguments[5] : waiter->futex.address;
         waiter->futex.order = ++thread->process->server->futex_order;
+        if (!own) {
+            let_go(waiter, ATTACH_FUTEX_INTERRUPTED);
+        }
         moved++;
     }
     thread->slot->values[0] = moved;

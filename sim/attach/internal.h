@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "models/host/core.h"
@@ -219,6 +220,7 @@ struct attach_server {
     sim_condition_t process_ended;
     uint32_t started;       // programs
     sim_condition_t quiet;  // all wait for the outside, or another program was started
+    struct rlimit files;    // descriptors that programs may have
     int watches;            // all of what threads wait for (epoll)
     uint64_t futex_order;   // of the waiter that came last
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes

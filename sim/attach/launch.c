@@ -99,6 +99,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
                                             pid_t parent)
 {
     attach_timestamps_trap(false); // the dynamic linker looks
+    (void)setrlimit(RLIMIT_NOFILE, &server->files);
     attach_processors_of_programs(server);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // it went before the line above

@@ -16,7 +16,7 @@ enum { REGION_DULL = 16, REGION_NEWS = 64, REGION_LEAST = -64 };
 // A thread that looks in vain all the time as well may have written to shared memory: that is noticed late by an eighth
 // of what the loop has waited.
 enum { OTHERS_SHARE = 8 };
-static const uint64_t turn_max_ps = SIM_PS_PER_MS, skip_max_ps = SIM_PS_PER_MS;
+static const uint64_t turn_max_ps = SIM_PS_PER_MS, skip_max_ps = 1000 * SIM_PS_PER_MS;
 
 static struct attach_loop loop_of(const struct attach_thread *thread, const struct attach_request *request)
 {
@@ -59,7 +59,7 @@ static bool look_hit(struct attach_loop *loop, uint64_t bus_address, uint32_t by
 {
     for (unsigned i = 0; i < loop->look_count; i++) {
         if (loop->looks[i].bus_address - bus_address < bytes) {
-            loop->hit = i;
+            loop->hit = loop->came ? loop->hit : i; // the first write counts
             return true;
         }
     }
@@ -73,7 +73,6 @@ bool attach_loop_written(struct attach_thread *thread, const struct attach_writt
         return word_hit(loop, written->pinned, written->address, written->bytes) ||
                (loop->any_pinned && written->pinned && !written->quiet);
     }
-    loop->hit = ATTACH_TURN_LOOKS_MAX;
     if (written->pinned && look_hit(loop, written->address, written->bytes)) {
         loop->look_came = true;
         return true;

@@ -165,6 +165,9 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     server.crossings = crossings_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (getrlimit(RLIMIT_NOFILE, &server.files) == 0) { // for copies of what all threads wait for
+        (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){server.files.rlim_max, server.files.rlim_max});
+    }
     if (!attach_watches_init(&server) || !attach_turns_init(&server)) {
         snprintf(result->text, sizeof result->text, "no memory to share with programs: %s", strerror(errno));
         status = SIM_ERR_IO;
@@ -176,6 +179,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         status = SIM_ERR_IO;
     }
     attach_kill_all(&server);
+    (void)setrlimit(RLIMIT_NOFILE, &server.files);
     attach_listen_end(&server);
     while (server.processes != NULL) {
         struct attach_process *process = server.processes;

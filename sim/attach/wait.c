@@ -145,6 +145,7 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     // A library's look may have crossed itself, and what was written after that is not what it has seen.
     const uint64_t seen_writes = thread->waited_writes;
+    flags |= (flags & ATTACH_WAIT_DESCRIPTORS) != 0 && thread->watch_blind ? ATTACH_WAIT_OUTSIDE : 0u;
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all =
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;

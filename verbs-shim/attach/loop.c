@@ -7,10 +7,11 @@ enum {
     RING = 2 * LOOP_LOOKS_MAX,
     FOUND_ENOUGH = 8,  // rows that ended well, until a loop is trusted
     TURNS_EXACT = 256, // of a row of a loop that is not
+    TURNS_SHARE = 16,
     TURN_PS_MIN = 1000
 };
-static const uint64_t skip_max_ps = 16000000;    // of a loop of which nothing is known
-static const uint64_t skip_most_ps = 1000000000; // of any
+static const uint64_t skip_max_ps = 16000000;     // of a loop of which nothing is known; but for a share of a long row
+static const uint64_t skip_known_ps = 1000000000; // of one that is trusted
 
 static struct loop_look *look_at(struct loop *loop, unsigned back)
 {
@@ -147,10 +148,11 @@ static uint64_t turns_allowed(struct loop *loop, uint64_t turn_ps)
         return 0;
     }
     uint64_t turns = loop->turns - exact / 2 + 1, most = skip_max_ps / turn_ps + 1;
+    most = loop->turns / TURNS_SHARE > most ? loop->turns / TURNS_SHARE : most;
     turns = turns < most ? turns : most;
-    turns = trusted && 2 * record->found_max > turns ? 2 * record->found_max : turns;
-    most = skip_most_ps / turn_ps + 1;
-    return turns < most ? turns : most;
+    uint64_t known = 2 * record->found_max, known_most = skip_known_ps / turn_ps + 1;
+    known = known < known_most ? known : known_most;
+    return trusted && known > turns ? known : turns;
 }
 
 uint64_t loop_look(struct loop *loop, const struct loop_look *look, struct loop_look turn_out[LOOP_LOOKS_MAX],

@@ -14,12 +14,6 @@
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
-// Of a process that the simulator does not run, or of a thread that it does not know, the kernel may have waiters too.
-static long wake_really(const long *a)
-{
-    return kernel_call(SYS_futex, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
 // Does the word still have the value? -ETIMEDOUT: it has. Else what futex(2) returns.
 static long compare(long word, long flags, long value)
 {
@@ -29,7 +23,8 @@ static long compare(long word, long flags, long value)
 
 static long wait_until(const long *a, uint32_t bitset, uint64_t deadline_ps)
 {
-    unsigned interrupts = attach_interrupts();
+    const bool restarts = deadline_ps == ATTACH_NEVER_PS; // after a handler with SA_RESTART
+    unsigned interrupts = restarts ? attach_interrupts_ending() : attach_interrupts();
     if (bitset == 0) {
         return -EINVAL;
     }
@@ -42,7 +37,7 @@ static long wait_until(const long *a, uint32_t bitset, uint64_t deadline_ps)
         if (status != -EINTR) {
             return status;
         }
-        if (attach_interrupts() != interrupts) {
+        if ((restarts ? attach_interrupts_ending() : attach_interrupts()) != interrupts) {
             return -EINTR;
         }
     }
@@ -67,6 +62,13 @@ static long wake(const long *a, long word, uint32_t bitset, long most)
 {
     bool shared = (a[1] & FUTEX_PRIVATE_FLAG) == 0;
     return most > 0 ? attach_futex_wake((const void *)word, shared, bitset, (uint32_t)most) : 0;
+}
+
+// Of a process that the simulator does not run, or of a thread that it does not know, the kernel may have waiters too.
+static long wake_all(const long *a, uint32_t bitset)
+{
+    long really = kernel_call(SYS_futex, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return really < 0 ? really : really + wake(a, a[0], bitset, a[2] - really);
 }
 
 static long requeue(const long *a, bool compares)
@@ -130,9 +132,9 @@ long world_call_futex(const long *a)
     case FUTEX_WAIT_BITSET:
         return wait_call(a, true, (uint32_t)a[5]);
     case FUTEX_WAKE:
-        return wake_really(a) + wake(a, a[0], FUTEX_BITSET_MATCH_ANY, a[2]);
+        return wake_all(a, FUTEX_BITSET_MATCH_ANY);
     case FUTEX_WAKE_BITSET:
-        return wake_really(a) + wake(a, a[0], (uint32_t)a[5], a[2]);
+        return wake_all(a, (uint32_t)a[5]);
     case FUTEX_REQUEUE:
         return requeue(a, false);
     case FUTEX_CMP_REQUEUE:

@@ -33,20 +33,26 @@ static long repeat(long number, const long *a, long busy, uint64_t deadline_ps, 
     return result;
 }
 
+static long at_once(long number, const long *a)
+{
+    long result = kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    attach_may_wake();
+    return result;
+}
+
 long world_call_flock(const long *a)
 {
     const long call[6] = {a[0], a[1] | LOCK_NB};
-    return (a[1] & LOCK_NB) != 0 ? kernel_call(SYS_flock, a[0], a[1], 0, 0, 0, 0)
-                                 : repeat(SYS_flock, call, -EWOULDBLOCK, ATTACH_NEVER_PS, true);
+    bool waits = (a[1] & LOCK_NB) == 0 && (a[1] & LOCK_UN) == 0;
+    return waits ? repeat(SYS_flock, call, -EWOULDBLOCK, ATTACH_NEVER_PS, true) : at_once(SYS_flock, a);
 }
 
-// Of fcntl(2) only what waits; the C library's own function comes here through the trap.
+// Of fcntl(2) only locks; the C library's own function comes here through the trap.
 long world_call_fcntl(const long *a)
 {
-    const long call[6] = {a[0], a[1] == F_SETLKW ? F_SETLK : a[1] == F_OFD_SETLKW ? F_OFD_SETLK : a[1], a[2]};
-    long result = call[1] == a[1] ? kernel_call(SYS_fcntl, a[0], a[1], a[2], 0, 0, 0)
-                                  : repeat(SYS_fcntl, call, -EAGAIN, ATTACH_NEVER_PS, true);
-    return result;
+    const long call[6] = {a[0], a[1] == F_SETLKW ? F_SETLK : F_OFD_SETLK, a[2]};
+    bool waits = a[1] == F_SETLKW || a[1] == F_OFD_SETLKW;
+    return waits ? repeat(SYS_fcntl, call, -EAGAIN, ATTACH_NEVER_PS, true) : at_once(SYS_fcntl, a);
 }
 
 static bool semaphores_wait(struct sembuf *to, const struct sembuf *from, size_t count)
@@ -65,9 +71,7 @@ static long semaphores(const long *a, const struct timespec *timeout)
     struct sembuf operations[64]; // more than the kernel takes at a time, by default (SEMOPM is 500 at most)
     if ((size_t)a[2] > sizeof operations / sizeof operations[0] ||
         !semaphores_wait(operations, (const struct sembuf *)a[1], (size_t)a[2])) {
-        long result = kernel_call(SYS_semop, a[0], a[1], a[2], 0, 0, 0);
-        attach_may_wake();
-        return result;
+        return at_once(SYS_semop, (const long[6]){a[0], a[1], a[2]});
     }
     const long call[6] = {a[0], (long)(uintptr_t)operations, a[2]};
     return repeat(SYS_semop, call, -EAGAIN, world_deadline_after(timeout), false);
@@ -86,16 +90,15 @@ long world_call_semtimedop(const long *a)
 long world_call_msgsnd(const long *a)
 {
     const long call[6] = {a[0], a[1], a[2], a[3] | IPC_NOWAIT};
-    return repeat(SYS_msgsnd, call, (a[3] & IPC_NOWAIT) != 0 ? 0 : -EAGAIN, ATTACH_NEVER_PS, false);
+    return (a[3] & IPC_NOWAIT) != 0 ? at_once(SYS_msgsnd, a)
+                                    : repeat(SYS_msgsnd, call, -EAGAIN, ATTACH_NEVER_PS, false);
 }
 
 long world_call_msgrcv(const long *a)
 {
     const long call[6] = {a[0], a[1], a[2], a[3], a[4] | IPC_NOWAIT};
-    if ((a[4] & IPC_NOWAIT) != 0) {
-        return kernel_call(SYS_msgrcv, a[0], a[1], a[2], a[3], a[4], 0);
-    }
-    return repeat(SYS_msgrcv, call, -ENOMSG, ATTACH_NEVER_PS, false);
+    return (a[4] & IPC_NOWAIT) != 0 ? at_once(SYS_msgrcv, a)
+                                    : repeat(SYS_msgrcv, call, -ENOMSG, ATTACH_NEVER_PS, false);
 }
 
 // A time in the past makes them try.

@@ -22,6 +22,7 @@ struct ready_set {
     struct attach_watch watches[ATTACH_WATCHES_MAX];
     unsigned count; // of watches; more than ATTACH_WATCHES_MAX: too many
     fd_set wanted[3];
+    size_t set_bytes; // of each: the kernel touches whole words, and no more
 };
 
 static void watch_add(struct ready_set *set, int fd, short events)
@@ -153,7 +154,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 
 // --- select ---------------------------------------------------------------------------------------------------------
 
-// The kernel writes into the sets, so that each look begins with what was asked. Sets may be larger than an fd_set.
+// The kernel writes into the sets, so that each look begins with what was asked. Of more than FD_SETSIZE: EINVAL.
 static long select_look(struct ready_set *set)
 {
     const long *a = set->arguments;
@@ -164,7 +165,7 @@ static long select_look(struct ready_set *set)
                              (long)(uintptr_t)&at_once, 0);
     for (int i = 0; i < 3 && found >= 0; i++) {
         if (a[1 + i] != 0) {
-            memcpy((void *)a[1 + i], &copies[i], sizeof copies[i]);
+            memcpy((void *)a[1 + i], &copies[i], set->set_bytes);
         }
     }
     return found;
@@ -176,10 +177,10 @@ static long select_with(const long *a, uint64_t deadline_ps, bool never_waits, c
     if (a[0] < 0 || a[0] > FD_SETSIZE) {
         return -EINVAL;
     }
-    struct ready_set set = {.look = select_look, .arguments = a};
+    struct ready_set set = {.look = select_look, .arguments = a, .set_bytes = ((size_t)a[0] + 63) / 64 * 8};
     for (int i = 0; i < 3; i++) {
         if (a[1 + i] != 0) {
-            memcpy(&set.wanted[i], (const void *)a[1 + i], sizeof set.wanted[i]);
+            memcpy(&set.wanted[i], (const void *)a[1 + i], set.set_bytes);
         }
         for (int fd = 0; fd < (int)a[0] && a[1 + i] != 0 && !never_waits; fd++) {
             if (FD_ISSET(fd, &set.wanted[i])) {
@@ -190,7 +191,7 @@ static long select_with(const long *a, uint64_t deadline_ps, bool never_waits, c
     return wait_masked(&set, deadline_ps, never_waits, mask);
 }
 
-// As of Linux, what is left of the time is not told.
+// Leaves out: what is left of the time, which Linux tells.
 long world_call_select(const long *a)
 {
     const struct timeval *timeout = (const struct timeval *)a[4];

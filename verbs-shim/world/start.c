@@ -35,7 +35,7 @@ static void environment_mend(void)
     const char *node = getenv("TCASIM_NODE"), *sysfs = getenv("TCASIM_SYSFS");
     const char *last = sysfs != NULL ? strrchr(sysfs, '/') : NULL;
     char folder[WORLD_PATH_BYTES];
-    if (last == NULL || (node != NULL && strcmp(node, place->node) == 0 && strcmp(last + 1, place->node) == 0)) {
+    if (last == NULL || (node != NULL && strcmp(node, place->node) == 0)) {
         return;
     }
     (void)snprintf(folder, sizeof folder, "%.*s/%s", (int)(last - sysfs), sysfs, place->node);

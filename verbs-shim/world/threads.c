@@ -24,6 +24,7 @@ static void *thread_run(void *arg)
 {
     const struct beginning beginning = *(struct beginning *)arg;
     free(arg);
+    world_trap_unblock(); // its attributes may have a mask
     attach_thread_began();
     attach_thread_at_end(thread_ended, NULL);
     world_spin_start();

@@ -45,8 +45,8 @@
 #define CALL_BUT_OF_LINKER(number) CALL_UNLESS(number, 2, ELF_FIRST_BYTES)
 #define CALL_BUT_TO_STDERR(number) CALL_UNLESS(number, 0, STDERR_FILENO) // the linker's last words
 #define CALL_TO_LOCK(number)                                                                                           \
-    SKIP_UNLESS(number, 5), LOAD(args[1], 0), SKIP_IF(F_SETLKW, 1), SKIP_UNLESS(F_OFD_SETLKW, 1),                      \
-        GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
+    SKIP_UNLESS(number, 7), LOAD(args[1], 0), SKIP_IF(F_SETLK, 3), SKIP_IF(F_SETLKW, 2), SKIP_IF(F_OFD_SETLK, 1),      \
+        SKIP_UNLESS(F_OFD_SETLKW, 1), GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
 
 static const struct sock_filter filter[] = {
     LOAD(arch, 0),
@@ -150,12 +150,17 @@ static void give_up(void)
     (void)kernel_call(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
+void world_trap_unblock(void)
+{
+    const uint64_t own = UINT64_C(1) << (SIGSYS - 1);
+    (void)kernel_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)(uintptr_t)&own, 0, sizeof own, 0, 0);
+}
+
 void world_trap_start(void)
 {
-    const uint64_t own = UINT64_C(1) << (SIGSYS - 1); // blocked, perhaps, by the program before
     const struct sock_fprog program = {sizeof filter / sizeof filter[0], (struct sock_filter *)filter};
     world_signal_take(SIGSYS, on_call, SA_NODEFER);
-    (void)kernel_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)(uintptr_t)&own, 0, sizeof own, 0, 0);
+    world_trap_unblock(); // the program before may have blocked it
     if (!filtered() && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
                         kernel_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
                                     (long)(uintptr_t)&program, 0, 0, 0) != 0)) {

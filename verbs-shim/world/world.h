@@ -64,6 +64,7 @@ void world_tsc_trap(bool on);
 // ------------------------------------------------------------------------------------
 
 void world_trap_start(void);
+void world_trap_unblock(void); // its signal, in the calling thread
 // In simulated time, where it is one of calls.h; false: it is none. The result is the kernel's.
 bool world_call(long number, const long *arguments, long *result_out);
 
