@@ -115,6 +115,7 @@ struct attach_thread {
     int watches[ATTACH_WATCHES_MAX]; // copies of what it waits for
     unsigned watch_count;
     bool watch_ready;   // one of them is
+    bool watch_blind; // not all could be watched: it is asked whenever anything may have changed
     unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
     bool patient; // it waits for the outside, and does not poll it

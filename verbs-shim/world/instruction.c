@@ -202,7 +202,7 @@ static void operand_decode(struct code *code, const greg_t *registers, struct wo
 
 static unsigned written_register(const struct code *code, unsigned number)
 {
-    bool extends = code->two_bytes && (code->op & 0xf0) != 0x90; // from a byte: the register is larger
+    bool extends = code->two_bytes && (code->op & 0xf0) != 0x90;             // from a byte: the register is larger
     bool high_byte = operand_bytes(code) == 1 && !extends && !code->has_rex; // ah to bh
     return 1u << (high_byte ? number & 3 : number);
 }
