@@ -22,12 +22,18 @@ ssize_t attach_proc_read(pid_t pid, const char *name, char *text, size_t bytes)
     return got;
 }
 
-bool attach_runs(pid_t pid, pid_t tid)
+char attach_state(pid_t pid, pid_t tid)
 {
     char name[64], line[1024];
     snprintf(name, sizeof name, "task/%d/stat", (int)tid);
     const char *name_end = attach_proc_read(pid, name, line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-    return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'R' || name_end[2] == 'D');
+    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : 'X';
+}
+
+bool attach_runs(pid_t pid, pid_t tid)
+{
+    char state = attach_state(pid, tid);
+    return state == 'R' || state == 'D';
 }
 
 // The last part of its path. The text goes to a terminal, and is the program's own word.

@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "sim/attach/internal.h"
 #include "sim/attach/mapping.h"
@@ -64,15 +62,14 @@ static bool same_word(const struct attach_thread *waiter, const struct attach_pr
 static struct attach_thread *waiter_first(const struct attach_process *of, const struct attach_futex *futex,
                                           uint64_t before)
 {
-    struct attach_thread *first = NULL;
-    for (const struct attach_process *process = of->server->processes; process != NULL; process = process->next) {
-        for (unsigned i = 0; i < process->slots; i++) {
-            struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && thread->futex.state == ATTACH_FUTEX_WAITS && thread->futex.order < before &&
-                (thread->futex.bitset & futex->bitset) != 0 &&
-                (first == NULL || thread->futex.order < first->futex.order) && same_word(thread, of, futex)) {
-                first = thread;
-            }
+    struct attach_thread *first = NULL, *thread;
+    struct attach_process *process = NULL;
+    unsigned index = 0;
+    while ((thread = attach_thread_next(of->server, &process, &index)) != NULL) {
+        if (thread->futex.state == ATTACH_FUTEX_WAITS && thread->futex.order < before &&
+            (thread->futex.bitset & futex->bitset) != 0 &&
+            (first == NULL || thread->futex.order < first->futex.order) && same_word(thread, of, futex)) {
+            first = thread;
         }
     }
     return first;
@@ -86,14 +83,19 @@ static void let_go(struct attach_thread *thread, enum attach_futex_state state)
     }
 }
 
-void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request)
+// Which word a request means.
+static struct attach_futex futex_of(const struct attach_request *request)
 {
     const uint64_t *arguments = request->arguments;
-    thread->futex = (struct attach_futex){.state = ATTACH_FUTEX_WAITS,
-                                          .address = arguments[0],
-                                          .shared = arguments[1] != 0,
-                                          .bitset = (uint32_t)arguments[2],
-                                          .order = ++thread->process->server->futex_order};
+    return (struct attach_futex){
+        .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
+}
+
+void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request)
+{
+    thread->futex = futex_of(request);
+    thread->futex.state = ATTACH_FUTEX_WAITS;
+    thread->futex.order = ++thread->process->server->futex_order;
 }
 
 int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
@@ -102,7 +104,7 @@ int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
     sim_t *sim = process->server->sim;
     while (thread->futex.state == ATTACH_FUTEX_WAITS && !process->ended &&
            sim_now_ps(sim) < attach_alarm_before(process, deadline_ps)) {
-        (void)attach_sleep(thread, ATTACH_WAIT_FUTEX, deadline_ps, true);
+        attach_sleep(thread, ATTACH_WAIT_FUTEX, deadline_ps, true);
     }
     enum attach_futex_state state = thread->futex.state;
     thread->futex.state = ATTACH_FUTEX_NONE;
@@ -115,8 +117,7 @@ int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
 int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request)
 {
     const uint64_t *arguments = request->arguments;
-    const struct attach_futex futex = {
-        .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
+    const struct attach_futex futex = futex_of(request);
     struct attach_thread *waiter;
     int64_t woken = 0;
     while ((uint64_t)woken < arguments[3] && (waiter = waiter_first(process, &futex, UINT64_MAX)) != NULL) {
@@ -129,8 +130,7 @@ int64_t attach_futex_release(const struct attach_process *process, const struct 
 int64_t attach_futex_move(struct attach_thread *thread, const struct attach_request *request)
 {
     const uint64_t *arguments = request->arguments;
-    const struct attach_futex futex = {
-        .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
+    const struct attach_futex futex = futex_of(request);
     int64_t woken = attach_futex_release(thread->process, request);
     uint64_t before = thread->process->server->futex_order + 1, moved = 0;
     struct attach_thread *waiter;
@@ -150,13 +150,12 @@ int64_t attach_futex_move(struct attach_thread *thread, const struct attach_requ
 
 void attach_futex_look_again(const struct attach_server *server, const struct attach_process *of)
 {
-    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (unsigned i = 0; i < process->slots; i++) {
-            struct attach_thread *thread = process->threads[i];
-            if (thread != NULL &&
-                (of == NULL || of == process || (thread->futex.shared && of->node == process->node))) {
-                let_go(thread, ATTACH_FUTEX_INTERRUPTED);
-            }
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
+        if (of == NULL || of == process || (thread->futex.shared && of->node == process->node)) {
+            let_go(thread, ATTACH_FUTEX_INTERRUPTED);
         }
     }
 }

@@ -3,7 +3,6 @@
 // time does, which is sooner, and the same in every run. Where all programs of the run are over and what they have left
 // (a daemon) does nothing but wait, the same ends the run well.
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/attach/internal.h"
 
@@ -21,9 +20,8 @@ void attach_progress_note(struct attach_server *server)
 
 static bool is_alive(pid_t pid)
 {
-    char line[1024];
-    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-    return name_end != NULL && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
+    char state = attach_state(pid, pid);
+    return state != 'Z' && state != 'X';
 }
 
 // Has a process a child that is not attached? Its work takes real time.

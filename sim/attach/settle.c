@@ -8,22 +8,6 @@
 
 enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2 };
 
-// The first of its threads, in the order of all; NULL: none is left.
-static struct attach_thread *thread_next(const struct attach_server *server, struct attach_process **process,
-                                         unsigned *index)
-{
-    for (*process = *process != NULL ? *process : server->processes; *process != NULL; *process = (*process)->next) {
-        while (*index < (*process)->slots) {
-            struct attach_thread *thread = (*process)->threads[(*index)++];
-            if (thread != NULL) {
-                return thread;
-            }
-        }
-        *index = 0;
-    }
-    return NULL;
-}
-
 // Do all wait for the outside, and nothing but a deadline of theirs is due?
 static bool only_deadlines(const struct attach_server *server)
 {
@@ -31,7 +15,7 @@ static bool only_deadlines(const struct attach_server *server)
     struct attach_process *process = NULL;
     const struct attach_thread *thread;
     unsigned index = 0;
-    while ((thread = thread_next(server, &process, &index)) != NULL) {
+    while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
         if (!thread->patient) {
             return false;
         }
@@ -46,7 +30,7 @@ bool attach_all_patient(const struct attach_server *server)
     const struct attach_thread *thread;
     unsigned index = 0;
     bool all = true;
-    while (all && (thread = thread_next(server, &process, &index)) != NULL) {
+    while (all && (thread = attach_thread_next(server, &process, &index)) != NULL) {
         all = thread->patient || process->ended;
     }
     return all;
@@ -99,7 +83,7 @@ static unsigned outside_waiters(const struct attach_server *server)
     unsigned count = 0, index = 0;
     struct attach_process *process = NULL;
     const struct attach_thread *thread;
-    while ((thread = thread_next(server, &process, &index)) != NULL) {
+    while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
         count += (thread->waits_for & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
     }
     return count;

@@ -373,3 +373,18 @@ void attach_threads_find(struct attach_server *server, bool announced)
         }
     }
 }
+
+struct attach_thread *attach_thread_next(const struct attach_server *server, struct attach_process **process,
+                                         unsigned *index)
+{
+    for (*process = *process != NULL ? *process : server->processes; *process != NULL; *process = (*process)->next) {
+        while (*index < (*process)->slots) {
+            struct attach_thread *thread = (*process)->threads[(*index)++];
+            if (thread != NULL) {
+                return thread;
+            }
+        }
+        *index = 0;
+    }
+    return NULL;
+}

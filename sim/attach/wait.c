@@ -13,14 +13,14 @@ void attach_outside_wake(struct attach_server *server, bool ends)
         attach_futex_look_again(server, NULL);
     }
     attach_watches_look(server, 0);
-    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (unsigned i = 0; i < process->slots; i++) {
-            struct attach_thread *thread = process->threads[i];
-            bool all = thread != NULL && (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
-            if ((all && (ends || (thread->waits_for & ATTACH_WAIT_ENDS) == 0)) ||
-                (ends && thread != NULL && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0)) {
-                sim_condition_signal(server->sim, &thread->woken);
-            }
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
+        bool all = (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
+        if ((all && (ends || (thread->waits_for & ATTACH_WAIT_ENDS) == 0)) ||
+            (ends && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0)) {
+            sim_condition_signal(server->sim, &thread->woken);
         }
     }
 }

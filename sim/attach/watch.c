@@ -75,12 +75,12 @@ void attach_watches_look(struct attach_server *server, int wait_ms)
         ((struct attach_thread *)ready[i].data.ptr)->watch_ready = true;
     }
     // In the order of all threads, whatever the kernel's is.
-    for (struct attach_process *process = server->processes; process != NULL && count > 0; process = process->next) {
-        for (unsigned i = 0; i < process->slots; i++) {
-            struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && thread->watch_ready && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0) {
-                sim_condition_signal(server->sim, &thread->woken);
-            }
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    while (count > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
+        if (thread->watch_ready && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0) {
+            sim_condition_signal(server->sim, &thread->woken);
         }
     }
 }
@@ -110,12 +110,12 @@ bool attach_watches_of_others(const struct attach_server *server)
     bool any = false;
     (void)fstat(STDIN_FILENO, &input);
     (void)fstat(server->alive, &pipe); // one without a path
-    for (const struct attach_process *process = server->processes; process != NULL && !any; process = process->next) {
-        for (unsigned i = 0; i < process->slots && !any; i++) {
-            const struct attach_thread *thread = process->threads[i];
-            for (unsigned j = 0; thread != NULL && j < thread->watch_count && !any; j++) {
-                any = is_of_others(thread->watches[j], &input, &pipe);
-            }
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    unsigned index = 0;
+    while (!any && (thread = attach_thread_next(server, &process, &index)) != NULL) {
+        for (unsigned i = 0; i < thread->watch_count && !any; i++) {
+            any = is_of_others(thread->watches[i], &input, &pipe);
         }
     }
     return any;

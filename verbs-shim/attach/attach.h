@@ -96,17 +96,14 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 // A library looked for something that a device writes and did not find it; what the look cost is in the thread's time
 // already. Returns at that time, unless the thread is in a loop of such looks, which is known from its repetitions
 // (verbs-shim/attach/loop.h): then, at the latest after some turns of it, at the time at which the loop sees what a
-// device has written. site: from where, at what: see ATTACH_SITE. place: the word of pinned memory that was looked at,
-// when writes elsewhere in pinned memory are none of its business; NULL: none in particular.
-// true: something was written, so that the look is worth repeating before the program looks elsewhere.
+// device has written.
+// site: a number for where the look is made from and at what. place: the word of pinned memory that was looked at; a
+// write to it is seen by this look, writes elsewhere by the whole turn. NULL: none in particular.
 // repeats: the library's stores since its last look were none but of repetitions, and so will be what comes of them:
 // nothing of it is progress of the program.
-// Not timed: returns false at once.
+// true: something was written, so that the look is worth repeating before the program looks elsewhere. Not timed:
+// returns false at once.
 bool attach_poll(uint64_t site, const volatile void *place, bool repeats);
-
-// In a function that the program calls, before it calls others: who calls it, how deep, for which object.
-#define ATTACH_SITE(object)                                                                                            \
-    (((uintptr_t)__builtin_return_address(0) * 31 + (uintptr_t)__builtin_frame_address(0)) * 31 + (uintptr_t)(object))
 
 // The same for what the flags name; the look costs a call. attach_found says that a look was not in vain, which ends
 // the row.

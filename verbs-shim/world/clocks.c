@@ -117,6 +117,11 @@ uint64_t world_clock_deadline(clockid_t clock, const struct timespec *when)
     return ns <= epoch ? 0 : ps_of(ns - epoch);
 }
 
+bool world_time_valid(const struct timespec *time)
+{
+    return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < (long)WORLD_NS_PER_S;
+}
+
 uint64_t world_deadline_after(const struct timespec *delay)
 {
     if (delay == NULL || (uint64_t)delay->tv_sec > UINT64_MAX / NS_PER_S - 1) {

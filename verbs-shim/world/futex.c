@@ -24,7 +24,7 @@ static long compare(long word, long flags, long value)
 static long wait_until(const long *a, uint32_t bitset, uint64_t deadline_ps)
 {
     const bool restarts = deadline_ps == ATTACH_NEVER_PS; // after a handler with SA_RESTART
-    unsigned interrupts = restarts ? attach_interrupts_ending() : attach_interrupts();
+    unsigned interrupts = world_interrupts(restarts);
     if (bitset == 0) {
         return -EINVAL;
     }
@@ -37,21 +37,16 @@ static long wait_until(const long *a, uint32_t bitset, uint64_t deadline_ps)
         if (status != -EINTR) {
             return status;
         }
-        if ((restarts ? attach_interrupts_ending() : attach_interrupts()) != interrupts) {
+        if (world_interrupts(restarts) != interrupts) {
             return -EINTR;
         }
     }
 }
 
-static bool valid(const struct timespec *time)
-{
-    return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < (long)WORLD_NS_PER_S;
-}
-
 static long wait_call(const long *a, bool absolute, uint32_t bitset)
 {
     const struct timespec *time = (const struct timespec *)a[3];
-    if (time != NULL && !valid(time)) {
+    if (time != NULL && !world_time_valid(time)) {
         return -EINVAL;
     }
     clockid_t clock = (a[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;

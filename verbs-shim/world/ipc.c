@@ -19,13 +19,13 @@
 // Until the call says something else than `busy`. restarts: after a handler with SA_RESTART.
 static long repeat(long number, const long *a, long busy, uint64_t deadline_ps, bool restarts)
 {
-    unsigned interrupts = restarts ? attach_interrupts_ending() : attach_interrupts();
+    unsigned interrupts = world_interrupts(restarts);
     long result;
     while ((result = kernel_call(number, a[0], a[1], a[2], a[3], a[4], a[5])) == busy) {
         if (attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
             break;
         }
-        if ((restarts ? attach_interrupts_ending() : attach_interrupts()) != interrupts) {
+        if (world_interrupts(restarts) != interrupts) {
             return -EINTR;
         }
     }

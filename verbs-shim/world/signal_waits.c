@@ -90,7 +90,7 @@ long world_call_sigsuspend(const long *a)
 long world_call_sigtimedwait(const long *a)
 {
     const struct timespec *timeout = (const struct timespec *)a[2], now = {0};
-    if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)WORLD_NS_PER_S)) {
+    if (timeout != NULL && !world_time_valid(timeout)) {
         return -EINVAL;
     }
     bool at_once = timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0, in_time = true;

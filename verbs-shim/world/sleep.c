@@ -24,16 +24,11 @@ static long sleep_until(uint64_t deadline_ps, struct timespec *left_out)
     return -EINTR;
 }
 
-static bool valid(const struct timespec *time)
-{
-    return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < (long)WORLD_NS_PER_S;
-}
-
 long world_call_clock_nanosleep(const long *a)
 {
     const struct timespec *when = (const struct timespec *)a[2];
     bool absolute = (a[1] & TIMER_ABSTIME) != 0;
-    if (when == NULL || !valid(when)) {
+    if (when == NULL || !world_time_valid(when)) {
         return when == NULL ? -EFAULT : -EINVAL;
     }
     return sleep_until(absolute ? world_clock_deadline((clockid_t)a[0], when) : world_deadline_after(when),

@@ -102,8 +102,7 @@ static struct timespec timespec_of(uint64_t ps)
 
 static bool valid(const struct timespec *time)
 {
-    return time->tv_sec >= 0 && time->tv_sec < 10000000 * 365L && time->tv_nsec >= 0 &&
-           time->tv_nsec < (long)WORLD_NS_PER_S;
+    return world_time_valid(time) && time->tv_sec < 10000000 * 365L;
 }
 
 static struct itimerspec left_of(const struct timer *timer)

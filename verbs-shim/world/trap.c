@@ -88,6 +88,11 @@ long world_call_refused(const long *arguments)
     return -ENOSYS;
 }
 
+unsigned world_interrupts(bool restarts)
+{
+    return restarts ? attach_interrupts_ending() : attach_interrupts();
+}
+
 bool world_call(long number, const long *arguments, long *result_out)
 {
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {

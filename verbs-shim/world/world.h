@@ -42,6 +42,7 @@ uint64_t world_clock_deadline(clockid_t clock, const struct timespec *when);
 // now + a relative time; NULL or negative milliseconds: never.
 uint64_t world_deadline_after(const struct timespec *delay);
 uint64_t world_deadline_after_ms(int milliseconds);
+bool world_time_valid(const struct timespec *time); // of a length, or in a clock
 void world_clocks_start(void);
 
 // --- signals (signals.c)
@@ -64,6 +65,8 @@ void world_tsc_trap(bool on);
 // ------------------------------------------------------------------------------------
 
 void world_trap_start(void);
+// Signals with handlers that the calling thread has had. restarts: but for those with SA_RESTART.
+unsigned world_interrupts(bool restarts);
 void world_trap_unblock(void); // its signal, in the calling thread
 // In simulated time, where it is one of calls.h; false: it is none. The result is the kernel's.
 bool world_call(long number, const long *arguments, long *result_out);

@@ -1,0 +1,143 @@
+// What threads wait for, and who tells them: devices, descriptors, words of memory (futexes), the outside; and loops of
+// looks in vain. Part of internal.h, for the files of the room. Times are simulated, in picoseconds.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "verbs-shim/attach/attach.h"
+#include "verbs-shim/attach/protocol.h"
+
+struct attach_process;
+struct attach_request;
+struct attach_server;
+struct attach_thread;
+
+// In the order in which they are destroyed.
+enum attach_object_kind {
+    OBJECT_QP,
+    OBJECT_SRQ,
+    OBJECT_CQ,
+    OBJECT_EQ,
+    OBJECT_MR,
+    OBJECT_PD,
+    OBJECT_UAR,
+    OBJECT_GPU_QUEUE,
+    OBJECT_GPU_PIN,
+    OBJECT_GPU_MEMORY,
+    OBJECT_PINNED,
+    OBJECT_BOARD,
+    OBJECT_KINDS
+};
+
+// Of a process; what it says beyond that is not heard.
+#define ATTACH_RANGES 32
+
+// Parts of pinned memory.
+struct attach_ranges {
+    struct {
+        uint64_t bus_address, bytes;
+    } list[ATTACH_RANGES];
+    unsigned count;
+};
+
+// Something that a device has written.
+struct attach_written {
+    bool pinned, quiet;
+    uint64_t address; // of the bus, where it is pinned; else the program's
+    uint32_t bytes;
+    struct attach_object *region; // in which it lies; NULL: none
+};
+
+// A loop of looks in vain: what a turn looks at, or the words that a loop without looks reads.
+struct attach_loop {
+    uint64_t turn_ps;
+    unsigned flags; // enum attach_wait_flags
+    struct attach_turn_look looks[ATTACH_TURN_LOOKS_MAX];
+    unsigned look_count;
+    struct attach_word words[ATTACH_RANGES_MAX];
+    unsigned word_count;
+    bool any_pinned;       // all of pinned memory
+    bool waits;            // the thread is led over turns of it
+    bool came, others;     // since the thread got its turn: a write that it sees, a turn of another thread
+    unsigned hit;          // the look that sees that write; ATTACH_TURN_LOOKS_MAX: one knows not which
+    bool look_came;        // one of the looks sees a write since the row began
+    unsigned region_looks; // a write was to this; so many looks until nothing came of it, 0: none was
+    enum attach_object_kind region_kind;
+    uint64_t region;
+    uint64_t began_ps, told_ps; // the row; when another thread's turn was last told of
+};
+
+// The word that a thread sleeps on.
+enum attach_futex_state { ATTACH_FUTEX_NONE, ATTACH_FUTEX_WAITS, ATTACH_FUTEX_WOKEN, ATTACH_FUTEX_INTERRUPTED };
+struct attach_futex {
+    enum attach_futex_state state;
+    bool shared; // with other processes, perhaps
+    uint32_t bitset;
+    uint64_t address, order;
+};
+
+// --- written.c -------------------------------------------------------------------------------------------------------
+
+// A device has written to pinned memory of the process; to what is not pinned memory.
+void attach_memory_written(void *process, uint64_t bus_address, uint32_t bytes);
+void attach_own_memory_written(void *process, uint64_t va, uint32_t bytes);
+// -EINVAL: it is no pinned memory of the process. -ENOSPC: it has said so too often.
+int attach_ranges_add(struct attach_process *process, struct attach_ranges *ranges, uint64_t bus_address,
+                      uint64_t bytes);
+void attach_ranges_remove(struct attach_ranges *ranges, uint64_t bus_address, uint64_t bytes); // what lies there
+
+// --- wait.c ---------------------------------------------------------------------------------------------------------
+
+// What a wait is for, as the user reads it; SIM_NEVER_PS: without a deadline.
+const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
+enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
+// The thread has had its turn. looked: it looked in vain, and may have done nothing else.
+void attach_turn_note(const struct attach_thread *thread, bool looked);
+// Until the thread's condition is signalled, its process's alarm, or the deadline. patient: it waits for the outside,
+// and does not poll it.
+void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool patient);
+// The earlier of the two.
+uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
+// The process may have set another alarm.
+void attach_alarm_note(struct attach_process *process);
+// --- poll.c ---------------------------------------------------------------------------------------------------------
+
+// POLL: before its costs are paid; and then.
+void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request);
+enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
+void attach_loop_left(struct attach_thread *thread); // it has done something else
+// Is the write one that the thread's loop sees?
+bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
+// Another thread has had its turn: shall this one look?
+bool attach_loop_others(struct attach_thread *thread, bool looked);
+
+// --- settle.c -------------------------------------------------------------------------------------------------------
+
+// Those who wait for the outside look again.
+void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
+bool attach_all_patient(const struct attach_server *server);       // does everybody wait for the outside?
+void attach_settle_init(struct attach_server *server);
+// Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
+bool attach_idle(struct attach_server *server);
+
+// --- watch.c --------------------------------------------------------------------------------------------------------
+
+bool attach_watches_init(struct attach_server *server);
+// WAIT for descriptors: before anything of the crossing is carried out; and when it is over.
+void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request);
+void attach_watch_end(struct attach_thread *thread);
+// Which are ready now, or within so much real time: their threads go on.
+void attach_watches_look(struct attach_server *server, int wait_ms);
+bool attach_watches_of_others(const struct attach_server *server); // may somebody outside the run write to one?
+
+// --- futex.c --------------------------------------------------------------------------------------------------------
+
+// FUTEX_WAIT: before anything of the crossing is carried out; and then. 0: woken. -ETIMEDOUT, -EINTR: to look again.
+void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request);
+int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps);
+int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request); // how many
+int64_t attach_futex_move(struct attach_thread *thread, const struct attach_request *request);
+// A thread or the process has ended, whose words the kernel may have changed, and all that share memory with it look
+// again; NULL: everybody, as there may be a signal.
+void attach_futex_look_again(const struct attach_server *server, const struct attach_process *process);
