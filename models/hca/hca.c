@@ -100,7 +100,8 @@ static bool config_valid(const struct hca_config *config)
            config->mrrs_bytes <= PCIE_PAYLOAD_MAX && config->port_ps_per_byte > 0 && config->prefetch_requests > 0 &&
            config->gather_packets > 0 && config->order_entries > 0 && config->window_packets > 0 &&
            config->ack_every_packets > 0 && config->max_mtu_bytes >= 256 && config->max_mtu_bytes <= IB_PAYLOAD_MAX &&
-           config->max_qp > 0 && config->max_cq > 0 && config->max_pd > 0 && config->max_mr > 0 &&
+           config->active_mtu_bytes >= 256 && config->active_mtu_bytes <= config->max_mtu_bytes && config->max_qp > 0 &&
+           config->max_cq > 0 && config->max_pd > 0 && config->max_mr > 0 &&
            config->max_mr <= 1u << HCA_KEY_INDEX_BITS && config->max_eq > 0 && config->max_srq > 0;
 }
 
@@ -229,6 +230,7 @@ void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out)
         .gid_prefix = hca_gid_prefix(),
         .guid = hca_port_guid(hca),
         .max_mtu_bytes = hca->config.max_mtu_bytes,
+        .active_mtu_bytes = hca->config.active_mtu_bytes,
         .rate_mbps = UINT64_C(8000000) / hca->config.port_ps_per_byte,
     };
 }

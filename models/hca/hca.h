@@ -36,7 +36,7 @@ struct hca_config {
     uint64_t port_tx_ps;       // from a complete packet (or a decided acknowledge) to the port
     uint64_t port_rx_ps;       // from the port to the receive engine
     uint32_t port_buffer_blocks;
-    uint32_t max_mtu_bytes;
+    uint32_t max_mtu_bytes, active_mtu_bytes; // that a queue pair may have; that packets on its link may
     // engines
     uint64_t doorbell_ps;       // from the BAR to the scheduler
     uint64_t send_request_ps;   // from a request to its first packet, one request of a queue pair at a time

@@ -30,7 +30,7 @@ void hca_port_init(hca_t *hca)
     const struct ib_link_config config = {
         .ps_per_byte = hca->config.port_ps_per_byte,
         .buffer_blocks = {hca->config.port_buffer_blocks, hca->config.port_buffer_blocks},
-        .mtu_bytes = hca->config.max_mtu_bytes,
+        .mtu_bytes = hca->config.active_mtu_bytes,
         .gap_bytes = hca->config.port_gap_bytes};
     char name[96];
     snprintf(name, sizeof name, "%s.loopback", hca->name);
@@ -161,7 +161,8 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
     ib_end_t *end = way_out(hca, packet);
     uint8_t opcode = packet->opcode;
     uint32_t psn = packet->psn, data_bytes = ib_packet_data_bytes(packet);
-    if (end == NULL) { // no cable was ever plugged in
+    bool too_long = packet->bytes > hca->config.active_mtu_bytes; // IBA 16.1.3.5, PortXmitDiscards
+    if (end == NULL || too_long) { // no cable was ever plugged in, or beyond the MTU of the link
         hca->counters[HCA_PACKETS_DISCARDED]++;
         ib_packet_give(hca->packets, packet);
         return true;

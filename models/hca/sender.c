@@ -181,7 +181,7 @@ static void read_send(struct hca_qp *qp, const struct hca_request *request)
 static bool message_send(struct hca_qp *qp, const struct hca_request *request)
 {
     struct hca_sq *sq = &qp->sq;
-    uint32_t mtu = qp->init.type == HCA_UD ? qp->hca->config.max_mtu_bytes : qp->attr.path_mtu_bytes;
+    uint32_t mtu = qp->init.type == HCA_UD ? qp->hca->config.active_mtu_bytes : qp->attr.path_mtu_bytes;
     ib_packet_t *packet = packet_make(qp, packet_opcode(request, sq->packet));
     headers_fill(qp, packet, request, mtu);
     bool last = sq->packet + 1 == request->packets;

@@ -33,7 +33,7 @@ static uint16_t data_offset(enum hca_qp_type type, unsigned opcode)
 static enum hca_status length_check(const struct hca_qp *qp, unsigned opcode, uint64_t bytes)
 {
     if (bytes > UINT64_C(1) << 31 || (opcode >= HCA_OP_COMPARE_SWAP && bytes != sizeof(uint64_t)) ||
-        (qp->init.type == HCA_UD && bytes > qp->hca->config.max_mtu_bytes)) {
+        (qp->init.type == HCA_UD && bytes > qp->hca->config.active_mtu_bytes)) {
         return HCA_LOCAL_LENGTH;
     }
     return HCA_OK;
@@ -65,7 +65,7 @@ static void request_parse(struct hca_qp *qp, uint32_t count)
     }
     request->status = (uint8_t)length_check(qp, control.opcode, bytes);
     request->bytes = (uint32_t)bytes;
-    uint32_t mtu = qp->init.type == HCA_UD ? qp->hca->config.max_mtu_bytes : qp->attr.path_mtu_bytes;
+    uint32_t mtu = qp->init.type == HCA_UD ? qp->hca->config.active_mtu_bytes : qp->attr.path_mtu_bytes;
     request->packets = bytes == 0 ? 1 : (uint32_t)((bytes + mtu - 1) / mtu);
 }
 

@@ -49,6 +49,7 @@ static struct hca_config config_of(const struct scn_hca *hca, const struct scn_h
         .port_rx_ps = hca->port_rx_ps,
         .port_buffer_blocks = hca->port_buffer_bytes / IB_BLOCK_BYTES,
         .max_mtu_bytes = hca->max_mtu_bytes,
+        .active_mtu_bytes = hca->active_mtu_bytes,
         .doorbell_ps = hca->doorbell_ps,
         .send_request_ps = hca->send_request_ps,
         .send_packet_ps = hca->send_packet_ps,
@@ -133,7 +134,7 @@ static uint32_t mtu_bytes(const struct scn_scenario *scenario)
     uint32_t most = 0;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         const struct scn_hca *hca = &scenario->nodes[i].hca;
-        most = hca->given && hca->max_mtu_bytes > most ? hca->max_mtu_bytes : most;
+        most = hca->given && hca->active_mtu_bytes > most ? hca->active_mtu_bytes : most;
     }
     return most;
 }

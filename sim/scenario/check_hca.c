@@ -78,6 +78,16 @@ static uint32_t stands_for(const struct fabric *fabric, uint32_t place)
     return place;
 }
 
+static void check_mtu(struct scn_loader *loader, const struct scn_node *node)
+{
+    const struct scn_hca *hca = &node->hca;
+    if (hca->given && !scn_loader_is_bad(loader, hca, true) && hca->active_mtu_bytes > hca->max_mtu_bytes) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &hca->active_mtu_bytes, hca),
+                         "active_mtu: %u B of the HCA of '%s' is more than its max_mtu, %u B", hca->active_mtu_bytes,
+                         node->name, hca->max_mtu_bytes);
+    }
+}
+
 // The credits of a ring of switches may wait for each other for ever.
 static void check_tree(struct scn_loader *loader, const struct scn_ib_cable *cable, struct fabric *fabric)
 {
@@ -125,6 +135,7 @@ void scn_check_hcas(struct scn_loader *loader)
     const struct scn_scenario *scenario = loader->scenario;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         check_slot(loader, &scenario->nodes[i]);
+        check_mtu(loader, &scenario->nodes[i]);
     }
     for (uint32_t i = 0; i < scenario->ib_switch_count; i++) {
         check_switch(loader, i);

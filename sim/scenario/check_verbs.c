@@ -153,10 +153,10 @@ static void check_bytes(struct scn_loader *loader, const struct scn_run *run, co
         if (is_atomic(verbs->operation) && bytes != ATOMIC_BYTES) {
             scn_mistakes_add(&loader->mistakes, place, "bytes: %s works on %d B, not on %" PRIu64 " B",
                              scn_operation_name(verbs->operation), ATOMIC_BYTES, bytes);
-        } else if (verbs->transport == SCN_TRANSPORT_UD && node->hca.given && bytes > node->hca.max_mtu_bytes) {
+        } else if (verbs->transport == SCN_TRANSPORT_UD && node->hca.given && bytes > node->hca.active_mtu_bytes) {
             scn_mistakes_add(&loader->mistakes, place,
                              "bytes: a datagram has at most the mtu of %" PRIu32 " B, not %" PRIu64 " B",
-                             node->hca.max_mtu_bytes, bytes);
+                             node->hca.active_mtu_bytes, bytes);
         } else if (node->host.memory_bytes != 0 && bytes * verbs->queue_pairs > node->host.memory_bytes / 8) {
             scn_mistakes_add(&loader->mistakes, place,
                              "bytes: buffers of %" PRIu64 " B for %" PRIu32

@@ -70,7 +70,7 @@ static ib_link_t *cable_make(const struct machine *machine, const char *name)
     const struct ib_link_config config = {.ps_per_byte = (uint32_t)(SIM_PS_PER_US / hca->port_bytes_per_us),
                                           .flight_ps = CABLE_NS * NS,
                                           .buffer_blocks = {blocks, blocks},
-                                          .mtu_bytes = hca->max_mtu_bytes,
+                                          .mtu_bytes = hca->active_mtu_bytes,
                                           .gap_bytes = hca->port_gap_bytes,
                                           .drop_every = machine->loss_every,
                                           .damage_every = machine->loss_every == 0 ? 0 : machine->loss_every + 6};

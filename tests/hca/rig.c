@@ -44,7 +44,7 @@ void rig_init_with(struct rig *rig, const struct hca_config *config, const char 
     const struct ib_link_config cable = {.ps_per_byte = config->port_ps_per_byte,
                                          .flight_ps = (CABLE_NS + PHYS_NS) * NS,
                                          .buffer_blocks = {config->port_buffer_blocks, config->port_buffer_blocks},
-                                         .mtu_bytes = config->max_mtu_bytes,
+                                         .mtu_bytes = config->active_mtu_bytes,
                                          .gap_bytes = config->port_gap_bytes};
     ASSERT_EQ(ib_link_create(rig->sim, rig->packets, "cable", &cable, &rig->cable), SIM_OK);
     for (unsigned i = 0; i < NODES; i++) {

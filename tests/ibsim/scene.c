@@ -17,6 +17,7 @@ struct scene *scene_new(enum ibv_qp_type type)
     struct scene *scene = calloc(1, sizeof *scene);
     scene->type = type;
     scene->rnr_retry = 7;
+    scene->path_mtu = IBV_MTU_1024;
     rig_init(&scene->rig, "connectx-qdr");
     sim_condition_init(&scene->barrier);
     for (unsigned i = 0; i < 2; i++) {
@@ -98,7 +99,7 @@ static int step_mask(enum ibv_qp_type type, enum ibv_qp_state to)
 
 static void side_connect(struct scene_side *side)
 {
-    struct ibv_qp_attr attr = {.path_mtu = IBV_MTU_1024,
+    struct ibv_qp_attr attr = {.path_mtu = side->scene->path_mtu,
                                .qkey = SCENE_QKEY,
                                .rq_psn = 0xfffffe,
                                .sq_psn = 0xfffffe,

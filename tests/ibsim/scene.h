@@ -31,8 +31,9 @@ struct scene_side {
 struct scene {
     struct rig rig;
     enum ibv_qp_type type;
-    bool shared_receives; // of side 1
-    uint8_t rnr_retry;    // 7 unless a test says otherwise
+    bool shared_receives;  // of side 1
+    uint8_t rnr_retry;     // 7 unless a test says otherwise
+    enum ibv_mtu path_mtu; // 1024
     struct scene_side sides[2];
     unsigned at_barrier, barriers;
     sim_condition_t barrier;

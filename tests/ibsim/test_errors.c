@@ -205,3 +205,31 @@ TEST(IbsimErrors, AnHcaThatLosesItsSlotIsAFatalErrorAndLetsEverythingBeDestroyed
     scene_run(scene, lose_the_slot, NULL);
     scene_end(scene);
 }
+
+// --- the link's MTU --------------------------------------------------------------------------------------------------
+
+static void longer_than_the_link(struct scene_side *side)
+{
+    struct ibv_port_attr port;
+    EXPECT_EQ(ibv_query_port(side->context, 1, &port), 0);
+    EXPECT_EQ(port.max_mtu, IBV_MTU_4096);
+    EXPECT_EQ(port.active_mtu, IBV_MTU_2048);
+    struct ibv_sge fits = scene_sge(side, 0, 2048), sge = scene_sge(side, 0, BYTES);
+    struct ibv_send_wr first = scene_wr(side, IBV_WR_RDMA_WRITE, &fits, 0);
+    EXPECT_EQ(scene_post(side, &first), 0);
+    (void)scene_completion(side, 1, IBV_WC_SUCCESS);
+    struct ibv_send_wr second = scene_wr(side, IBV_WR_RDMA_WRITE, &sge, 2048);
+    EXPECT_EQ(scene_post(side, &second), 0);
+    (void)scene_completion(side, 1, IBV_WC_RETRY_EXC_ERR);
+}
+
+TEST(IbsimErrors, APathMtuBeyondTheLinksIsAcceptedAndItsPacketsAreDiscarded)
+{
+    static const uint8_t zeros[REGION_BYTES];
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene->path_mtu = IBV_MTU_4096;
+    scene_run(scene, longer_than_the_link, NULL);
+    EXPECT_MEMEQ(scene->sides[1].memory, scene->sides[0].memory, 2048);
+    EXPECT_MEMEQ(scene->sides[1].memory + 2048, zeros, REGION_BYTES - 2048);
+    scene_end(scene);
+}

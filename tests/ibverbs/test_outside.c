@@ -1,4 +1,4 @@
-// A process of its own: the lock, events on descriptors, and looks in vain.
+// A process of its own: the lock, events on descriptors, and empty polls.
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void found(void)
     seen.found++;
 }
 
-static bool looked_in_vain(uint64_t site, const volatile void *place, bool repeats)
+static bool polled_empty(uint64_t site, const volatile void *place, bool repeats)
 {
     EXPECT_EQ(seen.depth, 0);
     EXPECT_TRUE(place == NULL); // the device in memory has none
@@ -63,7 +63,7 @@ static void opened(void)
 static const struct ibverbs_outside outside = {.lock = lock,
                                                .unlock = unlock,
                                                .wait = wait_free,
-                                               .looked_in_vain = looked_in_vain,
+                                               .polled_empty = polled_empty,
                                                .found = found,
                                                .signalled = signalled,
                                                .opened = opened};

@@ -239,7 +239,9 @@ TEST(Attributes, OfReadyToReceiveAreInRange)
         attr.ah_attr.static_rate = wrong == 7 ? 99 : attr.ah_attr.static_rate;
         attr.ah_attr.is_global = wrong == 8;
         attr.ah_attr.grh.sgid_index = wrong == 8 ? 1 : 0;
+        errno = 0;
         EXPECT_EQ(step_with(&pair, IBV_QPS_RTR, &attr), EINVAL);
+        EXPECT_EQ(errno, EINVAL);
     }
     EXPECT_EQ(pair.side[0].qp->state, IBV_QPS_INIT);
     EXPECT_EQ(step_with(&pair, IBV_QPS_RTR, &good), 0);

@@ -62,7 +62,7 @@ int ibverbs_ah_end(struct ibverbs_object *object)
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
     IBVERBS_ENTER_CONTEXT(ah->context);
-    return -ibverbs_ah_end(&((struct ibverbs_ah *)ah)->object);
+    return ibverbs_status(-ibverbs_ah_end(&((struct ibverbs_ah *)ah)->object));
 }
 
 void *ibverbs_ah_object(const struct ibv_ah *ah)

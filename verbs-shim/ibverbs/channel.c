@@ -33,7 +33,8 @@ int ibverbs_channel_end(struct ibverbs_object *object)
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
     IBVERBS_ENTER_CONTEXT(channel->context);
-    return channel->refcnt > 0 ? EBUSY : -ibverbs_channel_end(&((struct ibverbs_channel *)channel)->object);
+    return ibverbs_status(channel->refcnt > 0 ? EBUSY
+                                              : -ibverbs_channel_end(&((struct ibverbs_channel *)channel)->object));
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_out, void **cq_context_out)

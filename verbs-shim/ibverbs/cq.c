@@ -60,17 +60,17 @@ int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     const struct ibverbs_device *device = cq->object.context->device;
     if (cqe < 1 || cqe > device->info.attr.max_cqe) {
-        return EINVAL;
+        return ibverbs_status(EINVAL);
     }
     if (device->ops->cq_resize == NULL) {
-        return EOPNOTSUPP;
+        return ibverbs_status(EOPNOTSUPP);
     }
     unsigned entries = (unsigned)cqe;
     int status = device->ops->cq_resize(cq->object.device, &entries);
     if (status == 0) {
         ibv_cq->cqe = (int)entries;
     }
-    return -status;
+    return ibverbs_status(-status);
 }
 
 int ibverbs_cq_end(struct ibverbs_object *object)
@@ -98,12 +98,12 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
     IBVERBS_ENTER_CONTEXT(ibv_cq->context);
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     if (cq->object.users > 0) {
-        return EBUSY;
+        return ibverbs_status(EBUSY);
     }
     struct ibverbs_context *context = cq->object.context;
     int status = ibverbs_events_settle(context, &ibv_cq->comp_events_completed, cq->completions_taken);
     status = status != 0 ? status : ibverbs_events_settle(context, &ibv_cq->async_events_completed, cq->events_taken);
-    return status != 0 ? -status : -ibverbs_cq_end(&cq->object);
+    return ibverbs_status(status != 0 ? -status : -ibverbs_cq_end(&cq->object));
 }
 
 static int poll_locked(struct ibverbs_cq *cq, int max, struct ibv_wc *wc)
@@ -128,8 +128,8 @@ bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site)
         outside->found();
         return false;
     }
-    return outside->looked_in_vain(site, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL,
-                                   ops->cq_repeats != NULL && ops->cq_repeats(cq->object.device));
+    return outside->polled_empty(site, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL,
+                                 ops->cq_repeats != NULL && ops->cq_repeats(cq->object.device));
 }
 
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)

@@ -164,10 +164,10 @@ struct ibverbs_outside {
     // Until a device may have written to memory of the process or raised an event for it; meanwhile others have the
     // lock, however often the caller has taken it.
     void (*wait)(void);
-    // A look into a completion queue was in vain; site: from where, into which. place: the word at which it looked,
+    // A poll of a completion queue was empty; site: from where, into which. place: the word at which it looked,
     // when the device has one. true: something was written to the process meanwhile, and the face looks again at once.
     // repeats: as of cq_repeats. Without the lock.
-    bool (*looked_in_vain)(uint64_t site, const volatile void *place, bool repeats);
+    bool (*polled_empty)(uint64_t site, const volatile void *place, bool repeats);
     // A look has found something.
     void (*found)(void);
     // Something was written to a descriptor on which another thread may wait.

@@ -149,6 +149,14 @@ static inline struct ibverbs_qp *ibverbs_qp_of(struct ibv_qp *qp)
     return (struct ibverbs_qp *)qp;
 }
 
+// What verbs return that go to the kernel on a real machine: an errno value or 0. errno is set as well, which programs
+// print (perror).
+static inline int ibverbs_status(int error)
+{
+    errno = error != 0 ? error : errno;
+    return error;
+}
+
 // The process's state is the caller's until the end of the block, in a process that has more than one thread.
 #define IBVERBS_ENTER(library)                                                                                         \
     struct ibverbs_library *entered __attribute__((cleanup(ibverbs_leave), unused)) = ibverbs_enter(library)
@@ -222,7 +230,7 @@ int ibverbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 
 int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
                       struct ibverbs_cq **cq_out);
-// After a look into it, without the lock: was it in vain, and shall it be repeated? site: of the program's call.
+// After a poll, without the lock: was it empty, and shall it be repeated? site: of the program's call.
 bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site);
 // In a function that the program calls, before it calls others: who calls it, how deep, for which queue.
 #define IBVERBS_SITE(cq)                                                                                               \

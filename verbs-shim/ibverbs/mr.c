@@ -127,5 +127,5 @@ int ibverbs_mr_end(struct ibverbs_object *object)
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
     IBVERBS_ENTER_CONTEXT(mr->context);
-    return -ibverbs_mr_end(&((struct ibverbs_mr *)mr)->object);
+    return ibverbs_status(-ibverbs_mr_end(&((struct ibverbs_mr *)mr)->object));
 }

@@ -33,5 +33,5 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 {
     IBVERBS_ENTER_CONTEXT(pd->context);
     struct ibverbs_object *object = &ibverbs_pd_of(pd)->object;
-    return object->users > 0 ? EBUSY : -ibverbs_pd_end(object);
+    return ibverbs_status(object->users > 0 ? EBUSY : -ibverbs_pd_end(object));
 }

@@ -210,7 +210,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     int status = ibverbs_events_settle(qp->object.context, &ibv_qp->events_completed, qp->events_taken);
-    return status != 0 ? -status : -ibverbs_qp_end(&qp->object);
+    return ibverbs_status(status != 0 ? -status : -ibverbs_qp_end(&qp->object));
 }
 
 // --- query ----------------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ int ibv_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int mask, stru
     struct ibv_qp_attr now = qp->attr;
     int status = ibverbs_ops(&qp->object)->qp_query(qp->object.device, &now);
     if (status != 0) {
-        return -status;
+        return ibverbs_status(-status);
     }
     now.cur_qp_state = now.qp_state;
     *attr = now;

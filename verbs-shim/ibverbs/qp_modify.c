@@ -86,20 +86,20 @@ int ibv_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *given, int mask)
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     struct ibv_qp_attr attr = *given;
     if (!transition_valid(qp, &attr, mask, ibverbs_qp_state(qp))) {
-        return EINVAL;
+        return ibverbs_status(EINVAL);
     }
     if ((mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)) != 0) {
-        return EOPNOTSUPP;
+        return ibverbs_status(EOPNOTSUPP);
     }
     if (!numbers_valid(&attr, mask) || !limits_valid(qp, &attr, mask) || !port_valid(qp, &attr, mask)) {
-        return EINVAL;
+        return ibverbs_status(EINVAL);
     }
     attr.sq_psn &= PSN_MASK; // as hardware, which has no more bits, and
     attr.rq_psn &= PSN_MASK;
     attr.qp_access_flags &= ACCESS_MASK; // as drivers, which look for the rights that a queue pair can have
     int status = ibverbs_ops(&qp->object)->qp_modify(qp->object.device, &attr, mask);
     if (status != 0) {
-        return -status;
+        return ibverbs_status(-status);
     }
     if ((mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RESET) {
         qp->attr = (struct ibv_qp_attr){.cap = qp->attr.cap};

@@ -26,7 +26,7 @@ int ibverbs_query_device_ex(struct ibv_context *context, const struct ibv_query_
     const struct ibv_device_attr_ex whole = {
         .orig_attr = *orig, .device_cap_flags_ex = orig->device_cap_flags, .phys_port_cnt_ex = orig->phys_port_cnt};
     if (input != NULL && input->comp_mask != 0) {
-        return EINVAL;
+        return ibverbs_status(EINVAL);
     }
     memset(attr, 0, bytes);
     memcpy(attr, &whole, min_size(bytes, sizeof whole));
@@ -54,7 +54,7 @@ int ibverbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_por
         memset(attr, 0, bytes);
         memcpy(attr, &whole, min_size(bytes, sizeof whole));
     }
-    return error;
+    return ibverbs_status(error);
 }
 
 // For programs built before the struct grew: it ended where port_cap_flags2 begins now.

@@ -54,16 +54,17 @@ int ibv_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int mask)
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
     if ((mask & ~IBV_SRQ_LIMIT) != 0 || ((mask & IBV_SRQ_LIMIT) != 0 && attr->srq_limit > srq->max_wr)) {
-        return EINVAL;
+        return ibverbs_status(EINVAL);
     }
-    return (mask & IBV_SRQ_LIMIT) != 0 ? -ibverbs_ops(&srq->object)->srq_arm(srq->object.device, attr->srq_limit) : 0;
+    return ibverbs_status(
+        (mask & IBV_SRQ_LIMIT) != 0 ? -ibverbs_ops(&srq->object)->srq_arm(srq->object.device, attr->srq_limit) : 0);
 }
 
 int ibv_query_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr)
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
-    return -ibverbs_ops(&srq->object)->srq_query(srq->object.device, attr);
+    return ibverbs_status(-ibverbs_ops(&srq->object)->srq_query(srq->object.device, attr));
 }
 
 int ibverbs_srq_end(struct ibverbs_object *object)
@@ -87,8 +88,8 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
     if (srq->object.users > 0) {
-        return EBUSY;
+        return ibverbs_status(EBUSY);
     }
     int status = ibverbs_events_settle(srq->object.context, &ibv_srq->events_completed, srq->events_taken);
-    return status != 0 ? -status : -ibverbs_srq_end(&srq->object);
+    return ibverbs_status(status != 0 ? -status : -ibverbs_srq_end(&srq->object));
 }

@@ -286,6 +286,6 @@ struct hca_port_info {
     bool active;
     uint16_t lid;
     uint64_t gid_prefix, guid; // the two halves of its GID
-    uint32_t max_mtu_bytes;
+    uint32_t max_mtu_bytes, active_mtu_bytes;
     uint64_t rate_mbps; // of data, without line coding
 };

@@ -95,7 +95,7 @@ static int query_port(void *device, unsigned number, struct ibv_port_attr *attr_
     *attr_out = (struct ibv_port_attr){
         .state = port.active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = mtu_code(port.max_mtu_bytes),
-        .active_mtu = mtu_code(port.max_mtu_bytes),
+        .active_mtu = mtu_code(port.active_mtu_bytes),
         .gid_tbl_len = 1,
         .max_msg_sz = hca.max_message_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)hca.max_message_bytes,
         .pkey_tbl_len = 1,
