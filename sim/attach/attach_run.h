@@ -38,11 +38,11 @@ struct attach_run_options {
 
 // What makes a run one that another may differ from, as far as it is noticed. Bits of attach_run_result.outside.
 enum attach_run_outside {
-    ATTACH_RUN_OUTSIDE_THREAD = 1, // a thread came in that its creator had not announced
-    ATTACH_RUN_OUTSIDE_CHILD = 2,  // a process came in that its parent had not announced
-    ATTACH_RUN_OUTSIDE_EVENT =
-        4,                       // all programs waited, and then one went on: somebody outside of the run did something
-    ATTACH_RUN_OUTSIDE_CLOCK = 8 // real time ran out for something, and said when it happened in simulated time
+    ATTACH_RUN_OUTSIDE_THREAD = 1,  // a thread came in that its creator had not announced
+    ATTACH_RUN_OUTSIDE_CHILD = 2,   // a process came in that its parent had not announced
+    ATTACH_RUN_OUTSIDE_EVENT = 4,   // a program waited for somebody outside of the run, who did something
+    ATTACH_RUN_OUTSIDE_CLOCK = 8,   // real time ran out for something, and said when it happened in simulated time
+    ATTACH_RUN_OUTSIDE_COMPUTE = 16 // processor time of this machine counts (nodes.*.host.compute)
 };
 
 struct attach_run_result {

@@ -114,24 +114,38 @@ int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
     return state == ATTACH_FUTEX_WAITS && sim_now_ps(sim) >= deadline_ps ? -ETIMEDOUT : -EINTR;
 }
 
-int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request)
+static uint64_t wake(const struct attach_process *process, const struct attach_request *request)
 {
-    const uint64_t *arguments = request->arguments;
     const struct attach_futex futex = futex_of(request);
     struct attach_thread *waiter;
-    int64_t woken = 0;
-    while ((uint64_t)woken < arguments[3] && (waiter = waiter_first(process, &futex, UINT64_MAX)) != NULL) {
+    uint64_t woken = 0;
+    while (woken < request->arguments[3] && (waiter = waiter_first(process, &futex, UINT64_MAX)) != NULL) {
         let_go(waiter, ATTACH_FUTEX_WOKEN);
         woken++;
     }
     return woken;
 }
 
+// Those that were woken have their turn first, or a thread that releases a lock and takes it again at once would keep
+// it for ever.
+static int64_t yield_to(const struct attach_process *process, uint64_t woken)
+{
+    if (woken != 0) {
+        sim_thread_sleep(process->server->sim, 0);
+    }
+    return (int64_t)woken;
+}
+
+int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request)
+{
+    return yield_to(process, wake(process, request));
+}
+
 int64_t attach_futex_move(struct attach_thread *thread, const struct attach_request *request)
 {
     const uint64_t *arguments = request->arguments;
     const struct attach_futex futex = futex_of(request);
-    int64_t woken = attach_futex_release(thread->process, request);
+    uint64_t woken = wake(thread->process, request);
     uint64_t before = thread->process->server->futex_order + 1, moved = 0;
     struct attach_thread *waiter;
     while (moved < arguments[4] && (waiter = waiter_first(thread->process, &futex, before)) != NULL) {
@@ -145,7 +159,7 @@ int64_t attach_futex_move(struct attach_thread *thread, const struct attach_requ
         moved++;
     }
     thread->slot->values[0] = moved;
-    return woken;
+    return yield_to(thread->process, woken);
 }
 
 void attach_futex_look_again(const struct attach_server *server, const struct attach_process *of)

@@ -58,12 +58,13 @@ struct attach_thread {
     bool free;    // functional: its program runs
     uint64_t seen_writes, seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
     uint64_t waited_writes;  // when it got it after a wait for memory
-    struct attach_loop loop; // of looks in vain
+    struct attach_loop loop; // of empty polls
     uint64_t ahead_ps;       // its own time is so much before the simulated one
     const char *asks_for;    // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
     bool repeats; // its library only sends again what a peer is not ready for, or refuses that
     bool endless; // nothing but a device or another program ends what it asks for
+    bool polls;   // it asks again and again, since asked_ps
 };
 
 struct attach_process {
@@ -132,6 +133,12 @@ struct attach_early {
     pid_t pid;
 };
 
+// Crossings of programs that only wait, poll, sleep and read clocks.
+struct attach_still {
+    uint64_t crossings, sleeps, since_ps; // since anything else happened; sleeps: waits that end at a time
+    uint64_t untold, since_ms; // since a program told another one something as well; real time, of the first few
+};
+
 struct attach_server {
     const struct scn_scenario *scenario;
     const struct attach_run_options *options;
@@ -167,13 +174,11 @@ struct attach_server {
     sim_event_t settle; // late: at the end of an instant, before time goes on
     unsigned idle_asks; // at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
-    uint64_t idle_since_ms;  // real time; 0: somebody has work
-    sim_event_t pace;        // functional: simulated time is at the real one
-    uint64_t heard;          // functional: crossings, when they last were other than before,
-    uint64_t heard_ms;       // and when that was, in real time
-    uint64_t vain_looks;     // in a row, of all, with nothing else between
-    uint64_t vain_since_ms;  // real time, of the first few of them
-    uint64_t quiet_since_ps; // the same in simulated time
+    uint64_t idle_since_ms; // real time; 0: somebody has work
+    sim_event_t pace;       // functional: simulated time is at the real one
+    uint64_t heard;         // functional: crossings, when they last were other than before,
+    uint64_t heard_ms;      // and when that was, in real time
+    struct attach_still still;
     struct attach_end bad_ends[ATTACH_ENDS];
     unsigned end_count;
     bool ended_badly; // one has
@@ -327,15 +332,25 @@ void attach_thread_title(const struct attach_thread *thread, char *text, size_t 
 // What a thread asks for is noted, and whether the run leads nowhere.
 void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request);
 bool attach_programs_over(const struct attach_server *server); // those of the options
-// Something else happened than vain looks.
+// Something was done, or came from a device; a program was told something by another one, or found it.
 void attach_progress_note(struct attach_server *server);
+void attach_told_note(struct attach_server *server);
+// While devices move and no program has a turn.
+void attach_devices_look(void *server);
 // How long all may wait for the outside, with nothing due.
 uint64_t attach_idle_limit_ms(const struct attach_server *server);
+// --- where.c --------------------------------------------------------------------------------------------------------
+
+// The functions in which the thread is: "spin (a.out), called by main (a.out)". false: it is not to be found.
+bool attach_where(pid_t pid, pid_t tid, char *text, size_t room);
+
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 
 bool attach_turns_init(struct attach_server *server);
 void attach_turns_fini(struct attach_server *server);
 void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
+// On which they may be, as far as they can tell: those that the simulator had itself.
+void attach_processors_tell(const struct attach_server *server, unsigned char set_out[128]);
 void attach_turn_give(struct attach_thread *thread);
 bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
 bool attach_turn_is_program(const struct attach_thread *thread);

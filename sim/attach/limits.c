@@ -1,7 +1,9 @@
-// Runs that lead nowhere. A program that looks for ever moves simulated time on, one that computes for ever stops it:
-// limits of real time end both. Where a program has ended badly and the others can only look in vain, so much simulated
-// time does, which is sooner, and the same in every run. Where all programs of the run are over and what they have left
-// (a daemon) does nothing but wait, the same ends the run well.
+// Runs that lead nowhere. A program that waits, polls, sleeps and reads clocks is still; so is a run in which no
+// program stores to a device or asks for something, and no device writes what a program looks for. A run that is still
+// ends after so much simulated time, at the same time in every run, unless somebody outside may let a program go on.
+// Real time ends it as well (--wall-limit), unless programs tell each other something by the kernel, which may go on
+// for long. Where all programs of the run are over and what they have left (a daemon) is still, the same ends the run
+// well.
 #include <stdlib.h>
 
 #include "sim/attach/internal.h"
@@ -9,13 +11,22 @@
 // Of real time, where all wait for each other and nothing is due: the kernel's, and that of children that are not
 // attached.
 enum { GRACE_MS = 2000 };
-// Looks in vain between two looks at the clock.
-enum { VAIN_LOOKS = 8 };
+// Crossings between two looks at the clock; and so many, or so many sleeps, are a program that asks again and again:
+// one that computes for a minute, or sleeps for a month, does not.
+enum { CLOCK_CROSSINGS = 8, MANY_CROSSINGS = 10000 };
+// Longer than a program polls with a deadline of its own; and than one that sleeps in a loop does: an hour.
+#define POLLS_LIMIT_PS  (UINT64_C(1000000) * SIM_PS_PER_MS)
+#define SLEEPS_LIMIT_PS (UINT64_C(3600000) * SIM_PS_PER_MS)
 
 void attach_progress_note(struct attach_server *server)
 {
-    server->vain_looks = 0;
-    server->quiet_since_ps = sim_now_ps(server->sim);
+    server->still.crossings = server->still.untold = server->still.sleeps = 0;
+    server->still.since_ps = sim_now_ps(server->sim);
+}
+
+void attach_told_note(struct attach_server *server)
+{
+    server->still.untold = 0;
 }
 
 static bool is_alive(pid_t pid)
@@ -44,14 +55,6 @@ static bool has_strangers(const struct attach_server *server)
         }
     }
     return false;
-}
-
-uint64_t attach_idle_limit_ms(const struct attach_server *server)
-{
-    uint64_t limit_ms = server->options->wall_limit_ms;
-    bool of_others = !server->ended_badly && !attach_programs_over(server) &&
-                     (attach_watches_of_others(server) || has_strangers(server));
-    return of_others || limit_ms < GRACE_MS ? limit_ms : GRACE_MS;
 }
 
 bool attach_programs_over(const struct attach_server *server)
@@ -86,15 +89,16 @@ static const char *asked(const struct attach_request *request)
     return request->op < ATTACH_OPS ? requests[request->op] : "nothing that there is";
 }
 
-static bool looks_in_vain(const struct attach_request *request)
+static bool polls_empty(const struct attach_request *request)
 {
-    return request->op == ATTACH_OP_POLL && (request->entry_count == 0 || request->arguments[6] != 0);
+    return request->op == ATTACH_OP_POLL &&
+           (request->entry_count == 0 || (request->arguments[6] & ATTACH_POLL_REPEATS) != 0);
 }
 
 // It can go on by nothing but what a device or another program does.
 static bool is_endless(const struct attach_request *request)
 {
-    return looks_in_vain(request) || (request->op == ATTACH_OP_WAIT && request->arguments[1] == SIM_NEVER_PS) ||
+    return polls_empty(request) || (request->op == ATTACH_OP_WAIT && request->arguments[1] == SIM_NEVER_PS) ||
            (request->op == ATTACH_OP_FUTEX_WAIT && request->arguments[3] == SIM_NEVER_PS) ||
            (request->op == ATTACH_OP_WAIT_WORD && request->arguments[3] == 0);
 }
@@ -113,59 +117,118 @@ static bool all_endless(const struct attach_server *server)
     return all;
 }
 
-static void vain_fail(struct attach_thread *thread, const char *how_long)
+// May somebody outside the run let a program go on? That takes real time, however far simulated time goes.
+static bool has_others(const struct attach_server *server)
 {
-    char title[256];
-    attach_thread_title(thread, title, sizeof title);
-    attach_fail(thread->process->server, "%s looks for something that nobody %s, and all others wait:\n", title,
-                how_long);
-    attach_waiters_tell(thread->process->server);
+    return !server->ended_badly && !attach_programs_over(server) &&
+           (attach_watches_of_others(server) || has_strangers(server));
 }
 
-// Real time is asked for now and then.
-static void vain_note(struct attach_thread *thread)
+uint64_t attach_idle_limit_ms(const struct attach_server *server)
 {
-    struct attach_server *server = thread->process->server;
-    if (++server->vain_looks % VAIN_LOOKS != 0) {
+    uint64_t limit_ms = server->options->wall_limit_ms;
+    return has_others(server) || limit_ms < GRACE_MS ? limit_ms : GRACE_MS;
+}
+
+static void still_fail(struct attach_server *server, const char *who, uint64_t seconds, const char *of)
+{
+    attach_fail(server, "%sno program has found or done anything for %llu s of %s time:\n", who,
+                (unsigned long long)seconds, of);
+    attach_waiters_tell(server);
+}
+
+// A crossing that is no progress; sleeps: it is a wait that ends at a time. Clocks are asked now and then.
+static void still_note(struct attach_server *server, bool sleeps)
+{
+    struct attach_still *still = &server->still;
+    still->sleeps += sleeps;
+    still->untold++;
+    if (++still->crossings % CLOCK_CROSSINGS != 0) {
         return;
     }
-    uint64_t now_ms = attach_real_ms(), limit_ms = server->options->wall_limit_ms;
-    server->vain_since_ms = server->vain_looks == VAIN_LOOKS ? now_ms : server->vain_since_ms;
-    bool late = now_ms - server->vain_since_ms > limit_ms;
-    bool quiet = (sim_now_ps(server->sim) - server->quiet_since_ps) / SIM_PS_PER_MS > limit_ms;
-    if (attach_programs_over(server)) {
-        if (late || quiet) {
-            attach_outside_note(server, quiet ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
-            attach_leave(server);
-        }
-    } else if (late) {
-        vain_fail(thread, "sends");
-    } else if (server->ended_badly && quiet && all_endless(server)) {
-        vain_fail(thread, "has sent for longer in simulated time than --wall-limit says");
+    uint64_t now_ms = attach_real_ms(), gone_ps = sim_now_ps(server->sim) - still->since_ps;
+    still->since_ms = still->untold <= CLOCK_CROSSINGS ? now_ms : still->since_ms;
+    uint64_t gone_ms = now_ms - still->since_ms;
+    bool late = still->untold >= MANY_CROSSINGS && gone_ms > server->options->wall_limit_ms;
+    bool ends = (gone_ps > POLLS_LIMIT_PS && (attach_programs_over(server) || all_endless(server))) ||
+                (gone_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CROSSINGS);
+    ends = ends && !has_others(server);
+    if (!late && !ends) {
+        return;
     }
+    attach_outside_note(server, ends ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
+    if (attach_programs_over(server)) {
+        attach_leave(server);
+    } else {
+        still_fail(server, "", ends ? gone_ps / (1000 * SIM_PS_PER_MS) : gone_ms / 1000, ends ? "simulated" : "real");
+    }
+}
+
+// A queue pair that retries for ever moves time on for ever, though all programs sleep. Ctrl-C is noticed here as well.
+void attach_devices_look(void *ctx)
+{
+    struct attach_server *server = ctx;
+    uint64_t gone_ps = sim_now_ps(server->sim) - server->still.since_ps;
+    if (!attach_stopped(server) && !server->options->functional && gone_ps > POLLS_LIMIT_PS && all_endless(server) &&
+        !has_others(server)) {
+        still_fail(server, "devices move, but ", gone_ps / (1000 * SIM_PS_PER_MS), "simulated");
+    }
+}
+
+// To a device. What may wake others is progress of those whom it wakes.
+static bool stores(const struct attach_thread *thread, const struct attach_request *request)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < request->entry_count && !any; i++) {
+        any = thread->slot->entries[i].kind != ATTACH_ENTRY_MAY_WAKE;
+    }
+    return any;
+}
+
+// Something that is heard by other programs, or was heard of them: a lock that is handed over, a message by the kernel.
+static bool is_told(const struct attach_request *request)
+{
+    bool found = request->op == ATTACH_OP_POLL && (request->arguments[6] & ATTACH_POLL_FOUND) != 0;
+    bool yields = request->op == ATTACH_OP_WAIT && request->arguments[0] == 0 && request->arguments[1] == 0;
+    return found || yields || request->op == ATTACH_OP_FUTEX_WAKE || request->op == ATTACH_OP_FUTEX_REQUEUE;
+}
+
+// Nothing but to wait, to poll and to read clocks. What a library repeats while it polls is that as well.
+static bool is_still(struct attach_thread *thread, const struct attach_request *request)
+{
+    bool polls = request->op == ATTACH_OP_POLL, reads_clock = request->op == ATTACH_OP_NOTHING;
+    thread->repeats = polls ? (request->arguments[6] & ATTACH_POLL_REPEATS) != 0 : reads_clock && thread->repeats;
+    return (!stores(thread, request) || thread->repeats) &&
+           (polls || reads_clock || request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
+            request->op == ATTACH_OP_FUTEX_WAIT || request->op == ATTACH_OP_FUTEX_WAKE ||
+            request->op == ATTACH_OP_FUTEX_REQUEUE);
 }
 
 void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
+    bool still = is_still(thread, request), reads_clock = still && request->op == ATTACH_OP_NOTHING;
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
                           (request->arguments[0] & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT;
-    thread->asks_for = asked(request);
-    thread->asked_ps = sim_now_ps(server->sim);
-    thread->endless = is_endless(request);
+    bool polled = thread->endless && thread->polls;
+    if (!reads_clock || !polled) { // one that polls and reads a clock polls
+        thread->polls = polls_empty(request);
+        thread->endless = is_endless(request);
+        thread->asks_for = asked(request);
+        thread->asked_ps = polled && thread->polls ? thread->asked_ps : sim_now_ps(server->sim);
+    }
     // Nothing but a wait for the outside, or for a signal, which has no other end.
     if (!waits_outside && !(request->op == ATTACH_OP_WAIT && thread->endless)) {
         attach_outside_note(server, server->idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
         server->idle_since_ms = 0;
     }
-    bool repeats = request->op == ATTACH_OP_NOTHING && thread->repeats; // the library's clock is read between two looks
-    thread->repeats = repeats || (request->op == ATTACH_OP_POLL && request->arguments[6] != 0);
-    bool does_wait =
-        request->op == ATTACH_OP_WAIT && request->entry_count == 0; // with an end: a loop of them moves time on
-    if (looks_in_vain(request) || (does_wait && !thread->endless)) {
-        vain_note(thread);
-    } else if (!waits_outside && !does_wait && !repeats) {
+    if (is_told(request)) {
+        attach_told_note(server);
+    }
+    if (still) {
+        still_note(server, request->op == ATTACH_OP_WAIT && !thread->endless);
+    } else {
         attach_progress_note(server);
     }
 }

@@ -46,6 +46,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .copy_bytes_per_us = core->copy_bytes_per_us,
         .interrupt_ps = node->interrupt_ps,
         .timestamp_ps = core->timestamp_ps,
+        .compute_scale = config->host.compute == SCN_COMPUTE_SCALED ? config->host.compute_scale : 0,
         .has_board = config->board.given,
         .has_hca = node->hca != NULL,
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
@@ -56,6 +57,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);
     }
     greeting->routing.gpus = (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);
+    attach_processors_tell(server, greeting->processors);
     for (unsigned i = 0; i < BACKEND_BARS; i++) {
         greeting->bar_base[i] = node->bars[i].base;
         greeting->bar_bytes[i] = node->bars[i].bytes;

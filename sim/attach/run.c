@@ -91,10 +91,13 @@ static void run(struct attach_server *server)
     for (uint32_t i = 0; i < server->scenario->node_count; i++) {
         nodes[i] = (struct attach_node){server, i};
         plat_machine_set_program(server->machine, i, attach_node_main, &nodes[i]);
+        bool counts = server->scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED;
+        attach_outside_note(server, counts ? ATTACH_RUN_OUTSIDE_COMPUTE : 0);
     }
     if (server->options->trace != NULL) {
         sim_trace_set_sink(server->sim, server->options->trace, server->options->ctx);
     }
+    sim_set_look(server->sim, attach_devices_look, server);
     result->outcome = server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);

@@ -59,7 +59,7 @@ static size_t structure_bytes(const struct attach_request *request)
         return ATTACH_WATCHES_MAX * sizeof(uint16_t);
     }
     if (request->op == ATTACH_OP_POLL) {
-        return ATTACH_RANGES_MAX * sizeof(struct attach_word); // or looks of a turn, which are as many and as large
+        return ATTACH_RANGES_MAX * sizeof(struct attach_word); // or places of polls, which are as many and as large
     }
     return sizeof request->structure;
 }
@@ -260,7 +260,7 @@ static bool turn_take(struct attach_thread *thread)
         attach_loop_left(thread);
     }
     if (!looks_for_others(&request)) {
-        attach_turn_note(thread, request.op == ATTACH_OP_POLL && request.arguments[7] != 0);
+        attach_turn_note(thread, request.op == ATTACH_OP_POLL && (request.arguments[6] & ATTACH_POLL_GOES_ON) != 0);
     }
     replay(thread, &request); // of one that was killed as well: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
@@ -293,6 +293,9 @@ static bool turn_take(struct attach_thread *thread)
         attach_accept(server);
         attach_processes_check(server);
         attach_threads_find(server, false);
+        // Somebody outside may have written, though a program that polls lets nobody wait for that.
+        bool came = attach_watches_of_others(server) && attach_watches_look(server, 0);
+        attach_outside_note(server, came ? ATTACH_RUN_OUTSIDE_EVENT : 0);
     }
     if (waits_for_memory(&request)) {
         thread->waited_writes = thread->process->writes;

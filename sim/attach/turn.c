@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -114,6 +115,16 @@ void attach_processors_of_programs(const struct attach_server *server)
     if (server->processors.of_programs >= 0) {
         only(server->processors.of_programs);
     }
+}
+
+void attach_processors_tell(const struct attach_server *server, unsigned char set_out[128])
+{
+    cpu_set_t set = server->processors.before;
+    if (server->processors.of_programs < 0) {
+        CPU_ZERO(&set);
+        (void)sched_getaffinity(0, sizeof set, &set);
+    }
+    memcpy(set_out, &set, sizeof set < 128 ? sizeof set : 128);
 }
 
 // --- life -----------------------------------------------------------------------------------------------------------
@@ -222,6 +233,23 @@ static void children_look(struct attach_thread *thread, uint64_t now_ms)
     }
 }
 
+// It has had its turn for too long.
+static void away_tell(const struct attach_thread *thread, uint64_t seconds)
+{
+    struct attach_process *process = thread->process;
+    pid_t tid = (pid_t)thread->slot->tid;
+    char title[256], where[512], state = attach_state(process->pid, tid);
+    const char *does = state == 'R' ? "computes" : state == 'T' ? "is stopped" : "sleeps in the kernel";
+    // The number is the program's word, and what sleeps in the kernel for good cannot be stopped.
+    bool stops = state == 'R' || state == 'S' || state == 'T';
+    bool known = stops && attach_where(process->pid, tid, where, sizeof where);
+    attach_thread_title(thread, title, sizeof title);
+    attach_fail(process->server, "%s has not called in for %llu s of real time: it %s%s%s, since %llu.%03llu us", title,
+                (unsigned long long)seconds, does, known ? " in " : "", known ? where : "",
+                (unsigned long long)(sim_now_ps(process->server->sim) / SIM_PS_PER_US),
+                (unsigned long long)(sim_now_ps(process->server->sim) / SIM_PS_PER_NS % 1000));
+}
+
 // What happened meanwhile. false: the program has ended.
 static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
 {
@@ -235,10 +263,7 @@ static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
         return false;
     }
     if (now_ms - *since_ms > server->options->wall_limit_ms) {
-        char title[256];
-        attach_thread_title(thread, title, sizeof title);
-        attach_fail(server, "%s has not called in for %llu s of real time", title,
-                    (unsigned long long)(now_ms - *since_ms) / 1000);
+        away_tell(thread, (now_ms - *since_ms) / 1000);
         return false;
     }
     return true;

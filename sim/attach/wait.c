@@ -12,7 +12,7 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     if (ends) {
         attach_futex_look_again(server, NULL);
     }
-    attach_watches_look(server, 0);
+    (void)attach_watches_look(server, 0);
     struct attach_process *process = NULL;
     struct attach_thread *thread;
     unsigned index = 0;
@@ -150,6 +150,9 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     unsigned all =
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
     deadline_ps = deadline_ps < ATTACH_LAST_PS ? deadline_ps : SIM_NEVER_PS;
+    if (flags == 0 && deadline_ps <= sim_now_ps(sim)) {
+        sim_thread_sleep(sim, 0);
+    }
     while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {
         thread->patient = (all & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
         (void)sleep_until(thread, all, deadline_ps);

@@ -1,5 +1,5 @@
 // What threads wait for, and who tells them: devices, descriptors, words of memory (futexes), the outside; and loops of
-// looks in vain. Part of internal.h, for the files of the room. Times are simulated, in picoseconds.
+// empty polls. Part of internal.h, for the files of the room. Times are simulated, in picoseconds.
 #pragma once
 
 #include <stdbool.h>
@@ -49,23 +49,23 @@ struct attach_written {
     struct attach_object *region; // in which it lies; NULL: none
 };
 
-// A loop of looks in vain: what a turn looks at, or the words that a loop without looks reads.
+// A loop of empty polls: those of an iteration, or the words that a loop without calls reads.
 struct attach_loop {
-    uint64_t turn_ps;
+    uint64_t iteration_ps;
     unsigned flags; // enum attach_wait_flags
-    struct attach_turn_look looks[ATTACH_TURN_LOOKS_MAX];
-    unsigned look_count;
+    struct attach_poll_place polls[ATTACH_POLLS_MAX];
+    unsigned poll_count;
     struct attach_word words[ATTACH_RANGES_MAX];
     unsigned word_count;
     bool any_pinned;       // all of pinned memory
-    bool waits;            // the thread is led over turns of it
+    bool waits;            // the thread is fast-forwarded over iterations of it
     bool came, others;     // since the thread got its turn: a write that it sees, a turn of another thread
-    unsigned hit;          // the look that sees that write; ATTACH_TURN_LOOKS_MAX: one knows not which
-    bool look_came;        // one of the looks sees a write since the row began
-    unsigned region_looks; // a write was to this; so many looks until nothing came of it, 0: none was
+    unsigned hit;          // the poll that sees that write; ATTACH_POLLS_MAX: one knows not which
+    bool poll_came;        // one of the polls sees a write since the streak began
+    unsigned region_polls; // a write was to this; so many polls until nothing came of it, 0: none was
     enum attach_object_kind region_kind;
     uint64_t region;
-    uint64_t began_ps, told_ps; // the row; when another thread's turn was last told of
+    uint64_t began_ps, told_ps; // the streak; when another thread's turn was last told of
 };
 
 // The word that a thread sleeps on.
@@ -92,7 +92,7 @@ void attach_ranges_remove(struct attach_ranges *ranges, uint64_t bus_address, ui
 // What a wait is for, as the user reads it; SIM_NEVER_PS: without a deadline.
 const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
-// The thread has had its turn. looked: it looked in vain, and may have done nothing else.
+// The thread has had its turn. looked: it polled and found nothing, and may have done nothing else.
 void attach_turn_note(const struct attach_thread *thread, bool looked);
 // Until the thread's condition is signalled, its process's alarm, or the deadline. patient: it waits for the outside,
 // and does not poll it.
@@ -101,6 +101,7 @@ void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadlin
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
 void attach_alarm_note(struct attach_process *process);
+
 // --- poll.c ---------------------------------------------------------------------------------------------------------
 
 // POLL: before its costs are paid; and then.
@@ -109,7 +110,7 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
 void attach_loop_left(struct attach_thread *thread); // it has done something else
 // Is the write one that the thread's loop sees?
 bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
-// Another thread has had its turn: shall this one look?
+// Another thread has had its turn: shall this one poll?
 bool attach_loop_others(struct attach_thread *thread, bool looked);
 
 // --- settle.c -------------------------------------------------------------------------------------------------------
@@ -127,8 +128,8 @@ bool attach_watches_init(struct attach_server *server);
 // WAIT for descriptors: before anything of the crossing is carried out; and when it is over.
 void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request);
 void attach_watch_end(struct attach_thread *thread);
-// Which are ready now, or within so much real time: their threads go on.
-void attach_watches_look(struct attach_server *server, int wait_ms);
+// Which are ready now, or within so much real time: their threads go on. false: none.
+bool attach_watches_look(struct attach_server *server, int wait_ms);
 bool attach_watches_of_others(const struct attach_server *server); // may somebody outside the run write to one?
 
 // --- futex.c --------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ void attach_watch_end(struct attach_thread *thread)
     thread->watch_count = 0;
 }
 
-void attach_watches_look(struct attach_server *server, int wait_ms)
+bool attach_watches_look(struct attach_server *server, int wait_ms)
 {
     struct epoll_event ready[READY_MAX];
     int count = epoll_wait(server->watches, ready, READY_MAX, wait_ms);
@@ -81,8 +81,10 @@ void attach_watches_look(struct attach_server *server, int wait_ms)
     while (count > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
         if (thread->watch_ready && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0) {
             sim_condition_signal(server->sim, &thread->woken);
+            attach_told_note(server);
         }
     }
+    return count > 0;
 }
 
 // --- who else could make them ready ---------------------------------------------------------------------------------

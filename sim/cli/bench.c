@@ -222,6 +222,11 @@ static const struct cli_benchmark benchmarks[] = {
     {"exec-latency", "ib_send_lat of 8 B as attached programs over ibsim0", cli_bench_send_lat},
     {"exec-ibsim0", "ib_write_bw of 1 GB as attached programs over ibsim0", cli_bench_write_bw_ibsim0},
     {"exec-tca0", "the same over tca0, two twins", cli_bench_write_bw_tca0},
+    {"exec-all-sizes", "ib_write_lat -a over ibsim0: 2 B to 8 MiB, 1,000 of each", cli_bench_write_lat_all},
+    {"exec-fio", "fio over ibsim0 from its start to its end, one transfer", cli_bench_fio},
+    {"exec-gpu-copy", "copies of up to 128 MiB from the GPU beside MPI, two twins", cli_bench_gpu_copy},
+    {"exec-mpi-16", "16 ranks of Open MPI: barriers, broadcasts, all-reduces", cli_bench_phases},
+    {"exec-mpi-windows", "bandwidth of Open MPI over UCX, 1 B to 4 MiB in windows of 64", cli_bench_windows},
 };
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof benchmarks[0])
 
@@ -235,7 +240,7 @@ static void result_print(const struct cli_benchmark *benchmark, const struct cli
 {
     for (unsigned i = 0; i < result->count; i++) {
         const struct cli_measure *measure = &result->measures[i];
-        printf("%-14s %-34s %12.3f %-8s", benchmark->name, measure->what, measure->value, measure->unit);
+        printf("%-16s %-34s %12.3f %-8s", benchmark->name, measure->what, measure->value, measure->unit);
         if (measure->limit != 0.0) {
             printf(" at %s %-8g %s", measure->at_least ? "least" : "most", measure->limit,
                    is_held(measure) ? "ok" : "MISSED");
@@ -267,7 +272,7 @@ static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const 
     bool measured = benchmark->run(paths, &result), held = true;
     result_print(benchmark, &result);
     if (result.skipped[0] != '\0') {
-        printf("%-14s skipped: %s\n", benchmark->name, result.skipped);
+        printf("%-16s skipped: %s\n", benchmark->name, result.skipped);
         return CLI_EXIT_OK;
     }
     for (unsigned i = 0; i < result.count; i++) {
@@ -300,7 +305,7 @@ static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict)
 static void list_print(void)
 {
     for (size_t i = 0; i < BENCHMARK_COUNT; i++) {
-        printf("%-14s %s\n", benchmarks[i].name, benchmarks[i].doc);
+        printf("%-16s %s\n", benchmarks[i].name, benchmarks[i].doc);
     }
 }
 

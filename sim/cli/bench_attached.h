@@ -1,8 +1,17 @@
-// Benchmarks of attached programs: perftest under `tcasim exec`. Where it is not installed they are skipped.
+// Benchmarks of attached programs under `tcasim exec`: perftest, fio, and programs that are compiled for it. What is
+// not installed is skipped.
 #pragma once
 
 #include "sim/cli/bench.h"
 
+bool cli_is_installed(const char *program); // as execvp looks for it
+// bench_attached.c
 bool cli_bench_send_lat(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_write_bw_ibsim0(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_write_bw_tca0(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_write_lat_all(const struct cli_paths *paths, struct cli_bench_result *result);
+// bench_programs.c
+bool cli_bench_fio(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_gpu_copy(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_phases(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_windows(const struct cli_paths *paths, struct cli_bench_result *result);

@@ -266,7 +266,8 @@ static const struct {
 } outsides[] = {
     {ATTACH_RUN_OUTSIDE_THREAD, "a thread came in that its creator had not announced (clone by hand)"},
     {ATTACH_RUN_OUTSIDE_CHILD, "a process came in that its parent had not announced (popen, daemon, clone by hand)"},
-    {ATTACH_RUN_OUTSIDE_EVENT, "all programs waited for something from outside of the run, and it came"},
+    {ATTACH_RUN_OUTSIDE_EVENT, "programs waited for something from outside of the run, and it came"},
+    {ATTACH_RUN_OUTSIDE_COMPUTE, "the time that programs compute counts (nodes.*.host.compute: scaled)"},
     {ATTACH_RUN_OUTSIDE_CLOCK, "a start, an end or what daemons do took too long in real time, and was not waited for"},
 };
 

@@ -14,7 +14,8 @@ struct cli_paths {
     char all_to_all_scenario[PATH_MAX];
     char gpu_scenario[PATH_MAX];
     char tca0_scenario[PATH_MAX], ibsim0_scenario[PATH_MAX];
-    char figures[PATH_MAX]; // a pattern: every figure
+    char scenarios[PATH_MAX]; // their folder
+    char figures[PATH_MAX];   // a pattern: every figure
     char libraries[PATH_MAX]; // what attached programs load; beside the program
 };
 

@@ -115,6 +115,8 @@ struct sim {
     sim_cause_t cause;         // of what runs now; 0: not recorded
     uint32_t late_events;      // initialised
     uint64_t events_run;
+    void (*look)(void *ctx); // NULL: none
+    void *look_ctx;
     uint64_t instant_events; // run since time last moved
 
     bool running;   // inside sim_run or the unwinding of sim_destroy

@@ -3,6 +3,8 @@
 
 // More events than this at one and the same instant, and time is taken to stand still.
 static const uint64_t max_instant_events = 10000000;
+// Between two looks for what is outside; a power of two.
+enum { LOOK_EVENTS = 1 << 16 };
 
 static void quick_set(sim_t *sim)
 {
@@ -147,6 +149,9 @@ static enum sim_turn run_events(sim_t *sim)
         event->fn(event->ctx);
         if (sim->current != NULL) {
             return SIM_TURN_THREAD;
+        }
+        if (sim->events_run % LOOK_EVENTS == 0 && sim->look != NULL) {
+            sim->look(sim->look_ctx);
         }
     }
 }

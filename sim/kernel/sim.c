@@ -71,6 +71,12 @@ uint64_t sim_seed(const sim_t *sim)
     return sim->config.seed;
 }
 
+void sim_set_look(sim_t *sim, void (*look)(void *ctx), void *ctx)
+{
+    sim->look = look;
+    sim->look_ctx = ctx;
+}
+
 uint64_t sim_events_run(const sim_t *sim)
 {
     return sim->events_run;

@@ -64,6 +64,10 @@ enum sim_run_outcome sim_run(sim_t *sim);
 // From an event or a thread: ends sim_run as soon as the current one returns.
 void sim_stop(sim_t *sim);
 
+// Calls look(ctx) now and then, after so many events that it costs nothing: for what ends a run from outside. It may
+// call sim_stop, and nothing else that changes the simulation. NULL: none.
+void sim_set_look(sim_t *sim, void (*look)(void *ctx), void *ctx);
+
 // After SIM_RUN_STUCK or SIM_RUN_TIME_LIMIT: one line per waiting thread in the order of spawning, such as
 // "node0.cpu0 waits for node1.memory: word 0x1000 to become 7 (since 12345 ns)\n", into buffer (always terminated,
 // cut when too small). Returns the number of waiting threads, sleeping ones included.

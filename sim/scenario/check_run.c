@@ -422,6 +422,20 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
     }
 }
 
+// Of two numbers that may not differ, where no two runs are the same.
+static void check_equality(struct scn_loader *loader, const struct scn_check *expect)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 0; i < scenario->node_count && expect->min == expect->max; i++) {
+        if (scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED) {
+            scn_mistakes_add(
+                &loader->mistakes, scn_loader_place(loader, expect, expect),
+                "expect: min and max are equal, but the time that programs compute on %s counts (compute: scaled)",
+                scenario->nodes[i].name);
+        }
+    }
+}
+
 static void check_bounds(struct scn_loader *loader, const struct scn_check *expect)
 {
     struct scn_place place = scn_loader_place(loader, expect, expect);
@@ -445,6 +459,7 @@ void scn_check_runs(struct scn_loader *loader)
     for (uint32_t i = 0; i < scenario->expect_count; i++) {
         check_check(loader, &scenario->expects[i]);
         check_bounds(loader, &scenario->expects[i]);
+        check_equality(loader, &scenario->expects[i]);
     }
     for (uint32_t i = 0; i < scenario->compare_count; i++) {
         check_check(loader, &scenario->compares[i]);

@@ -7,6 +7,8 @@ static const struct scn_choice generations[] = {{"Gen1", 1},   {"Gen2", 2},   {"
 static const struct scn_choice lanes[] = {{"x1", 1}, {"x2", 2}, {"x4", 4}, {"x8", 8}, {"x16", 16}, {NULL, 0}};
 static const struct scn_choice fidelities[] = {{"rtl", SCN_FIDELITY_RTL}, {"twin", SCN_FIDELITY_TWIN}, {NULL, 0}};
 
+static const struct scn_choice computes[] = {{"none", SCN_COMPUTE_NONE}, {"scaled", SCN_COMPUTE_SCALED}, {NULL, 0}};
+
 static const struct scn_key link_keys[] = {
     {.name = "generation",
      .unit = SCN_UNIT_CHOICE,
@@ -221,6 +223,19 @@ static const struct scn_key host_keys[] = {
      .max = 1 * MS,
      SCN_FIELD(struct scn_host, interrupt_ps),
      .doc = "from a device's interrupt message to the driver thread that waits for it"},
+    {.name = "compute",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = computes,
+     .fallback = "none",
+     SCN_FIELD(struct scn_host, compute),
+     .doc = "what a program's own computing costs under `exec`: nothing, or this machine's processor time, scaled;"
+            " then no two runs are the same"},
+    {.name = "compute_scale",
+     .unit = SCN_UNIT_REAL,
+     .fallback = "1",
+     .max = 10000,
+     SCN_FIELD(struct scn_host, compute_scale),
+     .doc = "seconds of the node's processor for one of this machine's"},
 };
 const struct scn_kind scn_kind_host = {.name = "host",
                                        .doc = "a node's processor socket: root complex, memory, and what a core pays",

@@ -1,7 +1,7 @@
 // The table of keys: the one place where a key's name, unit, default, range, meaning and field are declared. Loader,
 // checks of ranges, `tcasim params`, --set and resolved.yaml derive from it. A new key is a field in scenario.h and a
-// row in keys.c (scenarios, nodes), run_keys.c, hardware_keys.c (hosts, boards, links), result_keys.c, or the file of the
-// device.
+// row in keys.c (scenarios, nodes), run_keys.c, hardware_keys.c (hosts, boards, links), result_keys.c, or the file of
+// the device.
 #pragma once
 
 #include <stdbool.h>

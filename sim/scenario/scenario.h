@@ -46,6 +46,9 @@ struct scn_link {
     uint32_t corrupt_every_tlps; // fault injection: every n-th TLP arrives with a wrong LCRC (0: none)
 };
 
+// A program's own computing, under `exec`.
+enum scn_compute { SCN_COMPUTE_NONE, SCN_COMPUTE_SCALED };
+
 // A node's processor socket: root complex, memory, and what a core pays.
 struct scn_host {
     uint64_t memory_bytes;
@@ -79,6 +82,8 @@ struct scn_host {
     uint64_t timestamp_ps;      // reading the time stamp counter
     uint64_t call_ps;           // entry and exit of a driver library call
     uint64_t interrupt_ps;      // a device's message to the driver thread that waits for it
+    enum scn_compute compute;
+    double compute_scale; // of this machine's processor time
 };
 
 enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN };
@@ -151,7 +156,7 @@ struct scn_hca {
     // as in models/hca/hca.h
     uint64_t pcie_tx_ps, pcie_rx_ps;
     uint32_t mps_bytes, mrrs_bytes, read_tags, write_tlps;
-    uint32_t port_gap_bytes, max_mtu_bytes;
+    uint32_t port_gap_bytes, max_mtu_bytes, active_mtu_bytes;
     uint64_t port_tx_ps, port_rx_ps;
     uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, place_ps, atomic_ps;
     uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;

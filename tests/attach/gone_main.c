@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     }
     for (;;) {
         if (strcmp(argv[1], "poll") == 0) {
-            (void)attach_vain(ATTACH_WAIT_MEMORY, 1);
+            (void)attach_poll_call(ATTACH_WAIT_MEMORY, 1);
         } else if (strcmp(argv[1], "pause") == 0) {
             (void)attach_wait(0, ATTACH_NEVER_PS);
         } else if (strcmp(argv[1], "event") == 0) {

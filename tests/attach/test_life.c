@@ -159,6 +159,26 @@ TEST(AttachedLife, NamesSignalsAndEventsAsWhatIsWaitedFor)
     expect_named("event", ") waits for an event of a device (since");
 }
 
+TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
+{
+    uint64_t hashes[2];
+    for (unsigned i = 0; i < 2; i++) {
+        struct stage stage;
+        stage_init(&stage);
+        stage_add(&stage, 0, "gone", "poll", NULL);
+        uint64_t began_ms = real_ms();
+        stage_run(&stage);
+        EXPECT_TRUE(real_ms() - began_ms < stage.options.wall_limit_ms / 2);
+        EXPECT_TRUE(stage.result.failed);
+        EXPECT_CONTAINS(stage.result.text, "no program has found or done anything for 1000 s of simulated time");
+        EXPECT_CONTAINS(stage.result.text, ") waits for a device to write to its memory (since");
+        EXPECT_EQ(stage.result.outside, 0);
+        hashes[i] = stage.result.hash;
+        stage_fini(&stage);
+    }
+    EXPECT_EQ(hashes[0], hashes[1]);
+}
+
 TEST(AttachedLife, NamesAProgramThatNeverCallsIn)
 {
     struct stage stage;

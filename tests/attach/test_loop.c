@@ -1,4 +1,4 @@
-// Loops of looks in vain: what a thread's repetitions let it skip (verbs-shim/attach/loop.h).
+// Loops of empty polls: what a thread's repetitions let it skip (verbs-shim/attach/loop.h).
 #include <string.h>
 
 #include "tests/shim/test.h"
@@ -6,89 +6,89 @@
 
 static struct loop loop;
 
-static uint64_t look(uint64_t key)
+static uint64_t poll(uint64_t key)
 {
-    struct loop_look turn[LOOP_LOOKS_MAX];
+    struct loop_poll iteration[LOOP_POLLS_MAX];
     unsigned period;
-    return loop_look(&loop, &(struct loop_look){.key = key, .own_ps = 20000}, turn, &period);
+    return loop_poll_note(&loop, &(struct loop_poll){.key = key, .own_ps = 20000}, iteration, &period);
 }
 
-// Returns after how many looks the first turns were skipped; 0: none were.
-static unsigned row(unsigned looks)
+// Returns after how many polls the first iterations were skipped; 0: none were.
+static unsigned streak(unsigned polls)
 {
-    for (unsigned i = 1; i <= looks; i++) {
-        uint64_t turns = look(1);
+    for (unsigned i = 1; i <= polls; i++) {
+        uint64_t iterations = poll(1);
         loop_skipped(&loop, 0, false);
-        if (turns != 0) {
+        if (iterations != 0) {
             return i;
         }
     }
     return 0;
 }
 
-static void learn(unsigned rows)
+static void learn(unsigned streaks)
 {
-    for (unsigned i = 0; i < rows; i++) {
-        (void)row(20);
+    for (unsigned i = 0; i < streaks; i++) {
+        (void)streak(20);
         loop_end(&loop, true);
     }
 }
 
-TEST(AttachedLoops, AreExactForTheirFirstTurns)
+TEST(AttachedLoops, AreExactForTheirFirstIterations)
 {
     memset(&loop, 0, sizeof loop);
-    EXPECT_EQ(row(255), 0);
-    EXPECT_BETWEEN(row(10), 1, 2);
+    EXPECT_EQ(streak(255), 0);
+    EXPECT_BETWEEN(streak(10), 1, 2);
 }
 
-TEST(AttachedLoops, ThatAlwaysFoundSomethingAreKnownByTheirFirstLook)
+TEST(AttachedLoops, ThatAlwaysFoundSomethingAreKnownByTheirFirstPoll)
 {
     memset(&loop, 0, sizeof loop);
     learn(7);
-    EXPECT_EQ(row(20), 0);
+    EXPECT_EQ(streak(20), 0);
     loop_end(&loop, true);
-    EXPECT_EQ(row(20), 1);
+    EXPECT_EQ(streak(20), 1);
 }
 
 TEST(AttachedLoops, ThatWereGivenUpAreExactForTwiceAsLong)
 {
     memset(&loop, 0, sizeof loop);
     learn(8);
-    (void)row(1);
+    (void)streak(1);
     loop_end(&loop, true);
     for (unsigned i = 0; i < 300; i++) {
-        (void)look(1);
+        (void)poll(1);
     }
     loop_end(&loop, false);
-    EXPECT_EQ(row(599), 0);
+    EXPECT_EQ(streak(599), 0);
 }
 
-TEST(AttachedLoops, OfSeveralLooksAreOneTurn)
+TEST(AttachedLoops, OfSeveralPollsAreOneIteration)
 {
     memset(&loop, 0, sizeof loop);
-    struct loop_look turn[LOOP_LOOKS_MAX];
+    struct loop_poll iteration[LOOP_POLLS_MAX];
     unsigned period = 0;
-    uint64_t turns = 0, looks = 0;
-    while (turns == 0 && looks < 2000) {
-        turns = loop_look(&loop, &(struct loop_look){.key = 1 + looks % 3, .own_ps = 10000, .place = looks % 3}, turn,
-                          &period);
+    uint64_t iterations = 0, polls = 0;
+    while (iterations == 0 && polls < 2000) {
+        iterations = loop_poll_note(
+            &loop, &(struct loop_poll){.key = 1 + polls % 3, .own_ps = 10000, .place = polls % 3}, iteration, &period);
         loop_skipped(&loop, 0, false);
-        looks++;
+        polls++;
     }
     EXPECT_EQ(period, 3);
-    EXPECT_BETWEEN(looks, 3 * 255, 3 * 258);
-    EXPECT_EQ(turn[1].place, (turn[0].place + 1) % 3);
+    EXPECT_BETWEEN(polls, 3 * 255, 3 * 258);
+    EXPECT_EQ(iteration[1].place, (iteration[0].place + 1) % 3);
 }
 
-TEST(AttachedLoops, LookAtEverythingTwiceBeforeTheyAreLedOnAfterAWrite)
+TEST(AttachedLoops, PollEverythingTwiceBeforeTheyAreFastForwardedAfterAWrite)
 {
     memset(&loop, 0, sizeof loop);
     learn(8);
-    EXPECT_EQ(look(1) != 0, true);
+    EXPECT_EQ(poll(1) != 0, true);
     loop_skipped(&loop, 5, true);
-    EXPECT_EQ(look(1), 0);
+    EXPECT_EQ(poll(1), 0);
     loop_skipped(&loop, 0, false);
-    EXPECT_EQ(look(1), 0);
+    EXPECT_EQ(poll(1), 0);
     loop_skipped(&loop, 0, false);
-    EXPECT_EQ(look(1) != 0, true);
+    EXPECT_EQ(poll(1) != 0, true);
 }

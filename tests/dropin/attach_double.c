@@ -41,6 +41,14 @@ bool attach_poll(uint64_t site, const volatile void *place, bool repeats)
     return false;
 }
 
+void attach_library_enter(void)
+{
+}
+
+void attach_library_leave(void)
+{
+}
+
 void attach_found(void)
 {
 }

@@ -1,11 +1,12 @@
 // Two queue pairs of one process: a message on one, for which nothing is posted on the other, and whose completion is
-// looked for. A queue pair that may retry for ever does.
+// polled for, or waited for in sleep where there is an argument. A queue pair that may retry for ever does.
 #include "loop.h"
 
 enum { BYTES = 64 };
 
-int main(void)
+int main(int count, char **arguments)
 {
+    (void)arguments;
     struct loop sender = {0}, receiver = {0};
     loop_open(&sender, BYTES);
     loop_open(&receiver, BYTES);
@@ -14,7 +15,13 @@ int main(void)
     receiver.peer = of_sender;
     loop_connect(&receiver);
     loop_connect(&sender);
+    CHECK(ibv_req_notify_cq(sender.cq, 0) == 0);
     loop_post(&sender, IBV_WR_SEND);
+    if (count > 1) {
+        struct ibv_cq *cq;
+        void *context;
+        CHECK(ibv_get_cq_event(sender.channel, &cq, &context) == 0);
+    }
     loop_completion_take(&sender);
     return 0;
 }

@@ -202,6 +202,18 @@ TEST(ExpectRules, NeedABound)
     refuse_rest("expect: [{name: x, " VALUE ", min: 2, max: 1}]", "expect: min is larger than max");
 }
 
+TEST(ExpectRules, MayAskForEqualityWhereNoTimeOfThisMachineCounts)
+{
+    struct fixture_parts parts = {.nodes = "[{name: a, preset: ha-pacs-tca-2013, with: {host: {compute: scaled}}}, "
+                                           "{name: b, preset: ha-pacs-tca-2013}]",
+                                  .rest = "expect: [{name: x, " VALUE ", min: 2, max: 2.5}]"};
+    accept_rest("expect: [{name: x, " VALUE ", min: 2, max: 2}]");
+    fixture_expect_accepted(&parts);
+    parts.rest = "expect: [{name: x, " VALUE ", min: 2, max: 2}]";
+    fixture_expect_refused(&parts, "expect: min and max are equal, but the time that programs compute on a counts "
+                                   "(compute: scaled)");
+}
+
 TEST(TypeRules, EachUnitKnowsItsOwn)
 {
     struct fixture_parts parts = {.top = "title: t\nseed: \"3\""};

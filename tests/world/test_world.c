@@ -42,20 +42,41 @@ static pid_t outsider_start(const char *fifo)
     return outsider;
 }
 
-TEST(World, ARunThatWaitsForSomebodyElseSaysSo)
+// A run with one more program, a cat of what somebody outside writes.
+static void play_with_outsider(struct stage *stage)
 {
     char fifo[64];
-    struct stage stage;
-    set_up(&stage);
     snprintf(fifo, sizeof fifo, "/tmp/tcasim-test-%d-fifo", (int)getpid());
     EXPECT_EQ(mkfifo(fifo, 0600), 0);
-    stage_add(&stage, 0, "/bin/cat", NULL);
-    stage.programs[0].stdin_path = fifo;
+    uint32_t cat = stage->count;
+    stage_add(stage, 0, "/bin/cat", NULL);
+    stage->programs[cat].stdin_path = fifo;
     pid_t outsider = outsider_start(fifo);
-    play(&stage);
-    EXPECT_EQ(stage.result.outside, ATTACH_RUN_OUTSIDE_EVENT);
+    stage_run(stage);
+    EXPECT_EQ(stage->result.statuses[cat], 0);
     (void)waitpid(outsider, NULL, 0); // unless the run has reaped it with its own
     (void)unlink(fifo);
+}
+
+TEST(World, ARunThatWaitsForSomebodyElseSaysSo)
+{
+    struct stage stage;
+    set_up(&stage);
+    play_with_outsider(&stage);
+    EXPECT_STREQ(stage.result.text, "");
+    EXPECT_EQ(stage.result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(stage.result.outside, ATTACH_RUN_OUTSIDE_EVENT);
+    stage_fini(&stage);
+}
+
+// One that polls has nobody wait for the real world in its place, and moves simulated time on as fast as it can.
+TEST(World, APollerKeepsNobodyFromWhatComesFromOutside)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage.options.wall_limit_ms = 5000; // the other end's byte comes long before
+    stage_add(&stage, 1, "/usr/bin/perl", "-e", "alarm 100000000; 1 while select(undef, undef, undef, 0) == 0", NULL);
+    play_with_outsider(&stage);
     stage_fini(&stage);
 }
 
@@ -220,13 +241,19 @@ TEST(World, EveryWaitOfTheCLibraryIsInSimulatedTime)
 {
     char *text = output_alone(WORLD "waits"), *again = output_alone(WORLD "waits");
     const char *at = text;
-    EXPECT_EQ(number_of(&at, "threads"), 50 * 40); // the slowest of four
-    EXPECT_BETWEEN(number_of(&at, "processes"), 3065, 3066);
-    EXPECT_BETWEEN(number_of(&at, "timeout"), 5003065, 5003066);
+    EXPECT_EQ(number_of(&at, "threads"), 50 * 40);    // the slowest of four
+    EXPECT_EQ(number_of(&at, "locks"), 50 * 40 + 50); // and 50 sleeps of a microsecond
+    EXPECT_BETWEEN(number_of(&at, "processes"), 3105, 3106);
+    EXPECT_BETWEEN(number_of(&at, "timeout"), 5003105, 5003106);
     EXPECT_CONTAINS(text, "hello");
     EXPECT_STREQ(text, again);
     free(text);
     free(again);
+}
+
+TEST(World, AffinityIsAThreadsOwnWord)
+{
+    free(output_alone(WORLD "affinity"));
 }
 
 TEST(World, WaitsThatCallTheKernelThemselvesAreSeen)

@@ -1,6 +1,7 @@
 // Threads and processes that wait for each other in every way of the C library that ends in a futex. Prints the
 // simulated time at which each part is over, in us.
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,7 +24,9 @@ struct shared {
 static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_spinlock_t spin_lock;
 static long whose;
+static bool stop;
 
 static void over(const char *what)
 {
@@ -63,6 +66,41 @@ static void threads_wait(void)
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
+}
+
+// Has locks at all times at which it gives its turn away: who waits for one gets it when this one releases it.
+static void *lock_greedily(void *arg)
+{
+    while (!stop) {
+        pthread_spin_lock(&spin_lock);
+        pthread_mutex_lock(&mutex);
+        sched_yield();
+        pthread_mutex_unlock(&mutex);
+        pthread_spin_unlock(&spin_lock);
+    }
+    return arg;
+}
+
+static void locks_wait(void)
+{
+    pthread_t thread;
+    pthread_spin_init(&spin_lock, PTHREAD_PROCESS_PRIVATE);
+    pthread_create(&thread, NULL, lock_greedily, NULL);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        usleep(1);
+        pthread_spin_lock(&spin_lock);
+        stop = i + 1 == ROUNDS / 2;
+        pthread_spin_unlock(&spin_lock);
+        if (stop) {
+            pthread_join(thread, NULL);
+            stop = false;
+            pthread_create(&thread, NULL, lock_greedily, NULL);
+        }
+        pthread_mutex_lock(&mutex);
+        stop = i + 1 == ROUNDS;
+        pthread_mutex_unlock(&mutex);
+    }
+    pthread_join(thread, NULL);
 }
 
 static int answer(void *arg)
@@ -133,6 +171,8 @@ int main(void)
     over("begin");
     threads_wait();
     over("threads");
+    locks_wait();
+    over("locks");
     if (thrd_create(&thread, answer, &seven) != thrd_success || thrd_join(thread, &eight) != thrd_success ||
         eight != 8 || processes_wait() != 0) {
         return 1;

@@ -36,6 +36,7 @@ API uint64_t attach_now_ps(void)
     if (!attach_own.crossing && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) != 0) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
     }
+    attach_compute_pay();
     return slot->now_ps + attach_own.tail_ps;
 }
 
@@ -74,54 +75,56 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
-// --- looks in vain --------------------------------------------------------------------------------------------------
+// --- empty polls --------------------------------------------------------------------------------------------------
 
-static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t turns, uint64_t turn_ps, unsigned flags,
-                                    bool repeats)
+// what: enum attach_poll_flags.
+static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t iterations, uint64_t iteration_ps,
+                                    unsigned flags, unsigned what)
 {
-    slot->arguments[6] = repeats;
-    int64_t woken = attach_cross3(ATTACH_OP_POLL, turns, turn_ps, flags);
+    slot->arguments[6] = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0);
+    int64_t woken = attach_cross3(ATTACH_OP_POLL, iterations, iteration_ps, flags);
     attach_own.found = attach_own.did = false;
     attach_own.untold = slot->values[1] != 0 ? 0 : attach_own.untold + 1;
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
-// The looks of a turn, for the simulator: when after this one each is, and at which word.
-static uint64_t turn_describe(struct attach_slot *slot, const struct loop_look *turn, unsigned period)
+// The polls of an iteration, for the simulator: when after this one each is, and at which word.
+static uint64_t iteration_describe(struct attach_slot *slot, const struct loop_poll *iteration, unsigned period)
 {
-    uint64_t turn_ps = 0;
+    uint64_t iteration_ps = 0;
     for (unsigned i = 0; i < period; i++) {
-        turn_ps += i > 0 ? turn[i].own_ps : 0;
-        struct attach_turn_look look = {.after_ps = turn_ps, .bus_address = turn[i].place};
-        memcpy(slot->structure + i * sizeof look, &look, sizeof look);
+        iteration_ps += i > 0 ? iteration[i].own_ps : 0;
+        struct attach_poll_place place = {.after_ps = iteration_ps, .bus_address = iteration[i].place};
+        memcpy(slot->structure + i * sizeof place, &place, sizeof place);
     }
-    return turn_ps + turn[0].own_ps;
+    return iteration_ps + iteration[0].own_ps;
 }
 
-enum attach_woken attach_look_again(const struct loop_look *look, unsigned flags, bool repeats)
+enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot == NULL || attach_own.crossing) {
         (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
         return ATTACH_WOKEN_OUTSIDE;
     }
-    struct loop_look turn[LOOP_LOOKS_MAX] = {*look};
+    struct loop_poll iteration[LOOP_POLLS_MAX] = {*poll};
     unsigned period;
     if (attach_own.found || (attach_own.did && !repeats)) {
         loop_end(&attach_own.loop, attach_own.found || attach_own.untold < attach_own.loop.period + 1);
     }
-    uint64_t turns = loop_look(&attach_own.loop, look, turn, &period);
+    uint64_t iterations = loop_poll_note(&attach_own.loop, poll, iteration, &period);
     slot->arguments[3] = period != 0 ? period : 1;
     slot->arguments[4] = 0;
-    slot->arguments[7] = period != 0 && attach_own.loop.turns > 1;
-    uint64_t turn_ps = turn_describe(slot, turn, period != 0 ? period : 1);
-    enum attach_woken woken = poll_cross(slot, turns, turn_ps, flags, repeats);
+    unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
+                    (period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0);
+    uint64_t iteration_ps = iteration_describe(slot, iteration, period != 0 ? period : 1);
+    enum attach_woken woken = poll_cross(slot, iterations, iteration_ps, flags, what);
     loop_skipped(&attach_own.loop, slot->values[0], woken != ATTACH_WOKEN_DEADLINE);
     return woken;
 }
 
 // A loop whose words are known is in it until one of them is written.
-API enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count)
+API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsigned count)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
     if (slot == NULL || attach_own.crossing) {
@@ -139,11 +142,10 @@ API enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsign
     slot->arguments[3] = 0;
     slot->arguments[4] = count;
     slot->arguments[5] = attach_look_progresses();
-    slot->arguments[7] = false;
-    return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, false);
+    return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
 }
 
-API enum attach_woken attach_vain(unsigned flags, uint64_t site)
+API enum attach_woken attach_poll_call(unsigned flags, uint64_t site)
 {
     if (!timed()) {
         attach_sleep_really(50000);
@@ -151,8 +153,8 @@ API enum attach_woken attach_vain(unsigned flags, uint64_t site)
     }
     const struct attach_greeting *greeting = attach_greeting();
     attach_spend_ps(greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps);
-    const struct loop_look look = {.key = site, .own_ps = attach_own.tail_ps};
-    return attach_look_again(&look, flags, false);
+    const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
+    return attach_poll_again(&poll, flags, false);
 }
 
 API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps)

@@ -43,10 +43,12 @@ struct attach_place {
     // Host i has the name hosts[i] and the IPv4 address address_base + i (host byte order, within 127.0.0.0/8).
     const char *const *hosts;
     uint32_t address_base;
-    uint64_t tsc_hz;            // of the simulated time stamp counter
-    uint64_t clock_read_ps;     // what reading it costs
-    uint64_t interrupt_ps;      // from a device's interrupt to the thread that waits for it
-    uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
+    bool computes;                 // its threads' own processor time counts
+    unsigned char processors[128]; // on which programs may run, as of sched_setaffinity
+    uint64_t tsc_hz;               // of the simulated time stamp counter
+    uint64_t clock_read_ps;        // what reading it costs
+    uint64_t interrupt_ps;         // from a device's interrupt to the thread that waits for it
+    uint64_t epoch_realtime_ns;    // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };
 const struct attach_place *attach_place(void);
@@ -65,6 +67,11 @@ uint32_t attach_id_real(uint32_t id);
 uint64_t attach_now_ps(void);
 // Adds to the thread's own time. Nothing when not timed.
 void attach_spend_ps(uint64_t ps);
+
+// What the thread computes between the two is the library's, whose costs are declared: it does not count where
+// programs' own computing does (nodes.*.host.compute). May be nested. Only libibverbs calls them.
+void attach_library_enter(void);
+void attach_library_leave(void);
 
 // The descriptor of the connection, which is not the program's to close; -1: none.
 int attach_descriptor(void);
@@ -90,27 +97,26 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 
 // Gives the baton away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
 // tests its condition before and after: a wake-up says that something may have changed, not what. Writes between the
-// thread's last wait for memory and this call count. Not timed: MEMORY and OUTSIDE return after a short real sleep.
+// thread's last wait for memory and this call count. A deadline that has passed: all threads that may go on now have
+// their turn first. Not timed: MEMORY and OUTSIDE return after a short real sleep.
 enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 
-// A library looked for something that a device writes and did not find it; what the look cost is in the thread's time
-// already. Returns at that time, unless the thread is in a loop of such looks, which is known from its repetitions
-// (verbs-shim/attach/loop.h): then, at the latest after some turns of it, at the time at which the loop sees what a
-// device has written.
-// site: a number for where the look is made from and at what. place: the word of pinned memory that was looked at; a
-// write to it is seen by this look, writes elsewhere by the whole turn. NULL: none in particular.
-// repeats: the library's stores since its last look were none but of repetitions, and so will be what comes of them:
-// nothing of it is progress of the program.
-// true: something was written, so that the look is worth repeating before the program looks elsewhere. Not timed:
-// returns false at once.
+// An empty poll: a library looked for something that a device writes and did not find it; what that cost is in the
+// thread's time already. Returns at that time, unless the thread is in a loop of such polls, which is known from its
+// repetitions (verbs-shim/attach/loop.h): then, at the latest after some iterations of it, at the time at which the
+// loop sees what a device has written. site: a number for where the poll is made from and at what. place: the word of
+// pinned memory that was polled; a write to it is seen by this poll, writes elsewhere by the whole iteration. NULL:
+// none in particular. repeats: the library's stores since its last poll were none but of repetitions, and so will be
+// what comes of them: nothing of it is progress of the program. true: something was written, so that the poll is worth
+// repeating before the program polls elsewhere. Not timed: returns false at once.
 bool attach_poll(uint64_t site, const volatile void *place, bool repeats);
 
-// The same for what the flags name; the look costs a call. attach_found says that a look was not in vain, which ends
-// the row.
-enum attach_woken attach_vain(unsigned flags, uint64_t site);
+// The same of a call, for what the flags name; it costs a call. attach_found says that a poll found something, which
+// ends the streak.
+enum attach_woken attach_poll_call(unsigned flags, uint64_t site);
 void attach_found(void);
 
-// The same for a loop that a look at these bytes has shown to read nothing else: until a device writes some of them, or
+// The same of a loop that is known to read nothing but these bytes: until a device writes some of them, or
 // something happens outside; in a process whose library has to move on what others read and write
 // (attach_look_progresses), also until a device writes to any pinned memory. None, or more than ATTACH_RANGES_MAX: what
 // it reads is not known, and any write ends it.
@@ -119,7 +125,7 @@ struct attach_range {
     const volatile void *address;
     unsigned bytes;
 };
-enum attach_woken attach_vain_loop(const struct attach_range *ranges, unsigned count);
+enum attach_woken attach_poll_words(const struct attach_range *ranges, unsigned count);
 
 // A descriptor and what of poll(2) a thread waits for.
 struct attach_watch {

@@ -314,11 +314,11 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
 
 API bool attach_poll(uint64_t site, const volatile void *place, bool repeats)
 {
-    struct loop_look look = {.key = site, .own_ps = attach_own.tail_ps};
-    if (place == NULL || !attach_pinned_find(place, 1, &look.place)) {
-        look.place = 0;
+    struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
+    if (place == NULL || !attach_pinned_find(place, 1, &poll.place)) {
+        poll.place = 0;
     }
-    return attach_look_again(&look, ATTACH_WAIT_MEMORY, repeats) == ATTACH_WOKEN_MEMORY;
+    return attach_poll_again(&poll, ATTACH_WAIT_MEMORY, repeats) == ATTACH_WOKEN_MEMORY;
 }
 
 // --- looking in a waiting thread's place

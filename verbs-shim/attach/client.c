@@ -81,6 +81,52 @@ static void signals_restore(uint64_t before, bool waited)
     (void)signals_change(SIG_SETMASK, before);
 }
 
+// --- computing ------------------------------------------------------------------------------------------------------
+
+#define COMPUTE_MAX_PS 5e14 // of which the simulator believes no more than twice as much
+
+static uint64_t processor_ns(void)
+{
+    struct timespec now = {0};
+    (void)kernel_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)(uintptr_t)&now, 0, 0, 0, 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool computes(void)
+{
+    return attach_client.segment != NULL && attach_client.segment->greeting.compute_scale > 0 &&
+           attach_own.libraries == 0;
+}
+
+void attach_compute_pay(void)
+{
+    if (computes()) {
+        uint64_t now_ns = processor_ns();
+        double scale = attach_client.segment->greeting.compute_scale;
+        uint64_t own_ns = now_ns > attach_own.computed_ns ? now_ns - attach_own.computed_ns : 0; // a handler paid it
+        double own_ps = (double)own_ns * 1000 * scale;
+        attach_own.tail_ps += own_ps < COMPUTE_MAX_PS ? (uint64_t)own_ps : (uint64_t)COMPUTE_MAX_PS;
+        attach_own.computed_ns = now_ns;
+    }
+}
+
+static void compute_begin(void)
+{
+    attach_own.computed_ns = computes() ? processor_ns() : 0;
+}
+
+__attribute__((visibility("default"))) void attach_library_enter(void)
+{
+    attach_compute_pay();
+    attach_own.libraries++;
+}
+
+__attribute__((visibility("default"))) void attach_library_leave(void)
+{
+    attach_own.libraries--;
+    compute_begin();
+}
+
 // --- connecting -----------------------------------------------------------------------------------------------------
 
 static int socket_connect(const char *path)
@@ -237,7 +283,7 @@ static void prepare(void)
 
 static void slot_take(struct attach_slot *slot)
 {
-    attach_own = (struct attach_own){.slot = slot};
+    attach_own = (struct attach_own){.slot = slot, .libraries = attach_own.libraries};
     slot->tid = (uint32_t)kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
     (void)pthread_setspecific(attach_client.thread_end, slot);
 }
@@ -275,9 +321,12 @@ static enum attach_link link_make(void)
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
+    attach_client.place.computes = greeting->compute_scale > 0;
+    memcpy(attach_client.place.processors, greeting->processors, sizeof greeting->processors);
     atomic_store(&attach_client.segment->shares, attach_client.shares);
     slot_take(&attach_client.segment->slots[0]);
     attach_turn_await(attach_own.slot);
+    compute_begin();
     return ATTACH_LINK_UP;
 }
 
@@ -322,6 +371,7 @@ static void slot_find(void)
             slot_take(slot);
             uint64_t signals = signals_block();
             attach_turn_await(slot);
+            compute_begin();
             signals_restore(signals, true);
             return;
         }
@@ -352,6 +402,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     if (attach_own.crossing) {
         return -EINTR;
     }
+    attach_compute_pay();
     attach_own.crossing = true;
     attach_own.crossings++;
     attach_own.did = attach_own.did || (op != ATTACH_OP_POLL && op != ATTACH_OP_NOTHING);
@@ -375,6 +426,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     if (op != ATTACH_OP_THREAD_EXIT) {
         alarm_look(slot);
     }
+    compute_begin();
     signals_restore(signals, interruptible);
     return result;
 }
@@ -409,6 +461,7 @@ void attach_append(const struct attach_entry *entry, const void *data)
         count = 0;
     }
     attach_own.did = true;
+    attach_compute_pay();
     slot->entries[count] = *entry;
     slot->entries[count].after_ps = attach_own.tail_ps;
     if (data != NULL) {

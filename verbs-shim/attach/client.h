@@ -24,9 +24,9 @@ int attach_descriptor_take(void);
 // Sends up to ATTACH_WATCHES_MAX to the simulator. false: one is none, or it does not take them.
 bool attach_descriptors_send(const int *fds, unsigned count);
 
-// One look in vain, and more where the thread is in a loop of such. flags: of enum attach_wait_flags.
-struct loop_look;
-enum attach_woken attach_look_again(const struct loop_look *look, unsigned flags, bool repeats);
+// One empty poll, and more where the thread is in a loop of such. flags: of enum attach_wait_flags.
+struct loop_poll;
+enum attach_woken attach_poll_again(const struct loop_poll *look, unsigned flags, bool repeats);
 
 void attach_sleep_really(long ns);
 

@@ -27,18 +27,22 @@ extern struct attach_client {
 extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
+    uint64_t computed_ns; // processor time that is paid for, where it costs anything
+    unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;
     unsigned crossings, interrupts, interrupts_ending;
-    bool found;           // since the last look in vain
+    bool found;           // since the last empty poll
     bool did;             // something else than to look, since then
     unsigned untold;      // looks since something was written, or another thread did something
-    struct loop loop;     // of looks in vain
+    struct loop loop;     // of empty polls
     bool crossing;        // a signal's handler that calls in meanwhile is turned away
     bool ended;           // it will not be attached again
     void (*last)(void *); // of attach_thread_at_end; NULL: nothing
     void *last_arg;
 } attach_own __attribute__((tls_model("initial-exec")));
 
+// The thread's computing since it was paid for last, where it costs anything.
+void attach_compute_pay(void);
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
 

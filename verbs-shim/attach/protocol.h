@@ -61,7 +61,9 @@ struct attach_greeting {
     uint32_t address_base;
     uint64_t tsc_hz, epoch_realtime_ns, epoch_monotonic_ns;
     uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps, poll_ps; // the core's costs
+    double compute_scale; // simulated time of a thread's own processor time; 0: it costs nothing
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
+    unsigned char processors[128];
     uint32_t has_board, has_hca, gpu_count;
     uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
@@ -99,9 +101,10 @@ struct attach_entry {
     R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
     R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
     R(WAIT, "flags, deadline_ps, descriptors on the socket, with their events in the struct -> enum attach_woken")     \
-    R(POLL, "turns that may follow at once, turn_ps, flags, attach_turn_looks in the struct, attach_words there,"      \
-            " does all pinned memory count as well, are all stores repetitions, does a row go on"                      \
-            " -> enum attach_woken; turns, has anything happened since the look before")                               \
+    R(POLL,                                                                                                            \
+      "iterations that may follow at once, their ps, flags, attach_poll_places in the struct, attach_words there,"     \
+      " does all pinned memory count as well, enum attach_poll_flags"                                                  \
+      " -> enum attach_woken; iterations, has anything happened since the poll before")                                \
     R(FUTEX_WAIT, "address, is it shared, bitset, deadline_ps; -ETIMEDOUT, -EINTR: to look again")                     \
     R(FUTEX_WAKE, "address, is it shared, bitset, most -> result: how many were woken")                                \
     R(FUTEX_REQUEUE, "as FUTEX_WAKE, most to move, address to move them to -> how many were moved")                    \
@@ -163,12 +166,18 @@ struct attach_word {
     uint32_t bytes, pinned;
 };
 
-// A look of a loop's turn. bus_address: of the word that it looks at; 0: it names none.
-struct attach_turn_look {
-    uint64_t after_ps; // the turn's first look
+enum attach_poll_flags {
+    ATTACH_POLL_REPEATS = 1, // its stores are repetitions of what the library did before
+    ATTACH_POLL_FOUND = 2,   // since the poll before the thread has found something
+    ATTACH_POLL_GOES_ON = 4  // the streak does
+};
+
+// A poll of a loop's iteration. bus_address: of the word that it polls; 0: it names none.
+struct attach_poll_place {
+    uint64_t after_ps; // the iteration's first poll
     uint64_t bus_address;
 };
-#define ATTACH_TURN_LOOKS_MAX 8u
+#define ATTACH_POLLS_MAX 8u
 
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on

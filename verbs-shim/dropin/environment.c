@@ -49,6 +49,7 @@ static void mutex_give(void)
 static void lock(void)
 {
     if (depth++ == 0) {
+        attach_library_enter();
         mutex_take();
     }
 }
@@ -57,6 +58,7 @@ static void unlock(void)
 {
     if (--depth == 0) {
         mutex_give();
+        attach_library_leave();
     }
 }
 
@@ -125,7 +127,7 @@ static void opened(void)
 static const struct ibverbs_outside outside = {.lock = lock,
                                                .unlock = unlock,
                                                .wait = wait_unlocked,
-                                               .looked_in_vain = attach_poll,
+                                               .polled_empty = attach_poll,
                                                .found = attach_found,
                                                .signalled = attach_may_wake,
                                                .opened = opened};

@@ -1,7 +1,7 @@
 // Calls that wait for a descriptor: reads, writes, connections.
 //
 // Whether a descriptor is ready is asked of the kernel; where it is not, the thread sleeps until it is. A descriptor
-// that does not block is the program's own loop: a call in vain is a turn of it.
+// that does not block is the program's own loop: a call that finds nothing is an iteration of it.
 //
 // A signal with a handler ends a wait with EINTR, unless the handler was set with SA_RESTART.
 #include <errno.h>
@@ -76,11 +76,11 @@ static long get_ready(int fd, short events, int flags)
     return 0;
 }
 
-// The turn of a loop over a descriptor that does not block.
+// The iteration of a loop over a descriptor that does not block.
 static long looked(int fd, long result)
 {
     if (result == -EAGAIN) {
-        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, (uint64_t)fd);
+        (void)attach_poll_call(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, (uint64_t)fd);
     } else {
         attach_found();
     }

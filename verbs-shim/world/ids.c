@@ -174,16 +174,6 @@ int sigqueue(pid_t process, int number, const union sigval value)
     return WORLD_REAL(sigqueue)(real, number, value);
 }
 
-int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *set)
-{
-    return WORLD_REAL(sched_setaffinity)(world_id_real(thread), bytes, set);
-}
-
-int sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *set)
-{
-    return WORLD_REAL(sched_getaffinity)(world_id_real(thread), bytes, set);
-}
-
 int sched_setscheduler(pid_t thread, int policy, const struct sched_param *parameters)
 {
     return WORLD_REAL(sched_setscheduler)(world_id_real(thread), policy, parameters);
@@ -359,7 +349,11 @@ long syscall(long number, ...)
     case SYS_tgkill:
         return tgkill((pid_t)arguments[0], (pid_t)arguments[1], (int)arguments[2]);
     case SYS_sched_setaffinity:
-    case SYS_sched_getaffinity:
+        return sched_setaffinity((pid_t)arguments[0], (size_t)arguments[1], (const cpu_set_t *)arguments[2]);
+    case SYS_sched_getaffinity: // the kernel says how many bytes
+        return sched_getaffinity((pid_t)arguments[0], (size_t)arguments[1], (cpu_set_t *)arguments[2]) == 0
+                   ? (long)((size_t)arguments[1] < sizeof(cpu_set_t) ? (size_t)arguments[1] : sizeof(cpu_set_t))
+                   : -1;
     case SYS_process_vm_readv:
     case SYS_process_vm_writev:
     case SYS_pidfd_open:

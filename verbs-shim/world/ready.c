@@ -43,7 +43,8 @@ static long wait_ready(struct ready_set *set, uint64_t deadline_ps, bool never_w
         return found;
     }
     if (never_waits) {
-        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, (uintptr_t)set->look + (uint64_t)set->arguments[0]);
+        (void)attach_poll_call(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE,
+                               (uintptr_t)set->look + (uint64_t)set->arguments[0]);
         return 0;
     }
     unsigned interrupts = attach_interrupts();

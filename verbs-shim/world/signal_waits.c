@@ -105,7 +105,7 @@ long world_call_sigtimedwait(const long *a)
         in_time = attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, deadline_ps) != ATTACH_WOKEN_DEADLINE;
     }
     if (number < 0 && at_once) {
-        (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, SYS_rt_sigtimedwait);
+        (void)attach_poll_call(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, SYS_rt_sigtimedwait);
     }
     return number;
 }

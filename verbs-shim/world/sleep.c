@@ -56,6 +56,6 @@ int sched_yield(void)
     if (!world_timed()) {
         return WORLD_REAL(sched_yield)();
     }
-    (void)attach_vain(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, SYS_sched_yield);
+    (void)attach_poll_call(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, SYS_sched_yield);
     return 0;
 }

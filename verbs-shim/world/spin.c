@@ -171,7 +171,7 @@ static bool same(const greg_t *registers, const greg_t *before)
 
 static void wait_for_write(const struct reads *reads)
 {
-    (void)attach_vain_loop(spin.ranges, reads->count <= READS_MAX ? reads->count : 0);
+    (void)attach_poll_words(spin.ranges, reads->count <= READS_MAX ? reads->count : 0);
     attach_look();
 }
 
@@ -225,8 +225,8 @@ static void step(greg_t *registers)
     }
 }
 
-// A turn of the loop has been in vain, and so will be the next one until something is written.
-static void turn_in_vain(greg_t *registers, const struct jump *jump)
+// An iteration of the loop has found nothing, and so will the next one until something is written.
+static void iteration_empty(greg_t *registers, const struct jump *jump)
 {
     const struct reads *reads = &jump->reads;
     if (reads->count <= READS_MAX && (reads->address_registers & reads->written_registers) != 0) {
@@ -251,7 +251,7 @@ static void turn(greg_t *registers, const struct jump *jump)
         step(registers);
     } else if (taken) {
         if (attach_crossings() == spin.turn_crossings && same(registers, spin.turn)) {
-            turn_in_vain(registers, jump);
+            iteration_empty(registers, jump);
         }
         spin.turn_crossings = attach_crossings();
         memcpy(spin.turn, registers, sizeof spin.turn);

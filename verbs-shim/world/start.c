@@ -57,5 +57,6 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
         world_clocks_start();
         world_tsc_start();
         world_spin_start();
+        world_locks_start();
     }
 }

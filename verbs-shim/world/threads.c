@@ -11,6 +11,7 @@ struct beginning {
     void *(*start)(void *);
     thrd_start_t c11; // in place of start
     void *arg;
+    struct world_affinity affinity;
 };
 
 // In whatever way it ends; the baton is still its own.
@@ -28,6 +29,7 @@ static void *thread_run(void *arg)
     attach_thread_began();
     attach_thread_at_end(thread_ended, NULL);
     world_spin_start();
+    world_affinity_inherit(&beginning.affinity);
     return beginning.c11 != NULL ? (void *)(intptr_t)beginning.c11(beginning.arg) : beginning.start(beginning.arg);
 }
 
@@ -38,6 +40,7 @@ static int create(pthread_t *handle, const pthread_attr_t *attributes, const str
         return EAGAIN;
     }
     *copy = *beginning;
+    copy->affinity = world_affinity_of_thread();
     int error = WORLD_REAL(pthread_create)(handle, attributes, thread_run, copy);
     if (error != 0) {
         free(copy);
