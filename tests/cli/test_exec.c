@@ -1,6 +1,7 @@
 // `tcasim exec` as a user calls it.
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,27 @@ TEST(ExecCommand, NamesAProgramThatWaitsForEver)
     EXPECT_EQ(process.status, 3);
     EXPECT_CONTAINS(process.errors, "node0.process1.thread0 (perl, process ");
     EXPECT_CONTAINS(process.errors, ") waits for ");
+    process_fini(&process);
+}
+
+// A million turns of an interpreter's loop between two looks at the clock.
+TEST(ExecCommand, ChargesComputingWhereItIsToldTo)
+{
+    static const char command[] = "--on node0 perl_-MTime::HiRes=time_-e_'$a=time;"
+                                  "for_my_$i_(1..1000000)_{$x+=$i}_print_time-$a>0.001?1:0'";
+    char line[512];
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    snprintf(line, sizeof line, "exec f.yaml %s", command);
+    process_run(&process, line);
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.output, "0");
+    snprintf(line, sizeof line, "exec f.yaml --set nodes.*.host.compute=scaled %s", command);
+    process_run(&process, line);
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.output, "1");
+    EXPECT_CONTAINS(process.errors, "another run may differ: the time that programs compute counts");
     process_fini(&process);
 }
 

@@ -1,21 +1,54 @@
 #!/bin/sh
-# mpi.sh <tcasim> <scenario> <source> <hosts or alone> <from us> <to us> <mpirun argument ...>: compiles the program and runs
-# it twice with a rank on each host, or without mpirun. It ends well, has found nothing wrong and prints the same twice,
-# 8 B within the range where it prints times. 77: there is no Open MPI.
+# mpi.sh <tcasim> <scenario> <launcher> <source [argument ...]> <hosts or alone> <from us> <to us> <launcher's argument ...>: compiles the
+# program and runs it twice with a rank on each host, or without a launcher. It ends well, has found nothing wrong and prints
+# the same twice, 8 B within the range where it prints times. launcher: openmpi (mpirun), mpich (mpiexec), shmem (oshrun).
+# 77: it is not installed.
 set -eu
-tcasim=$1 scenario=$2 source=$3 hosts=$4 from=$5 to=$6
-shift 6
+tcasim=$1 scenario=$2 launcher=$3 source=$4 hosts=$5 from=$6 to=$7
+shift 7
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export UCX_NET_DEVICES=ibsim0:1 UCX_TLS=rc
-{ command -v mpicc && command -v mpirun; } >/dev/null || {
-    echo "skipped: Open MPI (openmpi-bin, libopenmpi-dev) is not installed" >&2
-    exit 77
+export UCX_NET_DEVICES=ibsim0:1 UCX_TLS="${UCX_TLS-rc}"
+needed() {
+    command -v "$1" >/dev/null || {
+        echo "skipped: $1 ($2) is not installed" >&2
+        exit 77
+    }
 }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mpicc -O2 -o "$folder/program" "$source"
-program="mpirun --mca plm_rsh_agent tcasim-rsh --host $hosts $* $folder/program"
-[ "$hosts" != alone ] || program=$folder/program
+arguments=
+case $source in *' '*) arguments=${source#* } ;; esac
+source=${source%% *}
+program=$folder/program
+case $launcher in
+openmpi)
+    compiler=mpicc.openmpi
+    needed "$compiler" libopenmpi-dev
+    start="mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --host $hosts $*"
+    ;;
+mpich)
+    compiler=mpicc.mpich
+    needed "$compiler" libmpich-dev
+    start="mpiexec.mpich -hosts $hosts $*"
+    ;;
+shmem)
+    compiler=oshcc
+    needed "$compiler" libopenmpi-dev
+    start="oshrun --mca plm_rsh_agent tcasim-rsh --host $hosts $*"
+    ;;
+esac
+case $source in
+*.py)
+    /usr/bin/python3 -c 'import mpi4py, numpy' 2>/dev/null || {
+        echo "skipped: python3-mpi4py or python3-numpy is not installed" >&2
+        exit 77
+    }
+    program="/usr/bin/python3 $source"
+    ;;
+*) "$compiler" -O2 -Wall -Wextra -Werror -fopenmp -o "$program" "$source" ;;
+esac
+program="$program $arguments"
+[ "$hosts" = alone ] || program="$start $program"
 for run in 1 2; do
     timeout 120 "$tcasim" exec "$scenario" --on node0 "$program" >"$folder/output$run"
 done
