@@ -49,6 +49,7 @@ struct attach_thread {
     sim_condition_t woken;
     struct attach_futex futex;
     int watches[ATTACH_WATCHES_MAX]; // copies of what it waits for
+    uint16_t watch_events[ATTACH_WATCHES_MAX];
     unsigned watch_count;
     bool watch_ready;   // one of them is
     bool watch_blind;   // not all could be watched: it is asked whenever anything may have changed

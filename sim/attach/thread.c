@@ -294,8 +294,7 @@ static bool turn_take(struct attach_thread *thread)
         attach_processes_check(server);
         attach_threads_find(server, false);
         // Somebody outside may have written, though a program that polls lets nobody wait for that.
-        bool came = attach_watches_of_others(server) && attach_watches_look(server, 0);
-        attach_outside_note(server, came ? ATTACH_RUN_OUTSIDE_EVENT : 0);
+        attach_outside_note(server, attach_watches_of_others_look(server) ? ATTACH_RUN_OUTSIDE_EVENT : 0);
     }
     if (waits_for_memory(&request)) {
         thread->waited_writes = thread->process->writes;

@@ -131,6 +131,7 @@ void attach_watch_end(struct attach_thread *thread);
 // Which are ready now, or within so much real time: their threads go on. false: none.
 bool attach_watches_look(struct attach_server *server, int wait_ms);
 bool attach_watches_of_others(const struct attach_server *server); // may somebody outside the run write to one?
+bool attach_watches_of_others_look(struct attach_server *server);  // has one of those become ready?
 
 // --- futex.c --------------------------------------------------------------------------------------------------------
 

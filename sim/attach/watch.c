@@ -3,10 +3,13 @@
 // written, and nobody else. The copies are closed when the wait is over; until then a descriptor that the program
 // closes lasts, as it does under a real call that waits.
 #include <errno.h>
+#include <linux/major.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "sim/attach/internal.h"
@@ -49,9 +52,9 @@ void attach_watch_begin(struct attach_thread *thread, const struct attach_reques
     thread->watch_ready = false;
     thread->watch_blind = thread->watch_count != request->arguments[2];
     for (unsigned i = 0; i < thread->watch_count; i++) {
-        uint16_t events;
-        memcpy(&events, request->structure + i * sizeof events, sizeof events);
-        struct epoll_event event = {.events = events, .data.ptr = thread};
+        uint16_t *events = &thread->watch_events[i];
+        memcpy(events, request->structure + i * sizeof *events, sizeof *events);
+        struct epoll_event event = {.events = *events, .data.ptr = thread};
         bool added = epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watches[i], &event) == 0;
         thread->watch_ready = thread->watch_ready || (!added && errno == EPERM); // a file is always ready
         thread->watch_blind = thread->watch_blind || (!added && errno != EPERM);
@@ -94,6 +97,17 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+// The terminal of whoever started the run. Others are those by which its programs talk to each other (mpirun).
+static bool is_users_terminal(const struct stat *about)
+{
+    bool users = about->st_rdev == makedev(TTYAUX_MAJOR, 0); // /dev/tty
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && !users; fd++) {
+        struct stat own;
+        users = fstat(fd, &own) == 0 && S_ISCHR(own.st_mode) && own.st_rdev == about->st_rdev && isatty(fd) == 1;
+    }
+    return users;
+}
+
 // A terminal, a pipe that has a path, or what is the simulator's own input: somebody who is not of the run may write
 // there.
 static bool is_of_others(int fd, const struct stat *input, const struct stat *pipe)
@@ -103,22 +117,50 @@ static bool is_of_others(int fd, const struct stat *input, const struct stat *pi
         return false;
     }
     bool named = S_ISFIFO(about.st_mode) && about.st_dev != pipe->st_dev;
-    return named || isatty(fd) == 1 || (same_file(&about, input) && !S_ISREG(about.st_mode));
+    return named || (S_ISCHR(about.st_mode) && is_users_terminal(&about)) ||
+           (same_file(&about, input) && !S_ISREG(about.st_mode));
+}
+
+// The kernel is asked about this one alone: what programs of the run write to the others is told by their crossings.
+static bool is_ready(struct attach_thread *thread, unsigned index)
+{
+    struct pollfd watch = {.fd = thread->watches[index], .events = (short)thread->watch_events[index]};
+    if (thread->watch_ready || poll(&watch, 1, 0) != 1) {
+        return false;
+    }
+    thread->watch_ready = true;
+    sim_condition_signal(thread->process->server->sim, &thread->woken);
+    return true;
+}
+
+// How many there are; ask: how many have become ready.
+static unsigned watches_of_others(const struct attach_server *server, bool ask)
+{
+    struct stat input = {0}, pipe = {0};
+    unsigned count = 0;
+    (void)fstat(STDIN_FILENO, &input);
+    (void)fstat(server->alive, &pipe); // one without a path
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
+        for (unsigned i = 0; i < thread->watch_count; i++) {
+            count += is_of_others(thread->watches[i], &input, &pipe) && (!ask || is_ready(thread, i));
+        }
+    }
+    return count;
 }
 
 bool attach_watches_of_others(const struct attach_server *server)
 {
-    struct stat input = {0}, pipe = {0};
-    bool any = false;
-    (void)fstat(STDIN_FILENO, &input);
-    (void)fstat(server->alive, &pipe); // one without a path
-    struct attach_process *process = NULL;
-    const struct attach_thread *thread;
-    unsigned index = 0;
-    while (!any && (thread = attach_thread_next(server, &process, &index)) != NULL) {
-        for (unsigned i = 0; i < thread->watch_count && !any; i++) {
-            any = is_of_others(thread->watches[i], &input, &pipe);
-        }
+    return watches_of_others(server, false) > 0;
+}
+
+bool attach_watches_of_others_look(struct attach_server *server)
+{
+    bool any = watches_of_others(server, true) > 0;
+    if (any) {
+        attach_told_note(server);
     }
     return any;
 }

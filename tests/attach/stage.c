@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 void stage_init(struct stage *stage)
@@ -62,6 +63,20 @@ void stage_run(struct stage *stage)
     if (attach_run(stage->scenario, &stage->options, &stage->result) != SIM_OK) {
         FAIL("%s", stage->result.text);
     }
+}
+
+static uint64_t real_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void stage_run_before_limit(struct stage *stage)
+{
+    uint64_t began_ms = real_ms();
+    stage_run(stage);
+    EXPECT_TRUE(real_ms() - began_ms < stage->options.wall_limit_ms / 2);
 }
 
 char *stage_output(const struct stage *stage, uint32_t program)

@@ -20,5 +20,7 @@ void stage_fini(struct stage *stage);
 // Up to seven arguments, ended by NULL; the first is a program of tests/attach ("pair") or a path.
 void stage_add(struct stage *stage, uint32_t node, const char *program, ...);
 void stage_run(struct stage *stage);
+// The same, and it was not the wall limit that ended it.
+void stage_run_before_limit(struct stage *stage);
 // What the program wrote; to be freed.
 char *stage_output(const struct stage *stage, uint32_t program);

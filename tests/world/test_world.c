@@ -69,6 +69,18 @@ TEST(World, ARunThatWaitsForSomebodyElseSaysSo)
     stage_fini(&stage);
 }
 
+// mpirun reads what its ranks print from terminals that it has made: nobody else writes there.
+TEST(World, ATerminalOfTheRunIsNotTheUsers)
+{
+    struct stage stage;
+    set_up(&stage);
+    stage_add(&stage, 0, "/usr/bin/perl", "-e", "open(P, '+<', '/dev/ptmx') or die; sysread(P, $_, 1)", NULL);
+    stage_run_before_limit(&stage);
+    EXPECT_EQ(stage.result.outcome, SIM_RUN_STUCK);
+    EXPECT_EQ(stage.result.outside, 0);
+    stage_fini(&stage);
+}
+
 // One that polls has nobody wait for the real world in its place, and moves simulated time on as fast as it can.
 TEST(World, APollerKeepsNobodyFromWhatComesFromOutside)
 {
