@@ -60,8 +60,9 @@ struct attach_thread {
     uint64_t seen_writes, seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
     uint64_t waited_writes;  // when it got it after a wait for memory
     struct attach_loop loop; // of empty polls
-    uint64_t ahead_ps;       // its own time is so much before the simulated one
-    const char *asks_for;    // since its last crossing; NULL: it made none yet
+    struct attach_shared shared;
+    uint64_t ahead_ps;    // its own time is so much before the simulated one
+    const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
     bool repeats; // its library only sends again what a peer is not ready for, or refuses that
     bool endless; // nothing but a device or another program ends what it asks for
@@ -91,12 +92,13 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct host_owner owner; // of memory that is not pinned
-    unsigned open_regions;   // objects that are
-    size_t region_last;      // of the objects: the region that was written last
-    uint64_t writes;         // of devices to its memory, but for quiet ones
-    uint64_t turns;          // of its threads, and of processes that share memory with it
-    uint64_t event_writes;   // and to between the first and the last of its event queues, or where they are news
+    struct host_owner owner;  // of memory that is not pinned
+    unsigned open_regions;    // objects that are
+    size_t region_last;       // of the objects: the region that was written last
+    uint64_t writes;          // of devices to its memory, but for quiet ones
+    uint64_t turns;           // of its threads, and of processes that share memory with it
+    uint64_t turns_of_others; // of these processes alone
+    uint64_t event_writes;    // and to between the first and the last of its event queues, or where they are news
     uint64_t events_from, events_to;
     struct attach_ranges quiet;   // where writes wake nobody, but for who polls the very word
     struct attach_ranges news;    // and where they are events

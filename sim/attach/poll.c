@@ -114,9 +114,14 @@ void attach_loop_left(struct attach_thread *thread)
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
-// Another thread has had its turn. looked: it polled and found nothing, and may have done nothing else.
-bool attach_loop_others(struct attach_thread *thread, bool looked)
+// Another thread has had its turn. looked: it polled and found nothing, and may have done nothing else. same_process:
+// it is one of the same process.
+bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_process)
 {
+    if (!same_process && thread->shared.count != 0) {
+        thread->loop.stored = attach_shared_changed(thread) || thread->loop.stored;
+        return thread->loop.stored;
+    }
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
     const struct attach_loop *loop = &thread->loop;
     if (looked && (now_ps - loop->told_ps) * OTHERS_SHARE < now_ps - loop->began_ps) {
@@ -154,7 +159,10 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
     }
     const struct attach_loop before = thread->loop;
     thread->loop = loop_of(thread, request);
-    thread->loop.others = before.others;
+    enum attach_shared_news news = attach_shared_begin(thread, request);
+    thread->loop.stored = news == ATTACH_SHARED_STORED;
+    bool unseen = news == ATTACH_SHARED_OTHER_PAGES && thread->loop.poll_count != 0; // else it has just read them
+    thread->loop.others = before.others || news == ATTACH_SHARED_STORED || unseen;
     thread->loop.poll_came = goes_on && before.poll_came && before.region_polls != 0;
     thread->loop.region = before.region;
     thread->loop.region_kind = before.region_kind;
@@ -172,6 +180,18 @@ static bool anything_happened(const struct attach_thread *thread)
            process->server->wakes != thread->seen_wakes;
 }
 
+// While the thread paid for its last poll, others may have had their turns.
+static void paid_meanwhile(struct attach_thread *thread)
+{
+    struct attach_loop *loop = &thread->loop;
+    const struct attach_process *process = thread->process;
+    bool others = process->turns > thread->seen_turns + 1;
+    if (thread->shared.count != 0 && thread->shared.seen_turns != process->turns_of_others) {
+        loop->stored = attach_shared_changed(thread) || loop->stored;
+    }
+    loop->others = loop->others || loop->stored || (others && loop->poll_count == 0);
+}
+
 static enum attach_woken poll_iterations(struct attach_thread *thread, const struct attach_request *request)
 {
     static const struct sim_work polling = {"polling", "until the next poll", false};
@@ -187,6 +207,7 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, const str
         thread->slot->values[0] = 0;
         return loop->came ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;
     }
+    paid_meanwhile(thread);
     loop->waits = true;
     while (!process->ended && !came(thread, loop->flags, &woken) &&
            sim_now_ps(sim) < attach_alarm_before(process, end_ps)) {
@@ -216,5 +237,6 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
 {
     enum attach_woken woken = poll_iterations(thread, request);
     thread->slot->values[1] = anything_happened(thread);
+    thread->slot->values[2] = thread->loop.stored;
     return woken;
 }

@@ -32,7 +32,7 @@ static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     thread->slot->now_ps = sim_now_ps(server->sim) - thread->ahead_ps;
-    thread->loop.came = thread->loop.others = false;
+    thread->loop.came = thread->loop.others = thread->loop.stored = false;
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_wakes = server->wakes;
     thread->seen_turns = thread->process->turns;
@@ -59,7 +59,8 @@ static size_t structure_bytes(const struct attach_request *request)
         return ATTACH_WATCHES_MAX * sizeof(uint16_t);
     }
     if (request->op == ATTACH_OP_POLL) {
-        return ATTACH_RANGES_MAX * sizeof(struct attach_word); // or places of polls, which are as many and as large
+        // Words, or places of polls, which are as many and as large; and pages.
+        return request->arguments[7] == 0 ? ATTACH_PAGES_AT : ATTACH_PAGES_AT + ATTACH_PAGES_MAX * sizeof(uint64_t);
     }
     return sizeof request->structure;
 }
@@ -356,6 +357,7 @@ void attach_thread_destroy(struct attach_thread *thread)
 {
     if (thread != NULL) {
         attach_watch_end(thread);
+        attach_shared_destroy(thread);
         host_core_destroy(thread->core);
         free(thread);
     }

@@ -101,13 +101,15 @@ void attach_turn_note(const struct attach_thread *of, bool looked)
     struct attach_server *server = of->process->server;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         bool shares = shares_memory(process, of->process);
+        bool same = process == of->process;
         process->turns += shares;
+        process->turns_of_others += shares && !same;
         for (unsigned i = 0; i < process->slots && shares; i++) {
             struct attach_thread *thread = process->threads[i];
             if (thread == NULL || thread == of) {
                 continue;
             }
-            bool loops = thread->loop.waits && attach_loop_others(thread, looked);
+            bool loops = thread->loop.waits && attach_loop_others(thread, looked, same);
             thread->loop.others = thread->loop.others || loops;
             if (loops || (thread->waits_for & ATTACH_WAIT_TURNS) != 0) {
                 sim_condition_signal(server->sim, &thread->woken);

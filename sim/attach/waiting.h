@@ -60,12 +60,21 @@ struct attach_loop {
     bool any_pinned;       // all of pinned memory
     bool waits;            // the thread is fast-forwarded over iterations of it
     bool came, others;     // since the thread got its turn: a write that it sees, a turn of another thread
+    bool stored;           // others: which has changed a page that the thread reads
     unsigned hit;          // the poll that sees that write; ATTACH_POLLS_MAX: one knows not which
     bool poll_came;        // one of the polls sees a write since the streak began
     unsigned region_polls; // a write was to this; so many polls until nothing came of it, 0: none was
     enum attach_object_kind region_kind;
     uint64_t region;
     uint64_t began_ps, told_ps; // the streak; when another thread's turn was last told of
+};
+
+// Pages of memory that processes share, which the thread reads while it polls.
+struct attach_shared {
+    uint64_t pages[ATTACH_PAGES_MAX];
+    unsigned count;        // 0: they are not known
+    unsigned char *copies; // as they were; NULL: none yet
+    uint64_t seen_turns;   // of others that share memory, when they were
 };
 
 // The word that a thread sleeps on.
@@ -111,7 +120,17 @@ void attach_loop_left(struct attach_thread *thread); // it has done something el
 // Is the write one that the thread's loop sees?
 bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
 // Another thread has had its turn: shall this one poll?
-bool attach_loop_others(struct attach_thread *thread, bool looked);
+bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_process);
+
+// --- shared.c -------------------------------------------------------------------------------------------------------
+
+// POLL: which pages the thread reads. STORED: one of them has changed since it polled before. OTHER_PAGES: not the same
+// as then, so that it has to look at them once more by itself.
+enum attach_shared_news { ATTACH_SHARED_SAME, ATTACH_SHARED_STORED, ATTACH_SHARED_OTHER_PAGES };
+enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request);
+// Another process has had its turn: has it changed one of the thread's pages?
+bool attach_shared_changed(struct attach_thread *thread);
+void attach_shared_destroy(struct attach_thread *thread);
 
 // --- settle.c -------------------------------------------------------------------------------------------------------
 

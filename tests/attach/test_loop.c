@@ -92,3 +92,43 @@ TEST(AttachedLoops, PollEverythingTwiceBeforeTheyAreFastForwardedAfterAWrite)
     loop_skipped(&loop, 0, false);
     EXPECT_EQ(poll(1) != 0, true);
 }
+
+// Between the polls of an iteration the thread reads memory that others write to, of which no poll says anything.
+TEST(AttachedLoops, OfAProcessThatSharesMemoryAreSkippedWhenOneKnowsWhatTheyRead)
+{
+    memset(&loop, 0, sizeof loop);
+    learn(8);
+    loop.learns_reads = true;
+    EXPECT_EQ(poll(1), 0); // might be skipped, and its reads up to the next poll are noted
+    EXPECT_TRUE(loop_learns(&loop));
+    loop_skipped(&loop, 0, false);
+    EXPECT_EQ(poll(1), 0);
+    EXPECT_FALSE(loop_learns(&loop));
+    loop_skipped(&loop, 0, false);
+    EXPECT_TRUE(poll(1) > 0);
+}
+
+TEST(AttachedLoops, EndWhereAnotherProcessHasStoredWhatTheyRead)
+{
+    memset(&loop, 0, sizeof loop);
+    for (unsigned i = 0; i < 8; i++) {
+        EXPECT_EQ(streak(20), 0);
+        loop_stored(&loop);
+    }
+    EXPECT_EQ(loop.iterations, 0);
+    EXPECT_BETWEEN(streak(20), 2, 4); // trusted, and polls twice by itself
+}
+
+TEST(AttachedLoops, ThatReadAClockAreLateByOnePercent)
+{
+    memset(&loop, 0, sizeof loop);
+    struct loop_poll iteration[LOOP_POLLS_MAX];
+    unsigned period;
+    for (unsigned i = 0; i < 5000; i++) {
+        uint64_t iterations =
+            loop_poll_note(&loop, &(struct loop_poll){.key = 1, .own_ps = 10000, .clock = true}, iteration, &period);
+        EXPECT_TRUE(iterations <= loop.iterations / 100);
+        loop_skipped(&loop, iterations, false);
+    }
+    EXPECT_TRUE(loop.iterations > 1000000);
+}

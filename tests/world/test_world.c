@@ -263,6 +263,20 @@ TEST(World, EveryWaitOfTheCLibraryIsInSimulatedTime)
     free(again);
 }
 
+// However it waits, and however long: as soon as its own loop would have seen it.
+TEST(World, AStoreToSharedMemoryIsSeenWithinAnIterationOfWhoWaitsForIt)
+{
+    char *text = output_alone(WORLD "shared"), *again = output_alone(WORLD "shared");
+    const char *at = text;
+    EXPECT_BETWEEN(number_of(&at, "plainly"), 0, 100);
+    EXPECT_BETWEEN(number_of(&at, "counting"), 0, 100);
+    EXPECT_BETWEEN(number_of(&at, "clock"), 0, 100);
+    EXPECT_BETWEEN(number_of(&at, "yielding"), 0, 200);
+    EXPECT_STREQ(text, again);
+    free(text);
+    free(again);
+}
+
 TEST(World, AffinityIsAThreadsOwnWord)
 {
     free(output_alone(WORLD "affinity"));

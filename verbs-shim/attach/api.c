@@ -9,6 +9,8 @@
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
 
+enum { PAGE_BYTES = 4096 };
+
 #define API __attribute__((visibility("default")))
 
 API enum attach_mode attach_mode(void)
@@ -88,6 +90,16 @@ static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t iteration
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
+static struct attach_slot *slot_to_poll(void)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot == NULL || attach_own.crossing) {
+        (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        return NULL;
+    }
+    return slot;
+}
+
 // The polls of an iteration, for the simulator: when after this one each is, and at which word.
 static uint64_t iteration_describe(struct attach_slot *slot, const struct loop_poll *iteration, unsigned period)
 {
@@ -102,9 +114,8 @@ static uint64_t iteration_describe(struct attach_slot *slot, const struct loop_p
 
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats)
 {
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot == NULL || attach_own.crossing) {
-        (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    struct attach_slot *slot = slot_to_poll();
+    if (slot == NULL) {
         return ATTACH_WOKEN_OUTSIDE;
     }
     struct loop_poll iteration[LOOP_POLLS_MAX] = {*poll};
@@ -112,23 +123,56 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     if (attach_own.found || (attach_own.did && !repeats)) {
         loop_end(&attach_own.loop, attach_own.found || attach_own.untold < attach_own.loop.period + 1);
     }
+    attach_window_close();
+    attach_own.loop.learns_reads = attach_window_possible();
+    bool known = attach_own.loop.reads_known;
     uint64_t iterations = loop_poll_note(&attach_own.loop, poll, iteration, &period);
+    if (attach_own.loop.reads_known && !known) {
+        attach_window_forget();
+    }
     slot->arguments[3] = period != 0 ? period : 1;
     slot->arguments[4] = 0;
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
                     (period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0);
     uint64_t iteration_ps = iteration_describe(slot, iteration, period != 0 ? period : 1);
+    attach_window_describe(slot);
     enum attach_woken woken = poll_cross(slot, iterations, iteration_ps, flags, what);
-    loop_skipped(&attach_own.loop, slot->values[0], woken != ATTACH_WOKEN_DEADLINE);
+    if (slot->values[2] != 0) {
+        loop_stored(&attach_own.loop);
+    } else {
+        loop_skipped(&attach_own.loop, slot->values[0], woken != ATTACH_WOKEN_DEADLINE);
+    }
+    if (loop_learns(&attach_own.loop)) {
+        (void)attach_window_open();
+    }
     return woken;
 }
 
-// A loop whose words are known is in it until one of them is written.
+// A loop whose words or pages are known is in it until one of them is written.
+static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, const struct attach_pages *pages)
+{
+    slot->arguments[3] = 0;
+    slot->arguments[4] = words;
+    slot->arguments[5] = attach_look_progresses();
+    attach_pages_describe(slot, pages);
+    return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
+}
+
+API enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count)
+{
+    struct attach_slot *slot = slot_to_poll();
+    struct attach_pages list = {0};
+    for (unsigned i = 0; i < count; i++) {
+        attach_pages_add(&list, pages[i]);
+    }
+    return slot != NULL ? poll_memory(slot, 0, &list) : ATTACH_WOKEN_OUTSIDE;
+}
+
 API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsigned count)
 {
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot == NULL || attach_own.crossing) {
-        (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    struct attach_slot *slot = slot_to_poll();
+    struct attach_pages pages = {0}; // another process may write there
+    if (slot == NULL) {
         return ATTACH_WOKEN_OUTSIDE;
     }
     count = count <= ATTACH_RANGES_MAX ? count : 0;
@@ -138,11 +182,11 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
         word.pinned = attach_pinned_find(ranges[i].address, ranges[i].bytes, &bus_address);
         word.address = word.pinned ? bus_address : word.address;
         memcpy(slot->structure + i * sizeof word, &word, sizeof word);
+        if (attach_client.shares != 0) {
+            attach_pages_add(&pages, (uintptr_t)ranges[i].address / PAGE_BYTES * PAGE_BYTES);
+        }
     }
-    slot->arguments[3] = 0;
-    slot->arguments[4] = count;
-    slot->arguments[5] = attach_look_progresses();
-    return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
+    return poll_memory(slot, count, &pages);
 }
 
 API enum attach_woken attach_poll_call(unsigned flags, uint64_t site)
@@ -155,6 +199,17 @@ API enum attach_woken attach_poll_call(unsigned flags, uint64_t site)
     attach_spend_ps(greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps);
     const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
     return attach_poll_again(&poll, flags, false);
+}
+
+API bool attach_poll_clock(uint64_t site, uint64_t cost_ps)
+{
+    if (!timed() || !attach_window_possible()) {
+        return false;
+    }
+    attach_spend_ps(cost_ps);
+    const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps, .clock = true};
+    (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false);
+    return true;
 }
 
 API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps)
@@ -238,14 +293,6 @@ API void attach_may_interrupt(void)
 {
     if (timed()) {
         attach_append(&(struct attach_entry){.kind = ATTACH_ENTRY_MAY_WAKE, .value = 1}, NULL);
-    }
-}
-
-API void attach_shares(void)
-{
-    attach_client.shares = 1;
-    if (attach_client.segment != NULL) {
-        atomic_store(&attach_client.segment->shares, 1);
     }
 }
 

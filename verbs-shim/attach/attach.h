@@ -116,6 +116,10 @@ bool attach_poll(uint64_t site, const volatile void *place, bool repeats);
 enum attach_woken attach_poll_call(unsigned flags, uint64_t site);
 void attach_found(void);
 
+// The same of a clock read in a run of such, in a process that shares memory: what it waits for may be there. false:
+// nothing was done, as it shares none.
+bool attach_poll_clock(uint64_t site, uint64_t cost_ps);
+
 // The same of a loop that is known to read nothing but these bytes: until a device writes some of them, or
 // something happens outside; in a process whose library has to move on what others read and write
 // (attach_look_progresses), also until a device writes to any pinned memory. None, or more than ATTACH_RANGES_MAX: what
@@ -126,6 +130,8 @@ struct attach_range {
     unsigned bytes;
 };
 enum attach_woken attach_poll_words(const struct attach_range *ranges, unsigned count);
+// The same of a loop that reads these pages of shared memory, and who knows what of its own.
+enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count);
 
 // A descriptor and what of poll(2) a thread waits for.
 struct attach_watch {
@@ -175,8 +181,20 @@ void attach_may_wake(void);
 // The same of a signal, which also reaches who waits for ends of processes alone.
 void attach_may_interrupt(void);
 
+// How one learns which pages of shared memory a thread reads. any: has the process such memory, to which it may write?
+// open: from now on they are noted; false: it is not possible. close: those since then, `most` at most.
+struct attach_window {
+    bool (*any)(void);
+    bool (*open)(void);
+    unsigned (*close)(uint64_t *pages_out, unsigned most);
+};
+void attach_window_by(const struct attach_window *how);
 // The process has memory to which other processes may write: who polls there looks again after their turns.
 void attach_shares(void);
+// Until the calling thread's next crossing. false: it is not possible, or the process shares none.
+bool attach_window_open(void);
+// Before a call that the kernel is to carry out on the thread's memory.
+void attach_window_close(void);
 
 // --- life -----------------------------------------------------------------------------------------------------------
 

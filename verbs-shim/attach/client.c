@@ -402,6 +402,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     if (attach_own.crossing) {
         return -EINTR;
     }
+    attach_window_close();
     attach_compute_pay();
     attach_own.crossing = true;
     attach_own.crossings++;

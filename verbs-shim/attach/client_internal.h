@@ -24,6 +24,12 @@ extern struct attach_client {
     bool prepared; // thread_end exists, and what is to happen at fork
 } attach_client;
 
+// Of shared memory, which the thread reads while it polls.
+struct attach_pages {
+    uint64_t list[ATTACH_PAGES_MAX];
+    unsigned count, next;
+};
+
 extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
@@ -31,10 +37,13 @@ extern _Thread_local struct attach_own {
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;
     unsigned crossings, interrupts, interrupts_ending;
-    bool found;           // since the last empty poll
-    bool did;             // something else than to look, since then
-    unsigned untold;      // looks since something was written, or another thread did something
-    struct loop loop;     // of empty polls
+    bool found;       // since the last empty poll
+    bool did;         // something else than to look, since then
+    unsigned untold;  // looks since something was written, or another thread did something
+    struct loop loop; // of empty polls
+    struct attach_pages pages;
+    unsigned polls_alone; // while it was not known that the process shares memory
+    bool window;          // one is open
     bool crossing;        // a signal's handler that calls in meanwhile is turned away
     bool ended;           // it will not be attached again
     void (*last)(void *); // of attach_thread_at_end; NULL: nothing
@@ -45,6 +54,14 @@ extern _Thread_local struct attach_own {
 void attach_compute_pay(void);
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
+
+// --- window.c -------------------------------------------------------------------------------------------------------
+
+bool attach_window_possible(void);
+void attach_window_forget(void); // it is learned anew what the thread reads
+void attach_window_describe(struct attach_slot *slot);
+void attach_pages_add(struct attach_pages *pages, uint64_t page);
+void attach_pages_describe(struct attach_slot *slot, const struct attach_pages *pages);
 
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ enum {
     FOUND_ENOUGH = 8,       // streaks that ended well, until a loop is trusted
     ITERATIONS_EXACT = 256, // of a streak of a loop that is not
     ITERATIONS_SHARE = 16,
-    ITERATION_PS_MIN = 1000
+    CLOCK_SHARE = 128, // of a loop that may wait for a time, so that it is late by less than 1 %
+    ITERATION_PS_MIN = 1000,
 };
 static const uint64_t skip_max_ps = 16000000; // of a loop of which nothing is known; but for a share of a long streak
 static const uint64_t skip_known_ps = 1000000000; // of one that is trusted
@@ -110,7 +111,20 @@ void loop_end(struct loop *loop, bool well)
     }
     loop->count = loop->period = 0;
     loop->iterations = loop->skipped = 0;
-    loop->pause = 0;
+    loop->pause = loop->learning = loop->skips = 0;
+    loop->reads_known = false;
+}
+
+void loop_stored(struct loop *loop)
+{
+    unsigned period = loop->period;
+    loop_end(loop, true);
+    loop->pause = 2 * period;
+}
+
+bool loop_learns(const struct loop *loop)
+{
+    return loop->learning != 0;
 }
 
 // Two iterations that are the same; of a loop that is trusted one, and the poll that begins the next.
@@ -135,6 +149,7 @@ static void period_find(struct loop *loop)
         if (is_period(loop, period)) {
             loop->period = period;
             loop->iterations += loop->count / period;
+            loop->reads_known = false;
         }
     }
 }
@@ -142,6 +157,9 @@ static void period_find(struct loop *loop)
 static uint64_t iterations_allowed(struct loop *loop, uint64_t iteration_ps)
 {
     const struct loop_record *record = record_of_streak(loop);
+    if (poll_at(loop, 0)->clock) {
+        return loop->iterations < ITERATIONS_EXACT ? 0 : loop->iterations / CLOCK_SHARE;
+    }
     bool trusted = record->found >= FOUND_ENOUGH;
     uint64_t exact = trusted ? 0 : ITERATIONS_EXACT;
     exact = 2 * record->given_up_max > exact ? 2 * record->given_up_max : exact;
@@ -172,11 +190,19 @@ uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct 
         iteration_out[i] = *poll_at(loop, i == 0 ? 0 : loop->period - i);
         iteration_ps += iteration_out[i].own_ps;
     }
-    if (loop->pause > 0) {
-        loop->pause--;
+    bool exact = loop->pause > 0 || loop->learning > 0;
+    loop->pause -= loop->pause > 0;
+    loop->learning -= loop->learning > 0;
+    if (exact) {
         return 0;
     }
-    return iteration_ps < ITERATION_PS_MIN ? 0 : iterations_allowed(loop, iteration_ps);
+    uint64_t iterations = iteration_ps < ITERATION_PS_MIN ? 0 : iterations_allowed(loop, iteration_ps);
+    if (iterations > 0 && loop->learns_reads && !loop->reads_known) { // an iteration more by itself
+        loop->reads_known = true;
+        loop->learning = loop->period;
+        return 0;
+    }
+    return iterations;
 }
 
 void loop_skipped(struct loop *loop, uint64_t iterations, bool told)
@@ -186,4 +212,8 @@ void loop_skipped(struct loop *loop, uint64_t iterations, bool told)
     loop->pause = told ? 2 * loop->period : loop->pause;
     loop->iterations += iterations;
     loop->skipped = iterations;
+    loop->skips += !told && iterations > 0;
+    if (!told && iterations > 0 && (loop->skips & (loop->skips - 1)) == 0) {
+        loop->reads_known = false; // it goes on for long, and may have begun to read elsewhere
+    }
 }

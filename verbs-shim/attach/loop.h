@@ -19,6 +19,7 @@ struct loop_poll {
     uint64_t key;    // from where, at what
     uint64_t own_ps; // what the thread spent since the poll before, with this one
     uint64_t place;  // bus address of the word in pinned memory; 0: it names none
+    bool clock;      // it reads a clock, and may wait for a time
 };
 
 struct loop_record {
@@ -36,6 +37,10 @@ struct loop {
     uint64_t iterations;                        // of this streak, also those that were skipped
     uint64_t skipped;                           // by the last skip
     unsigned pause;                             // polls until the loop has had the time to see what was written
+    bool learns_reads;                          // one wants to know what it reads between its polls
+    bool reads_known;                           // of this streak
+    unsigned learning;                          // polls until they are
+    unsigned skips;                             // of this streak, after which nothing was written
     unsigned uses;
     struct loop_record records[LOOP_RECORDS];
 };
@@ -48,3 +53,8 @@ uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct 
                         unsigned *period_out);
 // So many of them have passed. told: something was written, which the loop has to see by itself.
 void loop_skipped(struct loop *loop, uint64_t iterations, bool told);
+// Another process has written to shared memory that the loop reads: the streak is over, well. What the thread finds
+// there and does about it are no calls, so that nothing else says so.
+void loop_stored(struct loop *loop);
+// Are the reads behind this poll to be learned?
+bool loop_learns(const struct loop *loop);

@@ -103,8 +103,8 @@ struct attach_entry {
     R(WAIT, "flags, deadline_ps, descriptors on the socket, with their events in the struct -> enum attach_woken")     \
     R(POLL,                                                                                                            \
       "iterations that may follow at once, their ps, flags, attach_poll_places in the struct, attach_words there,"     \
-      " does all pinned memory count as well, enum attach_poll_flags"                                                  \
-      " -> enum attach_woken; iterations, has anything happened since the poll before")                                \
+      " does all pinned memory count as well, enum attach_poll_flags, pages of shared memory that the loop reads"      \
+      " -> enum attach_woken; iterations, has anything happened since the poll before, has such a page changed")       \
     R(FUTEX_WAIT, "address, is it shared, bitset, deadline_ps; -ETIMEDOUT, -EINTR: to look again")                     \
     R(FUTEX_WAKE, "address, is it shared, bitset, most -> result: how many were woken")                                \
     R(FUTEX_REQUEUE, "as FUTEX_WAKE, most to move, address to move them to -> how many were moved")                    \
@@ -178,6 +178,10 @@ struct attach_poll_place {
     uint64_t bus_address;
 };
 #define ATTACH_POLLS_MAX 8u
+
+// Addresses of pages, in the struct of POLL behind places or words.
+#define ATTACH_PAGES_MAX 32u
+#define ATTACH_PAGES_AT  128u
 
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on

@@ -25,7 +25,7 @@ static uint64_t process_began_ps;
 // fast-forwarded in steps that grow with what it has waited already, so that it is late by less than 1 %. A step comes
 // before the read that the run began with: what an iteration reads after it (fio compares two clocks) is its costs
 // apart, as always.
-enum { RUN_READS = 256, RUN_SHARE = 128, TURN_READS_MAX = 64, TURN_EVERY_US = 16 };
+enum { RUN_READS = 256, RUN_SHARE = 128, TURN_READS_MAX = 64, TURN_EVERY_US = 16, POLL_READS = 8 };
 
 // Others have their turns at times, and the library does what it has to do for others. Returns the time then.
 static uint64_t step(uint64_t now_ps, uint64_t step_ps)
@@ -57,7 +57,11 @@ uint64_t world_clock_read_ps(uintptr_t site)
     }
     since_first = site == first_site ? 0 : since_first;
     uint64_t cost_ps = attach_place()->clock_read_ps;
-    uint64_t step_ps = ++reads > RUN_READS && site == first_site ? (now_ps - run_began_ps) / RUN_SHARE : 0;
+    if (reads++ > POLL_READS && attach_poll_clock(site, cost_ps)) {
+        attach_look();
+        return last_ps = attach_now_ps();
+    }
+    uint64_t step_ps = reads > RUN_READS && site == first_site ? (now_ps - run_began_ps) / RUN_SHARE : 0;
     if (attach_place()->computes &&
         now_ps != last_ps) { // no run of nothing but reads: others have their turns all the same
         last_ps = step(now_ps, cost_ps);

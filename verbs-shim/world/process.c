@@ -35,6 +35,7 @@ static pid_t born(pid_t child)
 pid_t fork(void)
 {
     bool timed = world_timed();
+    attach_window_close();
     pid_t child = WORLD_REAL(fork)();
     if (child == 0) {
         attach_forked();

@@ -18,8 +18,8 @@ static bool is_taken(int number)
 
 void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), int flags)
 {
-    const struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
-    struct sigaction before;
+    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags}, before;
+    (void)sigaddset(&action.sa_mask, world_spin_signal());
     (void)WORLD_REAL(sigaction)(number, &action, &before);
     if (!signals[number].taken) { // and not ours already: a child's
         signals[number].of_program = before;

@@ -177,6 +177,7 @@ static void wait_for_write(const struct reads *reads)
 
 static void start_stepping(greg_t *registers)
 {
+    world_spin_shared_end();
     spin.stepping = true;
     spin.steps = 0;
     spin.closing = 0;
@@ -208,6 +209,18 @@ static bool note(const greg_t *registers)
     return true;
 }
 
+// It does something else than read, or that cannot be told.
+static void not_proved(greg_t *registers)
+{
+    stop_stepping(registers, LOOK_RARELY_US);
+    (void)world_spin_shared_begin();
+}
+
+void world_spin_look_later(void)
+{
+    look_after(LOOK_RARELY_US);
+}
+
 // After each instruction.
 static void step(greg_t *registers)
 {
@@ -221,7 +234,7 @@ static void step(greg_t *registers)
         }
         wait_for_write(&spin.reads);
     } else if (++spin.steps > STEPS_MAX || !note(registers)) {
-        stop_stepping(registers, LOOK_RARELY_US);
+        not_proved(registers);
     }
 }
 
@@ -268,6 +281,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
         turn(registers, jump);
     } else if (behind != 0) {
         registers[REG_RIP] = (greg_t)behind;
+    } else if (world_spin_shared_stepped(registers)) {
+        // and the thread runs on
     } else if (spin.stepping) {
         step(registers);
     } else if (info->si_code == TRAP_TRACE) {
@@ -292,21 +307,21 @@ static void on_look(int number, siginfo_t *info, void *context)
     }
     start_stepping(registers);
     if (!note(registers)) {
-        stop_stepping(registers, LOOK_RARELY_US);
+        not_proved(registers);
     }
 }
 
-static int look_signal(void)
+int world_spin_signal(void)
 {
     return SIGRTMAX - 3;
 }
 
 void world_spin_start(void)
 {
-    attach_own_signal(look_signal());
-    world_signal_take(look_signal(), on_look, SA_RESTART);
+    attach_own_signal(world_spin_signal());
+    world_signal_take(world_spin_signal(), on_look, SA_RESTART);
     world_signal_take(SIGTRAP, on_trap, 0);
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = look_signal()};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = world_spin_signal()};
     event._sigev_un._tid = world_real_tid();
     spin = (struct spin){0};
     spin.has_timer = syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &spin.timer) == 0;

@@ -58,5 +58,6 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
         world_tsc_start();
         world_spin_start();
         world_locks_start();
+        world_shared_start();
     }
 }

@@ -119,6 +119,7 @@ static void on_call(int signal_number, siginfo_t *info, void *context)
         return;
     }
     int saved = errno;
+    attach_window_close();
     const long arguments[] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                               registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
     long result;

@@ -30,6 +30,9 @@ uint64_t world_tsc_now(uintptr_t at)
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    if (info->si_code == SEGV_ACCERR && world_shared_fault((uintptr_t)info->si_addr, registers)) {
+        return;
+    }
     // A fault without an address: a general protection fault, so that the instruction itself can be read.
     unsigned length =
         info->si_code == SI_KERNEL && trapping ? rdtsc_instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include "verbs-shim/attach/attach.h"
 
@@ -48,7 +49,7 @@ void world_clocks_start(void);
 // --- signals (signals.c)
 // --------------------------------------------------------------------------------------------------
 
-// From now on the handler is the shim's, whatever the program asks for.
+// From now on the handler is the shim's, whatever the program asks for. It is no loop to be looked at (spin.c).
 void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), int flags);
 // To the program's own handler: it was none of the shim's.
 void world_signal_pass(int number, siginfo_t *info, void *context);
@@ -114,6 +115,25 @@ void world_loopback_settle(unsigned packets);
 // A connection begins.
 void world_connected(int fd);
 
+// --- memory that processes share (shared.c)
+// ------------------------------------------------------------------------------
+
+// An access to it while one notes where the thread reads; it may be repeated. false: it was none.
+bool world_shared_fault(uintptr_t address, greg_t *registers);
+void world_shared_page_close(void); // the one that was opened for an access
+void world_shared_start(void);
+
+// --- loops over it (spin_shared.c)
+// ---------------------------------------------------------------------------------------
+
+// From now on accesses are looked at one by one. false: the process shares no memory.
+bool world_spin_shared_begin(void);
+void world_spin_shared_end(void); // not at all
+// An access, whose page is accessible now. true: for this one alone, which a step makes.
+bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned page_count);
+// A step is done: of such an access?
+bool world_spin_shared_stepped(greg_t *registers);
+
 // --- timers (timers.c)
 // ------------------------------------------------------------------------------------------------
 
@@ -123,6 +143,8 @@ void world_timer_closed(int fd); // the descriptor of a timer, perhaps
 // --------------------------------------------------------------------
 
 void world_spin_start(void); // of the calling thread
+int world_spin_signal(void);
+void world_spin_look_later(void);
 void world_spin_end(void);
 
 // --- locks (locks.c), processors (affinity.c)

@@ -1,0 +1,134 @@
+// Loops over shared memory that do more than read it (spin.c proves those that only read): progress engines that call
+// functions and count their iterations, without any call that crosses (MPICH over shared memory alone).
+//
+// A thread that has used processor time without a crossing runs on with shared memory inaccessible: each access faults,
+// is noted with all registers, made by a single step, and the page is closed again. A loop over private memory changes
+// some register from one access to the next; where the same instruction accesses the same word with the same registers
+// again and again, the thread waits for what is there to change. It sleeps until another process has changed one of the
+// pages that it reads, or a device has written, and is followed for some accesses behind that, as it mostly comes back
+// to the same loop: then some repetitions are enough.
+//
+// Leaves out: loops that count in a register (they are never found, and the run's wall limit names them); and a loop
+// that keeps all its state in memory, and computes for long beside one shared word, is taken for a wait.
+#include <string.h>
+#include <ucontext.h>
+
+#include "verbs-shim/world/world.h"
+
+enum {
+    SITES = 16,
+    REPEATS = 32,
+    REPEATS_KNOWN = 3,
+    ACCESSES_MAX = 1024,
+    FOLLOWED_MAX = 256,      // that are not of the loop
+    REGISTERS = REG_RIP + 1, // without the flags
+    TRAP_FLAG = 0x100
+};
+
+// An access of a loop, perhaps.
+struct site {
+    greg_t registers[REGISTERS];
+    bool used, known; // known: of a loop that was a wait
+    unsigned count;   // in a row of nothing but such accesses
+};
+
+static __thread struct {
+    bool on;
+    bool stepping; // over the access
+    struct site sites[SITES];
+    unsigned next;
+    unsigned accesses; // that are still looked at
+    unsigned crossings;
+} spin;
+
+static bool begin(unsigned accesses)
+{
+    for (unsigned i = 0; i < SITES; i++) {
+        spin.sites[i].count = 0;
+    }
+    spin.accesses = accesses;
+    spin.on = attach_window_open();
+    world_spin_look_later(); // whatever comes of it
+    spin.crossings = attach_crossings();
+    return spin.on;
+}
+
+bool world_spin_shared_begin(void)
+{
+    return begin(ACCESSES_MAX);
+}
+
+void world_spin_shared_end(void)
+{
+    spin.on = spin.stepping = false;
+    attach_window_close();
+}
+
+// It is in its place, or takes that of one that is not known; no other row goes on.
+static struct site *site_take(const greg_t *registers)
+{
+    for (unsigned i = 0; i < SITES; i++) {
+        struct site *site = &spin.sites[i];
+        if (site->used && memcmp(site->registers, registers, sizeof site->registers) == 0) {
+            return site;
+        }
+    }
+    for (unsigned i = 0; i < SITES; i++) {
+        spin.sites[i].count = 0;
+    }
+    struct site *site = &spin.sites[spin.next++ % SITES];
+    *site = (struct site){.used = true};
+    memcpy(site->registers, registers, sizeof site->registers);
+    return site;
+}
+
+// A string instruction, which is an iteration a step. It moves data, and polls nothing.
+static bool moves_data(const unsigned char *code)
+{
+    bool repeats = false;
+    for (; *code == 0xf2 || *code == 0xf3 || *code == 0x66 || (*code & 0xf0) == 0x40; code++) {
+        repeats = repeats || *code == 0xf2 || *code == 0xf3;
+    }
+    return repeats && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
+}
+
+bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned page_count)
+{
+    if (!spin.on || spin.crossings != attach_crossings()) {
+        spin.on = false;
+        return false;
+    }
+    if (moves_data((const unsigned char *)registers[REG_RIP])) { // NOLINT(performance-no-int-to-ptr)
+        return false;
+    }
+    struct site *site = site_take(registers);
+    site->count++;
+    if (site->count <= (site->known ? REPEATS_KNOWN : REPEATS)) {
+        spin.accesses -= !site->known;
+        spin.on = spin.accesses > 0;
+        spin.stepping = spin.on;
+        registers[REG_EFL] |= spin.on ? TRAP_FLAG : 0;
+        if (!spin.on) {
+            attach_window_close();
+        }
+        return spin.on;
+    }
+    for (unsigned i = 0; i < SITES; i++) {
+        spin.sites[i].known = spin.sites[i].count > 1;
+    }
+    (void)attach_poll_pages(pages, page_count);
+    attach_look();
+    (void)begin(FOLLOWED_MAX);
+    return false;
+}
+
+bool world_spin_shared_stepped(greg_t *registers)
+{
+    if (!spin.stepping) {
+        return false;
+    }
+    spin.stepping = false;
+    registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    world_shared_page_close();
+    return true;
+}
