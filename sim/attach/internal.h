@@ -269,7 +269,7 @@ void attach_timestamps_trap(bool on); // of the calling thread, and of what it f
 
 #define ATTACH_PATH_BYTES 4096
 // Why it cannot be attached; NULL: it can, as far as its file tells.
-const char *attach_refused(const char *program);
+const char *attach_refused(const char *program, bool functional);
 
 // --- process.c ------------------------------------------------------------------------------------------------------
 

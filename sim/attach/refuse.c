@@ -83,8 +83,25 @@ static const char *file_refused(int fd, char interpreter[ATTACH_PATH_BYTES])
     return NULL;
 }
 
-const char *attach_refused(const char *program)
+// Stops of what it traces are no ends of processes, and nothing else of its waits comes from within the run.
+static bool is_tracer(const char *program)
 {
+    static const char *const tracers[] = {"gdb", "lldb", "strace", "ltrace"};
+    const char *slash = strrchr(program, '/'), *name = slash != NULL ? slash + 1 : program;
+    for (size_t i = 0; i < sizeof tracers / sizeof tracers[0]; i++) {
+        if (strcmp(name, tracers[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *attach_refused(const char *program, bool functional)
+{
+    if (!functional && is_tracer(program)) {
+        return "it waits for what it traces to stop, which takes no simulated time; run it with --functional, or attach it"
+               " from outside to a program of the run (gdb -p)";
+    }
     char path[ATTACH_PATH_BYTES], interpreter[ATTACH_PATH_BYTES];
     snprintf(interpreter, sizeof interpreter, "%s", program);
     // An interpreter of a script may be a script; execve(2) allows four.

@@ -209,7 +209,7 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
 {
     *result = (struct attach_run_result){.outcome = SIM_RUN_STOPPED, .hash = 0xcbf29ce484222325u};
     for (uint32_t i = 0; i < options->program_count; i++) {
-        const char *program = options->programs[i].argv[0], *reason = attach_refused(program);
+        const char *program = options->programs[i].argv[0], *reason = attach_refused(program, options->functional);
         if (reason != NULL) {
             snprintf(result->text, sizeof result->text, "%s cannot be attached: %s", program, reason);
             return SIM_ERR_UNSUPPORTED;

@@ -91,6 +91,20 @@ static void expect_stranger_refused(size_t message_bytes)
     stage_fini(&stage);
 }
 
+TEST(AttachedRefusal, NamesDebuggersUnlessTheRunIsFunctional)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage_add(&stage, 0, "/nowhere/gdb", NULL);
+    stage.options.programs = stage.programs;
+    stage.options.program_count = 1;
+    EXPECT_EQ(attach_run(stage.scenario, &stage.options, &stage.result), SIM_ERR_UNSUPPORTED);
+    EXPECT_CONTAINS(stage.result.text, "--functional");
+    stage.options.functional = true;
+    EXPECT_TRUE(attach_run(stage.scenario, &stage.options, &stage.result) != SIM_ERR_UNSUPPORTED);
+    stage_fini(&stage);
+}
+
 TEST(AttachedRefusal, TellsALibraryOfAnotherBuildWhatItIs)
 {
     expect_stranger_refused(sizeof(struct attach_hello));
