@@ -131,6 +131,8 @@ struct backend_hca_ops {
     int (*query_port)(void *ctx, struct hca_port_info *info_out);
     int (*pd_create)(void *ctx, uint32_t *pdn_out);
     int (*pd_destroy)(void *ctx, uint32_t pdn);
+    int (*xrcd_create)(void *ctx, uint32_t *xrcdn_out);
+    int (*xrcd_destroy)(void *ctx, uint32_t xrcdn);
     // Pins [iova, iova + bytes) of the program's memory, whatever it is (heap, static data, stacks, pinned buffers),
     // until the region is deregistered; or takes the range at bus_address as it is when that is not 0. A program that
     // gives the memory back meanwhile finds the region's bytes nowhere. -EFAULT: there is no such memory, or the region

@@ -32,8 +32,8 @@ static void ring(hca_t *hca, const struct hca_doorbell *doorbell)
 {
     struct hca_qp *qp = hca_qp_find(hca, doorbell->qpn);
     uint16_t ahead = qp == NULL ? 0 : (uint16_t)(doorbell->producer - qp->sq.producer);
-    if (qp == NULL || qp->init.uar != doorbell->uar || qp->sq.producer + ahead - qp->sq.una > qp->sq.entries ||
-        qp->state == HCA_RESET || qp->state == HCA_INIT) {
+    if (qp == NULL || qp->init.uar != doorbell->uar || qp->sq.entries == 0 ||
+        qp->sq.producer + ahead - qp->sq.una > qp->sq.entries || qp->state == HCA_RESET || qp->state == HCA_INIT) {
         hca->counters[HCA_DOORBELLS_REFUSED]++;
         return;
     }

@@ -30,18 +30,22 @@ static void receives_continue(struct hca_qp *qp, bool fresh)
     }
     struct hca_receive receive;
     enum hca_take take;
+    bool extended = qp->init.type == HCA_XRC_TARGET, own = qp->rq == &qp->own_rq && qp->own_rq.entries != 0;
     if (qp->rsp.has_receive) {
         receive = qp->rsp.receive;
         qp->rsp.has_receive = false;
         take = HCA_TAKEN;
     } else {
-        take = qp->rq->shared ? HCA_TAKE_NONE : hca_rq_take(qp->rq, qp, fresh, &receive);
+        take = own ? hca_rq_take(qp->rq, qp, fresh, &receive) : HCA_TAKE_NONE;
     }
     while (take == HCA_TAKEN) {
-        const struct hca_cqe cqe = {
-            .qpn = qp->number, .index = receive.cookie, .kind = HCA_CQE_RECEIVE, .status = HCA_FLUSHED};
-        hca_cq_push(qp->hca, qp->init.receive_cqn, &cqe, false);
-        take = qp->rq->shared ? HCA_TAKE_NONE : hca_rq_take(qp->rq, qp, fresh, &receive);
+        const struct hca_cqe cqe = {.qpn = qp->number,
+                                    .index = receive.cookie,
+                                    .srqn = extended ? qp->rq->number : HCA_NO_SRQ,
+                                    .kind = HCA_CQE_RECEIVE,
+                                    .status = HCA_FLUSHED};
+        hca_cq_push(qp->hca, extended ? qp->rq->cqn : qp->init.receive_cqn, &cqe, false);
+        take = own ? hca_rq_take(qp->rq, qp, fresh, &receive) : HCA_TAKE_NONE;
     }
     if (take != HCA_TAKE_WAIT) {
         qp->flushing_receives = false;
@@ -81,7 +85,7 @@ void hca_qp_fail(struct hca_qp *qp)
     qp->rsp.ack_pending = false;
     hca_flush_sends(qp);
     hca_flush_receives(qp);
-    if (qp->rq->shared) {
+    if (qp->init.srqn != HCA_NO_SRQ) {
         hca_event_raise(hca, qp->init.eqn, HCA_EVENT_LAST_WQE_REACHED, qp->number);
     }
 }

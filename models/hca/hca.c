@@ -125,6 +125,7 @@ void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t el
 static void tables_free(hca_t *hca)
 {
     free(hca->pds);
+    free(hca->xrcds);
     free(hca->mrs);
     free(hca->eqs);
     free(hca->cqs);

@@ -6,8 +6,8 @@
 // number of tags; the port with its transmit and receive pipelines, and loopback past the wire; a receive engine; the
 // order of accesses at the responder with its atomics unit; read responses; completions and events by DMA writes. What
 // a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
-// chapters 9 to 11, services RC, UC and UD.
-// Leaves out: memory windows, RD, XRC, multicast, automatic path migration, address translation caches
+// chapters 9 to 11, services RC, UC and UD, and XRC (annex A14).
+// Leaves out: memory windows, RD, multicast, automatic path migration, address translation caches
 // (their hits are part of the engines' times), management.
 //
 // Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the
@@ -95,6 +95,10 @@ void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out);
 
 enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out);
 enum sim_status hca_fw_pd_destroy(hca_t *hca, uint32_t pdn);
+
+// A domain of XRC: never HCA_NO_XRCD.
+enum sim_status hca_fw_xrcd_create(hca_t *hca, uint32_t *xrcdn_out);
+enum sim_status hca_fw_xrcd_destroy(hca_t *hca, uint32_t xrcdn);
 
 // The key is both lkey and rkey. A key of a region that is gone is not used again soon.
 enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uint32_t *key_out);

@@ -7,7 +7,15 @@
 #include "sim/kernel/status.h"
 
 enum { LRH_BYTES = 8, BTH_BYTES = 12, ICRC_BYTES = 4, VCRC_BYTES = 2, DELIMITER_BYTES = 2 };
-enum { DETH_BYTES = 8, RETH_BYTES = 16, ATOMIC_ETH_BYTES = 28, AETH_BYTES = 4, ATOMIC_ACK_BYTES = 8, IMM_BYTES = 4 };
+enum {
+    DETH_BYTES = 8,
+    XRCETH_BYTES = 4,
+    RETH_BYTES = 16,
+    ATOMIC_ETH_BYTES = 28,
+    AETH_BYTES = 4,
+    ATOMIC_ACK_BYTES = 8,
+    IMM_BYTES = 4
+};
 
 #define SEND  (IB_IS_SEND | IB_HAS_PAYLOAD)
 #define WRITE (IB_IS_WRITE | IB_HAS_PAYLOAD)
@@ -43,6 +51,7 @@ uint32_t ib_packet_wire_bytes(const ib_packet_t *packet)
     uint32_t bytes = LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES + DELIMITER_BYTES;
     bytes += packet->global ? IB_GRH_BYTES : 0;
     bytes += packet->service == IB_UD ? DETH_BYTES : 0;
+    bytes += packet->service == IB_XRC && (flags & IB_IS_RESPONSE) == 0 ? XRCETH_BYTES : 0;
     bytes += flags & IB_HAS_RETH ? RETH_BYTES : 0;
     bytes += flags & IB_HAS_ATOMIC_ETH ? ATOMIC_ETH_BYTES : 0;
     bytes += flags & IB_HAS_AETH ? AETH_BYTES : 0;

@@ -15,7 +15,7 @@
 #define IB_PSN_MASK    0xffffffu
 #define IB_BLOCK_BYTES 64u // unit of link credits (7.9.4)
 
-enum ib_service { IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_SERVICE_MASK = 0xe0 };
+enum ib_service { IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_XRC = 0xa0, IB_SERVICE_MASK = 0xe0 };
 
 enum ib_opcode {
     IB_SEND_FIRST,
@@ -70,6 +70,7 @@ typedef struct ib_packet {
     uint16_t slid, dlid;
     uint32_t dest_qpn, psn, msn;
     uint32_t source_qpn, qkey; // DETH
+    uint32_t srqn;             // XRCETH
     uint64_t address;          // RETH, AtomicETH
     uint32_t rkey, dma_bytes;
     uint64_t swap_add, compare, original;

@@ -108,7 +108,7 @@ struct hca {
     uint8_t free_tags[HCA_TAGS_MAX];
     uint32_t free_tag_count;
     // objects; numbers are indices, 0 is no object (but of PDs)
-    struct hca_pd *pds;
+    struct hca_pd *pds, *xrcds;
     struct hca_mr *mrs;
     uint32_t mr_next, mr_count;
     struct hca_eq *eqs;
@@ -117,7 +117,8 @@ struct hca {
     struct hca_qp **qps;
     struct hca_qp *qp_free;
     uint32_t qp_next;
-    uint32_t pd_capacity, mr_capacity, cq_capacity, srq_capacity, qp_capacity; // of the tables: they grow
+    uint32_t pd_capacity, xrcd_capacity, mr_capacity, cq_capacity, srq_capacity,
+        qp_capacity; // of the tables: they grow
     // sending
     struct hca_qp_list senders;
     struct hca_qp *sending; // whose packet the engine makes; NULL: idle, or that queue pair is gone
@@ -189,6 +190,7 @@ void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t el
 // --- memory_regions.c -----------------------------------------------------------------------------------------------
 
 bool hca_pd_valid(const hca_t *hca, uint32_t pdn);
+bool hca_xrcd_valid(const hca_t *hca, uint32_t xrcdn);
 // The region if the key is valid, in this PD, allows the access and holds the range; else NULL.
 const struct hca_mr *hca_mr_check(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
                                   uint64_t bytes);
@@ -256,6 +258,7 @@ void hca_sender_resume(hca_t *hca); // a place for a packet is free again
 // Starts the reads of a packet's payload.
 void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source source, const struct hca_piece *pieces,
                        unsigned count);
+enum ib_service hca_service(enum hca_qp_type type);
 void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned opcode);
 
 // --- route.c -------------------------------------------------------------------------------------------------------

@@ -26,6 +26,40 @@ enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out)
     return SIM_OK;
 }
 
+bool hca_xrcd_valid(const hca_t *hca, uint32_t xrcdn)
+{
+    return xrcdn != HCA_NO_XRCD && xrcdn < hca->xrcd_capacity && hca->xrcds[xrcdn].used;
+}
+
+enum sim_status hca_fw_xrcd_create(hca_t *hca, uint32_t *xrcdn_out)
+{
+    uint32_t xrcdn = HCA_NO_XRCD + 1;
+    while (hca_xrcd_valid(hca, xrcdn)) {
+        xrcdn++;
+    }
+    struct hca_pd *xrcds =
+        xrcdn > hca->config.max_pd ? NULL : hca_table_grown(hca->xrcds, &hca->xrcd_capacity, xrcdn, sizeof *xrcds);
+    if (xrcds == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    hca->xrcds = xrcds;
+    xrcds[xrcdn].used = true;
+    *xrcdn_out = xrcdn;
+    return SIM_OK;
+}
+
+enum sim_status hca_fw_xrcd_destroy(hca_t *hca, uint32_t xrcdn)
+{
+    if (!hca_xrcd_valid(hca, xrcdn)) {
+        return SIM_ERR_INVALID;
+    }
+    if (hca->xrcds[xrcdn].users > 0) {
+        return SIM_ERR_BUSY;
+    }
+    hca->xrcds[xrcdn].used = false;
+    return SIM_OK;
+}
+
 enum sim_status hca_fw_pd_destroy(hca_t *hca, uint32_t pdn)
 {
     if (!hca_pd_valid(hca, pdn)) {

@@ -96,7 +96,7 @@ struct hca_rq {
     uint32_t producer;           // as last read from the record
     uint32_t fetched, consumed;  // counts
     uint32_t limit, eqn, number; // SRQ
-    uint32_t pdn, users, generation;
+    uint32_t pdn, xrcdn, cqn, users, generation;
     bool used, fetching, reading, failed, shared;
     bool record_wanted;     // by one who came while the record was being read
     struct hca_qp *waiters; // QPs whose packets wait for an entry
@@ -148,6 +148,7 @@ struct hca_slot {
     enum hca_slot_state state;
     bool atomic;
     uint32_t psn, packets, sent_packets, rkey, bytes, msn;
+    uint32_t pdn;
     uint64_t address, original;
     uint32_t order_mark; // reads: after so many ordered accesses of the QP
 };
@@ -184,7 +185,7 @@ struct hca_qp {
     enum hca_qp_state state;
     struct hca_sq sq;
     struct hca_rsp rsp;
-    struct hca_rq own_rq, *rq;
+    struct hca_rq own_rq, *rq; // rq: of an XRC target, the one of the message under way
     bool send_listed, draining, flushing_receives;
     uint64_t send_since_ps, read_since_ps; // listed
     struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
@@ -212,6 +213,7 @@ struct hca_order {
     } pieces[HCA_PIECES_MAX];
     unsigned piece_count;
     bool completes; // a receive
+    uint32_t cqn;   // where
     bool solicited;
     struct hca_cqe cqe;
     bool acknowledge, fails; // after it: an acknowledge up to psn; the QP fails

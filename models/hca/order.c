@@ -73,7 +73,7 @@ static void finish(hca_t *hca, struct hca_order *order)
     if (is_current(order)) {
         qp->rsp.order_done++;
         if (order->completes) {
-            hca_cq_push(hca, qp->init.receive_cqn, &order->cqe, order->solicited);
+            hca_cq_push(hca, order->cqn, &order->cqe, order->solicited);
         }
         if (order->fails) {
             hca_qp_fail(qp);

@@ -88,20 +88,27 @@ static bool ring_valid(const hca_t *hca, uint32_t entries, uint32_t stride, uint
 
 static bool init_valid(const hca_t *hca, const struct hca_qp_init *init)
 {
+    bool target = init->type == HCA_XRC_TARGET;
     bool cqs = hca_cq_find(hca, init->send_cqn) != NULL && hca_cq_find(hca, init->receive_cqn) != NULL;
     bool own = ring_valid(hca, init->receive_entries, init->receive_stride_bytes, init->receive_base) &&
                init->receive_record % 8 == 0;
     bool shared = hca_srq_find(hca, init->srqn) != NULL;
-    return init->type <= HCA_UD && hca_pd_valid(hca, init->pdn) && init->uar < HCA_UAR_PAGES && cqs &&
-           (init->srqn == HCA_NO_SRQ ? own : shared) && init->send_entries <= 32768 && // their count is told in 16 bits
+    if (init->type >= HCA_QP_TYPES || !hca_pd_valid(hca, init->pdn) || init->uar >= HCA_UAR_PAGES) {
+        return false;
+    }
+    if (target) {
+        return hca_xrcd_valid(hca, init->xrcdn);
+    }
+    bool receives = init->type == HCA_XRC_INITIATOR || (init->srqn == HCA_NO_SRQ ? own : shared);
+    return cqs && receives && init->send_entries <= 32768 && // their count is told in 16 bits
            ring_valid(hca, init->send_entries, init->send_stride_bytes, init->send_base);
 }
 
 static bool memory_create(hca_t *hca, struct hca_qp *qp)
 {
     const struct hca_qp_init *init = &qp->init;
-    qp->sq.raw = malloc((size_t)init->send_entries * init->send_stride_bytes);
-    qp->sq.requests = calloc(init->send_entries, sizeof *qp->sq.requests);
+    qp->sq.raw = malloc((size_t)init->send_entries * init->send_stride_bytes + 1);
+    qp->sq.requests = calloc(init->send_entries + 1, sizeof *qp->sq.requests);
     qp->rsp.slots = calloc(hca->config.responder_reads + 1, sizeof *qp->rsp.slots);
     return qp->sq.raw != NULL && qp->sq.requests != NULL && qp->rsp.slots != NULL;
 }
@@ -137,6 +144,10 @@ static void queues_init(hca_t *hca, struct hca_qp *qp)
 static void users_add(hca_t *hca, const struct hca_qp_init *init, uint32_t count)
 {
     hca->pds[init->pdn].users += count;
+    if (init->type == HCA_XRC_TARGET) {
+        hca->xrcds[init->xrcdn].users += count;
+        return;
+    }
     hca->cqs[init->send_cqn]->users += count;
     hca->cqs[init->receive_cqn]->users += count;
     if (init->srqn != HCA_NO_SRQ) {
@@ -190,8 +201,16 @@ enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uin
     if (qp == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
+    struct hca_qp_init known = *init;
+    if (init->type == HCA_XRC_TARGET || init->type == HCA_XRC_INITIATOR) { // it has no receive queue
+        known.srqn = HCA_NO_SRQ;
+        known.receive_entries = 0;
+    }
+    if (init->type == HCA_XRC_TARGET) {
+        known.send_entries = known.send_cqn = known.receive_cqn = 0;
+    }
     const uint32_t generation = qp->generation + 1, rq_generation = qp->own_rq.generation;
-    *qp = (struct hca_qp){.hca = hca, .number = number, .generation = generation, .init = *init, .state = HCA_RESET};
+    *qp = (struct hca_qp){.hca = hca, .number = number, .generation = generation, .init = known, .state = HCA_RESET};
     qp->own_rq.generation = rq_generation;
     if (!memory_create(hca, qp)) {
         memory_free(qp);
@@ -201,7 +220,7 @@ enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uin
     queues_init(hca, qp);
     qp->used = true;
     hca->qps[number] = qp;
-    users_add(hca, init, 1);
+    users_add(hca, &qp->init, 1);
     *qpn_out = number;
     return SIM_OK;
 }
@@ -215,8 +234,10 @@ static void qp_stop(struct hca_qp *qp)
     while (qp->rsp.parked.count > 0) {
         hca_receiver_discard(qp->hca, ib_queue_pop(&qp->rsp.parked));
     }
-    hca_cq_forget(qp->hca, qp->init.send_cqn, qp->number);
-    hca_cq_forget(qp->hca, qp->init.receive_cqn, qp->number);
+    if (qp->init.type != HCA_XRC_TARGET) { // whose completions are those of shared receive queues
+        hca_cq_forget(qp->hca, qp->init.send_cqn, qp->number);
+        hca_cq_forget(qp->hca, qp->init.receive_cqn, qp->number);
+    }
     qp->generation++;
     qp->draining = false;
     qp->flushing_receives = false;

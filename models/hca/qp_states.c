@@ -5,34 +5,40 @@
 #define RTR_CONNECTED        (HCA_QP_PATH | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RECEIVE_PSN)
 #define RTR_RC               (RTR_CONNECTED | HCA_QP_MAX_DEST_RD | HCA_QP_MIN_RNR_TIMER)
 #define RTS_RC               (HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_SEND_PSN | HCA_QP_MAX_RD_ATOMIC)
+#define RTS_TARGET           (HCA_QP_TIMEOUT | HCA_QP_SEND_PSN)
 #define STAY_RC              (HCA_QP_CURRENT_STATE | HCA_QP_ACCESS | HCA_QP_MIN_RNR_TIMER)
 #define STAY_UC              (HCA_QP_CURRENT_STATE | HCA_QP_ACCESS)
 #define STAY_UD              (HCA_QP_CURRENT_STATE | HCA_QP_QKEY)
-#define SQD_RC                                                                                                         \
-    (HCA_QP_PORT | HCA_QP_PATH | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_MAX_RD_ATOMIC |       \
-     HCA_QP_MAX_DEST_RD | HCA_QP_ACCESS | HCA_QP_MIN_RNR_TIMER)
+#define SQD_UC               (HCA_QP_PORT | HCA_QP_PATH | HCA_QP_ACCESS)
+#define SQD_INITIATOR        (SQD_UC | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_MAX_RD_ATOMIC)
+#define SQD_TARGET           (SQD_UC | HCA_QP_TIMEOUT | HCA_QP_MAX_DEST_RD | HCA_QP_MIN_RNR_TIMER)
+#define SQD_RC               (SQD_INITIATOR | SQD_TARGET)
 
+// In the order of enum hca_qp_type: RC, UC, UD, XRC initiator, XRC target.
 struct transition {
     enum hca_qp_state from, to;
-    bool exists[3]; // RC, UC, UD
-    uint32_t required[3], optional[3];
+    uint32_t required[HCA_QP_TYPES], optional[HCA_QP_TYPES];
 };
 
-#define ALL                                                                                                            \
+#define ONE(unconnected, connected)                                                                                    \
     {                                                                                                                  \
-        true, true, true                                                                                               \
+        connected, connected, unconnected, connected, connected                                                        \
+    }
+#define STAY                                                                                                           \
+    {                                                                                                                  \
+        STAY_RC, STAY_UC, STAY_UD, STAY_UC, STAY_RC                                                                    \
     }
 
 static const struct transition TRANSITIONS[] = {
-    {HCA_RESET, HCA_INIT, ALL, {RESET_INIT_CONNECTED, RESET_INIT_CONNECTED, HCA_QP_PORT | HCA_QP_QKEY}, {0, 0, 0}},
-    {HCA_INIT, HCA_INIT, ALL, {0, 0, 0}, {RESET_INIT_CONNECTED, RESET_INIT_CONNECTED, HCA_QP_PORT | HCA_QP_QKEY}},
-    {HCA_INIT, HCA_RTR, ALL, {RTR_RC, RTR_CONNECTED, 0}, {HCA_QP_ACCESS, HCA_QP_ACCESS, HCA_QP_QKEY}},
-    {HCA_RTR, HCA_RTS, ALL, {RTS_RC, HCA_QP_SEND_PSN, HCA_QP_SEND_PSN}, {STAY_RC, STAY_UC, STAY_UD}},
-    {HCA_RTS, HCA_RTS, ALL, {0, 0, 0}, {STAY_RC, STAY_UC, STAY_UD}},
-    {HCA_RTS, HCA_SQD, ALL, {0, 0, 0}, {HCA_QP_DRAINED_EVENT, HCA_QP_DRAINED_EVENT, HCA_QP_DRAINED_EVENT}},
-    {HCA_SQD, HCA_SQD, ALL, {0, 0, 0}, {SQD_RC, HCA_QP_PORT | HCA_QP_PATH | HCA_QP_ACCESS, HCA_QP_QKEY}},
-    {HCA_SQD, HCA_RTS, ALL, {0, 0, 0}, {STAY_RC, STAY_UC, STAY_UD}},
-    {HCA_SQE, HCA_RTS, {false, true, true}, {0, 0, 0}, {0, STAY_UC, STAY_UD}},
+    {HCA_RESET, HCA_INIT, ONE(HCA_QP_PORT | HCA_QP_QKEY, RESET_INIT_CONNECTED), {0}},
+    {HCA_INIT, HCA_INIT, {0}, ONE(HCA_QP_PORT | HCA_QP_QKEY, RESET_INIT_CONNECTED)},
+    {HCA_INIT, HCA_RTR, {RTR_RC, RTR_CONNECTED, 0, RTR_CONNECTED, RTR_RC}, ONE(HCA_QP_QKEY, HCA_QP_ACCESS)},
+    {HCA_RTR, HCA_RTS, {RTS_RC, HCA_QP_SEND_PSN, HCA_QP_SEND_PSN, RTS_RC, RTS_TARGET}, STAY},
+    {HCA_RTS, HCA_RTS, {0}, STAY},
+    {HCA_RTS, HCA_SQD, {0}, ONE(HCA_QP_DRAINED_EVENT, HCA_QP_DRAINED_EVENT)},
+    {HCA_SQD, HCA_SQD, {0}, {SQD_RC, SQD_UC, HCA_QP_QKEY, SQD_INITIATOR, SQD_TARGET}},
+    {HCA_SQD, HCA_RTS, {0}, STAY},
+    {HCA_SQE, HCA_RTS, {0}, {0, STAY_UC, STAY_UD, 0, 0}}, // not of what is reliable: its errors end in ERROR
 };
 
 bool hca_qp_transition(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to, uint32_t *required_out,
@@ -45,7 +51,8 @@ bool hca_qp_transition(enum hca_qp_type type, enum hca_qp_state from, enum hca_q
     }
     for (unsigned i = 0; i < sizeof TRANSITIONS / sizeof *TRANSITIONS; i++) {
         const struct transition *transition = &TRANSITIONS[i];
-        if (transition->from == from && transition->to == to && transition->exists[type]) {
+        bool exists = from != HCA_SQE || !hca_is_reliable(type);
+        if (transition->from == from && transition->to == to && exists) {
             *required_out = transition->required[type];
             *optional_out = transition->optional[type];
             return true;

@@ -58,8 +58,7 @@ static bool read_answer(struct hca_qp *qp, const struct hca_slot *slot)
     struct hca_piece pieces[HCA_PIECES_MAX];
     unsigned count = 0;
     if (bytes > 0) {
-        const struct hca_mr *mr =
-            hca_mr_check(hca, slot->rkey, qp->init.pdn, HCA_REMOTE_READ, slot->address + at, bytes);
+        const struct hca_mr *mr = hca_mr_check(hca, slot->rkey, slot->pdn, HCA_REMOTE_READ, slot->address + at, bytes);
         if (mr == NULL) {
             return false;
         }

@@ -231,13 +231,24 @@ struct hca_rq *hca_srq_find(const hca_t *hca, uint32_t srqn)
     return rq != NULL && rq->used ? rq : NULL;
 }
 
+static void users_add(struct hca_rq *rq, uint32_t count)
+{
+    hca_t *hca = rq->hca;
+    hca->pds[rq->pdn].users += count;
+    if (rq->xrcdn != HCA_NO_XRCD) {
+        hca->xrcds[rq->xrcdn].users += count;
+        hca->cqs[rq->cqn]->users += count;
+    }
+}
+
 enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out)
 {
     bool power = init->entries != 0 && (init->entries & (init->entries - 1)) == 0;
     bool stride = init->stride_bytes >= 32 && init->stride_bytes <= HCA_WQE_BYTES_MAX &&
                   (init->stride_bytes & (init->stride_bytes - 1)) == 0;
     if (!power || !stride || init->entries > hca->config.max_entries || init->record % 8 != 0 ||
-        !hca_pd_valid(hca, init->pdn)) {
+        !hca_pd_valid(hca, init->pdn) ||
+        (init->xrcdn != HCA_NO_XRCD && (!hca_xrcd_valid(hca, init->xrcdn) || hca_cq_find(hca, init->cqn) == NULL))) {
         return SIM_ERR_INVALID;
     }
     uint32_t srqn = 1;
@@ -261,13 +272,15 @@ enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, u
     rq->entries = init->entries;
     rq->stride_bytes = init->stride_bytes;
     rq->pdn = init->pdn;
+    rq->xrcdn = init->xrcdn;
+    rq->cqn = init->cqn;
     rq->eqn = init->eqn;
     rq->number = srqn;
     rq->limit = 0;
     rq->users = 0;
     rq->shared = true;
     hca_rq_init(rq, hca);
-    hca->pds[init->pdn].users++;
+    users_add(rq, 1);
     *srqn_out = srqn;
     return SIM_OK;
 }
@@ -303,6 +316,7 @@ enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
     }
     rq->used = false;
     rq->generation++;
-    hca->pds[rq->pdn].users--;
+    users_add(rq, UINT32_MAX); // one less
+    waiters_resume(rq, true);  // of XRC: their requests are refused
     return SIM_OK;
 }

@@ -52,20 +52,21 @@ static bool has_room(const hca_t *hca, const ib_packet_t *packet)
 
 static void dispatch(hca_t *hca, ib_packet_t *packet)
 {
-    static const uint8_t SERVICES[] = {[HCA_RC] = IB_RC, [HCA_UC] = IB_UC, [HCA_UD] = IB_UD};
     struct hca_qp *qp = hca_qp_find(hca, packet->dest_qpn);
     sim_trace(hca->sim, hca->name, &hca_trace_received, (const uint64_t[]){packet->opcode, packet->psn});
     // 9.6.1: a packet that fits no queue pair, or not its state, is dropped silently.
-    bool fits = packet->dlid == hca->lid && qp != NULL && SERVICES[qp->init.type] == packet->service &&
+    bool response = (ib_packet_flags(packet) & IB_IS_RESPONSE) != 0;
+    bool fits = packet->dlid == hca->lid && qp != NULL && hca_service(qp->init.type) == packet->service &&
                 qp->state != HCA_RESET && qp->state != HCA_INIT && qp->state != HCA_ERROR &&
+                (response ? hca_sends(qp->init.type) : hca_receives(qp->init.type)) &&
                 (qp->init.type == HCA_UD || (packet->slid == qp->attr.dlid && packet->opcode < IB_OPCODES));
     if (!fits) {
         hca->counters[HCA_PACKETS_DISCARDED]++;
         hca_receiver_discard(hca, packet);
-    } else if ((ib_packet_flags(packet) & IB_IS_RESPONSE) == 0) {
+    } else if (!response) {
         hca_responder_request(qp, packet);
     } else {
-        if (qp->init.type == HCA_RC) {
+        if (hca_is_reliable(qp->init.type)) {
             hca_requester_response(qp, packet);
         }
         hca_receiver_discard(hca, packet);

@@ -26,7 +26,7 @@ void hca_requester_end(struct hca_qp *qp, enum hca_status status)
         return;
     }
     // 10.3.1: a failed request stops a reliable connection; the other services stop sending only.
-    if (qp->init.type == HCA_RC) {
+    if (hca_is_reliable(qp->init.type)) {
         hca_qp_fail(qp);
     } else {
         hca_qp_send_error(qp);
@@ -35,7 +35,7 @@ void hca_requester_end(struct hca_qp *qp, enum hca_status status)
 
 static bool is_done(const struct hca_qp *qp, const struct hca_request *request)
 {
-    if (qp->init.type != HCA_RC) {
+    if (!hca_is_reliable(qp->init.type)) {
         return request->sent;
     }
     return ib_psn_distance((request->first_psn + request->packets) & IB_PSN_MASK, qp->sq.una_psn) >= 0;

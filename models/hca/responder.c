@@ -25,7 +25,7 @@ static enum verdict discard(struct hca_qp *qp, ib_packet_t *packet)
 
 static enum verdict refuse(struct hca_qp *qp, ib_packet_t *packet, enum ib_nak nak, enum hca_event_type event)
 {
-    if (qp->init.type == HCA_RC) {
+    if (hca_is_reliable(qp->init.type)) {
         hca_responder_fatal(qp, nak, event, qp->rsp.psn);
     } else {
         qp->rsp.drop_message = true;
@@ -37,6 +37,28 @@ static enum verdict refuse(struct hca_qp *qp, ib_packet_t *packet, enum ib_nak n
 static enum verdict invalid(struct hca_qp *qp, ib_packet_t *packet)
 {
     return refuse(qp, packet, IB_NAK_INVALID_REQUEST, HCA_EVENT_QP_REQUEST_ERROR);
+}
+
+// --- shared receive queues of XRC ------------------------------------------------------------------------------------
+
+// The queue that the request names is of the target's domain, and stays until the message is over (annex A14).
+static bool extended_bind(struct hca_qp *qp, const ib_packet_t *packet)
+{
+    if (qp->init.type != HCA_XRC_TARGET || qp->rsp.has_receive || qp->rsp.waiting) {
+        return true;
+    }
+    struct hca_rq *rq = hca_srq_find(qp->hca, packet->srqn);
+    if (rq == NULL || rq->xrcdn != qp->init.xrcdn) {
+        return false;
+    }
+    qp->rq = rq;
+    return true;
+}
+
+// Of regions that the peer names.
+static uint32_t remote_pdn(const struct hca_qp *qp)
+{
+    return qp->init.type == HCA_XRC_TARGET ? qp->rq->pdn : qp->init.pdn;
 }
 
 // --- receive entries -------------------------------------------------------------------------------------------------
@@ -62,7 +84,7 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
         return refuse(qp, packet, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL);
     }
     qp->hca->counters[HCA_OUT_OF_BUFFER]++;
-    if (qp->init.type == HCA_RC) {
+    if (hca_is_reliable(qp->init.type)) {
         qp->rsp.nak_sent = true; // what follows is dropped silently until this packet comes again
         hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_RNR | qp->attr.min_rnr_timer), qp->rsp.psn);
         return discard(qp, packet);
@@ -75,7 +97,9 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
 static void receive_complete(struct hca_qp *qp, struct hca_order *order, const ib_packet_t *packet, bool write)
 {
     bool immediate = (ib_packet_flags(packet) & IB_HAS_IMMEDIATE) != 0;
+    bool extended = qp->init.type == HCA_XRC_TARGET;
     order->completes = true;
+    order->cqn = extended ? qp->rq->cqn : qp->init.receive_cqn;
     order->solicited = packet->solicited;
     order->cqe = (struct hca_cqe){
         .qpn = qp->number,
@@ -85,6 +109,7 @@ static void receive_complete(struct hca_qp *qp, struct hca_order *order, const i
         .source_qpn = packet->source_qpn,
         .source_lid = packet->slid,
         .sl = packet->sl,
+        .srqn = extended ? qp->rq->number : HCA_NO_SRQ,
         .kind = write ? HCA_CQE_RECEIVE_WRITE_IMM : HCA_CQE_RECEIVE,
         .flags = (uint8_t)((immediate ? HCA_CQE_IMMEDIATE : 0) | (ib_packet_has_route(packet) ? HCA_CQE_GRH : 0))};
     qp->rsp.has_receive = false;
@@ -99,8 +124,8 @@ static enum verdict receive_fail(struct hca_qp *qp, ib_packet_t *packet, enum hc
     receive_complete(qp, order, packet, false);
     order->cqe.status = (uint8_t)status;
     order->cqe.bytes = 0;
-    order->fails = qp->init.type != HCA_RC; // RC: with its NAK
-    if (qp->init.type == HCA_RC) {
+    order->fails = !hca_is_reliable(qp->init.type); // RC: with its NAK
+    if (hca_is_reliable(qp->init.type)) {
         bool length = status == HCA_LOCAL_LENGTH; // 9.7.5.2.4, 9.7.5.2.7
         hca_order_push(qp->hca, order);
         hca_responder_refuse(qp, length ? IB_NAK_INVALID_REQUEST : IB_NAK_REMOTE_OPERATION, qp->rsp.psn);
@@ -137,7 +162,7 @@ static void accept(struct hca_qp *qp, ib_packet_t *packet, struct hca_order *ord
     rsp->in_message = !last;
     rsp->write_message = (flags & IB_IS_WRITE) != 0;
     order->psn = packet->psn;
-    order->acknowledge = packet->ack_request && qp->init.type == HCA_RC;
+    order->acknowledge = packet->ack_request && hca_is_reliable(qp->init.type);
     order->kind = HCA_ORDER_PLACE;
     order->qp = qp;
     order->packet = packet;
@@ -184,7 +209,7 @@ static enum verdict send_handle(struct hca_qp *qp, ib_packet_t *packet)
 static const struct hca_mr *remote_check(const struct hca_qp *qp, const ib_packet_t *packet, uint32_t access,
                                          uint64_t bytes)
 {
-    return hca_mr_check(qp->hca, packet->rkey, qp->init.pdn, access, packet->address, bytes);
+    return hca_mr_check(qp->hca, packet->rkey, remote_pdn(qp), access, packet->address, bytes);
 }
 
 static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
@@ -203,7 +228,7 @@ static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
         return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
     }
     const struct hca_mr *mr =
-        packet->bytes == 0 ? NULL : hca_mr_check(hca, rkey, qp->init.pdn, HCA_REMOTE_WRITE, address, packet->bytes);
+        packet->bytes == 0 ? NULL : hca_mr_check(hca, rkey, remote_pdn(qp), HCA_REMOTE_WRITE, address, packet->bytes);
     if (packet->bytes > 0 && mr == NULL) { // deregistered in the middle of the message
         return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
     }
@@ -249,6 +274,7 @@ static void slot_fill(struct hca_qp *qp, struct hca_slot *slot, const ib_packet_
     rsp->msn = (rsp->msn + 1) & IB_PSN_MASK;
     *slot = (struct hca_slot){.psn = packet->psn,
                               .packets = packets,
+                              .pdn = remote_pdn(qp),
                               .rkey = packet->rkey,
                               .bytes = packet->dma_bytes,
                               .msn = rsp->msn,
@@ -345,7 +371,8 @@ static bool allowed(const struct hca_qp *qp, const ib_packet_t *packet)
 static enum verdict connected_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     uint16_t flags = ib_packet_flags(packet);
-    if (!fits_sequence(qp, packet) || !allowed(qp, packet) ||
+    bool begins = (flags & IB_IS_FIRST) != 0;
+    if (!fits_sequence(qp, packet) || !allowed(qp, packet) || (begins && !extended_bind(qp, packet)) ||
         ((flags & IB_HAS_PAYLOAD) != 0 && !length_valid(qp, packet))) {
         return invalid(qp, packet);
     }
@@ -421,11 +448,15 @@ static enum verdict handle(struct hca_qp *qp, ib_packet_t *packet)
     }
     switch (qp->init.type) {
     case HCA_RC:
+    case HCA_XRC_TARGET:
         return reliable_handle(qp, packet);
     case HCA_UC:
         return unreliable_handle(qp, packet);
     case HCA_UD:
         return datagram_handle(qp, packet);
+    case HCA_XRC_INITIATOR:
+    case HCA_QP_TYPES:
+        break;
     }
     return discard(qp, packet);
 }

@@ -45,10 +45,16 @@ void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source sour
     }
 }
 
+enum ib_service hca_service(enum hca_qp_type type)
+{
+    static const enum ib_service services[HCA_QP_TYPES] = {
+        [HCA_RC] = IB_RC, [HCA_UC] = IB_UC, [HCA_UD] = IB_UD, [HCA_XRC_INITIATOR] = IB_XRC, [HCA_XRC_TARGET] = IB_XRC};
+    return services[type];
+}
+
 void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned opcode)
 {
-    static const uint8_t SERVICES[] = {[HCA_RC] = IB_RC, [HCA_UC] = IB_UC, [HCA_UD] = IB_UD};
-    packet->service = SERVICES[qp->init.type];
+    packet->service = (uint8_t)hca_service(qp->init.type);
     packet->opcode = (uint8_t)opcode;
     packet->slid = qp->hca->lid;
     packet->dlid = qp->attr.dlid;
@@ -98,6 +104,7 @@ static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hc
 {
     const uint8_t *raw = hca_wqe_raw(qp, qp->sq.next);
     struct hca_wqe_control control;
+    struct hca_wqe_extended extended;
     struct hca_wqe_remote remote = {0};
     struct hca_wqe_atomic atomic = {0};
     memcpy(&control, raw, sizeof control);
@@ -106,11 +113,17 @@ static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hc
     if (qp->init.type == HCA_UD) {
         datagram_fill(qp, packet, raw + sizeof control, request);
     }
+    raw += sizeof control;
+    if (qp->init.type == HCA_XRC_INITIATOR) {
+        memcpy(&extended, raw, sizeof extended);
+        packet->srqn = extended.srqn;
+        raw += sizeof extended;
+    }
     if (request->opcode >= HCA_OP_WRITE) {
-        memcpy(&remote, raw + sizeof control, sizeof remote);
+        memcpy(&remote, raw, sizeof remote);
     }
     if (request->opcode >= HCA_OP_COMPARE_SWAP) {
-        memcpy(&atomic, raw + sizeof control + sizeof remote, sizeof atomic);
+        memcpy(&atomic, raw + sizeof remote, sizeof atomic);
     }
     uint32_t done = request->opcode == HCA_OP_READ ? qp->sq.packet * mtu : 0;
     packet->address = remote.address + done;
@@ -238,7 +251,8 @@ static bool is_ready(struct hca_qp *qp)
         !is_worked(sq)) {
         return false;
     }
-    if (qp->init.type == HCA_RC && ib_psn_distance(sq->una_psn, sq->psn) >= (int32_t)qp->hca->config.window_packets) {
+    if (hca_is_reliable(qp->init.type) &&
+        ib_psn_distance(sq->una_psn, sq->psn) >= (int32_t)qp->hca->config.window_packets) {
         return false;
     }
     return sq->packet > 0 || may_begin(qp, hca_wqe_request(qp, sq->next));
@@ -252,7 +266,7 @@ static void produce(struct hca_qp *qp)
     } else if (!message_send(qp, request)) {
         return;
     }
-    if (qp->init.type == HCA_RC) {
+    if (hca_is_reliable(qp->init.type)) {
         hca_retry_watch(qp);
     }
     hca_wqe_fetch(qp);

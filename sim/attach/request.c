@@ -209,6 +209,8 @@ int attach_object_destroy(struct attach_thread *thread, const struct attach_obje
         return attach_region_destroy(thread, object);
     case OBJECT_PD:
         return hca->pd_destroy(backend, number);
+    case OBJECT_XRCD:
+        return hca->xrcd_destroy(backend, number);
     case OBJECT_UAR:
         hca->uar_free(backend, number);
         break;

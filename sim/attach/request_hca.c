@@ -80,8 +80,10 @@ static int64_t srq_create(struct attach_thread *thread, const void *structure)
     struct hca_srq_init init;
     uint32_t number = 0;
     memcpy(&init, structure, sizeof init);
-    if (!has(thread, OBJECT_EQ, init.eqn) || !has(thread, OBJECT_PD, init.pdn) || !record_owned(thread, init.record) ||
-        !ring_owned(thread, init.base, init.entries, init.stride_bytes)) {
+    bool extended =
+        init.xrcdn == HCA_NO_XRCD || (has(thread, OBJECT_XRCD, init.xrcdn) && has(thread, OBJECT_CQ, init.cqn));
+    if (!has(thread, OBJECT_EQ, init.eqn) || !has(thread, OBJECT_PD, init.pdn) || !extended ||
+        !record_owned(thread, init.record) || !ring_owned(thread, init.base, init.entries, init.stride_bytes)) {
         return -EINVAL;
     }
     int status = thread->backend.ops.hca->srq_create(&thread->backend, &init, &number);
@@ -90,9 +92,12 @@ static int64_t srq_create(struct attach_thread *thread, const void *structure)
 
 static bool qp_objects_owned(const struct attach_thread *thread, const struct hca_qp_init *init)
 {
-    return has(thread, OBJECT_EQ, init->eqn) && has(thread, OBJECT_PD, init->pdn) &&
-           has(thread, OBJECT_UAR, init->uar) && has(thread, OBJECT_CQ, init->send_cqn) &&
-           has(thread, OBJECT_CQ, init->receive_cqn) &&
+    bool own =
+        has(thread, OBJECT_EQ, init->eqn) && has(thread, OBJECT_PD, init->pdn) && has(thread, OBJECT_UAR, init->uar);
+    if (init->type == HCA_XRC_TARGET) {
+        return own && has(thread, OBJECT_XRCD, init->xrcdn);
+    }
+    return own && has(thread, OBJECT_CQ, init->send_cqn) && has(thread, OBJECT_CQ, init->receive_cqn) &&
            (init->srqn == HCA_NO_SRQ || has(thread, OBJECT_SRQ, init->srqn));
 }
 
@@ -101,9 +106,10 @@ static int64_t qp_create(struct attach_thread *thread, const void *structure)
     struct hca_qp_init init;
     uint32_t number = 0;
     memcpy(&init, structure, sizeof init);
-    bool receives = init.srqn == HCA_NO_SRQ && init.receive_entries != 0;
-    if ((unsigned)init.type > HCA_UD || !qp_objects_owned(thread, &init) ||
-        !ring_owned(thread, init.send_base, init.send_entries, init.send_stride_bytes) ||
+    bool receives = init.srqn == HCA_NO_SRQ && init.receive_entries != 0 && init.type < HCA_XRC_INITIATOR;
+    bool sends = init.type != HCA_XRC_TARGET;
+    if ((unsigned)init.type >= HCA_QP_TYPES || !qp_objects_owned(thread, &init) ||
+        (sends && !ring_owned(thread, init.send_base, init.send_entries, init.send_stride_bytes)) ||
         (receives && (!record_owned(thread, init.receive_record) ||
                       !ring_owned(thread, init.receive_base, init.receive_entries, init.receive_stride_bytes)))) {
         return -EINVAL;
@@ -269,6 +275,10 @@ int64_t attach_request_hca(struct attach_thread *thread, const struct attach_req
         return plain_create(thread, OBJECT_PD, ops->pd_create);
     case ATTACH_OP_HCA_PD_DESTROY:
         return attach_object_release(thread, OBJECT_PD, 0, arguments[0]);
+    case ATTACH_OP_HCA_XRCD_CREATE:
+        return plain_create(thread, OBJECT_XRCD, ops->xrcd_create);
+    case ATTACH_OP_HCA_XRCD_DESTROY:
+        return attach_object_release(thread, OBJECT_XRCD, 0, arguments[0]);
     case ATTACH_OP_HCA_MR_REGISTER:
         return mr_register(thread, arguments);
     case ATTACH_OP_HCA_MR_DEREGISTER:

@@ -21,6 +21,7 @@ enum attach_object_kind {
     OBJECT_EQ,
     OBJECT_MR,
     OBJECT_PD,
+    OBJECT_XRCD,
     OBJECT_UAR,
     OBJECT_GPU_QUEUE,
     OBJECT_GPU_PIN,

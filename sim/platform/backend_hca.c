@@ -149,6 +149,16 @@ static int pd_destroy(void *ctx, uint32_t pdn)
     return to_errno(hca_fw_pd_destroy(hca_of(ctx), pdn));
 }
 
+static int xrcd_create(void *ctx, uint32_t *xrcdn_out)
+{
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_xrcd_create(hca_of(ctx), xrcdn_out));
+}
+
+static int xrcd_destroy(void *ctx, uint32_t xrcdn)
+{
+    return to_errno(hca_fw_xrcd_destroy(hca_of(ctx), xrcdn));
+}
+
 static int region_create(struct plat_backend_inproc *backend, struct hca_mr_init *init, uint64_t *pages,
                          uint32_t *key_out)
 {
@@ -320,6 +330,8 @@ const struct backend_hca_ops plat_backend_hca_ops = {
     .query_port = query_port,
     .pd_create = pd_create,
     .pd_destroy = pd_destroy,
+    .xrcd_create = xrcd_create,
+    .xrcd_destroy = xrcd_destroy,
     .mr_register = mr_register,
     .mr_deregister = mr_deregister,
     .eq_create = eq_create,

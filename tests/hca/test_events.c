@@ -37,7 +37,7 @@ static void three_sends(void *arg)
 TEST(Events, ASharedReceiveQueueTellsOnceThatItRunsLow)
 {
     scene_init(HCA_RC);
-    EXPECT_EQ(hca_srq_create(scene.far->pd, 4, 1, NULL, &scene.srq), 0);
+    EXPECT_EQ(hca_srq_create(scene.far->pd, 4, 1, NULL, NULL, NULL, &scene.srq), 0);
     rig_qp_close(&scene.b);
     struct hca_qp_create create = rig_qp_create(HCA_RC);
     create.srq = scene.srq;

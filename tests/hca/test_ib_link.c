@@ -234,3 +234,22 @@ TEST(IbSwitch, DropsWhatItHasNoRouteFor)
     EXPECT_EQ(sim_counter_value(net.sim, "switch", "unroutable_packets", &found), 1);
     net_fini();
 }
+
+// IBA 5.2.1, and annex A14: the header that names a shared receive queue is in requests alone.
+TEST(IbPackets, OfXrcAreLongerByTheirHeaderInRequests)
+{
+    ib_pool_t *pool = ib_pool_create();
+    ib_packet_t *packet = ib_packet_take(pool);
+    packet->opcode = IB_SEND_ONLY;
+    packet->bytes = 8;
+    uint32_t plain = ib_packet_wire_bytes(packet);
+    packet->service = IB_XRC;
+    EXPECT_EQ(ib_packet_wire_bytes(packet), plain + 4);
+    packet->opcode = IB_ACKNOWLEDGE;
+    packet->bytes = 0;
+    uint32_t acknowledge = ib_packet_wire_bytes(packet);
+    packet->service = IB_RC;
+    EXPECT_EQ(ib_packet_wire_bytes(packet), acknowledge);
+    ib_packet_give(pool, packet);
+    (void)ib_pool_destroy(pool);
+}

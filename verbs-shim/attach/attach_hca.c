@@ -62,6 +62,18 @@ static int pd_create(void *ctx, uint32_t *pdn_out)
     return create(ATTACH_OP_HCA_PD_CREATE, NULL, 0, pdn_out);
 }
 
+static int xrcd_create(void *ctx, uint32_t *xrcdn_out)
+{
+    (void)ctx;
+    return create(ATTACH_OP_HCA_XRCD_CREATE, NULL, 0, xrcdn_out);
+}
+
+static int xrcd_destroy(void *ctx, uint32_t xrcdn)
+{
+    (void)ctx;
+    return (int)attach_cross1(ATTACH_OP_HCA_XRCD_DESTROY, xrcdn);
+}
+
 // Pinned memory is named by its bus address; other memory is the simulator's to reach.
 static int mr_register(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, uint32_t access, uint64_t bus_address,
                        uint32_t *key_out)
@@ -178,6 +190,8 @@ const struct backend_hca_ops attach_hca_ops = {
     .query_port = query_port,
     .pd_create = pd_create,
     .pd_destroy = pd_destroy,
+    .xrcd_create = xrcd_create,
+    .xrcd_destroy = xrcd_destroy,
     .mr_register = mr_register,
     .mr_deregister = mr_deregister,
     .eq_create = eq_create,

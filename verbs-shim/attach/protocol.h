@@ -137,6 +137,8 @@ struct attach_entry {
     R(HCA_QUERY_PORT, "-> struct")                                                                                     \
     R(HCA_PD_CREATE, "-> pdn")                                                                                         \
     R(HCA_PD_DESTROY, "pdn")                                                                                           \
+    R(HCA_XRCD_CREATE, "-> xrcdn")                                                                                     \
+    R(HCA_XRCD_DESTROY, "xrcdn")                                                                                       \
     R(HCA_MR_REGISTER, "pdn, iova, bytes, access, bus address -> key")                                                 \
     R(HCA_MR_DEREGISTER, "key")                                                                                        \
     R(HCA_EQ_CREATE, "struct -> eqn")                                                                                  \

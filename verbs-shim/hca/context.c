@@ -182,6 +182,38 @@ uint32_t hca_mr_rkey(const hca_mr_t *mr)
     return mr->key;
 }
 
+int hca_xrcd_create(hca_context_t *context, hca_xrcd_t **xrcd_out)
+{
+    hca_xrcd_t *xrcd = calloc(1, sizeof *xrcd);
+    if (xrcd == NULL) {
+        return -ENOMEM;
+    }
+    int status = hca_pd_create(context, &xrcd->pd);
+    if (status == 0) {
+        status = hca_ops(context)->xrcd_create(context->backend.ctx, &xrcd->number);
+        if (status != 0) {
+            (void)hca_pd_destroy(xrcd->pd);
+        }
+    }
+    if (status != 0) {
+        free(xrcd);
+        return status;
+    }
+    *xrcd_out = xrcd;
+    return 0;
+}
+
+int hca_xrcd_destroy(hca_xrcd_t *xrcd)
+{
+    const hca_context_t *context = xrcd->pd->context;
+    int status = xrcd->pd->users > 0 ? -EBUSY : hca_ops(context)->xrcd_destroy(context->backend.ctx, xrcd->number);
+    if (status == 0) {
+        status = hca_pd_destroy(xrcd->pd);
+        free(xrcd);
+    }
+    return status;
+}
+
 int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, const struct hca_route *route, hca_ah_t **ah_out)
 {
     hca_ah_t *ah = dlid == 0 || sl > 15 ? NULL : malloc(sizeof *ah);

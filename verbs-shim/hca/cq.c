@@ -124,7 +124,11 @@ static uint64_t send_take(hca_qp_t *qp, uint32_t index)
 static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
 {
     hca_qp_t *qp = hca_numbered_get(&cq->context->qps, cqe->qpn);
-    if (qp == NULL) {
+    hca_srq_t *srq = qp != NULL ? qp->srq : NULL;
+    if (cqe->srqn != HCA_NO_SRQ) { // by XRC
+        srq = hca_numbered_get(&cq->context->srqs, cqe->srqn);
+    }
+    if (qp == NULL && srq == NULL) {
         return false;
     }
     *wc = (struct hca_wc){.status = (enum hca_status)cqe->status,
@@ -141,9 +145,9 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
     if (cqe->kind == HCA_CQE_SEND) {
         wc->wr_id = send_take(qp, cqe->index);
     } else {
-        wc->wr_id = hca_receive_take(qp->srq != NULL ? &qp->srq->receive : &qp->receive, cqe->index);
+        wc->wr_id = hca_receive_take(srq != NULL ? &srq->receive : &qp->receive, cqe->index);
     }
-    if (cqe->status != HCA_OK && !qp->failed) {
+    if (cqe->status != HCA_OK && qp != NULL && !qp->failed) {
         qp->failed = true;
         hca_receive_doorbell(qp);
     }
@@ -155,7 +159,7 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
     hca_cost(cq->context, BACKEND_COST_CALL, 1);
     hca_cost(cq->context, BACKEND_COST_LOAD_STORE, 1);
     int count = 0;
-    backend_looked(&cq->context->backend, &entry_at(cq, cq->consumer)->reserved, entry_is_there(cq, cq->consumer));
+    backend_looked(&cq->context->backend, &entry_at(cq, cq->consumer)->srqn, entry_is_there(cq, cq->consumer));
     uint32_t before = cq->consumer;
     while (count < max && entry_is_there(cq, cq->consumer)) {
         const struct hca_cqe cqe = *entry_at(cq, cq->consumer);
@@ -171,7 +175,7 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
 
 static const volatile uint64_t *entry_word(const hca_cq_t *cq, uint32_t count)
 {
-    return (const volatile uint64_t *)(const void *)&entry_at(cq, count)->reserved;
+    return (const volatile uint64_t *)(const void *)&entry_at(cq, count)->srqn;
 }
 
 static int entry_wait(const hca_cq_t *cq, uint32_t count, uint64_t timeout_ns)

@@ -26,6 +26,7 @@ typedef struct hca_cq hca_cq_t;
 typedef struct hca_qp hca_qp_t;
 typedef struct hca_srq hca_srq_t;
 typedef struct hca_ah hca_ah_t;
+typedef struct hca_xrcd hca_xrcd_t;
 
 // --- device ---------------------------------------------------------------------------------------------------------
 
@@ -38,6 +39,10 @@ int hca_close(hca_context_t *context); // -EBUSY
 
 int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out);
 int hca_pd_destroy(hca_pd_t *pd); // -EBUSY
+
+// A domain of XRC, and the protection domain that the driver needs for its targets.
+int hca_xrcd_create(hca_context_t *context, hca_xrcd_t **xrcd_out);
+int hca_xrcd_destroy(hca_xrcd_t *xrcd); // -EBUSY
 
 // Any memory of the program. -EINVAL: remote write or atomic without local write, or 0 bytes; -EFAULT: no such memory,
 // or it may not be written and the region may.
@@ -101,8 +106,10 @@ bool hca_event_waits(const hca_context_t *context);
 // --- queue pairs, shared receive queues, address handles
 // ----------------------------------------------------------------
 
+// A target has neither CQs nor queues of its own; an initiator receives nothing.
 struct hca_qp_create {
     enum hca_qp_type type;
+    const hca_xrcd_t *xrcd; // of a target
     hca_cq_t *send_cq, *receive_cq;
     hca_srq_t *srq; // NULL: a receive queue of its own
     unsigned send_entries, receive_entries, send_segments, receive_segments, inline_bytes; // what came out of it is
@@ -111,7 +118,8 @@ struct hca_qp_create {
     void *user;
 };
 
-int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out); // -EINVAL, -ENOMEM
+int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create,
+                  hca_qp_t **qp_out); // pd: NULL of a target. -EINVAL, -ENOMEM
 int hca_qp_destroy(hca_qp_t *qp);
 // What one of those attributes holds in memory, pinned and not; the HCA's own tables are beside it.
 size_t hca_qp_bytes(const struct hca_qp_create *create);
@@ -123,7 +131,10 @@ unsigned hca_qp_send_room(const hca_qp_t *qp); // requests that hca_post_send wo
 int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr);
 int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out);
 
-int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, hca_srq_t **srq_out);
+// xrcd, cq: of XRC, with where its completions go; both NULL: of queue pairs that are created with it.
+int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, const hca_xrcd_t *xrcd, hca_cq_t *cq,
+                   hca_srq_t **srq_out);
+uint32_t hca_srq_number(const hca_srq_t *srq);
 int hca_srq_destroy(hca_srq_t *srq); // -EBUSY
 void hca_srq_size(const hca_srq_t *srq, unsigned *entries_out, unsigned *segments_out);
 // HCA_EVENT_SRQ_LIMIT once, when fewer than `limit` entries are left. 0: none.
@@ -160,7 +171,8 @@ struct hca_send_wr {
     uint64_t remote_address; // write, read, atomics
     uint32_t rkey;
     uint64_t compare, swap_add;
-    const hca_ah_t *ah; // UD
+    uint32_t remote_srqn; // XRC
+    const hca_ah_t *ah;   // UD
     uint32_t remote_qpn, remote_qkey;
 };
 struct hca_receive_wr {

@@ -29,6 +29,11 @@ struct hca_pd {
     uint32_t number, users;
 };
 
+struct hca_xrcd {
+    hca_pd_t *pd; // of its targets
+    uint32_t number;
+};
+
 struct hca_mr {
     hca_pd_t *pd;
     uint32_t key;
@@ -63,6 +68,7 @@ struct hca_receive_ring {
 
 struct hca_srq {
     hca_pd_t *pd;
+    hca_cq_t *cq; // of XRC; NULL
     uint32_t number, users;
     void *user;
     struct backend_buffer buffer;

@@ -73,6 +73,11 @@ static size_t heads_write(const hca_qp_t *qp, const struct hca_send_wr *wr, uint
         datagram_write(wr, to);
         at += sizeof(struct hca_wqe_datagram);
     }
+    if (qp->type == HCA_XRC_INITIATOR) {
+        const struct hca_wqe_extended extended = {.srqn = wr->remote_srqn};
+        memcpy(to + at, &extended, sizeof extended);
+        at += sizeof extended;
+    }
     if (wr->opcode >= HCA_OP_WRITE) {
         const struct hca_wqe_remote remote = {.address = wr->remote_address, .rkey = wr->rkey};
         memcpy(to + at, &remote, sizeof remote);
@@ -192,14 +197,14 @@ static int receive_post(const hca_context_t *context, struct hca_receive_ring *r
 
 void hca_receive_doorbell(hca_qp_t *qp)
 {
-    if (qp->srq == NULL) {
+    if (qp->receive.entries != 0) {
         hca_doorbell(qp->pd->context, HCA_UAR_RECEIVE_DOORBELL, qp->number);
     }
 }
 
 int hca_post_receive(hca_qp_t *qp, const struct hca_receive_wr *wr, const struct hca_receive_wr **bad_out)
 {
-    if (qp->state == HCA_RESET || qp->srq != NULL) { // 11.4.1.2
+    if (qp->state == HCA_RESET || qp->receive.entries == 0) { // 11.4.1.2
         if (bad_out != NULL) {
             *bad_out = wr;
         }

@@ -59,6 +59,7 @@ uint64_t hca_receive_take(struct hca_receive_ring *receive, uint32_t cookie)
 static uint32_t send_stride(enum hca_qp_type type, unsigned segments, unsigned inline_bytes)
 {
     uint32_t head = sizeof(struct hca_wqe_control);
+    head += type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_extended) : 0;
     head += type == HCA_UD ? sizeof(struct hca_wqe_datagram)
                            : sizeof(struct hca_wqe_remote) + sizeof(struct hca_wqe_atomic);
     uint32_t data = segments * (uint32_t)sizeof(struct hca_wqe_data);
@@ -68,7 +69,10 @@ static uint32_t send_stride(enum hca_qp_type type, unsigned segments, unsigned i
 static bool create_valid(const hca_pd_t *pd, const struct hca_qp_create *create)
 {
     const struct hca_device_info *info = &pd->context->info;
-    return create->type <= HCA_UD && create->send_cq != NULL && create->receive_cq != NULL &&
+    if (create->type == HCA_XRC_TARGET) {
+        return create->xrcd != NULL;
+    }
+    return create->type < HCA_QP_TYPES && create->send_cq != NULL && create->receive_cq != NULL &&
            create->send_entries <= info->max_qp_entries && create->receive_entries <= info->max_qp_entries &&
            create->send_entries <= 32768 && create->send_segments <= info->max_segments &&
            create->receive_segments <= info->max_segments && create->inline_bytes <= info->max_inline_bytes;
@@ -76,16 +80,17 @@ static bool create_valid(const hca_pd_t *pd, const struct hca_qp_create *create)
 
 static void sizes_decide(hca_qp_t *qp, struct hca_qp_create *create)
 {
-    qp->send_entries = hca_round_up(create->send_entries, 1);
+    bool receives = qp->srq == NULL && create->type < HCA_XRC_INITIATOR;
+    qp->send_entries = hca_sends(create->type) ? hca_round_up(create->send_entries, 1) : 0;
     qp->send_segments = create->send_segments == 0 ? 1 : create->send_segments;
     qp->inline_bytes = create->inline_bytes;
     qp->send_stride_bytes = send_stride(create->type, qp->send_segments, create->inline_bytes);
-    qp->receive.entries = qp->srq != NULL ? 0 : hca_round_up(create->receive_entries, 1);
+    qp->receive.entries = !receives ? 0 : hca_round_up(create->receive_entries, 1);
     qp->receive.segments = create->receive_segments == 0 ? 1 : create->receive_segments;
     create->send_entries = qp->send_entries;
     create->send_segments = qp->send_segments;
     create->receive_entries = qp->receive.entries;
-    create->receive_segments = qp->srq != NULL ? 0 : qp->receive.segments;
+    create->receive_segments = !receives ? 0 : qp->receive.segments;
 }
 
 static size_t send_ring_bytes(const hca_qp_t *qp)
@@ -127,14 +132,14 @@ static int memory_create(hca_qp_t *qp, struct hca_qp_init *init)
     init->receive_record = init->receive_base + receive_bytes;
     init->receive_entries = qp->receive.entries;
     init->receive_stride_bytes = hca_receive_stride(qp->receive.segments);
-    qp->wr_ids = malloc(qp->send_entries * sizeof *qp->wr_ids);
+    qp->wr_ids = malloc((qp->send_entries + 1) * sizeof *qp->wr_ids);
     uint8_t *ring = qp->send_ring + send_bytes;
     if (qp->wr_ids == NULL) {
         return -ENOMEM;
     }
-    return qp->srq != NULL ? 0
-                           : hca_receive_init(&qp->receive, qp->receive.entries, qp->receive.segments, ring,
-                                              (volatile uint64_t *)(void *)(ring + receive_bytes));
+    return qp->receive.entries == 0 ? 0
+                                    : hca_receive_init(&qp->receive, qp->receive.entries, qp->receive.segments, ring,
+                                                       (volatile uint64_t *)(void *)(ring + receive_bytes));
 }
 
 static void qp_free(hca_qp_t *qp)
@@ -143,9 +148,7 @@ static void qp_free(hca_qp_t *qp)
     if (qp->buffer.bytes > 0) {
         backend->ops->free_pinned(backend->ctx, &qp->buffer);
     }
-    if (qp->srq == NULL) {
-        hca_receive_fini(&qp->receive);
-    }
+    hca_receive_fini(&qp->receive); // nothing, where there is none
     free(qp->wr_ids);
     free(qp);
 }
@@ -153,8 +156,10 @@ static void qp_free(hca_qp_t *qp)
 static void users_add(hca_qp_t *qp, uint32_t count)
 {
     qp->pd->users += count;
-    qp->send_cq->users += count;
-    qp->receive_cq->users += count;
+    if (qp->send_cq != NULL) {
+        qp->send_cq->users += count;
+        qp->receive_cq->users += count;
+    }
     if (qp->srq != NULL) {
         qp->srq->users += count;
     }
@@ -162,6 +167,8 @@ static void users_add(hca_qp_t *qp, uint32_t count)
 
 int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out)
 {
+    bool target = create->type == HCA_XRC_TARGET;
+    pd = target && create->xrcd != NULL ? create->xrcd->pd : pd;
     if (!create_valid(pd, create)) {
         return -EINVAL;
     }
@@ -181,8 +188,9 @@ int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out)
                                .eqn = pd->context->eqn,
                                .pdn = pd->number,
                                .uar = pd->context->uar,
-                               .send_cqn = create->send_cq->number,
-                               .receive_cqn = create->receive_cq->number,
+                               .xrcdn = target ? create->xrcd->number : HCA_NO_XRCD,
+                               .send_cqn = target ? 0 : create->send_cq->number,
+                               .receive_cqn = target ? 0 : create->receive_cq->number,
                                .srqn = create->srq != NULL ? create->srq->number : HCA_NO_SRQ};
     int status = memory_create(qp, &init);
     if (status == 0) {
@@ -204,6 +212,9 @@ int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out)
 
 static void completions_forget(hca_qp_t *qp)
 {
+    if (qp->send_cq == NULL) {
+        return; // a target's are in the CQs of shared receive queues
+    }
     hca_cq_clean(qp->send_cq, qp);
     if (qp->receive_cq != qp->send_cq) {
         hca_cq_clean(qp->receive_cq, qp);
@@ -252,7 +263,7 @@ int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr)
         completions_forget(qp);
         qp->send_posted = 0;
         qp->send_done = 0;
-        if (qp->srq == NULL) {
+        if (qp->receive.entries != 0) {
             hca_receive_reset(&qp->receive);
         }
     }
@@ -271,7 +282,8 @@ int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out)
 
 // --- shared receive queues -------------------------------------------------------------------------------------------
 
-int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, hca_srq_t **srq_out)
+int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, const hca_xrcd_t *xrcd, hca_cq_t *cq,
+                   hca_srq_t **srq_out)
 {
     hca_context_t *context = pd->context;
     if (entries == 0 || entries > context->info.max_srq_entries || segments > context->info.max_segments) {
@@ -294,6 +306,8 @@ int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user
     status = hca_receive_init(&srq->receive, rounded, segments, ring, (volatile uint64_t *)(void *)(ring + ring_bytes));
     const struct hca_srq_init init = {.eqn = context->eqn,
                                       .pdn = pd->number,
+                                      .xrcdn = xrcd != NULL ? xrcd->number : HCA_NO_XRCD,
+                                      .cqn = xrcd != NULL ? cq->number : 0,
                                       .base = srq->buffer.bus_address,
                                       .record = srq->buffer.bus_address + ring_bytes,
                                       .entries = rounded,
@@ -309,7 +323,11 @@ int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user
         free(srq);
         return status;
     }
+    srq->cq = xrcd != NULL ? cq : NULL;
     pd->users++;
+    if (srq->cq != NULL) {
+        srq->cq->users++;
+    }
     *srq_out = srq;
     return 0;
 }
@@ -326,10 +344,18 @@ int hca_srq_destroy(hca_srq_t *srq)
     }
     (void)hca_numbered_set(&context->srqs, srq->number, NULL);
     srq->pd->users--;
+    if (srq->cq != NULL) {
+        srq->cq->users--;
+    }
     context->backend.ops->free_pinned(context->backend.ctx, &srq->buffer);
     hca_receive_fini(&srq->receive);
     free(srq);
     return 0;
+}
+
+uint32_t hca_srq_number(const hca_srq_t *srq)
+{
+    return srq->number;
 }
 
 void hca_srq_size(const hca_srq_t *srq, unsigned *entries_out, unsigned *segments_out)

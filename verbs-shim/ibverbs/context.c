@@ -136,7 +136,7 @@ static void objects_destroy(struct ibverbs_context *context)
     } order[] = {
         {IBVERBS_QP, ibverbs_qp_end}, {IBVERBS_AH, ibverbs_ah_end},           {IBVERBS_SRQ, ibverbs_srq_end},
         {IBVERBS_CQ, ibverbs_cq_end}, {IBVERBS_CHANNEL, ibverbs_channel_end}, {IBVERBS_MR, ibverbs_mr_end},
-        {IBVERBS_PD, ibverbs_pd_end},
+        {IBVERBS_PD, ibverbs_pd_end}, {IBVERBS_XRCD, ibverbs_xrcd_end},
     };
     for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
         struct ibverbs_object **list = &context->objects[order[i].kind];

@@ -15,7 +15,7 @@
 // Time: an operation pays for the whole call of the program, entry and exit included. What the face refuses, and what
 // it answers by itself, takes no time.
 //
-// Leaves out: memory windows, XRC, flow steering, work queues, multicast, path migration, device memory, on-demand
+// Leaves out: memory windows, flow steering, work queues, multicast, path migration, device memory, on-demand
 // paging, re-registration. The face refuses them as a device without the feature does.
 #pragma once
 
@@ -32,7 +32,7 @@ struct ibverbs_device_info {
     // The limits are enforced by the face; 0 of something: there is none of it. node_guid in network byte order.
     struct ibv_device_attr attr;
     uint32_t max_inline_bytes;
-    uint32_t qp_types; // 1 << IBV_QPT_RC, UC, UD
+    uint32_t qp_types; // 1 << IBV_QPT_RC, UC, UD, XRC_SEND, XRC_RECV (both or none)
     uint32_t send_ops; // IBV_QP_EX_WITH_*: what its queue pairs can do as far as their type allows it
     int completion_vectors;
 };
@@ -63,11 +63,18 @@ struct ibverbs_region {
 
 struct ibverbs_qp_create {
     enum ibv_qp_type type;
-    void *send_cq, *recv_cq;
-    void *srq;             // NULL: a receive queue of its own
-    struct ibv_qp_cap cap; // at least so much; what came out of it is written back
+    void *xrcd;              // of XRC_RECV, which has neither CQs nor queues nor a protection domain
+    void *send_cq, *recv_cq; // recv_cq: of XRC_SEND NULL
+    void *srq;               // NULL: a receive queue of its own
+    struct ibv_qp_cap cap;   // at least so much; what came out of it is written back
     bool all_signaled;
     void *user;
+};
+
+// A shared receive queue of a domain of XRC.
+struct ibverbs_srq_extended {
+    void *xrcd, *cq;
+    uint32_t number; // what peers name it by: written back
 };
 
 // --- operations -----------------------------------------------------------------------------------------------------
@@ -94,6 +101,8 @@ struct ibverbs_device_ops {
 
     int (*pd_create)(void *context, void **pd_out);
     int (*pd_destroy)(void *pd);
+    int (*xrcd_create)(void *context, void **xrcd_out);
+    int (*xrcd_destroy)(void *xrcd);
 
     // -EFAULT: no such memory. -ENOMEM. -EOPNOTSUPP: an iova that is not the address.
     int (*mr_register)(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
@@ -118,10 +127,14 @@ struct ibverbs_device_ops {
     int (*cq_wait)(void *cq, uint64_t timeout_ns);
 
     int (*srq_create)(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out); // attr: as cap of a QP
+    // NULL: the device has no XRC. So are the domain's.
+    int (*srq_create_extended)(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_extended *extended, void *user,
+                               void **srq_out);
     int (*srq_destroy)(void *srq);
     int (*srq_arm)(void *srq, unsigned limit); // 0: disarm
     int (*srq_query)(void *srq, struct ibv_srq_attr *attr_out);
 
+    // pd: NULL of XRC_RECV.
     int (*qp_create)(void *pd, struct ibverbs_qp_create *create, void **qp_out, uint32_t *number_out);
     int (*qp_destroy)(void *qp);
     // A transition that exists, from the state that qp_query gives, with the attributes that it needs (IBA 10.3.1).
@@ -189,6 +202,7 @@ void ibverbs_look(struct backend_process *process);
 enum ibverbs_kind {
     IBVERBS_CONTEXT,
     IBVERBS_PD,
+    IBVERBS_XRCD,
     IBVERBS_MR,
     IBVERBS_CHANNEL,
     IBVERBS_CQ,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <errno.h>
+#include <sys/types.h>
 
 #include "verbs-shim/ibverbs/device.h"
 
@@ -71,6 +72,15 @@ struct ibverbs_pd {
     struct ibverbs_object object;
 };
 
+struct ibverbs_xrcd {
+    struct ibv_xrcd base;
+    struct ibverbs_object object;
+    unsigned opens;
+    bool shared; // by a file
+    dev_t file_device;
+    ino_t file_inode;
+};
+
 struct ibverbs_mr {
     struct ibv_mr base;
     struct ibverbs_object object;
@@ -98,6 +108,9 @@ struct ibverbs_srq {
     struct ibverbs_object object;
     uint32_t max_wr, max_sge;
     uint32_t events_taken;
+    struct ibverbs_xrcd *xrcd; // NULL: it is not of XRC
+    struct ibverbs_cq *cq;     // of XRC
+    uint32_t number;
 };
 
 struct ibverbs_builder;
@@ -108,8 +121,9 @@ struct ibverbs_qp {
         struct ibv_qp_ex ex;
     };
     struct ibverbs_object object;
-    struct ibv_qp_attr attr; // as the program has set them; cap
-    uint32_t send_ops;       // IBV_QP_EX_WITH_*: that its type and the device allow
+    struct ibv_qp_attr attr;   // as the program has set them; cap
+    struct ibverbs_xrcd *xrcd; // of XRC_RECV
+    uint32_t send_ops;         // IBV_QP_EX_WITH_*: that its type and the device allow
     bool all_signaled;
     uint32_t events_taken;
     struct ibverbs_builder *builder; // NULL: not an extended QP
@@ -135,6 +149,10 @@ static inline struct ibverbs_context *ibverbs_context_of(struct ibv_context *con
 static inline struct ibverbs_pd *ibverbs_pd_of(struct ibv_pd *pd)
 {
     return (struct ibverbs_pd *)pd;
+}
+static inline struct ibverbs_xrcd *ibverbs_xrcd_of(struct ibv_xrcd *xrcd)
+{
+    return (struct ibverbs_xrcd *)xrcd;
 }
 static inline struct ibverbs_cq *ibverbs_cq_of(struct ibv_cq *cq)
 {
@@ -191,6 +209,7 @@ void ibverbs_verbs_fill(struct verbs_context *verbs);
 // The end of an object that has no users: the device's part, its place in the list, its memory. What the device
 // answers; then nothing has changed.
 int ibverbs_pd_end(struct ibverbs_object *object);
+int ibverbs_xrcd_end(struct ibverbs_object *object);
 int ibverbs_mr_end(struct ibverbs_object *object);
 int ibverbs_channel_end(struct ibverbs_object *object);
 int ibverbs_cq_end(struct ibverbs_object *object);
@@ -222,6 +241,10 @@ struct ibv_cq_ex *ibverbs_create_cq_ex(struct ibv_context *context, struct ibv_c
 int ibverbs_poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc);
 int ibverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init);
+struct ibv_xrcd *ibverbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *init);
+int ibverbs_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_srq *ibverbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init);
+int ibverbs_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 int ibverbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int ibverbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int ibverbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

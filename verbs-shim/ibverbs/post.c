@@ -105,7 +105,8 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
-    if (ibv_qp->srq != NULL || (ibv_qp->state == IBV_QPS_RESET && wr != NULL)) {
+    bool receives = ibv_qp->recv_cq != NULL && ibv_qp->srq == NULL;
+    if (!receives || (ibv_qp->state == IBV_QPS_RESET && wr != NULL)) {
         *bad = wr;
         return EINVAL;
     }

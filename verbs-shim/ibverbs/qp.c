@@ -6,6 +6,7 @@
 // --- operations -----------------------------------------------------------------------------------------------------
 
 enum {
+    QP_TYPE_MAX = IBV_QPT_XRC_RECV,
     OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
     OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
     OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD
@@ -15,14 +16,14 @@ uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type)
 {
     switch (type) {
     case IBV_QPT_RC:
+    case IBV_QPT_XRC_SEND:
         return OPS_RC;
     case IBV_QPT_UC:
         return OPS_UC;
     case IBV_QPT_UD:
         return OPS_UD;
     case IBV_QPT_RAW_PACKET:
-    case IBV_QPT_XRC_SEND:
-    case IBV_QPT_XRC_RECV:
+    case IBV_QPT_XRC_RECV: // it sends nothing
     case IBV_QPT_DRIVER:
         break;
     }
@@ -66,56 +67,84 @@ static int create_check(const struct ibverbs_context *context, const struct ibv_
     const struct ibv_context *base = &context->verbs.context;
     const struct ibv_qp_cap *cap = &init->cap;
     uint32_t max_wr = (uint32_t)info->attr.max_qp_wr, max_sge = (uint32_t)info->attr.max_sge;
-    if (ibverbs_qp_type_ops(init->qp_type) == 0 || (info->qp_types & 1u << init->qp_type) == 0) {
+    if ((unsigned)init->qp_type > QP_TYPE_MAX || (info->qp_types & 1u << init->qp_type) == 0) {
         return -EOPNOTSUPP;
     }
-    if (init->send_cq == NULL || init->recv_cq == NULL || init->send_cq->context != base ||
-        init->recv_cq->context != base || (init->srq != NULL && init->srq->context != base)) {
+    if (init->qp_type == IBV_QPT_XRC_RECV) {
+        return 0; // nothing of all that is looked at
+    }
+    bool may_receive = init->qp_type != IBV_QPT_XRC_SEND;
+    if (init->send_cq == NULL || init->send_cq->context != base || (init->srq != NULL && !may_receive)) {
         return -EINVAL;
     }
-    bool receives = init->srq == NULL;
+    if (may_receive &&
+        (init->recv_cq == NULL || init->recv_cq->context != base ||
+         (init->srq != NULL && (init->srq->context != base || ibverbs_srq_of(init->srq)->xrcd != NULL)))) {
+        return -EINVAL;
+    }
+    bool receives = init->srq == NULL && may_receive;
     return cap->max_send_wr > max_wr || cap->max_send_sge > max_sge || cap->max_inline_data > info->max_inline_bytes ||
                    (receives && (cap->max_recv_wr > max_wr || cap->max_recv_sge > max_sge))
                ? -EINVAL
                : 0;
 }
 
-static int device_create(struct ibverbs_qp *qp, struct ibverbs_pd *pd, const struct ibv_qp_init_attr *init)
+static void *cq_object(struct ibv_cq *cq)
 {
+    return cq != NULL ? ibverbs_cq_of(cq)->object.device : NULL;
+}
+
+static int device_create(struct ibverbs_qp *qp, const struct ibverbs_device_ops *ops, struct ibv_pd *pd,
+                         const struct ibv_qp_init_attr *init)
+{
+    bool target = init->qp_type == IBV_QPT_XRC_RECV;
     struct ibverbs_qp_create create = {
         .type = init->qp_type,
-        .send_cq = ibverbs_cq_of(init->send_cq)->object.device,
-        .recv_cq = ibverbs_cq_of(init->recv_cq)->object.device,
-        .srq = init->srq != NULL ? ibverbs_srq_of(init->srq)->object.device : NULL,
-        .cap = init->cap,
+        .xrcd = qp->xrcd != NULL ? qp->xrcd->object.device : NULL,
+        .send_cq = target ? NULL : cq_object(init->send_cq),
+        .recv_cq = target || init->qp_type == IBV_QPT_XRC_SEND ? NULL : cq_object(init->recv_cq),
+        .srq = !target && init->srq != NULL ? ibverbs_srq_of(init->srq)->object.device : NULL,
+        .cap = target ? (struct ibv_qp_cap){0} : init->cap,
         .all_signaled = init->sq_sig_all != 0,
         .user = &qp->object,
     };
-    int status = ibverbs_ops(&pd->object)->qp_create(pd->object.device, &create, &qp->object.device, &qp->base.qp_num);
+    int status =
+        ops->qp_create(target ? NULL : ibverbs_pd_of(pd)->object.device, &create, &qp->object.device, &qp->base.qp_num);
     qp->attr.cap = create.cap;
     return status;
 }
 
 static void users_add(struct ibverbs_qp *qp, unsigned count)
 {
-    ibverbs_pd_of(qp->base.pd)->object.users += count;
-    ibverbs_cq_of(qp->base.send_cq)->object.users += count;
-    ibverbs_cq_of(qp->base.recv_cq)->object.users += count;
+    struct ibv_cq *const cqs[] = {qp->base.send_cq, qp->base.recv_cq};
+    for (unsigned i = 0; i < 2; i++) {
+        if (cqs[i] != NULL) {
+            ibverbs_cq_of(cqs[i])->object.users += count;
+        }
+    }
+    if (qp->base.pd != NULL) {
+        ibverbs_pd_of(qp->base.pd)->object.users += count;
+    }
     if (qp->base.srq != NULL) {
         ibverbs_srq_of(qp->base.srq)->object.users += count;
     }
+    if (qp->xrcd != NULL) {
+        qp->xrcd->object.users += count;
+    }
 }
 
-static void qp_fill(struct ibverbs_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+static void qp_fill(struct ibverbs_qp *qp, struct ibverbs_context *context, struct ibv_pd *pd,
+                    const struct ibv_qp_init_attr *init)
 {
-    struct ibverbs_context *context = ibverbs_pd_of(pd)->object.context;
     struct ibv_qp *base = &qp->base;
-    base->context = pd->context;
+    base->context = &context->verbs.context;
     base->qp_context = init->qp_context;
-    base->pd = pd;
-    base->send_cq = init->send_cq;
-    base->recv_cq = init->recv_cq;
-    base->srq = init->srq;
+    if (init->qp_type != IBV_QPT_XRC_RECV) {
+        base->pd = pd;
+        base->send_cq = init->send_cq;
+        base->recv_cq = init->qp_type != IBV_QPT_XRC_SEND ? init->recv_cq : NULL;
+        base->srq = init->srq;
+    }
     base->handle = context->handles++;
     base->state = IBV_QPS_RESET;
     base->qp_type = init->qp_type;
@@ -125,17 +154,22 @@ static void qp_fill(struct ibverbs_qp *qp, struct ibv_pd *pd, const struct ibv_q
     qp->all_signaled = init->sq_sig_all != 0;
 }
 
-static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibverbs_qp **qp_out)
+// pd: NULL of XRC_RECV, which has a domain.
+static int qp_create(struct ibverbs_context *context, struct ibv_pd *pd, struct ibverbs_xrcd *xrcd,
+                     struct ibv_qp_init_attr *init, struct ibverbs_qp **qp_out)
 {
-    struct ibverbs_context *context = ibverbs_pd_of(pd)->object.context;
     struct ibverbs_qp *qp = ibverbs_object_new(context, sizeof *qp);
     int status = qp != NULL ? create_check(context, init) : -ENOMEM;
-    status = status != 0 ? status : device_create(qp, ibverbs_pd_of(pd), init);
+    if (status == 0) {
+        qp->xrcd = xrcd;
+        status = (init->qp_type == IBV_QPT_XRC_RECV) != (xrcd != NULL) || (xrcd == NULL && pd == NULL) ? -EINVAL : 0;
+    }
+    status = status != 0 ? status : device_create(qp, context->device->ops, pd, init);
     if (status != 0) {
         ibverbs_object_drop(context, qp);
         return status;
     }
-    qp_fill(qp, pd, init);
+    qp_fill(qp, context, pd, init);
     users_add(qp, 1);
     ibverbs_object_add(&qp->object, context, IBVERBS_QP, qp);
     init->cap = qp->attr.cap;
@@ -147,21 +181,23 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
     IBVERBS_ENTER_CONTEXT(pd->context);
     struct ibverbs_qp *qp;
-    int status = qp_create(pd, init, &qp);
+    int status = qp_create(ibverbs_context_of(pd->context), pd, NULL, init, &qp);
     return status == 0 ? &qp->base : ibverbs_fail(status);
 }
 
 // Of what is beyond ibv_create_qp only the operations of ibv_qp_ex; creation flags, if named, are none.
 static int extended_check(const struct ibverbs_context *context, const struct ibv_qp_init_attr_ex *init)
 {
-    const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    const uint32_t domain = init->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+    const uint32_t known =
+        domain | IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     uint64_t ops = ibverbs_qp_type_ops(init->qp_type) & context->device->info.send_ops;
     if ((init->comp_mask & ~known) != 0 ||
         ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && init->create_flags != 0) ||
         ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && (init->send_ops_flags & ~ops) != 0)) {
         return -EOPNOTSUPP;
     }
-    return (init->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? 0 : -EINVAL;
+    return (init->comp_mask & domain) != 0 ? 0 : -EINVAL;
 }
 
 struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
@@ -169,7 +205,11 @@ struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_i
     IBVERBS_ENTER_CONTEXT(context);
     struct ibverbs_qp *qp;
     int status = extended_check(ibverbs_context_of(context), init);
-    status = status != 0 ? status : qp_create(init->pd, (struct ibv_qp_init_attr *)(void *)init, &qp);
+    if (status == 0) {
+        bool target = init->qp_type == IBV_QPT_XRC_RECV;
+        status = qp_create(ibverbs_context_of(context), target ? NULL : init->pd,
+                           target ? ibverbs_xrcd_of(init->xrcd) : NULL, (struct ibv_qp_init_attr *)(void *)init, &qp);
+    }
     if (status == 0 && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
         status = ibverbs_builder_create(qp, init->send_ops_flags);
         if (status != 0) {

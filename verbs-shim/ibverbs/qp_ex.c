@@ -215,6 +215,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
     }
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+    struct slot *slot = slot_last(builder_of(ex));
+    if (slot != NULL) {
+        slot->wr.qp_type.xrc.remote_srqn = remote_srqn;
+    }
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
     struct ibverbs_builder *builder = builder_of(ex);
@@ -264,7 +272,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 // --- the table ------------------------------------------------------------------------------------------------------
 
 // An operation that was not asked for has no function.
-static void functions_set(struct ibv_qp_ex *ex, uint64_t ops, bool is_datagram)
+static void functions_set(struct ibv_qp_ex *ex, uint64_t ops, enum ibv_qp_type type)
 {
     ex->wr_start = wr_start;
     ex->wr_complete = wr_complete;
@@ -273,7 +281,8 @@ static void functions_set(struct ibv_qp_ex *ex, uint64_t ops, bool is_datagram)
     ex->wr_set_sge_list = wr_set_sge_list;
     ex->wr_set_inline_data = wr_set_inline_data;
     ex->wr_set_inline_data_list = wr_set_inline_data_list;
-    ex->wr_set_ud_addr = is_datagram ? wr_set_ud_addr : NULL;
+    ex->wr_set_ud_addr = type == IBV_QPT_UD ? wr_set_ud_addr : NULL;
+    ex->wr_set_xrc_srqn = type == IBV_QPT_XRC_SEND ? wr_set_xrc_srqn : NULL;
     ex->wr_send = (ops & IBV_QP_EX_WITH_SEND) != 0 ? wr_send : NULL;
     ex->wr_send_imm = (ops & IBV_QP_EX_WITH_SEND_WITH_IMM) != 0 ? wr_send_imm : NULL;
     ex->wr_rdma_write = (ops & IBV_QP_EX_WITH_RDMA_WRITE) != 0 ? wr_rdma_write : NULL;
@@ -293,7 +302,7 @@ int ibverbs_builder_create(struct ibverbs_qp *qp, uint64_t ops)
     size_t data = segments > inlined ? segments : inlined;
     builder->slot_bytes = (sizeof(struct slot) + data + 15) & ~(size_t)15;
     qp->builder = builder;
-    functions_set(&qp->ex, ops, qp->base.qp_type == IBV_QPT_UD);
+    functions_set(&qp->ex, ops, qp->base.qp_type);
     return 0;
 }
 

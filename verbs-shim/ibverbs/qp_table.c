@@ -12,58 +12,72 @@ enum {
     RETRIES = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY,
 };
 
-// Indexes of the columns.
-enum { RC, UC, UD, TYPES };
+// Indexes of the columns: INI and TGT of XRC.
+enum { RC, UC, UD, INI, TGT, TYPES };
 
 struct transition {
-    bool exists[TYPES];
+    bool exists;
     int required[TYPES], optional[TYPES];
 };
 
-#define EVERY                                                                                                          \
+// The same for what is connected, and for datagrams.
+#define CONNECTED(connected, datagram)                                                                                 \
     {                                                                                                                  \
-        true, true, true                                                                                               \
+        connected, connected, datagram, connected, connected                                                           \
+    }
+#define PLACE(last) (IBV_QP_PKEY_INDEX | IBV_QP_PORT | (last))
+#define STAY                                                                                                           \
+    {                                                                                                                  \
+        CURRENT | ACCESS | MIGRATION | IBV_QP_MIN_RNR_TIMER, CURRENT | ACCESS | MIGRATION, CURRENT | IBV_QP_QKEY,      \
+            CURRENT | ACCESS | MIGRATION, CURRENT | ACCESS | MIGRATION | IBV_QP_MIN_RNR_TIMER                          \
     }
 
-static const struct transition transitions[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
-    [IBV_QPS_RESET][IBV_QPS_INIT] = {EVERY,
-                                     {IBV_QP_PKEY_INDEX | IBV_QP_PORT | ACCESS,
-                                      IBV_QP_PKEY_INDEX | IBV_QP_PORT | ACCESS,
-                                      IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
-                                     {0}},
-    [IBV_QPS_INIT][IBV_QPS_INIT] = {EVERY,
-                                    {0},
-                                    {IBV_QP_PKEY_INDEX | IBV_QP_PORT | ACCESS, IBV_QP_PKEY_INDEX | IBV_QP_PORT | ACCESS,
-                                     IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY}},
-    [IBV_QPS_INIT][IBV_QPS_RTR] = {EVERY,
-                                   {PATH | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, PATH, 0},
-                                   {IBV_QP_ALT_PATH | ACCESS | IBV_QP_PKEY_INDEX,
-                                    IBV_QP_ALT_PATH | ACCESS | IBV_QP_PKEY_INDEX, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
-    [IBV_QPS_RTR][IBV_QPS_RTS] = {EVERY,
-                                  {RETRIES | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN},
-                                  {CURRENT | ACCESS | MIGRATION | IBV_QP_MIN_RNR_TIMER, CURRENT | ACCESS | MIGRATION,
-                                   CURRENT | IBV_QP_QKEY}},
-    [IBV_QPS_RTS][IBV_QPS_RTS] = {EVERY,
-                                  {0},
-                                  {CURRENT | ACCESS | MIGRATION | IBV_QP_MIN_RNR_TIMER, CURRENT | ACCESS | MIGRATION,
-                                   CURRENT | IBV_QP_QKEY}},
-    [IBV_QPS_RTS][IBV_QPS_SQD] = {EVERY,
-                                  {0},
-                                  {IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY}},
-    [IBV_QPS_SQD][IBV_QPS_RTS] = {EVERY,
-                                  {0},
-                                  {CURRENT | ACCESS | MIGRATION | IBV_QP_MIN_RNR_TIMER, CURRENT | ACCESS | MIGRATION,
-                                   CURRENT | IBV_QP_QKEY}},
-    [IBV_QPS_SQD][IBV_QPS_SQD] = {EVERY,
-                                  {0},
-                                  {IBV_QP_PORT | IBV_QP_AV | RETRIES | IBV_QP_MAX_QP_RD_ATOMIC |
-                                       IBV_QP_MAX_DEST_RD_ATOMIC | ACCESS | MIGRATION | IBV_QP_PKEY_INDEX |
-                                       IBV_QP_MIN_RNR_TIMER,
-                                   IBV_QP_AV | ACCESS | MIGRATION | IBV_QP_PKEY_INDEX,
-                                   IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
-    // A reliable connection has no such state: its send errors end in ERR (10.3.1.6).
-    [IBV_QPS_SQE][IBV_QPS_RTS] = {{false, true, true}, {0}, {0, CURRENT | ACCESS, CURRENT | IBV_QP_QKEY}},
+enum {
+    RESPONDER = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+    REQUESTER = RETRIES | IBV_QP_MAX_QP_RD_ATOMIC,
+    MOVED = IBV_QP_AV | ACCESS | MIGRATION | IBV_QP_PKEY_INDEX
 };
+
+static const struct transition transitions[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
+    [IBV_QPS_RESET][IBV_QPS_INIT] = {true, CONNECTED(PLACE(ACCESS), PLACE(IBV_QP_QKEY)), {0}},
+    [IBV_QPS_INIT][IBV_QPS_INIT] = {true, {0}, CONNECTED(PLACE(ACCESS), PLACE(IBV_QP_QKEY))},
+    [IBV_QPS_INIT][IBV_QPS_RTR] = {true,
+                                   {PATH | RESPONDER, PATH, 0, PATH, PATH | RESPONDER},
+                                   CONNECTED(IBV_QP_ALT_PATH | ACCESS | IBV_QP_PKEY_INDEX,
+                                             IBV_QP_PKEY_INDEX | IBV_QP_QKEY)},
+    [IBV_QPS_RTR][IBV_QPS_RTS] = {true,
+                                  {REQUESTER | IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, REQUESTER | IBV_QP_SQ_PSN,
+                                   IBV_QP_TIMEOUT | IBV_QP_SQ_PSN},
+                                  STAY},
+    [IBV_QPS_RTS][IBV_QPS_RTS] = {true, {0}, STAY},
+    [IBV_QPS_RTS][IBV_QPS_SQD] = {true, {0}, CONNECTED(IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY)},
+    [IBV_QPS_SQD][IBV_QPS_RTS] = {true, {0}, STAY},
+    [IBV_QPS_SQD][IBV_QPS_SQD] = {true,
+                                  {0},
+                                  {IBV_QP_PORT | MOVED | REQUESTER | RESPONDER, MOVED, IBV_QP_PKEY_INDEX | IBV_QP_QKEY,
+                                   IBV_QP_PORT | MOVED | REQUESTER, IBV_QP_PORT | MOVED | IBV_QP_TIMEOUT | RESPONDER}},
+    // A reliable connection has no such state: its send errors end in ERR (10.3.1.6).
+    [IBV_QPS_SQE][IBV_QPS_RTS] = {true, {0}, {0, CURRENT | ACCESS, CURRENT | IBV_QP_QKEY, 0, 0}},
+};
+
+static unsigned column_of(enum ibv_qp_type type)
+{
+    switch (type) {
+    case IBV_QPT_RC:
+        return RC;
+    case IBV_QPT_UC:
+        return UC;
+    case IBV_QPT_XRC_SEND:
+        return INI;
+    case IBV_QPT_XRC_RECV:
+        return TGT;
+    case IBV_QPT_UD:
+    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_DRIVER:
+        break;
+    }
+    return UD;
+}
 
 bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
@@ -75,8 +89,8 @@ bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum i
         return mask == 0;
     }
     const struct transition *transition = &transitions[from][to];
-    unsigned column = type == IBV_QPT_RC ? RC : type == IBV_QPT_UC ? UC : UD;
+    unsigned column = column_of(type);
+    bool exists = transition->exists && (from != IBV_QPS_SQE || column == UC || column == UD);
     int required = transition->required[column];
-    return transition->exists[column] && (mask & required) == required &&
-           (mask & ~(required | transition->optional[column])) == 0;
+    return exists && (mask & required) == required && (mask & ~(required | transition->optional[column])) == 0;
 }

@@ -1,4 +1,4 @@
-// Shared receive queues (IBA 10.2.9).
+// Shared receive queues (IBA 10.2.9, and of XRC annex A14).
 #include <stdlib.h>
 
 #include "verbs-shim/ibverbs/internal.h"
@@ -10,42 +10,103 @@ static bool create_valid(const struct ibverbs_context *context, const struct ibv
            attr->max_sge <= (uint32_t)limits->max_srq_sge;
 }
 
-static int srq_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct ibv_srq_attr *attr)
+// extended: with its objects, of XRC; NULL.
+static int device_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct ibv_srq_attr *attr,
+                         struct ibverbs_srq_extended *extended)
 {
     const struct ibverbs_context *context = pd->object.context;
+    const struct ibverbs_device_ops *ops = context->device->ops;
     if (context->device->info.attr.max_srq == 0) {
         return -EOPNOTSUPP;
     }
     if (!create_valid(context, attr)) {
         return -EINVAL;
     }
-    return context->device->ops->srq_create(pd->object.device, attr, &srq->object, &srq->object.device);
+    return extended != NULL
+               ? ops->srq_create_extended(pd->object.device, attr, extended, &srq->object, &srq->object.device)
+               : ops->srq_create(pd->object.device, attr, &srq->object, &srq->object.device);
 }
 
-struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *init)
+static void users_add(struct ibverbs_srq *srq, unsigned count)
 {
-    IBVERBS_ENTER_CONTEXT(ibv_pd->context);
-    struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
+    ibverbs_pd_of(srq->base.pd)->object.users += count;
+    if (srq->xrcd != NULL) {
+        srq->xrcd->object.users += count;
+        srq->cq->object.users += count;
+    }
+}
+
+// xrcd, cq: NULL: it is not of XRC.
+static int srq_create(struct ibverbs_pd *pd, struct ibv_srq_init_attr *init, struct ibverbs_xrcd *xrcd,
+                      struct ibverbs_cq *cq, struct ibverbs_srq **srq_out)
+{
     struct ibv_srq_attr attr = init->attr;
+    struct ibverbs_srq_extended extended = {0};
     struct ibverbs_srq *srq = ibverbs_object_new(pd->object.context, sizeof *srq);
-    int status = srq != NULL ? srq_create(srq, pd, &attr) : -ENOMEM;
+    if (xrcd != NULL) {
+        extended = (struct ibverbs_srq_extended){.xrcd = xrcd->object.device, .cq = cq->object.device};
+    }
+    int status = srq != NULL ? device_create(srq, pd, &attr, xrcd != NULL ? &extended : NULL) : -ENOMEM;
     if (status != 0) {
         ibverbs_object_drop(pd->object.context, srq);
-        return ibverbs_fail(status);
+        return status;
     }
-    srq->base.context = ibv_pd->context;
+    srq->base.context = pd->base.context;
     srq->base.srq_context = init->srq_context;
-    srq->base.pd = ibv_pd;
+    srq->base.pd = &pd->base;
     srq->base.handle = pd->object.context->handles++;
     (void)pthread_mutex_init(&srq->base.mutex, NULL);
     (void)pthread_cond_init(&srq->base.cond, NULL);
     srq->max_wr = attr.max_wr;
     srq->max_sge = attr.max_sge;
+    srq->xrcd = xrcd;
+    srq->cq = cq;
+    srq->number = extended.number;
     init->attr.max_wr = attr.max_wr;
     init->attr.max_sge = attr.max_sge;
-    pd->object.users++;
+    users_add(srq, 1);
     ibverbs_object_add(&srq->object, pd->object.context, IBVERBS_SRQ, srq);
-    return &srq->base;
+    *srq_out = srq;
+    return 0;
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *init)
+{
+    IBVERBS_ENTER_CONTEXT(ibv_pd->context);
+    struct ibverbs_srq *srq;
+    int status = srq_create(ibverbs_pd_of(ibv_pd), init, NULL, NULL, &srq);
+    return status == 0 ? &srq->base : ibverbs_fail(status);
+}
+
+// The header calls it for what ibv_create_srq does not have: queues of XRC, and of tags, which no device has.
+struct ibv_srq *ibverbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
+{
+    IBVERBS_ENTER_CONTEXT(context);
+    const uint32_t needed =
+        IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    bool has_type = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+    if ((has_type && init->srq_type == IBV_SRQT_TM) || (init->comp_mask & ~needed) != 0 ||
+        ibverbs_context_of(context)->device->ops->srq_create_extended == NULL) {
+        return ibverbs_fail(-EOPNOTSUPP);
+    }
+    if (init->comp_mask != needed || init->srq_type != IBV_SRQT_XRC || init->pd->context != context ||
+        init->xrcd->context != context || init->cq->context != context) {
+        return ibverbs_fail(-EINVAL);
+    }
+    struct ibverbs_srq *srq;
+    int status = srq_create(ibverbs_pd_of(init->pd), (struct ibv_srq_init_attr *)(void *)init,
+                            ibverbs_xrcd_of(init->xrcd), ibverbs_cq_of(init->cq), &srq);
+    return status == 0 ? &srq->base : ibverbs_fail(status);
+}
+
+int ibverbs_get_srq_num(struct ibv_srq *ibv_srq, uint32_t *number)
+{
+    const struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
+    if (srq->xrcd == NULL) {
+        return EOPNOTSUPP;
+    }
+    *number = srq->number;
+    return 0;
 }
 
 // The limit is armed once for each call; queues keep the size they were made with.
@@ -72,7 +133,7 @@ int ibverbs_srq_end(struct ibverbs_object *object)
     struct ibverbs_srq *srq = object->face;
     int status = ibverbs_ops(object)->srq_destroy(object->device);
     if (status == 0) {
-        ibverbs_pd_of(srq->base.pd)->object.users--;
+        users_add(srq, (unsigned)-1);
         ibverbs_queue_purge(&object->context->events, object);
         (void)pthread_mutex_destroy(&srq->base.mutex);
         (void)pthread_cond_destroy(&srq->base.cond);

@@ -7,7 +7,7 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// --- memory windows, domains: the header, or an older one, calls these without asking whether they are there --------
+// --- memory windows: the header, or an older one, calls these without asking whether they are there --------
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
@@ -27,12 +27,6 @@ static int dealloc_mw(struct ibv_mw *mw)
     return EOPNOTSUPP;
 }
 
-static int close_xrcd(struct ibv_xrcd *xrcd)
-{
-    (void)xrcd;
-    return EOPNOTSUPP;
-}
-
 void ibverbs_verbs_fill(struct verbs_context *verbs)
 {
     verbs->sz = sizeof *verbs;
@@ -40,7 +34,10 @@ void ibverbs_verbs_fill(struct verbs_context *verbs)
     verbs->query_device_ex = ibverbs_query_device_ex;
     verbs->create_cq_ex = ibverbs_create_cq_ex;
     verbs->create_qp_ex = ibverbs_create_qp_ex;
-    verbs->close_xrcd = close_xrcd;
+    verbs->create_srq_ex = ibverbs_create_srq_ex;
+    verbs->get_srq_num = ibverbs_get_srq_num;
+    verbs->open_xrcd = ibverbs_open_xrcd;
+    verbs->close_xrcd = ibverbs_close_xrcd;
     struct ibv_context_ops *ops = &verbs->context.ops;
     ops->poll_cq = ibverbs_poll_cq;
     ops->req_notify_cq = ibverbs_req_notify_cq;

@@ -3,7 +3,7 @@
 // Declared once, for the device (models/hca) and for the drivers above it (verbs-shim, sim/platform). Addresses are bus
 // addresses unless they are said to be of a region (iova). All fields are little endian. The layout is this model's own
 // (no vendor's); what the entries carry follows the InfiniBand Architecture Specification 1.2.1, chapters 9 to 11.
-// Leaves out: memory windows, XRC, RD, raw packets, multicast, automatic path migration, several ports, P_Keys.
+// Leaves out: memory windows, RD, raw packets, multicast, automatic path migration, several ports, P_Keys.
 #pragma once
 
 #include <stdbool.h>
@@ -54,8 +54,8 @@ enum hca_opcode {
 #define HCA_WQE_BYTES_MAX  1024u
 #define HCA_SEGMENTS_MAX   32u
 
-// A request: control; datagram (UD), remote (write, read, atomics), atomic (atomics) where the opcode has them; then
-// data segments, or the data itself.
+// A request: control; datagram (UD) or extended (XRC), remote (write, read, atomics), atomic (atomics) where the opcode
+// has them; then data segments, or the data itself.
 struct hca_wqe_control {
     uint32_t qpn;
     uint16_t index; // place in order, low 16 bits: what the completion gives back
@@ -84,6 +84,10 @@ struct hca_wqe_datagram {
     uint16_t reserved;
     uint32_t flow_label, reserved2[3];
     uint8_t dgid[16];
+};
+struct hca_wqe_extended {
+    uint32_t srqn; // of the peer, in the domain of its queue pair
+    uint32_t reserved[3];
 };
 struct hca_wqe_data {
     uint64_t address; // of the region
@@ -143,7 +147,7 @@ struct hca_cqe {
     uint32_t source_qpn; // UD
     uint16_t source_lid; // UD
     uint8_t sl, opcode;  // of a send: enum hca_opcode
-    uint32_t reserved;
+    uint32_t srqn;       // of a receive by XRC: whose cookie it is; else HCA_NO_SRQ
     uint8_t kind, flags, status, owner;
 };
 
@@ -176,17 +180,35 @@ struct hca_eqe {
 // --- objects (the control plane)
 // ----------------------------------------------------------------------------------------
 
-enum hca_qp_type { HCA_RC, HCA_UC, HCA_UD };
+// XRC (annex A14 of the specification): the initiator sends like RC, and each request names a shared receive queue; the
+// target takes requests like RC, for any of the shared receive queues of its domain.
+enum hca_qp_type { HCA_RC, HCA_UC, HCA_UD, HCA_XRC_INITIATOR, HCA_XRC_TARGET, HCA_QP_TYPES };
+static inline bool hca_is_reliable(enum hca_qp_type type)
+{
+    return type != HCA_UC && type != HCA_UD;
+}
+static inline bool hca_sends(enum hca_qp_type type)
+{
+    return type != HCA_XRC_TARGET;
+}
+static inline bool hca_receives(enum hca_qp_type type)
+{
+    return type != HCA_XRC_INITIATOR;
+}
 // What a service type carries. The driver refuses other requests, and so does the HCA.
 static inline bool hca_opcode_allowed(enum hca_qp_type type, unsigned opcode)
 {
     switch (type) {
     case HCA_RC:
+    case HCA_XRC_INITIATOR:
         return opcode < HCA_OPCODES;
     case HCA_UC:
         return opcode <= HCA_OP_WRITE_IMM;
     case HCA_UD:
         return opcode <= HCA_OP_SEND_IMM;
+    case HCA_XRC_TARGET:
+    case HCA_QP_TYPES:
+        break;
     }
     return false;
 }
@@ -225,8 +247,10 @@ struct hca_cq_resize {
     uint32_t entries;
     uint32_t consumer; // completions taken so far
 };
+#define HCA_NO_XRCD 0u
 struct hca_srq_init {
     uint32_t eqn, pdn;
+    uint32_t xrcdn, cqn; // of XRC: its domain, and where its completions go; else HCA_NO_XRCD
     uint64_t base, record;
     uint32_t entries, stride_bytes;
 };
@@ -234,6 +258,7 @@ struct hca_srq_init {
 struct hca_qp_init {
     enum hca_qp_type type;
     uint32_t eqn, pdn, uar;
+    uint32_t xrcdn; // of a target, which has no CQs; it is in the protection domain of the SRQ that a request names
     uint32_t send_cqn, receive_cqn, srqn;
     uint64_t send_base;
     uint32_t send_entries, send_stride_bytes;

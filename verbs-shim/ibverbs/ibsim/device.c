@@ -41,6 +41,7 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
                  .vendor_part_id = hca.part_id,
                  .max_qp = (int)hca.max_qp,
                  .max_qp_wr = (int)hca.max_qp_entries,
+                 .device_cap_flags = IBV_DEVICE_XRC,
                  .max_sge = (int)hca.max_segments,
                  .max_sge_rd = (int)hca.max_segments,
                  .max_cq = (int)hca.max_cq,
@@ -58,7 +59,8 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
                  .max_pkeys = 1,
                  .phys_port_cnt = 1},
         .max_inline_bytes = hca.max_inline_bytes,
-        .qp_types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD,
+        .qp_types =
+            1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_XRC_RECV,
         .send_ops = RC_OPS,
         .completion_vectors = 1,
     };
@@ -226,6 +228,31 @@ static int pd_destroy(void *pd)
     return status;
 }
 
+static int xrcd_create(void *context, void **xrcd_out)
+{
+    struct ibsim_xrcd *xrcd = calloc(1, sizeof *xrcd);
+    if (xrcd == NULL) {
+        return -ENOMEM;
+    }
+    xrcd->context = context;
+    int status = hca_xrcd_create(xrcd->context->hca, &xrcd->hca);
+    if (status != 0) {
+        free(xrcd);
+        return status;
+    }
+    *xrcd_out = xrcd;
+    return 0;
+}
+
+static int xrcd_destroy(void *xrcd)
+{
+    int status = hca_xrcd_destroy(((struct ibsim_xrcd *)xrcd)->hca);
+    if (status == 0) {
+        free(xrcd);
+    }
+    return status;
+}
+
 static int mr_register(void *object, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
                        uint32_t *rkey_out)
 {
@@ -290,6 +317,8 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .event_waits = event_waits,
     .pd_create = pd_create,
     .pd_destroy = pd_destroy,
+    .xrcd_create = xrcd_create,
+    .xrcd_destroy = xrcd_destroy,
     .mr_register = mr_register,
     .mr_deregister = mr_deregister,
     .cq_create = ibsim_cq_create,
@@ -300,6 +329,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .cq_place = ibsim_cq_place,
     .cq_wait = ibsim_cq_wait,
     .srq_create = ibsim_srq_create,
+    .srq_create_extended = ibsim_srq_create_extended,
     .srq_destroy = ibsim_srq_destroy,
     .srq_arm = ibsim_srq_arm,
     .srq_query = ibsim_srq_query,

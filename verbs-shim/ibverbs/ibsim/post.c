@@ -120,7 +120,8 @@ static void remote_translate(const struct ibv_send_wr *wr, struct hca_send_wr *t
     }
 }
 
-static struct hca_send_wr send_translate(const struct ibv_send_wr *wr, const struct hca_sge *sges, bool datagram)
+static struct hca_send_wr send_translate(const struct ibv_send_wr *wr, const struct hca_sge *sges,
+                                         enum hca_qp_type type)
 {
     struct hca_send_wr to = {.wr_id = wr->wr_id,
                              .sges = sges,
@@ -129,10 +130,13 @@ static struct hca_send_wr send_translate(const struct ibv_send_wr *wr, const str
                              .flags = flags_of(wr->send_flags),
                              .immediate = wr->imm_data};
     remote_translate(wr, &to);
-    if (datagram) {
+    if (type == HCA_UD) {
         to.ah = ibverbs_ah_object(wr->wr.ud.ah);
         to.remote_qpn = wr->wr.ud.remote_qpn;
         to.remote_qkey = wr->wr.ud.remote_qkey;
+    }
+    if (type == HCA_XRC_INITIATOR) {
+        to.remote_srqn = wr->qp_type.xrc.remote_srqn;
     }
     return to;
 }
@@ -148,7 +152,7 @@ int ibsim_post_send(void *object, const struct ibv_send_wr *wr, unsigned count, 
     struct hca_sge *sge = scratch->sges;
     const struct ibv_send_wr *at = wr;
     for (unsigned i = 0; i < count; i++, at = at->next) {
-        scratch->sends[i] = send_translate(at, sge, hca_qp_type(qp->hca) == HCA_UD);
+        scratch->sends[i] = send_translate(at, sge, hca_qp_type(qp->hca));
         scratch->sends[i].next = i + 1 < count ? &scratch->sends[i + 1] : NULL;
         sge = sges_translate(at->sg_list, at->num_sge, sge);
     }

@@ -84,15 +84,26 @@ int ibsim_qp_query(void *qp, struct ibv_qp_attr *attr)
 
 static enum hca_qp_type type_of(enum ibv_qp_type type)
 {
-    return type == IBV_QPT_RC ? HCA_RC : type == IBV_QPT_UC ? HCA_UC : HCA_UD;
+    static const enum hca_qp_type types[] = {[IBV_QPT_RC] = HCA_RC,
+                                             [IBV_QPT_UC] = HCA_UC,
+                                             [IBV_QPT_UD] = HCA_UD,
+                                             [IBV_QPT_XRC_SEND] = HCA_XRC_INITIATOR,
+                                             [IBV_QPT_XRC_RECV] = HCA_XRC_TARGET};
+    return types[type]; // the face lets no others through
 }
 
-static int qp_make(struct ibsim_qp *qp, const struct ibsim_pd *pd, struct ibverbs_qp_create *create)
+static hca_cq_t *cq_of(void *cq)
+{
+    return cq != NULL ? ((struct ibsim_cq *)cq)->hca : NULL;
+}
+
+static int qp_make(struct ibsim_qp *qp, hca_pd_t *pd, struct ibverbs_qp_create *create)
 {
     struct ibv_qp_cap *cap = &create->cap;
     struct hca_qp_create made = {.type = type_of(create->type),
-                                 .send_cq = ((struct ibsim_cq *)create->send_cq)->hca,
-                                 .receive_cq = ((struct ibsim_cq *)create->recv_cq)->hca,
+                                 .xrcd = create->xrcd != NULL ? ((struct ibsim_xrcd *)create->xrcd)->hca : NULL,
+                                 .send_cq = cq_of(create->send_cq),
+                                 .receive_cq = cq_of(create->recv_cq != NULL ? create->recv_cq : create->send_cq),
                                  .srq = create->srq != NULL ? ((struct ibsim_srq *)create->srq)->hca : NULL,
                                  .send_entries = cap->max_send_wr,
                                  .receive_entries = create->srq != NULL ? 0 : cap->max_recv_wr,
@@ -101,7 +112,7 @@ static int qp_make(struct ibsim_qp *qp, const struct ibsim_pd *pd, struct ibverb
                                  .inline_bytes = cap->max_inline_data,
                                  .all_signaled = create->all_signaled,
                                  .user = create->user};
-    int status = hca_qp_create(pd->hca, &made, &qp->hca);
+    int status = hca_qp_create(pd, &made, &qp->hca);
     if (status == 0) {
         *cap = (struct ibv_qp_cap){.max_send_wr = made.send_entries,
                                    .max_recv_wr = made.receive_entries,
@@ -119,8 +130,8 @@ int ibsim_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_ou
     if (qp == NULL) {
         return -ENOMEM;
     }
-    qp->context = pd->context;
-    int status = qp_make(qp, pd, create);
+    qp->context = pd != NULL ? pd->context : ((struct ibsim_xrcd *)create->xrcd)->context;
+    int status = qp_make(qp, pd != NULL ? pd->hca : NULL, create);
     if (status != 0) {
         free(qp);
         return status;
@@ -157,15 +168,17 @@ unsigned ibsim_send_room(void *qp)
 
 // --- shared receive queues -------------------------------------------------------------------------------------------
 
-int ibsim_srq_create(void *object, struct ibv_srq_attr *attr, void *user, void **srq_out)
+static int srq_create(const struct ibsim_pd *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_extended *extended,
+                      void *user, struct ibsim_srq **srq_out)
 {
-    const struct ibsim_pd *pd = object;
     struct ibsim_srq *srq = calloc(1, sizeof *srq);
     if (srq == NULL) {
         return -ENOMEM;
     }
     srq->context = pd->context;
-    int status = hca_srq_create(pd->hca, attr->max_wr, attr->max_sge, user, &srq->hca);
+    const struct ibsim_xrcd *xrcd = extended != NULL ? extended->xrcd : NULL;
+    int status = hca_srq_create(pd->hca, attr->max_wr, attr->max_sge, user, xrcd != NULL ? xrcd->hca : NULL,
+                                extended != NULL ? cq_of(extended->cq) : NULL, &srq->hca);
     if (status != 0) {
         free(srq);
         return status;
@@ -173,6 +186,26 @@ int ibsim_srq_create(void *object, struct ibv_srq_attr *attr, void *user, void *
     hca_srq_size(srq->hca, &attr->max_wr, &attr->max_sge);
     *srq_out = srq;
     return 0;
+}
+
+int ibsim_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out)
+{
+    struct ibsim_srq *srq = NULL;
+    int status = srq_create(pd, attr, NULL, user, &srq);
+    *srq_out = status == 0 ? srq : *srq_out;
+    return status;
+}
+
+int ibsim_srq_create_extended(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_extended *extended, void *user,
+                              void **srq_out)
+{
+    struct ibsim_srq *srq = NULL;
+    int status = srq_create(pd, attr, extended, user, &srq);
+    if (status == 0) {
+        extended->number = hca_srq_number(srq->hca);
+        *srq_out = srq;
+    }
+    return status;
 }
 
 int ibsim_srq_destroy(void *srq)

@@ -1,0 +1,336 @@
+// XRC: an initiator on side 0, a target on side 1, and shared receive queues that requests name (annex A14).
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scene.h"
+
+enum { BYTES = 2500, QUEUES = 2 };
+
+// What the two tell each other.
+static struct {
+    uint32_t initiator_qpn, target_qpn, rkey, srqns[QUEUES];
+    uint64_t address;
+} known;
+
+struct target {
+    struct ibv_xrcd *xrcds[QUEUES]; // of the queue of this index; the first is the target's
+    struct ibv_cq *cqs[QUEUES];
+    struct ibv_srq *srqs[QUEUES];
+    struct ibv_pd *pd; // of the second queue
+    struct ibv_qp *qp;
+};
+
+// --- setup -----------------------------------------------------------------------------------------------------------
+
+static struct ibv_xrcd *domain_open(struct scene_side *side)
+{
+    struct ibv_xrcd_init_attr init = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+    return ibv_open_xrcd(side->context, &init);
+}
+
+static struct ibv_srq *queue_create(struct scene_side *side, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
+                                    struct ibv_cq *cq)
+{
+    struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = SCENE_DEPTH, .max_sge = 1},
+                                        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+                                        .srq_type = IBV_SRQT_XRC,
+                                        .pd = pd,
+                                        .xrcd = xrcd,
+                                        .cq = cq};
+    return ibv_create_srq_ex(side->context, &init);
+}
+
+static int step_mask(enum ibv_qp_type type, enum ibv_qp_state to)
+{
+    bool target = type == IBV_QPT_XRC_RECV;
+    if (to == IBV_QPS_INIT) {
+        return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+    }
+    if (to == IBV_QPS_RTR) {
+        return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+               (target ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
+    }
+    return IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+           (target ? 0 : IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static void connect(struct scene_side *side, struct ibv_qp *qp, uint32_t dest_qpn)
+{
+    struct ibv_qp_attr attr = {.path_mtu = IBV_MTU_1024,
+                               .dest_qp_num = dest_qpn,
+                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+                               .ah_attr = {.dlid = side->peer->lid, .port_num = 1},
+                               .max_rd_atomic = 1,
+                               .max_dest_rd_atomic = 1,
+                               .min_rnr_timer = 1,
+                               .port_num = 1,
+                               .timeout = 4,
+                               .retry_cnt = 7,
+                               .rnr_retry = 7};
+    for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
+        attr.qp_state = state;
+        EXPECT_EQ(ibv_modify_qp(qp, &attr, step_mask(qp->qp_type, state)), 0);
+    }
+}
+
+static struct ibv_qp *initiator_open(struct scene_side *side)
+{
+    struct ibv_qp_init_attr init = {
+        .send_cq = side->cq, .cap = {.max_send_wr = SCENE_DEPTH, .max_send_sge = 1}, .qp_type = IBV_QPT_XRC_SEND};
+    struct ibv_qp *qp = ibv_create_qp(side->pd, &init);
+    known.initiator_qpn = qp->qp_num;
+    scene_meet(side);
+    connect(side, qp, known.target_qpn);
+    scene_meet(side);
+    return qp;
+}
+
+// domains: of the queues.
+static void target_open(struct scene_side *side, struct target *target, unsigned domains)
+{
+    *target = (struct target){.pd = ibv_alloc_pd(side->context)};
+    for (unsigned i = 0; i < QUEUES; i++) {
+        target->xrcds[i] = i < domains ? domain_open(side) : target->xrcds[0];
+        target->cqs[i] = ibv_create_cq(side->context, SCENE_DEPTH, NULL, NULL, 0);
+        target->srqs[i] = queue_create(side, i == 0 ? side->pd : target->pd, target->xrcds[i], target->cqs[i]);
+        EXPECT_EQ(ibv_get_srq_num(target->srqs[i], &known.srqns[i]), 0);
+    }
+    struct ibv_qp_init_attr_ex init = {
+        .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = target->xrcds[0], .qp_type = IBV_QPT_XRC_RECV};
+    target->qp = ibv_create_qp_ex(side->context, &init);
+    known.target_qpn = target->qp->qp_num;
+    known.rkey = side->mr->rkey;
+    known.address = (uintptr_t)side->memory;
+    scene_meet(side);
+    connect(side, target->qp, known.initiator_qpn);
+    scene_meet(side);
+}
+
+static void target_close(struct target *target)
+{
+    EXPECT_EQ(ibv_close_xrcd(target->xrcds[0]), EBUSY);
+    EXPECT_EQ(ibv_destroy_qp(target->qp), 0);
+    for (unsigned i = 0; i < QUEUES; i++) {
+        EXPECT_EQ(target->srqs[i] != NULL ? ibv_destroy_srq(target->srqs[i]) : 0, 0);
+        EXPECT_EQ(ibv_destroy_cq(target->cqs[i]), 0);
+    }
+    EXPECT_EQ(target->xrcds[1] != target->xrcds[0] ? ibv_close_xrcd(target->xrcds[1]) : 0, 0);
+    EXPECT_EQ(ibv_close_xrcd(target->xrcds[0]), 0);
+    EXPECT_EQ(ibv_dealloc_pd(target->pd), 0);
+}
+
+static int post(struct scene_side *side, struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t srqn)
+{
+    struct ibv_sge sge = scene_sge(side, 0, BYTES);
+    struct ibv_send_wr wr = {.wr_id = srqn,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = opcode,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {.remote_addr = known.address + 2 * BYTES, .rkey = known.rkey},
+                             .qp_type.xrc.remote_srqn = srqn},
+                       *bad;
+    return ibv_post_send(qp, &wr, &bad);
+}
+
+static int receive(struct target *target, unsigned queue, const struct scene_side *side, uint32_t lkey, uint64_t wr_id)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)side->memory + wr_id * BYTES, .length = BYTES, .lkey = lkey};
+    struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
+    return ibv_post_srq_recv(target->srqs[queue], &wr, &bad);
+}
+
+static struct ibv_wc completion(struct ibv_cq *cq)
+{
+    struct ibv_wc wc;
+    while (ibv_poll_cq(cq, 1, &wc) == 0) {
+        EXPECT_EQ(ibverbs_cq_wait(cq, SCENE_TIMEOUT), 0);
+    }
+    return wc;
+}
+
+// --- what is named ---------------------------------------------------------------------------------------------------
+
+static void two_and_a_write(struct scene_side *side)
+{
+    struct ibv_qp *qp = initiator_open(side);
+    EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
+    EXPECT_EQ(post(side, qp, IBV_WR_RDMA_WRITE, known.srqns[0]), 0);
+    EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[0]), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(completion(side->cq).status, IBV_WC_SUCCESS);
+    }
+    struct ibv_recv_wr wr = {0}, *bad;
+    EXPECT_EQ(ibv_post_recv(qp, &wr, &bad), EINVAL);
+    scene_meet(side);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+static void two_queues(struct scene_side *side)
+{
+    struct target target;
+    target_open(side, &target, 1);
+    struct ibv_mr *other = ibv_reg_mr(target.pd, side->memory, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    EXPECT_EQ(receive(&target, 0, side, side->mr->lkey, 0), 0);
+    EXPECT_EQ(receive(&target, 1, side, other->lkey, 1), 0);
+    for (unsigned i = 0; i < QUEUES; i++) {
+        struct ibv_wc wc = completion(target.cqs[i]);
+        EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+        EXPECT_EQ(wc.wr_id, i);
+        EXPECT_EQ(wc.byte_len, BYTES);
+        EXPECT_EQ(wc.qp_num, target.qp->qp_num);
+        EXPECT_EQ(ibv_poll_cq(target.cqs[i], 1, &wc), 0);
+    }
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+    EXPECT_EQ(ibv_post_send(target.qp, &wr, &bad), EINVAL);
+    scene_meet(side);
+    EXPECT_EQ(ibv_dereg_mr(other), 0);
+    target_close(&target);
+}
+
+TEST(IbsimExtended, ARequestGoesToTheSharedReceiveQueueThatItNames)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, two_and_a_write, two_queues);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_MEMEQ(scene->sides[1].memory + (size_t)i * BYTES, scene->sides[0].memory, BYTES);
+    }
+    scene_end(scene);
+}
+
+// --- what may not be named -------------------------------------------------------------------------------------------
+
+static void refused(struct scene_side *side)
+{
+    struct ibv_qp *qp = initiator_open(side);
+    EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
+    EXPECT_EQ(completion(side->cq).status, IBV_WC_REM_INV_REQ_ERR);
+    scene_meet(side);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+static void other_domain(struct scene_side *side)
+{
+    struct target target;
+    target_open(side, &target, 2);
+    EXPECT_EQ(receive(&target, 1, side, side->mr->lkey, 0), 0);
+    scene_meet(side);
+    struct ibv_wc wc;
+    EXPECT_EQ(ibv_poll_cq(target.cqs[1], 1, &wc), 0);
+    target_close(&target);
+}
+
+TEST(IbsimExtended, AQueueOfAnotherDomainIsAnInvalidRequest)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, refused, other_domain);
+    scene_end(scene);
+}
+
+static void queue_goes(struct scene_side *side)
+{
+    struct target target;
+    target_open(side, &target, 1);
+    EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT); // the message comes and is told to come again
+    EXPECT_EQ(ibv_destroy_srq(target.srqs[1]), 0);
+    target.srqs[1] = NULL;
+    scene_meet(side);
+    target_close(&target);
+}
+
+TEST(IbsimExtended, AQueueThatIsGoneIsAnInvalidRequest)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, refused, queue_goes);
+    scene_end(scene);
+}
+
+// --- no entry yet ----------------------------------------------------------------------------------------------------
+
+static void one(struct scene_side *side)
+{
+    struct ibv_qp *qp = initiator_open(side);
+    EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
+    EXPECT_EQ(completion(side->cq).status, IBV_WC_SUCCESS);
+    scene_meet(side);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+static void late(struct scene_side *side)
+{
+    struct target target;
+    target_open(side, &target, 1);
+    EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT);
+    EXPECT_EQ(receive(&target, 1, side, side->mr->lkey, 0), 0); // of another protection domain than the queue
+    EXPECT_EQ(completion(target.cqs[1]).status, IBV_WC_LOC_PROT_ERR);
+    scene_meet(side);
+    target_close(&target);
+}
+
+static void fails_there(struct scene_side *side)
+{
+    struct ibv_qp *qp = initiator_open(side);
+    EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
+    EXPECT_EQ(completion(side->cq).status, IBV_WC_REM_OP_ERR);
+    scene_meet(side);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST(IbsimExtended, EntriesAreOfTheQueuesProtectionDomain)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, fails_there, late);
+    scene_end(scene);
+}
+
+static void late_and_right(struct scene_side *side)
+{
+    struct target target;
+    target_open(side, &target, 1);
+    EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT);
+    struct ibv_mr *other = ibv_reg_mr(target.pd, side->memory, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    EXPECT_EQ(receive(&target, 1, side, other->lkey, 0), 0);
+    EXPECT_EQ(completion(target.cqs[1]).status, IBV_WC_SUCCESS);
+    scene_meet(side);
+    EXPECT_EQ(ibv_dereg_mr(other), 0);
+    target_close(&target);
+}
+
+TEST(IbsimExtended, AMessageComesAgainUntilThereIsAnEntry)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, one, late_and_right);
+    EXPECT_MEMEQ(scene->sides[1].memory, scene->sides[0].memory, BYTES);
+    scene_end(scene);
+}
+
+// --- domains ---------------------------------------------------------------------------------------------------------
+
+static void by_file(struct scene_side *side)
+{
+    struct ibv_xrcd_init_attr init = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS};
+    init.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    EXPECT_TRUE(ibv_open_xrcd(side->context, &init) == NULL); // nobody has created it
+    init.oflags = O_CREAT;
+    struct ibv_xrcd *first = ibv_open_xrcd(side->context, &init), *second = ibv_open_xrcd(side->context, &init);
+    EXPECT_TRUE(first != NULL && second == first);
+    init.oflags = O_CREAT | O_EXCL;
+    EXPECT_TRUE(ibv_open_xrcd(side->context, &init) == NULL);
+    struct ibv_srq *srq = queue_create(side, side->pd, first, side->cq);
+    EXPECT_EQ(ibv_close_xrcd(first), 0);
+    EXPECT_EQ(ibv_close_xrcd(second), EBUSY);
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
+    EXPECT_EQ(ibv_close_xrcd(second), 0);
+    close(init.fd);
+}
+
+TEST(IbsimExtended, ADomainOfAFileIsTheSameForAllWhoOpenIt)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, by_file, NULL);
+    scene_end(scene);
+}
