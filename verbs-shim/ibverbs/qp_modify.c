@@ -51,6 +51,18 @@ static bool transition_valid(struct ibverbs_qp *qp, const struct ibv_qp_attr *at
            ibverbs_qp_transition(qp->base.qp_type, from, to, mask);
 }
 
+// Programs connect both ends of XRC alike (perftest): what an end does not have is dropped, as Linux does.
+static int mask_of_type(enum ibv_qp_type type, int mask)
+{
+    if (type == IBV_QPT_XRC_SEND) {
+        return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    }
+    if (type == IBV_QPT_XRC_RECV) {
+        return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+    }
+    return mask;
+}
+
 // --- memory of what was set -----------------------------------------------------------------------------------------
 
 static void path_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
@@ -85,6 +97,7 @@ int ibv_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *given, int mask)
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     struct ibv_qp_attr attr = *given;
+    mask = mask_of_type(ibv_qp->qp_type, mask);
     if (!transition_valid(qp, &attr, mask, ibverbs_qp_state(qp))) {
         return ibverbs_status(EINVAL);
     }
