@@ -153,6 +153,9 @@ struct backend_hca_ops {
     int (*qp_modify)(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr);
     int (*qp_query)(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out);
     int (*qp_destroy)(void *ctx, uint32_t qpn);
+    // The queue pair receives what goes to the group, and the fabric brings it. -EBUSY: it does already.
+    int (*group_attach)(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
+    int (*group_detach)(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
 };
 
 // --- a second thread ------------------------------------------------------------------------------------------------

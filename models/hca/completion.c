@@ -132,6 +132,12 @@ static void cq_overrun(struct hca_cq *cq)
             hca_qp_fail(qp);
         }
     }
+    for (uint32_t srqn = 1; srqn < hca->srq_capacity; srqn++) {
+        struct hca_rq *srq = hca_srq_find(hca, srqn);
+        if (srq != NULL && srq->xrcdn != HCA_NO_XRCD && srq->cqn == cq->number && !srq->failed) {
+            hca_rq_fail(srq); // whose targets refuse what comes for it
+        }
+    }
 }
 
 static bool cq_full(const struct hca_cq *cq)

@@ -126,6 +126,7 @@ static void tables_free(hca_t *hca)
 {
     free(hca->pds);
     free(hca->xrcds);
+    free(hca->members);
     free(hca->mrs);
     free(hca->eqs);
     free(hca->cqs);

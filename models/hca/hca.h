@@ -7,7 +7,7 @@
 // order of accesses at the responder with its atomics unit; read responses; completions and events by DMA writes. What
 // a flow suffers from another follows from those queues. Semantics: InfiniBand Architecture Specification 1.2.1,
 // chapters 9 to 11, services RC, UC and UD, and XRC (annex A14).
-// Leaves out: memory windows, RD, multicast, automatic path migration, address translation caches
+// Leaves out: memory windows, RD, automatic path migration, address translation caches
 // (their hits are part of the engines' times), management.
 //
 // Times are picoseconds; sources are in configs/hca/ and docs/decisions/0009-hca.md. The control plane is the
@@ -75,6 +75,10 @@ typedef void (*hca_gone_fn)(void *ctx, hca_t *hca);
 void hca_set_gone(hca_t *hca, hca_gone_fn gone, void *ctx);
 bool hca_is_gone(const hca_t *hca);
 
+// Called when a queue pair joins a group, or leaves it: the fabric is to bring the group's packets here.
+typedef void (*hca_joined_fn)(void *ctx, hca_t *hca, uint16_t mlid, bool joins);
+void hca_set_joined(hca_t *hca, hca_joined_fn joined, void *ctx);
+
 // --- control plane
 // ------------------------------------------------------------------------------------------------------
 // SIM_ERR_INVALID: a wrong number or attribute; SIM_ERR_NO_MEMORY: no more of these; SIM_ERR_BUSY: in use.
@@ -124,6 +128,10 @@ enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uin
 enum sim_status hca_fw_qp_modify(hca_t *hca, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr);
 enum sim_status hca_fw_qp_query(const hca_t *hca, uint32_t qpn, struct hca_qp_attr *attr_out);
 enum sim_status hca_fw_qp_destroy(hca_t *hca, uint32_t qpn);
+
+// UD. SIM_ERR_BUSY: it is attached already.
+enum sim_status hca_fw_group_attach(hca_t *hca, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
+enum sim_status hca_fw_group_detach(hca_t *hca, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
 
 // Attributes that a transition needs and may have; false: there is no such transition.
 bool hca_qp_transition(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to, uint32_t *required_out,

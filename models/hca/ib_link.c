@@ -300,3 +300,28 @@ void ib_link_damage_next(ib_link_t *link, unsigned side, unsigned packets)
 {
     link->ends[side].damage_next += packets;
 }
+
+// --- copies ----------------------------------------------------------------------------------------------------------
+
+ib_packet_t *ib_packet_share(ib_pool_t *pool, ib_packet_t *arrived)
+{
+    ib_packet_t *copy = ib_packet_copy(pool, arrived);
+    copy->shared = arrived;
+    copy->cause = arrived->cause;
+    arrived->pending++;
+    return copy;
+}
+
+void ib_packet_done(ib_pool_t *pool, ib_packet_t *packet)
+{
+    ib_packet_t *original = packet->shared;
+    if (original != NULL) {
+        ib_packet_give(pool, packet);
+        packet = original;
+    }
+    if (packet->pending > 0 && --packet->pending > 0) {
+        return;
+    }
+    ib_end_release(packet->arrived_at, packet);
+    ib_packet_give(pool, packet);
+}

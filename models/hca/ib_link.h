@@ -50,4 +50,9 @@ void ib_end_attach(ib_end_t *end, const struct ib_end_ops *ops, void *ctx);
 // false: the wire is busy or the peer has no room; ready() will be called.
 bool ib_end_offer(ib_end_t *end, ib_packet_t *packet);
 void ib_end_release(ib_end_t *end, const ib_packet_t *packet);
+// A packet that arrived goes several ways: another copy, one more of `pending`, which its taker sets to 1 before and
+// takes off behind (ib_packet_done).
+ib_packet_t *ib_packet_share(ib_pool_t *pool, ib_packet_t *arrived);
+// Released and given back; of a copy, and of what was shared, once that is so for the last one.
+void ib_packet_done(ib_pool_t *pool, ib_packet_t *packet);
 bool ib_end_is_up(const ib_end_t *end);

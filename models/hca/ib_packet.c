@@ -163,3 +163,11 @@ void ib_queue_insert(struct ib_queue *queue, ib_packet_t *after, ib_packet_t *pa
     queue->last = queue->last == after ? packet : queue->last;
     queue->count++;
 }
+
+ib_packet_t *ib_packet_copy(ib_pool_t *pool, const ib_packet_t *packet)
+{
+    ib_packet_t *copy = ib_packet_take(pool);
+    memcpy(copy, packet, offsetof(ib_packet_t, next));
+    memcpy(copy->grh, packet->grh, IB_GRH_BYTES + (size_t)packet->bytes);
+    return copy;
+}

@@ -15,6 +15,14 @@
 #define IB_PSN_MASK    0xffffffu
 #define IB_BLOCK_BYTES 64u // unit of link credits (7.9.4)
 
+// LIDs of groups (4.1.3), and the queue pair that packets to one name (9.6.1.2).
+#define IB_MULTICAST_LID 0xc000u
+#define IB_MULTICAST_QPN 0xffffffu
+static inline bool ib_is_multicast(uint16_t lid)
+{
+    return lid >= IB_MULTICAST_LID && lid != 0xffff;
+}
+
 enum ib_service { IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_XRC = 0xa0, IB_SERVICE_MASK = 0xe0 };
 
 enum ib_opcode {
@@ -83,6 +91,7 @@ typedef struct ib_packet {
     uint32_t cause; // of its being where it is (sim/kernel/cause.h)
     void *qp;       // who sends it, or whose reception it waits for
     uint32_t generation, index, pending;
+    struct ib_packet *shared; // of a copy: the packet that came, which counts its copies in pending; NULL
     bool failed, ends_request;
     uint8_t grh[IB_GRH_BYTES]; // of a datagram that is global; in front of the payload, as it is received
     uint8_t data[IB_PAYLOAD_MAX];
@@ -97,6 +106,8 @@ unsigned ib_pool_live(const ib_pool_t *pool);
 // All fields but grh and data are zero.
 ib_packet_t *ib_packet_take(ib_pool_t *pool);
 void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
+// What is on the wire, without the owner's.
+ib_packet_t *ib_packet_copy(ib_pool_t *pool, const ib_packet_t *packet);
 
 // From LRH to VCRC (headers, payload padded to 4 B, ICRC, VCRC) and the two delimiters.
 uint32_t ib_packet_wire_bytes(const ib_packet_t *packet);

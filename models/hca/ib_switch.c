@@ -25,6 +25,11 @@ struct port {
     sim_event_t event;
 };
 
+struct group {
+    uint16_t mlid; // 0: none
+    uint16_t members[IB_SWITCH_PORTS_MAX];
+};
+
 struct ib_switch {
     sim_t *sim;
     ib_pool_t *pool;
@@ -32,6 +37,7 @@ struct ib_switch {
     struct port *ports[IB_SWITCH_PORTS_MAX];
     unsigned port_count;
     uint8_t routes[IB_SWITCH_LIDS_MAX];
+    struct group groups[IB_SWITCH_GROUPS];
     uint64_t counters[COUNTERS];
     char name[64];
 };
@@ -67,11 +73,15 @@ static void port_pump(struct port *port)
         }
         ib_packet_t *packet = queue->first, *next = packet->next;
         ib_end_t *arrived_at = packet->arrived_at;
+        ib_packet_t *original = packet->shared;
         const ib_packet_t freed = {.opcode = packet->opcode,
                                    .service = packet->service,
+                                   .global = packet->global,
                                    .bytes = packet->bytes}; // the link may end the packet
+        packet->shared = NULL;
         sim_cause_follow(owner->sim, packet->cause, owner->name, &switching);
         if (!ib_end_offer(port->end, packet)) {
+            packet->shared = original;
             port->next_input = (port->next_input + owner->port_count - 1) % owner->port_count;
             return;
         }
@@ -79,7 +89,11 @@ static void port_pump(struct port *port)
         queue->count--;
         port->waiting--;
         owner->counters[FORWARDED]++;
-        ib_end_release(arrived_at, &freed);
+        if (original != NULL) {
+            ib_packet_done(owner->pool, original);
+        } else {
+            ib_end_release(arrived_at, &freed);
+        }
     }
 }
 
@@ -88,18 +102,9 @@ static void port_event(void *ctx)
     port_pump(ctx);
 }
 
-static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
+static void forward(const struct port *from, struct port *to, ib_packet_t *packet)
 {
-    struct port *from = ctx;
     ib_switch_t *owner = from->owner;
-    uint8_t route = packet->dlid < IB_SWITCH_LIDS_MAX ? owner->routes[packet->dlid] : NO_PORT;
-    if (route == NO_PORT) {
-        owner->counters[UNROUTABLE]++;
-        ib_end_release(end, packet);
-        ib_packet_give(owner->pool, packet);
-        return;
-    }
-    struct port *to = owner->ports[route];
     packet->due_ps = sim_now_ps(owner->sim) + owner->latency_ps;
     packet->cause = sim_cause_now(owner->sim);
     ib_queue_push(&to->from[from->index], packet);
@@ -107,6 +112,48 @@ static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
     if (!sim_event_pending(&to->event)) {
         sim_event_schedule_at(owner->sim, &to->event, packet->due_ps);
     }
+}
+
+static struct group *group_find(ib_switch_t *ib_switch, uint16_t mlid)
+{
+    for (unsigned i = 0; i < IB_SWITCH_GROUPS; i++) {
+        if (ib_switch->groups[i].mlid == mlid) {
+            return &ib_switch->groups[i];
+        }
+    }
+    return NULL;
+}
+
+static void group_forward(const struct port *from, ib_packet_t *packet)
+{
+    ib_switch_t *owner = from->owner;
+    const struct group *group = group_find(owner, packet->dlid);
+    packet->pending = 1; // for this function
+    for (unsigned i = 0; i < owner->port_count && group != NULL; i++) {
+        if (group->members[i] > 0 && i != from->index) {
+            forward(from, owner->ports[i], ib_packet_share(owner->pool, packet));
+        }
+    }
+    owner->counters[UNROUTABLE] += packet->pending == 1;
+    ib_packet_done(owner->pool, packet);
+}
+
+static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
+{
+    struct port *from = ctx;
+    ib_switch_t *owner = from->owner;
+    if (ib_is_multicast(packet->dlid)) {
+        group_forward(from, packet);
+        return;
+    }
+    uint8_t route = packet->dlid < IB_SWITCH_LIDS_MAX ? owner->routes[packet->dlid] : NO_PORT;
+    if (route == NO_PORT) {
+        owner->counters[UNROUTABLE]++;
+        ib_end_release(end, packet);
+        ib_packet_give(owner->pool, packet);
+        return;
+    }
+    forward(from, owner->ports[route], packet);
 }
 
 static void port_ready(void *ctx, ib_end_t *end)
@@ -147,6 +194,16 @@ enum sim_status ib_switch_create(sim_t *sim, ib_pool_t *pool, const char *name, 
     return SIM_OK;
 }
 
+// Its link is still there, but nobody is told of room any more.
+static void queued_drop(ib_switch_t *ib_switch, ib_packet_t *packet)
+{
+    ib_packet_t *original = packet->shared;
+    ib_packet_give(ib_switch->pool, packet);
+    if (original != NULL && --original->pending == 0) {
+        ib_packet_give(ib_switch->pool, original);
+    }
+}
+
 void ib_switch_destroy(ib_switch_t *ib_switch)
 {
     if (ib_switch == NULL) {
@@ -156,7 +213,7 @@ void ib_switch_destroy(ib_switch_t *ib_switch)
         struct port *port = ib_switch->ports[i];
         for (unsigned input = 0; input < ib_switch->port_count; input++) {
             while (port->from[input].count > 0) {
-                ib_packet_give(ib_switch->pool, ib_queue_pop(&port->from[input]));
+                queued_drop(ib_switch, ib_queue_pop(&port->from[input]));
             }
         }
         sim_event_cancel(ib_switch->sim, &port->event);
@@ -187,5 +244,26 @@ enum sim_status ib_switch_set_route(ib_switch_t *ib_switch, uint16_t lid, unsign
         return SIM_ERR_INVALID;
     }
     ib_switch->routes[lid] = (uint8_t)port;
+    return SIM_OK;
+}
+
+enum sim_status ib_switch_group_change(ib_switch_t *ib_switch, uint16_t mlid, uint16_t lid, bool joins)
+{
+    uint8_t port = lid < IB_SWITCH_LIDS_MAX ? ib_switch->routes[lid] : NO_PORT;
+    struct group *group = group_find(ib_switch, mlid);
+    if (port == NO_PORT || !ib_is_multicast(mlid) || (!joins && (group == NULL || group->members[port] == 0))) {
+        return SIM_ERR_INVALID;
+    }
+    group = group != NULL ? group : group_find(ib_switch, 0);
+    if (group == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    group->mlid = mlid;
+    group->members[port] = (uint16_t)(group->members[port] + (joins ? 1 : -1));
+    unsigned members = 0;
+    for (unsigned i = 0; i < ib_switch->port_count; i++) {
+        members += group->members[i];
+    }
+    group->mlid = members > 0 ? mlid : 0;
     return SIM_OK;
 }

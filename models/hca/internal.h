@@ -115,6 +115,10 @@ struct hca {
     struct hca_cq **cqs;
     struct hca_rq **srqs;
     struct hca_qp **qps;
+    struct hca_member *members; // in the order in which they came
+    uint32_t member_count;
+    hca_joined_fn joined; // may be NULL
+    void *joined_ctx;
     struct hca_qp *qp_free;
     uint32_t qp_next;
     uint32_t pd_capacity, xrcd_capacity, mr_capacity, cq_capacity, srq_capacity,
@@ -238,6 +242,7 @@ void hca_rq_reset(struct hca_rq *rq);
 // The next entry. WAIT: the QP is called back through hca_responder_resume. fresh: the record need not be read again.
 enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, struct hca_receive *receive_out);
 void hca_rq_forget(struct hca_rq *rq, struct hca_qp *qp);
+void hca_rq_fail(struct hca_rq *rq);                          // nothing more can be taken from it
 struct hca_rq *hca_srq_find(const hca_t *hca, uint32_t srqn); // NULL: none
 void hca_rq_arm(struct hca_rq *rq, uint32_t limit);
 
@@ -267,6 +272,7 @@ uint64_t hca_gid_prefix(void);
 uint64_t hca_port_guid(const hca_t *hca);
 // The GRH of a datagram; its opcode and its bytes of payload are there.
 void hca_route_write(const hca_t *hca, ib_packet_t *packet, const struct hca_wqe_datagram *to);
+const uint8_t *hca_route_destination(const ib_packet_t *packet);     // the GID in its GRH
 bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet); // its GRH is one, and to this port
 
 // --- requester.c, retry.c -------------------------------------------------------------------------------------------
@@ -313,6 +319,12 @@ void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type
 // The same for a request that was accepted and fails as it is carried out: what was accepted behind it is not answered.
 void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
 void hca_responder_reset(struct hca_qp *qp);
+
+// --- multicast.c ----------------------------------------------------------------------------------------------------
+
+void hca_groups_forget(hca_t *hca, uint32_t qpn); // it is gone
+bool hca_group_has_members(const hca_t *hca, const ib_packet_t *packet);
+bool hca_group_receives(const struct hca_member *member, const ib_packet_t *packet);
 
 // --- order.c --------------------------------------------------------------------------------------------------------
 

@@ -191,6 +191,13 @@ struct hca_qp {
     struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
 };
 
+// A queue pair that receives what goes to a group.
+struct hca_member {
+    uint32_t qpn;
+    uint16_t mlid;
+    uint8_t mgid[16];
+};
+
 struct hca_qp_list {
     struct hca_qp *first, *last;
 };

@@ -155,6 +155,24 @@ static ib_end_t *way_out(const hca_t *hca, const ib_packet_t *packet)
     return packet->dlid == hca->lid ? hca->loop_out : hca->port;
 }
 
+// What the adapter itself receives of what it sends to a group; NULL: nothing.
+static ib_packet_t *group_copy(hca_t *hca, const ib_packet_t *packet)
+{
+    bool own = ib_is_multicast(packet->dlid) && hca_group_has_members(hca, packet);
+    return own ? ib_packet_copy(hca->packets, packet) : NULL;
+}
+
+// A datagram for which the loopback has no room is lost there.
+static void group_loop(hca_t *hca, ib_packet_t *copy)
+{
+    if (ib_end_offer(hca->loop_out, copy)) {
+        hca->counters[HCA_LOOPBACK_PACKETS]++;
+    } else {
+        hca->counters[HCA_PACKETS_DISCARDED]++;
+        ib_packet_give(hca->packets, copy);
+    }
+}
+
 // false: no room; the link calls back.
 static bool leave(hca_t *hca, ib_packet_t *packet)
 {
@@ -167,8 +185,15 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
         ib_packet_give(hca->packets, packet);
         return true;
     }
+    ib_packet_t *own = group_copy(hca, packet);
     if (!ib_end_offer(end, packet)) {
+        if (own != NULL) {
+            ib_packet_give(hca->packets, own);
+        }
         return false;
+    }
+    if (own != NULL) {
+        group_loop(hca, own);
     }
     hca->counters[HCA_PACKETS_SENT]++;
     hca->counters[HCA_LOOPBACK_PACKETS] += end == hca->loop_out;
@@ -195,7 +220,8 @@ static bool queue_leave(hca_t *hca, struct ib_queue *queue, ib_packet_t *packet,
     }
     hca_wait_add(hca, response ? HCA_WAIT_RESPONSE : HCA_WAIT_PORT, due_ps);
     packet_left(hca, seen, response);
-    if (!response && seen->ends_request && seen->service != IB_RC) {
+    bool acknowledged = seen->service == IB_RC || seen->service == IB_XRC;
+    if (!response && seen->ends_request && !acknowledged) {
         hca_requester_sent(hca, seen);
     }
     return true;

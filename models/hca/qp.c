@@ -250,6 +250,7 @@ enum sim_status hca_fw_qp_destroy(hca_t *hca, uint32_t qpn)
         return SIM_ERR_INVALID;
     }
     qp_stop(qp);
+    hca_groups_forget(hca, qpn);
     hca_rq_reset(&qp->own_rq);
     users_add(hca, &qp->init, UINT32_MAX); // one less
     memory_free(qp);

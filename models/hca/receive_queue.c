@@ -69,7 +69,7 @@ static void waiters_resume(struct hca_rq *rq, bool fresh)
     }
 }
 
-static void rq_fail(struct hca_rq *rq)
+void hca_rq_fail(struct hca_rq *rq)
 {
     rq->failed = true;
     if (rq->shared) {
@@ -129,7 +129,7 @@ static void fetch_done(hca_t *hca, struct hca_dma_read *read)
         read->failed = !entry_parse(rq, read->data + (size_t)i * rq->stride_bytes, place);
     }
     if (read->failed) {
-        rq_fail(rq);
+        hca_rq_fail(rq);
         return;
     }
     rq->fetched += read->detail;
@@ -168,7 +168,7 @@ static void record_done(hca_t *hca, struct hca_dma_read *read)
     uint32_t producer;
     memcpy(&producer, read->data, sizeof producer);
     if (read->failed || producer - rq->consumed > rq->entries) {
-        rq_fail(rq);
+        hca_rq_fail(rq);
         return;
     }
     rq->producer = producer;
@@ -305,6 +305,28 @@ enum sim_status hca_fw_srq_query(const hca_t *hca, uint32_t srqn, uint32_t *limi
     return SIM_OK;
 }
 
+// Targets of XRC that have a message under way for it refuse what is left of it; those that wait for an entry refuse
+// the request, as it names no queue any more.
+static void targets_leave(struct hca_rq *rq)
+{
+    hca_t *hca = rq->hca;
+    for (uint32_t qpn = 1; qpn < hca->qp_capacity; qpn++) {
+        struct hca_qp *qp = hca_qp_find(hca, qpn);
+        if (qp == NULL || qp->init.type != HCA_XRC_TARGET || qp->rq != rq) {
+            continue;
+        }
+        bool under_way = qp->rsp.in_message || qp->rsp.has_receive;
+        hca_rq_forget(rq, qp);
+        qp->rq = &qp->own_rq;
+        qp->rsp.has_receive = false;
+        if (under_way && qp->state != HCA_ERROR) {
+            hca_responder_fatal(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_REQUEST_ERROR, qp->rsp.psn);
+        }
+        hca_responder_resume(qp, true);
+    }
+    rq->waiters = NULL;
+}
+
 enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
 {
     struct hca_rq *rq = hca_srq_find(hca, srqn);
@@ -317,6 +339,6 @@ enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
     rq->used = false;
     rq->generation++;
     users_add(rq, UINT32_MAX); // one less
-    waiters_resume(rq, true);  // of XRC: their requests are refused
+    targets_leave(rq);
     return SIM_OK;
 }

@@ -12,8 +12,7 @@ void hca_receiver_init(hca_t *hca)
 
 void hca_receiver_discard(hca_t *hca, ib_packet_t *packet)
 {
-    ib_end_release(packet->arrived_at, packet);
-    ib_packet_give(hca->packets, packet);
+    ib_packet_done(hca->packets, packet);
 }
 
 static void schedule(hca_t *hca)
@@ -73,6 +72,20 @@ static void dispatch(hca_t *hca, ib_packet_t *packet)
     }
 }
 
+// To each member of the group its own copy. The queue pair's number in the packet is that of all.
+static void group_dispatch(hca_t *hca, ib_packet_t *packet)
+{
+    packet->pending = 1; // for this function
+    for (uint32_t i = 0; i < hca->member_count; i++) {
+        const struct hca_member *member = &hca->members[i];
+        struct hca_qp *qp = hca_group_receives(member, packet) ? hca_qp_find(hca, member->qpn) : NULL;
+        if (qp != NULL && (qp->state == HCA_RTR || qp->state == HCA_RTS || qp->state == HCA_SQD)) {
+            hca_responder_request(qp, ib_packet_share(hca->packets, packet));
+        }
+    }
+    hca_receiver_discard(hca, packet);
+}
+
 static void receive_run(void *ctx)
 {
     hca_t *hca = ctx;
@@ -87,6 +100,10 @@ static void receive_run(void *ctx)
     hca->counters[HCA_PACKETS_RECEIVED]++;
     hca->receive_free_ps = sim_now_ps(hca->sim);
     hca_wait_add(hca, HCA_WAIT_RECEIVER, packet->due_ps + hca->config.receive_packet_ps);
-    dispatch(hca, packet);
+    if (ib_is_multicast(packet->dlid)) {
+        group_dispatch(hca, packet);
+    } else {
+        dispatch(hca, packet);
+    }
     schedule(hca);
 }

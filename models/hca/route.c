@@ -45,10 +45,15 @@ void hca_route_write(const hca_t *hca, ib_packet_t *packet, const struct hca_wqe
     memcpy(packet->grh + DESTINATION_AT, to->dgid, GID_BYTES);
 }
 
+const uint8_t *hca_route_destination(const ib_packet_t *packet)
+{
+    return packet->grh + DESTINATION_AT;
+}
+
 bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet)
 {
     uint8_t own[GID_BYTES];
     gid_put(hca, own);
-    return packet->grh[0] >> 4 == GRH_VERSION && packet->grh[NEXT_HEADER_AT] == NEXT_HEADER_IBA &&
-           memcmp(packet->grh + DESTINATION_AT, own, GID_BYTES) == 0;
+    bool here = ib_is_multicast(packet->dlid) || memcmp(packet->grh + DESTINATION_AT, own, GID_BYTES) == 0;
+    return packet->grh[0] >> 4 == GRH_VERSION && packet->grh[NEXT_HEADER_AT] == NEXT_HEADER_IBA && here;
 }

@@ -119,8 +119,7 @@ void attach_loop_left(struct attach_thread *thread)
 bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_process)
 {
     if (!same_process && thread->shared.count != 0) {
-        thread->loop.stored = attach_shared_changed(thread) || thread->loop.stored;
-        return thread->loop.stored;
+        return attach_shared_changed(thread);
     }
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
     const struct attach_loop *loop = &thread->loop;
@@ -148,6 +147,23 @@ static uint64_t iteration_seen_ps(const struct attach_loop *loop, uint64_t start
     return start_ps + iterations * loop->iteration_ps;
 }
 
+// The poll behind which a page that has changed is read first.
+static unsigned stored_hit(const struct attach_loop *loop, uint64_t start_ps, uint64_t now_ps)
+{
+    unsigned hit = ATTACH_POLLS_MAX;
+    uint64_t first_ps = UINT64_MAX;
+    for (unsigned poll = 0; poll < loop->poll_count; poll++) {
+        struct attach_loop one = *loop;
+        one.hit = poll;
+        uint64_t read_ps = iteration_seen_ps(&one, start_ps, now_ps) + loop->polls[poll].after_ps;
+        if ((loop->stored >> poll & 1) != 0 && read_ps < first_ps) {
+            first_ps = read_ps;
+            hit = poll;
+        }
+    }
+    return hit;
+}
+
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
@@ -160,7 +176,6 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
     const struct attach_loop before = thread->loop;
     thread->loop = loop_of(thread, request);
     enum attach_shared_news news = attach_shared_begin(thread, request);
-    thread->loop.stored = news == ATTACH_SHARED_STORED;
     bool unseen = news == ATTACH_SHARED_OTHER_PAGES && thread->loop.poll_count != 0; // else it has just read them
     thread->loop.others = before.others || news == ATTACH_SHARED_STORED || unseen;
     thread->loop.poll_came = goes_on && before.poll_came && before.region_polls != 0;
@@ -187,9 +202,9 @@ static void paid_meanwhile(struct attach_thread *thread)
     const struct attach_process *process = thread->process;
     bool others = process->turns > thread->seen_turns + 1;
     if (thread->shared.count != 0 && thread->shared.seen_turns != process->turns_of_others) {
-        loop->stored = attach_shared_changed(thread) || loop->stored;
+        (void)attach_shared_changed(thread);
     }
-    loop->others = loop->others || loop->stored || (others && loop->poll_count == 0);
+    loop->others = loop->others || loop->stored != 0 || (others && loop->poll_count == 0);
 }
 
 static enum attach_woken poll_iterations(struct attach_thread *thread, const struct attach_request *request)
@@ -220,6 +235,9 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, const str
         woken = ATTACH_WOKEN_DEADLINE;
         loop->hit = ATTACH_POLLS_MAX;
     }
+    if (told && !loop->came && loop->stored != 0) {
+        loop->hit = stored_hit(loop, start_ps, now_ps);
+    }
     uint64_t seen_ps = now_ps > start_ps ? iteration_seen_ps(loop, start_ps, now_ps) : start_ps;
     thread->slot->values[0] = (seen_ps - start_ps) / loop->iteration_ps;
     if (seen_ps >= now_ps) {
@@ -237,6 +255,6 @@ enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct 
 {
     enum attach_woken woken = poll_iterations(thread, request);
     thread->slot->values[1] = anything_happened(thread);
-    thread->slot->values[2] = thread->loop.stored;
+    thread->slot->values[2] = thread->loop.stored != 0;
     return woken;
 }

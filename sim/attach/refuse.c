@@ -99,7 +99,8 @@ static bool is_tracer(const char *program)
 const char *attach_refused(const char *program, bool functional)
 {
     if (!functional && is_tracer(program)) {
-        return "it waits for what it traces to stop, which takes no simulated time; run it with --functional, or attach it"
+        return "it waits for what it traces to stop, which takes no simulated time; run it with --functional, or "
+               "attach it"
                " from outside to a program of the run (gdb -p)";
     }
     char path[ATTACH_PATH_BYTES], interpreter[ATTACH_PATH_BYTES];

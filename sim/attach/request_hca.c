@@ -214,6 +214,18 @@ static int64_t query_port(struct attach_thread *thread)
     return status;
 }
 
+static int64_t group_do(struct attach_thread *thread, const struct attach_request *request)
+{
+    const struct backend_hca_ops *ops = thread->backend.ops.hca;
+    uint32_t qpn = (uint32_t)request->arguments[0];
+    if (!has(thread, OBJECT_QP, request->arguments[0]) || request->arguments[1] > UINT16_MAX) {
+        return -EINVAL;
+    }
+    bool attaches = request->op == ATTACH_OP_HCA_GROUP_ATTACH;
+    return (attaches ? ops->group_attach : ops->group_detach)(&thread->backend, qpn, request->structure,
+                                                              (uint16_t)request->arguments[1]);
+}
+
 static int64_t srq_do(struct attach_thread *thread, const struct attach_request *request)
 {
     const struct backend_hca_ops *ops = thread->backend.ops.hca;
@@ -305,6 +317,9 @@ int64_t attach_request_hca(struct attach_thread *thread, const struct attach_req
     case ATTACH_OP_HCA_QP_MODIFY:
     case ATTACH_OP_HCA_QP_QUERY:
         return qp_do(thread, request);
+    case ATTACH_OP_HCA_GROUP_ATTACH:
+    case ATTACH_OP_HCA_GROUP_DETACH:
+        return group_do(thread, request);
     case ATTACH_OP_HCA_QP_DESTROY:
         return attach_object_release(thread, OBJECT_QP, 0, arguments[0]);
     }

@@ -9,8 +9,8 @@
 #include "sim/attach/internal.h"
 #include "sim/attach/mapping.h"
 
-// The pages as they are. What cannot be read any more keeps its last contents.
-static void pages_read(const struct attach_thread *thread, unsigned char *to)
+// The pages as they are. false: one is not there any more, and so they are not known.
+static bool pages_read(const struct attach_thread *thread, unsigned char *to)
 {
     const struct attach_shared *shared = &thread->shared;
     struct iovec pages[ATTACH_PAGES_MAX];
@@ -19,40 +19,64 @@ static void pages_read(const struct attach_thread *thread, unsigned char *to)
         pages[i] =
             (struct iovec){(void *)(uintptr_t)shared->pages[i], ATTACH_PAGE_BYTES}; // NOLINT(performance-no-int-to-ptr)
     }
-    (void)process_vm_readv(thread->process->pid, &copy, 1, pages, shared->count, 0);
+    return process_vm_readv(thread->process->pid, &copy, 1, pages, shared->count, 0) == (ssize_t)copy.iov_len;
 }
 
 bool attach_shared_changed(struct attach_thread *thread)
 {
     struct attach_shared *shared = &thread->shared;
     static unsigned char now[ATTACH_PAGES_MAX * ATTACH_PAGE_BYTES];
-    size_t bytes = (size_t)shared->count * ATTACH_PAGE_BYTES;
     shared->seen_turns = thread->process->turns_of_others;
-    memcpy(now, shared->copies, bytes);
-    pages_read(thread, now);
-    bool changed = memcmp(now, shared->copies, bytes) != 0;
-    if (changed) {
-        memcpy(shared->copies, now, bytes);
+    unsigned changed = 0;
+    if (!pages_read(thread, now)) {
+        shared->count = 0;
+        changed = 1u << ATTACH_POLLS_MAX;
     }
-    return changed;
+    for (unsigned i = 0; i < shared->count; i++) {
+        unsigned char *copy = shared->copies + (size_t)i * ATTACH_PAGE_BYTES, *page = now + (copy - shared->copies);
+        if (memcmp(copy, page, ATTACH_PAGE_BYTES) != 0) {
+            memcpy(copy, page, ATTACH_PAGE_BYTES);
+            changed |= 1u << shared->polls[i];
+        }
+    }
+    thread->loop.stored |= changed;
+    return changed != 0;
+}
+
+// Taken from the request. Is each page the one that was in its place?
+static bool pages_take(struct attach_shared *shared, const unsigned char *from, unsigned count)
+{
+    bool same = count == shared->count;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t described;
+        memcpy(&described, from + i * sizeof described, sizeof described);
+        uint64_t page = described & ~(uint64_t)(ATTACH_PAGE_BYTES - 1), poll = described % ATTACH_PAGE_BYTES;
+        same = same && shared->pages[i] == page;
+        shared->pages[i] = page;
+        shared->polls[i] = (uint8_t)(poll < ATTACH_POLLS_MAX ? poll : ATTACH_POLLS_MAX);
+    }
+    shared->count = count;
+    return same;
 }
 
 enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_shared *shared = &thread->shared;
     unsigned count = request->arguments[7] <= ATTACH_PAGES_MAX ? (unsigned)request->arguments[7] : 0;
-    const unsigned char *pages = request->structure + ATTACH_PAGES_AT;
-    if (count == shared->count && memcmp(pages, shared->pages, count * sizeof shared->pages[0]) == 0) {
+    if (shared->copies == NULL && count != 0) {
+        shared->copies = calloc(ATTACH_PAGES_MAX, ATTACH_PAGE_BYTES);
+        count = shared->copies != NULL ? count : 0;
+    }
+    if (pages_take(shared, request->structure + ATTACH_PAGES_AT, count)) {
         bool turns = count != 0 && shared->seen_turns != thread->process->turns_of_others;
         return turns && attach_shared_changed(thread) ? ATTACH_SHARED_STORED : ATTACH_SHARED_SAME;
     }
-    if (shared->copies == NULL) {
-        shared->copies = calloc(ATTACH_PAGES_MAX, ATTACH_PAGE_BYTES);
-    }
-    shared->count = shared->copies != NULL ? count : 0;
-    memcpy(shared->pages, pages, count * sizeof shared->pages[0]);
     shared->seen_turns = thread->process->turns_of_others;
-    pages_read(thread, shared->copies);
+    if (count != 0 && !pages_read(thread, shared->copies)) {
+        shared->count = 0;
+        thread->loop.stored |= 1u << ATTACH_POLLS_MAX; // it learns them anew
+        return ATTACH_SHARED_STORED;
+    }
     return count != 0 ? ATTACH_SHARED_OTHER_PAGES : ATTACH_SHARED_SAME;
 }
 

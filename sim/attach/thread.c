@@ -32,7 +32,8 @@ static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     thread->slot->now_ps = sim_now_ps(server->sim) - thread->ahead_ps;
-    thread->loop.came = thread->loop.others = thread->loop.stored = false;
+    thread->loop.came = thread->loop.others = false;
+    thread->loop.stored = 0;
     thread->seen_event_writes = thread->process->event_writes;
     thread->seen_wakes = server->wakes;
     thread->seen_turns = thread->process->turns;

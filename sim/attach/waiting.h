@@ -61,7 +61,7 @@ struct attach_loop {
     bool any_pinned;       // all of pinned memory
     bool waits;            // the thread is fast-forwarded over iterations of it
     bool came, others;     // since the thread got its turn: a write that it sees, a turn of another thread
-    bool stored;           // others: which has changed a page that the thread reads
+    unsigned stored;       // others: behind which polls pages are read that it has changed, a bit each
     unsigned hit;          // the poll that sees that write; ATTACH_POLLS_MAX: one knows not which
     bool poll_came;        // one of the polls sees a write since the streak began
     unsigned region_polls; // a write was to this; so many polls until nothing came of it, 0: none was
@@ -73,9 +73,10 @@ struct attach_loop {
 // Pages of memory that processes share, which the thread reads while it polls.
 struct attach_shared {
     uint64_t pages[ATTACH_PAGES_MAX];
-    unsigned count;        // 0: they are not known
-    unsigned char *copies; // as they were; NULL: none yet
-    uint64_t seen_turns;   // of others that share memory, when they were
+    uint8_t polls[ATTACH_PAGES_MAX]; // of the iteration: behind which it is read; ATTACH_POLLS_MAX: not known
+    unsigned count;                  // 0: they are not known
+    unsigned char *copies;           // as they were; NULL: none yet
+    uint64_t seen_turns;             // of others that share memory, when they were
 };
 
 // The word that a thread sleeps on.

@@ -97,10 +97,14 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-// The terminal of whoever started the run. Others are those by which its programs talk to each other (mpirun).
-static bool is_users_terminal(const struct stat *about)
+// Pseudo-terminals are those by which programs of the run talk to each other (mpirun), but for that of whoever started
+// it.
+static bool is_users_terminal(int terminal, const struct stat *about)
 {
-    bool users = about->st_rdev == makedev(TTYAUX_MAJOR, 0); // /dev/tty
+    unsigned kind = major(about->st_rdev);
+    bool pseudo = (kind >= UNIX98_PTY_MASTER_MAJOR && kind < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT) ||
+                  about->st_rdev == makedev(TTYAUX_MAJOR, 2); // /dev/ptmx
+    bool users = !pseudo && isatty(terminal) == 1;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && !users; fd++) {
         struct stat own;
         users = fstat(fd, &own) == 0 && S_ISCHR(own.st_mode) && own.st_rdev == about->st_rdev && isatty(fd) == 1;
@@ -117,7 +121,7 @@ static bool is_of_others(int fd, const struct stat *input, const struct stat *pi
         return false;
     }
     bool named = S_ISFIFO(about.st_mode) && about.st_dev != pipe->st_dev;
-    return named || (S_ISCHR(about.st_mode) && is_users_terminal(&about)) ||
+    return named || (S_ISCHR(about.st_mode) && is_users_terminal(fd, &about)) ||
            (same_file(&about, input) && !S_ISREG(about.st_mode));
 }
 

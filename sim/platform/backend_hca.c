@@ -318,6 +318,16 @@ static int qp_query(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out)
     return to_errno(hca_fw_qp_query(hca_of(ctx), qpn, attr_out));
 }
 
+static int group_attach(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid)
+{
+    return is_gone(ctx) ? -EIO : to_errno(hca_fw_group_attach(hca_of(ctx), qpn, mgid, mlid));
+}
+
+static int group_detach(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid)
+{
+    return to_errno(hca_fw_group_detach(hca_of(ctx), qpn, mgid, mlid));
+}
+
 static int qp_destroy(void *ctx, uint32_t qpn)
 {
     return settle(ctx, hca_fw_qp_destroy(hca_of(ctx), qpn));
@@ -347,4 +357,6 @@ const struct backend_hca_ops plat_backend_hca_ops = {
     .qp_modify = qp_modify,
     .qp_query = qp_query,
     .qp_destroy = qp_destroy,
+    .group_attach = group_attach,
+    .group_detach = group_detach,
 };

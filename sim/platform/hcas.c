@@ -206,6 +206,17 @@ static enum sim_status routes_set(plat_machine_t *machine, uint32_t index)
     return status;
 }
 
+// As the subnet manager would have it: each switch forwards a group's packets towards its members.
+static void group_changed(void *ctx, hca_t *hca, uint16_t mlid, bool joins)
+{
+    plat_machine_t *machine = ctx;
+    for (uint32_t node = 0; node < machine->scenario->node_count; node++) {
+        for (uint32_t i = 0; machine->nodes[node].hca == hca && i < machine->scenario->ib_switch_count; i++) {
+            (void)ib_switch_group_change(machine->ib_switches[i], mlid, (uint16_t)(node + 1), joins);
+        }
+    }
+}
+
 enum sim_status plat_ib_fabric_create(plat_machine_t *machine)
 {
     const struct scn_scenario *scenario = machine->scenario;
@@ -220,6 +231,11 @@ enum sim_status plat_ib_fabric_create(plat_machine_t *machine)
     }
     for (uint32_t i = 0; i < scenario->ib_switch_count && status == SIM_OK; i++) {
         status = routes_set(machine, i);
+    }
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        if (machine->nodes[i].hca != NULL) {
+            hca_set_joined(machine->nodes[i].hca, group_changed, machine);
+        }
     }
     return status;
 }

@@ -202,6 +202,39 @@ TEST(IbsimExtended, ARequestGoesToTheSharedReceiveQueueThatItNames)
     scene_end(scene);
 }
 
+static void three(struct scene_side *side)
+{
+    struct ibv_qp *qp = initiator_open(side);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[0]), 0);
+        EXPECT_EQ(completion(side->cq).status, IBV_WC_SUCCESS);
+    }
+    scene_meet(side);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+static void unpolled(struct scene_side *side)
+{
+    struct target target;
+    struct ibv_wc wc;
+    target_open(side, &target, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(receive(&target, 0, side, side->mr->lkey, i), 0);
+    }
+    scene_meet(side);
+    EXPECT_EQ(ibv_destroy_srq(target.srqs[0]), 0);
+    target.srqs[0] = queue_create(side, side->pd, target.xrcds[0], target.cqs[0]); // of the same number
+    EXPECT_EQ(ibv_poll_cq(target.cqs[0], 1, &wc), 0);
+    target_close(&target);
+}
+
+TEST(IbsimExtended, CompletionsOfAQueueGoWithIt)
+{
+    struct scene *scene = scene_new(IBV_QPT_RC);
+    scene_run(scene, three, unpolled);
+    scene_end(scene);
+}
+
 // --- what may not be named -------------------------------------------------------------------------------------------
 
 static void refused(struct scene_side *side)

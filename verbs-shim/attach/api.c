@@ -9,8 +9,6 @@
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
 
-enum { PAGE_BYTES = 4096 };
-
 #define API __attribute__((visibility("default")))
 
 API enum attach_mode attach_mode(void)
@@ -135,7 +133,9 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
                     (period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0);
     uint64_t iteration_ps = iteration_describe(slot, iteration, period != 0 ? period : 1);
-    attach_window_describe(slot);
+    const struct attach_pages none = {0};
+    bool learned = attach_own.loop.reads_known && !loop_learns(&attach_own.loop);
+    attach_pages_describe(slot, learned ? &attach_own.pages : &none, iteration, period);
     enum attach_woken woken = poll_cross(slot, iterations, iteration_ps, flags, what);
     if (slot->values[2] != 0) {
         loop_stored(&attach_own.loop);
@@ -143,7 +143,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         loop_skipped(&attach_own.loop, slot->values[0], woken != ATTACH_WOKEN_DEADLINE);
     }
     if (loop_learns(&attach_own.loop)) {
-        (void)attach_window_open();
+        attach_window_learn(poll->key);
     }
     return woken;
 }
@@ -154,7 +154,7 @@ static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, c
     slot->arguments[3] = 0;
     slot->arguments[4] = words;
     slot->arguments[5] = attach_look_progresses();
-    attach_pages_describe(slot, pages);
+    attach_pages_describe(slot, pages, NULL, 0);
     return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
 }
 
@@ -163,7 +163,7 @@ API enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count)
     struct attach_slot *slot = slot_to_poll();
     struct attach_pages list = {0};
     for (unsigned i = 0; i < count; i++) {
-        attach_pages_add(&list, pages[i]);
+        attach_pages_add(&list, pages[i], 0);
     }
     return slot != NULL ? poll_memory(slot, 0, &list) : ATTACH_WOKEN_OUTSIDE;
 }
@@ -182,9 +182,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
         word.pinned = attach_pinned_find(ranges[i].address, ranges[i].bytes, &bus_address);
         word.address = word.pinned ? bus_address : word.address;
         memcpy(slot->structure + i * sizeof word, &word, sizeof word);
-        if (attach_client.shares != 0) {
-            attach_pages_add(&pages, (uintptr_t)ranges[i].address / PAGE_BYTES * PAGE_BYTES);
-        }
+        attach_window_pages(&pages, (uintptr_t)ranges[i].address, ranges[i].bytes);
     }
     return poll_memory(slot, count, &pages);
 }

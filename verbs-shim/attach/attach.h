@@ -130,7 +130,7 @@ struct attach_range {
     unsigned bytes;
 };
 enum attach_woken attach_poll_words(const struct attach_range *ranges, unsigned count);
-// The same of a loop that reads these pages of shared memory, and who knows what of its own.
+// The same of a loop that reads these pages of shared memory, and any of the thread's own.
 enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count);
 
 // A descriptor and what of poll(2) a thread waits for.
@@ -186,13 +186,15 @@ void attach_may_interrupt(void);
 struct attach_window {
     bool (*any)(void);
     bool (*open)(void);
-    unsigned (*close)(uint64_t *pages_out, unsigned most);
+    unsigned (*close)(uint64_t *pages_out, unsigned most); // how many there were; more than `most`: not all are known
+    bool (*has)(uint64_t address);                         // is the memory there shared?
 };
 void attach_window_by(const struct attach_window *how);
 // The process has memory to which other processes may write: who polls there looks again after their turns.
 void attach_shares(void);
 // Until the calling thread's next crossing. false: it is not possible, or the process shares none.
 bool attach_window_open(void);
+bool attach_window_learns(void); // one is open, by which a loop of polls is learned
 // Before a call that the kernel is to carry out on the thread's memory.
 void attach_window_close(void);
 

@@ -177,6 +177,18 @@ static int srq_destroy(void *ctx, uint32_t srqn)
     return (int)attach_cross1(ATTACH_OP_HCA_SRQ_DESTROY, srqn);
 }
 
+static int group_attach(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid)
+{
+    (void)ctx;
+    return with_struct(ATTACH_OP_HCA_GROUP_ATTACH, qpn, mlid, mgid, 16);
+}
+
+static int group_detach(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid)
+{
+    (void)ctx;
+    return with_struct(ATTACH_OP_HCA_GROUP_DETACH, qpn, mlid, mgid, 16);
+}
+
 static int qp_destroy(void *ctx, uint32_t qpn)
 {
     (void)ctx;
@@ -207,4 +219,6 @@ const struct backend_hca_ops attach_hca_ops = {
     .qp_modify = qp_modify,
     .qp_query = qp_query,
     .qp_destroy = qp_destroy,
+    .group_attach = group_attach,
+    .group_detach = group_detach,
 };

@@ -262,6 +262,7 @@ static void thread_ended(void *slot)
 void attach_link_forget(void)
 {
     if (attach_client.segment != NULL) {
+        attach_window_close();
         (void)kernel_call(SYS_close, attach_client.socket, 0, 0, 0, 0, 0);
         munmap(attach_client.segment, sizeof *attach_client.segment);
         munmap(attach_client.bells, sizeof *attach_client.bells);

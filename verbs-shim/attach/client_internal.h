@@ -26,8 +26,9 @@ extern struct attach_client {
 
 // Of shared memory, which the thread reads while it polls.
 struct attach_pages {
-    uint64_t list[ATTACH_PAGES_MAX];
-    unsigned count, next;
+    uint64_t list[ATTACH_PAGES_MAX], polls[ATTACH_PAGES_MAX]; // the poll behind which it is read
+    unsigned count;
+    bool incomplete; // there are more
 };
 
 extern _Thread_local struct attach_own {
@@ -43,7 +44,8 @@ extern _Thread_local struct attach_own {
     struct loop loop; // of empty polls
     struct attach_pages pages;
     unsigned polls_alone; // while it was not known that the process shares memory
-    bool window;          // one is open
+    bool window, learns;  // one is open; and its pages are those of a loop of polls
+    uint64_t poll;        // the last one before it
     bool crossing;        // a signal's handler that calls in meanwhile is turned away
     bool ended;           // it will not be attached again
     void (*last)(void *); // of attach_thread_at_end; NULL: nothing
@@ -58,10 +60,12 @@ void attach_link_forget(void);                 // in a child: it is not attached
 // --- window.c -------------------------------------------------------------------------------------------------------
 
 bool attach_window_possible(void);
-void attach_window_forget(void); // it is learned anew what the thread reads
-void attach_window_describe(struct attach_slot *slot);
-void attach_pages_add(struct attach_pages *pages, uint64_t page);
-void attach_pages_describe(struct attach_slot *slot, const struct attach_pages *pages);
+void attach_window_forget(void);         // it is learned anew what the thread reads
+void attach_window_learn(uint64_t poll); // opens one
+void attach_window_pages(struct attach_pages *pages, uint64_t address, unsigned bytes);
+void attach_pages_add(struct attach_pages *pages, uint64_t page, uint64_t poll);
+void attach_pages_describe(struct attach_slot *slot, const struct attach_pages *pages,
+                           const struct loop_poll *iteration, unsigned period);
 
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 

@@ -153,7 +153,9 @@ struct attach_entry {
     R(HCA_QP_CREATE, "struct -> qpn")                                                                                  \
     R(HCA_QP_MODIFY, "qpn, mask, struct")                                                                              \
     R(HCA_QP_QUERY, "qpn -> struct")                                                                                   \
-    R(HCA_QP_DESTROY, "qpn")
+    R(HCA_QP_DESTROY, "qpn")                                                                                           \
+    R(HCA_GROUP_ATTACH, "qpn, mlid, mgid in the struct")                                                               \
+    R(HCA_GROUP_DETACH, "the same")
 
 enum attach_op {
 #define ATTACH_OP(name, doc) ATTACH_OP_##name,
@@ -181,7 +183,8 @@ struct attach_poll_place {
 };
 #define ATTACH_POLLS_MAX 8u
 
-// Addresses of pages, in the struct of POLL behind places or words.
+// Addresses of pages, in the struct of POLL behind places or words; in the bits below, the number of the poll behind
+// which the iteration reads it; ATTACH_POLLS_MAX: not known.
 #define ATTACH_PAGES_MAX 32u
 #define ATTACH_PAGES_AT  128u
 

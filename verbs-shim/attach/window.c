@@ -6,6 +6,8 @@
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
 
+enum { PAGE_BYTES = 4096 };
+
 #define API __attribute__((visibility("default")))
 
 static const struct attach_window *window;
@@ -40,11 +42,26 @@ bool attach_window_possible(void)
 
 API bool attach_window_open(void)
 {
-    attach_own.window = attach_window_possible() && window->open();
+    if (!attach_own.window) {
+        attach_own.window = attach_window_possible() && window->open();
+        attach_own.learns = false;
+    }
     return attach_own.window;
 }
 
-void attach_pages_add(struct attach_pages *pages, uint64_t page)
+API bool attach_window_learns(void)
+{
+    return attach_own.window && attach_own.learns;
+}
+
+void attach_window_learn(uint64_t poll)
+{
+    attach_window_close();
+    attach_own.learns = attach_window_open();
+    attach_own.poll = poll;
+}
+
+void attach_pages_add(struct attach_pages *pages, uint64_t page, uint64_t poll)
 {
     unsigned i = 0;
     while (i < pages->count && pages->list[i] != page) {
@@ -53,11 +70,12 @@ void attach_pages_add(struct attach_pages *pages, uint64_t page)
     if (i < pages->count) {
         return;
     }
-    if (pages->count < ATTACH_PAGES_MAX) {
-        pages->list[pages->count++] = page;
-    } else { // the one that was found longest ago makes room
-        pages->list[pages->next++ % ATTACH_PAGES_MAX] = page;
+    if (pages->count == ATTACH_PAGES_MAX) {
+        pages->incomplete = true;
+        return;
     }
+    pages->list[pages->count] = page;
+    pages->polls[pages->count++] = poll;
 }
 
 API void attach_window_close(void)
@@ -66,24 +84,41 @@ API void attach_window_close(void)
     if (attach_own.window) {
         attach_own.window = false;
         unsigned count = window->close(pages, ATTACH_PAGES_MAX);
-        for (unsigned i = 0; i < count; i++) {
-            attach_pages_add(&attach_own.pages, pages[i]);
+        attach_own.pages.incomplete = attach_own.pages.incomplete || (attach_own.learns && count > ATTACH_PAGES_MAX);
+        for (unsigned i = 0; i < count && i < ATTACH_PAGES_MAX && attach_own.learns; i++) {
+            attach_pages_add(&attach_own.pages, pages[i], attach_own.poll);
         }
     }
 }
 
 void attach_window_forget(void)
 {
-    attach_own.pages.count = attach_own.pages.next = 0;
+    attach_own.pages = (struct attach_pages){0};
 }
 
-void attach_pages_describe(struct attach_slot *slot, const struct attach_pages *pages)
+// Those of the bytes that are shared.
+void attach_window_pages(struct attach_pages *pages, uint64_t address, unsigned bytes)
 {
-    slot->arguments[7] = pages->count;
-    memcpy(slot->structure + ATTACH_PAGES_AT, pages->list, pages->count * sizeof pages->list[0]);
+    uint64_t first = address / PAGE_BYTES, last = (address + bytes - (bytes != 0)) / PAGE_BYTES;
+    for (uint64_t page = first; attach_client.shares != 0 && window != NULL && page <= last; page++) {
+        if (window->has(page * PAGE_BYTES)) {
+            attach_pages_add(pages, page * PAGE_BYTES, 0);
+        }
+    }
 }
 
-void attach_window_describe(struct attach_slot *slot)
+// Each with the number of the poll of the iteration behind which it is read, in the bits that a page's address has not.
+void attach_pages_describe(struct attach_slot *slot, const struct attach_pages *pages,
+                           const struct loop_poll *iteration, unsigned period)
 {
-    attach_pages_describe(slot, &attach_own.pages);
+    uint64_t described[ATTACH_PAGES_MAX];
+    for (unsigned i = 0; i < pages->count; i++) {
+        unsigned poll = 0;
+        while (poll < period && iteration[poll].key != pages->polls[i]) {
+            poll++;
+        }
+        described[i] = pages->list[i] | (poll < period ? poll : ATTACH_POLLS_MAX);
+    }
+    slot->arguments[7] = pages->incomplete ? 0 : pages->count; // then any turn of others counts
+    memcpy(slot->structure + ATTACH_PAGES_AT, described, pages->count * sizeof described[0]);
 }

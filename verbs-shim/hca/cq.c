@@ -128,7 +128,7 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
     if (cqe->srqn != HCA_NO_SRQ) { // by XRC
         srq = hca_numbered_get(&cq->context->srqs, cqe->srqn);
     }
-    if (qp == NULL && srq == NULL) {
+    if (srq == NULL && (qp == NULL || cqe->srqn != HCA_NO_SRQ)) {
         return false;
     }
     *wc = (struct hca_wc){.status = (enum hca_status)cqe->status,
@@ -203,7 +203,7 @@ int hca_cq_arm(hca_cq_t *cq, bool solicited_only)
 }
 
 // Entries of the queue pair that nobody polled go; the others move up behind the ones that stay.
-void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp)
+static void clean(hca_cq_t *cq, const hca_qp_t *qp, uint32_t srqn)
 {
     uint32_t end = cq->consumer, gone = 0;
     while (end - cq->consumer < cq->entries && entry_is_there(cq, end)) {
@@ -211,8 +211,9 @@ void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp)
     }
     for (uint32_t at = end; at != cq->consumer; at--) {
         const struct hca_cqe *entry = entry_at(cq, at - 1);
-        if (entry->qpn == qp->number) {
-            if (entry->kind != HCA_CQE_SEND && qp->srq != NULL) {
+        bool goes = qp != NULL ? entry->qpn == qp->number : entry->srqn == srqn;
+        if (goes) {
+            if (qp != NULL && entry->kind != HCA_CQE_SEND && qp->srq != NULL) {
                 (void)hca_receive_take(&qp->srq->receive, entry->index);
             }
             gone++;
@@ -224,6 +225,16 @@ void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp)
     }
     cq->consumer += gone;
     *cq->record = cq->consumer;
+}
+
+void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp)
+{
+    clean(cq, qp, HCA_NO_SRQ);
+}
+
+void hca_cq_clean_srq(hca_cq_t *cq, uint32_t srqn)
+{
+    clean(cq, NULL, srqn);
 }
 
 // --- another size ----------------------------------------------------------------------------------------------------

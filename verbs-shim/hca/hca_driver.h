@@ -130,6 +130,8 @@ unsigned hca_qp_send_room(const hca_qp_t *qp); // requests that hca_post_send wo
 // out of range (IBA 10.3.1, table 91). To RESET: queues are emptied and unpolled completions of this QP removed.
 int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr);
 int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out);
+// Of a UD: it joins the group, or leaves it. -EBUSY: it is in it. -EINVAL: no group, or not in it.
+int hca_qp_group(hca_qp_t *qp, const uint8_t mgid[16], uint16_t mlid, bool joins);
 
 // xrcd, cq: of XRC, with where its completions go; both NULL: of queue pairs that are created with it.
 int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, const hca_xrcd_t *xrcd, hca_cq_t *cq,

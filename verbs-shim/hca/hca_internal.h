@@ -123,3 +123,4 @@ void hca_receive_reset(struct hca_receive_ring *receive);
 uint64_t hca_receive_take(struct hca_receive_ring *receive, uint32_t cookie); // its wr_id; the entry is free again
 void hca_receive_doorbell(hca_qp_t *qp); // to a queue pair in error: what was posted shall be flushed
 void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp);
+void hca_cq_clean_srq(hca_cq_t *cq, uint32_t srqn); // what it received by XRC

@@ -280,6 +280,13 @@ int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out)
     return status;
 }
 
+int hca_qp_group(hca_qp_t *qp, const uint8_t mgid[16], uint16_t mlid, bool joins)
+{
+    const hca_context_t *context = qp->pd->context;
+    const struct backend_hca_ops *ops = hca_ops(context);
+    return (joins ? ops->group_attach : ops->group_detach)(context->backend.ctx, qp->number, mgid, mlid);
+}
+
 // --- shared receive queues -------------------------------------------------------------------------------------------
 
 int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user, const hca_xrcd_t *xrcd, hca_cq_t *cq,
@@ -345,6 +352,7 @@ int hca_srq_destroy(hca_srq_t *srq)
     (void)hca_numbered_set(&context->srqs, srq->number, NULL);
     srq->pd->users--;
     if (srq->cq != NULL) {
+        hca_cq_clean_srq(srq->cq, srq->number);
         srq->cq->users--;
     }
     context->backend.ops->free_pinned(context->backend.ctx, &srq->buffer);

@@ -15,7 +15,7 @@
 // Time: an operation pays for the whole call of the program, entry and exit included. What the face refuses, and what
 // it answers by itself, takes no time.
 //
-// Leaves out: memory windows, flow steering, work queues, multicast, path migration, device memory, on-demand
+// Leaves out: memory windows, flow steering, work queues, path migration, device memory, on-demand
 // paging, re-registration. The face refuses them as a device without the feature does.
 #pragma once
 
@@ -142,6 +142,10 @@ struct ibverbs_device_ops {
     // Asked before each qp_modify. attr holds what the program has set so far; the device puts in what it knows better:
     // qp_state (always), sq_psn, rq_psn, sq_draining.
     int (*qp_query)(void *qp, struct ibv_qp_attr *attr);
+
+    // Of a UD: it receives what goes to the group, or no more. NULL: the device has no multicast. -EBUSY: it is so
+    // already.
+    int (*group_change)(void *qp, const union ibv_gid *gid, uint16_t lid, bool attach);
 
     int (*ah_create)(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
     int (*ah_destroy)(void *ah);

@@ -197,7 +197,11 @@ static int extended_check(const struct ibverbs_context *context, const struct ib
         ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && (init->send_ops_flags & ~ops) != 0)) {
         return -EOPNOTSUPP;
     }
-    return (init->comp_mask & domain) != 0 ? 0 : -EINVAL;
+    if ((init->comp_mask & domain) == 0) {
+        return -EINVAL;
+    }
+    const struct ibv_context *of = domain == IBV_QP_INIT_ATTR_PD ? init->pd->context : init->xrcd->context;
+    return of == &context->verbs.context ? 0 : -EINVAL;
 }
 
 struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)

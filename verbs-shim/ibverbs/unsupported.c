@@ -49,20 +49,6 @@ void ibverbs_verbs_fill(struct verbs_context *verbs)
     ops->dealloc_mw = dealloc_mw;
 }
 
-// --- multicast ------------------------------------------------------------------------------------------------------
-
-int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-    (void)qp, (void)gid, (void)lid;
-    return EOPNOTSUPP;
-}
-
-int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-    (void)qp, (void)gid, (void)lid;
-    return EOPNOTSUPP;
-}
-
 // --- objects shared between processes -------------------------------------------------------------------------------
 
 struct ibv_context *ibv_import_device(int cmd_fd)

@@ -45,6 +45,31 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     return got;
 }
 
+// Files, which never wait: the kernel alone reads and writes the program's memory.
+ssize_t pread(int fd, void *buffer, size_t bytes, off_t offset)
+{
+    attach_window_close();
+    return WORLD_REAL(pread)(fd, buffer, bytes, offset);
+}
+
+ssize_t pread64(int fd, void *buffer, size_t bytes, off64_t offset)
+{
+    attach_window_close();
+    return WORLD_REAL(pread64)(fd, buffer, bytes, offset);
+}
+
+ssize_t pwrite(int fd, const void *buffer, size_t bytes, off_t offset)
+{
+    attach_window_close();
+    return WORLD_REAL(pwrite)(fd, buffer, bytes, offset);
+}
+
+ssize_t pwrite64(int fd, const void *buffer, size_t bytes, off64_t offset)
+{
+    attach_window_close();
+    return WORLD_REAL(pwrite64)(fd, buffer, bytes, offset);
+}
+
 // What programs built with _FORTIFY_SOURCE call. The sizes were checked by the compiler where they could be.
 ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room);
 ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags);

@@ -3,10 +3,10 @@
 // that a polling thread reads.
 //
 // In a window all of this memory is inaccessible; the first access to a page makes that page accessible again. A window
-// is over at the next crossing, and before any call that this library carries out itself. Leaves out: calls of the
-// kernel that are none of calls.h and are given shared memory within a window (they fail with EFAULT).
+// is over at the next crossing, and before the calls of calls.h, reads and writes of files and forks. Leaves out: other
+// calls of the kernel that are given shared memory within a window (they fail with EFAULT). There is a window in an
+// iteration of a loop of polls before it is fast-forwarded, and after 100 us of computing without a crossing.
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -15,7 +15,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
-enum { MAPPINGS_MAX = 128, PAGES_MAX = 32, PAGE_BYTES = 4096, MAPS_BYTES = 16384, SIZE_BYTES = 24, PIECES_MAX = 4096 };
+enum { MAPPINGS_MAX = 128, PAGES_MAX = 32, PAGE_BYTES = 4096, MAPS_BYTES = 16384, PIECES_MAX = 4096 };
 #define MAPPED_BYTES_MAX (UINT64_C(1) << 30) // changing the rights of more takes too long
 
 struct mapping {
@@ -28,9 +28,8 @@ static struct {
     unsigned count, pieces;
     bool writable;
     uint64_t bytes;
-    bool known;            // the mappings are
-    char size[SIZE_BYTES]; // of all the process's memory then
-    bool open;
+    bool open, busy;
+    bool overflown; // there were more pages
     uint64_t pages[PAGES_MAX];
     unsigned page_count;
     uintptr_t stepped; // the page of an access that is made by a step
@@ -77,14 +76,12 @@ static void line_take(const char *line)
     }
 }
 
-static bool mappings_read(void)
+// Each line to the function. A look of spin.c in the middle (world_shared_busy) would begin again.
+static bool lines_read(void (*take)(const char *line))
 {
     static char text[MAPS_BYTES + 1];
     size_t kept = 0;
     long fd = kernel_call(SYS_open, (long)(uintptr_t) "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0), got;
-    shared.count = shared.pieces = 0;
-    shared.writable = false;
-    shared.bytes = 0;
     if (fd < 0) {
         return false;
     }
@@ -93,7 +90,7 @@ static bool mappings_read(void)
         text[kept + (size_t)got] = '\0';
         while ((end = strchr(line, '\n')) != NULL) {
             *end = '\0';
-            line_take(line);
+            take(line);
             line = end + 1;
         }
         kept = strlen(line);
@@ -103,77 +100,108 @@ static bool mappings_read(void)
     return true;
 }
 
-// How much is mapped in all, as text: proc(5), the first number of statm.
-static void size_read(char size_out[SIZE_BYTES])
-{
-    long fd = kernel_call(SYS_open, (long)(uintptr_t) "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
-    memset(size_out, 0, SIZE_BYTES);
-    if (fd >= 0) {
-        (void)kernel_call(SYS_read, fd, (long)(uintptr_t)size_out, SIZE_BYTES - 1, 0, 0, 0);
-        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    }
-    char *end = strchr(size_out, ' ');
-    memset(end != NULL ? end : size_out, 0, (size_t)(size_out + SIZE_BYTES - (end != NULL ? end : size_out)));
-}
-
-// Some libraries map memory past the C library (UCX), so the kernel is asked whether there is more or less than before.
-static bool mappings_find(void)
-{
-    char size[SIZE_BYTES];
-    size_read(size);
-    if (!shared.known || memcmp(size, shared.size, sizeof size) != 0) {
-        memcpy(shared.size, size, sizeof size);
-        shared.known = mappings_read();
-    }
-    return shared.known && shared.count > 0 && shared.pieces < PIECES_MAX && shared.bytes <= MAPPED_BYTES_MAX;
-}
-
-// --- the window -----------------------------------------------------------------------------------------------------
-
 static bool rights_set(const struct mapping *mapping, int protection)
 {
     return kernel_call(SYS_mprotect, (long)mapping->begin, (long)(mapping->end - mapping->begin), protection, 0, 0,
                        0) == 0;
 }
 
+static void line_give_back(const char *line)
+{
+    struct mapping piece = {.begin = hexadecimal(&line)};
+    line++;
+    piece.end = hexadecimal(&line);
+    for (unsigned i = 0; i < shared.count && strncmp(line, " ---s", 5) == 0; i++) {
+        const struct mapping *mapping = &shared.mappings[i];
+        if (piece.begin >= mapping->begin && piece.end <= mapping->end) {
+            (void)rights_set(&piece, mapping->protection);
+        }
+    }
+}
+
+// Asked each time: some libraries map memory past the C library (UCX).
+static bool mappings_find(void)
+{
+    shared.count = shared.pieces = 0;
+    shared.writable = false;
+    shared.bytes = 0;
+    return lines_read(line_take) && shared.count > 0 && shared.pieces < PIECES_MAX && shared.bytes <= MAPPED_BYTES_MAX;
+}
+
+// --- the window -----------------------------------------------------------------------------------------------------
+
 static void accessible_again(void)
 {
+    bool all = true;
     for (unsigned i = 0; i < shared.count; i++) {
-        (void)rights_set(&shared.mappings[i], shared.mappings[i].protection);
+        all = rights_set(&shared.mappings[i], shared.mappings[i].protection) && all;
+    }
+    if (!all) { // a part of one has gone meanwhile: piece by piece
+        (void)lines_read(line_give_back);
     }
     shared.open = false;
 }
 
 static bool any(void)
 {
-    return !shared.open && mappings_find() && shared.writable;
+    shared.busy = true;
+    bool is = !shared.open && mappings_find() && shared.writable;
+    shared.busy = false;
+    return is;
+}
+
+static bool has(uint64_t address)
+{
+    bool is = false;
+    shared.busy = true;
+    if (!shared.open && mappings_find()) {
+        for (unsigned i = 0; i < shared.count; i++) {
+            is = is || (address >= shared.mappings[i].begin && address < shared.mappings[i].end);
+        }
+    }
+    shared.busy = false;
+    return is;
+}
+
+bool world_shared_busy(void)
+{
+    return shared.busy;
 }
 
 static bool window_open(void)
 {
-    if (shared.open || !mappings_find()) {
-        return false;
-    }
-    shared.open = true;
-    shared.page_count = 0;
-    for (unsigned i = 0; i < shared.count; i++) {
-        if (!rights_set(&shared.mappings[i], PROT_NONE)) {
+    shared.busy = true;
+    bool possible = !shared.open && mappings_find();
+    if (possible) {
+        shared.open = true;
+        shared.overflown = false;
+        shared.page_count = 0;
+        for (unsigned i = 0; i < shared.count && possible; i++) {
+            possible = rights_set(&shared.mappings[i], PROT_NONE);
+        }
+        if (!possible) {
             accessible_again();
-            shared.known = false;
-            return false;
         }
     }
-    return true;
+    shared.busy = false;
+    return possible;
 }
 
 static unsigned window_close(uint64_t *pages_out, unsigned most)
 {
     unsigned count = shared.page_count < most ? shared.page_count : most;
+    shared.busy = true;
     if (shared.open) {
         accessible_again();
     }
+    shared.busy = false;
     memcpy(pages_out, shared.pages, count * sizeof *pages_out);
-    return count;
+    return shared.overflown ? most + 1 : shared.page_count;
+}
+
+void world_shared_pages_restart(void)
+{
+    shared.page_count = 0;
 }
 
 static bool page_note(uintptr_t page)
@@ -202,7 +230,8 @@ bool world_shared_fault(uintptr_t address, greg_t *registers)
     uintptr_t page = address & ~(uintptr_t)(PAGE_BYTES - 1);
     const struct mapping one = {.begin = page, .end = page + PAGE_BYTES};
     if (!page_note(page) || !rights_set(&one, shared.mappings[i].protection)) {
-        accessible_again(); // too many, or pages of another size
+        shared.overflown = true; // too many, or pages of another size
+        accessible_again();
     } else if (world_spin_shared_access(registers, shared.pages, shared.page_count)) {
         shared.stepped = page;
     }
@@ -221,13 +250,12 @@ void world_shared_page_close(void)
 
 void world_shared_start(void)
 {
-    static const struct attach_window window = {any, window_open, window_close};
+    static const struct attach_window window = {any, window_open, window_close, has};
     attach_window_by(&window);
 }
 
 static void note(const void *address, int flags)
 {
-    shared.known = shared.known && (flags & (MAP_FIXED | MAP_SHARED)) == 0;
     if (address != MAP_FAILED && (flags & MAP_TYPE) != MAP_PRIVATE) {
         attach_shares();
     }
@@ -247,39 +275,11 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int fd, off
     return at;
 }
 
-// What is there from now on is asked when one wants to know.
-static void changes(void)
-{
-    attach_window_close();
-    shared.known = false;
-}
-
-int munmap(void *address, size_t bytes)
-{
-    changes();
-    return WORLD_REAL(munmap)(address, bytes);
-}
-
+// Rights that the program sets are not undone.
 int mprotect(void *address, size_t bytes, int protection)
 {
-    changes();
+    attach_window_close();
     return WORLD_REAL(mprotect)(address, bytes, protection);
-}
-
-void *mremap(void *address, size_t bytes, size_t new_bytes, int flags, ...)
-{
-    va_list rest;
-    va_start(rest, flags);
-    void *to = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void *) : NULL;
-    va_end(rest);
-    changes();
-    return WORLD_REAL(mremap)(address, bytes, new_bytes, flags, to);
-}
-
-int shmdt(const void *address)
-{
-    changes();
-    return WORLD_REAL(shmdt)(address);
 }
 
 void *shmat(int id, const void *address, int flags)

@@ -300,7 +300,7 @@ static void on_look(int number, siginfo_t *info, void *context)
     (void)info;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     unsigned crossings = attach_crossings();
-    if (crossings != spin.crossings) {
+    if (crossings != spin.crossings || attach_window_learns() || world_shared_busy()) {
         spin.crossings = crossings;
         look_after(LOOK_EVERY_US);
         return;

@@ -20,6 +20,7 @@ enum {
     REPEATS = 32,
     REPEATS_KNOWN = 3,
     ACCESSES_MAX = 1024,
+    BACKOFF_MAX = 63,
     FOLLOWED_MAX = 256,      // that are not of the loop
     REGISTERS = REG_RIP + 1, // without the flags
     TRAP_FLAG = 0x100
@@ -39,6 +40,7 @@ static __thread struct {
     unsigned next;
     unsigned accesses; // that are still looked at
     unsigned crossings;
+    unsigned backoff, quiet; // looks without a window; those that are left
 } spin;
 
 static bool begin(unsigned accesses)
@@ -55,16 +57,24 @@ static bool begin(unsigned accesses)
 
 bool world_spin_shared_begin(void)
 {
+    if (spin.quiet > 0) {
+        spin.quiet--;
+        return false;
+    }
     return begin(ACCESSES_MAX);
 }
 
 void world_spin_shared_end(void)
 {
+    // A thread that accesses no shared memory computes: it is looked at more and more seldom.
+    bool idle = spin.on && spin.accesses == ACCESSES_MAX;
+    spin.backoff = !idle ? 0 : spin.backoff < BACKOFF_MAX ? 2 * spin.backoff + 1 : spin.backoff;
+    spin.quiet = spin.on ? spin.backoff : spin.quiet;
     spin.on = spin.stepping = false;
     attach_window_close();
 }
 
-// It is in its place, or takes that of one that is not known; no other row goes on.
+// It is in its place, or takes that of the one that came longest ago; no other row goes on.
 static struct site *site_take(const greg_t *registers)
 {
     for (unsigned i = 0; i < SITES; i++) {
@@ -76,6 +86,7 @@ static struct site *site_take(const greg_t *registers)
     for (unsigned i = 0; i < SITES; i++) {
         spin.sites[i].count = 0;
     }
+    world_shared_pages_restart();
     struct site *site = &spin.sites[spin.next++ % SITES];
     *site = (struct site){.used = true};
     memcpy(site->registers, registers, sizeof site->registers);

@@ -30,7 +30,10 @@ uint64_t world_tsc_now(uintptr_t at)
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    if (info->si_code == SEGV_ACCERR && world_shared_fault((uintptr_t)info->si_addr, registers)) {
+    int saved = errno;
+    bool noted = info->si_code == SEGV_ACCERR && world_shared_fault((uintptr_t)info->si_addr, registers);
+    errno = saved;
+    if (noted) {
         return;
     }
     // A fault without an address: a general protection fault, so that the instruction itself can be read.

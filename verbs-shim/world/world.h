@@ -120,7 +120,9 @@ void world_connected(int fd);
 
 // An access to it while one notes where the thread reads; it may be repeated. false: it was none.
 bool world_shared_fault(uintptr_t address, greg_t *registers);
-void world_shared_page_close(void); // the one that was opened for an access
+void world_shared_page_close(void);    // the one that was opened for an access
+void world_shared_pages_restart(void); // those so far are not read by the loop
+bool world_shared_busy(void);          // it is looking for mappings, or changing their rights
 void world_shared_start(void);
 
 // --- loops over it (spin_shared.c)

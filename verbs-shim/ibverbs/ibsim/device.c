@@ -9,6 +9,8 @@
 #define VENDOR_ID    0x02c9  // that of the adapters that are modelled; the first bits of the GUID as well
 #define FIRMWARE     "1.0.0" // of the model
 #define DEFAULT_PKEY 0xffff
+#define GROUPS       8192 // as ibv_devinfo prints them for these adapters
+#define GROUP_QPS    248
 #define RC_OPS                                                                                                         \
     (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |                                  \
      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |               \
@@ -53,6 +55,9 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
                  .max_qp_init_rd_atom = (int)hca.max_initiator_reads,
                  .atomic_cap = IBV_ATOMIC_HCA,
                  .max_ah = INT_MAX, // memory of the driver
+                 .max_mcast_grp = GROUPS,
+                 .max_mcast_qp_attach = GROUP_QPS,
+                 .max_total_mcast_qp_attach = GROUPS * GROUP_QPS,
                  .max_srq = (int)hca.max_srq,
                  .max_srq_wr = (int)hca.max_srq_entries,
                  .max_srq_sge = (int)hca.max_segments,
@@ -337,6 +342,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .qp_destroy = ibsim_qp_destroy,
     .qp_modify = ibsim_qp_modify,
     .qp_query = ibsim_qp_query,
+    .group_change = ibsim_group_change,
     .ah_create = ah_create,
     .ah_destroy = ah_destroy,
     .post_send = ibsim_post_send,

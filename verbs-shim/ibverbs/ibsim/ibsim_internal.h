@@ -62,6 +62,8 @@ int ibsim_qp_destroy(void *qp);
 int ibsim_qp_modify(void *qp, const struct ibv_qp_attr *attr, int mask);
 int ibsim_qp_query(void *qp, struct ibv_qp_attr *attr);
 
+int ibsim_group_change(void *qp, const union ibv_gid *gid, uint16_t lid, bool attach);
+
 int ibsim_post_send(void *qp, const struct ibv_send_wr *wr, unsigned count, const struct ibv_send_wr **bad_out);
 int ibsim_post_recv(void *qp, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
 int ibsim_post_srq_recv(void *srq, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);

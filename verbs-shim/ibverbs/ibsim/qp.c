@@ -161,6 +161,11 @@ size_t ibsim_qp_bytes(const struct ibv_qp_cap *cap)
     return sizeof(struct ibsim_qp) + hca_qp_bytes(&create);
 }
 
+int ibsim_group_change(void *qp, const union ibv_gid *gid, uint16_t lid, bool attach)
+{
+    return hca_qp_group(((struct ibsim_qp *)qp)->hca, gid->raw, lid, attach);
+}
+
 unsigned ibsim_send_room(void *qp)
 {
     return hca_qp_send_room(((struct ibsim_qp *)qp)->hca);
