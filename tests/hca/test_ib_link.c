@@ -235,6 +235,51 @@ TEST(IbSwitch, DropsWhatItHasNoRouteFor)
     net_fini();
 }
 
+static void group_change(uint16_t lid, bool joins)
+{
+    EXPECT_EQ(ib_switch_group_change(net.ib_switch, IB_MULTICAST_LID, lid, joins), SIM_OK);
+}
+
+TEST(IbSwitch, CopiesWhatGoesToAGroupToEachMemberButTheSender)
+{
+    net_init(false);
+    for (uint16_t lid = 0; lid < LINKS; lid++) {
+        group_change(lid, true);
+    }
+    group_change(2, true); // two there
+    send(0, IB_MULTICAST_LID, 3, 64);
+    (void)sim_run(net.sim);
+    EXPECT_EQ(net.hosts[0].received, 0);
+    EXPECT_EQ(net.hosts[1].received, 3);
+    EXPECT_EQ(net.hosts[2].received, 3);
+    group_change(2, false);
+    group_change(1, false);
+    send(0, IB_MULTICAST_LID, 1, 64);
+    (void)sim_run(net.sim);
+    EXPECT_EQ(net.hosts[1].received, 3);
+    EXPECT_EQ(net.hosts[2].received, 4);
+    group_change(2, false);
+    EXPECT_EQ(ib_switch_group_change(net.ib_switch, IB_MULTICAST_LID, 2, false), SIM_ERR_INVALID);
+    net_fini();
+}
+
+TEST(IbSwitch, KeepsAPacketsPlaceUntilTheLastCopyHasLeft)
+{
+    net_init(false);
+    net.hosts[1].deaf = true;
+    group_change(1, true);
+    group_change(2, true);
+    send(0, IB_MULTICAST_LID, 10, 2048);
+    (void)sim_run(net.sim);
+    unsigned taken = net.hosts[2].received;
+    EXPECT_BETWEEN(taken, 3, 6); // those that host 1 and the switch have room for
+    host_hear(&net.hosts[1]);
+    (void)sim_run(net.sim);
+    EXPECT_EQ(net.hosts[1].received, 10);
+    EXPECT_EQ(net.hosts[2].received, 10);
+    net_fini();
+}
+
 // IBA 5.2.1, and annex A14: the header that names a shared receive queue is in requests alone.
 TEST(IbPackets, OfXrcAreLongerByTheirHeaderInRequests)
 {

@@ -1,4 +1,4 @@
-// Identifiers: made, destroyed, their options. And what this library does not offer.
+// Identifiers: made, destroyed, their options.
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,24 +212,4 @@ int rdma_get_remote_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
     }
     *ece = cm_id_of(base)->peer.ece;
     return 0;
-}
-
-// --- multicast: the devices have none -------------------------------------------------------------------------------
-
-int rdma_join_multicast(struct rdma_cm_id *base, struct sockaddr *address, void *context)
-{
-    (void)base, (void)address, (void)context;
-    return cm_errno(-EOPNOTSUPP);
-}
-
-int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_ex *attr, void *context)
-{
-    (void)base, (void)attr, (void)context;
-    return cm_errno(-EOPNOTSUPP);
-}
-
-int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *address)
-{
-    (void)base, (void)address;
-    return cm_errno(-EOPNOTSUPP);
 }

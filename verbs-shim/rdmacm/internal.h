@@ -5,7 +5,7 @@
 // of a connection (InfiniBand Architecture 1, chapter 12: REQ, REP, RTU, REJ, DREQ, DREP, SIDR_REQ, SIDR_REP), queue
 // pairs that are led through their states, and time-outs. Left out: the way of these messages through the fabric. They
 // go from process to process over sockets (message.c), in no simulated time, also where no cable leads
-// (docs/decisions/0015-connection-manager.md). MRA, LAP, timewait events, multicast, XRC, AF_IB addresses.
+// (docs/decisions/0015-connection-manager.md). MRA, LAP, timewait events, XRC, AF_IB addresses.
 //
 // A program's struct rdma_cm_id is the beginning of a struct cm_id. Everything is protected by one lock of the process;
 // functions named cm_ are called with it, those of the public header take it. Functions return 0 or a negative errno,
@@ -21,6 +21,7 @@
 
 struct cm_id;
 struct cm_channel;
+struct cm_group;
 
 #define CM_PRIVATE_BYTES 256
 #define CM_NAME_BYTES    64
@@ -122,6 +123,7 @@ struct cm_id {
     bool own_srq;                     // made by rdma_create_srq
     uint32_t events_taken, events_acknowledged;
     struct ibv_sa_path_rec path_rec;
+    struct cm_group *groups; // that it has joined
 };
 
 static inline struct cm_id *cm_id_of(struct rdma_cm_id *id)
@@ -174,7 +176,13 @@ void cm_socket_close(struct cm_id *id);
 void cm_bind_device(struct cm_id *id, struct cm_device *device);
 int cm_bind_any(struct cm_id *id);
 void cm_route_set(struct cm_id *id, uint32_t node); // the path to the node
+uint64_t cm_answer_ns(void);                        // what asking somebody in the fabric takes
 void cm_resolved(struct cm_id *id);                 // the answer to what is sought comes now
+
+// --- multicast (multicast.c) ----------------------------------------------------------------------------------------
+
+bool cm_is_group(const struct sockaddr *address);
+void cm_groups_leave(struct cm_id *id); // all
 
 // --- channels (channel.c) -------------------------------------------------------------------------------------------
 

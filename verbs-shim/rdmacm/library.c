@@ -68,8 +68,8 @@ void cm_event_pay(void)
     attach_spend_ps(attach_place()->interrupt_ps);
 }
 
-// The child of a fork has none of its parent's devices, and leaves its parent's connections and ports alone: it closes what
-// would keep them when the parent has ended. By number, as the process is not attached yet.
+// The child of a fork has none of its parent's devices, and leaves its parent's connections and ports alone: it closes
+// what would keep them when the parent has ended. By number, as the process is not attached yet.
 static void forked(void)
 {
     library.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -227,6 +227,7 @@ void cm_id_free(struct cm_id *id)
     if (*link == id) {
         *link = id->next;
     }
+    cm_groups_leave(id);
     cm_port_give(id);
     if (id->sync) {
         cm_channel_free(cm_channel_of(id));

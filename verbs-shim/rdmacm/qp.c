@@ -230,6 +230,7 @@ void rdma_destroy_qp(struct rdma_cm_id *base)
 {
     CM_ENTER();
     if (base->qp != NULL) {
+        cm_groups_leave(cm_id_of(base));
         (void)ibv_destroy_qp(base->qp);
         base->qp = NULL;
     }

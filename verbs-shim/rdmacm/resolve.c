@@ -1,4 +1,5 @@
 // Binding to addresses and devices, and what a subnet administrator would say of the path to a node.
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -61,7 +62,7 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)
 
 // What asking another node (ARP) or the subnet administrator takes: an interrupt there and one here. Without simulated
 // time it is the other program's patience: a server that has served one connection may be about to listen for the next.
-static uint64_t answer_ns(void)
+uint64_t cm_answer_ns(void)
 {
     enum { FUNCTIONAL_NS = 20000000 };
     return attach_mode() == ATTACH_TIMED ? 2 * attach_place()->interrupt_ps / 1000 + 1 : FUNCTIONAL_NS;
@@ -70,7 +71,8 @@ static uint64_t answer_ns(void)
 static int resolve(struct cm_id *id, const struct sockaddr *source, const struct sockaddr *destination, int timeout_ms)
 {
     uint32_t node;
-    enum cm_where where = cm_address_where(destination, &node);
+    bool group = cm_is_group(destination);
+    enum cm_where where = group ? CM_WHERE_ANY : cm_address_where(destination, &node);
     int status = where == CM_WHERE_BAD ? -EAFNOSUPPORT : 0;
     if (status == 0 && id->state == CM_IDLE) {
         status = source != NULL ? bind_address(id, source) : cm_bind_any(id);
@@ -88,10 +90,14 @@ static int resolve(struct cm_id *id, const struct sockaddr *source, const struct
     if (where == CM_WHERE_NOBODY) {
         id->base.route.addr.dst_addr.sa_family = AF_UNSPEC; // nobody answers the question who has the address
         cm_deadline_set(id, (timeout_ms > 0 ? (uint64_t)timeout_ms : 1) * 1000000u);
+    } else if (group) { // nobody is asked: its GID follows from the address
+        memcpy(&id->base.route.addr.dst_storage, destination,
+               family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+        cm_deadline_set(id, cm_answer_ns());
     } else {
         cm_address_set(&id->base.route.addr.dst_storage, family, false, where == CM_WHERE_ANY ? cm_own_node() : node,
                        cm_address_port(destination));
-        cm_deadline_set(id, answer_ns());
+        cm_deadline_set(id, cm_answer_ns());
     }
     return 0;
 }
@@ -138,7 +144,7 @@ static int route(struct cm_id *id)
         return -EINVAL;
     }
     id->state = CM_ROUTE_SOUGHT;
-    cm_deadline_set(id, answer_ns());
+    cm_deadline_set(id, cm_answer_ns());
     return 0;
 }
 

@@ -3,7 +3,7 @@
 // Declared once, for the device (models/hca) and for the drivers above it (verbs-shim, sim/platform). Addresses are bus
 // addresses unless they are said to be of a region (iova). All fields are little endian. The layout is this model's own
 // (no vendor's); what the entries carry follows the InfiniBand Architecture Specification 1.2.1, chapters 9 to 11.
-// Leaves out: memory windows, RD, raw packets, multicast, automatic path migration, several ports, P_Keys.
+// Leaves out: memory windows, RD, raw packets, automatic path migration, several ports, P_Keys.
 #pragma once
 
 #include <stdbool.h>
