@@ -30,7 +30,7 @@ static void receives_continue(struct hca_qp *qp, bool fresh)
     }
     struct hca_receive receive;
     enum hca_take take;
-    bool extended = qp->init.type == HCA_XRC_TARGET, own = qp->rq == &qp->own_rq && qp->own_rq.entries != 0;
+    bool xrc = qp->init.type == HCA_XRC_TARGET, own = qp->rq == &qp->own_rq && qp->own_rq.entries != 0;
     if (qp->rsp.has_receive) {
         receive = qp->rsp.receive;
         qp->rsp.has_receive = false;
@@ -41,10 +41,10 @@ static void receives_continue(struct hca_qp *qp, bool fresh)
     while (take == HCA_TAKEN) {
         const struct hca_cqe cqe = {.qpn = qp->number,
                                     .index = receive.cookie,
-                                    .srqn = extended ? qp->rq->number : HCA_NO_SRQ,
+                                    .srqn = xrc ? qp->rq->number : HCA_NO_SRQ,
                                     .kind = HCA_CQE_RECEIVE,
                                     .status = HCA_FLUSHED};
-        hca_cq_push(qp->hca, extended ? qp->rq->cqn : qp->init.receive_cqn, &cqe, false);
+        hca_cq_push(qp->hca, xrc ? qp->rq->cqn : qp->init.receive_cqn, &cqe, false);
         take = own ? hca_rq_take(qp->rq, qp, fresh, &receive) : HCA_TAKE_NONE;
     }
     if (take != HCA_TAKE_WAIT) {

@@ -42,7 +42,7 @@ static enum verdict invalid(struct hca_qp *qp, ib_packet_t *packet)
 // --- shared receive queues of XRC ------------------------------------------------------------------------------------
 
 // The queue that the request names is of the target's domain, and stays until the message is over (annex A14).
-static bool extended_bind(struct hca_qp *qp, const ib_packet_t *packet)
+static bool xrc_bind(struct hca_qp *qp, const ib_packet_t *packet)
 {
     if (qp->init.type != HCA_XRC_TARGET || qp->rsp.has_receive || qp->rsp.waiting) {
         return true;
@@ -97,9 +97,9 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
 static void receive_complete(struct hca_qp *qp, struct hca_order *order, const ib_packet_t *packet, bool write)
 {
     bool immediate = (ib_packet_flags(packet) & IB_HAS_IMMEDIATE) != 0;
-    bool extended = qp->init.type == HCA_XRC_TARGET;
+    bool xrc = qp->init.type == HCA_XRC_TARGET;
     order->completes = true;
-    order->cqn = extended ? qp->rq->cqn : qp->init.receive_cqn;
+    order->cqn = xrc ? qp->rq->cqn : qp->init.receive_cqn;
     order->solicited = packet->solicited;
     order->cqe = (struct hca_cqe){
         .qpn = qp->number,
@@ -109,7 +109,7 @@ static void receive_complete(struct hca_qp *qp, struct hca_order *order, const i
         .source_qpn = packet->source_qpn,
         .source_lid = packet->slid,
         .sl = packet->sl,
-        .srqn = extended ? qp->rq->number : HCA_NO_SRQ,
+        .srqn = xrc ? qp->rq->number : HCA_NO_SRQ,
         .kind = write ? HCA_CQE_RECEIVE_WRITE_IMM : HCA_CQE_RECEIVE,
         .flags = (uint8_t)((immediate ? HCA_CQE_IMMEDIATE : 0) | (ib_packet_has_route(packet) ? HCA_CQE_GRH : 0))};
     qp->rsp.has_receive = false;
@@ -372,7 +372,7 @@ static enum verdict connected_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     uint16_t flags = ib_packet_flags(packet);
     bool begins = (flags & IB_IS_FIRST) != 0;
-    if (!fits_sequence(qp, packet) || !allowed(qp, packet) || (begins && !extended_bind(qp, packet)) ||
+    if (!fits_sequence(qp, packet) || !allowed(qp, packet) || (begins && !xrc_bind(qp, packet)) ||
         ((flags & IB_HAS_PAYLOAD) != 0 && !length_valid(qp, packet))) {
         return invalid(qp, packet);
     }

@@ -104,7 +104,7 @@ static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hc
 {
     const uint8_t *raw = hca_wqe_raw(qp, qp->sq.next);
     struct hca_wqe_control control;
-    struct hca_wqe_extended extended;
+    struct hca_wqe_xrc xrc;
     struct hca_wqe_remote remote = {0};
     struct hca_wqe_atomic atomic = {0};
     memcpy(&control, raw, sizeof control);
@@ -115,9 +115,9 @@ static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hc
     }
     raw += sizeof control;
     if (qp->init.type == HCA_XRC_INITIATOR) {
-        memcpy(&extended, raw, sizeof extended);
-        packet->srqn = extended.srqn;
-        raw += sizeof extended;
+        memcpy(&xrc, raw, sizeof xrc);
+        packet->srqn = xrc.srqn;
+        raw += sizeof xrc;
     }
     if (request->opcode >= HCA_OP_WRITE) {
         memcpy(&remote, raw, sizeof remote);

@@ -25,7 +25,7 @@ static uint16_t data_offset(enum hca_qp_type type, unsigned opcode)
 {
     size_t offset = sizeof(struct hca_wqe_control);
     offset += type == HCA_UD ? sizeof(struct hca_wqe_datagram) : 0;
-    offset += type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_extended) : 0;
+    offset += type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_xrc) : 0;
     offset += opcode >= HCA_OP_WRITE ? sizeof(struct hca_wqe_remote) : 0;
     offset += opcode >= HCA_OP_COMPARE_SWAP ? sizeof(struct hca_wqe_atomic) : 0;
     return (uint16_t)offset;

@@ -80,9 +80,8 @@ static int64_t srq_create(struct attach_thread *thread, const void *structure)
     struct hca_srq_init init;
     uint32_t number = 0;
     memcpy(&init, structure, sizeof init);
-    bool extended =
-        init.xrcdn == HCA_NO_XRCD || (has(thread, OBJECT_XRCD, init.xrcdn) && has(thread, OBJECT_CQ, init.cqn));
-    if (!has(thread, OBJECT_EQ, init.eqn) || !has(thread, OBJECT_PD, init.pdn) || !extended ||
+    bool xrc = init.xrcdn == HCA_NO_XRCD || (has(thread, OBJECT_XRCD, init.xrcdn) && has(thread, OBJECT_CQ, init.cqn));
+    if (!has(thread, OBJECT_EQ, init.eqn) || !has(thread, OBJECT_PD, init.pdn) || !xrc ||
         !record_owned(thread, init.record) || !ring_owned(thread, init.base, init.entries, init.stride_bytes)) {
         return -EINVAL;
     }

@@ -323,11 +323,22 @@ static void datagram_service_is_found(void)
     id_end(listener);
 }
 
-static void there_is_no_multicast(void)
+static void group_is_joined_and_left(void)
 {
     struct rdma_cm_id *id = routed_make(RDMA_PS_UDP, NULL);
-    struct sockaddr_in group = address_of(NULL, 0);
-    CHECK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL) == -1 && errno == EOPNOTSUPP);
+    struct sockaddr_in one = address_of(NULL, 0), group = one;
+    CHECK(rdma_join_multicast(id, (struct sockaddr *)&one, NULL) == -1 && errno == EINVAL);
+    CHECK(inet_pton(AF_INET, "224.0.0.27", &group.sin_addr) == 1);
+    qp_make(id);
+    CHECK(rdma_join_multicast(id, (struct sockaddr *)&group, &group) == 0);
+    struct rdma_cm_event *event = event_get(RDMA_CM_EVENT_MULTICAST_JOIN);
+    const struct rdma_ud_param *found = &event->param.ud;
+    CHECK(found->private_data == &group && found->qp_num == 0xffffff && found->qkey == RDMA_UDP_QKEY);
+    CHECK(found->ah_attr.dlid >= 0xc000 && found->ah_attr.grh.dgid.raw[0] == 0xff);
+    CHECK(rdma_ack_cm_event(event) == 0);
+    CHECK(rdma_leave_multicast(id, (struct sockaddr *)&group) == 0);
+    CHECK(rdma_leave_multicast(id, (struct sockaddr *)&group) == -1 && errno == EADDRNOTAVAIL);
+    id_end(id);
 }
 
 // --- two programs ---------------------------------------------------------------------------------------------------
@@ -388,7 +399,7 @@ static const struct {
     {"channel_can_be_waited_for", channel_can_be_waited_for},
     {"identifier_takes_its_events_along", identifier_takes_its_events_along},
     {"datagram_service_is_found", datagram_service_is_found},
-    {"there_is_no_multicast", there_is_no_multicast},
+    {"group_is_joined_and_left", group_is_joined_and_left},
     {"serve_and_die", serve_and_die},
     {"serve_and_die_before_the_answer", serve_and_die_before_the_answer},
     {"partner_that_is_killed_disconnects", partner_that_is_killed_disconnects},

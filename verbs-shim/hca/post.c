@@ -74,9 +74,9 @@ static size_t heads_write(const hca_qp_t *qp, const struct hca_send_wr *wr, uint
         at += sizeof(struct hca_wqe_datagram);
     }
     if (qp->type == HCA_XRC_INITIATOR) {
-        const struct hca_wqe_extended extended = {.srqn = wr->remote_srqn};
-        memcpy(to + at, &extended, sizeof extended);
-        at += sizeof extended;
+        const struct hca_wqe_xrc xrc = {.srqn = wr->remote_srqn};
+        memcpy(to + at, &xrc, sizeof xrc);
+        at += sizeof xrc;
     }
     if (wr->opcode >= HCA_OP_WRITE) {
         const struct hca_wqe_remote remote = {.address = wr->remote_address, .rkey = wr->rkey};

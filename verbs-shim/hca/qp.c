@@ -59,7 +59,7 @@ uint64_t hca_receive_take(struct hca_receive_ring *receive, uint32_t cookie)
 static uint32_t send_stride(enum hca_qp_type type, unsigned segments, unsigned inline_bytes)
 {
     uint32_t head = sizeof(struct hca_wqe_control);
-    head += type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_extended) : 0;
+    head += type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_xrc) : 0;
     head += type == HCA_UD ? sizeof(struct hca_wqe_datagram)
                            : sizeof(struct hca_wqe_remote) + sizeof(struct hca_wqe_atomic);
     uint32_t data = segments * (uint32_t)sizeof(struct hca_wqe_data);

@@ -72,7 +72,7 @@ struct ibverbs_qp_create {
 };
 
 // A shared receive queue of a domain of XRC.
-struct ibverbs_srq_extended {
+struct ibverbs_srq_xrc {
     void *xrcd, *cq;
     uint32_t number; // what peers name it by: written back
 };
@@ -128,8 +128,7 @@ struct ibverbs_device_ops {
 
     int (*srq_create)(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out); // attr: as cap of a QP
     // NULL: the device has no XRC. So are the domain's.
-    int (*srq_create_extended)(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_extended *extended, void *user,
-                               void **srq_out);
+    int (*srq_create_xrc)(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_xrc *xrc, void *user, void **srq_out);
     int (*srq_destroy)(void *srq);
     int (*srq_arm)(void *srq, unsigned limit); // 0: disarm
     int (*srq_query)(void *srq, struct ibv_srq_attr *attr_out);

@@ -10,9 +10,9 @@ static bool create_valid(const struct ibverbs_context *context, const struct ibv
            attr->max_sge <= (uint32_t)limits->max_srq_sge;
 }
 
-// extended: with its objects, of XRC; NULL.
+// xrc: the objects of XRC; NULL: it is not of XRC.
 static int device_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct ibv_srq_attr *attr,
-                         struct ibverbs_srq_extended *extended)
+                         struct ibverbs_srq_xrc *xrc)
 {
     const struct ibverbs_context *context = pd->object.context;
     const struct ibverbs_device_ops *ops = context->device->ops;
@@ -22,9 +22,8 @@ static int device_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct 
     if (!create_valid(context, attr)) {
         return -EINVAL;
     }
-    return extended != NULL
-               ? ops->srq_create_extended(pd->object.device, attr, extended, &srq->object, &srq->object.device)
-               : ops->srq_create(pd->object.device, attr, &srq->object, &srq->object.device);
+    return xrc != NULL ? ops->srq_create_xrc(pd->object.device, attr, xrc, &srq->object, &srq->object.device)
+                       : ops->srq_create(pd->object.device, attr, &srq->object, &srq->object.device);
 }
 
 static void users_add(struct ibverbs_srq *srq, unsigned count)
@@ -41,12 +40,12 @@ static int srq_create(struct ibverbs_pd *pd, struct ibv_srq_init_attr *init, str
                       struct ibverbs_cq *cq, struct ibverbs_srq **srq_out)
 {
     struct ibv_srq_attr attr = init->attr;
-    struct ibverbs_srq_extended extended = {0};
+    struct ibverbs_srq_xrc xrc = {0};
     struct ibverbs_srq *srq = ibverbs_object_new(pd->object.context, sizeof *srq);
     if (xrcd != NULL) {
-        extended = (struct ibverbs_srq_extended){.xrcd = xrcd->object.device, .cq = cq->object.device};
+        xrc = (struct ibverbs_srq_xrc){.xrcd = xrcd->object.device, .cq = cq->object.device};
     }
-    int status = srq != NULL ? device_create(srq, pd, &attr, xrcd != NULL ? &extended : NULL) : -ENOMEM;
+    int status = srq != NULL ? device_create(srq, pd, &attr, xrcd != NULL ? &xrc : NULL) : -ENOMEM;
     if (status != 0) {
         ibverbs_object_drop(pd->object.context, srq);
         return status;
@@ -61,7 +60,7 @@ static int srq_create(struct ibverbs_pd *pd, struct ibv_srq_init_attr *init, str
     srq->max_sge = attr.max_sge;
     srq->xrcd = xrcd;
     srq->cq = cq;
-    srq->number = extended.number;
+    srq->number = xrc.number;
     init->attr.max_wr = attr.max_wr;
     init->attr.max_sge = attr.max_sge;
     users_add(srq, 1);
@@ -86,7 +85,7 @@ struct ibv_srq *ibverbs_create_srq_ex(struct ibv_context *context, struct ibv_sr
         IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     bool has_type = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
     if ((has_type && init->srq_type == IBV_SRQT_TM) || (init->comp_mask & ~needed) != 0 ||
-        ibverbs_context_of(context)->device->ops->srq_create_extended == NULL) {
+        ibverbs_context_of(context)->device->ops->srq_create_xrc == NULL) {
         return ibverbs_fail(-EOPNOTSUPP);
     }
     if (init->comp_mask != needed || init->srq_type != IBV_SRQT_XRC || init->pd->context != context ||

@@ -54,8 +54,8 @@ enum hca_opcode {
 #define HCA_WQE_BYTES_MAX  1024u
 #define HCA_SEGMENTS_MAX   32u
 
-// A request: control; datagram (UD) or extended (XRC), remote (write, read, atomics), atomic (atomics) where the opcode
-// has them; then data segments, or the data itself.
+// A request: control; datagram (UD) or the receive queue (XRC), remote (write, read, atomics), atomic (atomics) where
+// the opcode has them; then data segments, or the data itself.
 struct hca_wqe_control {
     uint32_t qpn;
     uint16_t index; // place in order, low 16 bits: what the completion gives back
@@ -85,7 +85,7 @@ struct hca_wqe_datagram {
     uint32_t flow_label, reserved2[3];
     uint8_t dgid[16];
 };
-struct hca_wqe_extended {
+struct hca_wqe_xrc {
     uint32_t srqn; // of the peer, in the domain of its queue pair
     uint32_t reserved[3];
 };

@@ -51,8 +51,7 @@ const volatile void *ibsim_cq_place(void *cq);
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns);
 
 int ibsim_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out);
-int ibsim_srq_create_extended(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_extended *extended, void *user,
-                              void **srq_out);
+int ibsim_srq_create_xrc(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_xrc *xrc, void *user, void **srq_out);
 int ibsim_srq_destroy(void *srq);
 int ibsim_srq_arm(void *srq, unsigned limit);
 int ibsim_srq_query(void *srq, struct ibv_srq_attr *attr_out);

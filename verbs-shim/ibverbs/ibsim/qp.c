@@ -173,17 +173,17 @@ unsigned ibsim_send_room(void *qp)
 
 // --- shared receive queues -------------------------------------------------------------------------------------------
 
-static int srq_create(const struct ibsim_pd *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_extended *extended,
-                      void *user, struct ibsim_srq **srq_out)
+static int srq_create(const struct ibsim_pd *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_xrc *xrc, void *user,
+                      struct ibsim_srq **srq_out)
 {
     struct ibsim_srq *srq = calloc(1, sizeof *srq);
     if (srq == NULL) {
         return -ENOMEM;
     }
     srq->context = pd->context;
-    const struct ibsim_xrcd *xrcd = extended != NULL ? extended->xrcd : NULL;
+    const struct ibsim_xrcd *xrcd = xrc != NULL ? xrc->xrcd : NULL;
     int status = hca_srq_create(pd->hca, attr->max_wr, attr->max_sge, user, xrcd != NULL ? xrcd->hca : NULL,
-                                extended != NULL ? cq_of(extended->cq) : NULL, &srq->hca);
+                                xrc != NULL ? cq_of(xrc->cq) : NULL, &srq->hca);
     if (status != 0) {
         free(srq);
         return status;
@@ -201,13 +201,12 @@ int ibsim_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq
     return status;
 }
 
-int ibsim_srq_create_extended(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_extended *extended, void *user,
-                              void **srq_out)
+int ibsim_srq_create_xrc(void *pd, struct ibv_srq_attr *attr, struct ibverbs_srq_xrc *xrc, void *user, void **srq_out)
 {
     struct ibsim_srq *srq = NULL;
-    int status = srq_create(pd, attr, extended, user, &srq);
+    int status = srq_create(pd, attr, xrc, user, &srq);
     if (status == 0) {
-        extended->number = hca_srq_number(srq->hca);
+        xrc->number = hca_srq_number(srq->hca);
         *srq_out = srq;
     }
     return status;

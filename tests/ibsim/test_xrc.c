@@ -192,7 +192,7 @@ static void two_queues(struct scene_side *side)
     target_close(&target);
 }
 
-TEST(IbsimExtended, ARequestGoesToTheSharedReceiveQueueThatItNames)
+TEST(IbsimXrc, ARequestGoesToTheSharedReceiveQueueThatItNames)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, two_and_a_write, two_queues);
@@ -228,7 +228,7 @@ static void unpolled(struct scene_side *side)
     target_close(&target);
 }
 
-TEST(IbsimExtended, CompletionsOfAQueueGoWithIt)
+TEST(IbsimXrc, CompletionsOfAQueueGoWithIt)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, three, unpolled);
@@ -257,7 +257,7 @@ static void other_domain(struct scene_side *side)
     target_close(&target);
 }
 
-TEST(IbsimExtended, AQueueOfAnotherDomainIsAnInvalidRequest)
+TEST(IbsimXrc, AQueueOfAnotherDomainIsAnInvalidRequest)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, refused, other_domain);
@@ -275,7 +275,7 @@ static void queue_goes(struct scene_side *side)
     target_close(&target);
 }
 
-TEST(IbsimExtended, AQueueThatIsGoneIsAnInvalidRequest)
+TEST(IbsimXrc, AQueueThatIsGoneIsAnInvalidRequest)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, refused, queue_goes);
@@ -313,7 +313,7 @@ static void fails_there(struct scene_side *side)
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-TEST(IbsimExtended, EntriesAreOfTheQueuesProtectionDomain)
+TEST(IbsimXrc, EntriesAreOfTheQueuesProtectionDomain)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, fails_there, late);
@@ -333,7 +333,7 @@ static void late_and_right(struct scene_side *side)
     target_close(&target);
 }
 
-TEST(IbsimExtended, AMessageComesAgainUntilThereIsAnEntry)
+TEST(IbsimXrc, AMessageComesAgainUntilThereIsAnEntry)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, one, late_and_right);
@@ -361,7 +361,7 @@ static void by_file(struct scene_side *side)
     close(init.fd);
 }
 
-TEST(IbsimExtended, ADomainOfAFileIsTheSameForAllWhoOpenIt)
+TEST(IbsimXrc, ADomainOfAFileIsTheSameForAllWhoOpenIt)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
     scene_run(scene, by_file, NULL);
