@@ -98,7 +98,7 @@ TEST(AttachedLoops, OfAProcessThatSharesMemoryAreSkippedWhenOneKnowsWhatTheyRead
 {
     memset(&loop, 0, sizeof loop);
     learn(8);
-    loop.learns_reads = true;
+    loop.shares = true;
     EXPECT_EQ(poll(1), 0); // might be skipped, and its reads up to the next poll are noted
     EXPECT_TRUE(loop_learns(&loop));
     loop_skipped(&loop, 0, false);

@@ -122,20 +122,21 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         loop_end(&attach_own.loop, attach_own.found || attach_own.untold < attach_own.loop.period + 1);
     }
     attach_window_close();
-    attach_own.loop.learns_reads = attach_window_possible();
-    bool known = attach_own.loop.reads_known;
+    attach_own.loop.shares = attach_window_possible();
+    bool learned = loop_learns(&attach_own.loop);
     uint64_t iterations = loop_poll_note(&attach_own.loop, poll, iteration, &period);
-    if (attach_own.loop.reads_known && !known) {
+    if (loop_learns(&attach_own.loop) && !learned) {
         attach_window_forget();
+    } else if (learned && !loop_learns(&attach_own.loop)) {
+        loop_pages_learned(&attach_own.loop, &attach_own.pages);
     }
     slot->arguments[3] = period != 0 ? period : 1;
     slot->arguments[4] = 0;
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
                     (period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0);
     uint64_t iteration_ps = iteration_describe(slot, iteration, period != 0 ? period : 1);
-    const struct attach_pages none = {0};
-    bool learned = attach_own.loop.reads_known && !loop_learns(&attach_own.loop);
-    attach_pages_describe(slot, learned ? &attach_own.pages : &none, iteration, period);
+    const struct loop_pages none = {0}, *pages = loop_pages(&attach_own.loop);
+    attach_pages_describe(slot, pages != NULL ? pages : &none, iteration, period);
     enum attach_woken woken = poll_cross(slot, iterations, iteration_ps, flags, what);
     if (slot->values[2] != 0) {
         loop_stored(&attach_own.loop);
@@ -149,7 +150,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
 }
 
 // A loop whose words or pages are known is in it until one of them is written.
-static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, const struct attach_pages *pages)
+static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, const struct loop_pages *pages)
 {
     slot->arguments[3] = 0;
     slot->arguments[4] = words;
@@ -161,7 +162,7 @@ static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, c
 API enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count)
 {
     struct attach_slot *slot = slot_to_poll();
-    struct attach_pages list = {0};
+    struct loop_pages list = {0};
     for (unsigned i = 0; i < count; i++) {
         attach_pages_add(&list, pages[i], 0);
     }
@@ -171,7 +172,7 @@ API enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count)
 API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsigned count)
 {
     struct attach_slot *slot = slot_to_poll();
-    struct attach_pages pages = {0}; // another process may write there
+    struct loop_pages pages = {0}; // another process may write there
     if (slot == NULL) {
         return ATTACH_WOKEN_OUTSIDE;
     }

@@ -24,13 +24,6 @@ extern struct attach_client {
     bool prepared; // thread_end exists, and what is to happen at fork
 } attach_client;
 
-// Of shared memory, which the thread reads while it polls.
-struct attach_pages {
-    uint64_t list[ATTACH_PAGES_MAX], polls[ATTACH_PAGES_MAX]; // the poll behind which it is read
-    unsigned count;
-    bool incomplete; // there are more
-};
-
 extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
@@ -38,17 +31,17 @@ extern _Thread_local struct attach_own {
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;
     unsigned crossings, interrupts, interrupts_ending;
-    bool found;       // since the last empty poll
-    bool did;         // something else than to look, since then
-    unsigned untold;  // looks since something was written, or another thread did something
-    struct loop loop; // of empty polls
-    struct attach_pages pages;
-    unsigned polls_alone; // while it was not known that the process shares memory
-    bool window, learns;  // one is open; and its pages are those of a loop of polls
-    uint64_t poll;        // the last one before it
-    bool crossing;        // a signal's handler that calls in meanwhile is turned away
-    bool ended;           // it will not be attached again
-    void (*last)(void *); // of attach_thread_at_end; NULL: nothing
+    bool found;              // since the last empty poll
+    bool did;                // something else than to look, since then
+    unsigned untold;         // looks since something was written, or another thread did something
+    struct loop loop;        // of empty polls
+    struct loop_pages pages; // those that are being learned
+    unsigned polls_alone;    // while it was not known that the process shares memory
+    bool window, learns;     // one is open; and its pages are those of a loop of polls
+    uint64_t poll;           // the last one before it
+    bool crossing;           // a signal's handler that calls in meanwhile is turned away
+    bool ended;              // it will not be attached again
+    void (*last)(void *);    // of attach_thread_at_end; NULL: nothing
     void *last_arg;
 } attach_own __attribute__((tls_model("initial-exec")));
 
@@ -62,10 +55,10 @@ void attach_link_forget(void);                 // in a child: it is not attached
 bool attach_window_possible(void);
 void attach_window_forget(void);         // it is learned anew what the thread reads
 void attach_window_learn(uint64_t poll); // opens one
-void attach_window_pages(struct attach_pages *pages, uint64_t address, unsigned bytes);
-void attach_pages_add(struct attach_pages *pages, uint64_t page, uint64_t poll);
-void attach_pages_describe(struct attach_slot *slot, const struct attach_pages *pages,
-                           const struct loop_poll *iteration, unsigned period);
+void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned bytes);
+void attach_pages_add(struct loop_pages *pages, uint64_t page, uint64_t poll);
+void attach_pages_describe(struct attach_slot *slot, const struct loop_pages *pages, const struct loop_poll *iteration,
+                           unsigned period);
 
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 

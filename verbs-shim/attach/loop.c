@@ -10,6 +10,7 @@ enum {
     ITERATIONS_SHARE = 16,
     CLOCK_SHARE = 128, // of a loop that may wait for a time, so that it is late by less than 1 %
     ITERATION_PS_MIN = 1000,
+    PAGES_VALID_MAX = 63
 };
 static const uint64_t skip_max_ps = 16000000; // of a loop of which nothing is known; but for a share of a long streak
 static const uint64_t skip_known_ps = 1000000000; // of one that is trusted
@@ -82,8 +83,47 @@ static bool is_trusted_iteration(struct loop *loop, unsigned period)
     return true;
 }
 
-// --- the streak
-// --------------------------------------------------------------------------------------------------------
+// --- what it reads --------------------------------------------------------------------------------------------------
+
+// A loop reads the same pages until one of them is written (a ring's head moves on). So they are learned anew after
+// that, and otherwise more and more seldom.
+static bool pages_are_valid(struct loop *loop)
+{
+    struct loop_record *record = record_of_streak(loop);
+    bool valid = record == loop->pages_of && record->pages_valid > 0;
+    record->pages_valid -= valid;
+    return valid;
+}
+
+void loop_pages_learned(struct loop *loop, const struct loop_pages *pages)
+{
+    if (loop->period == 0) {
+        return;
+    }
+    struct loop_record *record = record_of_streak(loop);
+    const struct loop_pages *before = &record->pages;
+    bool same = record == loop->pages_of && before->count == pages->count && before->incomplete == pages->incomplete &&
+                memcmp(before->list, pages->list, pages->count * sizeof pages->list[0]) == 0 &&
+                memcmp(before->polls, pages->polls, pages->count * sizeof pages->polls[0]) == 0;
+    record->pages = *pages;
+    record->pages_backoff = same ? 2 * record->pages_backoff + 1 : 0;
+    record->pages_backoff = record->pages_backoff < PAGES_VALID_MAX ? record->pages_backoff : PAGES_VALID_MAX;
+    record->pages_valid = record->pages_backoff;
+    loop->pages_of = record;
+}
+
+const struct loop_pages *loop_pages(struct loop *loop)
+{
+    bool known = loop->period != 0 && loop->pages_known && loop->learning == 0;
+    return known ? &record_of_streak(loop)->pages : NULL;
+}
+
+bool loop_learns(const struct loop *loop)
+{
+    return loop->learning != 0;
+}
+
+// --- the streak -----------------------------------------------------------------------------------------------------
 
 void loop_end(struct loop *loop, bool well)
 {
@@ -112,19 +152,18 @@ void loop_end(struct loop *loop, bool well)
     loop->count = loop->period = 0;
     loop->iterations = loop->skipped = 0;
     loop->pause = loop->learning = loop->skips = 0;
-    loop->reads_known = false;
+    loop->pages_known = false;
 }
 
 void loop_stored(struct loop *loop)
 {
     unsigned period = loop->period;
+    if (period != 0) {
+        struct loop_record *record = record_of_streak(loop);
+        record->pages_valid = record->pages_backoff = 0;
+    }
     loop_end(loop, true);
     loop->pause = 2 * period;
-}
-
-bool loop_learns(const struct loop *loop)
-{
-    return loop->learning != 0;
 }
 
 // Two iterations that are the same; of a loop that is trusted one, and the poll that begins the next.
@@ -149,7 +188,7 @@ static void period_find(struct loop *loop)
         if (is_period(loop, period)) {
             loop->period = period;
             loop->iterations += loop->count / period;
-            loop->reads_known = false;
+            loop->pages_known = false;
         }
     }
 }
@@ -197,10 +236,12 @@ uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct 
         return 0;
     }
     uint64_t iterations = iteration_ps < ITERATION_PS_MIN ? 0 : iterations_allowed(loop, iteration_ps);
-    if (iterations > 0 && loop->learns_reads && !loop->reads_known) { // an iteration more by itself
-        loop->reads_known = true;
-        loop->learning = loop->period;
-        return 0;
+    if (iterations > 0 && loop->shares && !loop->pages_known) {
+        loop->pages_known = true;
+        if (!pages_are_valid(loop)) { // an iteration more by itself
+            loop->learning = loop->period;
+            return 0;
+        }
     }
     return iterations;
 }
@@ -214,6 +255,6 @@ void loop_skipped(struct loop *loop, uint64_t iterations, bool told)
     loop->skipped = iterations;
     loop->skips += !told && iterations > 0;
     if (!told && iterations > 0 && (loop->skips & (loop->skips - 1)) == 0) {
-        loop->reads_known = false; // it goes on for long, and may have begun to read elsewhere
+        loop->pages_known = false; // it goes on for long, and may have begun to read elsewhere
     }
 }

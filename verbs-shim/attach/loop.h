@@ -14,6 +14,7 @@
 
 #define LOOP_POLLS_MAX 8u
 #define LOOP_RECORDS   8u
+#define LOOP_PAGES_MAX 32u
 
 struct loop_poll {
     uint64_t key;    // from where, at what
@@ -22,12 +23,21 @@ struct loop_poll {
     bool clock;      // it reads a clock, and may wait for a time
 };
 
+// Pages of shared memory that a thread reads between its polls.
+struct loop_pages {
+    uint64_t list[LOOP_PAGES_MAX], polls[LOOP_PAGES_MAX]; // the key of the poll behind which it is read
+    unsigned count;
+    bool incomplete; // there are more
+};
+
 struct loop_record {
     struct loop_poll polls[LOOP_POLLS_MAX]; // an iteration
     unsigned period;                        // 0: none
     unsigned used;                          // when, of all
     unsigned found;                         // streaks that ended well
     uint64_t found_max, given_up_max;       // iterations: of the longest streak that did, and that did not
+    struct loop_pages pages;                // as they were learned last
+    unsigned pages_valid, pages_backoff;    // streaks for which they are taken as known; and after learning them again
 };
 
 struct loop {
@@ -37,9 +47,10 @@ struct loop {
     uint64_t iterations;                        // of this streak, also those that were skipped
     uint64_t skipped;                           // by the last skip
     unsigned pause;                             // polls until the loop has had the time to see what was written
-    bool learns_reads;                          // one wants to know what it reads between its polls
-    bool reads_known;                           // of this streak
+    bool shares;                                // memory with others: one wants to know what it reads between its polls
+    bool pages_known;                           // of this streak
     unsigned learning;                          // polls until they are
+    const struct loop_record *pages_of;         // whose pages were the last that were known
     unsigned skips;                             // of this streak, after which nothing was written
     unsigned uses;
     struct loop_record records[LOOP_RECORDS];
@@ -56,5 +67,7 @@ void loop_skipped(struct loop *loop, uint64_t iterations, bool told);
 // Another process has written to shared memory that the loop reads: the streak is over, well. What the thread finds
 // there and does about it are no calls, so that nothing else says so.
 void loop_stored(struct loop *loop);
-// Are the reads behind this poll to be learned?
+// Are the reads behind this poll to be learned? Where they have been, the pages are handed over before the next poll.
 bool loop_learns(const struct loop *loop);
+void loop_pages_learned(struct loop *loop, const struct loop_pages *pages);
+const struct loop_pages *loop_pages(struct loop *loop); // NULL: they are not known

@@ -7,6 +7,7 @@
 #include "verbs-shim/attach/client_internal.h"
 
 enum { PAGE_BYTES = 4096 };
+_Static_assert(LOOP_PAGES_MAX == ATTACH_PAGES_MAX && LOOP_POLLS_MAX == ATTACH_POLLS_MAX, "what a request holds");
 
 #define API __attribute__((visibility("default")))
 
@@ -61,7 +62,7 @@ void attach_window_learn(uint64_t poll)
     attach_own.poll = poll;
 }
 
-void attach_pages_add(struct attach_pages *pages, uint64_t page, uint64_t poll)
+void attach_pages_add(struct loop_pages *pages, uint64_t page, uint64_t poll)
 {
     unsigned i = 0;
     while (i < pages->count && pages->list[i] != page) {
@@ -70,7 +71,7 @@ void attach_pages_add(struct attach_pages *pages, uint64_t page, uint64_t poll)
     if (i < pages->count) {
         return;
     }
-    if (pages->count == ATTACH_PAGES_MAX) {
+    if (pages->count == LOOP_PAGES_MAX) {
         pages->incomplete = true;
         return;
     }
@@ -80,12 +81,12 @@ void attach_pages_add(struct attach_pages *pages, uint64_t page, uint64_t poll)
 
 API void attach_window_close(void)
 {
-    uint64_t pages[ATTACH_PAGES_MAX];
+    uint64_t pages[LOOP_PAGES_MAX];
     if (attach_own.window) {
         attach_own.window = false;
-        unsigned count = window->close(pages, ATTACH_PAGES_MAX);
-        attach_own.pages.incomplete = attach_own.pages.incomplete || (attach_own.learns && count > ATTACH_PAGES_MAX);
-        for (unsigned i = 0; i < count && i < ATTACH_PAGES_MAX && attach_own.learns; i++) {
+        unsigned count = window->close(pages, LOOP_PAGES_MAX);
+        attach_own.pages.incomplete = attach_own.pages.incomplete || (attach_own.learns && count > LOOP_PAGES_MAX);
+        for (unsigned i = 0; i < count && i < LOOP_PAGES_MAX && attach_own.learns; i++) {
             attach_pages_add(&attach_own.pages, pages[i], attach_own.poll);
         }
     }
@@ -93,11 +94,11 @@ API void attach_window_close(void)
 
 void attach_window_forget(void)
 {
-    attach_own.pages = (struct attach_pages){0};
+    attach_own.pages = (struct loop_pages){0};
 }
 
 // Those of the bytes that are shared.
-void attach_window_pages(struct attach_pages *pages, uint64_t address, unsigned bytes)
+void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned bytes)
 {
     uint64_t first = address / PAGE_BYTES, last = (address + bytes - (bytes != 0)) / PAGE_BYTES;
     for (uint64_t page = first; attach_client.shares != 0 && window != NULL && page <= last; page++) {
@@ -108,10 +109,10 @@ void attach_window_pages(struct attach_pages *pages, uint64_t address, unsigned 
 }
 
 // Each with the number of the poll of the iteration behind which it is read, in the bits that a page's address has not.
-void attach_pages_describe(struct attach_slot *slot, const struct attach_pages *pages,
-                           const struct loop_poll *iteration, unsigned period)
+void attach_pages_describe(struct attach_slot *slot, const struct loop_pages *pages, const struct loop_poll *iteration,
+                           unsigned period)
 {
-    uint64_t described[ATTACH_PAGES_MAX];
+    uint64_t described[LOOP_PAGES_MAX];
     for (unsigned i = 0; i < pages->count; i++) {
         unsigned poll = 0;
         while (poll < period && iteration[poll].key != pages->polls[i]) {
