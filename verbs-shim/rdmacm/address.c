@@ -188,6 +188,34 @@ int cm_socket_connect(struct cm_id *id, uint32_t node, uint16_t port)
     return status;
 }
 
+int cm_meeting_bind(const struct cm_id *id, int fd)
+{
+    struct sockaddr_un name;
+    if (!name_make(&name, cm_own_node(), id->base.ps, id->port)) {
+        return -ENODEV;
+    }
+    (void)unlink(name.sun_path);
+    return bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 ? 0 : -errno;
+}
+
+void cm_meeting_unbind(const struct cm_id *id)
+{
+    struct sockaddr_un name;
+    if (id->port != 0 && name_make(&name, cm_own_node(), id->base.ps, id->port)) {
+        (void)unlink(name.sun_path);
+    }
+}
+
+int cm_meeting_send(const struct cm_id *id, int fd, uint32_t node, uint16_t port, const void *data, size_t bytes)
+{
+    struct sockaddr_un name;
+    if (!name_make(&name, node, id->base.ps, port)) {
+        return -ENODEV;
+    }
+    ssize_t sent = sendto(fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&name, sizeof name);
+    return sent >= 0 ? 0 : -errno;
+}
+
 __be16 rdma_get_src_port(struct rdma_cm_id *id)
 {
     return ((const struct sockaddr_in *)&id->route.addr.src_addr)->sin_port;

@@ -170,6 +170,11 @@ int cm_socket_listen(struct cm_id *id, int backlog);
 // -EAGAIN: the listener's queue is full; -ECONNREFUSED, -ENOENT: nobody listens.
 int cm_socket_connect(struct cm_id *id, uint32_t node, uint16_t port);
 void cm_socket_close(struct cm_id *id);
+// Datagrams between the owners of ports of one space, by sockets of their own. -EAGAIN: the other one's queue is full;
+// -ECONNREFUSED, -ENOENT: nobody is there.
+int cm_meeting_bind(const struct cm_id *id, int fd);
+void cm_meeting_unbind(const struct cm_id *id);
+int cm_meeting_send(const struct cm_id *id, int fd, uint32_t node, uint16_t port, const void *data, size_t bytes);
 
 // --- binding (resolve.c) --------------------------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ static int option_get(struct rs *rs, int level, int name, int *value_out)
         *value_out = rs->error;
         rs->error = 0;
     } else if (level == SOL_SOCKET && name == SO_TYPE) {
-        *value_out = SOCK_STREAM;
+        *value_out = rs->datagrams != NULL ? SOCK_DGRAM : SOCK_STREAM;
     } else if (number != NULL) {
         *value_out = *number;
     } else if (flag >= 0) {
@@ -160,7 +160,10 @@ int rgetpeername(int fd, struct sockaddr *address, socklen_t *bytes)
     if (rs == NULL) {
         return -1;
     }
-    int status = rs->state < RS_CONNECTING ? -ENOTCONN : address_get(rdma_get_peer_addr(rs->id), address, bytes);
+    struct sockaddr_storage peer;
+    int status = rs->datagrams != NULL ? rs_datagrams_peer(rs, &peer) : rs->state < RS_CONNECTING ? -ENOTCONN : 0;
+    const struct sockaddr *found = rs->datagrams != NULL ? (struct sockaddr *)&peer : rdma_get_peer_addr(rs->id);
+    status = status != 0 ? status : address_get(found, address, bytes);
     rs_leave(rs);
     return cm_errno(status);
 }

@@ -14,6 +14,11 @@ enum { PER_SOCKET = 2 }; // descriptors: of its connection, of its completions
 static short events_of(const struct rs *rs, short wanted)
 {
     short events = 0;
+    if (rs->datagrams != NULL) {
+        events |= rs_can_receive(rs) ? POLLIN : 0;
+        events |= rs_can_send(rs) ? POLLOUT : 0;
+        return (short)(events & wanted);
+    }
     if (rs->state == RS_FAILED) {
         return (short)(POLLERR | (wanted & (POLLIN | POLLOUT)));
     }

@@ -9,14 +9,14 @@
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
 
-enum { SOCKETS_MAX = 4096, TIMEOUT_MS = 2000 };
+enum { TIMEOUT_MS = 2000 };
 enum { QUEUE_DEFAULT = 384, INLINE_DEFAULT = 64, BUFFER_DEFAULT = 1 << 17 }; // rdma-core's
 
-static struct rs *sockets[SOCKETS_MAX];
+static struct rs *sockets[RS_SOCKETS_MAX];
 
 struct rs *rs_find(int fd)
 {
-    struct rs *rs = fd >= 0 && fd < SOCKETS_MAX ? __atomic_load_n(&sockets[fd], __ATOMIC_ACQUIRE) : NULL;
+    struct rs *rs = fd >= 0 && fd < RS_SOCKETS_MAX ? __atomic_load_n(&sockets[fd], __ATOMIC_ACQUIRE) : NULL;
     if (rs == NULL) {
         errno = EBADF;
     }
@@ -52,7 +52,7 @@ static int left(struct rs *rs, int status)
 static bool channel_make(struct rs *rs)
 {
     rs->channel = rdma_create_event_channel();
-    if (rs->channel == NULL || rs->channel->fd >= SOCKETS_MAX) {
+    if (rs->channel == NULL || rs->channel->fd >= RS_SOCKETS_MAX) {
         return false;
     }
     rs->fd = rs->channel->fd;
@@ -62,6 +62,7 @@ static bool channel_make(struct rs *rs)
 static void rs_free(struct rs *rs)
 {
     rs_transport_end(rs);
+    rs_datagrams_end(rs);
     if (rs->id != NULL) {
         (void)rdma_destroy_id(rs->id);
     }
@@ -88,7 +89,13 @@ static struct rs *rs_new(int domain, const struct rs *like)
     rs->send_bytes = like != NULL ? like->send_bytes : BUFFER_DEFAULT;
     rs->receive_bytes = like != NULL ? like->receive_bytes : BUFFER_DEFAULT;
     rs->options = like != NULL ? like->options : 0;
-    if (!channel_make(rs)) {
+    return rs;
+}
+
+static struct rs *stream_new(int domain, const struct rs *like)
+{
+    struct rs *rs = rs_new(domain, like);
+    if (rs != NULL && !channel_make(rs)) {
         rs_free(rs);
         errno = EMFILE;
         return NULL;
@@ -101,16 +108,21 @@ int rsocket(int domain, int type, int protocol)
     if (domain != AF_INET && domain != AF_INET6) {
         return cm_errno(-EAFNOSUPPORT);
     }
-    if (type != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) {
+    bool stream = type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP);
+    if (!stream && (type != SOCK_DGRAM || (protocol != 0 && protocol != IPPROTO_UDP))) {
         return cm_errno(-EPROTONOSUPPORT);
     }
-    struct rs *rs = rs_new(domain, NULL);
+    struct rs *rs = stream ? stream_new(domain, NULL) : rs_new(domain, NULL);
     if (rs == NULL) {
         return -1;
     }
-    if (rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_TCP) != 0) {
+    int status = stream ? 0 : rs_datagrams_make(rs);
+    if (status == 0 && rdma_create_id(rs->channel, &rs->id, NULL, stream ? RDMA_PS_TCP : RDMA_PS_UDP) != 0) {
+        status = -errno;
+    }
+    if (status != 0) {
         rs_free(rs);
-        return -1;
+        return cm_errno(status);
     }
     __atomic_store_n(&sockets[rs->fd], rs, __ATOMIC_RELEASE);
     return rs->fd;
@@ -127,6 +139,9 @@ int rbind(int fd, const struct sockaddr *address, socklen_t bytes)
         return left(rs, -EINVAL);
     }
     memcpy(&copy, address, bytes);
+    if (rs->datagrams != NULL) {
+        return left(rs, rs_datagrams_bind(rs, (struct sockaddr *)&copy));
+    }
     int status = rdma_bind_addr(rs->id, (struct sockaddr *)&copy) == 0 ? 0 : -errno;
     rs->state = status == 0 ? RS_BOUND : rs->state;
     return left(rs, status);
@@ -137,6 +152,9 @@ int rlisten(int fd, int backlog)
     struct rs *rs = rs_enter(fd);
     if (rs == NULL) {
         return -1;
+    }
+    if (rs->datagrams != NULL) {
+        return left(rs, -EOPNOTSUPP);
     }
     if (rs->state == RS_LISTENING) {
         return left(rs, 0);
@@ -211,6 +229,10 @@ static void event_handle(struct rs *rs, const struct rdma_cm_event *event)
 void rs_channel_ready(struct rs *rs)
 {
     struct rdma_cm_event *event;
+    if (rs->datagrams != NULL) {
+        rs_datagrams_met(rs);
+        return;
+    }
     if (rs->state == RS_LISTENING || rdma_get_cm_event(rs->channel, &event) != 0) {
         return;
     }
@@ -229,6 +251,10 @@ int rconnect(int fd, const struct sockaddr *address, socklen_t bytes)
     struct sockaddr_storage copy = {0};
     if (rs == NULL) {
         return -1;
+    }
+    if (rs->datagrams != NULL && bytes <= sizeof copy) {
+        memcpy(&copy, address, bytes);
+        return left(rs, rs_datagrams_connect(rs, (struct sockaddr *)&copy));
     }
     if (rs->state > RS_BOUND || bytes > sizeof copy) {
         return left(rs, rs->state == RS_CONNECTED    ? -EISCONN
@@ -279,7 +305,7 @@ static int accept_one(const struct rs *listener)
     struct rdma_cm_id *id = event->id;
     memcpy(&hello, event->param.conn.private_data, sizeof hello);
     (void)rdma_ack_cm_event(event);
-    struct rs *rs = rs_new(listener->domain, listener);
+    struct rs *rs = stream_new(listener->domain, listener);
     if (rs == NULL || rdma_migrate_id(id, rs->channel) != 0) {
         int error = errno;
         (void)rdma_destroy_id(id);
@@ -305,7 +331,7 @@ int raccept(int fd, struct sockaddr *address, socklen_t *bytes)
         return -1;
     }
     bool at_once = (rs->flags & O_NONBLOCK) != 0;
-    int accepted = rs->state == RS_LISTENING ? -EAGAIN : -EINVAL;
+    int accepted = rs->datagrams != NULL ? -EOPNOTSUPP : rs->state == RS_LISTENING ? -EAGAIN : -EINVAL;
     while (accepted == -EAGAIN) {
         struct pollfd ready = {.fd = rs->fd, .events = POLLIN};
         rs_leave(rs);
@@ -339,6 +365,9 @@ int rshutdown(int fd, int how)
     if (rs->state != RS_CONNECTED) {
         return left(rs, -ENOTCONN);
     }
+    if (rs->datagrams != NULL) {
+        return left(rs, rs_wait(rs, rs_all_sent, false));
+    }
     rs->read_shut = rs->read_shut || how != SHUT_WR;
     rs->read_end = rs->read_end || how != SHUT_WR;
     int status = 0;
@@ -359,7 +388,7 @@ int rclose(int fd)
     }
     if (rs->state == RS_CONNECTED) {
         (void)rshutdown(fd, SHUT_RDWR);
-        (void)rdma_disconnect(rs->id);
+        (void)(rs->datagrams == NULL && rdma_disconnect(rs->id));
     }
     __atomic_store_n(&sockets[fd], NULL, __ATOMIC_RELEASE);
     rs_free(rs);

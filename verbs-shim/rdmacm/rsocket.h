@@ -4,10 +4,13 @@
 // RDMA writes with immediate data, which say how many bytes came; the receiver gives its buffer away in two halves, by
 // writing where they are into a table of the sender's, and tells with it how many messages may follow. What is sent is
 // copied into a buffer first unless it goes inline, what is received is copied out; a wait looks for 10 us before it
-// sleeps. The bytes on the wire are this library's own: both ends of a run have it. Left out: SOCK_DGRAM, fork,
-// keep-alive, out-of-band data.
+// sleeps. The bytes on the wire are this library's own: both ends of a run have it. Left out: fork, keep-alive,
+// out-of-band data.
 //
-// A socket's number is the descriptor of its event channel. One lock a socket, which is free while a thread waits.
+// Datagrams (rdatagram.c) are those of a UD queue pair.
+//
+// A socket's number is the descriptor of its event channel, or of the socket on which datagram sockets meet. One lock a
+// socket, which is free while a thread waits.
 #pragma once
 
 #include <pthread.h>
@@ -15,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { RS_SOCKETS_MAX = 4096 };
 enum { RS_HALVES = 2, RS_IOMAPS_MAX = 128, RS_CONTROLS = 4, RS_EXTRA_RECEIVES = 8 };
 
 enum rs_state { RS_NEW, RS_BOUND, RS_LISTENING, RS_CONNECTING, RS_CONNECTED, RS_FAILED };
@@ -50,6 +54,8 @@ struct rs_mapping { // of this side
     int index; // in the other side's table; -1: none there
 };
 
+struct rs_datagrams;
+
 struct rs {
     int fd;
     pthread_mutex_t lock;
@@ -82,6 +88,7 @@ struct rs {
     uint16_t received, granted;
     unsigned peer_half; // of the peer's table: the next to be written
     struct rs_mapping mappings[RS_IOMAPS_MAX];
+    struct rs_datagrams *datagrams; // NULL: it is a stream
 };
 
 struct rs *rs_find(int fd); // NULL and errno
@@ -116,3 +123,23 @@ uint32_t rs_iomap_immediate(void);
 // As much as there is room for, to memory of the other side, which learns nothing of it. How many bytes, or a negative
 // errno.
 int rs_piece_write(struct rs *rs, const void *data, size_t most, const struct rs_window *to);
+
+void rs_copy(void *to, const void *from, size_t bytes); // the processor's copy, which takes its time
+
+// --- datagrams (rdatagram.c) ----------------------------------------------------------------------------------------
+
+int rs_datagrams_make(struct rs *rs); // with the socket's number
+void rs_datagrams_end(struct rs *rs); // after rs_transport_end, as the queue pair uses its memory
+int rs_datagrams_bind(struct rs *rs, const struct sockaddr *address);
+int rs_datagrams_connect(struct rs *rs, const struct sockaddr *address);
+int rs_datagrams_peer(const struct rs *rs, struct sockaddr_storage *address_out); // -ENOTCONN
+// to NULL: whom it is connected to. How many bytes, or a negative errno.
+ssize_t rs_datagram_send(struct rs *rs, const void *data, size_t bytes, int flags, const struct sockaddr *to);
+ssize_t rs_datagram_receive(struct rs *rs, void *buffer, size_t bytes, int flags, struct sockaddr *from,
+                            socklen_t *from_bytes);
+// One datagram from or to the pieces. name_bytes: where the sender's address is wanted.
+ssize_t rs_datagram_move(int fd, const struct msghdr *message, int flags, bool sends, socklen_t *name_bytes);
+void rs_datagrams_completed(struct rs *rs, const struct ibv_wc *wc);
+void rs_datagrams_met(struct rs *rs); // what came on the socket on which they meet
+bool rs_datagrams_can_send(const struct rs *rs);
+bool rs_datagrams_can_receive(const struct rs *rs);

@@ -27,8 +27,7 @@ uint32_t rs_iomap_immediate(void)
     return immediate_of(OP_IOMAP, 0);
 }
 
-// The processor's copy takes its time.
-static void copy(void *to, const void *from, size_t bytes)
+void rs_copy(void *to, const void *from, size_t bytes)
 {
     const struct backend_process *process = backend_current();
     memcpy(to, from, bytes);
@@ -110,7 +109,7 @@ static void came(struct rs *rs, uint32_t immediate)
     (void)rs_receive_post(rs);
 }
 
-static void completed(struct rs *rs, const struct ibv_wc *wc)
+static void stream_completed(struct rs *rs, const struct ibv_wc *wc)
 {
     if (wc->status != IBV_WC_SUCCESS) {
         rs->read_end = rs->write_end = true;
@@ -132,10 +131,10 @@ void rs_reap(struct rs *rs)
     while (count == WC_BATCH) {
         count = ibv_poll_cq(rs->cq, WC_BATCH, wc);
         for (int i = 0; i < count; i++) {
-            completed(rs, &wc[i]);
+            (rs->datagrams != NULL ? rs_datagrams_completed : stream_completed)(rs, &wc[i]);
         }
     }
-    if (rs->cq != NULL) {
+    if (rs->cq != NULL && rs->datagrams == NULL) {
         rs_grant(rs);
     }
 }
@@ -214,6 +213,9 @@ int rs_wait(struct rs *rs, rs_ready_fn ready, bool at_once)
 
 bool rs_can_send(const struct rs *rs)
 {
+    if (rs->datagrams != NULL) {
+        return rs_datagrams_can_send(rs);
+    }
     const volatile struct rs_window *half = rs->table != NULL ? &rs->table->halves[rs->half] : NULL;
     return rs->state != RS_CONNECTING &&
            (rs->write_end || (half != NULL && rs->requests_free > 0 && rs->send_free >= PIECE_FIRST &&
@@ -222,8 +224,11 @@ bool rs_can_send(const struct rs *rs)
 
 bool rs_all_sent(const struct rs *rs)
 {
-    return rs->write_end || (rs->requests_free == (unsigned)rs->sq_size && rs->controls_free == RS_CONTROLS &&
-                             rs->state == RS_CONNECTED);
+    bool idle = rs->requests_free == (unsigned)rs->sq_size;
+    if (rs->datagrams != NULL) {
+        return idle;
+    }
+    return rs->write_end || (idle && rs->controls_free == RS_CONTROLS && rs->state == RS_CONNECTED);
 }
 
 static unsigned smaller(size_t a, size_t b)
@@ -239,7 +244,7 @@ static int piece_put(struct rs *rs, const void *data, size_t most, const struct 
     uint32_t immediate = immediate_of(OP_DATA, bytes);
     const void *from = data;
     if (!inlined) {
-        copy(rs->send_buffer + rs->send_head, data, bytes);
+        rs_copy(rs->send_buffer + rs->send_head, data, bytes);
         from = rs->send_buffer + rs->send_head;
     }
     int status = rs_write(rs, from, bytes, to, tells ? &immediate : NULL, inlined ? 0 : bytes);
@@ -299,7 +304,8 @@ ssize_t rsend(int fd, const void *data, size_t bytes, int flags)
     if (rs == NULL) {
         return -1;
     }
-    ssize_t sent = stream_send(rs, data, bytes, flags);
+    ssize_t sent =
+        rs->datagrams != NULL ? rs_datagram_send(rs, data, bytes, flags, NULL) : stream_send(rs, data, bytes, flags);
     rs_leave(rs);
     return sent >= 0 ? sent : cm_errno((int)sent);
 }
@@ -308,6 +314,9 @@ ssize_t rsend(int fd, const void *data, size_t bytes, int flags)
 
 bool rs_can_receive(const struct rs *rs)
 {
+    if (rs->datagrams != NULL) {
+        return rs_datagrams_can_receive(rs);
+    }
     return rs->state != RS_CONNECTING && (rs->message_count > 0 || rs->read_end);
 }
 
@@ -319,7 +328,7 @@ static size_t pieces_take(struct rs *rs, uint8_t *buffer, size_t most, bool peek
     for (unsigned i = 0, count = rs->message_count; i < count && done < most; i++) {
         uint32_t *left = &rs->messages[rs->message_first];
         unsigned bytes = smaller(peek ? rs->messages[(rs->message_first + i) % room] : *left, most - done);
-        copy(buffer + done, rs->receive_buffer + offset, bytes);
+        rs_copy(buffer + done, rs->receive_buffer + offset, bytes);
         done += bytes;
         offset = (offset + bytes) % ((unsigned)rs->receive_bytes / RS_HALVES * RS_HALVES);
         if (peek) {
@@ -364,7 +373,8 @@ ssize_t rrecv(int fd, void *buffer, size_t bytes, int flags)
     if (rs == NULL) {
         return -1;
     }
-    ssize_t got = stream_receive(rs, buffer, bytes, flags);
+    ssize_t got = rs->datagrams != NULL ? rs_datagram_receive(rs, buffer, bytes, flags, NULL, NULL)
+                                        : stream_receive(rs, buffer, bytes, flags);
     rs_leave(rs);
     return got >= 0 ? got : cm_errno((int)got);
 }
@@ -383,6 +393,16 @@ ssize_t rwrite(int fd, const void *data, size_t bytes)
 
 ssize_t rrecvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *from, socklen_t *from_bytes)
 {
+    struct rs *rs = rs_enter(fd);
+    if (rs == NULL) {
+        return -1;
+    }
+    if (rs->datagrams != NULL) {
+        ssize_t got = rs_datagram_receive(rs, buffer, bytes, flags, from, from_bytes);
+        rs_leave(rs);
+        return got >= 0 ? got : cm_errno((int)got);
+    }
+    rs_leave(rs);
     ssize_t got = rrecv(fd, buffer, bytes, flags);
     if (got > 0 && from != NULL) {
         (void)rgetpeername(fd, from, from_bytes);
@@ -392,8 +412,21 @@ ssize_t rrecvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr
 
 ssize_t rsendto(int fd, const void *data, size_t bytes, int flags, const struct sockaddr *to, socklen_t to_bytes)
 {
-    (void)to_bytes;
-    return to != NULL ? cm_errno(-EISCONN) : rsend(fd, data, bytes, flags);
+    struct sockaddr_storage copy = {0};
+    struct rs *rs = to != NULL ? rs_enter(fd) : NULL;
+    if (to == NULL) {
+        return rsend(fd, data, bytes, flags);
+    }
+    if (rs == NULL) {
+        return -1;
+    }
+    ssize_t sent = rs->datagrams == NULL ? -EISCONN : -EINVAL;
+    if (rs->datagrams != NULL && to_bytes <= sizeof copy) {
+        memcpy(&copy, to, to_bytes);
+        sent = rs_datagram_send(rs, data, bytes, flags, (const struct sockaddr *)&copy);
+    }
+    rs_leave(rs);
+    return sent >= 0 ? sent : cm_errno((int)sent);
 }
 
 static ssize_t pieces_move(int fd, const struct iovec *pieces, int count, int flags, bool sends)
@@ -414,28 +447,37 @@ static ssize_t pieces_move(int fd, const struct iovec *pieces, int count, int fl
     return done;
 }
 
+static ssize_t message_move(int fd, struct msghdr *message, int flags, bool sends)
+{
+    const struct rs *rs = rs_find(fd);
+    if (message->msg_controllen != 0) {
+        return cm_errno(-EOPNOTSUPP);
+    }
+    if (rs != NULL && rs->datagrams != NULL) {
+        return rs_datagram_move(fd, message, flags, sends, &message->msg_namelen);
+    }
+    return pieces_move(fd, message->msg_iov, (int)message->msg_iovlen, flags, sends);
+}
+
 ssize_t rreadv(int fd, const struct iovec *pieces, int count)
 {
-    return pieces_move(fd, pieces, count, 0, false);
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
+    return message_move(fd, &message, 0, false);
 }
 
 ssize_t rwritev(int fd, const struct iovec *pieces, int count)
 {
-    return pieces_move(fd, pieces, count, 0, true);
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
+    return message_move(fd, &message, 0, true);
 }
 
 ssize_t rrecvmsg(int fd, struct msghdr *message, int flags)
 {
-    if (message->msg_controllen != 0) {
-        return cm_errno(-EOPNOTSUPP);
-    }
-    return pieces_move(fd, message->msg_iov, (int)message->msg_iovlen, flags, false);
+    return message_move(fd, message, flags, false);
 }
 
 ssize_t rsendmsg(int fd, const struct msghdr *message, int flags)
 {
-    if (message->msg_controllen != 0) {
-        return cm_errno(-EOPNOTSUPP);
-    }
-    return pieces_move(fd, message->msg_iov, (int)message->msg_iovlen, flags, true);
+    struct msghdr copy = *message;
+    return message_move(fd, &copy, flags, true);
 }
