@@ -168,6 +168,9 @@ int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_o
 // The board tells the bits of `mask` to the own host from now on; nothing of what was pending before is told. 0: none.
 // -ENOMEM: no pinned memory for the board's message.
 int peach2_interrupt_enable(peach2_handle_t *handle, uint32_t mask);
+// For who looks at the word that the board writes instead of sleeping: -EAGAIN: it has not interrupted.
+int peach2_interrupt_take(peach2_handle_t *handle, uint32_t *pending_out);
+const volatile uint64_t *peach2_interrupt_word(const peach2_handle_t *handle); // when it is enabled
 // Sleeps until the board interrupts, pays the handling, and takes what is pending. timeout_ns 0: forever; -ETIMEDOUT.
 // -EINVAL: nothing is enabled. -EIO: the board does not answer.
 int peach2_interrupt_wait(peach2_handle_t *handle, uint64_t timeout_ns, uint32_t *pending_out);

@@ -38,8 +38,32 @@ int peach2_interrupt_enable(peach2_handle_t *handle, uint32_t mask)
     return 0;
 }
 
+const volatile uint64_t *peach2_interrupt_word(const peach2_handle_t *handle)
+{
+    return message_word(handle);
+}
+
 // The message word is free before CLEAR asks for the next message: none is lost, and one that comes for bits taken here
 // already makes the caller find nothing pending, which it may.
+int peach2_interrupt_take(peach2_handle_t *handle, uint32_t *pending_out)
+{
+    if (handle == NULL || pending_out == NULL || handle->interrupt_word.address == NULL) {
+        return -EINVAL;
+    }
+    if (*message_word(handle) == 0) {
+        return -EAGAIN;
+    }
+    uint64_t pending;
+    int error = peach2_register_read(handle, interrupt_register(PEACH2_INTERRUPT_PENDING), 4, &pending);
+    if (error != 0) {
+        return error;
+    }
+    *message_word(handle) = 0;
+    peach2_register_write(handle, interrupt_register(PEACH2_INTERRUPT_CLEAR), pending, 4);
+    *pending_out = (uint32_t)pending;
+    return 0;
+}
+
 int peach2_interrupt_wait(peach2_handle_t *handle, uint64_t timeout_ns, uint32_t *pending_out)
 {
     if (handle == NULL || pending_out == NULL || handle->interrupt_word.address == NULL) {
@@ -51,15 +75,7 @@ int peach2_interrupt_wait(peach2_handle_t *handle, uint64_t timeout_ns, uint32_t
         return error;
     }
     backend->ops->cost(backend->ctx, BACKEND_COST_INTERRUPT, 1);
-    uint64_t pending;
-    error = peach2_register_read(handle, interrupt_register(PEACH2_INTERRUPT_PENDING), 4, &pending);
-    if (error != 0) {
-        return error;
-    }
-    *message_word(handle) = 0;
-    peach2_register_write(handle, interrupt_register(PEACH2_INTERRUPT_CLEAR), pending, 4);
-    *pending_out = (uint32_t)pending;
-    return 0;
+    return peach2_interrupt_take(handle, pending_out);
 }
 
 int peach2_interrupt_raise(peach2_handle_t *handle, uint32_t node, uint32_t bits)

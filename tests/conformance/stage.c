@@ -15,6 +15,7 @@ struct stage *stage_new(enum device device)
 {
     struct stage *stage = calloc(1, sizeof *stage);
     stage->device = device;
+    stage->type = IBV_QPT_RC;
     stage->nodes = 2;
     stage->cq_entries = 128;
     stage->cap = (struct ibv_qp_cap){STAGE_DEPTH, STAGE_DEPTH, 4, 4, 64};
@@ -25,6 +26,7 @@ struct stage *stage_new(enum device device)
                                        .max_rd_atomic = 4,
                                        .max_dest_rd_atomic = 4,
                                        .min_rnr_timer = 1,
+                                       .qkey = STAGE_QKEY,
                                        .port_num = 1,
                                        .timeout = 10,
                                        .retry_cnt = 7,
@@ -82,7 +84,7 @@ struct ibv_qp *stage_qp(struct side *side)
                                     .recv_cq = side->cq,
                                     .srq = side->srq,
                                     .cap = side->stage->cap,
-                                    .qp_type = IBV_QPT_RC,
+                                    .qp_type = side->stage->type,
                                     .sq_sig_all = side->stage->all_signaled};
     struct ibv_qp *qp = ibv_create_qp(side->pd, &init);
     EXPECT_TRUE(qp != NULL);
@@ -117,6 +119,10 @@ static void side_open(struct side *side)
 
 static void side_connect(struct side *side)
 {
+    if (side->stage->type == IBV_QPT_UD) {
+        side->ah = ibv_create_ah(side->pd, &(struct ibv_ah_attr){.dlid = side->peer->lid, .port_num = 1});
+        ASSERT_TRUE(side->ah != NULL);
+    }
     for (unsigned i = 0; i < side->stage->nodes; i++) {
         if (side->qps[i] != NULL) {
             const struct side *peer = &side->stage->sides[i];
@@ -130,6 +136,7 @@ static void side_close(struct side *side)
     for (unsigned i = 0; i < side->stage->nodes; i++) {
         EXPECT_EQ(side->qps[i] != NULL ? ibv_destroy_qp(side->qps[i]) : 0, 0);
     }
+    EXPECT_EQ(side->ah != NULL ? ibv_destroy_ah(side->ah) : 0, 0);
     EXPECT_EQ(side->srq != NULL ? ibv_destroy_srq(side->srq) : 0, 0);
     EXPECT_EQ(ibv_destroy_cq(side->cq) | ibv_destroy_cq(side->idle_cq), 0);
     EXPECT_EQ(ibv_destroy_comp_channel(side->channel), 0);
@@ -241,17 +248,19 @@ void stage_meet(struct side *side)
 
 // --- queue pairs -----------------------------------------------------------------------------------------------------
 
-static int step_mask(enum ibv_qp_state to)
+static int step_mask(enum ibv_qp_state to, bool datagrams)
 {
     switch (to) {
     case IBV_QPS_INIT:
-        return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+        return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (datagrams ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
     case IBV_QPS_RTR:
-        return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+        return datagrams ? IBV_QP_STATE
+                         : IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     case IBV_QPS_RTS:
-        return IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-               IBV_QP_MAX_QP_RD_ATOMIC;
+        return datagrams ? IBV_QP_STATE | IBV_QP_SQ_PSN
+                         : IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                               IBV_QP_MAX_QP_RD_ATOMIC;
     default:
         return IBV_QP_STATE;
     }
@@ -263,7 +272,7 @@ int stage_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, con
     attr.qp_state = to;
     attr.dest_qp_num = number;
     attr.ah_attr = (struct ibv_ah_attr){.dlid = peer->lid, .port_num = 1};
-    return ibv_modify_qp(qp, &attr, step_mask(to));
+    return ibv_modify_qp(qp, &attr, step_mask(to, side->stage->type == IBV_QPT_UD));
 }
 
 void stage_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number)
@@ -294,7 +303,11 @@ struct ibv_send_wr stage_wr(const struct side *side, uint64_t id, enum ibv_wr_op
     struct ibv_send_wr wr = {
         .wr_id = id, .sg_list = sge, .num_sge = sge != NULL, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
     uint64_t address = (uintptr_t)side->peer->memory + remote_offset;
-    if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    if (side->stage->type == IBV_QPT_UD) {
+        wr.wr.ud.ah = side->ah;
+        wr.wr.ud.remote_qpn = side->peer->qps[side->index]->qp_num;
+        wr.wr.ud.remote_qkey = STAGE_QKEY;
+    } else if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wr.wr.atomic.remote_addr = address;
         wr.wr.atomic.rkey = side->peer->mr->rkey;
     } else {

@@ -15,6 +15,7 @@
 #define STAGE_NODES_MAX 4
 #define STAGE_BYTES     (1u << 20) // of each side's region
 #define STAGE_DEPTH     16
+#define STAGE_QKEY      0x11111111u
 #define STAGE_GUARD     4096u // bytes around the region that nothing may change
 #define STAGE_ALL       (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -52,6 +53,7 @@ struct side {
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq, *idle_cq; // idle: nothing ever completes there
     struct ibv_srq *srq;         // NULL: none
+    struct ibv_ah *ah;           // to the peer, of datagrams
     struct ibv_qp *qp;           // to the peer, in RTS when the program runs
     struct ibv_qp *qps[STAGE_NODES_MAX];
     struct ibv_mr *mr; // all rights on the memory
@@ -64,6 +66,7 @@ struct side {
 
 struct stage {
     enum device device;
+    enum ibv_qp_type type; // of all queue pairs: RC, or UD with STAGE_QKEY
     struct machine *machine;
     unsigned nodes;
     struct side sides[STAGE_NODES_MAX];

@@ -29,6 +29,11 @@ size_t tca_verbs_connection_bytes(void)
     return sizeof(struct memory) + sizeof(struct tcav_peer);
 }
 
+uint32_t tcav_path_node(const struct ibv_ah_attr *ah)
+{
+    return ah->dlid != 0 || !ah->is_global ? ah->dlid - 1u : ah->grh.dgid.raw[15] - 1u;
+}
+
 uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset)
 {
     const struct tcav_place place = {.offset = peer->remote_area + offset, .block = TCAV_HOST};
@@ -47,13 +52,24 @@ static uint32_t unit_offset(uint32_t node)
     return (TCA_BOARD_MEETING + node) * TCA_BOARD_UNIT_BYTES;
 }
 
-static void introduce(struct tcav_peer *peer)
+void tcav_peer_introduce(struct tcav_peer *peer)
 {
     const struct tcav_context *context = peer->context;
     const struct tcav_meeting meeting = {memory_bus(peer, peer->area), peer->nonce, peer->remote_nonce};
     (void)peach2_pio_write(context->board,
                            peach2_board_memory_address(context->board, peer->node, unit_offset(context->node)),
                            &meeting, sizeof meeting);
+    if (context->datagrams) { // else the peer looks by itself, as its queue pairs are connected too
+        (void)peach2_interrupt_raise(context->board, peer->node, TCAV_MEETING_INTERRUPT);
+    }
+}
+
+bool tcav_peer_is_new(const struct tcav_context *context, uint32_t node)
+{
+    uint64_t nonces;
+    const struct tcav_peer *peer = context->peers[node];
+    bool read = peach2_board_memory_read(context->board, unit_offset(node) + 8, &nonces) == 0;
+    return read && (uint32_t)nonces != 0 && (peer == NULL || (uint32_t)nonces != peer->remote_nonce);
 }
 
 // Small packets and their pairs as chains that are written once.
@@ -95,7 +111,7 @@ void tcav_peer_step(struct tcav_peer *peer)
     uint32_t nonce = (uint32_t)nonces, heard = (uint32_t)(nonces >> 32);
     if (nonce != 0 && nonce != peer->remote_nonce) {
         peer->remote_nonce = nonce;
-        introduce(peer);
+        tcav_peer_introduce(peer);
     }
     if (nonce != 0 && heard == peer->nonce && peach2_board_memory_read(board, unit_offset(peer->node), &area) == 0) {
         connected(peer, area);
@@ -132,7 +148,7 @@ static int peer_start(struct tcav_peer *peer)
     if (peer->node == context->node) {
         connected(peer, memory_bus(peer, peer->area));
     } else {
-        introduce(peer);
+        tcav_peer_introduce(peer);
     }
     return 0;
 }

@@ -21,6 +21,12 @@ static uint64_t guid_of(const struct tca_verbs_device *device)
     return htobe64(GUID_BASE + peach2_node(device->board) + 1);
 }
 
+union ibv_gid tcav_gid(uint32_t node)
+{
+    return (union ibv_gid){
+        .global = {.subnet_prefix = htobe64(GID_PREFIX), .interface_id = htobe64(GUID_BASE + node + 1)}};
+}
+
 int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
 {
     *info_out = (struct ibverbs_device_info){
@@ -46,6 +52,7 @@ int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
                 .max_qp_init_rd_atom = TCAV_READS_MAX,
                 .max_res_rd_atom = TCAV_READS_MAX * TCAV_QPS_MAX,
                 .atomic_cap = IBV_ATOMIC_HCA,
+                .max_ah = 65536,
                 .max_srq = 65536,
                 .max_srq_wr = TCAV_WRS_MAX,
                 .max_srq_sge = TCAV_SGES_MAX,
@@ -54,7 +61,7 @@ int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
                 .phys_port_cnt = 1,
             },
         .max_inline_bytes = TCAV_INLINE_BYTES,
-        .qp_types = 1u << IBV_QPT_RC,
+        .qp_types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UD,
         .send_ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
                     IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
@@ -89,8 +96,8 @@ int tcav_query_gid(void *object, unsigned port, unsigned index, union ibv_gid *g
 {
     (void)port;
     (void)index;
-    gid_out->global.subnet_prefix = htobe64(GID_PREFIX);
-    gid_out->global.interface_id = guid_of(object);
+    const struct tca_verbs_device *device = object;
+    *gid_out = tcav_gid(peach2_node(device->board));
     return 0;
 }
 
@@ -223,7 +230,7 @@ void tcav_context_abandon(void *object)
     context->abandoned = true;
 }
 
-// --- protection domains and address handles --------------------------------------------------------------------------
+// --- protection domains ---------------------------------------------------------------------------------------------
 
 int tcav_pd_create(void *object, void **pd_out)
 {
@@ -249,19 +256,4 @@ int tcav_pd_destroy(void *object)
     pd->context->pds--;
     free(pd);
     return 0;
-}
-
-// Of use to UD alone, which there is none of.
-int tcav_ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out)
-{
-    (void)pd;
-    (void)attr;
-    (void)ah_out;
-    return -EOPNOTSUPP;
-}
-
-int tcav_ah_destroy(void *ah)
-{
-    (void)ah;
-    return -EINVAL;
 }

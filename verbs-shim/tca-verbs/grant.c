@@ -107,6 +107,7 @@ void tcav_grant_packet(struct tcav_peer *peer, const struct tcav_header *header)
     case TCAV_SWAP:
     case TCAV_ADD:
     case TCAV_ATOMIC_DATA:
+    case TCAV_DATAGRAM:
     case TCAV_RNR:
         break;
     }

@@ -86,6 +86,18 @@ enum tcav_request_state {
     TCAV_REQUEST_ANSWERED // reads and atomics
 };
 
+// An address handle; a datagram copies it.
+struct tcav_ah {
+    uint32_t node;
+    bool astray; // its GID is not the node's: nobody takes it
+    struct tcav_route route;
+};
+
+struct tcav_destination {
+    struct tcav_ah ah;
+    uint32_t qp, qkey;
+};
+
 struct tcav_request {
     enum tcav_request_state state;
     uint64_t id, remote, compare, swap_add;
@@ -93,7 +105,8 @@ struct tcav_request {
     enum ibv_wr_opcode opcode;
     unsigned flags, sges;
     bool denied;
-    struct tcav_place place; // granted
+    struct tcav_place place;    // granted
+    struct tcav_destination to; // of a datagram
     struct ibv_sge sge[TCAV_SGES_MAX];
     unsigned char data[TCAV_INLINE_BYTES];
 };
@@ -137,6 +150,8 @@ struct tcav_qp {
     struct ibv_qp_cap cap;
     bool all_signaled, active, drain_event, established;
     uint32_t number, remote_number;
+    enum ibv_qp_type type; // RC or UD
+    uint32_t qkey;         // of UD
     enum ibv_qp_state state;
     struct tcav_peer *peer;
     unsigned access, timeout, retries, rnr_retries, rnr_timer, reads_max, answers_max;
@@ -172,6 +187,8 @@ struct tcav_peer {
     struct tcav_context *context;
     uint32_t node;
     enum tcav_peer_state state;
+    bool polled;       // while they meet: a queue pair is connected to it, which need not announce itself
+    uint64_t since_ps; // the first datagram that waited for it; 0: none has
     uint32_t nonce, remote_nonce;
     uint64_t remote_area;
     void *memory; // of tcaMalloc: receive area, send area, pair words
@@ -202,7 +219,8 @@ struct tcav_context {
     uint32_t node;
     unsigned opened; // times: a process has one, which its openings share
     bool abandoned;
-    bool threaded; // a thread of progress runs
+    bool threaded;  // a thread of progress runs
+    bool datagrams; // it has had queue pairs of datagrams: the board interrupts when somebody introduces himself
     unsigned pds;
     struct tcav_peer *peers[PEACH2_NODES_MAX];
     struct tcav_qp *qps, *active, *table[TCAV_QPS_MAX];
@@ -231,6 +249,8 @@ struct tcav_context {
 };
 
 #define TCAV_NS 1000ull
+// What the board's interrupt says: somebody has introduced himself.
+#define TCAV_MEETING_INTERRUPT (1u << 8)
 // How long a thread pauses while there are timers or meetings that no write of a device announces.
 #define TCAV_PAUSE_NS 1000u
 
@@ -284,12 +304,11 @@ int tcav_pd_destroy(void *pd);
 int tcav_query_device(void *device, struct ibverbs_device_info *info_out);
 int tcav_query_port(void *device, unsigned port, struct ibv_port_attr *attr_out);
 int tcav_query_gid(void *device, unsigned port, unsigned index, union ibv_gid *gid_out);
+union ibv_gid tcav_gid(uint32_t node);
 int tcav_query_pkey(void *device, unsigned port, unsigned index, uint16_t *pkey_out);
 int tcav_context_open(void *device, struct backend_process *process, void **context_out);
 int tcav_context_close(void *context);
 void tcav_context_abandon(void *context);
-int tcav_ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
-int tcav_ah_destroy(void *ah);
 
 // memory.c
 int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
@@ -387,6 +406,16 @@ void tcav_send_retire(struct tcav_qp *qp); // completes what has ended, in order
 void tcav_send_rewind(struct tcav_qp *qp, uint32_t message);
 bool tcav_send_is_read(const struct tcav_request *request);
 
+struct tcav_header tcav_send_header(const struct tcav_qp *qp, const struct tcav_request *request, enum tcav_kind kind);
+
+// datagram.c
+int tcav_ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
+int tcav_ah_destroy(void *ah);
+int tcav_datagrams_begin(struct tcav_context *context); // before the first queue pair of them
+void tcav_datagrams_step(struct tcav_context *context); // has somebody introduced himself?
+bool tcav_datagram_send_step(struct tcav_qp *qp);       // as tcav_send_step
+void tcav_datagram_packet(struct tcav_peer *peer, const struct tcav_header *header, const unsigned char *payload);
+
 // receive.c: a packet for this queue pair as the remote side of a request.
 // False: it was dropped.
 bool tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
@@ -435,8 +464,11 @@ void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // 
 uint32_t tcav_move_split(uint64_t offset, uint32_t bytes, uint32_t *before_out);
 
 // connection.c
+uint32_t tcav_path_node(const struct ibv_ah_attr *ah);
 int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_peer **peer_out);
-void tcav_peer_step(struct tcav_peer *peer); // while it is meeting
+void tcav_peer_step(struct tcav_peer *peer);                              // while it is meeting
+bool tcav_peer_is_new(const struct tcav_context *context, uint32_t node); // somebody has come whom one does not know
+void tcav_peer_introduce(struct tcav_peer *peer);
 void tcav_peer_free(struct tcav_peer *peer);
 void tcav_peer_bye(struct tcav_peer *peer);
 // Such a packet goes when there is room. Without memory for it the peer is gone: it would wait for it for ever.

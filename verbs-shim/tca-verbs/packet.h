@@ -3,6 +3,7 @@
 // Each end of a connection has a receive area in its own pinned memory, which the other end writes.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // --- rings ----------------------------------------------------------------------------------------------------------
@@ -74,7 +75,8 @@ enum tcav_kind {
     TCAV_RNR,         // immediate: code of the timer (IBA table 45)
     TCAV_NOT_READY,   // no queue pair takes it
     TCAV_RELEASE,     // nothing more is written to the place that this message was given
-    TCAV_BYE          // the writer is going: no more packets
+    TCAV_BYE,         // the writer is going: no more packets
+    TCAV_DATAGRAM     // key: the Q_Key; address: struct tcav_route
 };
 
 enum tcav_nak { TCAV_NAK_ACCESS, TCAV_NAK_INVALID, TCAV_NAK_OPERATION };
@@ -118,13 +120,34 @@ struct tcav_operands {
     uint64_t compare, swap_add;
 };
 
+// Of a datagram whose address handle has a global route, in the address of its header.
+struct tcav_route {
+    bool there;
+    uint32_t flow_label;
+    uint8_t traffic_class, hop_limit;
+};
+static inline uint64_t tcav_route_pack(struct tcav_route route)
+{
+    return route.there
+               ? 1ull << 63 | (uint64_t)route.flow_label << 16 | (uint64_t)route.traffic_class << 8 | route.hop_limit
+               : 0;
+}
+static inline struct tcav_route tcav_route_unpack(uint64_t packed)
+{
+    return (struct tcav_route){packed >> 63 != 0, (uint32_t)(packed >> 16) & 0xfffff, (uint8_t)(packed >> 8),
+                               (uint8_t)packed};
+}
+
 // --- limits ---------------------------------------------------------------------------------------------------------
 
 #define TCAV_MESSAGE_BYTES_MAX (1u << 30)
 #define TCAV_SGES_MAX          8u
-#define TCAV_INLINE_BYTES      TCAV_SMALL_PAYLOAD
-#define TCAV_WRS_MAX           8192u
-#define TCAV_READS_MAX         16u
+// Of a datagram: the MTU, and what is kept free before it.
+#define TCAV_DATAGRAM_BYTES_MAX 4096u
+#define TCAV_GRH_BYTES          40u
+#define TCAV_INLINE_BYTES       128u // what Open MPI asks of a device that it does not know
+#define TCAV_WRS_MAX            8192u
+#define TCAV_READS_MAX          16u
 // From here on the board moves the data itself if it can. A send has to ask for its place first, as has a write.
 #define TCAV_SEND_DIRECT_BYTES  32768u
 #define TCAV_WRITE_DIRECT_BYTES 8192u

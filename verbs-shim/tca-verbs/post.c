@@ -10,7 +10,7 @@ unsigned tcav_send_room(void *object)
     return qp->size - qp->count;
 }
 
-static void operands_set(struct tcav_request *request, const struct ibv_send_wr *wr)
+static void operands_set(struct tcav_request *request, const struct ibv_send_wr *wr, enum ibv_qp_type type)
 {
     switch (wr->opcode) {
     case IBV_WR_ATOMIC_CMP_AND_SWP:
@@ -28,6 +28,11 @@ static void operands_set(struct tcav_request *request, const struct ibv_send_wr 
         break;
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
+        if (type == IBV_QPT_UD) {
+            const struct tcav_ah *ah = ibverbs_ah_object(wr->wr.ud.ah);
+            request->to = (struct tcav_destination){*ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey};
+        }
+        break;
     default: // the face lets no other through
         break;
     }
@@ -57,7 +62,7 @@ static void request_add(struct tcav_qp *qp, const struct ibv_send_wr *wr)
         .flags = wr->send_flags,
         .sges = (unsigned)wr->num_sge,
     };
-    operands_set(request, wr);
+    operands_set(request, wr, qp->type);
     if (wr->num_sge != 0) {
         memcpy(request->sge, wr->sg_list, (unsigned)wr->num_sge * sizeof *wr->sg_list);
     }

@@ -41,6 +41,10 @@ static void packet(struct tcav_peer *peer, const struct tcav_header *header)
     const unsigned char *payload = (const unsigned char *)header + sizeof *header + header->skew;
     struct tcav_qp *qp = context->table[header->qp % TCAV_QPS_MAX];
     context->repeats = false; // unless that is what comes of it
+    if (header->kind == TCAV_DATAGRAM) {
+        tcav_datagram_packet(peer, header, payload);
+        return;
+    }
     tcav_grant_packet(peer, header);
     if (header->kind == TCAV_BYE) {
         peer->state = TCAV_PEER_GONE;
@@ -97,7 +101,9 @@ static unsigned peers_step(struct tcav_context *context)
         }
         switch (peer->state) {
         case TCAV_PEER_MEETING:
-            tcav_peer_step(peer);
+            if (peer->polled || !context->datagrams) {
+                tcav_peer_step(peer);
+            }
             break;
         case TCAV_PEER_CONNECTED:
             taken += peer_receive(peer);
@@ -243,6 +249,9 @@ void tcav_transmit(struct tcav_context *context)
 unsigned tcav_progress(struct tcav_context *context)
 {
     bool look = ++context->passes % PASSES_PER_LOOK == 0;
+    if (context->datagrams) {
+        tcav_datagrams_step(context);
+    }
     unsigned found = peers_step(context);
     found += qps_step(context, look);
     if (context->overruns != 0) {
@@ -261,7 +270,7 @@ unsigned tcav_progress(struct tcav_context *context)
 static struct tcav_peer *only_source(const struct tcav_context *context)
 {
     struct tcav_peer *only = NULL;
-    if (context->active != NULL || context->ready != NULL || context->move != NULL) {
+    if (context->active != NULL || context->ready != NULL || context->move != NULL || context->datagrams) {
         return NULL;
     }
     for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {

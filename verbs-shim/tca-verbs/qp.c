@@ -67,8 +67,12 @@ int tcav_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out
     struct tcav_pd *pd = object;
     struct tcav_context *context = pd->context;
     tcav_pay(context, BACKEND_COST_CALL, 1);
-    if (create->type != IBV_QPT_RC) {
+    if (create->type != IBV_QPT_RC && create->type != IBV_QPT_UD) {
         return -EOPNOTSUPP;
+    }
+    int error = create->type == IBV_QPT_UD ? tcav_datagrams_begin(context) : 0;
+    if (error != 0) {
+        return error;
     }
     caps_settle(&create->cap, create->srq != NULL);
     struct tcav_qp *qp = calloc(1, sizeof *qp);
@@ -82,6 +86,7 @@ int tcav_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out
     }
     qp->next = context->qps;
     qp->pd = pd;
+    qp->type = create->type;
     qp->user = create->user;
     qp->send_cq = create->send_cq;
     qp->recv_cq = create->recv_cq;
@@ -207,15 +212,10 @@ void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum
 
 // --- transitions ----------------------------------------------------------------------------------------------------
 
-static unsigned path_node(const struct ibv_ah_attr *ah)
-{
-    return ah->dlid != 0 || !ah->is_global ? ah->dlid - 1u : ah->grh.dgid.raw[15] - 1u;
-}
-
 static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
 {
     struct tcav_context *context = qp->pd->context;
-    unsigned node = path_node(&attr->ah_attr);
+    unsigned node = tcav_path_node(&attr->ah_attr);
     if (node >= peach2_node_count(context->board)) {
         return -EINVAL;
     }
@@ -223,6 +223,7 @@ static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
     if (error != 0) {
         return error;
     }
+    qp->peer->polled = true;
     // What it acknowledged before a RESET may be the same numbers.
     qp->peer->area->acks[qp->number % TCAV_QPS_MAX] = 0;
     qp->remote_number = attr->dest_qp_num;
@@ -249,6 +250,7 @@ static void to_reset(struct tcav_qp *qp)
 // Within the limits, or the face refuses them.
 static void attributes_set(struct tcav_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
+    qp->qkey = (mask & IBV_QP_QKEY) != 0 ? attr->qkey : qp->qkey;
     qp->access = (mask & IBV_QP_ACCESS_FLAGS) != 0 ? (unsigned)attr->qp_access_flags : qp->access;
     qp->rnr_timer = (mask & IBV_QP_MIN_RNR_TIMER) != 0 ? attr->min_rnr_timer : qp->rnr_timer;
     qp->timeout = (mask & IBV_QP_TIMEOUT) != 0 ? attr->timeout : qp->timeout;
@@ -272,7 +274,7 @@ static int transition(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
         to_reset(qp);
         break;
     case IBV_QPS_RTR: {
-        int error = to_rtr(qp, attr);
+        int error = qp->type == IBV_QPT_RC ? to_rtr(qp, attr) : 0;
         if (error != 0) {
             return error;
         }
@@ -312,7 +314,7 @@ int tcav_qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
         }
     }
     // There is one way to a node.
-    if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_AV) != 0 && path_node(&attr->ah_attr) != qp->peer->node) {
+    if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_AV) != 0 && tcav_path_node(&attr->ah_attr) != qp->peer->node) {
         return -EINVAL;
     }
     if ((mask & IBV_QP_STATE) != 0) {

@@ -298,6 +298,7 @@ bool tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, c
     case TCAV_NOT_READY:
     case TCAV_RELEASE:
     case TCAV_BYE:
+    case TCAV_DATAGRAM:
         break;
     }
     return true;

@@ -111,7 +111,10 @@ static int packet_add(struct batch *batch, struct tcav_header header, const stru
     unsigned char *packet = peer->send->large[slot];
     struct tcav_place place = tcav_list_place(source->pd, source->sge, source->sges, header.offset, header.bytes);
     bool direct = is_gpu_direct(place, header.bytes);
-    if (direct) {
+    if (source->inline_data != NULL) {
+        memcpy(packet + HEADER_BYTES, source->inline_data + header.offset, header.bytes);
+        tcav_pay(peer->context, BACKEND_COST_COPY, header.bytes);
+    } else if (direct) {
         header.skew = place.offset % 16;
     } else if (tcav_list_load(source->pd, source->sge, source->sges, header.offset, packet + HEADER_BYTES,
                               header.bytes) != 0) {

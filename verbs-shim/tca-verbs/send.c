@@ -27,7 +27,7 @@ bool tcav_send_is_read(const struct tcav_request *request)
     return properties[request->opcode].read;
 }
 
-static struct tcav_header header_of(const struct tcav_qp *qp, const struct tcav_request *request, enum tcav_kind kind)
+struct tcav_header tcav_send_header(const struct tcav_qp *qp, const struct tcav_request *request, enum tcav_kind kind)
 {
     bool immediate = properties[request->opcode].immediate;
     return (struct tcav_header){
@@ -85,7 +85,7 @@ static bool ask(struct tcav_qp *qp, struct tcav_request *request)
     if (tcav_ring_small_room(qp->peer) == 0) {
         return false;
     }
-    tcav_ring_send_small(qp->peer, header_of(qp, request, properties[request->opcode].ask), NULL);
+    tcav_ring_send_small(qp->peer, tcav_send_header(qp, request, properties[request->opcode].ask), NULL);
     request->state = TCAV_REQUEST_ASKED;
     return true;
 }
@@ -95,7 +95,7 @@ static bool read_send(struct tcav_qp *qp, struct tcav_request *request)
     if (tcav_ring_small_room(qp->peer) == 0) {
         return false;
     }
-    struct tcav_header header = header_of(qp, request, properties[request->opcode].kind);
+    struct tcav_header header = tcav_send_header(qp, request, properties[request->opcode].kind);
     struct tcav_place place = {.block = TCAV_NOWHERE};
     const struct tcav_operands operands = {request->compare, request->swap_add};
     bool atomic = request->opcode != IBV_WR_RDMA_READ;
@@ -120,7 +120,7 @@ static bool packets_send(struct tcav_qp *qp, struct tcav_request *request)
     }
     const struct tcav_source source = {qp->pd, request->sge, request->sges,
                                        (request->flags & IBV_SEND_INLINE) != 0 ? request->data : NULL};
-    int bytes = tcav_ring_send_data(qp->peer, header_of(qp, request, properties[request->opcode].kind), &source);
+    int bytes = tcav_ring_send_data(qp->peer, tcav_send_header(qp, request, properties[request->opcode].kind), &source);
     if (bytes < 0) {
         return refuse(qp, request, IBV_WC_LOC_PROT_ERR);
     }
@@ -197,7 +197,7 @@ static bool moved(struct tcav_qp *qp, struct tcav_request *request)
         tcav_list_load(qp->pd, request->sge, request->sges, before + bytes, around + before, after) != 0) {
         return refuse(qp, request, IBV_WC_LOC_PROT_ERR);
     }
-    struct tcav_header header = header_of(qp, request, TCAV_DATA_DONE);
+    struct tcav_header header = tcav_send_header(qp, request, TCAV_DATA_DONE);
     header.bytes = (uint16_t)(before + after);
     tcav_ring_send_small(qp->peer, header, around);
     sent(qp, request);
@@ -229,6 +229,9 @@ static bool request_step(struct tcav_qp *qp, struct tcav_request *request)
 
 bool tcav_send_step(struct tcav_qp *qp)
 {
+    if (qp->type == IBV_QPT_UD) {
+        return tcav_datagram_send_step(qp);
+    }
     bool may = qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD;
     if (!may || qp->sent == qp->count || qp->resume_ps != 0 || qp->peer->state != TCAV_PEER_CONNECTED) {
         return false;
@@ -257,8 +260,9 @@ void tcav_send_retire(struct tcav_qp *qp)
 {
     while (qp->sent != 0) {
         const struct tcav_request *request = tcav_request_at(qp, 0);
-        bool ended = tcav_send_is_read(request) ? request->state == TCAV_REQUEST_ANSWERED
-                                                : tcav_before(request->message, qp->acked);
+        bool ended = qp->type == IBV_QPT_UD       ? true
+                     : tcav_send_is_read(request) ? request->state == TCAV_REQUEST_ANSWERED
+                                                  : tcav_before(request->message, qp->acked);
         if (!ended) {
             return;
         }

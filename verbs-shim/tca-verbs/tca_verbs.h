@@ -29,8 +29,12 @@
 // pair was not ready. Without any answer for (retry_cnt + 1) times the timeout, counted from the last sign of progress,
 // the oldest request ends with IBV_WC_RETRY_EXC_ERR. Packet numbers count messages.
 //
-// Leaves out: UC and UD, more than one process a node at a time (-EBUSY), memory windows. Memory that is given back
-// (tcaFree, cudaFree) while it is registered must be deregistered before: that is so for pinned pages everywhere.
+// Datagrams (UD) travel in the rings as well, up to the MTU of 4096 B; they are lost as on any network, never damaged.
+// A context that has queue pairs of them takes the board's interrupts, so that nobody else of the node may.
+//
+// Leaves out: UC, groups of nodes, more than one process a node at a time (-EBUSY), memory windows. Memory that is
+// given back (tcaFree, cudaFree) while it is registered must be deregistered before: that is so for pinned pages
+// everywhere.
 //
 // DMA channels 2 (rings) and 3 (data) of the board are the library's while a context is open.
 #pragma once
@@ -42,6 +46,7 @@ struct tca_verbs_device {
     struct peach2_board_handle *board; // of the node
     bool progress_thread;              // contexts have a thread of progress; false is the default, see above
     struct tcav_context *context;      // the library's: open
+    uint64_t datagrams_dropped;        // that it sent and nobody could be reached for, or that came and nobody took
 };
 
 extern const struct ibverbs_device_ops tca_verbs_ops;
