@@ -7,7 +7,11 @@ set -eu
 tcasim=$1 scenario=$2 launcher=$3 source=$4 hosts=$5 from=$6 to=$7
 shift 7
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export UCX_NET_DEVICES=ibsim0:1 UCX_TLS="${UCX_TLS-rc}"
+case $scenario in
+*boards.yaml | */tca0.yaml) device=tca0 ;;
+*) device=ibsim0 ;;
+esac
+export UCX_NET_DEVICES=$device:1 UCX_TLS="${UCX_TLS-rc}"
 needed() {
     command -v "$1" >/dev/null || {
         echo "skipped: $1 ($2) is not installed" >&2

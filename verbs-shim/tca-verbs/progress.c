@@ -9,7 +9,9 @@
 uint64_t tcav_now_ps(struct tcav_context *context)
 {
     if (!context->abandoned) {
-        context->now_ps = context->backend.ops->time_ps(context->backend.ctx);
+        // A thread of the program may not have paid yet for what another one has.
+        uint64_t now_ps = context->backend.ops->time_ps(context->backend.ctx);
+        context->now_ps = now_ps > context->now_ps ? now_ps : context->now_ps;
     }
     return context->now_ps;
 }
