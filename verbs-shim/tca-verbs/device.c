@@ -12,7 +12,8 @@
 // Locally administered; the node number makes it one of the sub-cluster's.
 #define GUID_BASE  UINT64_C(0x0254434176000000)
 #define VENDOR_ID  0x025443 // the same, as the first 24 bits of a GUID
-#define GID_PREFIX UINT64_C(0xfe80000000000000)
+// Site-local (IBA 4.1.1): it is another subnet than the InfiniBand beside it, and MPI connects ports of one subnet.
+#define GID_PREFIX UINT64_C(0xfec0000000005443)
 
 #define REGIONS_MAX (1 << 24)
 
