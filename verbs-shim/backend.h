@@ -74,6 +74,12 @@ enum backend_gpu_work_kind {
     BACKEND_GPU_AFTER // the queue goes on when the ticket of another queue, of any GPU of the node, has ended
 };
 
+// Device memory of one GPU as a kernel's function sees it. at: NULL: the range is not inside one allocation.
+struct backend_gpu_memory {
+    void *(*at)(void *ctx, uint64_t device_address, uint64_t bytes);
+    void *ctx;
+};
+
 // Rows of `bytes`, pitches apart; one row: pitches count for nothing.
 struct backend_gpu_work {
     enum backend_gpu_work_kind kind;
@@ -84,6 +90,10 @@ struct backend_gpu_work {
     uint8_t value;                // SET
     uint64_t duration_ns;         // KERNEL: at least so long,
     uint64_t memory_bytes, flops; // and as long as these take at the GPU's rates
+    // KERNEL: what it computes, in no time, when it ends and before what is behind it in the queue. Called once: memory
+    // NULL: the kernel never runs, and ctx may go. Not from submit, and not where submit fails. NULL: nothing.
+    void (*effect)(void *ctx, const struct backend_gpu_memory *memory);
+    void *effect_ctx;
     uint32_t queue;               // AFTER: whose ticket
     uint64_t ticket;
 };

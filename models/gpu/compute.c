@@ -28,6 +28,10 @@ uint64_t gpu_compute_ps(const gpu_t *gpu, const struct gpu_work *work)
 void gpu_compute_apply(gpu_t *gpu, const struct gpu_work *work)
 {
     if (work->kind == GPU_WORK_KERNEL) {
+        if (work->effect != NULL) {
+            work->effect(work->effect_ctx);
+            gpu_memory_touched(gpu, 0, gpu->config.memory_bytes);
+        }
         return;
     }
     if (work->kind == GPU_WORK_FILL) {

@@ -71,6 +71,9 @@ enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address);
 uint64_t gpu_memory_free_bytes(const gpu_t *gpu); // in whole pages that are not handed out
 // The simulator's own pointer to a range inside one allocation, else NULL.
 void *gpu_memory_at(gpu_t *gpu, uint64_t address, uint64_t bytes);
+// The allocation's memory, with what it holds, is the file's from now on, which others may map: whole pages from the
+// file's first byte on. Until it is freed. SIM_ERR_NOT_FOUND: no allocation begins there. SIM_ERR_NO_MEMORY.
+enum sim_status gpu_memory_share(gpu_t *gpu, uint64_t address, int fd);
 // The allocation an address lies in. false: none.
 bool gpu_memory_find(const gpu_t *gpu, uint64_t address, uint64_t *base_out, uint64_t *bytes_out);
 // Sleeps the calling thread until a write through the window or by an engine touches the 8 bytes at address (a multiple
@@ -111,7 +114,11 @@ struct gpu_work {
     uint64_t bytes;       // copied or filled; KERNEL: moved from and to device memory
     uint8_t fill;
     uint64_t flops, duration_ps; // KERNEL
-    gpu_queue_t *queue;          // WAIT: of this or another GPU
+    // KERNEL: when its time is over, before what is behind it in the queue; takes no time, and may write to device
+    // memory. NULL: it computes nothing.
+    void (*effect)(void *ctx);
+    void *effect_ctx;
+    gpu_queue_t *queue; // WAIT: of this or another GPU
     uint64_t item;
     gpu_work_fn done; // may be NULL
     void *ctx;

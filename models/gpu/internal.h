@@ -32,6 +32,7 @@ enum gpu_counter {
 struct gpu_allocation {
     uint64_t base, bytes;        // as asked for; it owns whole pages
     uint32_t uses;               // pins, and items in queues
+    bool shared;                 // its memory is a file's
     struct gpu_allocation *next; // by address
 };
 

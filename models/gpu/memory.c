@@ -58,12 +58,47 @@ static void pages_zero(uint8_t *begin, uint64_t bytes)
     }
 }
 
-enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
+// The link to the allocation that begins there, or to NULL.
+static struct gpu_allocation **allocation_link(gpu_t *gpu, uint64_t address)
 {
     struct gpu_allocation **link = &gpu->allocations;
     while (*link != NULL && (*link)->base != address) {
         link = &(*link)->next;
     }
+    return link;
+}
+
+enum sim_status gpu_memory_share(gpu_t *gpu, uint64_t address, int fd)
+{
+    struct gpu_allocation *allocation = *allocation_link(gpu, address);
+    if (allocation == NULL) {
+        return SIM_ERR_NOT_FOUND;
+    }
+    static const uint8_t zeros[GPU_PAGE_BYTES];
+    uint8_t *memory = gpu->memory + address;
+    uint64_t bytes = gpu_pages_bytes(allocation->bytes);
+    for (uint64_t at = 0; at < bytes; at += GPU_PAGE_BYTES) { // the file's pages are zero
+        if (memcmp(memory + at, zeros, sizeof zeros) != 0 &&
+            pwrite(fd, memory + at, GPU_PAGE_BYTES, (off_t)at) != (ssize_t)GPU_PAGE_BYTES) {
+            return SIM_ERR_NO_MEMORY;
+        }
+    }
+    allocation->shared = mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+    return allocation->shared ? SIM_OK : SIM_ERR_NO_MEMORY;
+}
+
+static void unshare(const gpu_t *gpu, const struct gpu_allocation *allocation)
+{
+    void *at = mmap(gpu->memory + allocation->base, gpu_pages_bytes(allocation->bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (at == MAP_FAILED) {
+        sim_panic(gpu->name, "0x%llx cannot be made private", (unsigned long long)allocation->base);
+    }
+}
+
+enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
+{
+    struct gpu_allocation **link = allocation_link(gpu, address);
     struct gpu_allocation *allocation = *link;
     if (allocation == NULL) {
         return SIM_ERR_NOT_FOUND;
@@ -71,7 +106,12 @@ enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
     if (allocation->uses > 0) {
         return SIM_ERR_BUSY;
     }
-    pages_zero(gpu->memory + address, gpu_pages_bytes(allocation->bytes)); // no later content depends on an earlier one
+    if (allocation->shared) {
+        unshare(gpu, allocation);
+    } else {
+        pages_zero(gpu->memory + address,
+                   gpu_pages_bytes(allocation->bytes)); // no later content depends on an earlier one
+    }
     *link = allocation->next;
     free(allocation);
     return SIM_OK;

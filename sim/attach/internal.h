@@ -67,6 +67,7 @@ struct attach_thread {
     bool repeats; // its library only sends again what a peer is not ready for, or refuses that
     bool endless; // nothing but a device or another program ends what it asks for
     bool polls;   // it asks again and again, since asked_ps
+    bool exits;   // it has said so, and waits for nothing
 };
 
 struct attach_process {
@@ -218,6 +219,9 @@ void attach_listen_end(struct attach_server *server);
 // Takes everybody who has connected, but for children of whom a thread is about to tell: they begin at its time.
 void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
+// effect.c: of a kernel, as the program gave it. false: there is no memory.
+bool attach_effect_set(const struct attach_process *process, uint32_t gpu, struct backend_gpu_work *work);
+int attach_sealed_memory(uint64_t bytes); // a file of memory whose size stays; -1
 bool attach_descriptor_send(const struct attach_process *process, int fd);
 
 // --- sysfs.c --------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ static int64_t wait_word(struct attach_thread *thread, const struct attach_reque
 
 // --- pinned memory --------------------------------------------------------------------------------------------------
 
-static int sealed_memory(uint64_t bytes)
+int attach_sealed_memory(uint64_t bytes)
 {
     int fd = memfd_create("tcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 &&
@@ -141,7 +141,7 @@ static int64_t alloc(struct attach_thread *thread, const struct attach_request *
     }
     const struct attach_object object = {
         .kind = OBJECT_PINNED, .number = buffer.bus_address, .bus_address = buffer.bus_address, .bytes = bytes};
-    int fd = sealed_memory(bytes);
+    int fd = attach_sealed_memory(bytes);
     bool good = fd >= 0 && host_memory_share(thread->backend.memory, buffer.bus_address, bytes, fd) == SIM_OK &&
                 host_memory_watch(thread->backend.memory, buffer.bus_address, bytes, &process->watch) == SIM_OK &&
                 attach_object_add(process, &object) == 0;

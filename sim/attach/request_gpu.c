@@ -1,6 +1,7 @@
 // The GPUs' driver, for programs.
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/attach/internal.h"
 
@@ -22,6 +23,23 @@ static int64_t memory_alloc(struct attach_thread *thread, uint32_t gpu, uint64_t
     const struct attach_object object = {
         .kind = OBJECT_GPU_MEMORY, .gpu = gpu, .number = address, .bus_address = address, .bytes = bytes};
     return status != 0 ? status : attach_object_keep(thread, &object);
+}
+
+// The process maps what it was given, so that its kernels compute there.
+static int64_t memory_share(struct attach_thread *thread, uint32_t gpu, uint64_t address)
+{
+    const struct attach_object *object = attach_object_find(thread->process, OBJECT_GPU_MEMORY, gpu, address);
+    if (object == NULL) {
+        return -EINVAL;
+    }
+    int fd = attach_sealed_memory((object->bytes + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES * GPU_PAGE_BYTES);
+    gpu_t *model = thread->backend.gpus->list[gpu].gpu;
+    bool shared =
+        fd >= 0 && gpu_memory_share(model, address, fd) == SIM_OK && attach_descriptor_send(thread->process, fd);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return shared ? 0 : -ENOMEM;
 }
 
 // Device memory of other processes is not there. bus_address of OBJECT_GPU_MEMORY: its device address.
@@ -120,7 +138,13 @@ static int64_t submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue
     if (!allowed) {
         return -EINVAL;
     }
+    if (!attach_effect_set(thread->process, gpu, &work)) {
+        return -ENOMEM;
+    }
     int status = thread->backend.ops.gpu->submit(&thread->backend, gpu, queue, &work, &ticket);
+    if (status != 0 && work.effect != NULL) {
+        work.effect(work.effect_ctx, NULL);
+    }
     thread->slot->values[0] = ticket;
     return status;
 }
@@ -151,6 +175,8 @@ int64_t attach_request_gpu(struct attach_thread *thread, const struct attach_req
         return memory_alloc(thread, gpu, arguments[1]);
     case ATTACH_OP_GPU_FREE:
         return attach_object_release(thread, OBJECT_GPU_MEMORY, gpu, arguments[1]);
+    case ATTACH_OP_GPU_SHARE:
+        return memory_share(thread, gpu, arguments[1]);
     case ATTACH_OP_GPU_PIN:
         return pin(thread, gpu, arguments[1], arguments[2]);
     case ATTACH_OP_GPU_UNPIN:

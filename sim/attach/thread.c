@@ -285,7 +285,8 @@ static bool turn_take(struct attach_thread *thread)
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
     attach_crossing_note(thread, &request);
-    if (request.op == ATTACH_OP_THREAD_EXIT) {
+    thread->exits = request.op == ATTACH_OP_THREAD_EXIT;
+    if (thread->exits) {
         return false;
     }
     bool aside = server->result->crossings % ASIDE_CROSSINGS == 0;

@@ -203,8 +203,23 @@ static void item_done(void *ctx, enum sim_status status)
     sim_condition_signal(queue->sim, &queue->ended);
 }
 
+static void *effect_memory(void *ctx, uint64_t device_address, uint64_t bytes)
+{
+    return gpu_memory_at(ctx, device_address, bytes);
+}
+
+static void item_effect(void *ctx)
+{
+    struct plat_gpu_item *item = ctx;
+    const struct backend_gpu_memory memory = {effect_memory, item->gpu};
+    void (*effect)(void *, const struct backend_gpu_memory *) = item->effect;
+    item->effect = NULL;
+    effect(item->effect_ctx, &memory);
+}
+
+// effect: whose effect the item has; NULL: none.
 static int item_submit(struct plat_gpu_queue *queue, struct gpu_work *work, struct plat_gpu_window *window,
-                       uint64_t *ticket_out)
+                       const struct plat_gpu_item *effect, uint64_t *ticket_out)
 {
     struct plat_gpu_item *item = calloc(1, sizeof *item);
     if (item == NULL) {
@@ -214,6 +229,13 @@ static int item_submit(struct plat_gpu_queue *queue, struct gpu_work *work, stru
                                    .number = gpu_queue_submitted(queue->queue) + 1,
                                    .is_mark = work->kind == GPU_WORK_MARK,
                                    .window = window};
+    if (effect != NULL && effect->effect != NULL) {
+        item->effect = effect->effect;
+        item->effect_ctx = effect->effect_ctx;
+        item->gpu = effect->gpu;
+        work->effect = item_effect;
+        work->effect_ctx = item;
+    }
     work->done = item_done;
     work->ctx = item;
     int error = error_of(gpu_queue_submit(queue->queue, work, ticket_out));
@@ -275,7 +297,7 @@ static int row_submit(struct plat_gpu_queue *queue, const struct backend_gpu_wor
     if (error != 0) {
         return error;
     }
-    error = item_submit(queue, &item, window, ticket_out);
+    error = item_submit(queue, &item, window, NULL, ticket_out);
     if (error != 0 && window != NULL) {
         plat_gpu_window_give(window);
     }
@@ -303,6 +325,7 @@ static int submit(void *ctx, unsigned number, uint32_t queue_number, const struc
     struct plat_gpu_queue *queue = queue_of(ctx, number, queue_number);
     struct plat_gpu_queue *other = NULL;
     struct gpu_work item = {0};
+    struct plat_gpu_item effect = {0};
     if (queue == NULL) {
         return -EINVAL;
     }
@@ -318,6 +341,8 @@ static int submit(void *ctx, unsigned number, uint32_t queue_number, const struc
         item.duration_ps = work->duration_ns * SIM_PS_PER_NS;
         item.bytes = work->memory_bytes;
         item.flops = work->flops;
+        effect = (struct plat_gpu_item){
+            .effect = work->effect, .effect_ctx = work->effect_ctx, .gpu = gpu_of(ctx, number)->gpu};
         break;
     case BACKEND_GPU_MARK:
         item.kind = GPU_WORK_MARK;
@@ -332,7 +357,7 @@ static int submit(void *ctx, unsigned number, uint32_t queue_number, const struc
         item.item = work->ticket;
         break;
     }
-    return item_submit(queue, &item, NULL, ticket_out);
+    return item_submit(queue, &item, NULL, &effect, ticket_out);
 }
 
 static int poll(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket, uint64_t *ended_ps_out)

@@ -62,6 +62,9 @@ static void items_free(struct plat_gpu_item *item)
 {
     while (item != NULL) {
         struct plat_gpu_item *next = item->next;
+        if (item->effect != NULL) {
+            item->effect(item->effect_ctx, NULL);
+        }
         free(item);
         item = next;
     }

@@ -5,6 +5,7 @@
 #include "models/gpu/gpu.h"
 #include "sim/kernel/thread.h"
 #include "sim/scenario/scenario.h"
+#include "verbs-shim/backend.h"
 
 // Address map of every node: the window of GPU i lies here, below the board's BAR 0.
 #define PLAT_GPU_BASE       0x1000000000ull
@@ -19,6 +20,10 @@ struct plat_gpu_item {
     uint64_t ended_ps;
     bool is_mark;
     struct plat_gpu_window *window; // of the other GPU that it writes to; NULL: of none
+    void (*effect)(void *ctx,
+                   const struct backend_gpu_memory *memory); // as of struct backend_gpu_work, until it was called
+    void *effect_ctx;
+    gpu_t *gpu; // of the effect
     struct plat_gpu_item *next;
 };
 

@@ -1,9 +1,15 @@
 // The GPUs' kernel driver as an attached process sees it: each command crosses.
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
+#include "verbs-shim/attach/kernel_call.h"
 
 static unsigned count(void *ctx)
 {
@@ -21,18 +27,170 @@ static int info(void *ctx, unsigned gpu, struct backend_gpu_info *info_out)
     return status;
 }
 
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+// What the process has of device memory. at: where it is mapped; NULL: not yet.
+struct device_memory {
+    struct device_memory *next;
+    unsigned gpu;
+    uint64_t address, bytes;
+    void *at;
+};
+
+// A kernel that was launched and computes something when it ends.
+struct effect {
+    struct effect *next;
+    uint64_t number;
+    void (*run)(void *ctx, const struct backend_gpu_memory *memory);
+    void *ctx;
+};
+
+static struct {
+    atomic_flag taken;
+    struct device_memory *memory;
+    struct effect *effects;
+    uint64_t effect_count; // ever
+} gpus = {.taken = ATOMIC_FLAG_INIT};
+
+// A turn is a thread's alone, but for --functional.
+static void lists_lock(void)
+{
+    while (atomic_flag_test_and_set(&gpus.taken)) {
+        (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+}
+
+static void lists_unlock(void)
+{
+    atomic_flag_clear(&gpus.taken);
+}
+
 static int memory_alloc(void *ctx, unsigned gpu, uint64_t bytes, uint64_t *device_address_out)
 {
     (void)ctx;
-    int status = (int)attach_cross3(ATTACH_OP_GPU_ALLOC, gpu, bytes, 0);
-    *device_address_out = status == 0 ? attach_slot()->values[0] : 0;
-    return status;
+    struct device_memory *memory = malloc(sizeof *memory);
+    int status = memory != NULL ? (int)attach_cross3(ATTACH_OP_GPU_ALLOC, gpu, bytes, 0) : -ENOMEM;
+    if (status != 0) {
+        free(memory);
+        *device_address_out = 0;
+        return status;
+    }
+    *device_address_out = attach_slot()->values[0];
+    *memory = (struct device_memory){.gpu = gpu, .address = *device_address_out, .bytes = bytes};
+    lists_lock();
+    memory->next = gpus.memory;
+    gpus.memory = memory;
+    lists_unlock();
+    return 0;
+}
+
+static void memory_forget(unsigned gpu, uint64_t device_address)
+{
+    lists_lock();
+    struct device_memory **link = &gpus.memory;
+    while (*link != NULL && ((*link)->gpu != gpu || (*link)->address != device_address)) {
+        link = &(*link)->next;
+    }
+    struct device_memory *memory = *link;
+    if (memory != NULL) {
+        *link = memory->next;
+    }
+    lists_unlock();
+    if (memory != NULL && memory->at != NULL) {
+        (void)kernel_call(SYS_munmap, (long)(uintptr_t)memory->at, (long)memory->bytes, 0, 0, 0, 0);
+    }
+    free(memory);
 }
 
 static int memory_free(void *ctx, unsigned gpu, uint64_t device_address)
 {
     (void)ctx;
-    return (int)attach_cross3(ATTACH_OP_GPU_FREE, gpu, device_address, 0);
+    int status = (int)attach_cross3(ATTACH_OP_GPU_FREE, gpu, device_address, 0);
+    if (status == 0) {
+        memory_forget(gpu, device_address);
+    }
+    return status;
+}
+
+// Everything that the kernel may name. Past the world shim, as the simulator's own memory is.
+static int memory_map(unsigned gpu)
+{
+    for (struct device_memory *memory = gpus.memory; memory != NULL; memory = memory->next) {
+        if (memory->gpu != gpu || memory->at != NULL) {
+            continue;
+        }
+        int status = (int)attach_cross3(ATTACH_OP_GPU_SHARE, gpu, memory->address, 0);
+        if (status != 0) {
+            return status;
+        }
+        int fd = attach_descriptor_take();
+        long at = kernel_call(SYS_mmap, 0, (long)memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
+        if (at < 0 && at > -4096) {
+            return -ENOMEM;
+        }
+        memory->at = (void *)at;
+    }
+    return 0;
+}
+
+static void *memory_at(void *ctx, uint64_t device_address, uint64_t bytes)
+{
+    const unsigned *gpu = ctx;
+    for (const struct device_memory *memory = gpus.memory; memory != NULL; memory = memory->next) {
+        uint64_t offset = device_address - memory->address;
+        if (memory->gpu == *gpu && memory->at != NULL && offset < memory->bytes && bytes <= memory->bytes - offset) {
+            return (char *)memory->at + offset;
+        }
+    }
+    return NULL;
+}
+
+// --- effects --------------------------------------------------------------------------------------------------------
+
+static struct effect *effect_take(uint64_t number)
+{
+    lists_lock();
+    struct effect **link = &gpus.effects;
+    while (*link != NULL && (*link)->number != number) {
+        link = &(*link)->next;
+    }
+    struct effect *effect = *link;
+    if (effect != NULL) {
+        *link = effect->next;
+    }
+    lists_unlock();
+    return effect;
+}
+
+void attach_gpu_effect(uint32_t gpu, uint64_t number)
+{
+    struct effect *effect = effect_take(number);
+    const struct backend_gpu_memory memory = {memory_at, &gpu};
+    if (effect != NULL) {
+        effect->run(effect->ctx, &memory);
+        free(effect);
+    }
+}
+
+// The simulator knows the effect by its number, which takes the place of the pointer.
+static int effect_keep(unsigned gpu, struct backend_gpu_work *work)
+{
+    if (attach_mode() != ATTACH_TIMED) {
+        return -EOPNOTSUPP;
+    }
+    int status = memory_map(gpu);
+    struct effect *effect = status == 0 ? malloc(sizeof *effect) : NULL;
+    if (effect == NULL) {
+        return status != 0 ? status : -ENOMEM;
+    }
+    lists_lock();
+    *effect = (struct effect){gpus.effects, ++gpus.effect_count, work->effect, work->effect_ctx};
+    gpus.effects = effect;
+    lists_unlock();
+    work->effect = NULL;
+    work->effect_ctx = (void *)(uintptr_t)effect->number; // NOLINT(performance-no-int-to-ptr)
+    return 0;
 }
 
 static int pin(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes, uint64_t *offset_out,
@@ -70,10 +228,18 @@ static int queue_destroy(void *ctx, unsigned gpu, uint32_t queue)
 static int submit(void *ctx, unsigned gpu, uint32_t queue, const struct backend_gpu_work *work, uint64_t *ticket_out)
 {
     (void)ctx;
-    memcpy(attach_slot()->structure, work, sizeof *work);
-    int status = (int)attach_cross3(ATTACH_OP_GPU_SUBMIT, gpu, queue, 0);
+    struct backend_gpu_work sent = *work;
+    int status = work->effect != NULL ? effect_keep(gpu, &sent) : 0;
+    if (status != 0) {
+        return status;
+    }
+    sent.effect_ctx = work->effect != NULL ? sent.effect_ctx : NULL;
+    memcpy(attach_slot()->structure, &sent, sizeof sent);
+    status = (int)attach_cross3(ATTACH_OP_GPU_SUBMIT, gpu, queue, 0);
     if (status == 0) {
         *ticket_out = attach_slot()->values[0];
+    } else if (work->effect != NULL) {
+        free(effect_take((uintptr_t)sent.effect_ctx));
     }
     return status;
 }

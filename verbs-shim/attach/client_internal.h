@@ -50,6 +50,8 @@ void attach_compute_pay(void);
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
 
+void attach_gpu_effect(uint32_t gpu, uint64_t number); // attach_gpu.c: what a kernel of the process computes
+
 // --- window.c -------------------------------------------------------------------------------------------------------
 
 bool attach_window_possible(void);

@@ -124,6 +124,7 @@ struct attach_entry {
     R(GPU_INFO, "gpu -> struct")                                                                                       \
     R(GPU_ALLOC, "gpu, bytes -> device address")                                                                       \
     R(GPU_FREE, "gpu, device address")                                                                                 \
+    R(GPU_SHARE, "gpu, device address; a descriptor on the socket")                                                    \
     R(GPU_PIN, "gpu, device address, bytes -> offset, bus address")                                                    \
     R(GPU_UNPIN, "gpu, offset")                                                                                        \
     R(GPU_QUEUE_CREATE, "gpu -> queue")                                                                                \
@@ -201,6 +202,8 @@ struct attach_slot {
     uint64_t arguments[ATTACH_ARGUMENTS];
     int64_t result;
     uint64_t values[ATTACH_VALUES];
+    uint64_t effect; // of a kernel of the process, for which the turn is; 0: it is the answer
+    uint32_t effect_gpu;
     _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
     struct attach_entry entries[ATTACH_ENTRIES];
     unsigned char data[ATTACH_DATA_BYTES];

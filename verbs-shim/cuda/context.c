@@ -13,6 +13,7 @@ static void context_release(void *library)
         cuda_events_drop(context, gpu);
         cuda_queues_free(&context->devices[gpu]);
     }
+    cuda_kernels_free(context);
     cuda_memory_free(context);
     free(context);
 }
@@ -73,6 +74,8 @@ cudaError_t cuda_error_of(struct cuda_context *context, int error)
     switch (error) {
     case 0:
         return cudaSuccess;
+    case -EOPNOTSUPP:
+        return cudaErrorNotSupported;
     case -EINVAL:
         return cudaErrorInvalidValue;
     case -ENOMEM:

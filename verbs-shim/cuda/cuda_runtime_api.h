@@ -21,7 +21,7 @@
 // a flag that is not known is cudaErrorInvalidValue, an unknown device cudaErrorInvalidDevice, an unknown stream or
 // event cudaErrorInvalidResourceHandle.
 //
-// Left out: kernels (see tcasim_kernel.h), arrays and textures, managed memory, mapped host memory, callbacks, graphs.
+// Left out: kernels but those of tcasim_kernel.h, arrays and textures, managed memory, mapped host memory, callbacks, graphs.
 // Calls at the end of this header are known by name: they give cudaErrorNotSupported and say so once on stderr.
 #pragma once
 
@@ -115,6 +115,11 @@ cudaError_t cudaEventQuery(cudaEvent_t event); // cudaErrorNotReady; success whe
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 // cudaErrorInvalidResourceHandle: never recorded, or without timing. cudaErrorNotReady.
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
+
+// A kernel that tcasimKernelRegister knows (tcasim_kernel.h). cudaErrorInvalidDeviceFunction: there is none.
+// cudaErrorInvalidConfiguration: a grid or block without threads, a block of more than 1024.
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes,
+                             cudaStream_t stream);
 
 // --- known by name: cudaErrorNotSupported
 // -----------------------------------------------------------------------------

@@ -13,11 +13,13 @@ typedef enum cudaError {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInitializationError = 3,
+    cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidPitchValue = 12,
     cudaErrorInvalidHostPointer = 16,
     cudaErrorInvalidDevicePointer = 17,
     cudaErrorInvalidMemcpyDirection = 21,
     cudaErrorInsufficientDriver = 35,
+    cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
     cudaErrorPeerAccessUnsupported = 217,
@@ -68,6 +70,11 @@ struct cudaDeviceProp {
     int unifiedAddressing, canMapHostMemory, managedMemory;
     int integrated;
 };
+
+// Of a kernel's grid and its blocks.
+typedef struct dim3 {
+    unsigned x, y, z;
+} dim3;
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;

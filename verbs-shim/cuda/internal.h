@@ -83,6 +83,7 @@ struct cuda_context {
     struct CUstream_st *streams;
     struct CUevent_st *events;
     struct cuda_pinned *pinned;
+    struct cuda_kernel *kernels; // that the program has registered
     struct cuda_bounce bounces[2];
     unsigned bounce_next;
     uint64_t allocation_count; // ever made, of the host's as well
@@ -131,6 +132,9 @@ void cuda_queues_free(struct cuda_device *device); // the heap's part alone
 
 // --- memory.c -------------------------------------------------------------------------------------------------------
 
+void cuda_kernels_free(struct cuda_context *context); // kernel.c
+// Of whatever device such a pointer would be; false: none.
+bool cuda_pointer_split(const void *pointer, unsigned *gpu_out, uint64_t *device_address_out);
 // Whose range the pointer is in; false: of no device.
 bool cuda_pointer_device(const struct cuda_context *context, const void *pointer, unsigned *gpu_out,
                          uint64_t *device_address_out);

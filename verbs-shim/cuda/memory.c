@@ -11,8 +11,20 @@
 bool cuda_pointer_device(const struct cuda_context *context, const void *pointer, unsigned *gpu_out,
                          uint64_t *device_address_out)
 {
+    unsigned gpu;
+    uint64_t device_address;
+    bool is = cuda_pointer_split(pointer, &gpu, &device_address) && gpu < context->count;
+    if (is) {
+        *gpu_out = gpu;
+        *device_address_out = device_address;
+    }
+    return is;
+}
+
+bool cuda_pointer_split(const void *pointer, unsigned *gpu_out, uint64_t *device_address_out)
+{
     uint64_t place = (uint64_t)(uintptr_t)pointer - CUDA_BASE;
-    if ((uintptr_t)pointer < CUDA_BASE || place >> CUDA_DEVICE_SHIFT >= context->count) {
+    if ((uintptr_t)pointer < CUDA_BASE || place >> CUDA_DEVICE_SHIFT >= BACKEND_GPUS_MAX) {
         return false;
     }
     *gpu_out = (unsigned)(place >> CUDA_DEVICE_SHIFT);

@@ -1,8 +1,7 @@
-// Streams, and kernels of a declared duration.
+// Streams.
 #include <stdlib.h>
 
 #include "verbs-shim/cuda/internal.h"
-#include "verbs-shim/cuda/tcasim_kernel.h"
 
 cudaError_t cuda_stream_queue(struct cuda_context *context, cudaStream_t stream, struct cuda_queue **queue_out)
 {
@@ -143,32 +142,4 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     struct cuda_queue *queue;
     cudaError_t error = stream_enter(stream, &context, &queue);
     return cuda_leave(context, error != cudaSuccess ? error : queue_query(context, queue));
-}
-
-// --- kernels
-// ----------------------------------------------------------------------------------------------------------
-
-static cudaError_t kernel_launch(struct cuda_context *context, const struct tcasim_kernel *kernel, cudaStream_t stream)
-{
-    struct cuda_queue *queue;
-    if (kernel == NULL) {
-        return cudaErrorInvalidValue;
-    }
-    cudaError_t error = cuda_stream_queue(context, stream, &queue);
-    if (error != cudaSuccess || queue->gpu != context->current) {
-        return error != cudaSuccess ? error : cudaErrorInvalidResourceHandle;
-    }
-    cuda_pay_ns(context, context->devices[queue->gpu].info.submit_call_ns);
-    const struct backend_gpu_work work = {.kind = BACKEND_GPU_KERNEL,
-                                          .duration_ns = kernel->duration_ns,
-                                          .memory_bytes = kernel->memory_bytes,
-                                          .flops = kernel->flops};
-    return cuda_submit(context, queue, &work);
-}
-
-cudaError_t tcasimLaunchKernel(const struct tcasim_kernel *kernel, cudaStream_t stream)
-{
-    struct cuda_context *context;
-    cudaError_t error = cuda_enter(&context);
-    return cuda_leave(context, error != cudaSuccess ? error : kernel_launch(context, kernel, stream));
 }

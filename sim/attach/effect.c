@@ -1,0 +1,68 @@
+// What the kernels of a process compute: functions of its own, in memory that it shares with the GPU, in no simulated
+// time. The kernel ends in the simulation while every thread of the process waits there; one of them gets a turn that
+// is for this alone, and waits on as before.
+#include <stdlib.h>
+
+#include "sim/attach/internal.h"
+
+struct effect {
+    struct attach_server *server;
+    uint32_t process; // its id, as it may have ended
+    uint32_t gpu;
+    uint64_t number; // the process's name for it
+};
+
+static struct attach_process *process_find(const struct effect *effect)
+{
+    struct attach_process *process = effect->server->processes;
+    while (process != NULL && (process->id != effect->process || process->ended || process->leaving)) {
+        process = process->next;
+    }
+    return process;
+}
+
+// One that waits for the answer to a request, and will take what comes in its place.
+static struct attach_thread *carrier_find(const struct attach_process *process)
+{
+    for (unsigned i = 0; i < process->slots; i++) {
+        struct attach_thread *thread = process->threads[i];
+        if (thread != NULL && thread->asks_for != NULL && !thread->exits && !attach_turn_is_program(thread)) {
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+static void effect_run(void *ctx, const struct backend_gpu_memory *memory)
+{
+    const struct effect effect = *(struct effect *)ctx;
+    free(ctx);
+    struct attach_process *process = memory != NULL ? process_find(&effect) : NULL;
+    struct attach_thread *thread = process != NULL ? carrier_find(process) : NULL;
+    if (thread == NULL) {
+        return;
+    }
+    attach_memory_settle(effect.server, process->node);
+    thread->slot->effect_gpu = effect.gpu;
+    thread->slot->effect = effect.number;
+    attach_turn_give(thread);
+    (void)attach_turn_await(thread); // who has ended meanwhile is noticed where others are
+    thread->slot->effect = 0;
+}
+
+bool attach_effect_set(const struct attach_process *process, uint32_t gpu, struct backend_gpu_work *work)
+{
+    uint64_t number = (uintptr_t)work->effect_ctx;
+    work->effect = NULL; // the program's words
+    work->effect_ctx = NULL;
+    if (number == 0) {
+        return true;
+    }
+    struct effect *effect = malloc(sizeof *effect);
+    if (effect != NULL) {
+        *effect = (struct effect){process->server, process->id, gpu, number};
+        work->effect = effect_run;
+        work->effect_ctx = effect;
+    }
+    return effect != NULL;
+}
