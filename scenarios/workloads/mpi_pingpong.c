@@ -1,14 +1,17 @@
-// An MPI program for `tcasim exec`: a ping-pong between ranks 0 and 1, every byte checked. It prints half a round trip for
-// each size. Exit status 1: something was wrong.
+// An MPI program for `tcasim exec`: a ping-pong between ranks 0 and 1 of 8 B, 64 B ... up to argv[1] (65536), every
+// byte checked. It prints half a round trip for each size. Exit status 1: something was wrong.
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define LARGEST_BYTES 65536
-#define WARM_UP       10
-#define ROUNDS        50
+#define ALIGNMENT       4096
+#define LARGEST_BYTES   65536
+#define WARM_UP         2
+#define ROUNDS          50
+#define ROUNDS_OF_LARGE 10
 
-static unsigned char buffer[LARGEST_BYTES];
+static unsigned char *buffer;
 static int wrong;
 
 static void send(int bytes, int value, int to)
@@ -42,19 +45,26 @@ int main(int argc, char **argv)
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int bytes = 8; bytes <= LARGEST_BYTES; bytes *= 8) {
+    int largest = argc > 1 ? atoi(argv[1]) : LARGEST_BYTES;
+    buffer = aligned_alloc(ALIGNMENT, ((size_t)largest + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    if (buffer == NULL || largest <= 0) {
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    for (int bytes = 8; bytes <= largest; bytes *= bytes <= largest / 8 ? 8 : 2) {
         double began_s = 0;
-        for (int i = -WARM_UP; i < ROUNDS; i++) {
+        int rounds = bytes <= LARGEST_BYTES ? ROUNDS : ROUNDS_OF_LARGE;
+        for (int i = -WARM_UP; i < rounds; i++) {
             began_s = i == 0 ? MPI_Wtime() : began_s;
             turn(rank, bytes, i);
         }
         if (rank == 0) {
-            printf("%5d B %8.3f us\n", bytes, (MPI_Wtime() - began_s) / ROUNDS / 2 * 1e6);
+            printf("%7d B %8.3f us\n", bytes, (MPI_Wtime() - began_s) / rounds / 2 * 1e6);
         }
     }
     if (rank == 0) {
         printf("%d wrong\n", wrong);
     }
+    free(buffer);
     MPI_Finalize();
     return wrong != 0;
 }

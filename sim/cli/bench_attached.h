@@ -15,3 +15,4 @@ bool cli_bench_fio(const struct cli_paths *paths, struct cli_bench_result *resul
 bool cli_bench_gpu_copy(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_phases(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_windows(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_mpi_tca0(const struct cli_paths *paths, struct cli_bench_result *result);

@@ -11,6 +11,7 @@
 #define PHASES_LIMIT_S   20.0
 #define WINDOWS_LIMIT_S  30.0
 #define FIO_LIMIT_S      2.0
+#define PINGPONG_LIMIT_S 10.0
 
 // A run of `exec` with these arguments; what it says is thrown away. name: of what is measured.
 static bool exec_measure(char *const *arguments, const char *name, double limit_s, struct cli_bench_result *result)
@@ -83,6 +84,12 @@ bool cli_bench_phases(const struct cli_paths *paths, struct cli_bench_result *re
 bool cli_bench_windows(const struct cli_paths *paths, struct cli_bench_result *result)
 {
     return mpi_measure(paths, "workloads/mpi_windows.c", "mpi_windows", "mpi-windows.yaml", WINDOWS_LIMIT_S, result);
+}
+
+bool cli_bench_mpi_tca0(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return mpi_measure(paths, "workloads/mpi_pingpong.c", "mpi_pingpong", "mpi-pingpong-tca0.yaml", PINGPONG_LIMIT_S,
+                       result);
 }
 
 #define FIO "fio --name=j --ioengine=rdma --port=12345 --bs=4k --size=4k "
