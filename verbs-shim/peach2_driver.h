@@ -168,6 +168,8 @@ int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_o
 // The board tells the bits of `mask` to the own host from now on; nothing of what was pending before is told. 0: none.
 // -ENOMEM: no pinned memory for the board's message.
 int peach2_interrupt_enable(peach2_handle_t *handle, uint32_t mask);
+// The board interrupts no more, and writes no word: before the handle is closed while others may still raise bits.
+void peach2_interrupt_disable(peach2_handle_t *handle);
 // For who looks at the word that the board writes instead of sleeping: -EAGAIN: it has not interrupted.
 int peach2_interrupt_take(peach2_handle_t *handle, uint32_t *pending_out);
 const volatile uint64_t *peach2_interrupt_word(const peach2_handle_t *handle); // when it is enabled

@@ -38,6 +38,11 @@ int peach2_interrupt_enable(peach2_handle_t *handle, uint32_t mask)
     return 0;
 }
 
+void peach2_interrupt_disable(peach2_handle_t *handle)
+{
+    peach2_register_write(handle, interrupt_register(PEACH2_INTERRUPT_ENABLE), 0, 4);
+}
+
 const volatile uint64_t *peach2_interrupt_word(const peach2_handle_t *handle)
 {
     return message_word(handle);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 
 // How long a last thread may sleep in its end, and how often that is looked for.
@@ -145,6 +146,10 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
 static void process_clear(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
+    if (process->server->board_owners[process->node] == process) { // it may have been killed with interrupts on
+        thread->backend.ops.write(&thread->backend, BACKEND_BAR_REGISTERS,
+                                  PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE, 0, 4);
+    }
     for (int kind = 0; kind < OBJECT_KINDS; kind++) {
         if (kind == OBJECT_GPU_PIN) {
             sim_thread_sleep(process->server->sim, grace_ps);

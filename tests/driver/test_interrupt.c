@@ -43,6 +43,27 @@ TEST(DriverInterrupt, TakesWhatIsPendingAndClearsNothingElse)
     machine_fini(&m);
 }
 
+TEST(DriverInterrupt, IsTakenByWhoLooksAtItsWord)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    uint32_t pending = 0;
+    EXPECT_EQ(peach2_interrupt_take(handle, &pending), -EINVAL);
+    EXPECT_EQ(peach2_interrupt_enable(handle, 0x100), 0);
+    EXPECT_EQ(peach2_interrupt_take(handle, &pending), -EAGAIN);
+    *(volatile uint64_t *)(uintptr_t)peach2_interrupt_word(handle) = 1;
+    machine_register_set(&m, 0x304, 0x100, 4);
+    EXPECT_EQ(peach2_interrupt_take(handle, &pending), 0);
+    EXPECT_EQ(pending, 0x100);
+    EXPECT_EQ(machine_last_write(&m, 0x308)->value, 0x100);
+    EXPECT_EQ(peach2_interrupt_take(handle, &pending), -EAGAIN);
+    peach2_interrupt_disable(handle);
+    EXPECT_EQ(machine_register(&m, 0x30c, 4), 0);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 TEST(DriverInterrupt, RaisesThroughTheBoardsBlockOfTheWindow)
 {
     struct machine m;

@@ -51,9 +51,15 @@ int tcav_ah_destroy(void *ah)
 
 // --- meeting --------------------------------------------------------------------------------------------------------
 
-// The others may have introduced themselves, or may be waiting for an answer.
+// The others may have introduced themselves, or may be waiting for an answer. Memory for a new peer is libtca's to
+// give, so that the program meets him in its next call, and not the thread.
 static void units_look(struct tcav_context *context)
 {
+    context->units_due = context->on_thread;
+    if (context->on_thread) {
+        tcav_wake(context);
+        return;
+    }
     for (uint32_t node = 0; node < peach2_node_count(context->board); node++) {
         struct tcav_peer *peer = context->peers[node];
         if (node != context->node && (peer == NULL || peer->state == TCAV_PEER_GONE) &&
@@ -93,7 +99,8 @@ void tcav_datagrams_step(struct tcav_context *context)
 {
     uint32_t pending;
     context->looks++;
-    if (peach2_interrupt_take(context->board, &pending) == 0) {
+    bool came = peach2_interrupt_take(context->board, &pending) == 0;
+    if (came || (context->units_due && !context->on_thread)) {
         units_look(context);
     }
 }
@@ -124,8 +131,12 @@ enum way { WAY_OPEN, WAY_WAITS, WAY_NONE };
 static enum way way_to(struct tcav_context *context, const struct tcav_request *request, struct tcav_peer **peer_out)
 {
     struct tcav_peer *peer = context->peers[request->to.ah.node];
-    if (request->to.ah.astray || ((peer == NULL || peer->state == TCAV_PEER_GONE) &&
-                                  tcav_peer_connect(context, request->to.ah.node, &peer) != 0)) {
+    bool unknown = peer == NULL || peer->state == TCAV_PEER_GONE;
+    if (unknown && context->on_thread && !request->to.ah.astray) {
+        tcav_wake(context); // for the program to meet him
+        return WAY_WAITS;
+    }
+    if (request->to.ah.astray || (unknown && tcav_peer_connect(context, request->to.ah.node, &peer) != 0)) {
         return WAY_NONE;
     }
     *peer_out = peer;

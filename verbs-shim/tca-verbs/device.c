@@ -10,8 +10,8 @@
 #include "verbs-shim/tca.h"
 
 // Locally administered; the node number makes it one of the sub-cluster's.
-#define GUID_BASE  UINT64_C(0x0254434176000000)
-#define VENDOR_ID  0x025443 // the same, as the first 24 bits of a GUID
+#define GUID_BASE UINT64_C(0x0254434176000000)
+#define VENDOR_ID 0x025443 // the same, as the first 24 bits of a GUID
 // Site-local (IBA 4.1.1): it is another subnet than the InfiniBand beside it, and MPI connects ports of one subnet.
 #define GID_PREFIX UINT64_C(0xfec0000000005443)
 
@@ -207,6 +207,9 @@ int tcav_context_close(void *object)
     }
     if (!context->abandoned) {
         tcav_channels_close(context);
+        if (context->datagrams) {
+            peach2_interrupt_disable(context->board);
+        }
         if (context->gdr != NULL) {
             (void)gdr_close(context->gdr);
         }

@@ -220,6 +220,8 @@ struct tcav_context {
     unsigned opened; // times: a process has one, which its openings share
     bool abandoned;
     bool threaded;  // a thread of progress runs
+    bool on_thread; // the pass that runs is the thread's, which calls nothing of libtca
+    bool units_due; // somebody may have introduced himself, and the program has to meet him
     bool datagrams; // it has had queue pairs of datagrams: the board interrupts when somebody introduces himself
     unsigned pds;
     struct tcav_peer *peers[PEACH2_NODES_MAX];

@@ -10,7 +10,9 @@ static void run(void *arg)
     bool goes_on = true;
     while (goes_on) {
         tcav_lock(context);
+        context->on_thread = true;
         unsigned found = tcav_progress(context);
+        context->on_thread = false;
         uint64_t pause_ns = tcav_is_idle(context) ? 0 : TCAV_PAUSE_NS;
         tcav_unlock(context);
         goes_on = found != 0 || backend->ops->thread->pause(backend->ctx, pause_ns);
