@@ -83,8 +83,11 @@ enum sim_status gpu_memory_share(gpu_t *gpu, uint64_t address, int fd)
             return SIM_ERR_NO_MEMORY;
         }
     }
-    allocation->shared = mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
-    return allocation->shared ? SIM_OK : SIM_ERR_NO_MEMORY;
+    if (mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    allocation->shared = true;
+    return SIM_OK;
 }
 
 static void unshare(const gpu_t *gpu, const struct gpu_allocation *allocation)
@@ -166,7 +169,9 @@ void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = (address + page - 1) / page * page;
     uint64_t behind = (address + bytes) / page * page;
-    if (value == 0 && first < behind) {
+    const struct gpu_allocation *holder = gpu_memory_holder(gpu, address, bytes);
+    bool shared = holder == NULL || holder->shared; // pages of a file would come again as they were
+    if (value == 0 && first < behind && !shared) {
         memset(gpu->memory + address, 0, first - address);
         pages_zero(gpu->memory + first, behind - first);
         memset(gpu->memory + behind, 0, address + bytes - behind);

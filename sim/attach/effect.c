@@ -7,7 +7,7 @@
 
 struct effect {
     struct attach_server *server;
-    uint32_t process; // its id, as it may have ended
+    uint32_t process, image; // its id, as it may have ended, and which of its programs
     uint32_t gpu;
     uint64_t number; // the process's name for it
 };
@@ -15,7 +15,8 @@ struct effect {
 static struct attach_process *process_find(const struct effect *effect)
 {
     struct attach_process *process = effect->server->processes;
-    while (process != NULL && (process->id != effect->process || process->ended || process->leaving)) {
+    while (process != NULL &&
+           (process->id != effect->process || process->image != effect->image || process->ended || process->leaving)) {
         process = process->next;
     }
     return process;
@@ -58,9 +59,12 @@ bool attach_effect_set(const struct attach_process *process, uint32_t gpu, struc
     if (number == 0) {
         return true;
     }
+    if (work->kind != BACKEND_GPU_KERNEL || process->server->options->functional) {
+        return false;
+    }
     struct effect *effect = malloc(sizeof *effect);
     if (effect != NULL) {
-        *effect = (struct effect){process->server, process->id, gpu, number};
+        *effect = (struct effect){process->server, process->id, process->image, gpu, number};
         work->effect = effect_run;
         work->effect_ctx = effect;
     }

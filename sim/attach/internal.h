@@ -219,10 +219,10 @@ void attach_listen_end(struct attach_server *server);
 // Takes everybody who has connected, but for children of whom a thread is about to tell: they begin at its time.
 void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
-// effect.c: of a kernel, as the program gave it. false: there is no memory.
-bool attach_effect_set(const struct attach_process *process, uint32_t gpu, struct backend_gpu_work *work);
-int attach_sealed_memory(uint64_t bytes); // a file of memory whose size stays; -1
 bool attach_descriptor_send(const struct attach_process *process, int fd);
+int attach_sealed_memory(uint64_t bytes); // request.c: a file of memory whose size stays; -1
+// effect.c: of work, as the program gave it. false: it has none to give, or there is no memory.
+bool attach_effect_set(const struct attach_process *process, uint32_t gpu, struct backend_gpu_work *work);
 
 // --- sysfs.c --------------------------------------------------------------------------------------------------------
 

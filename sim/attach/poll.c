@@ -118,8 +118,8 @@ void attach_loop_left(struct attach_thread *thread)
 // it is one of the same process.
 bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_process)
 {
-    if (!same_process && thread->shared.count != 0) {
-        return attach_shared_changed(thread);
+    if (!same_process && thread->shared.known) {
+        return thread->shared.count != 0 && attach_shared_changed(thread);
     }
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
     const struct attach_loop *loop = &thread->loop;

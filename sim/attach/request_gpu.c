@@ -139,7 +139,7 @@ static int64_t submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue
         return -EINVAL;
     }
     if (!attach_effect_set(thread->process, gpu, &work)) {
-        return -ENOMEM;
+        return -EINVAL;
     }
     int status = thread->backend.ops.gpu->submit(&thread->backend, gpu, queue, &work, &ticket);
     if (status != 0 && work.effect != NULL) {

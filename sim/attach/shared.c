@@ -30,6 +30,7 @@ bool attach_shared_changed(struct attach_thread *thread)
     unsigned changed = 0;
     if (!pages_read(thread, now)) {
         shared->count = 0;
+        shared->known = false;
         changed = 1u << ATTACH_POLLS_MAX;
     }
     for (unsigned i = 0; i < shared->count; i++) {
@@ -62,9 +63,12 @@ static bool pages_take(struct attach_shared *shared, const unsigned char *from, 
 enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_shared *shared = &thread->shared;
-    unsigned count = request->arguments[7] <= ATTACH_PAGES_MAX ? (unsigned)request->arguments[7] : 0;
+    uint32_t given = (uint32_t)request->arguments[7];
+    unsigned count = given <= ATTACH_PAGES_MAX ? given : 0;
+    shared->known = (request->arguments[7] & ATTACH_PAGES_KNOWN) != 0 && count == given;
     if (shared->copies == NULL && count != 0) {
         shared->copies = calloc(ATTACH_PAGES_MAX, ATTACH_PAGE_BYTES);
+        shared->known = shared->known && shared->copies != NULL;
         count = shared->copies != NULL ? count : 0;
     }
     if (pages_take(shared, request->structure + ATTACH_PAGES_AT, count)) {
@@ -74,6 +78,7 @@ enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const 
     shared->seen_turns = thread->process->turns_of_others;
     if (count != 0 && !pages_read(thread, shared->copies)) {
         shared->count = 0;
+        shared->known = false;
         thread->loop.stored |= 1u << ATTACH_POLLS_MAX; // it learns them anew
         return ATTACH_SHARED_STORED;
     }

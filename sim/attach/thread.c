@@ -62,7 +62,8 @@ static size_t structure_bytes(const struct attach_request *request)
     }
     if (request->op == ATTACH_OP_POLL) {
         // Words, or places of polls, which are as many and as large; and pages.
-        return request->arguments[7] == 0 ? ATTACH_PAGES_AT : ATTACH_PAGES_AT + ATTACH_PAGES_MAX * sizeof(uint64_t);
+        return (uint32_t)request->arguments[7] == 0 ? ATTACH_PAGES_AT
+                                                    : ATTACH_PAGES_AT + ATTACH_PAGES_MAX * sizeof(uint64_t);
     }
     return sizeof request->structure;
 }
@@ -254,6 +255,7 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     request_take(thread, &request);
+    thread->exits = request.op == ATTACH_OP_THREAD_EXIT;
     thread->process->announced += request.op == ATTACH_OP_THREAD;
     thread->announces = request.op == ATTACH_OP_CHILD ? request.arguments[0] : 0;
     if (request.op == ATTACH_OP_FUTEX_WAIT) {
@@ -290,7 +292,6 @@ static bool turn_take(struct attach_thread *thread)
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
     attach_crossing_note(thread, &request);
-    thread->exits = request.op == ATTACH_OP_THREAD_EXIT;
     if (thread->exits) {
         return false;
     }

@@ -74,9 +74,10 @@ struct attach_loop {
 struct attach_shared {
     uint64_t pages[ATTACH_PAGES_MAX];
     uint8_t polls[ATTACH_PAGES_MAX]; // of the iteration: behind which it is read; ATTACH_POLLS_MAX: not known
-    unsigned count;                  // 0: they are not known
-    unsigned char *copies;           // as they were; NULL: none yet
-    uint64_t seen_turns;             // of others that share memory, when they were
+    unsigned count;
+    bool known;            // that these are all
+    unsigned char *copies; // as they were; NULL: none yet
+    uint64_t seen_turns;   // of others that share memory, when they were
 };
 
 // The word that a thread sleeps on.

@@ -201,6 +201,57 @@ TIMED_RULE(Datagrams, BeyondTheMtuStopTheSendQueue)
     play(device, 2, send_beyond_the_mtu, receive_ten);
 }
 
+// 10.3.1.7: what is queued leaves before the queue is drained.
+static void send_and_drain(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    stage_meet(side);
+    send_one(side, 1, 10);
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    stage_expect_event(side, IBV_EVENT_SQ_DRAINED, side->qp);
+    attr.qp_state = IBV_QPS_RTS;
+    EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
+    stage_meet(side);
+}
+
+TIMED_RULE(Datagrams, LeaveBeforeTheQueueIsDrained)
+{
+    play(device, 2, send_and_drain, receive_ten);
+}
+
+// 11.4.2.2: an event for who waits for solicited ones alone.
+static void send_solicited(struct side *side)
+{
+    struct ibv_sge sge;
+    struct ibv_send_wr wr = datagram(side, 1, &sge, 10);
+    stage_meet(side);
+    send_one(side, 5, 10);
+    wr.send_flags |= IBV_SEND_SOLICITED;
+    EXPECT_EQ(stage_post(side, &wr), 0);
+    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    stage_meet(side);
+}
+
+static void wait_for_solicited(struct side *side)
+{
+    struct ibv_cq *cq;
+    void *context;
+    EXPECT_EQ(stage_receive(side, 1, TO, 100 + GRH), 0);
+    EXPECT_EQ(stage_receive(side, 2, TO + 4096, 100 + GRH), 0);
+    EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
+    stage_meet(side);
+    EXPECT_EQ(ibv_get_cq_event(side->channel, &cq, &context), 0);
+    ibv_ack_cq_events(cq, 1);
+    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    (void)stage_expect(side, 2, IBV_WC_SUCCESS); // both are there by then
+    stage_meet(side);
+}
+
+TIMED_RULE(Datagrams, ThatAreSolicitedRaiseTheEvent)
+{
+    play(device, 2, send_solicited, wait_for_solicited);
+}
+
 // --- routes ----------------------------------------------------------------------------------------------------------
 
 static void send_by_route(struct side *side)

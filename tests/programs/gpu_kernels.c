@@ -105,6 +105,12 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < NUMBERS; i++) {
         wrong += got[i] != 0;
     }
+    CHECK(cudaMemset(buffers[1], 0x3f, NUMBERS * sizeof(float)));
+    CHECK(cudaMemset(buffers[1], 0, NUMBERS * sizeof(float)));
+    CHECK(cudaMemcpy(got, buffers[1], sizeof got, cudaMemcpyDeviceToHost));
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        wrong += got[i] != 0;
+    }
     printf("%d steps: %.3f us each, %d wrong\n", STEPS, 1e3 * (double)ms / STEPS, wrong);
     launch(buffers[0], buffers[1], stream); // under way at the end
     return wrong != 0;

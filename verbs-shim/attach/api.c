@@ -118,6 +118,9 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     }
     struct loop_poll iteration[LOOP_POLLS_MAX] = {*poll};
     unsigned period;
+    if (attach_own.stored && !attach_own.found && attach_own.did && !repeats) {
+        loop_pages_doubt(&attach_own.loop);
+    }
     if (attach_own.found || (attach_own.did && !repeats)) {
         loop_end(&attach_own.loop, attach_own.found || attach_own.untold < attach_own.loop.period + 1);
     }
@@ -135,10 +138,10 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
                     (period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0);
     uint64_t iteration_ps = iteration_describe(slot, iteration, period != 0 ? period : 1);
-    const struct loop_pages none = {0}, *pages = loop_pages(&attach_own.loop);
-    attach_pages_describe(slot, pages != NULL ? pages : &none, iteration, period);
+    attach_pages_describe(slot, loop_pages(&attach_own.loop), iteration, period);
     enum attach_woken woken = poll_cross(slot, iterations, iteration_ps, flags, what);
     if (slot->values[2] != 0) {
+        attach_own.stored = true;
         loop_stored(&attach_own.loop);
     } else {
         loop_skipped(&attach_own.loop, slot->values[0], woken != ATTACH_WOKEN_DEADLINE);

@@ -447,4 +447,5 @@ void attach_backend_forked(void)
     backend.board_claims = 0;
     atomic_flag_clear(&backend.busy);
     atomic_store(&backend.state, 0);
+    attach_gpu_forked();
 }

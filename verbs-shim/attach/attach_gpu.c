@@ -112,26 +112,71 @@ static int memory_free(void *ctx, unsigned gpu, uint64_t device_address)
     return status;
 }
 
-// Everything that the kernel may name. Past the world shim, as the simulator's own memory is.
+// Memory of the GPU that is not mapped. false: there is none.
+static bool unmapped_find(unsigned gpu, uint64_t *address_out, uint64_t *bytes_out)
+{
+    lists_lock();
+    const struct device_memory *memory = gpus.memory;
+    while (memory != NULL && (memory->gpu != gpu || memory->at != NULL)) {
+        memory = memory->next;
+    }
+    if (memory != NULL) {
+        *address_out = memory->address;
+        *bytes_out = memory->bytes;
+    }
+    lists_unlock();
+    return memory != NULL;
+}
+
+// false: it is mapped, or not there any more.
+static bool mapped_set(unsigned gpu, uint64_t address, void *at)
+{
+    lists_lock();
+    struct device_memory *memory = gpus.memory;
+    while (memory != NULL && (memory->gpu != gpu || memory->address != address)) {
+        memory = memory->next;
+    }
+    bool set = memory != NULL && memory->at == NULL;
+    if (set) {
+        memory->at = at;
+    }
+    lists_unlock();
+    return set;
+}
+
+// Everything that the kernel may name. Other threads have their turns while this one asks. Past the world shim, as the
+// simulator's own memory is.
 static int memory_map(unsigned gpu)
 {
-    for (struct device_memory *memory = gpus.memory; memory != NULL; memory = memory->next) {
-        if (memory->gpu != gpu || memory->at != NULL) {
+    uint64_t address, bytes;
+    while (unmapped_find(gpu, &address, &bytes)) {
+        int status = (int)attach_cross3(ATTACH_OP_GPU_SHARE, gpu, address, 0);
+        if (status == -EINVAL) { // freed meanwhile, as all in the list was given to this process
+            memory_forget(gpu, address);
             continue;
         }
-        int status = (int)attach_cross3(ATTACH_OP_GPU_SHARE, gpu, memory->address, 0);
         if (status != 0) {
             return status;
         }
         int fd = attach_descriptor_take();
-        long at = kernel_call(SYS_mmap, 0, (long)memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        long at = kernel_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
         if (at < 0 && at > -4096) {
             return -ENOMEM;
         }
-        memory->at = (void *)at;
+        if (!mapped_set(gpu, address, (void *)at)) {
+            (void)kernel_call(SYS_munmap, at, (long)bytes, 0, 0, 0, 0);
+        }
     }
     return 0;
+}
+
+// In a child, which has none of it.
+void attach_gpu_forked(void)
+{
+    gpus.memory = NULL;
+    gpus.effects = NULL;
+    atomic_flag_clear(&gpus.taken);
 }
 
 static void *memory_at(void *ctx, uint64_t device_address, uint64_t bytes)

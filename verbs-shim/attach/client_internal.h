@@ -36,6 +36,7 @@ extern _Thread_local struct attach_own {
     unsigned untold;         // looks since something was written, or another thread did something
     struct loop loop;        // of empty polls
     struct loop_pages pages; // those that are being learned
+    bool stored;             // others have written what it read, once at least
     unsigned polls_alone;    // while it was not known that the process shares memory
     bool window, learns;     // one is open; and its pages are those of a loop of polls
     uint64_t poll;           // the last one before it
@@ -50,6 +51,7 @@ void attach_compute_pay(void);
 enum attach_link attach_link_of_process(void); // connects it when it is not yet
 void attach_link_forget(void);                 // in a child: it is not attached until it calls in
 
+void attach_gpu_forked(void);
 void attach_gpu_effect(uint32_t gpu, uint64_t number); // attach_gpu.c: what a kernel of the process computes
 
 // --- window.c -------------------------------------------------------------------------------------------------------

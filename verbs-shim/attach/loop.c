@@ -155,13 +155,18 @@ void loop_end(struct loop *loop, bool well)
     loop->pages_known = false;
 }
 
-void loop_stored(struct loop *loop)
+void loop_pages_doubt(struct loop *loop)
 {
-    unsigned period = loop->period;
-    if (period != 0) {
+    if (loop->period != 0) {
         struct loop_record *record = record_of_streak(loop);
         record->pages_valid = record->pages_backoff = 0;
     }
+}
+
+void loop_stored(struct loop *loop)
+{
+    unsigned period = loop->period;
+    loop_pages_doubt(loop);
     loop_end(loop, true);
     loop->pause = 2 * period;
 }

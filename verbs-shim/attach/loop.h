@@ -67,6 +67,8 @@ void loop_skipped(struct loop *loop, uint64_t iterations, bool told);
 // Another process has written to shared memory that the loop reads: the streak is over, well. What the thread finds
 // there and does about it are no calls, so that nothing else says so.
 void loop_stored(struct loop *loop);
+// The thread did something that no poll of the streak has told it to: it may read elsewhere from now on.
+void loop_pages_doubt(struct loop *loop);
 // Are the reads behind this poll to be learned? Where they have been, the pages are handed over before the next poll.
 bool loop_learns(const struct loop *loop);
 void loop_pages_learned(struct loop *loop, const struct loop_pages *pages);

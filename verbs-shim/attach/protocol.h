@@ -187,7 +187,9 @@ struct attach_poll_place {
 // Addresses of pages, in the struct of POLL behind places or words; in the bits below, the number of the poll behind
 // which the iteration reads it; ATTACH_POLLS_MAX: not known.
 #define ATTACH_PAGES_MAX 32u
-#define ATTACH_PAGES_AT  128u
+// With their number: they are known to be all. Without it any turn of another process may have changed one.
+#define ATTACH_PAGES_KNOWN (UINT64_C(1) << 32)
+#define ATTACH_PAGES_AT    128u
 
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on

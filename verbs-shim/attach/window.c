@@ -113,13 +113,13 @@ void attach_pages_describe(struct attach_slot *slot, const struct loop_pages *pa
                            unsigned period)
 {
     uint64_t described[LOOP_PAGES_MAX];
-    for (unsigned i = 0; i < pages->count; i++) {
+    for (unsigned i = 0; pages != NULL && i < pages->count; i++) {
         unsigned poll = 0;
         while (poll < period && iteration[poll].key != pages->polls[i]) {
             poll++;
         }
         described[i] = pages->list[i] | (poll < period ? poll : ATTACH_POLLS_MAX);
     }
-    slot->arguments[7] = pages->incomplete ? 0 : pages->count; // then any turn of others counts
-    memcpy(slot->structure + ATTACH_PAGES_AT, described, pages->count * sizeof described[0]);
+    slot->arguments[7] = pages == NULL || pages->incomplete ? 0 : ATTACH_PAGES_KNOWN | pages->count;
+    memcpy(slot->structure + ATTACH_PAGES_AT, described, (pages != NULL ? pages->count : 0) * sizeof described[0]);
 }

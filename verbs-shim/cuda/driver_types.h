@@ -74,6 +74,11 @@ struct cudaDeviceProp {
 // Of a kernel's grid and its blocks.
 typedef struct dim3 {
     unsigned x, y, z;
+#ifdef __cplusplus
+    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+    {
+    }
+#endif
 } dim3;
 
 typedef struct CUstream_st *cudaStream_t;

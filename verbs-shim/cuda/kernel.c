@@ -6,7 +6,8 @@
 #include "verbs-shim/cuda/internal.h"
 #include "verbs-shim/cuda/tcasim_kernel.h"
 
-enum { THREADS_MAX = 1024 }; // of a block, as of all GPUs since 2010
+// Of all GPUs since 2012 (compute capability 3.0).
+enum { THREADS_MAX = 1024, BLOCK_Z_MAX = 64, GRID_YZ_MAX = 65535 };
 
 struct cuda_kernel {
     struct cuda_kernel *next;
@@ -104,7 +105,7 @@ void *tcasimKernelMemory(const struct tcasim_launch *launch, const void *device_
     const struct running *running = launch->memory;
     unsigned gpu;
     uint64_t device_address;
-    if (!cuda_pointer_split(device_pointer, &gpu, &device_address) || gpu != running->gpu) {
+    if (running == NULL || !cuda_pointer_split(device_pointer, &gpu, &device_address) || gpu != running->gpu) {
         return NULL;
     }
     return running->memory->at(running->memory->ctx, device_address, bytes);
@@ -157,14 +158,16 @@ cudaError_t tcasimLaunchKernel(const struct tcasim_kernel *kernel, cudaStream_t 
 static bool shape_valid(dim3 grid, dim3 block)
 {
     uint64_t threads = (uint64_t)block.x * block.y;
-    return grid.x != 0 && grid.y != 0 && grid.z != 0 && threads != 0 && block.z != 0 && threads <= THREADS_MAX &&
+    return grid.x != 0 && grid.y != 0 && grid.z != 0 && grid.x <= INT32_MAX && grid.y <= GRID_YZ_MAX &&
+           grid.z <= GRID_YZ_MAX && block.z <= BLOCK_Z_MAX && threads != 0 && block.z != 0 && threads <= THREADS_MAX &&
            threads * block.z <= THREADS_MAX;
 }
 
 static uint64_t scaled(uint64_t amount, double occupancy)
 {
     double all = occupancy > 0 ? (double)amount / occupancy : (double)amount;
-    return all < 9e18 ? (uint64_t)all : UINT64_MAX / 2;
+    const uint64_t most = UINT64_C(1) << 43; // hours
+    return all < (double)most ? (uint64_t)all : most;
 }
 
 static struct launch *launch_make(const struct tcasim_kernel_definition *definition, dim3 grid, dim3 block,

@@ -2,8 +2,8 @@
 // may have an effect: a C function that runs on the GPU's memory when that time is over.
 //
 // A kernel takes at least duration_ns, and as long as the GPU needs to move memory_bytes and to do flops at its own
-// rates (a roofline: the longer of the two counts), each divided by the kernel's occupancy. Flops are those of double
-// precision, as the GPU's peak is; a kernel of single precision declares as many as take it as long.
+// rates (a roofline: the longest of the three counts); its occupancy says how much of these rates it reaches. Flops are
+// those of double precision, as the GPU's peak is; a kernel of single precision declares as many as take it as long.
 //
 // Left out: kernels side by side on a GPU, memory of other GPUs and of the host in an effect, effects with
 // `tcasim exec --functional` (cudaErrorNotSupported).
@@ -47,7 +47,8 @@ struct tcasim_kernel_definition {
     void (*cost)(const struct tcasim_launch *launch, struct tcasim_kernel *cost);
     double occupancy; // over 0 to 1, of the GPU's rates; 0: 1
     // What it computes, when it ends on the GPU and before anything behind it in its stream; it takes no simulated
-    // time. Calls no CUDA and waits for nobody. NULL: nothing.
+    // time. It runs on whatever thread waits for the simulator, perhaps within a lock of the C library: no CUDA, no
+    // printing, no locks, no threads (OpenMP), no sleep. NULL: nothing.
     void (*run)(const struct tcasim_launch *launch);
 };
 

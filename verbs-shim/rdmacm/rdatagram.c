@@ -161,7 +161,7 @@ int rs_datagrams_bind(struct rs *rs, const struct sockaddr *address)
     struct ibv_device_attr attr;
     struct sockaddr_storage own;
     uint32_t node = cm_own_node();
-    if (rs->state != RS_NEW) {
+    if (rs->state != RS_NEW || address->sa_family != rs->domain) {
         return -EINVAL;
     }
     bool any = cm_address_where(address, &node) == CM_WHERE_ANY; // the node has one address
@@ -207,10 +207,12 @@ static struct peer *peer_find(struct rs *rs, uint32_t node, uint16_t port)
         }
     }
     struct peer *peer = &all->peers[all->peer_count < PEERS_MAX ? all->peer_count++ : all->peer_made++ % PEERS_MAX];
+    if (peer == all->connected) { // that one stays
+        peer = &all->peers[all->peer_made++ % PEERS_MAX];
+    }
     if (peer->ah != NULL) {
         (void)ibv_destroy_ah(peer->ah);
     }
-    all->connected = all->connected == peer ? NULL : all->connected;
     *peer = (struct peer){.node = node, .port = port};
     return peer;
 }
@@ -229,6 +231,7 @@ static int peer_of(struct rs *rs, const struct sockaddr *address, struct peer **
 int rs_datagrams_connect(struct rs *rs, const struct sockaddr *address)
 {
     int status = bind_any(rs);
+    rs->datagrams->refused = false;
     return status != 0 ? status : peer_of(rs, address, &rs->datagrams->connected);
 }
 
@@ -375,17 +378,23 @@ ssize_t rs_datagram_send(struct rs *rs, const void *data, size_t bytes, int flag
         return status != 0 ? status : peer == NULL ? -EDESTADDRREQ : -EMSGSIZE;
     }
     if (peer->ah == NULL) {
+        const struct peer asked = *peer;
         rs_datagrams_met(rs);
+        peer = peer_find(rs, asked.node, asked.port);
     }
     if (all->refused && peer == all->connected) {
         all->refused = false;
         return -ECONNREFUSED;
     }
-    if (peer->ah == NULL) {
+    const struct peer wanted = *peer;
+    if (wanted.ah != NULL && rs->requests_free == 0) {
+        status = rs_wait(rs, rs_can_send, at_once);
+    }
+    peer = peer_find(rs, wanted.node, wanted.port); // others may have come, and taken its place
+    if (status == 0 && peer->ah == NULL) {
         status = meeting_send(rs, peer, MEETING_DATA, data, bytes);
         return status != 0 ? status : (ssize_t)bytes;
     }
-    status = rs->requests_free > 0 ? 0 : rs_wait(rs, rs_can_send, at_once);
     return status != 0 ? status : datagram_post(rs, peer, data, bytes);
 }
 

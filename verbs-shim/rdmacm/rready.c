@@ -17,7 +17,7 @@ static short events_of(const struct rs *rs, short wanted)
     if (rs->datagrams != NULL) {
         events |= rs_can_receive(rs) ? POLLIN : 0;
         events |= rs_can_send(rs) ? POLLOUT : 0;
-        return (short)(events & wanted);
+        return (short)((events & wanted) | (rs->state == RS_FAILED ? POLLERR : 0));
     }
     if (rs->state == RS_FAILED) {
         return (short)(POLLERR | (wanted & (POLLIN | POLLOUT)));

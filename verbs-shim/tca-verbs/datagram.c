@@ -16,6 +16,8 @@ enum { GRH_VERSION = 6, NEXT_HEADER_IBA = 0x1b };
 enum { ICRC_AND_HEADERS = 4 + 12 + 8 }; // behind a GRH beside the payload: BTH, DETH, ICRC
 // Much longer than two live libraries need to meet, some 10 us. What is dropped, programs send again.
 #define MEETING_PATIENCE_PS (200000 * TCAV_NS)
+// Who takes nothing from its ring for so long computes, or was killed.
+#define ROOM_PATIENCE_PS (1000000 * TCAV_NS)
 
 // --- address handles ------------------------------------------------------------------------------------------------
 
@@ -62,9 +64,14 @@ static void units_look(struct tcav_context *context)
     }
     for (uint32_t node = 0; node < peach2_node_count(context->board); node++) {
         struct tcav_peer *peer = context->peers[node];
-        if (node != context->node && (peer == NULL || peer->state == TCAV_PEER_GONE) &&
-            tcav_peer_is_new(context, node)) {
-            (void)tcav_peer_connect(context, node, &peer);
+        if (node != context->node && tcav_peer_is_new(context, node)) {
+            if (peer != NULL && peer->state == TCAV_PEER_CONNECTED) {
+                peer->state = TCAV_PEER_GONE; // another process is there now
+            }
+            bool unknown = peer == NULL || peer->state == TCAV_PEER_GONE;
+            if (unknown && tcav_peer_connect(context, node, &peer) == 0 && peer->state == TCAV_PEER_GONE) {
+                context->units_due = true; // when the queue pairs that fail with it are gone
+            }
         }
         if (peer != NULL && peer->state == TCAV_PEER_MEETING) {
             tcav_peer_step(peer);
@@ -146,8 +153,15 @@ static enum way way_to(struct tcav_context *context, const struct tcav_request *
     }
     bool small = request->length <= TCAV_SMALL_PAYLOAD;
     unsigned slots = (request->length + TCAV_LARGE_PAYLOAD - 1) / TCAV_LARGE_PAYLOAD;
-    bool room = small ? tcav_ring_small_room(peer) != 0 : tcav_ring_large_room(peer) >= slots;
-    return peer->state == TCAV_PEER_GONE ? WAY_NONE : room ? WAY_OPEN : WAY_WAITS;
+    if (peer->state == TCAV_PEER_GONE) {
+        return WAY_NONE;
+    }
+    if (small ? tcav_ring_small_room(peer) != 0 : tcav_ring_large_room(peer) >= slots) {
+        peer->full_ps = 0;
+        return WAY_OPEN;
+    }
+    peer->full_ps = peer->full_ps != 0 ? peer->full_ps : tcav_now_ps(context);
+    return tcav_now_ps(context) - peer->full_ps < ROOM_PATIENCE_PS ? WAY_WAITS : WAY_NONE;
 }
 
 static bool send(struct tcav_qp *qp, const struct tcav_request *request, struct tcav_peer *peer)
@@ -210,12 +224,12 @@ static void route_write(const struct tcav_context *context, uint32_t from, const
     to->dgid = tcav_gid(context->node);
 }
 
-static void receive_end(struct tcav_qp *qp, struct ibv_wc wc)
+static void receive_end(struct tcav_qp *qp, struct ibv_wc wc, bool solicited)
 {
     wc.wr_id = qp->inbound.receive.id;
     wc.qp_num = qp->number;
     qp->inbound.active = qp->inbound.has_receive = false;
-    tcav_cq_push(qp->recv_cq, &wc, wc.status != IBV_WC_SUCCESS);
+    tcav_cq_push(qp->recv_cq, &wc, solicited);
     if (wc.status != IBV_WC_SUCCESS) {
         tcav_qp_fail(qp);
     }
@@ -224,7 +238,9 @@ static void receive_end(struct tcav_qp *qp, struct ibv_wc wc)
 static bool begin(struct tcav_qp *qp, const struct tcav_header *header)
 {
     struct tcav_inbound *inbound = &qp->inbound;
-    inbound->active = inbound->has_receive = header->key == qp->qkey && tcav_rq_take(qp, &inbound->receive);
+    // One whose rest never came has left its receive.
+    inbound->active = header->key == qp->qkey && (inbound->has_receive || tcav_rq_take(qp, &inbound->receive));
+    inbound->has_receive = inbound->has_receive || inbound->active;
     if (!inbound->active) {
         return false;
     }
@@ -237,7 +253,7 @@ static bool begin(struct tcav_qp *qp, const struct tcav_header *header)
         status = IBV_WC_LOC_PROT_ERR;
     }
     if (status != IBV_WC_SUCCESS) {
-        receive_end(qp, (struct ibv_wc){.status = status});
+        receive_end(qp, (struct ibv_wc){.status = status}, true);
     }
     return status == IBV_WC_SUCCESS;
 }
@@ -258,7 +274,7 @@ static void complete(struct tcav_qp *qp, const struct tcav_peer *peer, const str
                         .src_qp = header->source_qp,
                         .slid = (uint16_t)(peer->node + 1),
                         .wc_flags = (immediate ? IBV_WC_WITH_IMM : 0u) | (routed ? IBV_WC_GRH : 0u)};
-    receive_end(qp, wc);
+    receive_end(qp, wc, (header->flags & TCAV_SOLICITED) != 0);
 }
 
 // The packets of one datagram come one after the other, as they were sent at once.
@@ -279,7 +295,7 @@ void tcav_datagram_packet(struct tcav_peer *peer, const struct tcav_header *head
     const struct tcav_receive *receive = &inbound->receive;
     if (tcav_list_store(qp->pd, receive->sge, receive->sges, TCAV_GRH_BYTES + header->offset, payload, header->bytes) !=
         0) {
-        receive_end(qp, (struct ibv_wc){.status = IBV_WC_LOC_PROT_ERR});
+        receive_end(qp, (struct ibv_wc){.status = IBV_WC_LOC_PROT_ERR}, true);
         return;
     }
     inbound->offset += header->bytes;

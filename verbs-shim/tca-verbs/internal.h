@@ -189,6 +189,7 @@ struct tcav_peer {
     enum tcav_peer_state state;
     bool polled;       // while they meet: a queue pair is connected to it, which need not announce itself
     uint64_t since_ps; // the first datagram that waited for it; 0: none has
+    uint64_t full_ps;  // since when its ring has had no room for a datagram; 0: it has some
     uint32_t nonce, remote_nonce;
     uint64_t remote_area;
     void *memory; // of tcaMalloc: receive area, send area, pair words
@@ -252,7 +253,7 @@ struct tcav_context {
 
 #define TCAV_NS 1000ull
 // What the board's interrupt says: somebody has introduced himself.
-#define TCAV_MEETING_INTERRUPT (1u << 8)
+#define TCAV_MEETING_INTERRUPT (1u << 9) // bit 8 is that of peach2_proxy.c
 // How long a thread pauses while there are timers or meetings that no write of a device announces.
 #define TCAV_PAUSE_NS 1000u
 

@@ -185,8 +185,8 @@ static unsigned qps_step(struct tcav_context *context, bool look)
             }
             found += qp->sent != 0 && qp->peer->area != NULL ? ack_look(qp) : 0;
             timers_step(qp, look);
-            drain_step(qp);
         }
+        drain_step(qp);
         tcav_grant_step(qp);
         if (qp->count == 0 && !qp->release_due && !qp->answer_due && qp->job_count == 0) {
             qp->active = false;

@@ -110,7 +110,8 @@ static int packet_add(struct batch *batch, struct tcav_header header, const stru
     unsigned slot = peer->out.sent_large % TCAV_LARGE_SLOTS;
     unsigned char *packet = peer->send->large[slot];
     struct tcav_place place = tcav_list_place(source->pd, source->sge, source->sges, header.offset, header.bytes);
-    bool direct = is_gpu_direct(place, header.bytes);
+    // A datagram's send ends here, so that its data are in the ring by then.
+    bool direct = is_gpu_direct(place, header.bytes) && header.kind != TCAV_DATAGRAM;
     if (source->inline_data != NULL) {
         memcpy(packet + HEADER_BYTES, source->inline_data + header.offset, header.bytes);
         tcav_pay(peer->context, BACKEND_COST_COPY, header.bytes);
