@@ -16,7 +16,7 @@
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
 
-enum { SLOT_BYTES = 2048, GRH_BYTES = 40, HEADER_V4 = 8, HEADER_V6 = 24, MET_MAX = 64, PEERS_MAX = 1024 };
+enum { SLOT_BYTES = RS_DATAGRAM_BYTES, GRH_BYTES = 40, HEADER_V4 = 8, HEADER_V6 = 24, MET_MAX = 64, PEERS_MAX = 1024 };
 #define ID_RECEIVE (UINT64_C(1) << 63)
 
 enum meeting_kind { MEETING_DATA = 1, MEETING_ANSWER };
@@ -478,31 +478,4 @@ ssize_t rs_datagram_receive(struct rs *rs, void *buffer, size_t bytes, int flags
         status = arrival.own != NULL ? 0 : receive_post(rs, arrival.slot);
     }
     return status != 0 ? status : (ssize_t)((flags & MSG_TRUNC) != 0 ? arrival.bytes : taken);
-}
-
-// --- in pieces ------------------------------------------------------------------------------------------------------
-
-ssize_t rs_datagram_move(int fd, const struct msghdr *message, int flags, bool sends, socklen_t *name_bytes)
-{
-    uint8_t whole[SLOT_BYTES];
-    size_t done = 0;
-    for (size_t i = 0; sends && i < message->msg_iovlen; i++) {
-        const struct iovec *piece = &message->msg_iov[i];
-        if (piece->iov_len > sizeof whole - done) {
-            return cm_errno(-EMSGSIZE);
-        }
-        memcpy(whole + done, piece->iov_base, piece->iov_len);
-        done += piece->iov_len;
-    }
-    if (sends) {
-        return rsendto(fd, whole, done, flags, message->msg_name, message->msg_namelen);
-    }
-    ssize_t got = rrecvfrom(fd, whole, sizeof whole, flags, message->msg_name, name_bytes);
-    for (size_t i = 0; got > 0 && i < message->msg_iovlen && done < (size_t)got; i++) {
-        const struct iovec *piece = &message->msg_iov[i];
-        size_t part = piece->iov_len < (size_t)got - done ? piece->iov_len : (size_t)got - done;
-        memcpy(piece->iov_base, whole + done, part);
-        done += part;
-    }
-    return got > 0 ? (ssize_t)done : got;
 }

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RS_SOCKETS_MAX = 4096 };
+enum { RS_SOCKETS_MAX = 4096, RS_DATAGRAM_BYTES = 2048 }; // RS_DATAGRAM_BYTES: with its header
 enum { RS_HALVES = 2, RS_IOMAPS_MAX = 128, RS_CONTROLS = 4, RS_EXTRA_RECEIVES = 8 };
 
 enum rs_state { RS_NEW, RS_BOUND, RS_LISTENING, RS_CONNECTING, RS_CONNECTED, RS_FAILED };
@@ -137,8 +137,6 @@ int rs_datagrams_peer(const struct rs *rs, struct sockaddr_storage *address_out)
 ssize_t rs_datagram_send(struct rs *rs, const void *data, size_t bytes, int flags, const struct sockaddr *to);
 ssize_t rs_datagram_receive(struct rs *rs, void *buffer, size_t bytes, int flags, struct sockaddr *from,
                             socklen_t *from_bytes);
-// One datagram from or to the pieces. name_bytes: where the sender's address is wanted.
-ssize_t rs_datagram_move(int fd, const struct msghdr *message, int flags, bool sends, socklen_t *name_bytes);
 void rs_datagrams_completed(struct rs *rs, const struct ibv_wc *wc);
 void rs_datagrams_met(struct rs *rs); // what came on the socket on which they meet
 bool rs_datagrams_can_send(const struct rs *rs);

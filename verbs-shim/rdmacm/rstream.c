@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -427,57 +426,4 @@ ssize_t rsendto(int fd, const void *data, size_t bytes, int flags, const struct 
     }
     rs_leave(rs);
     return sent >= 0 ? sent : cm_errno((int)sent);
-}
-
-static ssize_t pieces_move(int fd, const struct iovec *pieces, int count, int flags, bool sends)
-{
-    ssize_t done = 0;
-    for (int i = 0; i < count; i++) {
-        ssize_t moved = sends
-                            ? rsend(fd, pieces[i].iov_base, pieces[i].iov_len, flags)
-                            : rrecv(fd, pieces[i].iov_base, pieces[i].iov_len, done > 0 ? flags | MSG_DONTWAIT : flags);
-        if (moved < 0) {
-            return done > 0 ? done : -1;
-        }
-        done += moved;
-        if ((size_t)moved < pieces[i].iov_len) {
-            break;
-        }
-    }
-    return done;
-}
-
-static ssize_t message_move(int fd, struct msghdr *message, int flags, bool sends)
-{
-    const struct rs *rs = rs_find(fd);
-    if (message->msg_controllen != 0) {
-        return cm_errno(-EOPNOTSUPP);
-    }
-    if (rs != NULL && rs->datagrams != NULL) {
-        return rs_datagram_move(fd, message, flags, sends, &message->msg_namelen);
-    }
-    return pieces_move(fd, message->msg_iov, (int)message->msg_iovlen, flags, sends);
-}
-
-ssize_t rreadv(int fd, const struct iovec *pieces, int count)
-{
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
-    return message_move(fd, &message, 0, false);
-}
-
-ssize_t rwritev(int fd, const struct iovec *pieces, int count)
-{
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
-    return message_move(fd, &message, 0, true);
-}
-
-ssize_t rrecvmsg(int fd, struct msghdr *message, int flags)
-{
-    return message_move(fd, message, flags, false);
-}
-
-ssize_t rsendmsg(int fd, const struct msghdr *message, int flags)
-{
-    struct msghdr copy = *message;
-    return message_move(fd, &copy, flags, true);
 }
