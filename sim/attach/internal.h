@@ -93,13 +93,12 @@ struct attach_process {
     struct attach_object *objects;
     size_t object_count, object_room;
     struct host_watch watch;
-    struct host_owner owner;  // of memory that is not pinned
-    unsigned open_regions;    // objects that are
-    size_t region_last;       // of the objects: the region that was written last
-    uint64_t writes;          // of devices to its memory, but for quiet ones
-    uint64_t turns;           // of its threads, and of processes that share memory with it
-    uint64_t turns_of_others; // of these processes alone
-    uint64_t event_writes;    // and to between the first and the last of its event queues, or where they are news
+    struct host_owner owner; // of memory that is not pinned
+    unsigned open_regions;   // objects that are
+    size_t region_last;      // of the objects: the region that was written last
+    uint64_t writes;         // of devices to its memory, but for quiet ones
+    uint64_t turns;          // of its threads, and of processes that share memory with it
+    uint64_t event_writes;   // and to between the first and the last of its event queues, or where they are news
     uint64_t events_from, events_to;
     struct attach_ranges quiet;   // where writes wake nobody, but for who polls the very word
     struct attach_ranges news;    // and where they are events

@@ -118,8 +118,11 @@ void attach_loop_left(struct attach_thread *thread)
 // it is one of the same process.
 bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_process)
 {
-    if (!same_process && thread->shared.known) {
-        return thread->shared.count != 0 && attach_shared_changed(thread);
+    if (thread->shared.known) {
+        bool changed = thread->shared.count != 0 && attach_shared_changed(thread);
+        if (changed || !same_process) {
+            return changed;
+        }
     }
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
     const struct attach_loop *loop = &thread->loop;
@@ -201,7 +204,7 @@ static void paid_meanwhile(struct attach_thread *thread)
     struct attach_loop *loop = &thread->loop;
     const struct attach_process *process = thread->process;
     bool others = process->turns > thread->seen_turns + 1;
-    if (thread->shared.count != 0 && thread->shared.seen_turns != process->turns_of_others) {
+    if (thread->shared.count != 0 && thread->shared.seen_turns != process->turns) {
         (void)attach_shared_changed(thread);
     }
     loop->others = loop->others || loop->stored != 0 || (others && loop->poll_count == 0);

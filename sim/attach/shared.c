@@ -26,7 +26,7 @@ bool attach_shared_changed(struct attach_thread *thread)
 {
     struct attach_shared *shared = &thread->shared;
     static unsigned char now[ATTACH_PAGES_MAX * ATTACH_PAGE_BYTES];
-    shared->seen_turns = thread->process->turns_of_others;
+    shared->seen_turns = thread->process->turns;
     unsigned changed = 0;
     if (!pages_read(thread, now)) {
         shared->count = 0;
@@ -42,6 +42,16 @@ bool attach_shared_changed(struct attach_thread *thread)
     }
     thread->loop.stored |= changed;
     return changed != 0;
+}
+
+void attach_shared_look(struct attach_thread *thread)
+{
+    struct attach_shared *shared = &thread->shared;
+    if (shared->count != 0 && shared->seen_turns != thread->process->turns) {
+        thread->loop.stored = 0; // the wait before has told of it
+        (void)attach_shared_changed(thread);
+        shared->pending |= thread->loop.stored;
+    }
 }
 
 // Taken from the request. Is each page the one that was in its place?
@@ -71,18 +81,18 @@ enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const 
         shared->known = shared->known && shared->copies != NULL;
         count = shared->copies != NULL ? count : 0;
     }
-    if (pages_take(shared, request->structure + ATTACH_PAGES_AT, count)) {
-        bool turns = count != 0 && shared->seen_turns != thread->process->turns_of_others;
-        return turns && attach_shared_changed(thread) ? ATTACH_SHARED_STORED : ATTACH_SHARED_SAME;
-    }
-    shared->seen_turns = thread->process->turns_of_others;
+    bool same = pages_take(shared, request->structure + ATTACH_PAGES_AT, count);
+    unsigned pending = same && count != 0 ? shared->pending : 0;
+    shared->pending = 0;
+    shared->seen_turns = thread->process->turns + 1; // the thread's own is counted behind this
+    // Read again in any case, as what the thread itself has written is nobody's store.
     if (count != 0 && !pages_read(thread, shared->copies)) {
         shared->count = 0;
         shared->known = false;
-        thread->loop.stored |= 1u << ATTACH_POLLS_MAX; // it learns them anew
-        return ATTACH_SHARED_STORED;
+        pending = 1u << ATTACH_POLLS_MAX; // it learns them anew
     }
-    return count != 0 ? ATTACH_SHARED_OTHER_PAGES : ATTACH_SHARED_SAME;
+    thread->loop.stored |= pending;
+    return pending != 0 ? ATTACH_SHARED_STORED : same || count == 0 ? ATTACH_SHARED_SAME : ATTACH_SHARED_OTHER_PAGES;
 }
 
 void attach_shared_destroy(struct attach_thread *thread)

@@ -33,6 +33,7 @@ static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     thread->slot->now_ps = sim_now_ps(server->sim) - thread->ahead_ps;
+    attach_shared_look(thread);
     thread->loop.came = thread->loop.others = false;
     thread->loop.stored = 0;
     thread->seen_event_writes = thread->process->event_writes;

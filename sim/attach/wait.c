@@ -103,7 +103,6 @@ void attach_turn_note(const struct attach_thread *of, bool looked)
         bool shares = shares_memory(process, of->process);
         bool same = process == of->process;
         process->turns += shares;
-        process->turns_of_others += shares && !same;
         for (unsigned i = 0; i < process->slots && shares; i++) {
             struct attach_thread *thread = process->threads[i];
             if (thread == NULL || thread == of) {

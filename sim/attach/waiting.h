@@ -77,7 +77,8 @@ struct attach_shared {
     unsigned count;
     bool known;            // that these are all
     unsigned char *copies; // as they were; NULL: none yet
-    uint64_t seen_turns;   // of others that share memory, when they were
+    unsigned pending;      // a bit for each poll: changed before the thread got its turn, and not told yet
+    uint64_t seen_turns;   // of all that share memory, when they were
 };
 
 // The word that a thread sleeps on.
@@ -131,6 +132,8 @@ bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_pro
 // as then, so that it has to look at them once more by itself.
 enum attach_shared_news { ATTACH_SHARED_SAME, ATTACH_SHARED_STORED, ATTACH_SHARED_OTHER_PAGES };
 enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request);
+// Before the thread gets its turn: what has changed since it was looked at last is told with its next poll.
+void attach_shared_look(struct attach_thread *thread);
 // Another process has had its turn: has it changed one of the thread's pages?
 bool attach_shared_changed(struct attach_thread *thread);
 void attach_shared_destroy(struct attach_thread *thread);

@@ -164,6 +164,7 @@ static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, c
 
 API enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count)
 {
+    attach_shares();
     struct attach_slot *slot = slot_to_poll();
     struct loop_pages list = {0};
     for (unsigned i = 0; i < count; i++) {

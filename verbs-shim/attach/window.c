@@ -41,10 +41,11 @@ bool attach_window_possible(void)
     return attach_client.shares != 0;
 }
 
+// Also from a timer of processor time, which is why nothing but the window comes of it.
 API bool attach_window_open(void)
 {
     if (!attach_own.window) {
-        attach_own.window = attach_window_possible() && window->open();
+        attach_own.window = window != NULL && window->open();
         attach_own.learns = false;
     }
     return attach_own.window;
