@@ -177,6 +177,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
 {
     struct attach_slot *slot = slot_to_poll();
     struct loop_pages pages = {0}; // another process may write there
+    attach_window_shares();
     if (slot == NULL) {
         return ATTACH_WOKEN_OUTSIDE;
     }
@@ -189,7 +190,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
         memcpy(slot->structure + i * sizeof word, &word, sizeof word);
         attach_window_pages(&pages, (uintptr_t)ranges[i].address, ranges[i].bytes);
     }
-    return poll_memory(slot, count, &pages);
+    return poll_memory(slot, count, pages.count != 0 ? &pages : NULL); // else any turn of others counts
 }
 
 API enum attach_woken attach_poll_call(unsigned flags, uint64_t site)

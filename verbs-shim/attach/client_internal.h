@@ -57,6 +57,7 @@ void attach_gpu_effect(uint32_t gpu, uint64_t number); // attach_gpu.c: what a k
 // --- window.c -------------------------------------------------------------------------------------------------------
 
 bool attach_window_possible(void);
+void attach_window_shares(void);         // asks whether the process shares memory
 void attach_window_forget(void);         // it is learned anew what the thread reads
 void attach_window_learn(uint64_t poll); // opens one
 void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned bytes);

@@ -26,6 +26,13 @@ API void attach_shares(void)
     }
 }
 
+void attach_window_shares(void)
+{
+    if (attach_client.shares == 0 && window != NULL && window->any()) {
+        attach_shares();
+    }
+}
+
 // Some libraries map memory past the C library, so a thread that polls asks now and then.
 bool attach_window_possible(void)
 {
