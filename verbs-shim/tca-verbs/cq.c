@@ -105,10 +105,30 @@ int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
     return take(cq, max, wc_out);
 }
 
+static bool is_asked_for(const struct tcav_cq *cq, bool solicited_only)
+{
+    bool found = !solicited_only && cq->count != 0;
+    for (unsigned i = 0; !found && i < cq->count; i++) {
+        found = cq->solicited[(cq->head + i) % cq->size];
+    }
+    return found;
+}
+
+static void tell(struct tcav_cq *cq)
+{
+    cq->armed = false;
+    tcav_event_push(cq->context, &(struct ibverbs_event){.completion = true, .user = cq->user});
+}
+
+// As on ibsim0, what came before and was not taken yet tells at once: programs take what there is and arm then.
 int tcav_cq_arm(void *object, bool solicited_only)
 {
     struct tcav_cq *cq = object;
     tcav_pay(cq->context, BACKEND_COST_CALL, 1);
+    if (is_asked_for(cq, solicited_only)) {
+        tell(cq);
+        return 0;
+    }
     // Of two requests the wider one holds (IBA 11.4.2.2).
     cq->armed_solicited = solicited_only && (!cq->armed || cq->armed_solicited);
     cq->armed = true;
@@ -147,10 +167,9 @@ void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited)
     }
     unsigned place = (cq->head + cq->count++) % cq->size;
     cq->entries[place] = *wc;
-    cq->solicited[place] = solicited;
-    if (cq->armed && (!cq->armed_solicited || solicited || wc->status != IBV_WC_SUCCESS)) {
-        cq->armed = false;
-        tcav_event_push(context, &(struct ibverbs_event){.completion = true, .user = cq->user});
+    cq->solicited[place] = solicited || wc->status != IBV_WC_SUCCESS;
+    if (cq->armed && (!cq->armed_solicited || cq->solicited[place])) {
+        tell(cq);
     }
 }
 
