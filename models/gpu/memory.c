@@ -112,8 +112,8 @@ enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
     if (allocation->shared) {
         unshare(gpu, allocation);
     } else {
-        pages_zero(gpu->memory + address,
-                   gpu_pages_bytes(allocation->bytes)); // no later content depends on an earlier one
+        // No later content depends on an earlier one.
+        pages_zero(gpu->memory + address, gpu_pages_bytes(allocation->bytes));
     }
     *link = allocation->next;
     free(allocation);

@@ -237,13 +237,18 @@ TEST(IbsimXrc, CompletionsOfAQueueGoWithIt)
 
 // --- what may not be named -------------------------------------------------------------------------------------------
 
-static void refused(struct scene_side *side)
+static void send_one(struct scene_side *side, enum ibv_wc_status status)
 {
     struct ibv_qp *qp = initiator_open(side);
     EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
-    EXPECT_EQ(completion(side->cq).status, IBV_WC_REM_INV_REQ_ERR);
+    EXPECT_EQ(completion(side->cq).status, status);
     scene_meet(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+static void refused(struct scene_side *side)
+{
+    send_one(side, IBV_WC_REM_INV_REQ_ERR);
 }
 
 static void other_domain(struct scene_side *side)
@@ -286,11 +291,7 @@ TEST(IbsimXrc, AQueueThatIsGoneIsAnInvalidRequest)
 
 static void one(struct scene_side *side)
 {
-    struct ibv_qp *qp = initiator_open(side);
-    EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
-    EXPECT_EQ(completion(side->cq).status, IBV_WC_SUCCESS);
-    scene_meet(side);
-    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    send_one(side, IBV_WC_SUCCESS);
 }
 
 static void late(struct scene_side *side)
