@@ -101,6 +101,13 @@ static void entry_write(struct hca_cq *cq, const struct hca_cqe *cqe)
     hca_dma_write(cq->hca, cq->init.base + (uint64_t)place * sizeof entry, &entry, sizeof entry);
 }
 
+static void cq_tell(struct hca_cq *cq)
+{
+    cq->arm = HCA_ARM_NONE;
+    cq->told = cq->producer;
+    hca_event_raise(cq->hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
+}
+
 static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
 {
     hca_t *hca = cq->hca;
@@ -112,8 +119,7 @@ static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicit
     bool meets = solicited || cqe->status != HCA_OK;
     cq->solicited = meets ? cq->producer : cq->solicited;
     if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && meets)) {
-        cq->arm = HCA_ARM_NONE;
-        hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
+        cq_tell(cq);
     }
 }
 
@@ -229,10 +235,10 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
         return;
     }
     cq_consumer_set(cq, consumer);
-    // What came before the arming and was not taken yet tells at once, if it is of the kind that is asked for.
-    if (solicited_only ? (int32_t)(cq->solicited - consumer) > 0 : cq->producer != consumer) {
-        cq->arm = HCA_ARM_NONE;
-        hca_event_raise(hca, cq->init.eqn, HCA_EVENT_COMPLETION, cqn);
+    // What came since the last event and was not taken yet tells at once, if it is of the kind that is asked for.
+    uint32_t known = (int32_t)(cq->told - consumer) > 0 ? cq->told : consumer;
+    if ((int32_t)((solicited_only ? cq->solicited : cq->producer) - known) > 0) {
+        cq_tell(cq);
         return;
     }
     // Arming for any completion is not taken back by arming for solicited ones (11.4.2.2).

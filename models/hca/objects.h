@@ -72,6 +72,7 @@ struct hca_cq {
     struct hca_cq_init init;
     uint32_t producer, consumer; // consumer as last read from the record
     uint32_t solicited;          // producer behind the last solicited completion, or one in error
+    uint32_t told;               // producer at the last event
     enum hca_arm arm;
     bool used, reading, overrun;
     struct hca_held_cqe *held, *held_last; // found no place; the record is being read

@@ -70,17 +70,22 @@ static void cq_notify(struct memory_cq *cq, const struct memory_cqe *cqe)
 {
     if (cq->arm == ARMED_ANY || (cq->arm == ARMED_SOLICITED && (cqe->solicited || cqe->wc.status != IBV_WC_SUCCESS))) {
         cq->arm = DISARMED;
+        for (unsigned i = 0; i < cq->count; i++) {
+            cq->ring[i].told = true;
+        }
         memory_event_raise(cq->context, &(struct ibverbs_event){.completion = true, .user = cq->user});
     }
 }
 
-// 11.4.2.2; what is there and was not polled counts, as in hardware that compares its count with the program's.
+// 11.4.2.2; what came since the last event and was not polled counts, as in the devices.
 int memory_cq_arm(void *object, bool solicited_only)
 {
     struct memory_cq *cq = object;
     cq->arm = solicited_only && cq->arm != ARMED_ANY ? ARMED_SOLICITED : ARMED_ANY;
     for (unsigned i = 0; i < cq->count && cq->arm != DISARMED; i++) {
-        cq_notify(cq, &cq->ring[i]);
+        if (!cq->ring[i].told) {
+            cq_notify(cq, &cq->ring[i]);
+        }
     }
     return 0;
 }

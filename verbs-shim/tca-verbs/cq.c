@@ -84,6 +84,7 @@ static int take(struct tcav_cq *cq, int max, struct ibv_wc *wc_out)
         wc_out[taken] = cq->entries[cq->head];
         cq->head = (cq->head + 1) % cq->size;
         cq->count--;
+        cq->told -= cq->told > 0;
     }
     tcav_pay(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)taken * (sizeof *wc_out / 8));
     return taken;
@@ -107,8 +108,8 @@ int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
 
 static bool is_asked_for(const struct tcav_cq *cq, bool solicited_only)
 {
-    bool found = !solicited_only && cq->count != 0;
-    for (unsigned i = 0; !found && i < cq->count; i++) {
+    bool found = !solicited_only && cq->count > cq->told;
+    for (unsigned i = cq->told; !found && i < cq->count; i++) {
         found = cq->solicited[(cq->head + i) % cq->size];
     }
     return found;
@@ -117,10 +118,12 @@ static bool is_asked_for(const struct tcav_cq *cq, bool solicited_only)
 static void tell(struct tcav_cq *cq)
 {
     cq->armed = false;
+    cq->told = cq->count;
     tcav_event_push(cq->context, &(struct ibverbs_event){.completion = true, .user = cq->user});
 }
 
-// As on ibsim0, what came before and was not taken yet tells at once: programs take what there is and arm then.
+// As on ibsim0, what came since the last event and was not taken yet tells at once: programs take what there is and arm
+// then.
 int tcav_cq_arm(void *object, bool solicited_only)
 {
     struct tcav_cq *cq = object;
@@ -187,14 +190,16 @@ void tcav_cqs_fail(struct tcav_context *context)
 
 void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number)
 {
-    unsigned kept = 0;
+    unsigned kept = 0, told = 0;
     for (unsigned i = 0; i < cq->count; i++) {
         unsigned from = (cq->head + i) % cq->size, to = (cq->head + kept) % cq->size;
         if (cq->entries[from].qp_num != qp_number) {
             cq->entries[to] = cq->entries[from];
             cq->solicited[to] = cq->solicited[from];
+            told += i < cq->told;
             kept++;
         }
     }
     cq->count = kept;
+    cq->told = told;
 }

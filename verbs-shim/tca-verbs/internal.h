@@ -52,6 +52,7 @@ struct tcav_cq {
     struct ibv_wc *entries;
     bool *solicited;
     unsigned size, head, count, users;
+    unsigned told; // of the entries, the first ones, that an event has told of
     bool armed, armed_solicited, overrun;
 };
 
