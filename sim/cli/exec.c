@@ -1,14 +1,11 @@
 // `tcasim exec`: programs of the machine on the nodes of a scenario.
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <wordexp.h>
 
-#include "sim/attach/attach_run.h"
 #include "sim/cli/load.h"
 #include "sim/cli/paths.h"
+#include "sim/cli/programs.h"
 #include "sim/report/report.h"
 
 enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
@@ -56,13 +53,6 @@ static const struct cli_syntax syntax = {
     .operand = "a scenario file",
 };
 
-struct programs {
-    struct attach_program list[ATTACH_RUN_PROGRAMS_MAX];
-    wordexp_t words[ATTACH_RUN_PROGRAMS_MAX], env[ATTACH_RUN_PROGRAMS_MAX];
-    int expected[ATTACH_RUN_PROGRAMS_MAX];
-    uint32_t count;
-};
-
 static bool node_find(const struct scn_scenario *scenario, const char *name, uint32_t *node_out)
 {
     const char *names[SCN_NODES_MAX];
@@ -82,78 +72,7 @@ static bool node_find(const struct scn_scenario *scenario, const char *name, uin
     return false;
 }
 
-static const char *split_error(int status)
-{
-    switch (status) {
-    case WRDE_BADCHAR:
-        return "one of | & ; < > ( ) { } or a new line is outside quotes";
-    case WRDE_CMDSUB:
-        return "the output of a command is to be put in";
-    case WRDE_SYNTAX:
-        return "a quote or a bracket is not closed";
-    case WRDE_NOSPACE:
-        return "there is no memory";
-    }
-    return "it has no word";
-}
-
-// As a shell takes it apart: quotes, variables and patterns, but no commands.
-static bool line_split(const char *line, wordexp_t *words)
-{
-    int status = wordexp(line, words, WRDE_NOCMD);
-    if (status == 0 && words->we_wordc > 0) {
-        return true;
-    }
-    cli_error("'%s' is not a program and its arguments: %s. What a shell is to do is given to one: \"sh -c '...'\"",
-              line, split_error(status));
-    if (status == 0) {
-        wordfree(words);
-    }
-    return false;
-}
-
-// NULL: one too many.
-static struct attach_program *program_add(struct programs *programs, uint32_t node, const char *command)
-{
-    uint32_t index = programs->count;
-    if (index == ATTACH_RUN_PROGRAMS_MAX) {
-        cli_error("more than %d programs", ATTACH_RUN_PROGRAMS_MAX);
-        return NULL;
-    }
-    if (!line_split(command, &programs->words[index])) {
-        return NULL;
-    }
-    programs->count++;
-    programs->list[index] = (struct attach_program){.node = node, .argv = programs->words[index].we_wordv};
-    return &programs->list[index];
-}
-
-static bool outside_add(struct programs *programs, const struct scn_outside *outside)
-{
-    struct attach_program *program = program_add(programs, outside->node, outside->command);
-    if (program == NULL) {
-        return false;
-    }
-    uint32_t index = programs->count - 1;
-    if (outside->env[0] != '\0') {
-        if (!line_split(outside->env, &programs->env[index])) {
-            return false;
-        }
-        program->env = programs->env[index].we_wordv;
-    }
-    for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
-        if (strchr(program->env[i], '=') == NULL) {
-            cli_error("env: '%s' is no NAME=VALUE", program->env[i]);
-            return false;
-        }
-    }
-    program->stdin_path = outside->stdin_path[0] != '\0' ? outside->stdin_path : NULL;
-    program->stdout_path = outside->stdout_path[0] != '\0' ? outside->stdout_path : NULL;
-    programs->expected[index] = (int)outside->status;
-    return true;
-}
-
-static bool programs_read(struct programs *programs, const struct scn_scenario *scenario,
+static bool programs_read(struct cli_programs *programs, const struct scn_scenario *scenario,
                           const struct exec_options *given, const struct cli_list *operands)
 {
     if (given->nodes.count != operands->count - 1) {
@@ -161,15 +80,13 @@ static bool programs_read(struct programs *programs, const struct scn_scenario *
                   operands->count - 1);
         return false;
     }
-    for (uint32_t i = 0; i < scenario->outside_count; i++) {
-        if (!outside_add(programs, &scenario->outsides[i])) {
-            return false;
-        }
+    if (!cli_programs_of_scenario(programs, scenario)) {
+        return false;
     }
     for (uint32_t i = 0; i < given->nodes.count; i++) {
         uint32_t node;
         if (!node_find(scenario, given->nodes.items[i], &node) ||
-            program_add(programs, node, operands->items[i + 1]) == NULL) {
+            !cli_programs_add(programs, scenario, node, operands->items[i + 1])) {
             return false;
         }
     }
@@ -179,80 +96,6 @@ static bool programs_read(struct programs *programs, const struct scn_scenario *
     return programs->count > 0;
 }
 
-static void programs_free(struct programs *programs)
-{
-    for (uint32_t i = 0; i < programs->count; i++) {
-        wordfree(&programs->words[i]);
-        if (programs->list[i].env != NULL) {
-            wordfree(&programs->env[i]);
-        }
-    }
-}
-
-// --- running --------------------------------------------------------------------------------------------------------
-
-static void interrupt(int signal_number)
-{
-    (void)signal_number;
-    attach_run_interrupt();
-}
-
-// Programs are to be ended and reaped before this one ends.
-static void interrupts_take(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = interrupt};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        struct sigaction before;
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
-            (void)sigaction(signals[i], &action, NULL);
-        }
-    }
-}
-
-static void ends_tell(const char *lines)
-{
-    for (size_t length; *lines != '\0'; lines += length + (lines[length] == '\n')) {
-        length = strcspn(lines, "\n");
-        cli_error("%.*s", (int)length, lines);
-    }
-}
-
-static int result_judge(const char *path, const struct programs *programs, enum sim_status status,
-                        const struct attach_run_result *result)
-{
-    int worst = 0;
-    if (status != SIM_OK) {
-        cli_error("%s: %s", path, result->text[0] != '\0' ? result->text : sim_status_text(status));
-        return CLI_EXIT_INPUT;
-    }
-    if (result->interrupted) {
-        cli_error("interrupted");
-        return 130;
-    }
-    ends_tell(result->ends);
-    if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
-        cli_error("%s: %s after %llu ps of simulated time:\n%s", path,
-                  result->outcome == SIM_RUN_STUCK ? "the programs got stuck" : "the time limit was reached",
-                  (unsigned long long)result->simulated_ps, result->text);
-        return CLI_EXIT_STUCK;
-    }
-    if (result->failed) {
-        cli_error("%s: %s", path, result->text);
-        return CLI_EXIT_STUCK;
-    }
-    for (uint32_t i = 0; i < programs->count; i++) {
-        int got = result->statuses[i], expected = programs->expected[i];
-        int status_of_it = got == expected ? 0 : got != 0 ? got : CLI_EXIT_EXPECT;
-        if (got != expected && expected != 0) {
-            cli_error("%s ended with %d, not %d", programs->list[i].argv[0], got, expected);
-        }
-        worst = status_of_it > worst ? status_of_it : worst;
-    }
-    return worst;
-}
-
 // --- results --------------------------------------------------------------------------------------------------------
 
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
@@ -260,18 +103,8 @@ static void counter_take(void *ctx, const char *component, const struct sim_coun
     report_add_counter(ctx, "exec", component, desc->name, desc->unit, value);
 }
 
-static const struct {
-    enum attach_run_outside bit;
-    const char *text;
-} outsides[] = {
-    {ATTACH_RUN_OUTSIDE_THREAD, "a thread came in that its creator had not announced (clone by hand)"},
-    {ATTACH_RUN_OUTSIDE_CHILD, "a process came in that its parent had not announced (popen, daemon, clone by hand)"},
-    {ATTACH_RUN_OUTSIDE_EVENT, "programs waited for something from outside of the run, and it came"},
-    {ATTACH_RUN_OUTSIDE_COMPUTE, "the time that programs compute counts (nodes.*.host.compute: scaled)"},
-    {ATTACH_RUN_OUTSIDE_CLOCK, "a start, an end or what daemons do took too long in real time, and was not waited for"},
-};
-
-static bool hash_write(const char *directory, const struct programs *programs, const struct attach_run_result *result)
+static bool hash_write(const char *directory, const struct cli_programs *programs,
+                       const struct attach_run_result *result)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/exec.yaml", directory);
@@ -283,11 +116,7 @@ static bool hash_write(const char *directory, const struct programs *programs, c
     fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
     fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
             (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
-    for (size_t i = 0; i < sizeof outsides / sizeof outsides[0]; i++) {
-        if ((result->outside & outsides[i].bit) != 0) {
-            fprintf(file, "# Another run may differ: %s.\n", outsides[i].text);
-        }
-    }
+    cli_programs_outside_tell(result, "# Another run may differ", file);
     fprintf(file, "programs:\n");
     for (uint32_t i = 0; i < programs->count; i++) {
         fprintf(file, "  - {program: %s, status: %d}\n", programs->list[i].argv[0], result->statuses[i]);
@@ -296,7 +125,7 @@ static bool hash_write(const char *directory, const struct programs *programs, c
 }
 
 static bool results_write(const struct exec_options *given, const char *path, report_t *report,
-                          const struct programs *programs, const struct attach_run_result *result)
+                          const struct cli_programs *programs, const struct attach_run_result *result)
 {
     char error[512] = "";
     report_add_run(report, "exec", result->simulated_ps, result->events, result->rtl_cycles);
@@ -310,17 +139,8 @@ static bool results_write(const struct exec_options *given, const char *path, re
     return hash_write(given->out, programs, result);
 }
 
-static void outsides_tell(const struct attach_run_result *result)
-{
-    for (size_t i = 0; i < sizeof outsides / sizeof outsides[0]; i++) {
-        if ((result->outside & outsides[i].bit) != 0) {
-            fprintf(stderr, "tcasim: another run may differ: %s\n", outsides[i].text);
-        }
-    }
-}
-
 static int programs_run(const struct exec_options *given, const char *path, const struct scn_scenario *scenario,
-                        const struct programs *programs, struct attach_run_options *run, const char *reference)
+                        const struct cli_programs *programs, struct attach_run_options *run, const char *reference)
 {
     struct attach_run_result result;
     report_t *report = NULL;
@@ -330,10 +150,10 @@ static int programs_run(const struct exec_options *given, const char *path, cons
     }
     run->counter = report != NULL ? counter_take : NULL;
     run->ctx = report;
-    interrupts_take();
-    enum sim_status built = attach_run(scenario, run, &result);
-    int status = result_judge(path, programs, built, &result);
-    outsides_tell(&result);
+    enum sim_status built;
+    (void)cli_programs_run(scenario, run, &built, &result);
+    int status = cli_programs_judge(path, programs, built, &result);
+    cli_programs_outside_tell(&result, "tcasim: another run may differ", stderr);
     if (report != NULL && built == SIM_OK && !result.interrupted &&
         !results_write(given, path, report, programs, &result)) {
         status = status != 0 ? status : CLI_EXIT_INPUT;
@@ -356,7 +176,7 @@ static bool seconds_read(const char *text, uint64_t *ms_out)
 static int scenario_run(const struct exec_options *given, const struct cli_list *operands)
 {
     struct cli_paths paths;
-    struct programs programs = {0};
+    struct cli_programs programs = {0};
     struct attach_run_options run = {.programs = programs.list,
                                      .functional = given->functional,
                                      .together = given->together,
@@ -374,7 +194,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
         run.library_directory = paths.libraries;
         status = programs_run(given, operands->items[0], scenario, &programs, &run, paths.reference);
     }
-    programs_free(&programs);
+    cli_programs_free(&programs);
     scn_free(scenario);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sim/cli/interrupt.h"
+#include "sim/cli/printing.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/sweep.h"
 #include "sim/cli/waves.h"
@@ -200,6 +201,9 @@ static enum cli_exit all_series_run(struct running *running)
     for (uint32_t i = 0; i < running->job->scenario->run_count && result < CLI_EXIT_INPUT; i++) {
         running->run_index = i;
         result = cli_exit_worse(result, series_run(running));
+    }
+    if (result < CLI_EXIT_INPUT && cli_printing_is_asked(running->job->scenario)) {
+        result = cli_exit_worse(result, cli_printing_measure(running->job, running->report));
     }
     return result;
 }

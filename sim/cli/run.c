@@ -90,8 +90,8 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
         cli_error("%s: traces do not go with a sweep", path);
         return false;
     }
-    if (job->scenario != NULL && job->scenario->run_count == 0) {
-        cli_error("%s: it has no runs; `tcasim exec` runs programs on it", path);
+    if (job->scenario != NULL && scn_series(job->scenario, 0) == NULL) {
+        cli_error("%s: it has no runs, and no program with results; `tcasim exec` runs programs on it", path);
         return false;
     }
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);

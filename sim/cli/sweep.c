@@ -8,6 +8,7 @@
 #include "sim/cli/interrupt.h"
 #include "sim/cli/load.h"
 #include "sim/cli/pool.h"
+#include "sim/cli/printing.h"
 #include "sim/report/points.h"
 
 struct point {
@@ -123,7 +124,7 @@ static bool points_name(struct sweep *sweep)
             cli_error("%s (%s): cannot be named", sweep->job->path, label_of(sweep, i));
             return false;
         }
-        if (sweep->job->fresh) {
+        if (sweep->job->fresh || cli_printing_is_asked(sweep->job->scenario)) { // programs are not in the point's name
             report_point_remove(sweep->directory, sweep->points[i].name);
         }
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/printed.h"
 #include "sim/report/value.h"
 
 struct checking {
@@ -78,6 +79,27 @@ static void check_check(struct checking *checking, const struct scn_check *check
     }
 }
 
+static void printed_check(struct checking *checking)
+{
+    for (uint32_t i = 0; i < checking->scenario->outside_count; i++) {
+        const struct scn_results *results = &checking->scenario->outsides[i].results;
+        struct report_printed_line line;
+        char wrong[SCN_NAME_MAX];
+        if (results->columns[0] == '\0' || report_printed_columns(results->columns, &line, wrong) == SIM_OK) {
+            continue;
+        }
+        if (wrong[0] != '\0') {
+            complain(checking, 0, 0,
+                     "results '%s': columns: '%s' is no column (there are: series, bytes, descriptors, "
+                     "operations, latency_us, min_latency_us, max_latency_us, bandwidth_GBps, bandwidth_MBps, -)",
+                     results->series, wrong);
+        } else {
+            complain(checking, 0, 0, "results '%s': columns: needs latency_us or bandwidth_GBps, and at most %d words",
+                     results->series, REPORT_PRINTED_COLUMNS_MAX);
+        }
+    }
+}
+
 static void panels_check(struct checking *checking)
 {
     for (uint32_t i = 0; i < checking->scenario->panel_count; i++) {
@@ -111,6 +133,7 @@ void report_check_scenario(const struct scn_scenario *scenario, const char *refe
         check_check(&checking, compare, reference);
     }
     panels_check(&checking);
+    printed_check(&checking);
     report_references_free(&references);
 }
 

@@ -87,6 +87,8 @@ void report_point_remove(const char *directory, const char *name)
     (void)unlink(path);
     path_make(directory, name, ".yaml", path);
     (void)unlink(path);
+    path_make(directory, name, ".txt", path);
+    (void)unlink(path);
 }
 
 static void texts_write(FILE *out, const char *kind, const char *const *texts, size_t count)
@@ -137,6 +139,11 @@ static void data_write(void *ctx, FILE *out)
     fputs("end\n", out);
 }
 
+static void printed_write(void *ctx, FILE *out)
+{
+    report_texts_write(ctx, out);
+}
+
 static void text_write(void *ctx, FILE *out)
 {
     fputs(ctx, out);
@@ -158,6 +165,10 @@ enum sim_status report_point_write(const report_t *report, const char *directory
     }
     path_make(directory, name, ".yaml", path);
     status = files_one_write(path, text_write, text, error, error_size);
+    if (status == SIM_OK && report->text_count > 0) {
+        path_make(directory, name, ".txt", path);
+        status = files_one_write(path, printed_write, (void *)report, error, error_size);
+    }
     if (status == SIM_OK) {
         path_make(directory, name, ".csv", path);
         status = files_one_write(path, data_write, (void *)report, error, error_size);

@@ -1,6 +1,6 @@
 // What a point of a sweep measured, as it came: kept so that a sweep can go on where it was stopped, and merged into
-// one report. Two files in a directory of their own: <hash>.yaml, the scenario that was run, and <hash>.csv, a record a
-// line, whose last one is "end".
+// one report. Files in a directory of their own: <hash>.yaml, the scenario that was run, <hash>.txt, what programs
+// printed, and <hash>.csv, a record a line, whose last one is "end".
 #pragma once
 
 #include "sim/report/report.h"

@@ -26,11 +26,12 @@ void report_destroy(report_t *report);
 
 void report_add_point(report_t *report, const struct report_point *point);
 size_t report_point_count(const report_t *report);
-void report_add_counter(report_t *report, const char *series, const char *component, const char *name,
-                        const char *unit, uint64_t value);
+// What a program printed, for the file programs.txt; both texts are copied.
+void report_add_text(report_t *report, const char *program, const char *text);
+void report_add_counter(report_t *report, const char *series, const char *component, const char *name, const char *unit,
+                        uint64_t value);
 // How a series ran; for the manifest.
-void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events,
-                    uint64_t rtl_cycles);
+void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events, uint64_t rtl_cycles);
 
 // What became of a fault in a series; for the terminal and the manifest. Texts are copied.
 struct report_fault_end {
@@ -65,11 +66,11 @@ unsigned report_expect(const report_t *report, FILE *out);
 // How many there are to hold.
 unsigned report_expect_count(const report_t *report);
 
-// Writes data.csv, counters.csv, compare.csv, plot.gp, plot.svg (by gnuplot), resolved.yaml and manifest.yaml into
-// directory, creating it; each file is written under a temporary name and renamed, so that an interrupted run leaves no
-// half file.
-enum sim_status report_write(const report_t *report, const char *directory, const char *scenario_path,
-                             char *error, size_t error_size);
+// Writes data.csv, counters.csv, compare.csv, programs.txt (where programs printed something), plot.gp, plot.svg (by
+// gnuplot), resolved.yaml and manifest.yaml into directory, creating it; each file is written under a temporary name
+// and renamed, so that an interrupted run leaves no half file.
+enum sim_status report_write(const report_t *report, const char *directory, const char *scenario_path, char *error,
+                             size_t error_size);
 
 // Creates a directory and its parents. SIM_ERR_IO: the reason is in error.
 enum sim_status report_directory_create(const char *directory, char *error, size_t error_size);

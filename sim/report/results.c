@@ -209,6 +209,12 @@ void report_add_fault(report_t *report, const struct report_fault *fault)
     added->ends[1].name = copy(fault->ends[1].name);
 }
 
+void report_add_text(report_t *report, const char *program, const char *text)
+{
+    report->texts = grow(report->texts, report->text_count, &report->text_room, sizeof *report->texts);
+    report->texts[report->text_count++] = (struct report_text){copy(program), copy(text)};
+}
+
 void report_add_hash(report_t *report, const char *hash)
 {
     report->hashes = grow(report->hashes, report->hash_count, &report->hash_room, sizeof *report->hashes);
@@ -261,6 +267,11 @@ void report_destroy(report_t *report)
         free((char *)report->faults[i].ends[1].name);
     }
     free(report->faults);
+    for (size_t i = 0; i < report->text_count; i++) {
+        free(report->texts[i].program);
+        free(report->texts[i].text);
+    }
+    free(report->texts);
     for (size_t i = 0; i < report->set_count; i++) {
         free(report->sets[i]);
     }

@@ -15,6 +15,10 @@ struct report_counter {
     uint64_t value;
 };
 
+struct report_text {
+    char *program, *text;
+};
+
 struct report_run {
     char *series;
     uint64_t simulated_ps, events, rtl_cycles;
@@ -31,15 +35,20 @@ struct report {
     size_t run_count, run_room;
     struct report_fault *faults; // texts are owned
     size_t fault_count, fault_room;
+    struct report_text *texts;
+    size_t text_count, text_room;
     char **sets;
     size_t set_count, set_room;
     char **hashes; // of the points of a sweep, in their order; "" where one failed
     size_t hash_count, hash_room;
 };
 
-// The checks one by one: in a sweep, one that names a series without a swept value means it at every value. To be freed.
+// The checks one by one: in a sweep, one that names a series without a swept value means it at every value. To be
+// freed.
 struct scn_check *report_checks_make(const report_t *report, const struct scn_check *checks, uint32_t count,
                                      uint32_t *count_out);
+// Writes programs.txt.
+void report_texts_write(const report_t *report, FILE *out);
 void report_add_hash(report_t *report, const char *hash);
 
 enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_COUNT };

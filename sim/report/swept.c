@@ -6,8 +6,9 @@
 
 static bool is_bare(const struct scn_scenario *scenario, const struct scn_value *value)
 {
-    for (uint32_t i = 0; value->given && i < scenario->run_count; i++) {
-        if (strcmp(scenario->runs[i].series, value->series) == 0) {
+    const char *series;
+    for (uint32_t i = 0; value->given && (series = scn_series(scenario, i)) != NULL; i++) {
+        if (strcmp(series, value->series) == 0) {
             return true;
         }
     }

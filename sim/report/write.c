@@ -75,6 +75,16 @@ static void counters_write(const report_t *report, FILE *out)
     }
 }
 
+void report_texts_write(const report_t *report, FILE *out)
+{
+    for (size_t i = 0; i < report->text_count; i++) {
+        const char *text = report->texts[i].text;
+        size_t length = strlen(text);
+        fprintf(out, "%s==> %s <==\n%s%s", i > 0 ? "\n" : "", report->texts[i].program, text,
+                length > 0 && text[length - 1] != '\n' ? "\n" : "");
+    }
+}
+
 static void comparison_write(const struct report_comparison *comparison, FILE *out)
 {
     csv_text_write(out, comparison->reference->id);
@@ -162,6 +172,9 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     file_write(report, &files, "data.csv", data_write);
     file_write(report, &files, "counters.csv", counters_write);
     file_write(report, &files, "compare.csv", comparisons_write);
+    if (report->text_count > 0) {
+        file_write(report, &files, "programs.txt", report_texts_write);
+    }
     if (report->scenario->sweep == NULL) {
         resolved_write(report, &files); // of a sweep it lies beside each point
     }

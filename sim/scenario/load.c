@@ -58,6 +58,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
         scn_check_hardware(loader);
         scn_check_faults(loader);
         scn_check_runs(loader);
+        scn_check_results(loader);
         scn_sweep_check(loader);
         if (options->check != NULL) {
             options->check(options->check_ctx, loader->scenario, complain, loader);

@@ -69,8 +69,8 @@ void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent,
 void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree);
 // With the runs, which are loaded later.
 void scn_sweep_check(struct scn_loader *loader);
-// "SERIES, LABEL" of a run and a point, by their indices; without a sweep "SERIES".
-void scn_sweep_series_make(const struct scn_scenario *scenario, uint32_t run, uint32_t point, char *series,
+// "SERIES, LABEL" of a series and a point; without a sweep "SERIES".
+void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,
                            size_t size);
 
 // preset.c: the tree of configs/<folder>/<name>.yaml, read once. NULL: reported.
@@ -86,11 +86,12 @@ bool scn_set_is_preset(const char *text);
 void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const char *text, unsigned number);
 void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number);
 
-// check.c, check_routes.c (called by check.c, for good cables), check_faults.c and check_run.c
+// check.c, check_routes.c (called by check.c, for good cables), check_faults.c, check_run.c and check_results.c
 void scn_check_hardware(struct scn_loader *loader);
 void scn_check_faults(struct scn_loader *loader); // also finds the cables that are meant
 void scn_check_routes(struct scn_loader *loader);
 void scn_check_runs(struct scn_loader *loader);
+void scn_check_results(struct scn_loader *loader);
 
 // check_fpga.c: a node's FPGA; a run of fpga-transfer; what any other run may not ask for (false: a method of the
 // FPGA's).

@@ -365,7 +365,23 @@ struct scn_sweep {
     uint32_t point_count;
 };
 
-// A program of the machine that `tcasim exec` runs on a node. Texts are words as a shell takes them apart.
+// A text that programs' commands name as ${NAME}, so that a sweep or --set can change it.
+#define SCN_PARAMETERS_MAX 16
+struct scn_parameter {
+    char name[SCN_NAME_MAX];
+    char value[SCN_TEXT_MAX];
+};
+
+// What a program prints that is a table of results, and the series whose rows it becomes.
+enum scn_format { SCN_FORMAT_NONE, SCN_FORMAT_PERFTEST, SCN_FORMAT_OSU, SCN_FORMAT_CSV };
+struct scn_results {
+    char series[SCN_NAME_MAX]; // empty: it prints none
+    enum scn_format format;
+    char columns[SCN_TEXT_MAX]; // instead of a format: what the numbers of a line are, in words
+};
+
+// A program of the machine that runs on a node: `tcasim exec` gives its output as it comes, `tcasim run` makes results
+// of it. Texts are words as a shell takes them apart.
 #define SCN_OUTSIDES_MAX 64
 struct scn_outside {
     uint32_t node;
@@ -373,6 +389,7 @@ struct scn_outside {
     char env[SCN_TEXT_MAX];                                   // NAME=VALUE ...
     char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
     uint64_t status;                                          // that it is expected to end with
+    struct scn_results results;
 };
 
 struct scn_scenario {
@@ -393,6 +410,8 @@ struct scn_scenario {
     uint32_t fault_count;
     struct scn_run runs[SCN_RUNS_MAX];
     uint32_t run_count;
+    struct scn_parameter parameters[SCN_PARAMETERS_MAX];
+    uint32_t parameter_count;
     struct scn_outside outsides[SCN_OUTSIDES_MAX];
     uint32_t outside_count;
     struct scn_check expects[SCN_CHECKS_MAX];
@@ -436,6 +455,10 @@ void scn_free(struct scn_scenario *scenario);
 enum sim_status scn_load_point(const char *path, const struct scn_load_options *options,
                                const struct scn_sweep_point *point, struct scn_scenario **scenario_out,
                                struct scn_messages *messages);
+
+// The series that results have: those of the runs, then those that programs print. NULL: there are fewer. The pointer
+// is that of the field.
+const char *scn_series(const struct scn_scenario *scenario, uint32_t index);
 
 // Takes the label of a point (number from 1) off the name of a merged series.
 void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);

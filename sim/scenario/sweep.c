@@ -43,7 +43,8 @@ static bool is_sweepable(struct scn_loader *loader, const struct scn_tree *entry
     const char *reason = NULL;
     if (strncmp(path, "sweep", 5) == 0 && (path[5] == '\0' || path[5] == '.')) {
         reason = "a sweep has no sweep within";
-    } else if (strncmp(path, "runs.", 5) == 0 && strcmp(last, ".series") == 0) {
+    } else if (last != NULL && strcmp(last, ".series") == 0 &&
+               (strncmp(path, "runs.", 5) == 0 || strncmp(path, "programs.", 9) == 0)) {
         reason = "series are named by their runs, and each point adds its value";
     }
     if (reason != NULL) {
@@ -212,11 +213,11 @@ void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree)
     loader->sweep_is_bad = loader->scenario->sweep == NULL;
 }
 
-void scn_sweep_series_make(const struct scn_scenario *scenario, uint32_t run, uint32_t point, char *series, size_t size)
+void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,
+                           size_t size)
 {
     const struct scn_sweep *sweep = scenario->sweep;
-    snprintf(series, size, "%s%s%s", scenario->runs[run].series, sweep != NULL ? ", " : "",
-             sweep != NULL ? sweep->points[point].label : "");
+    snprintf(series, size, "%s%s%s", bare, sweep != NULL ? ", " : "", sweep != NULL ? sweep->points[point].label : "");
 }
 
 void scn_sweep_check(struct scn_loader *loader)
@@ -226,10 +227,11 @@ void scn_sweep_check(struct scn_loader *loader)
     if (sweep == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < scenario->run_count; i++) {
+    const char *bare;
+    for (uint32_t i = 0; (bare = scn_series(scenario, i)) != NULL; i++) {
         for (uint32_t k = 0; k < sweep->point_count; k++) {
             char series[4 * SCN_NAME_MAX];
-            scn_sweep_series_make(scenario, i, k, series, sizeof series);
+            scn_sweep_series_make(scenario, bare, k, series, sizeof series);
             if (strlen(series) >= SCN_NAME_MAX) {
                 scn_mistakes_add(&loader->mistakes, loader->sweep_place, "sweep: the name '%s' is longer than %d bytes",
                                  series, SCN_NAME_MAX - 1);

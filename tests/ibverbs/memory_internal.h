@@ -58,7 +58,7 @@ struct memory_cqe {
     struct ibv_wc wc;
     struct memory_qp *qp; // NULL: it is gone
     bool is_send, solicited;
-    bool told; // an event has been raised since it came
+    bool told;      // an event has been raised since it came
     uint32_t index; // of a send request
 };
 

@@ -134,7 +134,7 @@ TEST(RunRules, SeriesHaveTheirOwnNames)
                "method: register, node: a, bytes: 8 B");
     refuse_run("series: s, program: local-dma, method: register, node: a, bytes: 8 B}, {series: s, program: local-dma, "
                "method: register, node: a, bytes: 8 B",
-               "series: two runs are called 's'");
+               "series: two runs or programs are called 's'");
 }
 
 TEST(ListRules, HoldUpToSixtyFourValues)

@@ -1,0 +1,190 @@
+#include "sim/cli/printing.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/cli/programs.h"
+#include "sim/report/printed.h"
+
+enum { WALL_LIMIT_MS = 60000, NOT_FOUND = 127 };
+
+struct printing {
+    const struct cli_job *job;
+    report_t *report;
+    struct cli_programs programs;
+    int outputs[ATTACH_RUN_PROGRAMS_MAX]; // files without a name; -1: the scenario names one
+    char paths[ATTACH_RUN_PROGRAMS_MAX][32];
+    struct attach_run_result result;
+};
+
+bool cli_printing_is_asked(const struct scn_scenario *scenario)
+{
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        if (scenario->outsides[i].results.series[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+// --- output ---------------------------------------------------------------------------------------------------------
+
+static bool outputs_open(struct printing *printing)
+{
+    for (uint32_t i = 0; i < printing->programs.count; i++) {
+        struct attach_program *program = &printing->programs.list[i];
+        if (program->stdout_path != NULL) {
+            continue;
+        }
+        printing->outputs[i] = memfd_create("output of a program", 0);
+        if (printing->outputs[i] < 0) {
+            cli_error("no file for what a program prints: there is no memory");
+            return false;
+        }
+        snprintf(printing->paths[i], sizeof printing->paths[i], "/proc/self/fd/%d", printing->outputs[i]);
+        program->stdout_path = printing->paths[i];
+    }
+    return true;
+}
+
+static void outputs_close(struct printing *printing)
+{
+    for (uint32_t i = 0; i < ATTACH_RUN_PROGRAMS_MAX; i++) {
+        if (printing->outputs[i] >= 0) {
+            (void)close(printing->outputs[i]);
+        }
+    }
+}
+
+// To be freed. A zero byte ends it: what is behind is no text.
+static char *output_read(int file)
+{
+    struct stat about;
+    char *text = fstat(file, &about) == 0 ? malloc((size_t)about.st_size + 1) : NULL;
+    ssize_t length = text != NULL ? pread(file, text, (size_t)about.st_size, 0) : 0;
+    if (text != NULL) {
+        text[length > 0 ? length : 0] = '\0';
+    }
+    return text;
+}
+
+static void tail_tell(const char *text)
+{
+    const char *from = text + strlen(text);
+    for (unsigned lines = 0; from > text && lines < 6; from--) {
+        lines += from[-1] == '\n';
+    }
+    fprintf(stderr, "%s%s", from, text[0] != '\0' && text[strlen(text) - 1] != '\n' ? "\n" : "");
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+static void heading_make(const struct printing *printing, uint32_t i, char *heading, size_t size)
+{
+    const struct attach_program *program = &printing->programs.list[i];
+    size_t length = (size_t)snprintf(heading, size, "%s:", printing->job->scenario->nodes[program->node].name);
+    for (size_t k = 0; program->argv[k] != NULL && length < size; k++) {
+        length += (size_t)snprintf(heading + length, size - length, " %s", program->argv[k]);
+    }
+}
+
+static enum cli_exit output_take(struct printing *printing, uint32_t i, bool ended_well)
+{
+    const struct scn_outside *outside = &printing->job->scenario->outsides[i];
+    char heading[SCN_NAME_MAX + SCN_COMMAND_MAX], error[256];
+    if (printing->outputs[i] < 0) {
+        return CLI_EXIT_OK;
+    }
+    char *text = output_read(printing->outputs[i]);
+    if (text == NULL) {
+        cli_error("out of memory");
+        return CLI_EXIT_INPUT;
+    }
+    heading_make(printing, i, heading, sizeof heading);
+    report_add_text(printing->report, heading, text);
+    enum cli_exit exit = CLI_EXIT_OK;
+    if (ended_well && outside->results.series[0] != '\0' &&
+        report_add_printed(printing->report, &outside->results, text, error, sizeof error) != SIM_OK) {
+        cli_error("%s: series '%s': %s: %s", printing->job->path, outside->results.series,
+                  printing->programs.list[i].argv[0], error);
+        exit = CLI_EXIT_INPUT;
+    }
+    if (!ended_well || exit != CLI_EXIT_OK) {
+        tail_tell(text);
+    }
+    free(text);
+    return exit;
+}
+
+static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
+{
+    struct printing *printing = ctx;
+    report_add_counter(printing->report, "programs", component, desc->name, desc->unit, value);
+}
+
+// The status of a run of programs as that of a scenario: what they say is no expectation.
+static enum cli_exit status_judge(struct printing *printing, int status)
+{
+    const struct cli_programs *programs = &printing->programs;
+    for (uint32_t i = 0; i < programs->count; i++) {
+        if (status != 0 && printing->result.statuses[i] == NOT_FOUND && programs->expected[i] != NOT_FOUND) {
+            cli_error("%s: %s is not installed, or needs a program that is not", printing->job->path,
+                      programs->list[i].argv[0]);
+            return CLI_EXIT_INPUT;
+        }
+    }
+    if (status == CLI_EXIT_INPUT || status == CLI_EXIT_STUCK || status == 0) {
+        return (enum cli_exit)status;
+    }
+    cli_error("%s: a program ended with %d", printing->job->path, status);
+    return CLI_EXIT_EXPECT;
+}
+
+static enum cli_exit programs_run(struct printing *printing)
+{
+    const struct cli_job *job = printing->job;
+    const struct attach_run_options options = {.programs = printing->programs.list,
+                                               .program_count = printing->programs.count,
+                                               .library_directory = job->paths->libraries,
+                                               .wall_limit_ms = WALL_LIMIT_MS,
+                                               .counter = counter_take,
+                                               .ctx = printing};
+    enum sim_status built;
+    int signal_number = cli_programs_run(job->scenario, &options, &built, &printing->result);
+    if (signal_number != 0) {
+        (void)raise(signal_number); // with the action that it had before
+    }
+    int status = cli_programs_judge(job->path, &printing->programs, built, &printing->result);
+    cli_programs_outside_tell(&printing->result, "tcasim: another run may differ", stderr);
+    report_add_run(printing->report, "programs", printing->result.simulated_ps, printing->result.events,
+                   printing->result.rtl_cycles);
+    enum cli_exit exit = built == SIM_OK ? status_judge(printing, status) : CLI_EXIT_INPUT;
+    for (uint32_t i = 0; i < printing->programs.count && built == SIM_OK; i++) {
+        exit = cli_exit_worse(exit, output_take(printing, i, status == 0));
+    }
+    return exit;
+}
+
+enum cli_exit cli_printing_measure(const struct cli_job *job, report_t *report)
+{
+    enum cli_exit exit = CLI_EXIT_INPUT;
+    struct printing *printing = calloc(1, sizeof *printing);
+    if (printing == NULL) {
+        cli_error("out of memory");
+        return exit;
+    }
+    printing->job = job;
+    printing->report = report;
+    memset(printing->outputs, 0xff, sizeof printing->outputs); // -1
+    if (cli_programs_of_scenario(&printing->programs, job->scenario) && outputs_open(printing)) {
+        exit = programs_run(printing);
+    }
+    outputs_close(printing);
+    cli_programs_free(&printing->programs);
+    free(printing);
+    return exit;
+}

@@ -1,0 +1,196 @@
+// What is taken from results: names of series, expectations, comparisons; and what programs are to print.
+#include <math.h>
+#include <string.h>
+
+#include "sim/scenario/loader.h"
+#include "sim/scenario/names.h"
+
+// --- series ---------------------------------------------------------------------------------------------------------
+
+const char *scn_series(const struct scn_scenario *scenario, uint32_t index)
+{
+    if (index < scenario->run_count) {
+        return scenario->runs[index].series;
+    }
+    index -= scenario->run_count;
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        const char *series = scenario->outsides[i].results.series;
+        if (series[0] != '\0' && index-- == 0) {
+            return series;
+        }
+    }
+    return NULL;
+}
+
+static void check_series_names(struct scn_loader *loader)
+{
+    const char *series;
+    for (uint32_t i = 0; (series = scn_series(loader->scenario, i)) != NULL; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (series[0] != '\0' && strcmp(series, scn_series(loader->scenario, j)) == 0) {
+                scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, series, series),
+                                 "series: two runs or programs are called '%s'", series);
+                break;
+            }
+        }
+    }
+}
+
+static bool is_series(const struct scn_loader *loader, const char *name, struct scn_nearest *nearest)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    bool known = false; // a name without a swept value means the series at every value
+    uint32_t points = scenario->sweep != NULL ? scenario->sweep->point_count : 1;
+    const char *bare;
+    for (uint32_t i = 0; (bare = scn_series(scenario, i)) != NULL; i++) {
+        for (uint32_t k = 0; k < points; k++) {
+            char series[2 * SCN_NAME_MAX];
+            scn_sweep_series_make(scenario, bare, k, series, sizeof series);
+            known = known || strcmp(series, name) == 0 || strcmp(bare, name) == 0;
+            scn_nearest_offer(nearest, scn_arena_format(loader->arena, "%s", series));
+        }
+    }
+    return known;
+}
+
+// Some programs name the series of their rows themselves.
+static bool names_are_known(const struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const char *series;
+    bool known = scn_series(scenario, 0) != NULL;
+    for (uint32_t i = 0; (series = scn_series(scenario, i)) != NULL; i++) {
+        known = known && scn_loader_is_good(loader, series);
+    }
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        known = known && scenario->outsides[i].results.format != SCN_FORMAT_CSV;
+    }
+    return known;
+}
+
+static void check_value(struct scn_loader *loader, const struct scn_value *value)
+{
+    struct scn_place place = scn_loader_place(loader, value->series, value);
+    struct scn_nearest nearest;
+    if (!value->given || !scn_loader_is_good(loader, value->series)) {
+        return;
+    }
+    scn_nearest_init(&nearest, value->series);
+    // A point of a sweep has not the names of all points.
+    bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad;
+    known = known || !names_are_known(loader);
+    if (!known && nearest.name != NULL) {
+        scn_mistakes_add(&loader->mistakes, place, "series: no run is called '%s' (did you mean '%s'?)", value->series,
+                         nearest.name);
+    } else if (!known) {
+        scn_mistakes_add(&loader->mistakes, place, "series: no run is called '%s'", value->series);
+    }
+    if (value->bytes_min > value->bytes_max || value->descriptors_min > value->descriptors_max) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, value, value), "value: from is larger than to");
+    }
+}
+
+static void check_check(struct scn_loader *loader, const struct scn_check *check)
+{
+    check_value(loader, &check->value);
+    check_value(loader, &check->over);
+    struct scn_place place = scn_loader_place(loader, check, check);
+    bool first = check->first_reaching != 0, last = check->last_reaching != 0;
+    bool needs_over = check->per_row || check->difference || first || last;
+    if (needs_over && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
+        scn_mistakes_add(&loader->mistakes, place, "%s needs over:",
+                         check->per_row      ? "per_row:"
+                         : check->difference ? "difference:"
+                         : first             ? "first_reaching:"
+                                             : "last_reaching:");
+    }
+    if (check->difference && (first || last)) {
+        scn_mistakes_add(&loader->mistakes, place, "'difference' and '%s' exclude each other",
+                         first ? "first_reaching" : "last_reaching");
+    }
+    if (first && last) {
+        scn_mistakes_add(&loader->mistakes, place, "'first_reaching' and 'last_reaching' exclude each other");
+    }
+}
+
+// Of two numbers that may not differ, where no two runs are the same.
+static void check_equality(struct scn_loader *loader, const struct scn_check *expect)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 0; i < scenario->node_count && expect->min == expect->max; i++) {
+        if (scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED) {
+            scn_mistakes_add(
+                &loader->mistakes, scn_loader_place(loader, expect, expect),
+                "expect: min and max are equal, but the time that programs compute on %s counts (compute: scaled)",
+                scenario->nodes[i].name);
+        }
+    }
+}
+
+static void check_bounds(struct scn_loader *loader, const struct scn_check *expect)
+{
+    struct scn_place place = scn_loader_place(loader, expect, expect);
+    if (!scn_loader_is_good(loader, &expect->min) || !scn_loader_is_good(loader, &expect->max)) {
+        return;
+    }
+    if (isinf(expect->min) && isinf(expect->max)) {
+        scn_mistakes_add(&loader->mistakes, place, "expect: needs min: or max:");
+    } else if (expect->min > expect->max) {
+        scn_mistakes_add(&loader->mistakes, place, "expect: min is larger than max");
+    }
+}
+
+// --- programs -------------------------------------------------------------------------------------------------------
+
+static void check_results(struct scn_loader *loader, const struct scn_outside *program)
+{
+    const struct scn_results *results = &program->results;
+    struct scn_place place = scn_loader_place(loader, results, results);
+    bool format = results->format != SCN_FORMAT_NONE, columns = results->columns[0] != '\0';
+    if (results->series[0] == '\0' || !scn_loader_is_good(loader, &results->format)) {
+        return;
+    }
+    if (format == columns) {
+        scn_mistakes_add(&loader->mistakes, place, "results: %s",
+                         format ? "'format' and 'columns' exclude each other" : "needs format: or columns:");
+    }
+    if (program->stdout_path[0] != '\0') {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, program->stdout_path, program),
+                         "stdout: results are read from it, and it is kept beside them");
+    }
+}
+
+static void check_parameters(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 0; i < scenario->parameter_count; i++) {
+        const char *name = scenario->parameters[i].name;
+        struct scn_place place = scn_loader_place(loader, name, name);
+        if (name[0] != '\0' && !scn_name_is_plain(name, false)) {
+            scn_mistakes_add(&loader->mistakes, place, "name: '%s' may have letters, digits, '-' and '_' only", name);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (name[0] != '\0' && strcmp(name, scenario->parameters[k].name) == 0) {
+                scn_mistakes_add(&loader->mistakes, place, "name: two parameters are called '%s'", name);
+            }
+        }
+    }
+}
+
+void scn_check_results(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    check_parameters(loader);
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        check_results(loader, &scenario->outsides[i]);
+    }
+    check_series_names(loader);
+    for (uint32_t i = 0; i < scenario->expect_count; i++) {
+        check_check(loader, &scenario->expects[i]);
+        check_bounds(loader, &scenario->expects[i]);
+        check_equality(loader, &scenario->expects[i]);
+    }
+    for (uint32_t i = 0; i < scenario->compare_count; i++) {
+        check_check(loader, &scenario->compares[i]);
+    }
+}

@@ -1,0 +1,91 @@
+// The keys of programs of the machine: what they are given, and what is taken from their output.
+#include "sim/scenario/keys.h"
+
+static const struct scn_choice formats[] = {{"none", SCN_FORMAT_NONE},
+                                            {"perftest", SCN_FORMAT_PERFTEST},
+                                            {"osu", SCN_FORMAT_OSU},
+                                            {"csv", SCN_FORMAT_CSV},
+                                            {NULL, 0}};
+
+static const struct scn_key parameter_keys[] = {
+    {.name = "name",
+     .unit = SCN_UNIT_TEXT,
+     .min = 1,
+     SCN_FIELD(struct scn_parameter, name),
+     .doc = "by which commands name it"},
+    {.name = "value",
+     .unit = SCN_UNIT_TEXT,
+     SCN_FIELD(struct scn_parameter, value),
+     .doc = "what stands in the command for it"},
+};
+const struct scn_kind scn_kind_parameter = {.name = "parameter",
+                                            .doc = "a text that commands of programs name as ${NAME}",
+                                            SCN_ROWS(parameter_keys),
+                                            .size = sizeof(struct scn_parameter)};
+
+static const struct scn_key results_keys[] = {
+    {.name = "series",
+     .unit = SCN_UNIT_TEXT,
+     .min = 1,
+     SCN_FIELD(struct scn_results, series),
+     .doc = "its rows in data.csv"},
+    {.name = "format",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = formats,
+     .fallback = "none",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_results, format),
+     .doc = "perftest and osu: the tables of these; csv: a line with names of columns of data.csv, then numbers"},
+    {.name = "columns",
+     .unit = SCN_UNIT_TEXT,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_results, columns),
+     .doc = "instead of format: the names of columns of data.csv, of lines of as many words; - is passed over"},
+};
+const struct scn_kind scn_kind_results = {.name = "results",
+                                          .doc = "what of a program's output becomes rows of data.csv",
+                                          SCN_ROWS(results_keys),
+                                          .size = sizeof(struct scn_results)};
+
+static const struct scn_key outside_keys[] = {
+    {.name = "node", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_outside, node), .doc = "where it runs"},
+    {.name = "command",
+     .unit = SCN_UNIT_TEXT,
+     .min = 1,
+     SCN_FIELD(struct scn_outside, command),
+     .doc = "the program and its arguments, as words of a shell; ${NAME} is a parameter, a path of a key, or in the "
+            "environment"},
+    {.name = "env",
+     .unit = SCN_UNIT_TEXT,
+     .fallback = "",
+     SCN_FIELD(struct scn_outside, env),
+     .doc = "NAME=VALUE ..., added to the environment"},
+    {.name = "stdin",
+     .unit = SCN_UNIT_TEXT,
+     .fallback = "",
+     SCN_FIELD(struct scn_outside, stdin_path),
+     .doc = "a file"},
+    {.name = "stdout",
+     .unit = SCN_UNIT_TEXT,
+     .fallback = "",
+     SCN_FIELD(struct scn_outside, stdout_path),
+     .doc = "a file"},
+    {.name = "status",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "0",
+     .max = 255,
+     SCN_FIELD(struct scn_outside, status),
+     .doc = "the exit status that it must end with"},
+    {.name = "results",
+     .unit = SCN_UNIT_OBJECT,
+     .child = &scn_kind_results,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_outside, results),
+     .doc = "what of its output `tcasim run` takes as results"},
+};
+const struct scn_kind scn_kind_outside = {.name = "program",
+                                          .doc = "a program of the machine on a node",
+                                          SCN_ROWS(outside_keys),
+                                          .size = sizeof(struct scn_outside)};
