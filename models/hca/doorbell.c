@@ -103,15 +103,15 @@ static void doorbell_push(hca_t *hca, uint32_t uar, uint32_t qpn, uint16_t produ
 
 // --- what arrives ----------------------------------------------------------------------------------------------------
 
-// Lines of a request come in order (posted writes); one that does not continue the request under way ends it.
+// Lines of a request come in order (posted writes), between those of other threads' into other buffers; one that does not
+// continue the buffer's request ends it.
 static void blueflame_write(hca_t *hca, uint32_t uar, uint32_t offset, const uint8_t *data, uint32_t bytes)
 {
-    struct hca_blueflame *flame = &hca->blueflame[uar];
+    struct hca_blueflame *flame = &hca->blueflame[uar][offset / HCA_BLUEFLAME_BYTES];
     uint32_t at = offset % HCA_BLUEFLAME_BYTES;
     if (at == 0) {
         hca->counters[HCA_BLUEFLAMES_DROPPED] += flame->received > 0;
         flame->received = 0;
-        flame->expected = 0;
     }
     if (at != flame->received || bytes > HCA_BLUEFLAME_BYTES - at) {
         hca->counters[HCA_BLUEFLAMES_DROPPED]++;

@@ -63,8 +63,9 @@ void hca_wait_add(struct hca *hca, enum hca_wait wait, uint64_t since_ps);
 
 // --- the device ----------------------------------------------------------------------------------------------------
 
+// The request that comes into a buffer: each thread of a process writes into another one.
 struct hca_blueflame {
-    uint32_t received, expected;
+    uint32_t received;
     uint8_t data[HCA_BLUEFLAME_BYTES];
 };
 
@@ -94,7 +95,7 @@ struct hca {
     bool host_down;
     hca_gone_fn gone; // may be NULL
     void *gone_ctx;
-    struct hca_blueflame blueflame[HCA_UAR_PAGES];
+    struct hca_blueflame blueflame[HCA_UAR_PAGES][HCA_BLUEFLAME_BUFFERS];
     struct hca_doorbell *doorbell_first, *doorbell_last, *doorbell_free;
     sim_event_t doorbell_event;
     // DMA

@@ -146,8 +146,67 @@ TEST(Services, ADoorbellFromAnotherProcessIsRefused)
     rig_fini(&scene.rig);
 }
 
-// --- lists, fences
-// -----------------------------------------------------------------------------------------------------
+// --- BlueFlame ------------------------------------------------------------------------------------------------------
+
+enum { FLAME_DATA = 96, FLAME_UNITS = 8 };
+
+struct flame_request {
+    struct hca_wqe_control control;
+    struct hca_wqe_remote remote;
+    uint8_t data[FLAME_DATA];
+};
+
+static struct rig_qp flame_qp;
+static struct flame_request flames[2];
+
+static void request_fill(struct flame_request *request, const struct rig_qp *qp, uint32_t offset)
+{
+    request->control = (struct hca_wqe_control){.qpn = hca_qp_number(qp->qp),
+                                                .opcode = HCA_OP_WRITE,
+                                                .flags = HCA_WQE_INLINE,
+                                                .inline_bytes = FLAME_DATA,
+                                                .units = FLAME_UNITS};
+    request->remote = (struct hca_wqe_remote){.address = (uint64_t)(uintptr_t)scene.far->memory + offset,
+                                              .rkey = hca_mr_rkey(scene.far->mr)};
+    for (unsigned i = 0; i < FLAME_DATA; i++) {
+        request->data[i] = (uint8_t)(offset + 3 * i);
+    }
+}
+
+static void interleaved_write(void *arg)
+{
+    const struct backend *backend = &scene.near->backend;
+    (void)arg;
+    request_fill(&flames[0], &scene.a, 0);
+    request_fill(&flames[1], &flame_qp, 1000);
+    for (unsigned line = 0; line < 2; line++) {
+        for (unsigned i = 0; i < 2; i++) {
+            uint64_t offset = HCA_UAR_BLUEFLAME + (2 + i) * HCA_BLUEFLAME_BYTES + line * 64;
+            backend->ops->write_combined(backend->ctx, BACKEND_BAR_HCA_UAR, offset, (uint8_t *)&flames[i] + line * 64,
+                                         64);
+            backend->ops->fence(backend->ctx);
+        }
+    }
+    sim_thread_sleep(scene.rig.sim, 20 * US);
+}
+
+// As from two threads of a process, each with a buffer of its own.
+TEST(Services, RequestsThatComeLineByLineIntoTwoBuffersStayApart)
+{
+    scene_init(HCA_RC);
+    flame_qp = rig_qp(scene.near, HCA_RC);
+    struct rig_qp peer = rig_qp(scene.far, HCA_RC);
+    rig_connect(&flame_qp, &peer);
+    scene_run(interleaved_write, NULL);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "blueflames"), 2);
+    EXPECT_EQ(rig_counter(&scene.rig, 0, "blueflames_dropped"), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_MEMEQ(scene.far->memory + i * 1000, flames[i].data, FLAME_DATA);
+    }
+    rig_fini(&scene.rig);
+}
+
+// --- lists, fences --------------------------------------------------------------------------------------------------
 
 static void list_post(void *arg)
 {
