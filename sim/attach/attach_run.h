@@ -17,6 +17,7 @@ struct attach_program {
     char *const *argv;                    // [0] is looked up in PATH
     char *const *env;                     // "NAME=VALUE" over the simulator's own; NULL: none
     const char *stdin_path, *stdout_path; // NULL: the simulator's
+    bool gpu_mpi;                         // its MPI takes device pointers (verbs-shim/mpi-gpu)
 };
 
 struct attach_run_options {

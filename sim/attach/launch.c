@@ -50,10 +50,13 @@ static void path_prepend(const char *name, const char *first)
 }
 
 // The one that every program loads; world's, where it was built, loads it as well and must come first.
-static void preload(const char *directory)
+static void preload(const char *directory, bool gpu_mpi)
 {
-    static const char *const libraries[] = {"libtcasim-attach.so", "libtcasim-world.so"};
+    static const char *const libraries[] = {"libtcasim-attach.so", "libtcasim-mpi-gpu.so", "libtcasim-world.so"};
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
+        if (i == 1 && !gpu_mpi) {
+            continue;
+        }
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", directory, libraries[i]);
         if (access(path, R_OK) == 0) {
@@ -78,7 +81,7 @@ static void environment_set(const struct attach_server *server, const struct att
         attach_libraries_path(server, libraries, sizeof libraries);
         path_prepend("LD_LIBRARY_PATH", libraries);
         path_prepend("PATH", libraries); // tcasim-rsh
-        preload(libraries);
+        preload(libraries, program->gpu_mpi);
     }
     for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
         (void)putenv(program->env[i]);

@@ -65,8 +65,13 @@ static int64_t pin(struct attach_thread *thread, uint32_t gpu, uint64_t address,
     int status = thread->backend.ops.gpu->pin(&thread->backend, gpu, address, bytes, &offset, &bus_address);
     thread->slot->values[0] = offset;
     thread->slot->values[1] = bus_address;
-    const struct attach_object object = {
-        .kind = OBJECT_GPU_PIN, .gpu = gpu, .number = offset, .bus_address = bus_address, .bytes = bytes};
+    // Whole pages of the device are in the window, as they are those of one allocation.
+    uint64_t within = offset % GPU_PAGE_BYTES, pages = (within + bytes + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES;
+    const struct attach_object object = {.kind = OBJECT_GPU_PIN,
+                                         .gpu = gpu,
+                                         .number = offset,
+                                         .bus_address = bus_address - within,
+                                         .bytes = pages * GPU_PAGE_BYTES};
     return status != 0 ? status : attach_object_keep(thread, &object);
 }
 

@@ -14,7 +14,7 @@ struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
     const char *wall_limit, *out, *crossings;
-    bool functional, together, any_cpu;
+    bool functional, together, any_cpu, gpu_mpi;
 };
 
 static const struct cli_option options[] = {
@@ -33,13 +33,16 @@ static const struct cli_option options[] = {
     {"wall-limit", "SECONDS",
      "how long a program may run without calling in, or all may wait (default: 60; with --functional: for ever)",
      CLI_OPTION_TEXT, offsetof(struct exec_options, wall_limit)},
+    {"gpu-mpi", NULL, "the MPI of the programs takes pointers to device memory (docs/attached-programs.md)",
+     CLI_OPTION_FLAG, offsetof(struct exec_options, gpu_mpi)},
     {"any-cpu", NULL, "let the machine choose on which processors simulator and programs run", CLI_OPTION_FLAG,
      offsetof(struct exec_options, any_cpu)},
 };
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
-             "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--any-cpu]",
+             "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
+             "[--any-cpu]",
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
@@ -89,6 +92,9 @@ static bool programs_read(struct cli_programs *programs, const struct scn_scenar
             !cli_programs_add(programs, scenario, node, operands->items[i + 1])) {
             return false;
         }
+    }
+    for (uint32_t i = 0; i < programs->count; i++) {
+        programs->list[i].gpu_mpi = programs->list[i].gpu_mpi || given->gpu_mpi;
     }
     if (programs->count == 0) {
         cli_error("there is nothing to run: the scenario has no programs, and none follows an --on NODE");

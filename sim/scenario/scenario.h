@@ -389,6 +389,7 @@ struct scn_outside {
     char env[SCN_TEXT_MAX];                                   // NAME=VALUE ...
     char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
     uint64_t status;                                          // that it is expected to end with
+    bool gpu_mpi;                                             // its MPI takes device pointers
     struct scn_results results;
 };
 

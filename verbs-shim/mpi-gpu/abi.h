@@ -1,0 +1,162 @@
+// The C interface of MPI as Open MPI 4 and MPICH 4 have it in their binaries, so that one library serves programs of
+// both; nothing of either is linked. Facts of their mpi.h; tests/mpi_gpu compares them with the installed ones.
+//
+// A handle is an address in Open MPI and an int in MPICH, of which only the low half of a register counts. Arrays of
+// handles and of statuses are therefore gone through with the functions below.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uintptr_t mpi_handle;
+typedef ptrdiff_t mpi_aint;
+
+enum { MPI_OK = 0, MPI_BAD_BUFFER = 1, MPI_BAD_TYPE = 3, MPI_OTHER = 15 };
+#define MPI_UNDEFINED_INT (-32766)
+#define MPI_STATUS_MAX    64 // bytes, more than both have
+
+// As MPI_Type_get_envelope tells how a datatype was made; Open MPI's numbers.
+enum mpi_combiner {
+    MPI_MADE_NAMED = 0,
+    MPI_MADE_DUP = 1,
+    MPI_MADE_CONTIGUOUS = 2,
+    MPI_MADE_VECTOR = 3,
+    MPI_MADE_HVECTOR = 5,
+    MPI_MADE_INDEXED = 6,
+    MPI_MADE_HINDEXED = 8,
+    MPI_MADE_INDEXED_BLOCK = 9,
+    MPI_MADE_STRUCT = 11,
+    MPI_MADE_RESIZED = 17,
+    MPI_MADE_HINDEXED_BLOCK = 18
+};
+
+typedef int mpi_send_fn(const void *buffer, int count, mpi_handle type, int to, int tag, mpi_handle comm);
+typedef int mpi_start_fn(const void *buffer, int count, mpi_handle type, int to, int tag, mpi_handle comm,
+                         void *request);
+typedef int mpi_receive_fn(void *buffer, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *result);
+typedef int mpi_sendrecv_fn(const void *out, int out_count, mpi_handle out_type, int to, int out_tag, void *in,
+                            int in_count, mpi_handle in_type, int from, int in_tag, mpi_handle comm, void *status);
+typedef int mpi_bcast_fn(void *buffer, int count, mpi_handle type, int root, mpi_handle comm);
+typedef int mpi_reduce_fn(const void *out, void *in, int count, mpi_handle type, mpi_handle op, int root,
+                          mpi_handle comm);
+typedef int mpi_allreduce_fn(const void *out, void *in, int count, mpi_handle type, mpi_handle op, mpi_handle comm);
+typedef int mpi_gather_fn(const void *out, int out_count, mpi_handle out_type, void *in, int in_count,
+                          mpi_handle in_type, int root, mpi_handle comm);
+typedef int mpi_gatherv_fn(const void *out, int out_count, mpi_handle out_type, void *in, const int *in_counts,
+                           const int *in_places, mpi_handle in_type, int root, mpi_handle comm);
+typedef int mpi_scatterv_fn(const void *out, const int *out_counts, const int *out_places, mpi_handle out_type,
+                            void *in, int in_count, mpi_handle in_type, int root, mpi_handle comm);
+typedef int mpi_allgather_fn(const void *out, int out_count, mpi_handle out_type, void *in, int in_count,
+                             mpi_handle in_type, mpi_handle comm);
+typedef int mpi_allgatherv_fn(const void *out, int out_count, mpi_handle out_type, void *in, const int *in_counts,
+                              const int *in_places, mpi_handle in_type, mpi_handle comm);
+typedef int mpi_alltoallv_fn(const void *out, const int *out_counts, const int *out_places, mpi_handle out_type,
+                             void *in, const int *in_counts, const int *in_places, mpi_handle in_type, mpi_handle comm);
+typedef int mpi_put_fn(const void *origin, int count, mpi_handle type, int target, mpi_aint place, int target_count,
+                       mpi_handle target_type, mpi_handle win);
+typedef int mpi_get_fn(void *origin, int count, mpi_handle type, int target, mpi_aint place, int target_count,
+                       mpi_handle target_type, mpi_handle win);
+typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, int target, mpi_aint place,
+                              int target_count, mpi_handle target_type, mpi_handle op, mpi_handle win);
+
+#define MPI_CALLS(X)                                                                                                   \
+    X(Send, mpi_send_fn)                                                                                               \
+    X(Ssend, mpi_send_fn)                                                                                              \
+    X(Rsend, mpi_send_fn)                                                                                              \
+    X(Bsend, mpi_send_fn)                                                                                              \
+    X(Isend, mpi_start_fn)                                                                                             \
+    X(Issend, mpi_start_fn)                                                                                            \
+    X(Irsend, mpi_start_fn)                                                                                            \
+    X(Ibsend, mpi_start_fn)                                                                                            \
+    X(Send_init, mpi_start_fn)                                                                                         \
+    X(Ssend_init, mpi_start_fn)                                                                                        \
+    X(Rsend_init, mpi_start_fn)                                                                                        \
+    X(Bsend_init, mpi_start_fn)                                                                                        \
+    X(Recv, mpi_receive_fn)                                                                                            \
+    X(Irecv, mpi_receive_fn)                                                                                           \
+    X(Recv_init, mpi_receive_fn)                                                                                       \
+    X(Sendrecv, mpi_sendrecv_fn)                                                                                       \
+    X(Mprobe, int(int from, int tag, mpi_handle comm, void *message, void *status))                                    \
+    X(Mrecv, int(void *buffer, int count, mpi_handle type, void *message, void *status))                               \
+    X(Imrecv, int(void *buffer, int count, mpi_handle type, void *message, void *request))                             \
+    X(Start, int(void *request))                                                                                       \
+    X(Startall, int(int count, void *requests))                                                                        \
+    X(Wait, int(void *request, void *status))                                                                          \
+    X(Waitall, int(int count, void *requests, void *statuses))                                                         \
+    X(Waitany, int(int count, void *requests, int *index, void *status))                                               \
+    X(Waitsome, int(int count, void *requests, int *done, int *indices, void *statuses))                               \
+    X(Test, int(void *request, int *flag, void *status))                                                               \
+    X(Testall, int(int count, void *requests, int *flag, void *statuses))                                              \
+    X(Testany, int(int count, void *requests, int *index, int *flag, void *status))                                    \
+    X(Testsome, int(int count, void *requests, int *done, int *indices, void *statuses))                               \
+    X(Request_free, int(void *request))                                                                                \
+    X(Get_count, int(const void *status, mpi_handle type, int *count))                                                 \
+    X(Test_cancelled, int(const void *status, int *flag))                                                              \
+    X(Bcast, mpi_bcast_fn)                                                                                             \
+    X(Reduce, mpi_reduce_fn)                                                                                           \
+    X(Allreduce, mpi_allreduce_fn)                                                                                     \
+    X(Scan, mpi_allreduce_fn)                                                                                          \
+    X(Exscan, mpi_allreduce_fn)                                                                                        \
+    X(Reduce_scatter_block, mpi_allreduce_fn)                                                                          \
+    X(Gather, mpi_gather_fn)                                                                                           \
+    X(Gatherv, mpi_gatherv_fn)                                                                                         \
+    X(Scatter, mpi_gather_fn)                                                                                          \
+    X(Scatterv, mpi_scatterv_fn)                                                                                       \
+    X(Allgather, mpi_allgather_fn)                                                                                     \
+    X(Allgatherv, mpi_allgatherv_fn)                                                                                   \
+    X(Alltoall, mpi_allgather_fn)                                                                                      \
+    X(Alltoallv, mpi_alltoallv_fn)                                                                                     \
+    X(Put, mpi_put_fn)                                                                                                 \
+    X(Get, mpi_get_fn)                                                                                                 \
+    X(Accumulate, mpi_accumulate_fn)                                                                                   \
+    X(Win_fence, int(int assertion, mpi_handle win))                                                                   \
+    X(Win_complete, int(mpi_handle win))                                                                               \
+    X(Win_unlock, int(int rank, mpi_handle win))                                                                       \
+    X(Win_unlock_all, int(mpi_handle win))                                                                             \
+    X(Win_flush, int(int rank, mpi_handle win))                                                                        \
+    X(Win_flush_all, int(mpi_handle win))                                                                              \
+    X(Win_flush_local, int(int rank, mpi_handle win))                                                                  \
+    X(Win_flush_local_all, int(mpi_handle win))                                                                        \
+    X(Comm_rank, int(mpi_handle comm, int *rank))                                                                      \
+    X(Comm_size, int(mpi_handle comm, int *size))                                                                      \
+    X(Comm_remote_size, int(mpi_handle comm, int *size))                                                               \
+    X(Comm_test_inter, int(mpi_handle comm, int *flag))                                                                \
+    X(Comm_call_errhandler, int(mpi_handle comm, int error))                                                           \
+    X(Win_call_errhandler, int(mpi_handle win, int error))                                                             \
+    X(Type_size, int(mpi_handle type, int *size))                                                                      \
+    X(Type_get_extent, int(mpi_handle type, mpi_aint * lower, mpi_aint * extent))                                      \
+    X(Type_get_true_extent, int(mpi_handle type, mpi_aint * lower, mpi_aint * extent))                                 \
+    X(Type_get_envelope, int(mpi_handle type, int *integers, int *addresses, int *types, int *combiner))               \
+    X(Type_get_contents, int(mpi_handle type, int max_integers, int max_addresses, int max_types, int *integers,       \
+                             mpi_aint *addresses, void *types))                                                        \
+    X(Type_free, int(void *type))
+
+// Each call as MPI's profiling interface has it (PMPI_...), found when the first is asked for.
+#define MPI_MEMBER(name, type) __typeof__(type) *name;
+struct mpi_calls {
+    MPI_CALLS(MPI_MEMBER)
+};
+#undef MPI_MEMBER
+
+// The same names as the program calls them; the library has those that may meet device memory.
+#define MPI_DECLARATION(name, type) __typeof__(type) MPI_##name;
+MPI_CALLS(MPI_DECLARATION)
+#undef MPI_DECLARATION
+
+struct mpi_abi {
+    bool open_mpi;
+    size_t handle_bytes, status_bytes;
+    mpi_handle request_null, byte;
+    const void *in_place;
+    int proc_null;
+    struct mpi_calls calls;
+};
+
+const struct mpi_abi *mpi_abi(void);
+
+mpi_handle mpi_handle_at(const void *handles, int index);
+void mpi_handle_put(void *handles, int index, mpi_handle handle);
+// MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
+bool mpi_status_is_ignored(const void *status);
+void *mpi_status_at(void *statuses, int index);
