@@ -24,6 +24,7 @@ arguments=
 case $source in *' '*) arguments=${source#* } ;; esac
 source=${source%% *}
 program=$folder/program
+option=
 case $launcher in
 openmpi)
     compiler=mpicc.openmpi
@@ -49,12 +50,18 @@ case $source in
     }
     program="/usr/bin/python3 $source"
     ;;
+*/gpu*.c) # on device memory
+    # shellcheck disable=SC2046
+    "$compiler" -O2 -Wall -Wextra -Werror -Wno-stringop-overflow -o "$program" "$source" \
+        $(PKG_CONFIG_PATH=$(dirname "$tcasim")/lib/pkgconfig pkg-config --cflags --libs tcasim)
+    option=--gpu-mpi
+    ;;
 *) "$compiler" -O2 -Wall -Wextra -Werror -fopenmp -o "$program" "$source" ;;
 esac
 program="$program $arguments"
 [ "$hosts" = alone ] || program="$start $program"
 for run in 1 2; do
-    timeout 120 "$tcasim" exec "$scenario" --on node0 "$program" >"$folder/output$run"
+    timeout 120 "$tcasim" exec "$scenario" $option --on node0 "$program" >"$folder/output$run"
 done
 cat "$folder/output1"
 diff "$folder/output1" "$folder/output2"

@@ -1,0 +1,423 @@
+// Device pointers in calls of MPI: messages of all kinds and lengths, datatypes with gaps, collectives and one-sided
+// calls. Every byte is checked, and those beside it. Two ranks at least; each rank has its own device memory. Printed:
+// "LENGTH B half a round trip's us", and how many bytes were wrong.
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 1 << 20, AROUND = 64, INTS = 1000, COLUMNS = 40, ROWS = 30, TURNS = 10 };
+
+static int rank, ranks;
+static long wrong;
+static char *device, *other; // two buffers
+static unsigned char host[ROOM + 2 * AROUND], seen[ROOM + 2 * AROUND];
+
+static void cuda(cudaError_t error, int line)
+{
+    if (error != cudaSuccess) {
+        fprintf(stderr, "line %d: %s\n", line, cudaGetErrorString(error));
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+#define CUDA(call) cuda(call, __LINE__)
+
+static unsigned char byte_of(int from, size_t index, int seed)
+{
+    return (unsigned char)((index * 7 + index / 251 + (size_t)from * 31 + (size_t)seed * 17) & 0xff);
+}
+
+static void fill(char *to, size_t bytes, int from, int seed)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        host[i] = byte_of(from, i, seed);
+    }
+    CUDA(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice));
+    CUDA(cudaDeviceSynchronize());
+}
+
+static void clear(char *to, size_t bytes)
+{
+    CUDA(cudaMemset(to, 0xee, bytes));
+    CUDA(cudaDeviceSynchronize());
+}
+
+static void expect(const char *from, size_t bytes, int sender, int seed, const char *what)
+{
+    long before = wrong;
+    CUDA(cudaMemcpy(seen, from, bytes, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < bytes; i++) {
+        wrong += seen[i] != byte_of(sender, i, seed);
+    }
+    if (wrong != before) {
+        fprintf(stderr, "rank %d: %s of %zu B: %ld wrong\n", rank, what, bytes, wrong - before);
+    }
+}
+
+static void untouched(const char *from, size_t bytes, const char *what)
+{
+    CUDA(cudaMemcpy(seen, from, bytes, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < bytes; i++) {
+        if (seen[i] != 0xee) {
+            fprintf(stderr, "rank %d: %s went beyond its end\n", rank, what);
+            wrong++;
+            return;
+        }
+    }
+}
+
+static void that(int holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "rank %d: %s does not hold\n", rank, what);
+        wrong++;
+    }
+}
+#define THAT(condition) that(condition, #condition)
+
+// --- messages -------------------------------------------------------------------------------------------------------
+
+static void one_way(size_t bytes)
+{
+    int count = 0;
+    MPI_Status status;
+    if (rank == 0) {
+        fill(device, bytes, 0, 1);
+        MPI_Send(device, (int)bytes, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+    } else {
+        clear(device, bytes + AROUND);
+        MPI_Recv(device, (int)bytes, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        THAT((size_t)count == bytes && status.MPI_SOURCE == 0 && status.MPI_TAG == 3);
+        expect(device, bytes, 0, 1, "a message");
+        untouched(device + bytes, AROUND, "a message");
+    }
+}
+
+// A device's to a host's memory and back, shorter than there is room for.
+static void between(size_t bytes)
+{
+    if (rank == 0) {
+        fill(device, bytes, 0, 2);
+        MPI_Send(device, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        clear(device, bytes + AROUND);
+        MPI_Recv(device, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect(device, bytes, 0, 2, "there and back");
+    } else {
+        int count = 0;
+        MPI_Status status;
+        MPI_Recv(host, ROOM, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        THAT((size_t)count == bytes);
+        MPI_Send(host, count, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
+static void exchange(size_t bytes, int way)
+{
+    MPI_Request requests[2];
+    int partner = 1 - rank, left = 2, flag = 0, index, indices[2];
+    fill(device, bytes, rank, way);
+    clear(other, bytes + AROUND);
+    if (way == 0) {
+        MPI_Sendrecv(device, (int)bytes, MPI_BYTE, partner, way, other, (int)bytes, MPI_BYTE, partner, way,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Irecv(other, (int)bytes, MPI_BYTE, partner, way, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(device, (int)bytes, MPI_BYTE, partner, way, MPI_COMM_WORLD, &requests[1]);
+    }
+    switch (way) {
+    case 1:
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        break;
+    case 2:
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        while (!flag) {
+            MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+        }
+        break;
+    case 3:
+        for (; left > 0; left--) {
+            MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        }
+        break;
+    case 4:
+        while (left > 0) {
+            MPI_Testsome(2, requests, &index, indices, MPI_STATUSES_IGNORE);
+            left -= index;
+        }
+        break;
+    case 5:
+        while (!flag) {
+            MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
+        }
+        break;
+    }
+    expect(other, bytes, partner, way, "an exchange");
+    untouched(other + bytes, AROUND, "an exchange");
+}
+
+static void persistent(size_t bytes)
+{
+    MPI_Request requests[2];
+    int partner = 1 - rank;
+    MPI_Recv_init(other, (int)bytes, MPI_BYTE, partner, 8, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(device, (int)bytes, MPI_BYTE, partner, 8, MPI_COMM_WORLD, &requests[1]);
+    for (int i = 0; i < 3; i++) {
+        fill(device, bytes, rank, 20 + i);
+        clear(other, bytes);
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        expect(other, bytes, partner, 20 + i, "a persistent request");
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
+static double round_trip(size_t bytes)
+{
+    double start = 0;
+    for (int i = 0; i < TURNS + 2; i++) {
+        if (i == 2) {
+            start = MPI_Wtime();
+        }
+        for (int side = 0; side < 2; side++) {
+            if (rank == side) {
+                MPI_Send(device, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD);
+            } else {
+                MPI_Recv(device, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+        }
+    }
+    return (MPI_Wtime() - start) * 1e6 / (2.0 * TURNS);
+}
+
+// --- datatypes ------------------------------------------------------------------------------------------------------
+
+// What the datatype takes of a device goes through a host's packed buffer, and the other way.
+static void type_check(MPI_Datatype type, int count, const char *what)
+{
+    MPI_Aint lower, extent;
+    int size, place = 0;
+    static unsigned char packed[ROOM], wanted[ROOM];
+    MPI_Type_commit(&type);
+    MPI_Type_size(type, &size);
+    MPI_Type_get_extent(type, &lower, &extent);
+    size_t span = (size_t)(extent * count) + 2 * sizeof(float) * ROWS * COLUMNS; // a datatype may reach beyond its extent
+    fill(device, span, 0, 30); // the host has the same
+    MPI_Pack(host, count, type, wanted, ROOM, &place, MPI_COMM_SELF);
+    THAT(place == size * count);
+    if (rank == 0) {
+        MPI_Send(device, count, type, 1, 0, MPI_COMM_WORLD);
+        MPI_Send(wanted, place, MPI_PACKED, 1, 0, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(packed, ROOM, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        that(memcmp(packed, wanted, (size_t)place) == 0, what);
+        clear(other, span);
+        MPI_Recv(other, count, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CUDA(cudaMemcpy(seen, other, span, cudaMemcpyDeviceToHost));
+        memset(host, 0xee, span);
+        place = 0;
+        MPI_Unpack(wanted, size * count, &place, host, count, type, MPI_COMM_SELF);
+        that(memcmp(seen, host, span) == 0, what);
+    }
+    MPI_Type_free(&type);
+}
+
+static void types(void)
+{
+    MPI_Datatype column, pairs, indexed, structure, resized, row;
+    int lengths[] = {3, 1, 5}, places[] = {0, 7, 10};
+    MPI_Aint bytes[] = {0, 100, 40};
+    MPI_Datatype parts[3];
+    MPI_Type_vector(ROWS, 1, COLUMNS, MPI_FLOAT, &column);
+    MPI_Type_contiguous(2, MPI_DOUBLE, &row);
+    MPI_Type_vector(5, 2, 3, row, &pairs); // of a datatype that is freed before it is used
+    MPI_Type_free(&row);
+    MPI_Type_indexed(3, lengths, places, MPI_INT, &indexed);
+    parts[0] = MPI_INT;
+    parts[1] = MPI_DOUBLE;
+    parts[2] = MPI_CHAR;
+    MPI_Type_create_struct(3, lengths, bytes, parts, &structure);
+    MPI_Type_vector(ROWS, 1, COLUMNS, MPI_FLOAT, &row);
+    MPI_Type_create_resized(row, 0, sizeof(float), &resized);
+    MPI_Type_free(&row);
+    type_check(column, 1, "a column");
+    type_check(pairs, 3, "a vector of pairs");
+    type_check(indexed, 4, "blocks");
+    type_check(structure, 2, "a structure");
+    type_check(resized, 4, "columns side by side");
+    MPI_Type_create_hindexed_block(3, 2, bytes, MPI_INT, &row);
+    type_check(row, 2, "blocks of one length");
+}
+
+// --- collectives ----------------------------------------------------------------------------------------------------
+
+static void ints_put(char *to, int count, int seed)
+{
+    int *numbers = (int *)(void *)host;
+    for (int i = 0; i < count; i++) {
+        numbers[i] = seed + i;
+    }
+    CUDA(cudaMemcpy(to, numbers, (size_t)count * sizeof *numbers, cudaMemcpyHostToDevice));
+    CUDA(cudaDeviceSynchronize());
+}
+
+static void ints_expect(const char *from, int count, int begin, int step, const char *what)
+{
+    int *numbers = (int *)(void *)seen;
+    long before = wrong;
+    CUDA(cudaMemcpy(numbers, from, (size_t)count * sizeof *numbers, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < count; i++) {
+        wrong += numbers[i] != begin + i * step;
+    }
+    if (wrong != before) {
+        fprintf(stderr, "rank %d: %s is wrong\n", rank, what);
+    }
+}
+
+static void collectives(void)
+{
+    int sum = ranks * (ranks - 1) / 2, counts[64], places[64];
+    ints_put(device, INTS, rank == 1 ? 5 : 0);
+    MPI_Bcast(device, INTS, MPI_INT, 1, MPI_COMM_WORLD);
+    ints_expect(device, INTS, 5, 1, "MPI_Bcast");
+    ints_put(device, INTS, rank);
+    clear(other, INTS * sizeof(int));
+    MPI_Allreduce(device, other, INTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    ints_expect(other, INTS, sum, ranks, "MPI_Allreduce");
+    MPI_Allreduce(MPI_IN_PLACE, device, INTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    ints_expect(device, INTS, sum, ranks, "MPI_Allreduce in place");
+    ints_put(device, INTS, rank);
+    MPI_Reduce(device, other, INTS, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        ints_expect(other, INTS, ranks - 1, 1, "MPI_Reduce");
+    }
+    MPI_Scan(device, other, INTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    ints_expect(other, INTS, rank * (rank + 1) / 2, rank + 1, "MPI_Scan");
+    ints_put(device, INTS, INTS * rank);
+    MPI_Allgather(device, INTS, MPI_INT, other, INTS, MPI_INT, MPI_COMM_WORLD);
+    ints_expect(other, INTS * ranks, 0, 1, "MPI_Allgather");
+    clear(other, ROOM);
+    MPI_Gather(device, INTS, MPI_INT, other, INTS, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        ints_expect(other, INTS * ranks, 0, 1, "MPI_Gather");
+        MPI_Scatter(other, INTS, MPI_INT, MPI_IN_PLACE, INTS, MPI_INT, 0, MPI_COMM_WORLD);
+    } else {
+        MPI_Scatter(NULL, 0, MPI_INT, device, INTS, MPI_INT, 0, MPI_COMM_WORLD);
+        ints_expect(device, INTS, INTS * rank, 1, "MPI_Scatter");
+    }
+    for (int i = 0; i < ranks; i++) {
+        counts[i] = INTS / ranks;
+        places[i] = i * (INTS / ranks + 2);
+    }
+    clear(other, ROOM);
+    MPI_Allgatherv(device, counts[0], MPI_INT, other, counts, places, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < ranks; i++) {
+        ints_expect(other + places[i] * (int)sizeof(int), counts[i], INTS * i, 1, "MPI_Allgatherv");
+        untouched(other + (places[i] + counts[i]) * (int)sizeof(int), 2 * sizeof(int), "MPI_Allgatherv");
+    }
+    MPI_Alltoallv(device, counts, places, MPI_INT, other, counts, places, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < ranks; i++) {
+        ints_expect(other + places[i] * (int)sizeof(int), places[rank] + counts[i] <= INTS ? counts[i] : 0,
+                    INTS * i + places[rank], 1, "MPI_Alltoallv");
+    }
+    MPI_Alltoall(device, INTS / ranks, MPI_INT, other, INTS / ranks, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < ranks; i++) {
+        ints_expect(other + i * (INTS / ranks) * (int)sizeof(int), INTS / ranks, INTS * i + rank * (INTS / ranks), 1,
+                    "MPI_Alltoall");
+    }
+}
+
+// --- one-sided ------------------------------------------------------------------------------------------------------
+
+static void one_sided(void)
+{
+    int *memory, partner = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+    MPI_Win win;
+    MPI_Win_allocate(2 * INTS * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    memset(memory, 0, 2 * INTS * sizeof *memory);
+    ints_put(device, INTS, 100 * rank);
+    MPI_Win_fence(0, win);
+    MPI_Put(device, INTS, MPI_INT, partner, 0, INTS, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < INTS; i++) {
+        wrong += memory[i] != 100 * before + i;
+    }
+    clear(other, INTS * sizeof *memory + AROUND);
+    MPI_Get(other, INTS, MPI_INT, partner, 0, INTS, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    ints_expect(other, INTS, 100 * rank, 1, "MPI_Get");
+    untouched(other + INTS * sizeof *memory, AROUND, "MPI_Get");
+    MPI_Accumulate(device, INTS, MPI_INT, partner, INTS, INTS, MPI_INT, MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < INTS; i++) {
+        wrong += memory[INTS + i] != 100 * before + i;
+    }
+    MPI_Win_fence(0, win);
+    clear(other, INTS * sizeof *memory);
+    MPI_Win_lock(MPI_LOCK_SHARED, partner, 0, win);
+    MPI_Get(other, INTS, MPI_INT, partner, INTS, INTS, MPI_INT, win);
+    MPI_Win_flush(partner, win);
+    ints_expect(other, INTS, 100 * rank, 1, "MPI_Get and a flush");
+    MPI_Win_unlock(partner, win);
+    MPI_Win_free(&win);
+}
+
+// --- mistakes -------------------------------------------------------------------------------------------------------
+
+static void mistakes(void)
+{
+    char *freed;
+    int truncated;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CUDA(cudaMalloc((void **)&freed, 4096));
+    CUDA(cudaFree(freed));
+    THAT(MPI_Send(freed, 8, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD) == MPI_ERR_BUFFER);
+    if (rank == 0) {
+        fill(device, 128, 0, 40);
+        MPI_Send(device, 128, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    } else {
+        clear(device, 256);
+        truncated = MPI_Recv(device, 64, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Error_class(truncated, &truncated);
+        THAT(truncated == MPI_ERR_TRUNCATE);
+        untouched(device + 64, 192, "a message that was too long");
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+int main(int argc, char **argv)
+{
+    static const size_t lengths[] = {0, 1, 8, 100, 4096, 8192, 8193, 20000, 65536, 300001, ROOM};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    CUDA(cudaMalloc((void **)&device, ROOM + AROUND));
+    CUDA(cudaMalloc((void **)&other, ROOM + AROUND));
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0] && rank < 2; i++) {
+        one_way(lengths[i]);
+        between(lengths[i]);
+        for (int way = 0; way < 6; way++) {
+            exchange(lengths[i], way);
+        }
+        persistent(lengths[i]);
+        double us = round_trip(lengths[i]);
+        if (rank == 0) {
+            printf("%zu B %.3f us\n", lengths[i], us);
+        }
+    }
+    if (rank < 2) {
+        types();
+        mistakes();
+    }
+    collectives();
+    one_sided();
+    MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("%d ranks, %ld wrong\n", ranks, wrong);
+    }
+    MPI_Finalize();
+    return wrong != 0;
+}
