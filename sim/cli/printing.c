@@ -31,6 +31,46 @@ bool cli_printing_is_asked(const struct scn_scenario *scenario)
     return false;
 }
 
+// --- what must be there
+// -----------------------------------------------------------------------------------------------
+
+static bool is_program(const char *directory, size_t length, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%.*s/%s", (int)length, directory, name);
+    return access(path, X_OK) == 0;
+}
+
+// In PATH, or among the programs that came with this one.
+static bool is_installed(const char *name, const char *libraries)
+{
+    const char *path = getenv("PATH");
+    bool found = strchr(name, '/') != NULL ? access(name, X_OK) == 0 : is_program(libraries, strlen(libraries), name);
+    while (!found && path != NULL && *path != '\0') {
+        size_t length = strcspn(path, ":");
+        found = is_program(path, length, name);
+        path += length + (path[length] == ':');
+    }
+    return found;
+}
+
+static bool needs_check(const struct printing *printing)
+{
+    const struct cli_job *job = printing->job;
+    bool there = true;
+    for (uint32_t i = 0; i < job->scenario->outside_count; i++) {
+        char needs[SCN_TEXT_MAX], *rest = NULL;
+        snprintf(needs, sizeof needs, "%s", job->scenario->outsides[i].needs);
+        for (char *name = strtok_r(needs, " ", &rest); name != NULL; name = strtok_r(NULL, " ", &rest)) {
+            if (!is_installed(name, job->paths->libraries)) {
+                cli_error("%s: %s is not installed (docs/attached-programs.md)", job->path, name);
+                there = false;
+            }
+        }
+    }
+    return there;
+}
+
 // --- output ---------------------------------------------------------------------------------------------------------
 
 static bool outputs_open(struct printing *printing)
@@ -180,7 +220,8 @@ enum cli_exit cli_printing_measure(const struct cli_job *job, report_t *report)
     printing->job = job;
     printing->report = report;
     memset(printing->outputs, 0xff, sizeof printing->outputs); // -1
-    if (cli_programs_of_scenario(&printing->programs, job->scenario) && outputs_open(printing)) {
+    if (needs_check(printing) && cli_programs_of_scenario(&printing->programs, job->scenario) &&
+        outputs_open(printing)) {
         exit = programs_run(printing);
     }
     outputs_close(printing);

@@ -386,7 +386,8 @@ struct scn_results {
 struct scn_outside {
     uint32_t node;
     char command[SCN_COMMAND_MAX];                            // the program and its arguments
-    char env[SCN_TEXT_MAX];                                   // NAME=VALUE ...
+    char env[SCN_COMMAND_MAX];                                // NAME=VALUE ...
+    char needs[SCN_TEXT_MAX];                                 // programs that must be there
     char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
     uint64_t status;                                          // that it is expected to end with
     bool gpu_mpi;                                             // its MPI takes device pointers

@@ -1,7 +1,9 @@
 // Datatypes as runs of bytes, and the kernels that pack and unpack them on the device.
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs-shim/backend.h"
 #include "verbs-shim/cuda/cuda_runtime_api.h"
 #include "verbs-shim/cuda/tcasim_kernel.h"
 #include "verbs-shim/mpi-gpu/gpu.h"
@@ -283,11 +285,46 @@ static bool kernel_launch(struct packing *packing, cudaStream_t stream)
                             stream) == cudaSuccess;
 }
 
-// Between host memory and a piece of the device's without gaps, and between that and the elements.
+// Memory of a device between the elements and the host, kept for the next message; it is used under the lock.
+struct scratch {
+    void *memory;
+    size_t bytes;
+};
+static struct scratch scratches[BACKEND_GPUS_MAX];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *scratch_of(size_t bytes)
+{
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) {
+        return NULL;
+    }
+    struct scratch *scratch = &scratches[device];
+    if (scratch->bytes < bytes) {
+        (void)cudaFree(scratch->memory);
+        scratch->bytes = cudaMalloc(&scratch->memory, bytes) == cudaSuccess ? bytes : 0;
+        scratch->memory = scratch->bytes != 0 ? scratch->memory : NULL;
+    }
+    return scratch->memory;
+}
+
+static bool transfer_locked(void *host, struct packing *packing, cudaStream_t stream)
+{
+    packing->packed = scratch_of(packing->bytes);
+    if (packing->packed == NULL) {
+        return false;
+    }
+    if (packing->unpacks) {
+        return cudaMemcpyAsync(packing->packed, host, packing->bytes, cudaMemcpyHostToDevice, stream) == cudaSuccess &&
+               kernel_launch(packing, stream);
+    }
+    return kernel_launch(packing, stream) &&
+           cudaMemcpyAsync(host, packing->packed, packing->bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess;
+}
+
 static bool transfer(void *host, struct packing *packing)
 {
     struct mpi_gpu_turn turn;
-    void *scratch = NULL;
     if (packing->bytes == 0) {
         return true;
     }
@@ -295,17 +332,11 @@ static bool transfer(void *host, struct packing *packing)
     if (!mpi_gpu_stream(packing->elements + packing->first, &turn)) {
         return false;
     }
-    bool good = cudaMalloc(&scratch, packing->bytes) == cudaSuccess;
-    packing->packed = scratch;
-    if (good && packing->unpacks) {
-        good = cudaMemcpyAsync(scratch, host, packing->bytes, cudaMemcpyHostToDevice, turn.stream) == cudaSuccess &&
-               kernel_launch(packing, turn.stream);
-    } else if (good) {
-        good = kernel_launch(packing, turn.stream) &&
-               cudaMemcpyAsync(host, scratch, packing->bytes, cudaMemcpyDeviceToHost, turn.stream) == cudaSuccess;
-    }
+    (void)pthread_mutex_lock(&lock);
+    bool good = transfer_locked(host, packing, turn.stream);
     good = mpi_gpu_stream_end(&turn) && good;
-    return (scratch == NULL || cudaFree(scratch) == cudaSuccess) && good;
+    (void)pthread_mutex_unlock(&lock);
+    return good;
 }
 
 bool mpi_gpu_pack(void *host, const void *device, const struct mpi_gpu_layout *layout, size_t bytes)
