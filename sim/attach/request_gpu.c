@@ -15,6 +15,11 @@ static int64_t info(struct attach_thread *thread, uint32_t gpu)
     return status;
 }
 
+static uint64_t pages_bytes(uint64_t bytes)
+{
+    return (bytes + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES * GPU_PAGE_BYTES;
+}
+
 static int64_t memory_alloc(struct attach_thread *thread, uint32_t gpu, uint64_t bytes)
 {
     uint64_t address = 0;
@@ -32,7 +37,7 @@ static int64_t memory_share(struct attach_thread *thread, uint32_t gpu, uint64_t
     if (object == NULL) {
         return -EINVAL;
     }
-    int fd = attach_sealed_memory((object->bytes + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES * GPU_PAGE_BYTES);
+    int fd = attach_sealed_memory(pages_bytes(object->bytes));
     gpu_t *model = thread->backend.gpus->list[gpu].gpu;
     bool shared =
         fd >= 0 && gpu_memory_share(model, address, fd) == SIM_OK && attach_descriptor_send(thread->process, fd);
@@ -42,14 +47,14 @@ static int64_t memory_share(struct attach_thread *thread, uint32_t gpu, uint64_t
     return shared ? 0 : -ENOMEM;
 }
 
-// Device memory of other processes is not there. bus_address of OBJECT_GPU_MEMORY: its device address.
+// Device memory of other processes is not there; an allocation has whole pages. bus_address of OBJECT_GPU_MEMORY: its
+// device address.
 static bool device_range_owned(const struct attach_process *process, uint32_t gpu, uint64_t address, uint64_t bytes)
 {
     for (size_t i = 0; i < process->object_count; i++) {
         const struct attach_object *object = &process->objects[i];
-        uint64_t offset = address - object->bus_address;
-        if (object->kind == OBJECT_GPU_MEMORY && object->gpu == gpu && offset < object->bytes &&
-            bytes <= object->bytes - offset) {
+        uint64_t offset = address - object->bus_address, whole = pages_bytes(object->bytes);
+        if (object->kind == OBJECT_GPU_MEMORY && object->gpu == gpu && offset < whole && bytes <= whole - offset) {
             return true;
         }
     }
@@ -66,12 +71,12 @@ static int64_t pin(struct attach_thread *thread, uint32_t gpu, uint64_t address,
     thread->slot->values[0] = offset;
     thread->slot->values[1] = bus_address;
     // Whole pages of the device are in the window, as they are those of one allocation.
-    uint64_t within = offset % GPU_PAGE_BYTES, pages = (within + bytes + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES;
+    uint64_t within = offset % GPU_PAGE_BYTES;
     const struct attach_object object = {.kind = OBJECT_GPU_PIN,
                                          .gpu = gpu,
                                          .number = offset,
                                          .bus_address = bus_address - within,
-                                         .bytes = pages * GPU_PAGE_BYTES};
+                                         .bytes = pages_bytes(within + bytes)};
     return status != 0 ? status : attach_object_keep(thread, &object);
 }
 

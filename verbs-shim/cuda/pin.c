@@ -6,6 +6,7 @@
 
 #include "verbs-shim/cuda/internal.h"
 
+// An allocation has whole pages, and a range may end anywhere in the last: openib registers pages of 4 KiB.
 static struct cuda_allocation *allocation_find(const struct cuda_context *context, const void *pointer, size_t bytes,
                                                unsigned *gpu_out, uint64_t *device_address_out)
 {
@@ -13,8 +14,10 @@ static struct cuda_allocation *allocation_find(const struct cuda_context *contex
         return NULL;
     }
     struct cuda_allocation *allocation = cuda_allocation_around(context, *gpu_out, *device_address_out);
-    bool fits = allocation != NULL && bytes != 0 &&
-                bytes <= allocation->bytes - (*device_address_out - allocation->device_address);
+    uint64_t page = CUDA_PIN_PAGE_BYTES;
+    bool fits =
+        allocation != NULL && bytes != 0 &&
+        bytes <= (allocation->bytes + page - 1) / page * page - (*device_address_out - allocation->device_address);
     return fits ? allocation : NULL;
 }
 
