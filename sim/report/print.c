@@ -120,12 +120,30 @@ static grid_t *curves_make(const report_t *report, const struct report_column *c
     return grid;
 }
 
+// Of many series with a row each: a line each.
+static grid_t *lines_make(const report_t *report, const struct report_column *column)
+{
+    grid_t *grid = grid_create(2);
+    grid_column_left(grid, 0);
+    grid_cell_add(grid, "series");
+    grid_cell_add(grid, "%s", column->name);
+    for (size_t i = 0; i < report->point_count; i++) {
+        const struct report_point *point = &report->points[i];
+        grid_cell_add(grid, "%s", point->series);
+        cell_add(report, grid, column, point->series, &(struct key){point->bytes, point->descriptors});
+    }
+    return grid;
+}
+
 static void curves_print(const report_t *report, const char *column_name, FILE *out)
 {
     const struct report_column *column = report_column_find(column_name, NULL);
     fprintf(out, "\n%s\n", column->axis);
     grid_t *grid = curves_make(report, column, false);
-    if (grid_width(grid) > WIDTH_MAX) {
+    if (grid_width(grid) > WIDTH_MAX && report->point_count == series_count(report)) {
+        grid_destroy(grid);
+        grid = lines_make(report, column);
+    } else if (grid_width(grid) > WIDTH_MAX) {
         grid_destroy(grid);
         grid = curves_make(report, column, true);
         unsigned number = 1;

@@ -146,15 +146,25 @@ static void point_make(struct scn_loader *loader, const struct request *request,
     }
 }
 
-// "generation, clock": the last steps of the paths, each once.
+// The last step of a path; of a parameter its name.
+static const char *step_of(struct scn_loader *loader, const char *path)
+{
+    static const char parameters[] = "parameters.";
+    const char *dot = strrchr(path, '.'), *name = path + strlen(parameters);
+    if (dot != NULL && dot > name && strncmp(path, parameters, strlen(parameters)) == 0) {
+        return scn_arena_copy(loader->arena, name, (size_t)(dot - name));
+    }
+    return dot != NULL ? dot + 1 : path;
+}
+
+// "generation, clock": these steps of the paths, each once.
 static const char *title_make(struct scn_loader *loader, const struct request *request)
 {
     const char *title = "", *seen[DIMENSIONS_MAX * PATHS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < request->dimension_count; i++) {
         for (size_t k = 0; k < request->dimensions[i].key_count; k++) {
-            const char *path = request->dimensions[i].keys[k]->key, *dot = strrchr(path, '.');
-            const char *step = dot != NULL ? dot + 1 : path;
+            const char *step = step_of(loader, request->dimensions[i].keys[k]->key);
             size_t known = 0;
             while (known < count && strcmp(seen[known], step) != 0) {
                 known++;
