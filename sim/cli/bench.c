@@ -227,6 +227,7 @@ static const struct cli_benchmark benchmarks[] = {
     {"exec-gpu-copy", "copies of up to 128 MiB from the GPU beside MPI, two twins", cli_bench_gpu_copy},
     {"exec-mpi-16", "16 ranks of Open MPI: barriers, broadcasts, all-reduces", cli_bench_phases},
     {"exec-mpi-tca0", "ping-pong of Open MPI over tca0, 8 B to 4 MiB, two twins", cli_bench_mpi_tca0},
+    {"exec-himeno-16", "Himeno's small problem on 16 boards and 16 HCAs, on device memory", cli_bench_himeno},
     {"exec-mpi-windows", "bandwidth of Open MPI over UCX, 1 B to 4 MiB in windows of 64", cli_bench_windows},
 };
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof benchmarks[0])

@@ -16,3 +16,4 @@ bool cli_bench_gpu_copy(const struct cli_paths *paths, struct cli_bench_result *
 bool cli_bench_phases(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_windows(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_mpi_tca0(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_himeno(const struct cli_paths *paths, struct cli_bench_result *result);

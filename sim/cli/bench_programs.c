@@ -12,6 +12,7 @@
 #define WINDOWS_LIMIT_S  30.0
 #define FIO_LIMIT_S      2.0
 #define PINGPONG_LIMIT_S 10.0
+#define HIMENO_LIMIT_S   60.0
 
 // A run of `exec` with these arguments; what it says is thrown away. name: of what is measured.
 static bool exec_measure(char *const *arguments, const char *name, double limit_s, struct cli_bench_result *result)
@@ -90,6 +91,24 @@ bool cli_bench_mpi_tca0(const struct cli_paths *paths, struct cli_bench_result *
 {
     return mpi_measure(paths, "workloads/mpi_pingpong.c", "mpi_pingpong", "mpi-pingpong-tca0.yaml", PINGPONG_LIMIT_S,
                        result);
+}
+
+// One point of the figure: both devices, one after the other.
+bool cli_bench_himeno(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    char file[2 * PATH_MAX], out[] = "/tmp/tcasim-bench-XXXXXX", remove[64];
+    char *const words[] = {"run",   file,        "--set", "sweep={parameters.split.value: [4x4]}",
+                           "--set", "expect=[]", "--set", "compare=[]",
+                           "--out", out,         NULL};
+    (void)snprintf(file, sizeof file, "%s/figures/sato2015-fig15-himeno-small.yaml", paths->scenarios);
+    if (!cli_is_installed("mpirun") || mkdtemp(out) == NULL) {
+        (void)snprintf(result->skipped, sizeof result->skipped,
+                       "Open MPI is not installed (Debian: openmpi-bin, libopenmpi-dev)");
+        return false;
+    }
+    bool done = exec_measure(words, "4x4 ranks over tca0, and over ibsim0", HIMENO_LIMIT_S, result);
+    (void)snprintf(remove, sizeof remove, "rm -rf '%s'", out);
+    return system(remove) == 0 && done;
 }
 
 #define FIO "fio --name=j --ioengine=rdma --port=12345 --bs=4k --size=4k "
