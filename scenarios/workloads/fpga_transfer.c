@@ -224,7 +224,7 @@ static int gpu_alloc(struct fpga_transfer *t, size_t bytes)
         error = give_up(t, -EFAULT, "finding the bus address of pinned memory");
     }
     if (error == 0) {
-        error = cuda_pin_create(t->device, bytes, &t->pin);
+        error = cuda_pin_create(t->device, bytes, false, &t->pin);
         error = error == 0 ? 0 : give_up(t, error, "pinning device memory");
     }
     return error;

@@ -9,6 +9,8 @@
 #define WIDTH_MAX 110 // a table wider than this gets short heads and a legend
 
 // A line of a curves' table.
+#define LEGEND_MAX 8 // lines of names above a table
+
 struct key {
     uint64_t bytes, descriptors;
 };
@@ -140,7 +142,8 @@ static void curves_print(const report_t *report, const char *column_name, FILE *
     const struct report_column *column = report_column_find(column_name, NULL);
     fprintf(out, "\n%s\n", column->axis);
     grid_t *grid = curves_make(report, column, false);
-    if (grid_width(grid) > WIDTH_MAX && report->point_count == series_count(report)) {
+    size_t series = series_count(report);
+    if (grid_width(grid) > WIDTH_MAX && series > LEGEND_MAX && report->point_count == series) {
         grid_destroy(grid);
         grid = lines_make(report, column);
     } else if (grid_width(grid) > WIDTH_MAX) {

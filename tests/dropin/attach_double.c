@@ -53,6 +53,10 @@ void attach_found(void)
 {
 }
 
+void attach_settle(void)
+{
+}
+
 void attach_may_wake(void)
 {
 }

@@ -286,6 +286,14 @@ API unsigned attach_crossings(void)
     return attach_own.crossings;
 }
 
+API void attach_settle(void)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot != NULL && !attach_own.crossing && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) != 0) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+    }
+}
+
 API void attach_may_wake(void)
 {
     if (timed()) {

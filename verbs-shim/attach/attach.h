@@ -175,6 +175,10 @@ void attach_look_set(void (*look)(void), bool progresses);
 bool attach_look_progresses(void);
 void attach_look(void);
 
+// What the calling thread has stored to devices has left, and the time of its work has passed, when it returns; for a
+// library that then shows its state to other threads of the process.
+void attach_settle(void);
+
 // The thread did, or is about to do, something that may let another thread or process go on: wrote to a descriptor,
 // closed one, released a lock, ended a child. Without it others that wait OUTSIDE are not asked again.
 void attach_may_wake(void);

@@ -6,19 +6,19 @@
 
 #include "verbs-shim/cuda/internal.h"
 
-// An allocation has whole pages, and a range may end anywhere in the last: openib registers pages of 4 KiB.
+// in_pages: of the allocation's whole pages.
 static struct cuda_allocation *allocation_find(const struct cuda_context *context, const void *pointer, size_t bytes,
-                                               unsigned *gpu_out, uint64_t *device_address_out)
+                                               bool in_pages, unsigned *gpu_out, uint64_t *device_address_out)
 {
     if (!cuda_pointer_device(context, pointer, gpu_out, device_address_out)) {
         return NULL;
     }
     struct cuda_allocation *allocation = cuda_allocation_around(context, *gpu_out, *device_address_out);
-    uint64_t page = CUDA_PIN_PAGE_BYTES;
-    bool fits =
-        allocation != NULL && bytes != 0 &&
-        bytes <= (allocation->bytes + page - 1) / page * page - (*device_address_out - allocation->device_address);
-    return fits ? allocation : NULL;
+    if (allocation == NULL || bytes == 0) {
+        return NULL;
+    }
+    uint64_t page = in_pages ? CUDA_PIN_PAGE_BYTES : 1, offset = *device_address_out - allocation->device_address;
+    return bytes <= (allocation->bytes + page - 1) / page * page - offset ? allocation : NULL;
 }
 
 static int window_open(struct cuda_context *context, struct cuda_pin *pin, uint64_t device_address, uint64_t bytes)
@@ -42,7 +42,7 @@ static int window_open(struct cuda_context *context, struct cuda_pin *pin, uint6
     return 0;
 }
 
-int cuda_pin_create(const void *pointer, size_t bytes, struct cuda_pin **pin_out)
+int cuda_pin_create(const void *pointer, size_t bytes, bool in_pages, struct cuda_pin **pin_out)
 {
     struct cuda_context *context;
     unsigned gpu;
@@ -51,7 +51,7 @@ int cuda_pin_create(const void *pointer, size_t bytes, struct cuda_pin **pin_out
     if (entered != cudaSuccess) {
         return context == NULL ? -ENODEV : -EIO;
     }
-    if (allocation_find(context, pointer, bytes, &gpu, &device_address) == NULL) {
+    if (allocation_find(context, pointer, bytes, in_pages, &gpu, &device_address) == NULL) {
         return -EINVAL;
     }
     struct cuda_pin *pin = malloc(sizeof *pin);
@@ -128,7 +128,7 @@ bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out)
     const struct cuda_context *context = cuda_context_current();
     unsigned gpu;
     uint64_t device_address;
-    if (context == NULL || allocation_find(context, pointer, 1, &gpu, &device_address) == NULL) {
+    if (context == NULL || allocation_find(context, pointer, 1, false, &gpu, &device_address) == NULL) {
         return false;
     }
     uint32_t process = context->process->number;

@@ -28,9 +28,10 @@ struct cuda_tokens {
     uint32_t va_space;
 };
 
-// For bytes at pointer, which lie in one allocation of the calling process. Pays the driver's call. -ENODEV: no GPU.
+// For bytes at pointer, which lie in one allocation of the calling process; in_pages: or behind it in its last page, as
+// those do who register pages of 4 KiB (Open MPI's openib). Pays the driver's call. -ENODEV: no GPU.
 // -EINVAL: no such memory. -ENOSPC: the BAR is full. -ENOMEM, -EIO.
-int cuda_pin_create(const void *pointer, size_t bytes, struct cuda_pin **pin_out);
+int cuda_pin_create(const void *pointer, size_t bytes, bool in_pages, struct cuda_pin **pin_out);
 void cuda_pin_destroy(struct cuda_pin *pin);
 // Where pointer, which lies in the pin, is: an offset from the first page.
 uint64_t cuda_pin_offset(const struct cuda_pin *pin, const void *pointer);

@@ -130,6 +130,7 @@ static const struct ibverbs_outside outside = {.lock = lock,
                                                .polled_empty = attach_poll,
                                                .found = attach_found,
                                                .signalled = attach_may_wake,
+                                               .settle = attach_settle,
                                                .opened = opened};
 
 // --- the first call -------------------------------------------------------------------------------------------------

@@ -185,6 +185,11 @@ void ibverbs_look(struct backend_process *process)
     if (found) {
         interrupt_pay(process);
     }
+    // The thread in whose place this is looks at other times than the others: what they see of the devices' state must
+    // not run ahead of what was stored for it.
+    if (library->outside != NULL && library->outside->settle != NULL) {
+        library->outside->settle();
+    }
 }
 
 int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken)

@@ -44,7 +44,7 @@ static int gpu_pin(struct ibverbs_mr *mr, struct ibverbs_region *region)
     if (!cuda_tokens_of(region->address, &tokens)) {
         return 0;
     }
-    int status = cuda_pin_create(region->address, region->bytes, &mr->pin);
+    int status = cuda_pin_create(region->address, region->bytes, true, &mr->pin);
     if (status == 0) {
         region->bus_address = mr->pin->bus_address + cuda_pin_offset(mr->pin, region->address);
     }

@@ -8,7 +8,7 @@
 static int pin_make(struct tca_context *context, const char *call, const void *ptr, size_t size,
                     struct cuda_pin **pin_out)
 {
-    switch (cuda_pin_create(ptr, size, pin_out)) {
+    switch (cuda_pin_create(ptr, size, false, pin_out)) {
     case 0:
         return tcaSuccess;
     case -ENODEV:
