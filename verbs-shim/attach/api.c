@@ -289,7 +289,13 @@ API unsigned attach_crossings(void)
 API void attach_settle(void)
 {
     struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot != NULL && !attach_own.crossing && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) != 0) {
+    uint32_t count = slot != NULL ? atomic_load_explicit(&slot->entry_count, memory_order_relaxed) : 0;
+    bool stores = false;
+    for (uint32_t i = 0; i < count; i++) {
+        stores = stores || (slot->entries[i].kind == ATTACH_ENTRY_COMBINED &&
+                            (unsigned)(slot->entries[i].bar - BACKEND_BAR_GPU0) < BACKEND_GPUS_MAX);
+    }
+    if (stores && !attach_own.crossing) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
     }
 }

@@ -175,7 +175,7 @@ void attach_look_set(void (*look)(void), bool progresses);
 bool attach_look_progresses(void);
 void attach_look(void);
 
-// What the calling thread has stored to devices has left, and the time of its work has passed, when it returns; for a
+// What the calling thread has copied to device memory has left, and the time of that has passed, when it returns; for a
 // library that then shows its state to other threads of the process.
 void attach_settle(void);
 

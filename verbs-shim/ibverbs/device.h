@@ -188,7 +188,7 @@ struct ibverbs_outside {
     void (*found)(void);
     // Something was written to a descriptor on which another thread may wait.
     void (*signalled)(void);
-    // What the calling thread has stored to devices has left before another thread gets the lock.
+    // What the calling thread has copied to device memory has left before another thread gets the lock.
     void (*settle)(void);
     // The program has opened a device.
     void (*opened)(void);
