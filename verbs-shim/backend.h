@@ -30,11 +30,13 @@ enum backend_bar {
 
 // Work of the program itself that takes time on a processor. Empty on real hardware.
 enum backend_cost {
-    BACKEND_COST_CALL,       // entry and exit of a library call; amount: calls
-    BACKEND_COST_LOAD_STORE, // cached accesses of up to 8 B; amount: accesses
-    BACKEND_COST_COPY,       // memcpy in host memory; amount: bytes
-    BACKEND_COST_INTERRUPT,  // from a device's message to the thread that waits for it; amount: interrupts
-    BACKEND_COST_TIME        // a declared time of a library or driver; amount: nanoseconds
+    BACKEND_COST_CALL,        // entry and exit of a library call; amount: calls
+    BACKEND_COST_LOAD_STORE,  // cached accesses of up to 8 B; amount: accesses
+    BACKEND_COST_DEVICE_LINE, // a cache line that a device wrote or read last comes to the core; amount: lines
+    BACKEND_COST_LOCK,        // a lock that nobody else wants, taken and left; amount: locks
+    BACKEND_COST_COPY,        // memcpy in host memory; amount: bytes
+    BACKEND_COST_INTERRUPT,   // from a device's message to the thread that waits for it; amount: interrupts
+    BACKEND_COST_TIME         // a declared time of a library or driver; amount: nanoseconds
 };
 
 // Pinned host memory that a board can reach.
@@ -94,7 +96,7 @@ struct backend_gpu_work {
     // NULL: the kernel never runs, and ctx may go. Not from submit, and not where submit fails. NULL: nothing.
     void (*effect)(void *ctx, const struct backend_gpu_memory *memory);
     void *effect_ctx;
-    uint32_t queue;               // AFTER: whose ticket
+    uint32_t queue; // AFTER: whose ticket
     uint64_t ticket;
 };
 

@@ -36,7 +36,7 @@ typedef struct host_core host_core_t;
 // Costs in picoseconds; sources are in configs/host/.
 struct host_core_config {
     uint64_t store_wc_ps, flush_wc_ps, flush_wc_far_ps /* not less */, store_uc_ps, load_uc_ps, load_uc_return_ps,
-        load_ps, poll_ps, timestamp_ps, call_ps;
+        load_ps, device_line_ps, lock_ps, poll_ps, timestamp_ps, call_ps;
     uint64_t copy_bytes_per_us;
 };
 

@@ -42,6 +42,8 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .epoch_monotonic_ns = epoch_monotonic_ns,
         .call_ps = core->call_ps,
         .load_ps = core->load_ps,
+        .device_line_ps = core->device_line_ps,
+        .lock_ps = core->lock_ps,
         .poll_ps = core->poll_ps,
         .copy_bytes_per_us = core->copy_bytes_per_us,
         .interrupt_ps = node->interrupt_ps,

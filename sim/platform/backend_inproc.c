@@ -122,6 +122,8 @@ static uint64_t time_ps(void *ctx)
 static const struct sim_work works[] = {
     [BACKEND_COST_CALL] = {"library", "calls", false},
     [BACKEND_COST_LOAD_STORE] = {"library", "cached loads and stores", false},
+    [BACKEND_COST_DEVICE_LINE] = {"library", "lines that a device wrote or read last", false},
+    [BACKEND_COST_LOCK] = {"library", "locks", false},
     [BACKEND_COST_COPY] = {"library", "copies in host memory", false},
     [BACKEND_COST_INTERRUPT] = {"library", "interrupt", false},
     [BACKEND_COST_TIME] = {"library", "declared time", false},
@@ -138,6 +140,12 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
         break;
     case BACKEND_COST_LOAD_STORE:
         host_core_spend(core, amount * config->load_ps, &works[kind]);
+        break;
+    case BACKEND_COST_DEVICE_LINE:
+        host_core_spend(core, amount * config->device_line_ps, &works[kind]);
+        break;
+    case BACKEND_COST_LOCK:
+        host_core_spend(core, amount * config->lock_ps, &works[kind]);
         break;
     case BACKEND_COST_COPY:
         host_core_spend(core, amount * SIM_PS_PER_US / config->copy_bytes_per_us, &works[kind]);

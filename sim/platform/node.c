@@ -204,6 +204,8 @@ static enum sim_status core_create(struct plat_node *node)
         .load_uc_ps = host->load_uc_ps,
         .load_uc_return_ps = host->load_uc_return_ps,
         .load_ps = host->load_ps,
+        .device_line_ps = host->device_line_ps,
+        .lock_ps = host->lock_ps,
         .poll_ps = host->poll_ps,
         .timestamp_ps = host->timestamp_ps,
         .call_ps = host->call_ps,

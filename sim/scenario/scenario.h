@@ -77,6 +77,8 @@ struct scn_host {
     uint64_t load_uc_ps;        // core's and uncore's part of one uncached load, of one line of streaming loads
     uint64_t load_uc_return_ps; // and from the answer at the root complex to the core
     uint64_t load_ps;           // one cached load or store of 8 B
+    uint64_t device_line_ps;    // a cache line that a device wrote or read last
+    uint64_t lock_ps;           // taken and left, nobody else wants it
     uint64_t poll_ps;           // one turn of a polling loop over a cached word
     uint64_t copy_bytes_per_us; // memcpy inside host memory
     uint64_t timestamp_ps;      // reading the time stamp counter

@@ -373,6 +373,12 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
     case BACKEND_COST_LOAD_STORE:
         attach_spend_ps(amount * greeting->load_ps);
         break;
+    case BACKEND_COST_DEVICE_LINE:
+        attach_spend_ps(amount * greeting->device_line_ps);
+        break;
+    case BACKEND_COST_LOCK:
+        attach_spend_ps(amount * greeting->lock_ps);
+        break;
     case BACKEND_COST_COPY:
         attach_spend_ps(amount * PS_PER_US / greeting->copy_bytes_per_us);
         break;

@@ -60,7 +60,8 @@ struct attach_greeting {
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
     uint64_t tsc_hz, epoch_realtime_ns, epoch_monotonic_ns;
-    uint64_t call_ps, load_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps, poll_ps; // the core's costs
+    uint64_t call_ps, load_ps, device_line_ps, lock_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps,
+        poll_ps;          // the core's costs
     double compute_scale; // simulated time of a thread's own processor time; 0: it costs nothing
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     unsigned char processors[128];

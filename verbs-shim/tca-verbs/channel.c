@@ -103,6 +103,7 @@ static void packets_step(struct tcav_context *context)
         if (error != 0) {
             context->sending->state = TCAV_PEER_GONE;
         }
+        tcav_pay_lines(context, sizeof(uint64_t));
         context->sending = NULL;
         context->chains_ended++;
     }

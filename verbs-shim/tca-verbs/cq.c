@@ -100,6 +100,7 @@ int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
 {
     struct tcav_cq *cq = object;
     tcav_pay(cq->context, BACKEND_COST_CALL, 1);
+    tcav_pay(cq->context, BACKEND_COST_LOCK, 1);
     if (cq->count == 0 || max == 0) { // who takes nothing may look for something else that comes
         (void)tcav_progress(cq->context);
     }

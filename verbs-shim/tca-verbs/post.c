@@ -79,6 +79,7 @@ int tcav_post_send(void *object, const struct ibv_send_wr *wr, unsigned count, c
     struct tcav_qp *qp = object;
     int error = 0;
     tcav_pay(qp->pd->context, BACKEND_COST_CALL, 1);
+    tcav_pay(qp->pd->context, BACKEND_COST_LOCK, 1);
     qp->pd->context->repeats = false;
     if (qp->count == 0) {
         qp->progress_ps = 0; // from the next look at the clock on

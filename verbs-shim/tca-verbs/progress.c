@@ -129,6 +129,7 @@ static unsigned ack_look(struct tcav_qp *qp)
     if (!found) {
         return 0;
     }
+    tcav_pay_lines(qp->pd->context, sizeof ack);
     qp->acked = message;
     qp->progress_ps = 0;
     qp->pd->context->repeats = false;

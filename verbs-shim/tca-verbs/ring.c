@@ -38,6 +38,7 @@ static void pair_write(struct tcav_peer *peer, unsigned index)
     peer->published_large = peer->out.taken_large;
     peer->pairs[index * PAIR_STRIDE] = tcav_pair_of(peer->out);
     tcav_pay(peer->context, BACKEND_COST_LOAD_STORE, 1);
+    tcav_pay_lines(peer->context, sizeof *peer->pairs);
 }
 
 // --- low latency ----------------------------------------------------------------------------------------------------
@@ -52,6 +53,7 @@ void tcav_ring_send_small(struct tcav_peer *peer, struct tcav_header header, con
         memcpy(packet + HEADER_BYTES, payload, header.bytes);
     }
     tcav_pay(peer->context, BACKEND_COST_LOAD_STORE, HEADER_WORDS);
+    tcav_pay_lines(peer->context, HEADER_BYTES + header.bytes);
     peer->out.sent_small++;
     pair_write(peer, slot);
     tcav_channel_ready(peer, peer->small[slot]);
@@ -124,6 +126,7 @@ static int packet_add(struct batch *batch, struct tcav_header header, const stru
     header.order = peer->order_out++;
     memcpy(packet, &header, HEADER_BYTES);
     tcav_pay(peer->context, BACKEND_COST_LOAD_STORE, HEADER_WORDS);
+    tcav_pay_lines(peer->context, HEADER_BYTES);
     run_add(batch, slot, HEADER_BYTES + (direct ? 0u : header.bytes));
     if (direct) {
         gpu_add(batch, slot, &header, place);
@@ -193,6 +196,8 @@ void tcav_ring_look(struct tcav_peer *peer)
         return;
     }
     // One locked access: what the board writes meanwhile is not lost.
+    tcav_pay_lines(peer->context, sizeof peer->area->pair);
+    tcav_pay(peer->context, BACKEND_COST_LOCK, 1);
     uint64_t pair = __atomic_exchange_n(&peer->area->pair, 0, __ATOMIC_ACQUIRE);
     peer->in.sent_small = count_of(peer->in.sent_small, pair, 0);
     peer->in.sent_large = count_of(peer->in.sent_large, pair, 1);
@@ -209,6 +214,7 @@ const struct tcav_header *tcav_ring_next(struct tcav_peer *peer)
         const struct tcav_header *header = packets[i];
         if (there[i] && header->order == peer->order_in) {
             tcav_pay(peer->context, BACKEND_COST_LOAD_STORE, HEADER_WORDS);
+            tcav_pay_lines(peer->context, HEADER_BYTES + (i == 0 ? header->bytes : 0u));
             return header;
         }
     }

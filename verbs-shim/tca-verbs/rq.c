@@ -16,6 +16,7 @@ static int post(struct tcav_context *context, struct tcav_rq *rq, const struct i
 {
     context->repeats = false;
     tcav_pay(context, BACKEND_COST_CALL, 1);
+    tcav_pay(context, BACKEND_COST_LOCK, 1);
     for (; count != 0; count--, wr = wr->next) {
         if (rq->count == rq->size) {
             *bad_out = wr;
