@@ -197,6 +197,32 @@ TEST(VerbsLatency, IsHalfARoundTripOfAMessageAndAllOfARead)
     EXPECT_TRUE(read_ps > send_ps && read_ps < 2 * send_ps);
 }
 
+// Half a round trip of 8 B with these costs of a library.
+static uint64_t library_ps(uint64_t device_line_ps, uint64_t lock_ps)
+{
+    struct scn_scenario *scenario = pair_load();
+    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_TCA0, SCN_OPERATION_SEND);
+    run->bytes[0] = 8;
+    run->bytes_count = 1;
+    for (unsigned i = 0; i < 2; i++) {
+        scenario->nodes[i].host.device_line_ps = device_line_ps;
+        scenario->nodes[i].host.lock_ps = lock_ps;
+    }
+    const struct outcome outcome = run_points(scenario);
+    scn_free(scenario);
+    return outcome.last.total_ps / outcome.last.operations;
+}
+
+// Slot and pair at the sender, pair and packet at the receiver are on the way of a message, and the status word at
+// times; a post, and the poll that finds it.
+TEST(VerbsLatency, OfALibraryCountsItsLocksAndTheLinesThatABoardHadLast)
+{
+    const uint64_t cost_ps = 100000;
+    uint64_t free_ps = library_ps(0, 0);
+    EXPECT_BETWEEN(library_ps(cost_ps, 0) - free_ps, 4 * cost_ps, 7 * cost_ps);
+    EXPECT_BETWEEN(library_ps(0, cost_ps) - free_ps, 2 * cost_ps, 6 * cost_ps);
+}
+
 TEST(VerbsLatency, IsShorterWhereTheMessageIsInTheRequest)
 {
     uint64_t inlined_ps = latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND, 1, SCN_INLINE_DEFAULT);

@@ -290,8 +290,8 @@ static inline void tcav_unlock(const struct tcav_context *context)
         tcav_thread_ops(context)->unlock(context->backend.ctx);
     }
 }
-// Lines that the board wrote, or read to send them: they come from the last-level cache, as its DMA goes there. Not those
-// of data that are copied as a run, which has a rate.
+// Lines that the board wrote, or read to send them: they come from the last-level cache, as its DMA goes there. Not
+// those of data that are copied as a run, which has a rate.
 static inline void tcav_pay_lines(struct tcav_context *context, size_t bytes)
 {
     tcav_pay(context, BACKEND_COST_DEVICE_LINE, (bytes + 63) / 64);
