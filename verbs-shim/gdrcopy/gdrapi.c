@@ -173,7 +173,7 @@ int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t p2p_token,
         return EINVAL;
     }
     struct cuda_pin *pin;
-    int error = cuda_pin_create(pointer, size, false, &pin);
+    int error = cuda_pin_create(pointer, size, true, &pin);
     if (error != 0) {
         return error == -ENOSPC ? ENOMEM : -error;
     }
