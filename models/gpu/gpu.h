@@ -24,6 +24,11 @@ typedef struct gpu gpu_t;
 typedef struct gpu_queue gpu_queue_t;
 
 #define GPU_PAGE_BYTES 65536ull // of the window, and of allocations (GPUDirect RDMA documentation)
+// Whole pages that hold so many bytes.
+static inline uint64_t gpu_pages_bytes(uint64_t bytes)
+{
+    return (bytes + GPU_PAGE_BYTES - 1) & ~(GPU_PAGE_BYTES - 1);
+}
 
 struct gpu_config {
     uint64_t memory_bytes; // a multiple of a page

@@ -43,10 +43,6 @@ void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t b
 // Zeros need no memory of the simulator.
 void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes);
 void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes); // wakes
-static inline uint64_t gpu_pages_bytes(uint64_t bytes)
-{
-    return (bytes + GPU_PAGE_BYTES - 1) & ~(GPU_PAGE_BYTES - 1);
-}
 
 // --- window ---------------------------------------------------------------------------------------------------------
 

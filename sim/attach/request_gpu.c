@@ -15,11 +15,6 @@ static int64_t info(struct attach_thread *thread, uint32_t gpu)
     return status;
 }
 
-static uint64_t pages_bytes(uint64_t bytes)
-{
-    return (bytes + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES * GPU_PAGE_BYTES;
-}
-
 static int64_t memory_alloc(struct attach_thread *thread, uint32_t gpu, uint64_t bytes)
 {
     uint64_t address = 0;
@@ -37,7 +32,7 @@ static int64_t memory_share(struct attach_thread *thread, uint32_t gpu, uint64_t
     if (object == NULL) {
         return -EINVAL;
     }
-    int fd = attach_sealed_memory(pages_bytes(object->bytes));
+    int fd = attach_sealed_memory(gpu_pages_bytes(object->bytes));
     gpu_t *model = thread->backend.gpus->list[gpu].gpu;
     bool shared =
         fd >= 0 && gpu_memory_share(model, address, fd) == SIM_OK && attach_descriptor_send(thread->process, fd);
@@ -53,7 +48,7 @@ static bool device_range_owned(const struct attach_process *process, uint32_t gp
 {
     for (size_t i = 0; i < process->object_count; i++) {
         const struct attach_object *object = &process->objects[i];
-        uint64_t offset = address - object->bus_address, whole = pages_bytes(object->bytes);
+        uint64_t offset = address - object->bus_address, whole = gpu_pages_bytes(object->bytes);
         if (object->kind == OBJECT_GPU_MEMORY && object->gpu == gpu && offset < whole && bytes <= whole - offset) {
             return true;
         }
@@ -76,7 +71,7 @@ static int64_t pin(struct attach_thread *thread, uint32_t gpu, uint64_t address,
                                          .gpu = gpu,
                                          .number = offset,
                                          .bus_address = bus_address - within,
-                                         .bytes = pages_bytes(within + bytes)};
+                                         .bytes = gpu_pages_bytes(within + bytes)};
     return status != 0 ? status : attach_object_keep(thread, &object);
 }
 

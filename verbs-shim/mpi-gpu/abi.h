@@ -79,7 +79,6 @@ typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, in
     X(Sendrecv, mpi_sendrecv_fn)                                                                                       \
     X(Mprobe, int(int from, int tag, mpi_handle comm, void *message, void *status))                                    \
     X(Mrecv, int(void *buffer, int count, mpi_handle type, void *message, void *status))                               \
-    X(Imrecv, int(void *buffer, int count, mpi_handle type, void *message, void *request))                             \
     X(Start, int(void *request))                                                                                       \
     X(Startall, int(int count, void *requests))                                                                        \
     X(Wait, int(void *request, void *status))                                                                          \

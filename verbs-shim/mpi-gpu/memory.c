@@ -10,7 +10,6 @@
 #include "verbs-shim/cuda/internal.h"
 #include "verbs-shim/gdrcopy/gdrapi.h"
 
-#define GPU_PAGE_BYTES 65536ull
 // MVAPICH2-GDR's default limits: MV2_GPUDIRECT_GDRCOPY_LIMIT (8 KiB). What Open MPI sends eagerly (12 KiB with its
 // header, btl_openib_eager_limit) it copies by the processor, which device memory does not bear.
 #define GDRCOPY_BYTES 8192
@@ -151,7 +150,7 @@ static void window_drop(struct window **link)
 {
     struct window *window = *link;
     *link = window->next;
-    (void)gdr_unmap(gdr, window->handle, window->mapping, GPU_PAGE_BYTES);
+    (void)gdr_unmap(gdr, window->handle, window->mapping, CUDA_PIN_PAGE_BYTES);
     (void)gdr_unpin_buffer(gdr, window->handle);
     free(window);
 }
@@ -165,7 +164,7 @@ static struct window *window_make(uintptr_t page)
         free(window);
         return NULL;
     }
-    if (gdr_map(gdr, window->handle, &mapping, GPU_PAGE_BYTES) != 0) {
+    if (gdr_map(gdr, window->handle, &mapping, CUDA_PIN_PAGE_BYTES) != 0) {
         (void)gdr_unpin_buffer(gdr, window->handle);
         free(window);
         return NULL;
@@ -197,8 +196,8 @@ static struct window *window_of(uintptr_t page)
 // Of what lies in one page; where the BAR has no room, or it is more, the device copies.
 static bool processor_copies(void *host, const void *device, size_t bytes, bool to_device)
 {
-    uintptr_t address = (uintptr_t)device, page = address & ~(GPU_PAGE_BYTES - 1);
-    if (bytes > mpi_gpu_settings()->gdrcopy_bytes || address + bytes > page + GPU_PAGE_BYTES) {
+    uintptr_t address = (uintptr_t)device, page = address & ~(uintptr_t)(CUDA_PIN_PAGE_BYTES - 1);
+    if (bytes > mpi_gpu_settings()->gdrcopy_bytes || address + bytes > page + CUDA_PIN_PAGE_BYTES) {
         return false;
     }
     (void)pthread_mutex_lock(&lock);

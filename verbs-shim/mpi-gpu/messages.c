@@ -8,16 +8,23 @@ static bool is_direct(const struct mpi_gpu_buffer *buffer, int count)
            mpi_gpu_layout_is_run(&buffer->layout, count);
 }
 
+// What MPI is given for a message: no device where it uses the program's buffer.
+static int message_make(const void *buffer, int count, mpi_handle type, int peer, struct mpi_gpu_buffer *staged)
+{
+    *staged = (struct mpi_gpu_buffer){0};
+    int error = peer != mpi_abi()->proc_null ? mpi_gpu_buffer_make(buffer, count, type, staged) : MPI_OK;
+    if (error == MPI_OK && staged->device != NULL && is_direct(staged, count)) {
+        mpi_gpu_buffer_free(staged);
+    }
+    return error;
+}
+
 static int send(mpi_send_fn *call, const char *name, const void *buffer, int count, mpi_handle type, int to, int tag,
                 mpi_handle comm)
 {
     struct mpi_gpu_buffer staged;
-    int error = to == mpi_abi()->proc_null ? MPI_OK : mpi_gpu_buffer_make(buffer, count, type, &staged);
-    if (to == mpi_abi()->proc_null || (error == MPI_OK && staged.device == NULL)) {
-        return call(buffer, count, type, to, tag, comm);
-    }
-    if (error == MPI_OK && is_direct(&staged, count)) {
-        mpi_gpu_buffer_free(&staged);
+    int error = message_make(buffer, count, type, to, &staged);
+    if (error == MPI_OK && staged.device == NULL) {
         return call(buffer, count, type, to, tag, comm);
     }
     error = error == MPI_OK ? mpi_gpu_buffer_read(&staged) : error;
@@ -39,16 +46,26 @@ SEND(Bsend)
 
 // --- requests -------------------------------------------------------------------------------------------------------
 
+// The request stands for the staged buffer, which is freed where there is none.
+static int request_keep(int error, struct mpi_gpu_buffer *staged, bool receives, bool persistent, const char *name,
+                        mpi_handle comm, const void *request)
+{
+    if (error == MPI_OK && mpi_gpu_request_add(mpi_handle_at(request, 0), staged, receives, persistent)) {
+        return MPI_OK;
+    }
+    if (error == MPI_OK) {
+        return mpi_gpu_fail(comm, MPI_OTHER, name, staged->device); // the host memory is MPI's
+    }
+    mpi_gpu_buffer_free(staged);
+    return error;
+}
+
 static int start(mpi_start_fn *call, const char *name, bool persistent, const void *buffer, int count, mpi_handle type,
                  int to, int tag, mpi_handle comm, void *request)
 {
     struct mpi_gpu_buffer staged;
-    int error = to == mpi_abi()->proc_null ? MPI_OK : mpi_gpu_buffer_make(buffer, count, type, &staged);
-    if (to == mpi_abi()->proc_null || (error == MPI_OK && staged.device == NULL)) {
-        return call(buffer, count, type, to, tag, comm, request);
-    }
-    if (error == MPI_OK && is_direct(&staged, count)) {
-        mpi_gpu_buffer_free(&staged);
+    int error = message_make(buffer, count, type, to, &staged);
+    if (error == MPI_OK && staged.device == NULL) {
         return call(buffer, count, type, to, tag, comm, request);
     }
     error = error == MPI_OK && !persistent ? mpi_gpu_buffer_read(&staged) : error;
@@ -57,12 +74,7 @@ static int start(mpi_start_fn *call, const char *name, bool persistent, const vo
         return mpi_gpu_fail(comm, error, name, buffer);
     }
     error = call(staged.host, (int)staged.bytes, mpi_abi()->byte, to, tag, comm, request);
-    if (error != MPI_OK) {
-        mpi_gpu_buffer_free(&staged);
-    } else if (!mpi_gpu_request_add(mpi_handle_at(request, 0), &staged, false, persistent)) {
-        return mpi_gpu_fail(comm, MPI_OTHER, name, buffer);
-    }
-    return error;
+    return request_keep(error, &staged, false, persistent, name, comm, request);
 }
 
 #define START(name, persistent)                                                                                        \
@@ -83,24 +95,15 @@ static int receive_start(mpi_receive_fn *call, const char *name, bool persistent
                          mpi_handle type, int from, int tag, mpi_handle comm, void *request)
 {
     struct mpi_gpu_buffer staged;
-    int error = from == mpi_abi()->proc_null ? MPI_OK : mpi_gpu_buffer_make(buffer, count, type, &staged);
-    if (from == mpi_abi()->proc_null || (error == MPI_OK && staged.device == NULL)) {
-        return call(buffer, count, type, from, tag, comm, request);
-    }
-    if (error == MPI_OK && is_direct(&staged, count)) {
-        mpi_gpu_buffer_free(&staged);
+    int error = message_make(buffer, count, type, from, &staged);
+    if (error == MPI_OK && staged.device == NULL) {
         return call(buffer, count, type, from, tag, comm, request);
     }
     if (error != MPI_OK) {
         return mpi_gpu_fail(comm, error, name, buffer);
     }
     error = call(staged.host, (int)staged.bytes, mpi_abi()->byte, from, tag, comm, request);
-    if (error != MPI_OK) {
-        mpi_gpu_buffer_free(&staged);
-    } else if (!mpi_gpu_request_add(mpi_handle_at(request, 0), &staged, true, persistent)) {
-        return mpi_gpu_fail(comm, MPI_OTHER, name, buffer);
-    }
-    return error;
+    return request_keep(error, &staged, true, persistent, name, comm, request);
 }
 
 int MPI_Irecv(void *buffer, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *request)

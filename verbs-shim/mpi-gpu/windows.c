@@ -130,37 +130,21 @@ int MPI_Win_fence(int assertion, mpi_handle win)
     return over(win, -1, CALL Win_fence(assertion, win));
 }
 
-int MPI_Win_complete(mpi_handle win)
-{
-    return over(win, -1, CALL Win_complete(win));
-}
+#define ENDS_OF_ALL(name)                                                                                              \
+    int MPI_##name(mpi_handle win)                                                                                     \
+    {                                                                                                                  \
+        return over(win, -1, CALL name(win));                                                                          \
+    }
+ENDS_OF_ALL(Win_complete)
+ENDS_OF_ALL(Win_unlock_all)
+ENDS_OF_ALL(Win_flush_all)
+ENDS_OF_ALL(Win_flush_local_all)
 
-int MPI_Win_unlock(int rank, mpi_handle win)
-{
-    return over(win, rank, CALL Win_unlock(rank, win));
-}
-
-int MPI_Win_unlock_all(mpi_handle win)
-{
-    return over(win, -1, CALL Win_unlock_all(win));
-}
-
-int MPI_Win_flush(int rank, mpi_handle win)
-{
-    return over(win, rank, CALL Win_flush(rank, win));
-}
-
-int MPI_Win_flush_all(mpi_handle win)
-{
-    return over(win, -1, CALL Win_flush_all(win));
-}
-
-int MPI_Win_flush_local(int rank, mpi_handle win)
-{
-    return over(win, rank, CALL Win_flush_local(rank, win));
-}
-
-int MPI_Win_flush_local_all(mpi_handle win)
-{
-    return over(win, -1, CALL Win_flush_local_all(win));
-}
+#define ENDS_OF_ONE(name)                                                                                              \
+    int MPI_##name(int rank, mpi_handle win)                                                                           \
+    {                                                                                                                  \
+        return over(win, rank, CALL name(rank, win));                                                                  \
+    }
+ENDS_OF_ONE(Win_unlock)
+ENDS_OF_ONE(Win_flush)
+ENDS_OF_ONE(Win_flush_local)
