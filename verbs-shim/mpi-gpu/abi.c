@@ -26,8 +26,13 @@ static void abi_find(void)
     abi.status_bytes = abi.open_mpi ? 24 : 20;
     abi.request_null = abi.open_mpi ? (mpi_handle)null : 0x2c000000;
     abi.byte = abi.open_mpi ? (mpi_handle)dlsym(RTLD_DEFAULT, "ompi_mpi_byte") : 0x4c00010d;
+    abi.world = abi.open_mpi ? (mpi_handle)dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") : 0x44000000;
     abi.in_place = abi.open_mpi ? (const void *)1 : (const void *)-1;
+    abi.status_ignore = abi.open_mpi ? NULL : (void *)1;
     abi.proc_null = abi.open_mpi ? -2 : -1;
+    abi.any_source = abi.open_mpi ? -1 : -2;
+    abi.error_truncate = abi.open_mpi ? 15 : 14;
+    abi.error_other = abi.open_mpi ? 16 : 15;
 #define MPI_FIND(name, type) abi.calls.name = (__typeof__(abi.calls.name))call_find("PMPI_" #name);
     MPI_CALLS(MPI_FIND)
 #undef MPI_FIND
@@ -59,10 +64,20 @@ void mpi_handle_put(void *handles, int index, mpi_handle handle)
 
 bool mpi_status_is_ignored(const void *status)
 {
-    return status == NULL || (!mpi_abi()->open_mpi && status == (const void *)1);
+    return status == NULL || status == mpi_abi()->status_ignore;
 }
 
 void *mpi_status_at(void *statuses, int index)
 {
     return mpi_status_is_ignored(statuses) ? statuses : (char *)statuses + (size_t)index * mpi_abi()->status_bytes;
+}
+
+int *mpi_status_source(void *status)
+{
+    return (int *)status + (mpi_abi()->open_mpi ? 0 : 2);
+}
+
+int *mpi_status_tag(void *status)
+{
+    return mpi_status_source(status) + 1;
 }

@@ -12,9 +12,11 @@
 typedef uintptr_t mpi_handle;
 typedef ptrdiff_t mpi_aint;
 
-enum { MPI_OK = 0, MPI_BAD_BUFFER = 1, MPI_BAD_TYPE = 3, MPI_OTHER = 15 };
-#define MPI_UNDEFINED_INT (-32766)
-#define MPI_STATUS_MAX    64 // bytes, more than both have
+enum { MPI_OK = 0, MPI_BAD_BUFFER = 1, MPI_BAD_COUNT = 2, MPI_BAD_TYPE = 3 };
+#define MPI_ANY_TAG_INT       (-1)
+#define MPI_THREADS_AT_A_TIME 3 // MPI_THREAD_MULTIPLE
+#define MPI_UNDEFINED_INT     (-32766)
+#define MPI_STATUS_MAX        64 // bytes, more than both have
 
 // As MPI_Type_get_envelope tells how a datatype was made; Open MPI's numbers.
 enum mpi_combiner {
@@ -77,8 +79,14 @@ typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, in
     X(Irecv, mpi_receive_fn)                                                                                           \
     X(Recv_init, mpi_receive_fn)                                                                                       \
     X(Sendrecv, mpi_sendrecv_fn)                                                                                       \
+    X(Sendrecv_replace, int(void *buffer, int count, mpi_handle type, int to, int out_tag, int from, int in_tag,       \
+                            mpi_handle comm, void *status))                                                            \
+    X(Probe, int(int from, int tag, mpi_handle comm, void *status))                                                    \
+    X(Iprobe, int(int from, int tag, mpi_handle comm, int *flag, void *status))                                        \
     X(Mprobe, int(int from, int tag, mpi_handle comm, void *message, void *status))                                    \
+    X(Improbe, int(int from, int tag, mpi_handle comm, int *flag, void *message, void *status))                        \
     X(Mrecv, int(void *buffer, int count, mpi_handle type, void *message, void *status))                               \
+    X(Imrecv, int(void *buffer, int count, mpi_handle type, void *message, void *request))                             \
     X(Start, int(void *request))                                                                                       \
     X(Startall, int(int count, void *requests))                                                                        \
     X(Wait, int(void *request, void *status))                                                                          \
@@ -90,7 +98,10 @@ typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, in
     X(Testany, int(int count, void *requests, int *index, int *flag, void *status))                                    \
     X(Testsome, int(int count, void *requests, int *done, int *indices, void *statuses))                               \
     X(Request_free, int(void *request))                                                                                \
+    X(Request_get_status, int(mpi_handle request, int *flag, void *status))                                            \
+    X(Cancel, int(void *request))                                                                                      \
     X(Get_count, int(const void *status, mpi_handle type, int *count))                                                 \
+    X(Status_set_elements, int(void *status, mpi_handle type, int count))                                              \
     X(Test_cancelled, int(const void *status, int *flag))                                                              \
     X(Bcast, mpi_bcast_fn)                                                                                             \
     X(Reduce, mpi_reduce_fn)                                                                                           \
@@ -117,6 +128,15 @@ typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, in
     X(Win_flush_all, int(mpi_handle win))                                                                              \
     X(Win_flush_local, int(int rank, mpi_handle win))                                                                  \
     X(Win_flush_local_all, int(mpi_handle win))                                                                        \
+    X(Init, int(int *argc, char ***argv))                                                                              \
+    X(Init_thread, int(int *argc, char ***argv, int required, int *provided))                                          \
+    X(Finalize, int(void))                                                                                             \
+    X(Barrier, int(mpi_handle comm))                                                                                   \
+    X(Comm_dup, int(mpi_handle comm, void *copy))                                                                      \
+    X(Comm_free, int(void *comm))                                                                                      \
+    X(Comm_group, int(mpi_handle comm, void *group))                                                                   \
+    X(Group_translate_ranks, int(mpi_handle group, int count, const int *ranks, mpi_handle other, int *others))        \
+    X(Group_free, int(void *group))                                                                                    \
     X(Comm_rank, int(mpi_handle comm, int *rank))                                                                      \
     X(Comm_size, int(mpi_handle comm, int *size))                                                                      \
     X(Comm_remote_size, int(mpi_handle comm, int *size))                                                               \
@@ -129,7 +149,10 @@ typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, in
     X(Type_get_envelope, int(mpi_handle type, int *integers, int *addresses, int *types, int *combiner))               \
     X(Type_get_contents, int(mpi_handle type, int max_integers, int max_addresses, int max_types, int *integers,       \
                              mpi_aint *addresses, void *types))                                                        \
-    X(Type_free, int(void *type))
+    X(Type_dup, int(mpi_handle type, void *copy))                                                                      \
+    X(Type_free, int(void *type))                                                                                      \
+    X(Pack, int(const void *in, int count, mpi_handle type, void *out, int bytes, int *place, mpi_handle comm))        \
+    X(Unpack, int(const void *in, int bytes, int *place, void *out, int count, mpi_handle type, mpi_handle comm))
 
 // Each call as MPI's profiling interface has it (PMPI_...), found when the first is asked for.
 #define MPI_MEMBER(name, type) __typeof__(type) *name;
@@ -146,9 +169,11 @@ MPI_CALLS(MPI_DECLARATION)
 struct mpi_abi {
     bool open_mpi;
     size_t handle_bytes, status_bytes;
-    mpi_handle request_null, byte;
+    mpi_handle request_null, byte, world;
     const void *in_place;
-    int proc_null;
+    void *status_ignore; // and MPI_STATUSES_IGNORE
+    int proc_null, any_source;
+    int error_truncate, error_other;
     struct mpi_calls calls;
 };
 
@@ -159,3 +184,5 @@ void mpi_handle_put(void *handles, int index, mpi_handle handle);
 // MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
 bool mpi_status_is_ignored(const void *status);
 void *mpi_status_at(void *statuses, int index);
+int *mpi_status_source(void *status);
+int *mpi_status_tag(void *status);

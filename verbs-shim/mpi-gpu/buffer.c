@@ -4,8 +4,6 @@
 
 #include "verbs-shim/mpi-gpu/gpu.h"
 
-enum { MPI_BAD_COUNT = 2 };
-
 int mpi_gpu_buffer_make(const void *buffer, int count, mpi_handle type, struct mpi_gpu_buffer *made)
 {
     *made = (struct mpi_gpu_buffer){0};
@@ -17,32 +15,38 @@ int mpi_gpu_buffer_make(const void *buffer, int count, mpi_handle type, struct m
         return MPI_BAD_TYPE;
     }
     made->bytes = made->layout.bytes * (size_t)count;
-    made->host = made->bytes <= INT_MAX ? mpi_gpu_host_take(made->bytes) : NULL;
-    if (made->host == NULL) {
-        mpi_gpu_layout_free(&made->layout);
-        return made->bytes <= INT_MAX ? MPI_OTHER : MPI_BAD_COUNT;
-    }
     made->device = (void *)(uintptr_t)buffer;
     return MPI_OK;
 }
 
+int mpi_gpu_buffer_stage(struct mpi_gpu_buffer *made)
+{
+    if (made->device == NULL) {
+        return MPI_OK;
+    }
+    if (made->bytes > INT_MAX) {
+        return MPI_BAD_COUNT;
+    }
+    made->host = mpi_gpu_host_take(made->bytes);
+    return made->host != NULL ? MPI_OK : mpi_abi()->error_other;
+}
+
 void mpi_gpu_buffer_free(struct mpi_gpu_buffer *made)
 {
-    if (made->device != NULL) {
+    if (made->host != NULL) {
         mpi_gpu_host_give(made->host);
+    }
+    if (made->device != NULL) {
         mpi_gpu_layout_free(&made->layout);
     }
     *made = (struct mpi_gpu_buffer){0};
 }
 
-// Whether these bytes are the first run of the memory.
-static bool is_run(const struct mpi_gpu_buffer *made)
+char *mpi_gpu_buffer_run(const struct mpi_gpu_buffer *made)
 {
-    return mpi_gpu_layout_is_run(&made->layout, made->bytes > made->layout.bytes ? 2 : 1);
-}
-
-static char *run_of(const struct mpi_gpu_buffer *made)
-{
+    if (!mpi_gpu_layout_is_run(&made->layout, made->bytes > made->layout.bytes ? 2 : 1)) {
+        return NULL;
+    }
     return (char *)made->device + (made->layout.count > 0 ? made->layout.runs[0].offset : 0);
 }
 
@@ -51,8 +55,18 @@ int mpi_gpu_buffer_read(struct mpi_gpu_buffer *made)
     if (made->device == NULL) {
         return MPI_OK;
     }
-    bool good = is_run(made) ? mpi_gpu_read(made->host, run_of(made), made->bytes)
-                             : mpi_gpu_pack(made->host, made->device, &made->layout, made->bytes);
+    const char *run = mpi_gpu_buffer_run(made);
+    bool good = run != NULL ? mpi_gpu_read(made->host, run, made->bytes)
+                            : mpi_gpu_pack(made->host, made->device, &made->layout, made->bytes);
+    return good ? MPI_OK : MPI_BAD_BUFFER;
+}
+
+int mpi_gpu_buffer_read_chunks(struct mpi_gpu_buffer *made, size_t chunk_bytes, mpi_gpu_ready_fn *ready, void *argument)
+{
+    const char *run = mpi_gpu_buffer_run(made);
+    bool good = run != NULL ? mpi_gpu_read_chunks(made->host, run, made->bytes, chunk_bytes, ready, argument)
+                            : mpi_gpu_pack_chunks(made->host, made->device, &made->layout, made->bytes, chunk_bytes,
+                                                  ready, argument);
     return good ? MPI_OK : MPI_BAD_BUFFER;
 }
 
@@ -62,9 +76,20 @@ int mpi_gpu_buffer_write(struct mpi_gpu_buffer *made, size_t bytes)
         return MPI_OK;
     }
     bytes = bytes < made->bytes ? bytes : made->bytes;
-    bool good = is_run(made) ? mpi_gpu_write(run_of(made), made->host, bytes)
-                             : mpi_gpu_unpack(made->device, made->host, &made->layout, bytes);
+    char *run = mpi_gpu_buffer_run(made);
+    bool good = run != NULL ? mpi_gpu_write(run, made->host, bytes)
+                            : mpi_gpu_unpack(made->device, made->host, &made->layout, bytes);
     return good ? MPI_OK : MPI_BAD_BUFFER;
+}
+
+size_t mpi_gpu_received(const void *status)
+{
+    int bytes = 0, cancelled = 0;
+    if (CALL Test_cancelled(status, &cancelled) != MPI_OK || cancelled ||
+        CALL Get_count(status, mpi_abi()->byte, &bytes) != MPI_OK || bytes < 0) {
+        return 0;
+    }
+    return (size_t)bytes;
 }
 
 int mpi_gpu_fail(mpi_handle comm, int error, const char *call, const void *buffer)

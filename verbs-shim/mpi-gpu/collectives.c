@@ -35,7 +35,7 @@ static int side_make(struct side *side, const void *buffer, size_t elements, mpi
     side->bytes = (elements - 1) * (size_t)extent + (size_t)true_extent;
     side->host = mpi_gpu_host_take(side->bytes);
     if (side->host == NULL) {
-        return MPI_OTHER;
+        return mpi_abi()->error_other;
     }
     side->dense = size == extent && size == true_extent;
     side->device = (char *)(uintptr_t)buffer + true_lower;

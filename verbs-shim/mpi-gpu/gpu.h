@@ -5,8 +5,8 @@
 // are copied (staged), or, where the user asks for it and the message is long enough, the device pointer itself
 // (direct), which an MPI that moves long messages by RDMA registers and never touches.
 //
-// Left out: the pipelining of one message's copies with its transfer (a message is copied whole), MPI from Fortran,
-// calls that are not in abi.h (neighbour collectives, Alltoallw, collectives that do not block, Get_accumulate, I/O).
+// Left out: MPI from Fortran, calls that are not in abi.h (neighbour collectives, Alltoallw, collectives that do not
+// block, Get_accumulate, I/O).
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +24,7 @@ struct mpi_gpu_settings {
     bool direct;          // TCASIM_MPI_GPU=direct; else staged
     size_t direct_bytes;  // TCASIM_MPI_GPU_DIRECT_BYTES: the shortest message of that kind
     size_t gdrcopy_bytes; // TCASIM_MPI_GPU_GDRCOPY_BYTES: the longest copy by the processor; 0: none
+    size_t chunk_bytes;   // TCASIM_MPI_GPU_CHUNK_BYTES: longer staged messages are pipelined; 0: none is
 };
 const struct mpi_gpu_settings *mpi_gpu_settings(void);
 
@@ -39,7 +40,7 @@ void mpi_gpu_host_give(void *host);
 // Work on the device of a pointer: begun by the first, which makes that device the current one, and waited for by the
 // second.
 struct mpi_gpu_turn {
-    cudaStream_t stream;
+    cudaStream_t stream, second;
     int before; // the program's current device
 };
 bool mpi_gpu_stream(const void *device_pointer, struct mpi_gpu_turn *turn);
@@ -48,6 +49,15 @@ bool mpi_gpu_stream_end(const struct mpi_gpu_turn *turn);
 // Over when they return. False: the device refuses.
 bool mpi_gpu_read(void *host, const void *device, size_t bytes);
 bool mpi_gpu_write(void *device, const void *host, size_t bytes);
+
+// A copy to host memory in chunks, of which ready is told in their order while the next is under way. In a chunk that
+// did not come (good: false) are no data; ready is called for each in any case.
+typedef void mpi_gpu_ready_fn(void *argument, bool good);
+bool mpi_gpu_read_chunks(char *host, const char *device, size_t bytes, size_t chunk_bytes, mpi_gpu_ready_fn *ready,
+                         void *argument);
+// A copy that is over when the second has returned for the same device memory.
+bool mpi_gpu_write_begin(void *device, const void *host, size_t bytes);
+bool mpi_gpu_write_end(const void *device);
 
 // --- datatypes ------------------------------------------------------------------------------------------------------
 
@@ -74,29 +84,46 @@ bool mpi_gpu_layout_is_run(const struct mpi_gpu_layout *layout, int count);
 // a copy. bytes: of the data, no more than the elements hold.
 bool mpi_gpu_pack(void *host, const void *device, const struct mpi_gpu_layout *layout, size_t bytes);
 bool mpi_gpu_unpack(void *device, const void *host, const struct mpi_gpu_layout *layout, size_t bytes);
+bool mpi_gpu_pack_chunks(void *host, const void *device, const struct mpi_gpu_layout *layout, size_t bytes,
+                         size_t chunk_bytes, mpi_gpu_ready_fn *ready, void *argument);
 
 // --- a buffer of a call ---------------------------------------------------------------------------------------------
 
 // What MPI is given instead of the program's buffer: `bytes` of host memory and MPI_BYTE, or the buffer itself.
 struct mpi_gpu_buffer {
     void *device; // the program's buffer; NULL: it is MPI's to use as it is
-    void *host;
+    void *host;   // NULL: not staged
     size_t bytes;
     struct mpi_gpu_layout layout;
 };
 
-// An error of MPI's, or MPI_OK. Nothing is copied yet.
+// An error of MPI's, or MPI_OK. Nothing is copied yet; the second takes the host memory.
 int mpi_gpu_buffer_make(const void *buffer, int count, mpi_handle type, struct mpi_gpu_buffer *made);
+int mpi_gpu_buffer_stage(struct mpi_gpu_buffer *made);
 void mpi_gpu_buffer_free(struct mpi_gpu_buffer *made);
+// The first run of memory, if the data are no more than that.
+char *mpi_gpu_buffer_run(const struct mpi_gpu_buffer *made);
 int mpi_gpu_buffer_read(struct mpi_gpu_buffer *made);                // from the device
 int mpi_gpu_buffer_write(struct mpi_gpu_buffer *made, size_t bytes); // the first of them, to the device
+// As mpi_gpu_read_chunks.
+int mpi_gpu_buffer_read_chunks(struct mpi_gpu_buffer *made, size_t chunk_bytes, mpi_gpu_ready_fn *ready,
+                               void *argument);
 
 // An error through the handler of the communicator, as MPI's own.
 int mpi_gpu_fail(mpi_handle comm, int error, const char *call, const void *buffer);
 
-// --- requests (requests.c) ------------------------------------------------------------------------------------------
+// --- receives -------------------------------------------------------------------------------------------------------
 
-// A request of MPI's stands for a buffer of a device until it is over, or freed; takes the buffer. False: no memory.
-bool mpi_gpu_request_add(mpi_handle request, const struct mpi_gpu_buffer *buffer, bool receives, bool persistent);
-// What a status says that has come, at most all of the buffer.
-size_t mpi_gpu_received(const void *status, const struct mpi_gpu_buffer *buffer);
+// Where a message goes: to the staged buffer, or where that has no device, to the program's buffer in host memory.
+struct mpi_gpu_receive {
+    mpi_handle comm;
+    struct mpi_gpu_buffer staged;
+    void *buffer;
+    int count;
+    mpi_handle type;
+};
+
+// A matched message, without waiting.
+int mpi_gpu_receive_message(const struct mpi_gpu_receive *receive, void *message, void *request);
+// What a status says that has come, in bytes; 0: cancelled.
+size_t mpi_gpu_received(const void *status);

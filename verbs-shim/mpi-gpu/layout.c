@@ -319,9 +319,11 @@ static bool transfer_locked(void *host, struct packing *packing, cudaStream_t st
                kernel_launch(packing, stream);
     }
     return kernel_launch(packing, stream) &&
-           cudaMemcpyAsync(host, packing->packed, packing->bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess;
+           (host == NULL ||
+            cudaMemcpyAsync(host, packing->packed, packing->bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess);
 }
 
+// To or from the host; no host: the packed data stay in the scratch memory.
 static bool transfer(void *host, struct packing *packing)
 {
     struct mpi_gpu_turn turn;
@@ -332,9 +334,14 @@ static bool transfer(void *host, struct packing *packing)
     if (!mpi_gpu_stream(packing->elements + packing->first, &turn)) {
         return false;
     }
-    (void)pthread_mutex_lock(&lock);
     bool good = transfer_locked(host, packing, turn.stream);
-    good = mpi_gpu_stream_end(&turn) && good;
+    return mpi_gpu_stream_end(&turn) && good;
+}
+
+static bool transfer_alone(void *host, struct packing *packing)
+{
+    (void)pthread_mutex_lock(&lock);
+    bool good = transfer(host, packing);
     (void)pthread_mutex_unlock(&lock);
     return good;
 }
@@ -342,11 +349,22 @@ static bool transfer(void *host, struct packing *packing)
 bool mpi_gpu_pack(void *host, const void *device, const struct mpi_gpu_layout *layout, size_t bytes)
 {
     struct packing packing = {.layout = layout, .elements = (char *)(uintptr_t)device, .bytes = bytes};
-    return transfer(host, &packing);
+    return transfer_alone(host, &packing);
 }
 
 bool mpi_gpu_unpack(void *device, const void *host, const struct mpi_gpu_layout *layout, size_t bytes)
 {
     struct packing packing = {.layout = layout, .elements = device, .bytes = bytes, .unpacks = true};
-    return transfer((void *)(uintptr_t)host, &packing);
+    return transfer_alone((void *)(uintptr_t)host, &packing);
+}
+
+bool mpi_gpu_pack_chunks(void *host, const void *device, const struct mpi_gpu_layout *layout, size_t bytes,
+                         size_t chunk_bytes, mpi_gpu_ready_fn *ready, void *argument)
+{
+    struct packing packing = {.layout = layout, .elements = (char *)(uintptr_t)device, .bytes = bytes};
+    (void)pthread_mutex_lock(&lock);
+    bool good = transfer(NULL, &packing);
+    good = mpi_gpu_read_chunks(host, good ? packing.packed : NULL, bytes, chunk_bytes, ready, argument) && good;
+    (void)pthread_mutex_unlock(&lock);
+    return good;
 }

@@ -12,8 +12,10 @@
 
 // MVAPICH2-GDR's default limits: MV2_GPUDIRECT_GDRCOPY_LIMIT (8 KiB). What Open MPI sends eagerly (12 KiB with its
 // header, btl_openib_eager_limit) it copies by the processor, which device memory does not bear.
-#define GDRCOPY_BYTES 8192
-#define DIRECT_BYTES  16384
+#define GDRCOPY_BYTES     8192
+#define DIRECT_BYTES      16384
+#define CHUNK_BYTES_LEAST 4096
+#define CHUNK_BYTES       262144 // MV2_CUDA_BLOCK_SIZE
 
 // --- settings -------------------------------------------------------------------------------------------------------
 
@@ -43,6 +45,12 @@ static void settings_read(void)
     }
     settings.direct_bytes = bytes_of("TCASIM_MPI_GPU_DIRECT_BYTES", DIRECT_BYTES);
     settings.gdrcopy_bytes = bytes_of("TCASIM_MPI_GPU_GDRCOPY_BYTES", GDRCOPY_BYTES);
+    settings.chunk_bytes = bytes_of("TCASIM_MPI_GPU_CHUNK_BYTES", CHUNK_BYTES);
+    if (settings.chunk_bytes != 0 && settings.chunk_bytes < CHUNK_BYTES_LEAST) {
+        fprintf(stderr, "libtcasim-mpi-gpu: TCASIM_MPI_GPU_CHUNK_BYTES is less than %d, which is taken\n",
+                CHUNK_BYTES_LEAST);
+        settings.chunk_bytes = CHUNK_BYTES_LEAST;
+    }
 }
 
 const struct mpi_gpu_settings *mpi_gpu_settings(void)
@@ -212,20 +220,24 @@ static bool processor_copies(void *host, const void *device, size_t bytes, bool 
 
 // --- by the device --------------------------------------------------------------------------------------------------
 
-// Of its own, which waits for nothing of the program's; the program has made its data ready before it calls MPI.
+// Streams of its own, which wait for nothing of the program's; that has made its data ready before it calls MPI.
 bool mpi_gpu_stream(const void *device_pointer, struct mpi_gpu_turn *turn)
 {
-    static cudaStream_t streams[BACKEND_GPUS_MAX];
+    static cudaStream_t streams[BACKEND_GPUS_MAX][2];
     struct cudaPointerAttributes attributes;
     if (cudaPointerGetAttributes(&attributes, device_pointer) != cudaSuccess ||
         cudaGetDevice(&turn->before) != cudaSuccess || cudaSetDevice(attributes.device) != cudaSuccess) {
         return false;
     }
+    bool good = true;
     (void)pthread_mutex_lock(&lock);
-    cudaStream_t *stream = &streams[attributes.device];
-    bool good = *stream != NULL || cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking) == cudaSuccess;
+    cudaStream_t *own = streams[attributes.device];
+    for (int i = 0; i < 2 && good; i++) {
+        good = own[i] != NULL || cudaStreamCreateWithFlags(&own[i], cudaStreamNonBlocking) == cudaSuccess;
+    }
     (void)pthread_mutex_unlock(&lock);
-    turn->stream = *stream;
+    turn->stream = own[0];
+    turn->second = own[1];
     if (!good) {
         (void)cudaSetDevice(turn->before);
     }
@@ -258,4 +270,49 @@ bool mpi_gpu_write(void *device, const void *host, size_t bytes)
 {
     return bytes == 0 || processor_copies((void *)(uintptr_t)host, device, bytes, true) ||
            device_copies(device, host, bytes, true);
+}
+
+// --- in chunks ------------------------------------------------------------------------------------------------------
+
+bool mpi_gpu_read_chunks(char *host, const char *device, size_t bytes, size_t chunk_bytes, mpi_gpu_ready_fn *ready,
+                         void *argument)
+{
+    struct mpi_gpu_turn turn;
+    bool good = mpi_gpu_stream(device, &turn), turned = good;
+    for (size_t begun = 0, told = 0; told < bytes;) { // one chunk is under way while ready sends the one before it
+        for (; begun < bytes && begun < told + 2 * chunk_bytes; begun += chunk_bytes) {
+            size_t left = bytes - begun, part = left < chunk_bytes ? left : chunk_bytes;
+            cudaStream_t stream = begun / chunk_bytes % 2 == 0 ? turn.stream : turn.second;
+            good = good &&
+                   cudaMemcpyAsync(host + begun, device + begun, part, cudaMemcpyDeviceToHost, stream) == cudaSuccess;
+        }
+        good = good && cudaStreamSynchronize(told / chunk_bytes % 2 == 0 ? turn.stream : turn.second) == cudaSuccess;
+        ready(argument, good);
+        told += chunk_bytes;
+    }
+    if (turned) {
+        good = cudaStreamSynchronize(turn.second) == cudaSuccess && good;
+        good = mpi_gpu_stream_end(&turn) && good;
+    }
+    return good;
+}
+
+bool mpi_gpu_write_begin(void *device, const void *host, size_t bytes)
+{
+    struct mpi_gpu_turn turn;
+    if (!mpi_gpu_stream(device, &turn)) {
+        return false;
+    }
+    bool good = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, turn.second) == cudaSuccess;
+    return cudaSetDevice(turn.before) == cudaSuccess && good;
+}
+
+bool mpi_gpu_write_end(const void *device)
+{
+    struct mpi_gpu_turn turn;
+    if (!mpi_gpu_stream(device, &turn)) {
+        return false;
+    }
+    bool good = cudaStreamSynchronize(turn.second) == cudaSuccess;
+    return mpi_gpu_stream_end(&turn) && good;
 }

@@ -1,301 +1,338 @@
-// Requests whose data are in host memory in place of a device's: when one is over, they go where they belong.
-//
-// The program's request is MPI's own, so that all that MPI says of it is true. Data that come are in the device when
-// the call returns that says that the request is over.
-#include <limits.h>
+#include "verbs-shim/mpi-gpu/requests.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/mpi-gpu/gpu.h"
+struct mpi_gpu_request {
+    struct mpi_gpu_request *next;
+    mpi_handle handle; // as the program has it
+    bool receives, persistent, own_type;
+    struct mpi_gpu_receive receive; // of a send: only what is staged
+    int from, tag;                  // of a persistent receive
 
-struct request {
-    struct request *next;
-    mpi_handle handle;
-    struct mpi_gpu_buffer buffer;
-    bool receives, persistent;
+    struct mpi_gpu_outgoing *outgoing; // a pipelined send
+    struct mpi_gpu_incoming *incoming; // a receive whose RTS has come
+    bool held;                         // by MPI, to whom the RTS was the message: to be freed at the end
+    mpi_handle probed;                 // MPI's request for a message that a probe had taken; else null
 };
 
-static struct request *requests;
+// --- the table ------------------------------------------------------------------------------------------------------
+
+#define BUCKETS 256
+
+static struct mpi_gpu_request *buckets[BUCKETS];
 static unsigned count; // of them, so that programs without device memory pay nothing
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool mpi_gpu_request_add(mpi_handle handle, const struct mpi_gpu_buffer *buffer, bool receives, bool persistent)
+static struct mpi_gpu_request **bucket_of(mpi_handle handle)
 {
-    struct request *request = malloc(sizeof *request);
-    if (request == NULL) {
-        return false;
-    }
+    return &buckets[(handle ^ handle >> 8 ^ handle >> 16) % BUCKETS];
+}
+
+static void insert(struct mpi_gpu_request *request)
+{
     (void)pthread_mutex_lock(&lock);
-    *request = (struct request){requests, handle, *buffer, receives, persistent};
-    requests = request;
+    struct mpi_gpu_request **bucket = bucket_of(request->handle);
+    request->next = *bucket;
+    *bucket = request;
     count++;
     (void)pthread_mutex_unlock(&lock);
-    return true;
 }
 
-static struct request **link_of(mpi_handle handle)
-{
-    struct request **link = &requests;
-    while (*link != NULL && (*link)->handle != handle) {
-        link = &(*link)->next;
-    }
-    return link;
-}
-
-static struct request *find(mpi_handle handle)
+static void take_out(const struct mpi_gpu_request *request)
 {
     (void)pthread_mutex_lock(&lock);
-    struct request *request = count != 0 ? *link_of(handle) : NULL;
+    struct mpi_gpu_request **link = bucket_of(request->handle);
+    while (*link != request) {
+        link = &(*link)->next;
+    }
+    *link = request->next;
+    count--;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+struct mpi_gpu_request *mpi_gpu_request_find(mpi_handle handle)
+{
+    if (count == 0) {
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&lock);
+    struct mpi_gpu_request *request = *bucket_of(handle);
+    while (request != NULL && request->handle != handle) {
+        request = request->next;
+    }
     (void)pthread_mutex_unlock(&lock);
     return request;
 }
 
-static void drop(mpi_handle handle)
+static void drop(struct mpi_gpu_request *request)
 {
-    (void)pthread_mutex_lock(&lock);
-    struct request **link = link_of(handle);
-    struct request *request = *link;
-    if (request != NULL) {
-        *link = request->next;
-        count--;
+    _Alignas(16) char type[sizeof(mpi_handle)];
+    take_out(request);
+    mpi_gpu_buffer_free(&request->receive.staged);
+    if (request->own_type) {
+        mpi_handle_put(type, 0, request->receive.type);
+        (void)CALL Type_free(type);
     }
-    (void)pthread_mutex_unlock(&lock);
-    if (request != NULL) {
-        mpi_gpu_buffer_free(&request->buffer);
-        free(request);
-    }
+    free(request);
 }
 
-size_t mpi_gpu_received(const void *status, const struct mpi_gpu_buffer *buffer)
+// --- making them ----------------------------------------------------------------------------------------------------
+
+static struct mpi_gpu_request *request_add(const struct mpi_gpu_request *wanted)
 {
-    int bytes = 0, cancelled = 0;
-    if (CALL Test_cancelled(status, &cancelled) != MPI_OK || cancelled ||
-        CALL Get_count(status, mpi_abi()->byte, &bytes) != MPI_OK || bytes < 0) {
-        return 0;
+    struct mpi_gpu_request *request = malloc(sizeof *request);
+    if (request != NULL) {
+        *request = *wanted;
+        request->probed = mpi_abi()->request_null;
+        insert(request);
     }
-    return (size_t)bytes < buffer->bytes ? (size_t)bytes : buffer->bytes;
+    return request;
 }
 
-// The request of that handle is over with that status. Not the request of a device's: nothing.
-static int over(mpi_handle handle, const void *status)
+bool mpi_gpu_request_send(mpi_handle handle, const struct mpi_gpu_buffer *staged, bool persistent)
 {
-    struct request *request = find(handle);
-    int error = MPI_OK;
-    if (request == NULL) {
-        return error;
+    return request_add(&(struct mpi_gpu_request){
+               .handle = handle, .receive.staged = *staged, .persistent = persistent}) != NULL;
+}
+
+bool mpi_gpu_request_pipelined(mpi_handle handle, struct mpi_gpu_outgoing *outgoing)
+{
+    return request_add(&(struct mpi_gpu_request){.handle = handle, .outgoing = outgoing}) != NULL;
+}
+
+// The program may free its datatype before the message comes.
+static bool type_keep(struct mpi_gpu_request *request)
+{
+    _Alignas(16) char copy[sizeof(mpi_handle)];
+    int integers, addresses, types, combiner;
+    if (request->receive.staged.device != NULL) {
+        return true; // whose layout is known
     }
-    if (request->receives) {
-        error = mpi_gpu_buffer_write(&request->buffer, mpi_gpu_received(status, &request->buffer));
+    if (CALL Type_get_envelope(request->receive.type, &integers, &addresses, &types, &combiner) != MPI_OK) {
+        return false;
     }
-    if (!request->persistent) {
-        drop(handle);
+    if (combiner - !mpi_abi()->open_mpi == MPI_MADE_NAMED) {
+        return true;
+    }
+    request->own_type = CALL Type_dup(request->receive.type, copy) == MPI_OK;
+    request->receive.type = mpi_handle_at(copy, 0);
+    return request->own_type;
+}
+
+static bool receive_add(struct mpi_gpu_request wanted)
+{
+    wanted.receives = true;
+    return type_keep(&wanted) && request_add(&wanted) != NULL;
+}
+
+bool mpi_gpu_request_receive(mpi_handle handle, const struct mpi_gpu_receive *receive)
+{
+    return receive_add((struct mpi_gpu_request){.handle = handle, .receive = *receive});
+}
+
+bool mpi_gpu_request_receive_init(mpi_handle handle, const struct mpi_gpu_receive *receive, int from, int tag)
+{
+    return receive_add(
+        (struct mpi_gpu_request){.handle = handle, .receive = *receive, .persistent = true, .from = from, .tag = tag});
+}
+
+bool mpi_gpu_request_incoming(const struct mpi_gpu_receive *receive, struct mpi_gpu_incoming *incoming)
+{
+    return receive_add(
+        (struct mpi_gpu_request){.handle = mpi_gpu_incoming_last(incoming), .receive = *receive, .incoming = incoming});
+}
+
+// --- waiting for them -----------------------------------------------------------------------------------------------
+
+bool mpi_gpu_request_receives(const struct mpi_gpu_request *request)
+{
+    return request->receives;
+}
+
+mpi_handle mpi_gpu_request_stand_in(const struct mpi_gpu_request *request)
+{
+    return request->incoming != NULL                    ? mpi_gpu_incoming_request(request->incoming)
+           : request->probed != mpi_abi()->request_null ? request->probed
+                                                        : request->handle;
+}
+
+// Whether a message that has come is an RTS. The chunks are asked for then.
+static bool rts_taken(struct mpi_gpu_request *request, const void *status, int *error_out)
+{
+    struct mpi_gpu_rts rts;
+    if (!request->receives || request->incoming != NULL || !mpi_gpu_rts_in(&request->receive, status, &rts)) {
+        return false;
+    }
+    request->incoming = mpi_gpu_incoming_make(&request->receive, &rts, status);
+    if (request->incoming == NULL) {
+        *error_out = mpi_abi()->error_other;
+    }
+    return request->incoming != NULL;
+}
+
+// The data of what has come.
+static int bring(struct mpi_gpu_request *request, void *status)
+{
+    _Alignas(16) char held[sizeof(mpi_handle)];
+    if (request->incoming == NULL) {
+        return request->receives ? mpi_gpu_buffer_write(&request->receive.staged, mpi_gpu_received(status)) : MPI_OK;
+    }
+    int error = mpi_gpu_incoming_end(request->incoming, &request->receive, status);
+    request->incoming = NULL;
+    if (request->held) {
+        mpi_handle_put(held, 0, request->handle);
+        (void)CALL Wait(held, mpi_abi()->status_ignore);
+        request->held = false;
     }
     return error;
 }
 
-// --- calls for one request ------------------------------------------------------------------------------------------
-
-static void *status_or(void *status, void *own)
+bool mpi_gpu_request_ended(struct mpi_gpu_request *request, void *slot, void *status, int *error_out,
+                           struct mpi_gpu_outgoing **sent_out)
 {
-    return mpi_status_is_ignored(status) ? own : status;
-}
-
-int MPI_Wait(void *request, void *status)
-{
-    _Alignas(16) char own[MPI_STATUS_MAX];
-    mpi_handle handle = mpi_handle_at(request, 0);
-    if (find(handle) == NULL) {
-        return CALL Wait(request, status);
+    *error_out = MPI_OK;
+    *sent_out = NULL;
+    if (rts_taken(request, status, error_out)) {
+        if (!request->persistent) { // MPI has freed its request
+            take_out(request);
+            request->handle = mpi_gpu_incoming_last(request->incoming);
+            insert(request);
+            mpi_handle_put(slot, 0, request->handle);
+        }
+        return false;
     }
-    status = status_or(status, own);
-    int error = CALL Wait(request, status);
-    int copied = over(handle, status);
-    return error != MPI_OK ? error : copied;
+    if (request->incoming != NULL && !mpi_gpu_incoming_chunk(request->incoming, &request->receive, status)) {
+        return false;
+    }
+    int error = bring(request, status);
+    *error_out = *error_out != MPI_OK ? *error_out : error;
+    request->probed = mpi_abi()->request_null;
+    if (!request->persistent) {
+        *sent_out = request->outgoing;
+        mpi_handle_put(slot, 0, mpi_abi()->request_null);
+        drop(request);
+    }
+    return true;
 }
 
-int MPI_Test(void *request, int *flag, void *status)
+bool mpi_gpu_request_progress(struct mpi_gpu_request *request)
 {
-    _Alignas(16) char own[MPI_STATUS_MAX];
-    mpi_handle handle = mpi_handle_at(request, 0);
-    if (find(handle) == NULL) {
-        return CALL Test(request, flag, status);
+    _Alignas(16) char status[MPI_STATUS_MAX], handle[sizeof(mpi_handle)];
+    int flag = 0, error = MPI_OK;
+    (void)CALL Request_get_status(mpi_gpu_request_stand_in(request), &flag, status);
+    if (flag && rts_taken(request, status, &error)) {
+        request->held = true;
+        (void)CALL Request_get_status(mpi_gpu_request_stand_in(request), &flag, status);
     }
-    status = status_or(status, own);
-    int error = CALL Test(request, flag, status);
-    int copied = *flag ? over(handle, status) : MPI_OK;
-    return error != MPI_OK ? error : copied;
+    while (flag && request->incoming != NULL && request->incoming->next < request->incoming->chunks - 1) {
+        mpi_handle_put(handle, 0, mpi_gpu_request_stand_in(request));
+        (void)CALL Wait(handle, status);
+        (void)mpi_gpu_incoming_chunk(request->incoming, &request->receive, status);
+        (void)CALL Request_get_status(mpi_gpu_request_stand_in(request), &flag, status);
+    }
+    return flag;
 }
+
+void mpi_gpu_requests_progress(void)
+{
+    for (size_t i = 0; i < BUCKETS && count != 0; i++) {
+        for (struct mpi_gpu_request *request = buckets[i]; request != NULL; request = request->next) {
+            if (request->receives) {
+                (void)mpi_gpu_request_progress(request);
+            }
+        }
+    }
+}
+
+// --- calls for one --------------------------------------------------------------------------------------------------
 
 int MPI_Request_free(void *request)
 {
-    mpi_handle handle = mpi_handle_at(request, 0);
-    struct request *known = find(handle);
-    // Of one that is under way the host memory is MPI's until nobody knows when.
-    if (known != NULL && known->persistent) {
-        drop(handle);
+    _Alignas(16) char status[MPI_STATUS_MAX];
+    struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(request, 0));
+    if (known == NULL) {
+        return CALL Request_free(request);
+    }
+    if (known->incoming != NULL) { // what it stands for has begun: its end frees it
+        return MPI_Wait(request, status);
+    }
+    if (known->outgoing != NULL) {
+        mpi_gpu_outgoing_release(known->outgoing);
+    }
+    if (known->persistent || known->outgoing != NULL) {
+        drop(known);
+    } else {
+        take_out(known); // the host memory is MPI's until nobody knows when
     }
     return CALL Request_free(request);
 }
 
+int MPI_Request_get_status(mpi_handle request, int *flag, void *status)
+{
+    struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(&request, 0));
+    if (known == NULL || !known->receives) {
+        return CALL Request_get_status(request, flag, status);
+    }
+    *flag = mpi_gpu_request_progress(known);
+    if (known->incoming == NULL) {
+        return CALL Request_get_status(mpi_gpu_request_stand_in(known), flag, status);
+    }
+    if (*flag && !mpi_status_is_ignored(status)) {
+        memcpy(status, known->incoming->status, mpi_abi()->status_bytes);
+    }
+    return MPI_OK;
+}
+
+// A message that has come is no longer cancelled.
+int MPI_Cancel(void *request)
+{
+    const struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(request, 0));
+    bool has_come = known != NULL && mpi_gpu_request_stand_in(known) != known->handle;
+    return has_come ? MPI_OK : CALL Cancel(request);
+}
+
+// The message of a persistent receive may have been taken by a probe.
+static int receive_start(struct mpi_gpu_request *known, void *request)
+{
+    const struct mpi_gpu_receive *receive = &known->receive;
+    _Alignas(16) char handle[sizeof(mpi_handle)];
+    struct mpi_gpu_probed *probed = mpi_gpu_probed_take(known->from, known->tag, receive->comm);
+    int error = MPI_OK;
+    if (probed == NULL) {
+        return CALL Start(request);
+    }
+    if (probed->rts.bytes != 0) {
+        known->incoming = mpi_gpu_incoming_make(receive, &probed->rts, probed->status);
+        error = known->incoming != NULL ? MPI_OK : mpi_abi()->error_other;
+    } else {
+        error = mpi_gpu_receive_message(receive, probed->message, handle);
+        known->probed = error == MPI_OK ? mpi_handle_at(handle, 0) : known->probed;
+    }
+    free(probed);
+    return error;
+}
+
 int MPI_Start(void *request)
 {
-    struct request *known = find(mpi_handle_at(request, 0));
-    int error = known != NULL && !known->receives ? mpi_gpu_buffer_read(&known->buffer) : MPI_OK;
+    struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(request, 0));
+    if (known != NULL && known->receives) {
+        return receive_start(known, request);
+    }
+    int error = known != NULL ? mpi_gpu_buffer_read(&known->receive.staged) : MPI_OK;
     return error != MPI_OK ? error : CALL Start(request);
 }
 
 int MPI_Startall(int number, void *array)
 {
+    bool any = false;
     for (int i = 0; i < number; i++) {
-        struct request *known = find(mpi_handle_at(array, i));
-        int error = known != NULL && !known->receives ? mpi_gpu_buffer_read(&known->buffer) : MPI_OK;
-        if (error != MPI_OK) {
-            return error;
-        }
+        any = any || mpi_gpu_request_find(mpi_handle_at(array, i)) != NULL;
     }
-    return CALL Startall(number, array);
-}
-
-// --- calls for many -------------------------------------------------------------------------------------------------
-
-// What a call for many requests needs beside them: their handles before it, and places for statuses.
-struct many {
-    mpi_handle *handles;
-    char *statuses;
-};
-
-// False: none of them is of a device's memory, or there is no memory for more.
-static bool many_begin(struct many *many, int number, const void *array)
-{
-    bool known = false;
-    *many = (struct many){0};
-    for (int i = 0; i < number && count != 0 && !known; i++) {
-        known = find(mpi_handle_at(array, i)) != NULL;
+    int error = any ? MPI_OK : CALL Startall(number, array);
+    for (int i = 0; any && i < number && error == MPI_OK; i++) {
+        error = MPI_Start((char *)array + (size_t)i * mpi_abi()->handle_bytes);
     }
-    if (!known) {
-        return false;
-    }
-    many->handles = calloc((size_t)number, sizeof *many->handles);
-    many->statuses = calloc((size_t)number, MPI_STATUS_MAX);
-    if (many->handles == NULL || many->statuses == NULL) {
-        free(many->handles);
-        free(many->statuses);
-        return false;
-    }
-    for (int i = 0; i < number; i++) {
-        many->handles[i] = mpi_handle_at(array, i);
-    }
-    return true;
-}
-
-static void many_end(struct many *many)
-{
-    free(many->handles);
-    free(many->statuses);
-}
-
-// Each as it comes, so that the next message moves while the data of the last go to the device.
-int MPI_Waitall(int number, void *array, void *statuses)
-{
-    struct many many;
-    if (!many_begin(&many, number, array)) {
-        return CALL Waitall(number, array, statuses);
-    }
-    void *kept = mpi_status_is_ignored(statuses) ? many.statuses : statuses;
-    int error = MPI_OK, index = 0;
-    for (int i = 0; i < number; i++) { // those that are not active have an empty status
-        if (many.handles[i] == mpi_abi()->request_null) {
-            int flag;
-            error = CALL Test((char *)array + (size_t)i * mpi_abi()->handle_bytes, &flag, mpi_status_at(kept, i));
-        }
-    }
-    while (index != MPI_UNDEFINED_INT && error == MPI_OK) {
-        _Alignas(16) char status[MPI_STATUS_MAX];
-        error = CALL Waitany(number, array, &index, status);
-        if (index != MPI_UNDEFINED_INT) {
-            int copied = over(many.handles[index], status);
-            memcpy(mpi_status_at(kept, index), status, mpi_abi()->status_bytes);
-            error = error != MPI_OK ? error : copied;
-        }
-    }
-    many_end(&many);
     return error;
-}
-
-int MPI_Testall(int number, void *array, int *flag, void *statuses)
-{
-    struct many many;
-    if (!many_begin(&many, number, array)) {
-        return CALL Testall(number, array, flag, statuses);
-    }
-    void *kept = mpi_status_is_ignored(statuses) ? many.statuses : statuses;
-    int error = CALL Testall(number, array, flag, kept);
-    for (int i = 0; i < number && *flag; i++) {
-        int copied = over(many.handles[i], mpi_status_at(kept, i));
-        error = error != MPI_OK ? error : copied;
-    }
-    many_end(&many);
-    return error;
-}
-
-static int one_of(struct many *many, int error, int index, const void *status)
-{
-    int copied = index != MPI_UNDEFINED_INT ? over(many->handles[index], status) : MPI_OK;
-    many_end(many);
-    return error != MPI_OK ? error : copied;
-}
-
-int MPI_Waitany(int number, void *array, int *index, void *status)
-{
-    struct many many;
-    if (!many_begin(&many, number, array)) {
-        return CALL Waitany(number, array, index, status);
-    }
-    status = status_or(status, many.statuses);
-    int error = CALL Waitany(number, array, index, status);
-    return one_of(&many, error, *index, status);
-}
-
-int MPI_Testany(int number, void *array, int *index, int *flag, void *status)
-{
-    struct many many;
-    if (!many_begin(&many, number, array)) {
-        return CALL Testany(number, array, index, flag, status);
-    }
-    status = status_or(status, many.statuses);
-    int error = CALL Testany(number, array, index, flag, status);
-    return one_of(&many, error, *flag ? *index : MPI_UNDEFINED_INT, status);
-}
-
-static int some_of(struct many *many, int error, int done, const int *indices, void *statuses)
-{
-    for (int i = 0; i < done; i++) { // MPI_UNDEFINED is negative
-        int copied = over(many->handles[indices[i]], mpi_status_at(statuses, i));
-        error = error != MPI_OK ? error : copied;
-    }
-    many_end(many);
-    return error;
-}
-
-int MPI_Waitsome(int number, void *array, int *done, int *indices, void *statuses)
-{
-    struct many many;
-    if (!many_begin(&many, number, array)) {
-        return CALL Waitsome(number, array, done, indices, statuses);
-    }
-    void *kept = mpi_status_is_ignored(statuses) ? many.statuses : statuses;
-    int error = CALL Waitsome(number, array, done, indices, kept);
-    return some_of(&many, error, *done, indices, kept);
-}
-
-int MPI_Testsome(int number, void *array, int *done, int *indices, void *statuses)
-{
-    struct many many;
-    if (!many_begin(&many, number, array)) {
-        return CALL Testsome(number, array, done, indices, statuses);
-    }
-    void *kept = mpi_status_is_ignored(statuses) ? many.statuses : statuses;
-    int error = CALL Testsome(number, array, done, indices, kept);
-    return some_of(&many, error, *done, indices, kept);
 }

@@ -72,9 +72,10 @@ static int stage(struct mpi_gpu_buffer *staged, const void *origin, int count, m
 {
     *staged = (struct mpi_gpu_buffer){0};
     int error = target == mpi_abi()->proc_null ? MPI_OK : mpi_gpu_buffer_make(origin, count, type, staged);
+    error = error == MPI_OK ? mpi_gpu_buffer_stage(staged) : error;
     error = error == MPI_OK && !gets ? mpi_gpu_buffer_read(staged) : error;
     if (error == MPI_OK && staged->device != NULL && !access_add(mpi_handle_at(&win, 0), target, gets, staged)) {
-        error = MPI_OTHER;
+        error = mpi_abi()->error_other;
     }
     if (error != MPI_OK) {
         mpi_gpu_buffer_free(staged);

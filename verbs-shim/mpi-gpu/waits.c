@@ -1,0 +1,259 @@
+// MPI's calls that wait for requests, or look whether they are over.
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs-shim/mpi-gpu/requests.h"
+
+// What MPI is asked about in place of the program's requests.
+struct many {
+    int number;
+    char *array;                    // the program's
+    char *handles;                  // the stand-ins
+    struct mpi_gpu_request **known; // NULL: MPI's alone
+    char *statuses;
+    struct mpi_gpu_outgoing *sent; // pipelined sends that are over
+    bool waits;
+};
+
+static void *slot_of(char *handles, int index)
+{
+    return handles + (size_t)index * mpi_abi()->handle_bytes;
+}
+
+static void many_free(struct many *many)
+{
+    free(many->handles);
+    free((void *)many->known);
+    free(many->statuses);
+}
+
+// False: none of them is the library's business, or there is no memory for more.
+static bool many_begin(struct many *many, int number, void *array, bool waits)
+{
+    bool any = false;
+    *many = (struct many){.number = number, .array = array, .waits = waits};
+    for (int i = 0; i < number && !any; i++) {
+        any = mpi_gpu_request_find(mpi_handle_at(array, i)) != NULL;
+    }
+    if (!any) {
+        return false;
+    }
+    many->handles = calloc((size_t)number, mpi_abi()->handle_bytes);
+    many->known = calloc((size_t)number, sizeof(struct mpi_gpu_request *));
+    many->statuses = calloc((size_t)number, MPI_STATUS_MAX);
+    if (many->handles == NULL || many->known == NULL || many->statuses == NULL) {
+        many_free(many);
+        return false;
+    }
+    for (int i = 0; i < number; i++) {
+        many->known[i] = mpi_gpu_request_find(mpi_handle_at(array, i));
+        mpi_handle_put(many->handles, i,
+                       many->known[i] != NULL ? mpi_gpu_request_stand_in(many->known[i]) : mpi_handle_at(array, i));
+    }
+    return true;
+}
+
+// What was sent is waited for once more, until it is taken.
+static int many_end(struct many *many, int error)
+{
+    while (many->sent != NULL) {
+        struct mpi_gpu_outgoing *sent = many->sent;
+        many->sent = sent->next;
+        sent->next = NULL;
+        if (many->waits) {
+            mpi_gpu_outgoing_wait(sent);
+        }
+        mpi_gpu_outgoing_release(sent);
+    }
+    many_free(many);
+    return error;
+}
+
+// MPI has said that a stand-in is over. Whether the program's request is.
+static bool ended(struct many *many, int index, void *status, int *error)
+{
+    struct mpi_gpu_request *known = many->known[index];
+    struct mpi_gpu_outgoing *sent;
+    void *slot = slot_of(many->array, index);
+    int own;
+    if (known == NULL) {
+        mpi_handle_put(slot, 0, mpi_handle_at(many->handles, index));
+        return true;
+    }
+    bool over = mpi_gpu_request_ended(known, slot, status, &own, &sent);
+    *error = *error != MPI_OK ? *error : own;
+    mpi_handle_put(many->handles, index, over ? mpi_handle_at(slot, 0) : mpi_gpu_request_stand_in(known));
+    if (over) {
+        many->known[index] = NULL;
+    }
+    if (sent != NULL) {
+        sent->next = many->sent;
+        many->sent = sent;
+    }
+    return over;
+}
+
+static void *status_or(void *status, void *own)
+{
+    return mpi_status_is_ignored(status) ? own : status;
+}
+
+// --- one, or any ----------------------------------------------------------------------------------------------------
+
+int MPI_Wait(void *request, void *status)
+{
+    struct many many;
+    if (!many_begin(&many, 1, request, true)) {
+        return CALL Wait(request, status);
+    }
+    int error;
+    status = status_or(status, many.statuses);
+    do {
+        error = CALL Wait(many.handles, status);
+    } while (!ended(&many, 0, status, &error));
+    return many_end(&many, error);
+}
+
+int MPI_Test(void *request, int *flag, void *status)
+{
+    struct many many;
+    if (!many_begin(&many, 1, request, false)) {
+        return CALL Test(request, flag, status);
+    }
+    int error;
+    status = status_or(status, many.statuses);
+    do {
+        error = CALL Test(many.handles, flag, status);
+    } while (*flag && !ended(&many, 0, status, &error));
+    return many_end(&many, error);
+}
+
+int MPI_Waitany(int number, void *array, int *index, void *status)
+{
+    struct many many;
+    if (!many_begin(&many, number, array, true)) {
+        return CALL Waitany(number, array, index, status);
+    }
+    int error;
+    status = status_or(status, many.statuses);
+    do {
+        error = CALL Waitany(number, many.handles, index, status);
+    } while (*index != MPI_UNDEFINED_INT && !ended(&many, *index, status, &error));
+    return many_end(&many, error);
+}
+
+int MPI_Testany(int number, void *array, int *index, int *flag, void *status)
+{
+    struct many many;
+    if (!many_begin(&many, number, array, false)) {
+        return CALL Testany(number, array, index, flag, status);
+    }
+    int error;
+    status = status_or(status, many.statuses);
+    do {
+        error = CALL Testany(number, many.handles, index, flag, status);
+    } while (*flag && *index != MPI_UNDEFINED_INT && !ended(&many, *index, status, &error));
+    return many_end(&many, error);
+}
+
+// --- some -----------------------------------------------------------------------------------------------------------
+
+// Those that MPI says are over, less those that the program's requests have more of.
+static int some_of(struct many *many, int done, int *indices, void *statuses, int *error)
+{
+    int over = 0;
+    for (int i = 0; i < done; i++) {
+        void *status = mpi_status_at(statuses, i);
+        if (ended(many, indices[i], status, error)) {
+            indices[over] = indices[i];
+            memmove(mpi_status_at(statuses, over), status, mpi_abi()->status_bytes);
+            over++;
+        }
+    }
+    return done > 0 ? over : done; // MPI_UNDEFINED is negative
+}
+
+int MPI_Waitsome(int number, void *array, int *done, int *indices, void *statuses)
+{
+    struct many many;
+    if (!many_begin(&many, number, array, true)) {
+        return CALL Waitsome(number, array, done, indices, statuses);
+    }
+    int error;
+    void *kept = status_or(statuses, many.statuses);
+    do {
+        error = CALL Waitsome(number, many.handles, done, indices, kept);
+        *done = some_of(&many, *done, indices, kept, &error);
+    } while (*done == 0 && error == MPI_OK);
+    return many_end(&many, error);
+}
+
+int MPI_Testsome(int number, void *array, int *done, int *indices, void *statuses)
+{
+    struct many many;
+    if (!many_begin(&many, number, array, false)) {
+        return CALL Testsome(number, array, done, indices, statuses);
+    }
+    void *kept = status_or(statuses, many.statuses);
+    int error = CALL Testsome(number, many.handles, done, indices, kept);
+    *done = some_of(&many, *done, indices, kept, &error);
+    return many_end(&many, error);
+}
+
+// --- all ------------------------------------------------------------------------------------------------------------
+
+// Each as it comes, so that the next message moves while the data of the last go to the device.
+int MPI_Waitall(int number, void *array, void *statuses)
+{
+    struct many many;
+    if (!many_begin(&many, number, array, true)) {
+        return CALL Waitall(number, array, statuses);
+    }
+    void *kept = status_or(statuses, many.statuses);
+    int error = MPI_OK, index = 0;
+    for (int i = 0; i < number; i++) { // of those that are not active
+        _Alignas(16) char null[sizeof(mpi_handle)];
+        mpi_handle_put(null, 0, mpi_abi()->request_null);
+        (void)CALL Wait(null, mpi_status_at(kept, i));
+    }
+    while (index != MPI_UNDEFINED_INT && error == MPI_OK) {
+        _Alignas(16) char status[MPI_STATUS_MAX];
+        error = CALL Waitany(number, many.handles, &index, status);
+        if (index != MPI_UNDEFINED_INT && ended(&many, index, status, &error)) {
+            memcpy(mpi_status_at(kept, index), status, mpi_abi()->status_bytes);
+        }
+    }
+    return many_end(&many, error);
+}
+
+// MPI frees all or none: none of them may turn out to be an RTS then.
+static bool all_are_over(const struct many *many)
+{
+    bool all = true;
+    for (int i = 0; i < many->number; i++) {
+        struct mpi_gpu_request *known = many->known[i];
+        if (known != NULL && mpi_gpu_request_receives(known)) {
+            all = mpi_gpu_request_progress(known) && all;
+            mpi_handle_put(many->handles, i, mpi_gpu_request_stand_in(known));
+        }
+    }
+    return all;
+}
+
+int MPI_Testall(int number, void *array, int *flag, void *statuses)
+{
+    struct many many;
+    if (!many_begin(&many, number, array, false)) {
+        return CALL Testall(number, array, flag, statuses);
+    }
+    void *kept = status_or(statuses, many.statuses);
+    int error = MPI_OK;
+    *flag = all_are_over(&many);
+    if (*flag) {
+        error = CALL Testall(number, many.handles, flag, kept);
+    }
+    for (int i = 0; i < number && *flag; i++) {
+        (void)ended(&many, i, mpi_status_at(kept, i), &error);
+    }
+    return many_end(&many, error);
+}
