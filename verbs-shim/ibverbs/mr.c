@@ -1,4 +1,5 @@
 // Memory regions (IBA 10.6): memory of the program, and of the GPUs, which is pinned in their windows first.
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "verbs-shim/cuda/pin.h"
@@ -37,6 +38,17 @@ static int region_check(const struct ibverbs_context *context, const struct ibve
     return access_check(region->access);
 }
 
+// An MPI that is refused may go on with the processor's copies, which end with SIGSEGV.
+static void no_window(const struct ibverbs_region *region)
+{
+    static bool said;
+    if (!said) {
+        said = true;
+        fprintf(stderr, "tcasim: %zu B of device memory are not registered (ENOMEM): the GPU's BAR has no room\n",
+                region->bytes);
+    }
+}
+
 // Device memory lies in one allocation, or the region does not exist.
 static int gpu_pin(struct ibverbs_mr *mr, struct ibverbs_region *region)
 {
@@ -48,7 +60,11 @@ static int gpu_pin(struct ibverbs_mr *mr, struct ibverbs_region *region)
     if (status == 0) {
         region->bus_address = mr->pin->bus_address + cuda_pin_offset(mr->pin, region->address);
     }
-    return status == -EINVAL ? -EFAULT : status == -ENOSPC ? -ENOMEM : status;
+    if (status == -ENOSPC) {
+        no_window(region);
+        status = -ENOMEM;
+    }
+    return status == -EINVAL ? -EFAULT : status;
 }
 
 static void mr_free(struct ibverbs_mr *mr, bool unpin)
