@@ -54,19 +54,26 @@ static bool is_installed(const char *name, const char *libraries)
     return found;
 }
 
+static bool program_needs_check(const struct cli_job *job, const struct scn_outside *program)
+{
+    char *needs = cli_programs_text(job->scenario, program->needs), *rest = NULL;
+    bool there = needs != NULL;
+    for (char *name = there ? strtok_r(needs, " ", &rest) : NULL; name != NULL; name = strtok_r(NULL, " ", &rest)) {
+        if (!is_installed(name, job->paths->libraries)) {
+            cli_error("%s: %s is not installed (docs/attached-programs.md)", job->path, name);
+            there = false;
+        }
+    }
+    free(needs);
+    return there;
+}
+
 static bool needs_check(const struct printing *printing)
 {
     const struct cli_job *job = printing->job;
     bool there = true;
     for (uint32_t i = 0; i < job->scenario->outside_count; i++) {
-        char needs[SCN_TEXT_MAX], *rest = NULL;
-        snprintf(needs, sizeof needs, "%s", job->scenario->outsides[i].needs);
-        for (char *name = strtok_r(needs, " ", &rest); name != NULL; name = strtok_r(NULL, " ", &rest)) {
-            if (!is_installed(name, job->paths->libraries)) {
-                cli_error("%s: %s is not installed (docs/attached-programs.md)", job->path, name);
-                there = false;
-            }
-        }
+        there = program_needs_check(job, &job->scenario->outsides[i]) && there;
     }
     return there;
 }

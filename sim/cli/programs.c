@@ -64,8 +64,7 @@ static const char *reference_put(const struct scn_scenario *scenario, const char
     return end + 1;
 }
 
-// To be freed. NULL: said why.
-static char *parameters_put(const struct scn_scenario *scenario, const char *text)
+char *cli_programs_text(const struct scn_scenario *scenario, const char *text)
 {
     char *result = NULL;
     size_t size;
@@ -110,7 +109,7 @@ static const char *split_error(int status)
 // As a shell takes it apart: quotes, variables and patterns, but no commands.
 static bool line_split(const struct scn_scenario *scenario, const char *text, wordexp_t *words)
 {
-    char *line = parameters_put(scenario, text);
+    char *line = cli_programs_text(scenario, text);
     if (line == NULL) {
         return false;
     }
@@ -163,7 +162,7 @@ static bool environment_add(struct cli_programs *programs, const struct scn_scen
 static bool file_add(const struct scn_scenario *scenario, const char *text, char **file, const char **path)
 {
     if (text[0] != '\0') {
-        *path = *file = parameters_put(scenario, text);
+        *path = *file = cli_programs_text(scenario, text);
         return *file != NULL;
     }
     return true;

@@ -1,6 +1,6 @@
 // Programs of the machine as a scenario or the command line names them: their words, and how they end.
 //
-// In a command, `${NAME}` is a parameter of the scenario, `${PATH}` with a dot the value of a key as `tcasim check
+// In a command, its environment and what it needs, `${NAME}` is a parameter of the scenario, `${PATH}` with a dot the value of a key as `tcasim check
 // --list` shows it; what is neither is the environment's.
 #pragma once
 
@@ -17,6 +17,9 @@ struct cli_programs {
     int expected[ATTACH_RUN_PROGRAMS_MAX];   // statuses
     uint32_t count;
 };
+
+// A text with its parameters and keys in place of their names. To be freed; NULL: said why.
+char *cli_programs_text(const struct scn_scenario *scenario, const char *text);
 
 // Those of the scenario, in its order. false: said why.
 bool cli_programs_of_scenario(struct cli_programs *programs, const struct scn_scenario *scenario);

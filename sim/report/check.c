@@ -79,20 +79,29 @@ static void check_check(struct checking *checking, const struct scn_check *check
     }
 }
 
+static void printed_names(char *text, size_t size)
+{
+    const char *name;
+    text[0] = '\0';
+    for (unsigned i = 0; (name = report_printed_column_name(i)) != NULL; i++) {
+        size_t length = strlen(text);
+        snprintf(text + length, size - length, "%s%s", i > 0 ? ", " : "", name);
+    }
+}
+
 static void printed_check(struct checking *checking)
 {
     for (uint32_t i = 0; i < checking->scenario->outside_count; i++) {
         const struct scn_results *results = &checking->scenario->outsides[i].results;
         struct report_printed_line line;
-        char wrong[SCN_NAME_MAX];
+        char wrong[SCN_NAME_MAX], names[SCN_TEXT_MAX];
         if (results->columns[0] == '\0' || report_printed_columns(results->columns, &line, wrong) == SIM_OK) {
             continue;
         }
         if (wrong[0] != '\0') {
-            complain(checking, 0, 0,
-                     "results '%s': columns: '%s' is no column (there are: series, bytes, descriptors, "
-                     "operations, latency_us, min_latency_us, max_latency_us, bandwidth_GBps, bandwidth_MBps, -)",
-                     results->series, wrong);
+            printed_names(names, sizeof names);
+            complain(checking, 0, 0, "results '%s': columns: '%s' is no column (there are: %s)", results->series, wrong,
+                     names);
         } else {
             complain(checking, 0, 0, "results '%s': columns: needs latency_us or bandwidth_GBps, and at most %d words",
                      results->series, REPORT_PRINTED_COLUMNS_MAX);

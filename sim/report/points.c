@@ -218,13 +218,14 @@ static void fault_add(report_t *sweep, const char *series, char *const *fields)
 
 static void record_add(report_t *sweep, char *const *fields, size_t count, uint32_t number_of_point)
 {
-    char series[2 * SCN_NAME_MAX];
-    snprintf(series, sizeof series, "%s, %s", count > 1 ? fields[1] : "",
-             sweep->scenario->sweep->points[number_of_point - 1].label);
+    char series[2 * SCN_NAME_MAX], curve[2 * SCN_NAME_MAX];
+    const char *bare = count > 1 ? fields[1] : "";
+    snprintf(series, sizeof series, "%s, %s", bare, sweep->scenario->sweep->points[number_of_point - 1].label);
+    scn_sweep_series_make(sweep->scenario, bare, number_of_point - 1, curve, sizeof curve);
     if (strcmp(fields[0], "run") == 0 && count == 5) {
         report_add_run(sweep, series, number(fields[2]), number(fields[3]), number(fields[4]));
     } else if (strcmp(fields[0], "point") == 0 && count == 8) {
-        const struct report_point point = {.series = series,
+        const struct report_point point = {.series = curve,
                                            .bytes = number(fields[2]),
                                            .descriptors = number(fields[3]),
                                            .operations = number(fields[4]),

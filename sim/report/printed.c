@@ -53,6 +53,11 @@ static const struct name names_of_osu[] = {{"Size", {REPORT_PRINTED_BYTES, 0}},
                                            {"Iterations", {REPORT_PRINTED_OPERATIONS, 0}},
                                            {NULL, {REPORT_PRINTED_NONE, 0}}};
 
+const char *report_printed_column_name(unsigned index)
+{
+    return index < sizeof names_of_columns / sizeof *names_of_columns ? names_of_columns[index].text : NULL;
+}
+
 static bool named(const struct name *names, const char *text, struct report_printed_column *column_out)
 {
     *column_out = (struct report_printed_column){REPORT_PRINTED_NONE, 0};

@@ -38,6 +38,9 @@ struct report_printed_line {
 enum sim_status report_printed_columns(const char *names, struct report_printed_line *line_out,
                                        char wrong_out[SCN_NAME_MAX]);
 
+// Those names, a NULL behind the last.
+const char *report_printed_column_name(unsigned index);
+
 // Adds the rows of text to the report. SIM_ERR_NOT_FOUND: it has none. SIM_ERR_INVALID: a row contradicts itself. The
 // reason is in error.
 enum sim_status report_add_printed(report_t *report, const struct scn_results *results, const char *text, char *error,

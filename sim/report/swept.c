@@ -15,26 +15,38 @@ static bool is_bare(const struct scn_scenario *scenario, const struct scn_value 
     return false;
 }
 
-static void name_extend(char *name, size_t size, const char *label)
+static void name_extend(char *name, size_t size, const char *curve)
 {
     size_t length = strlen(name);
-    snprintf(name + length, size - length, ", %s", label);
+    if (curve[0] != '\0') {
+        snprintf(name + length, size - length, ", %s", curve);
+    }
 }
 
-static struct scn_check at_point(const report_t *report, const struct scn_check *check, const char *label)
+// Whether an earlier point is of the same series.
+static bool is_known(const struct scn_sweep *sweep, uint32_t point)
+{
+    bool known = false;
+    for (uint32_t i = 0; i < point && !known; i++) {
+        known = strcmp(sweep->points[i].curve, sweep->points[point].curve) == 0;
+    }
+    return known;
+}
+
+static struct scn_check at_curve(const report_t *report, const struct scn_check *check, const char *curve)
 {
     struct scn_check result = *check;
     const struct report_reference *reference = report_references_find(&report->references, check->id);
     if (is_bare(report->scenario, &check->value)) {
-        name_extend(result.value.series, sizeof result.value.series, label);
+        name_extend(result.value.series, sizeof result.value.series, curve);
     }
     if (is_bare(report->scenario, &check->over)) {
-        name_extend(result.over.series, sizeof result.over.series, label);
+        name_extend(result.over.series, sizeof result.over.series, curve);
     }
     if (result.what[0] == '\0') {
         snprintf(result.what, sizeof result.what, "%s", reference != NULL ? reference->what : check->id);
     }
-    name_extend(result.what, sizeof result.what, label);
+    name_extend(result.what, sizeof result.what, curve);
     return result;
 }
 
@@ -52,7 +64,11 @@ struct scn_check *report_checks_make(const report_t *report, const struct scn_ch
         bool bare =
             scenario->sweep != NULL && (is_bare(scenario, &checks[i].value) || is_bare(scenario, &checks[i].over));
         for (uint32_t k = 0; k < (bare ? points : 1); k++) {
-            made[(*count_out)++] = bare ? at_point(report, &checks[i], scenario->sweep->points[k].label) : checks[i];
+            if (!bare) {
+                made[(*count_out)++] = checks[i];
+            } else if (!is_known(scenario->sweep, k)) {
+                made[(*count_out)++] = at_curve(report, &checks[i], scenario->sweep->points[k].curve);
+            }
         }
     }
     return made;

@@ -69,9 +69,6 @@ void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent,
 void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree);
 // With the runs, which are loaded later.
 void scn_sweep_check(struct scn_loader *loader);
-// "SERIES, LABEL" of a series and a point; without a sweep "SERIES".
-void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,
-                           size_t size);
 
 // preset.c: the tree of configs/<folder>/<name>.yaml, read once. NULL: reported.
 const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name);

@@ -65,7 +65,8 @@ static const struct scn_key outside_keys[] = {
      .unit = SCN_UNIT_TEXT,
      .fallback = "",
      SCN_FIELD(struct scn_outside, needs),
-     .doc = "programs that it starts in its turn, of which `tcasim run` says if one is not installed"},
+     .doc = "programs that it starts in its turn, of which `tcasim run` says if one is not installed; ${NAME} as in "
+            "command"},
     {.name = "stdin",
      .unit = SCN_UNIT_TEXT,
      .fallback = "",

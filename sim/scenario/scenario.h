@@ -354,15 +354,17 @@ struct scn_panel {
 };
 
 // `sweep:` asks for the runs once for each of some points: settings that go over the scenario as --set does. Where
-// `expect:` and `compare:` name a series, they mean "SERIES, LABEL", or with "SERIES" alone each of its points.
+// `expect:` and `compare:` name a series, they mean "SERIES, CURVE", or with "SERIES" alone each of its points.
 struct scn_sweep_point {
     const char *label; // "125 MHz"
+    const char *curve; // the same without the value of a parameter "bytes", which is a column of the results: the points
+                       // that differ in it alone are one series, "SERIES, CURVE"
     const char *const *sets;
     size_t set_count;
 };
 
 struct scn_sweep {
-    const char *title; // the swept keys without their paths, for an axis
+    const char *title; // the swept keys of the labels without their paths, for an axis
     const struct scn_sweep_point *points;
     uint32_t point_count;
 };
@@ -464,7 +466,11 @@ enum sim_status scn_load_point(const char *path, const struct scn_load_options *
 // is that of the field.
 const char *scn_series(const struct scn_scenario *scenario, uint32_t index);
 
-// Takes the label of a point (number from 1) off the name of a merged series.
+// "SERIES, CURVE" of a series and a point (number from 0); without a sweep "SERIES".
+void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,
+                           size_t size);
+
+// Takes what a point (number from 1) adds to the name of a series off a merged one.
 void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);
 
 // Where the value of a field of a loaded scenario came from: a preset's source or assumption, "file:line:column",

@@ -124,6 +124,15 @@ static const char *label_extend(struct scn_loader *loader, const char *label, co
     return label;
 }
 
+static bool is_column(const struct dimension *dimension)
+{
+    bool all = true;
+    for (size_t i = 0; i < dimension->key_count; i++) {
+        all = all && strcmp(dimension->keys[i]->key, "parameters.bytes.value") == 0;
+    }
+    return all;
+}
+
 // The last dimension changes fastest.
 static void point_make(struct scn_loader *loader, const struct request *request, size_t number,
                        struct scn_sweep_point *point)
@@ -135,10 +144,13 @@ static void point_make(struct scn_loader *loader, const struct request *request,
         indices[i - 1] = rest % request->dimensions[i - 1].value_count;
         rest /= request->dimensions[i - 1].value_count;
     }
-    *point = (struct scn_sweep_point){.label = "", .sets = sets};
+    *point = (struct scn_sweep_point){.label = "", .curve = "", .sets = sets};
     for (size_t i = 0; i < request->dimension_count; i++) {
         const struct dimension *dimension = &request->dimensions[i];
         point->label = label_extend(loader, point->label, dimension, indices[i]);
+        if (!is_column(dimension)) {
+            point->curve = label_extend(loader, point->curve, dimension, indices[i]);
+        }
         for (size_t k = 0; k < dimension->key_count; k++) {
             sets[point->set_count++] = scn_arena_format(loader->arena, "%s=%s", dimension->keys[k]->key,
                                                         value_text(dimension->keys[k], indices[i]));
@@ -163,7 +175,7 @@ static const char *title_make(struct scn_loader *loader, const struct request *r
     const char *title = "", *seen[DIMENSIONS_MAX * PATHS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < request->dimension_count; i++) {
-        for (size_t k = 0; k < request->dimensions[i].key_count; k++) {
+        for (size_t k = 0; k < request->dimensions[i].key_count && !is_column(&request->dimensions[i]); k++) {
             const char *step = step_of(loader, request->dimensions[i].keys[k]->key);
             size_t known = 0;
             while (known < count && strcmp(seen[known], step) != 0) {
@@ -226,8 +238,8 @@ void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree)
 void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,
                            size_t size)
 {
-    const struct scn_sweep *sweep = scenario->sweep;
-    snprintf(series, size, "%s%s%s", bare, sweep != NULL ? ", " : "", sweep != NULL ? sweep->points[point].label : "");
+    const char *curve = scenario->sweep != NULL ? scenario->sweep->points[point].curve : "";
+    snprintf(series, size, "%s%s%s", bare, curve[0] != '\0' ? ", " : "", curve);
 }
 
 void scn_sweep_check(struct scn_loader *loader)
@@ -253,7 +265,8 @@ void scn_sweep_check(struct scn_loader *loader)
 void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX])
 {
     size_t length = strlen(series);
-    size_t tail = number > 0 && number <= sweep->point_count ? strlen(sweep->points[number - 1].label) + 2 : 0;
+    size_t added = number > 0 && number <= sweep->point_count ? strlen(sweep->points[number - 1].curve) : 0;
+    size_t tail = added > 0 ? added + strlen(", ") : 0;
     if (tail <= length) {
         series[length - tail] = '\0';
     }

@@ -7,7 +7,7 @@
 #include "tests/shim/test.h"
 
 static const char *const sets_of[] = {"nodes.*.board.clock=125 MHz"};
-static const struct scn_sweep_point points[] = {{"125 MHz", sets_of, 1}, {"250 MHz", sets_of, 1}};
+static const struct scn_sweep_point points[] = {{"125 MHz", "125 MHz", sets_of, 1}, {"250 MHz", "250 MHz", sets_of, 1}};
 static const struct scn_sweep sweep = {"clock", points, 2};
 
 static void written(struct fixture *fixture)

@@ -38,6 +38,25 @@ TEST(Sweep, CombinesTheValuesOfItsKeys)
     fixture_fini(&fixture);
 }
 
+TEST(Sweep, OfAParameterCalledBytesIsNotInTheNamesOfSeries)
+{
+    struct fixture fixture;
+    load(&fixture, "title: t\nparameters: [{name: bytes, value: 8}, {name: device, value: tca0}]\n"
+                   "sweep: {parameters.device.value: [tca0, ibsim0], parameters.bytes.value: [8, 64]}\n");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    const struct scn_sweep *sweep = fixture.scenario->sweep;
+    ASSERT_TRUE(sweep != NULL);
+    EXPECT_STREQ(sweep->title, "device");
+    EXPECT_STREQ(sweep->points[3].label, "ibsim0, 64");
+    EXPECT_STREQ(sweep->points[3].curve, "ibsim0");
+    char series[SCN_NAME_MAX];
+    scn_sweep_series_make(fixture.scenario, "lat", 3, series, sizeof series);
+    EXPECT_STREQ(series, "lat, ibsim0");
+    scn_sweep_series_cut(sweep, 4, series);
+    EXPECT_STREQ(series, "lat");
+    fixture_fini(&fixture);
+}
+
 TEST(Sweep, TakesKeysUnderZipSideBySide)
 {
     struct fixture fixture;
