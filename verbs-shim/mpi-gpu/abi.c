@@ -33,6 +33,7 @@ static void abi_find(void)
     abi.any_source = abi.open_mpi ? -1 : -2;
     abi.error_truncate = abi.open_mpi ? 15 : 14;
     abi.error_other = abi.open_mpi ? 16 : 15;
+    abi.error_in_status = abi.open_mpi ? 18 : 17;
 #define MPI_FIND(name, type) abi.calls.name = (__typeof__(abi.calls.name))call_find("PMPI_" #name);
     MPI_CALLS(MPI_FIND)
 #undef MPI_FIND
@@ -80,4 +81,9 @@ int *mpi_status_source(void *status)
 int *mpi_status_tag(void *status)
 {
     return mpi_status_source(status) + 1;
+}
+
+int *mpi_status_error(void *status)
+{
+    return mpi_status_source(status) + 2;
 }

@@ -173,7 +173,7 @@ struct mpi_abi {
     const void *in_place;
     void *status_ignore; // and MPI_STATUSES_IGNORE
     int proc_null, any_source;
-    int error_truncate, error_other;
+    int error_truncate, error_other, error_in_status;
     struct mpi_calls calls;
 };
 
@@ -186,3 +186,4 @@ bool mpi_status_is_ignored(const void *status);
 void *mpi_status_at(void *statuses, int index);
 int *mpi_status_source(void *status);
 int *mpi_status_tag(void *status);
+int *mpi_status_error(void *status);

@@ -142,20 +142,20 @@ int MPI_Reduce(const void *out, void *in, int count, mpi_handle type, mpi_handle
                            : sides_end(&sides, CALL Reduce(sides.out.given, IN(sides), count, type, op, root, comm));
 }
 
-#define REDUCE(name, in_elements)                                                                                      \
+#define REDUCE(name, in_elements, gaps)                                                                                \
     int MPI_##name(const void *out, void *in, int count, mpi_handle type, mpi_handle op, mpi_handle comm)              \
     {                                                                                                                  \
         struct sides sides;                                                                                            \
         size_t out_elements = in_elements;                                                                             \
         int error = sides_begin(&sides, "MPI_" #name, comm, out, out_elements, type, in,                               \
-                                out == mpi_abi()->in_place ? out_elements : of(count, 1), type, false);                \
+                                out == mpi_abi()->in_place ? out_elements : of(count, 1), type, gaps);                 \
         return error != MPI_OK ? error                                                                                 \
                                : sides_end(&sides, CALL name(sides.out.given, IN(sides), count, type, op, comm));      \
     }
-REDUCE(Allreduce, of(count, 1))
-REDUCE(Scan, of(count, 1))
-REDUCE(Exscan, of(count, 1))
-REDUCE(Reduce_scatter_block, of(count, peers(comm)))
+REDUCE(Allreduce, of(count, 1), false)
+REDUCE(Scan, of(count, 1), false)
+REDUCE(Exscan, of(count, 1), true) // the first rank gets nothing
+REDUCE(Reduce_scatter_block, of(count, peers(comm)), false)
 
 int MPI_Gather(const void *out, int out_count, mpi_handle out_type, void *in, int in_count, mpi_handle in_type,
                int root, mpi_handle comm)

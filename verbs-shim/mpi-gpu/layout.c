@@ -89,7 +89,15 @@ static bool type_add(struct mpi_gpu_layout *layout, mpi_handle type, mpi_aint at
 static bool elements_add(struct mpi_gpu_layout *layout, mpi_handle type, mpi_aint at, int count, unsigned depth)
 {
     mpi_aint lower = 0, extent = 0;
-    bool good = CALL Type_get_extent(type, &lower, &extent) == MPI_OK;
+    int integers, addresses, types, combiner, size = 0;
+    if (CALL Type_get_extent(type, &lower, &extent) != MPI_OK || CALL Type_size(type, &size) != MPI_OK ||
+        CALL Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_OK) {
+        return false;
+    }
+    if (combiner - !mpi_abi()->open_mpi == MPI_MADE_NAMED && size == extent && count > 0) {
+        return run_add(layout, at, (size_t)size * (size_t)count);
+    }
+    bool good = true;
     for (int i = 0; i < count && good; i++) {
         good = type_add(layout, type, at + i * extent, depth);
     }
@@ -167,7 +175,10 @@ static bool type_add(struct mpi_gpu_layout *layout, mpi_handle type, mpi_aint at
     }
     if (contents.combiner == MPI_MADE_NAMED) {
         int bytes = 0;
-        return CALL Type_size(type, &bytes) == MPI_OK && run_add(layout, at, (size_t)bytes);
+        mpi_aint lower, extent;
+        return CALL Type_size(type, &bytes) == MPI_OK && CALL Type_get_true_extent(type, &lower, &extent) == MPI_OK &&
+               extent == bytes && // pairs such as MPI_SHORT_INT have a gap
+               run_add(layout, at, (size_t)bytes);
     }
     bool good = contents_add(layout, &contents, at, depth + 1);
     contents_free(&contents);

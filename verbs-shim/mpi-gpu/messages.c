@@ -70,7 +70,8 @@ static int send(mpi_send_fn *call, const char *name, const void *buffer, int cou
     }
     if (sending.outgoing != NULL) {
         error = call(&sending.outgoing->rts, MPI_GPU_RTS_BYTES, mpi_abi()->byte, to, tag, comm);
-        error = error == MPI_OK ? mpi_gpu_outgoing_send(sending.outgoing) : error;
+        int copied = error == MPI_OK ? mpi_gpu_outgoing_send(sending.outgoing) : MPI_OK;
+        error = copied != MPI_OK ? mpi_gpu_fail(comm, copied, name, buffer) : error;
         mpi_gpu_outgoing_wait(sending.outgoing);
         mpi_gpu_outgoing_release(sending.outgoing);
         return error;
@@ -93,15 +94,15 @@ SEND(Ssend)
 SEND(Rsend)
 SEND(Bsend)
 
-static int start_pipelined(mpi_start_fn *call, struct mpi_gpu_outgoing *outgoing, int to, int tag, mpi_handle comm,
-                           void *request)
+static int start_pipelined(mpi_start_fn *call, struct mpi_gpu_outgoing *outgoing, const void *buffer, int to, int tag,
+                           mpi_handle comm, void *request)
 {
     int error = call(&outgoing->rts, MPI_GPU_RTS_BYTES, mpi_abi()->byte, to, tag, comm, request);
-    error = error == MPI_OK ? mpi_gpu_outgoing_send(outgoing) : error;
+    int copied = error == MPI_OK ? mpi_gpu_outgoing_send(outgoing) : MPI_OK;
     if (error != MPI_OK || !mpi_gpu_request_pipelined(mpi_handle_at(request, 0), outgoing)) {
         mpi_gpu_outgoing_release(outgoing);
     }
-    return error;
+    return copied != MPI_OK ? mpi_gpu_fail(comm, copied, "a send", buffer) : error;
 }
 
 static int start(mpi_start_fn *call, const char *name, enum sending_how how, const void *buffer, int count,
@@ -113,7 +114,7 @@ static int start(mpi_start_fn *call, const char *name, enum sending_how how, con
         return mpi_gpu_fail(comm, error, name, buffer);
     }
     if (sending.outgoing != NULL) {
-        return start_pipelined(call, sending.outgoing, to, tag, comm, request);
+        return start_pipelined(call, sending.outgoing, buffer, to, tag, comm, request);
     }
     if (sending.staged.device == NULL) {
         return call(buffer, count, type, to, tag, comm, request);
@@ -123,7 +124,7 @@ static int start(mpi_start_fn *call, const char *name, enum sending_how how, con
         mpi_gpu_buffer_free(&sending.staged);
         return error;
     }
-    return mpi_gpu_request_send(mpi_handle_at(request, 0), &sending.staged, how == PERSISTENT)
+    return mpi_gpu_request_send(mpi_handle_at(request, 0), &sending.staged, comm, how == PERSISTENT)
                ? MPI_OK
                : mpi_gpu_fail(comm, mpi_abi()->error_other, name, buffer); // the host memory is MPI's
 }
@@ -268,15 +269,14 @@ int MPI_Recv_init(void *buffer, int count, mpi_handle type, int from, int tag, m
 static int receive_end(struct mpi_gpu_receive *receive, int error, void *status)
 {
     struct mpi_gpu_rts rts;
-    int copied = MPI_OK;
     if (error == MPI_OK && mpi_gpu_rts_in(receive, status, &rts)) {
         struct mpi_gpu_incoming *incoming = mpi_gpu_incoming_make(receive, &rts, status);
         error = incoming != NULL ? mpi_gpu_incoming_wait(incoming, receive, status) : mpi_abi()->error_other;
-    } else {
-        copied = mpi_gpu_buffer_write(&receive->staged, mpi_gpu_received(status));
+    } else if (error == MPI_OK && mpi_gpu_buffer_write(&receive->staged, mpi_gpu_received(status)) != MPI_OK) {
+        error = mpi_gpu_fail(receive->comm, MPI_BAD_BUFFER, "a receive", receive->staged.device);
     }
     mpi_gpu_buffer_free(&receive->staged);
-    return error != MPI_OK ? error : copied;
+    return error;
 }
 
 // A message for the device's memory itself. What comes may be shorter, which MPI would copy by the processor.
@@ -293,7 +293,7 @@ static int receive_direct(void *buffer, int count, mpi_handle type, int from, in
 
 int MPI_Mrecv(void *buffer, int count, mpi_handle type, void *message, void *status)
 {
-    _Alignas(16) char own[MPI_STATUS_MAX];
+    _Alignas(16) char own[MPI_STATUS_MAX] = {0};
     struct mpi_gpu_receive receive;
     int error = receive_make(&receive, buffer, count, type, 0, mpi_abi()->world);
     if (error != MPI_OK) {
@@ -319,7 +319,7 @@ static int receive_probed(struct mpi_gpu_receive *receive, struct mpi_gpu_probed
 
 int MPI_Recv(void *buffer, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *status)
 {
-    _Alignas(16) char own[MPI_STATUS_MAX];
+    _Alignas(16) char own[MPI_STATUS_MAX] = {0};
     struct mpi_gpu_receive receive;
     void *seen = mpi_status_is_ignored(status) ? own : status;
     if (is_direct_call(buffer, count, type, from)) {
@@ -347,7 +347,7 @@ int MPI_Recv(void *buffer, int count, mpi_handle type, int from, int tag, mpi_ha
 int MPI_Sendrecv(const void *out, int out_count, mpi_handle out_type, int to, int out_tag, void *in, int in_count,
                  mpi_handle in_type, int from, int in_tag, mpi_handle comm, void *status)
 {
-    _Alignas(16) char request[sizeof(mpi_handle)];
+    _Alignas(16) char request[sizeof(mpi_handle)], sent[sizeof(mpi_handle)];
     if (!mpi_gpu_pipeline_is_open() && mpi_gpu_place(out) == MPI_GPU_HOST && mpi_gpu_place(in) == MPI_GPU_HOST) {
         return CALL Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
     }
@@ -355,8 +355,9 @@ int MPI_Sendrecv(const void *out, int out_count, mpi_handle out_type, int to, in
     if (error != MPI_OK) {
         return error;
     }
-    error = MPI_Send(out, out_count, out_type, to, out_tag, comm);
+    error = MPI_Isend(out, out_count, out_type, to, out_tag, comm, sent);
     int received = MPI_Wait(request, status);
+    error = error == MPI_OK ? MPI_Wait(sent, mpi_abi()->status_ignore) : error;
     return error != MPI_OK ? error : received;
 }
 

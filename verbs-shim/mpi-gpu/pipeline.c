@@ -11,9 +11,8 @@
 // A random number. No program sees it but in the library's own memory.
 static const uint64_t magic[3] = {0x9d3f61c7e40b28a5, 0x5be21f8c70d6943a, 0xc84a07b5f19e6d32};
 
-#define OUTGOING_BYTES_MAX (256 << 20) // of sent messages that nobody has received; beyond, a send waits for the oldest
-#define CHUNK_TAGS         32768       // MPI_TAG_UB is at least that, less one
-#define PATIENCE_NS        1000000     // with a receiver that takes no chunk
+#define CHUNK_TAGS  32768   // MPI_TAG_UB is at least that, less one
+#define PATIENCE_NS 1000000 // with a receiver that takes no chunk
 
 static mpi_handle chunks_comm, world_group;
 static int self;
@@ -21,7 +20,6 @@ static bool opened, threaded; // threaded: several threads call MPI at a time
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct mpi_gpu_outgoing *outgoing_first;
-static size_t outgoing_bytes;
 
 // --- the communicator of the chunks ---------------------------------------------------------------------------------
 
@@ -227,7 +225,6 @@ static void outgoing_add(struct mpi_gpu_outgoing *outgoing)
         link = &(*link)->next;
     }
     *link = outgoing;
-    outgoing_bytes += outgoing->rts.bytes;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -236,31 +233,39 @@ static struct mpi_gpu_outgoing *outgoing_take_all(void)
     (void)pthread_mutex_lock(&lock);
     struct mpi_gpu_outgoing *all = outgoing_first;
     outgoing_first = NULL;
-    outgoing_bytes = 0;
     (void)pthread_mutex_unlock(&lock);
     return all;
 }
 
-// The oldest are waited for while there are too many bytes.
+// Also frees those before it that have been taken meanwhile. None is waited for: a receiver may be late.
 void mpi_gpu_outgoing_release(struct mpi_gpu_outgoing *outgoing)
 {
     outgoing_add(outgoing);
-    size_t bytes = outgoing_bytes;
     for (struct mpi_gpu_outgoing *next, *oldest = outgoing_take_all(); oldest != NULL; oldest = next) {
         next = oldest->next;
         oldest->next = NULL;
-        while (!is_taken(oldest) && bytes > OUTGOING_BYTES_MAX) {
-            progress();
-        }
-        if (oldest->taken < oldest->started) {
+        if (!is_taken(oldest)) {
             outgoing_add(oldest);
             continue;
         }
-        bytes -= oldest->rts.bytes;
         mpi_gpu_buffer_free(&oldest->buffer);
         free(oldest->requests);
         free(oldest);
     }
+}
+
+void mpi_gpu_outgoing_abandon(struct mpi_gpu_buffer *staged, mpi_handle request)
+{
+    struct mpi_gpu_outgoing *outgoing = calloc(1, sizeof *outgoing);
+    if (outgoing != NULL && (outgoing->requests = handles_make(1)) != NULL) {
+        mpi_handle_put(outgoing->requests, 0, request);
+        outgoing->buffer = *staged;
+        outgoing->chunks = outgoing->started = 1;
+        mpi_gpu_outgoing_release(outgoing);
+    } else {
+        free(outgoing); // the host memory stays MPI's
+    }
+    *staged = (struct mpi_gpu_buffer){0};
 }
 
 // A message of this process to itself.
@@ -330,7 +335,7 @@ static bool first_bytes(const struct mpi_gpu_receive *receive, struct mpi_gpu_rt
     int elements = (MPI_GPU_RTS_BYTES + size - 1) / size;
     char *packed = calloc((size_t)elements, (size_t)size);
     bool good = packed != NULL && CALL Pack(receive->buffer, elements, receive->type, packed, elements * size, &place,
-                                            receive->comm) == MPI_OK;
+                                            chunks_comm) == MPI_OK;
     if (good) {
         memcpy(rts_out, packed, sizeof *rts_out);
     }
@@ -430,16 +435,23 @@ static char *device_run(const struct mpi_gpu_incoming *incoming, const struct mp
     return receive->staged.device != NULL && !incoming->apart ? mpi_gpu_buffer_run(&receive->staged) : NULL;
 }
 
+static void chunk_bring(struct mpi_gpu_incoming *incoming, const struct mpi_gpu_receive *receive, int chunk)
+{
+    size_t at = (size_t)chunk * incoming->rts.chunk_bytes, bytes = (size_t)chunk_length(&incoming->rts, chunk);
+    char *device = device_run(incoming, receive);
+    if (device != NULL && !mpi_gpu_write_begin(device + at, incoming->into + at, bytes)) {
+        incoming->error = MPI_BAD_BUFFER;
+    }
+}
+
 bool mpi_gpu_incoming_chunk(struct mpi_gpu_incoming *incoming, const struct mpi_gpu_receive *receive,
                             const void *status)
 {
-    int chunk = incoming->next++, bytes = chunk_length(&incoming->rts, chunk);
-    size_t at = (size_t)chunk * incoming->rts.chunk_bytes;
-    char *device = device_run(incoming, receive);
-    if (mpi_gpu_received(status) != (size_t)bytes) {
+    int chunk = incoming->next++;
+    if (mpi_gpu_received(status) != (size_t)chunk_length(&incoming->rts, chunk)) {
         incoming->error = mpi_abi()->error_other; // the sender's device refused
-    } else if (device != NULL && !mpi_gpu_write_begin(device + at, incoming->into + at, (size_t)bytes)) {
-        incoming->error = MPI_BAD_BUFFER;
+    } else if (!incoming->brought) {
+        chunk_bring(incoming, receive, chunk);
     }
     return incoming->next == incoming->chunks;
 }
@@ -456,17 +468,28 @@ static int data_bring(const struct mpi_gpu_incoming *incoming, struct mpi_gpu_re
     if (receive->staged.device != NULL) {
         return mpi_gpu_buffer_write(&receive->staged, incoming->rts.bytes);
     }
-    int place = 0, size = 1;
-    if (!incoming->apart || CALL Type_size(receive->type, &size) != MPI_OK) {
+    if (!incoming->apart) {
         return MPI_OK;
     }
-    return CALL Unpack(incoming->into, (int)incoming->rts.bytes, &place, receive->buffer,
-                       (int)(incoming->rts.bytes / (uint64_t)size), receive->type, receive->comm);
+    int tag = rts_make(0, 0).chunk_tag; // MPI takes it apart: it may end within an element
+    return CALL Sendrecv(incoming->into, (int)incoming->rts.bytes, mpi_abi()->byte, self, tag, receive->buffer,
+                         receive->count, receive->type, self, tag, chunks_comm, mpi_abi()->status_ignore);
+}
+
+int mpi_gpu_incoming_bring(struct mpi_gpu_incoming *incoming, struct mpi_gpu_receive *receive)
+{
+    if (!incoming->brought) {
+        chunk_bring(incoming, receive, incoming->chunks - 1);
+        int error = data_bring(incoming, receive);
+        incoming->error = incoming->error != MPI_OK ? incoming->error : error;
+        incoming->brought = true;
+    }
+    return incoming->error;
 }
 
 int mpi_gpu_incoming_end(struct mpi_gpu_incoming *incoming, struct mpi_gpu_receive *receive, void *status)
 {
-    int error = data_bring(incoming, receive);
+    int error = incoming->brought ? MPI_OK : data_bring(incoming, receive);
     error = incoming->error != MPI_OK ? incoming->error : error;
     if (!mpi_status_is_ignored(status)) {
         memcpy(status, incoming->status, mpi_abi()->status_bytes);

@@ -49,6 +49,8 @@ int mpi_gpu_outgoing_send(struct mpi_gpu_outgoing *outgoing);
 void mpi_gpu_outgoing_wait(struct mpi_gpu_outgoing *outgoing);
 // It frees itself when the chunks are taken.
 void mpi_gpu_outgoing_release(struct mpi_gpu_outgoing *outgoing);
+// The same for a send of MPI's whose request the program frees before it is over.
+void mpi_gpu_outgoing_abandon(struct mpi_gpu_buffer *staged, mpi_handle request);
 // An RTS to this process itself, on the library's communicator: for one that was received before the program asked
 // for it, or for the data of a message that only looked like one.
 int mpi_gpu_resend_rts(const struct mpi_gpu_rts *rts, void *message_out);
@@ -68,6 +70,7 @@ struct mpi_gpu_incoming {
     struct mpi_gpu_rts rts;
     char *into; // host memory, the chunks one after the other
     bool apart; // into is not the program's buffer nor a staged one's
+    bool brought;
     char *requests;
     int chunks, next;
     int error;
@@ -82,6 +85,8 @@ mpi_handle mpi_gpu_incoming_last(const struct mpi_gpu_incoming *incoming);
 // The next chunk has come. False: it was not the last.
 bool mpi_gpu_incoming_chunk(struct mpi_gpu_incoming *incoming, const struct mpi_gpu_receive *receive,
                             const void *status);
+// When the last has come, before it is told: brings the data where they belong.
+int mpi_gpu_incoming_bring(struct mpi_gpu_incoming *incoming, struct mpi_gpu_receive *receive);
 // When all have come: brings the data where they belong, sets the message's status, frees. An error of MPI's.
 int mpi_gpu_incoming_end(struct mpi_gpu_incoming *incoming, struct mpi_gpu_receive *receive, void *status);
 // Waits for all of it.

@@ -14,6 +14,7 @@ struct mpi_gpu_request {
     struct mpi_gpu_outgoing *outgoing; // a pipelined send
     struct mpi_gpu_incoming *incoming; // a receive whose RTS has come
     bool held;                         // by MPI, to whom the RTS was the message: to be freed at the end
+    bool brought;                      // its data to the device, before it is waited for
     mpi_handle probed;                 // MPI's request for a message that a probe had taken; else null
 };
 
@@ -40,19 +41,7 @@ static void insert(struct mpi_gpu_request *request)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void take_out(const struct mpi_gpu_request *request)
-{
-    (void)pthread_mutex_lock(&lock);
-    struct mpi_gpu_request **link = bucket_of(request->handle);
-    while (*link != request) {
-        link = &(*link)->next;
-    }
-    *link = request->next;
-    count--;
-    (void)pthread_mutex_unlock(&lock);
-}
-
-struct mpi_gpu_request *mpi_gpu_request_find(mpi_handle handle)
+static struct mpi_gpu_request *find(mpi_handle handle)
 {
     if (count == 0) {
         return NULL;
@@ -66,10 +55,39 @@ struct mpi_gpu_request *mpi_gpu_request_find(mpi_handle handle)
     return request;
 }
 
-static void drop(struct mpi_gpu_request *request)
+bool mpi_gpu_request_is_known(mpi_handle handle)
+{
+    return find(handle) != NULL;
+}
+
+struct mpi_gpu_request *mpi_gpu_request_claim(mpi_handle handle)
+{
+    struct mpi_gpu_request *request = NULL;
+    if (count == 0) {
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&lock);
+    struct mpi_gpu_request **link = bucket_of(handle);
+    while (*link != NULL && (*link)->handle != handle) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        request = *link;
+        *link = request->next;
+        count--;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return request;
+}
+
+void mpi_gpu_request_give_back(struct mpi_gpu_request *request)
+{
+    insert(request);
+}
+
+void mpi_gpu_request_forget(struct mpi_gpu_request *request)
 {
     _Alignas(16) char type[sizeof(mpi_handle)];
-    take_out(request);
     mpi_gpu_buffer_free(&request->receive.staged);
     if (request->own_type) {
         mpi_handle_put(type, 0, request->receive.type);
@@ -91,10 +109,10 @@ static struct mpi_gpu_request *request_add(const struct mpi_gpu_request *wanted)
     return request;
 }
 
-bool mpi_gpu_request_send(mpi_handle handle, const struct mpi_gpu_buffer *staged, bool persistent)
+bool mpi_gpu_request_send(mpi_handle handle, const struct mpi_gpu_buffer *staged, mpi_handle comm, bool persistent)
 {
     return request_add(&(struct mpi_gpu_request){
-               .handle = handle, .receive.staged = *staged, .persistent = persistent}) != NULL;
+               .handle = handle, .receive.staged = *staged, .receive.comm = comm, .persistent = persistent}) != NULL;
 }
 
 bool mpi_gpu_request_pipelined(mpi_handle handle, struct mpi_gpu_outgoing *outgoing)
@@ -177,7 +195,11 @@ static int bring(struct mpi_gpu_request *request, void *status)
 {
     _Alignas(16) char held[sizeof(mpi_handle)];
     if (request->incoming == NULL) {
-        return request->receives ? mpi_gpu_buffer_write(&request->receive.staged, mpi_gpu_received(status)) : MPI_OK;
+        bool wanted = request->receives && !request->brought;
+        int error = wanted ? mpi_gpu_buffer_write(&request->receive.staged, mpi_gpu_received(status)) : MPI_OK;
+        request->brought = false;
+        return error == MPI_OK ? MPI_OK
+                               : mpi_gpu_fail(request->receive.comm, error, "a receive", request->receive.buffer);
     }
     int error = mpi_gpu_incoming_end(request->incoming, &request->receive, status);
     request->incoming = NULL;
@@ -196,9 +218,7 @@ bool mpi_gpu_request_ended(struct mpi_gpu_request *request, void *slot, void *st
     *sent_out = NULL;
     if (rts_taken(request, status, error_out)) {
         if (!request->persistent) { // MPI has freed its request
-            take_out(request);
             request->handle = mpi_gpu_incoming_last(request->incoming);
-            insert(request);
             mpi_handle_put(slot, 0, request->handle);
         }
         return false;
@@ -212,7 +232,7 @@ bool mpi_gpu_request_ended(struct mpi_gpu_request *request, void *slot, void *st
     if (!request->persistent) {
         *sent_out = request->outgoing;
         mpi_handle_put(slot, 0, mpi_abi()->request_null);
-        drop(request);
+        mpi_gpu_request_forget(request);
     }
     return true;
 }
@@ -248,47 +268,68 @@ void mpi_gpu_requests_progress(void)
 
 // --- calls for one --------------------------------------------------------------------------------------------------
 
+// The host memory is MPI's until a send is over; what a receive brings, nobody knows when.
+static void abandon(struct mpi_gpu_request *known, void *request)
+{
+    int over = 0;
+    (void)CALL Request_get_status(known->handle, &over, mpi_abi()->status_ignore);
+    if (!over && !known->receives) {
+        mpi_gpu_outgoing_abandon(&known->receive.staged, known->handle);
+        mpi_handle_put(request, 0, mpi_abi()->request_null);
+    } else if (!over) {
+        known->receive.staged = (struct mpi_gpu_buffer){0};
+    }
+    mpi_gpu_request_forget(known);
+}
+
 int MPI_Request_free(void *request)
 {
-    _Alignas(16) char status[MPI_STATUS_MAX];
-    struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(request, 0));
-    if (known == NULL) {
-        return CALL Request_free(request);
+    struct mpi_gpu_request *known = find(mpi_handle_at(request, 0));
+    if (known != NULL && known->incoming != NULL) { // what it stands for has begun
+        _Alignas(16) char status[MPI_STATUS_MAX];
+        int error = MPI_Wait(request, status);
+        if (error != MPI_OK) {
+            return error;
+        }
     }
-    if (known->incoming != NULL) { // what it stands for has begun: its end frees it
-        return MPI_Wait(request, status);
+    if (mpi_handle_at(request, 0) == mpi_abi()->request_null) {
+        return MPI_OK;
     }
-    if (known->outgoing != NULL) {
+    known = mpi_gpu_request_claim(mpi_handle_at(request, 0));
+    if (known != NULL && known->outgoing != NULL) {
         mpi_gpu_outgoing_release(known->outgoing);
+        mpi_gpu_request_forget(known);
+    } else if (known != NULL) {
+        abandon(known, request);
     }
-    if (known->persistent || known->outgoing != NULL) {
-        drop(known);
-    } else {
-        take_out(known); // the host memory is MPI's until nobody knows when
-    }
-    return CALL Request_free(request);
+    return mpi_handle_at(request, 0) != mpi_abi()->request_null ? CALL Request_free(request) : MPI_OK;
 }
 
 int MPI_Request_get_status(mpi_handle request, int *flag, void *status)
 {
-    struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(&request, 0));
+    struct mpi_gpu_request *known = find(mpi_handle_at(&request, 0));
     if (known == NULL || !known->receives) {
         return CALL Request_get_status(request, flag, status);
     }
+    _Alignas(16) char own[MPI_STATUS_MAX] = {0};
+    status = mpi_status_is_ignored(status) ? own : status;
     *flag = mpi_gpu_request_progress(known);
-    if (known->incoming == NULL) {
-        return CALL Request_get_status(mpi_gpu_request_stand_in(known), flag, status);
-    }
-    if (*flag && !mpi_status_is_ignored(status)) {
+    if (known->incoming != NULL) {
         memcpy(status, known->incoming->status, mpi_abi()->status_bytes);
+        return *flag ? mpi_gpu_incoming_bring(known->incoming, &known->receive) : MPI_OK;
     }
-    return MPI_OK;
+    int error = CALL Request_get_status(mpi_gpu_request_stand_in(known), flag, status);
+    if (*flag && !known->brought && error == MPI_OK) {
+        known->brought = true;
+        error = mpi_gpu_buffer_write(&known->receive.staged, mpi_gpu_received(status));
+    }
+    return error;
 }
 
 // A message that has come is no longer cancelled.
 int MPI_Cancel(void *request)
 {
-    const struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(request, 0));
+    const struct mpi_gpu_request *known = find(mpi_handle_at(request, 0));
     bool has_come = known != NULL && mpi_gpu_request_stand_in(known) != known->handle;
     return has_come ? MPI_OK : CALL Cancel(request);
 }
@@ -316,19 +357,20 @@ static int receive_start(struct mpi_gpu_request *known, void *request)
 
 int MPI_Start(void *request)
 {
-    struct mpi_gpu_request *known = mpi_gpu_request_find(mpi_handle_at(request, 0));
+    struct mpi_gpu_request *known = find(mpi_handle_at(request, 0));
     if (known != NULL && known->receives) {
         return receive_start(known, request);
     }
     int error = known != NULL ? mpi_gpu_buffer_read(&known->receive.staged) : MPI_OK;
-    return error != MPI_OK ? error : CALL Start(request);
+    return error != MPI_OK ? mpi_gpu_fail(known->receive.comm, error, "MPI_Start", known->receive.staged.device)
+                           : CALL Start(request);
 }
 
 int MPI_Startall(int number, void *array)
 {
     bool any = false;
     for (int i = 0; i < number; i++) {
-        any = any || mpi_gpu_request_find(mpi_handle_at(array, i)) != NULL;
+        any = any || find(mpi_handle_at(array, i)) != NULL;
     }
     int error = any ? MPI_OK : CALL Startall(number, array);
     for (int i = 0; any && i < number && error == MPI_OK; i++) {

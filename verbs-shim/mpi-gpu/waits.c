@@ -33,7 +33,7 @@ static bool many_begin(struct many *many, int number, void *array, bool waits)
     bool any = false;
     *many = (struct many){.number = number, .array = array, .waits = waits};
     for (int i = 0; i < number && !any; i++) {
-        any = mpi_gpu_request_find(mpi_handle_at(array, i)) != NULL;
+        any = mpi_gpu_request_is_known(mpi_handle_at(array, i));
     }
     if (!any) {
         return false;
@@ -46,16 +46,25 @@ static bool many_begin(struct many *many, int number, void *array, bool waits)
         return false;
     }
     for (int i = 0; i < number; i++) {
-        many->known[i] = mpi_gpu_request_find(mpi_handle_at(array, i));
+        many->known[i] = mpi_gpu_request_claim(mpi_handle_at(array, i));
         mpi_handle_put(many->handles, i,
                        many->known[i] != NULL ? mpi_gpu_request_stand_in(many->known[i]) : mpi_handle_at(array, i));
     }
     return true;
 }
 
-// What was sent is waited for once more, until it is taken.
+// What is not over is given back; what was sent is waited for once more, until it is taken.
 static int many_end(struct many *many, int error)
 {
+    for (int i = 0; i < many->number; i++) {
+        struct mpi_gpu_request *known = many->known[i];
+        if (known != NULL && mpi_handle_at(many->handles, i) == mpi_abi()->request_null) {
+            mpi_handle_put(slot_of(many->array, i), 0, mpi_abi()->request_null); // failed beside another
+            mpi_gpu_request_forget(known);
+        } else if (known != NULL) {
+            mpi_gpu_request_give_back(known);
+        }
+    }
     while (many->sent != NULL) {
         struct mpi_gpu_outgoing *sent = many->sent;
         many->sent = sent->next;
@@ -83,8 +92,8 @@ static bool ended(struct many *many, int index, void *status, int *error)
     bool over = mpi_gpu_request_ended(known, slot, status, &own, &sent);
     *error = *error != MPI_OK ? *error : own;
     mpi_handle_put(many->handles, index, over ? mpi_handle_at(slot, 0) : mpi_gpu_request_stand_in(known));
-    if (over) {
-        many->known[index] = NULL;
+    if (over && mpi_handle_at(slot, 0) == mpi_abi()->request_null) {
+        many->known[index] = NULL; // else it is persistent
     }
     if (sent != NULL) {
         sent->next = many->sent;
@@ -205,23 +214,26 @@ int MPI_Testsome(int number, void *array, int *done, int *indices, void *statuse
 // Each as it comes, so that the next message moves while the data of the last go to the device.
 int MPI_Waitall(int number, void *array, void *statuses)
 {
+    _Alignas(16) char status[MPI_STATUS_MAX] = {0}, null[sizeof(mpi_handle)];
     struct many many;
     if (!many_begin(&many, number, array, true)) {
         return CALL Waitall(number, array, statuses);
     }
     void *kept = status_or(statuses, many.statuses);
     int error = MPI_OK, index = 0;
-    for (int i = 0; i < number; i++) { // of those that are not active
-        _Alignas(16) char null[sizeof(mpi_handle)];
-        mpi_handle_put(null, 0, mpi_abi()->request_null);
-        (void)CALL Wait(null, mpi_status_at(kept, i));
+    mpi_handle_put(null, 0, mpi_abi()->request_null);
+    (void)CALL Wait(null, status); // of those that are not active
+    for (int i = 0; i < number; i++) {
+        memcpy(mpi_status_at(kept, i), status, mpi_abi()->status_bytes);
     }
-    while (index != MPI_UNDEFINED_INT && error == MPI_OK) {
-        _Alignas(16) char status[MPI_STATUS_MAX];
-        error = CALL Waitany(number, many.handles, &index, status);
-        if (index != MPI_UNDEFINED_INT && ended(&many, index, status, &error)) {
+    while (index != MPI_UNDEFINED_INT) {
+        index = MPI_UNDEFINED_INT;
+        int own = CALL Waitany(number, many.handles, &index, status);
+        if (index != MPI_UNDEFINED_INT && ended(&many, index, status, &own)) {
+            *mpi_status_error(status) = own;
             memcpy(mpi_status_at(kept, index), status, mpi_abi()->status_bytes);
         }
+        error = own != MPI_OK ? mpi_abi()->error_in_status : error;
     }
     return many_end(&many, error);
 }

@@ -61,7 +61,7 @@ static int over(mpi_handle win, int target, int error)
         int copied = access->gets ? mpi_gpu_buffer_write(&access->buffer, access->buffer.bytes) : MPI_OK;
         mpi_gpu_buffer_free(&access->buffer);
         free(access);
-        error = error != MPI_OK ? error : copied;
+        error = error != MPI_OK || copied == MPI_OK ? error : fail(win, copied);
     }
     return error;
 }

@@ -230,6 +230,53 @@ static void late(int bytes)
     }
 }
 
+// Sends that are over at once share MPI's request, and so does MPI_PROC_NULL.
+static void at_once(int bytes)
+{
+    MPI_Request requests[5];
+    fill(bytes, rank);
+    clear();
+    MPI_Irecv(other, 8, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(other + bytes, bytes, MPI_BYTE, 1 - rank, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(device, 8, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD, &requests[2]);
+    MPI_Isend(device, 8, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[3]);
+    MPI_Isend(device, bytes, MPI_BYTE, 1 - rank, 2, MPI_COMM_WORLD, &requests[4]);
+    MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+    other_is(8, 1 - rank, "a short message");
+    CUDA(cudaMemcpy(seen, other + bytes, (size_t)bytes, cudaMemcpyDeviceToHost));
+    is(seen, bytes, 1 - rank, "a long one beside it");
+}
+
+// A send that is freed before it is over, and data that are there when the request's status says so.
+static void freed(int bytes)
+{
+    MPI_Request request;
+    int flag = 0;
+    clear();
+    if (rank == 0) {
+        fill(bytes, 8);
+        MPI_Send_init(device, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+        MPI_Start(&request);
+        MPI_Request_free(&request);
+        THAT(request == MPI_REQUEST_NULL);
+        fill(bytes, 9);
+        MPI_Send(device, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+    } else {
+        for (int i = 0; i < 2; i++) {
+            MPI_Irecv(other, bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, &request);
+            for (flag = 0; !flag;) {
+                MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+            }
+            other_is(bytes, 8 + i, "a message whose request was freed");
+            CUDA(cudaMemset(other, 0, 16));
+            CUDA(cudaDeviceSynchronize());
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            CUDA(cudaMemcpy(seen, other, 16, cudaMemcpyDeviceToHost));
+            THAT(seen[0] == 0 && seen[15] == 0); // brought once
+        }
+    }
+}
+
 // --- datatypes, mistakes --------------------------------------------------------------------------------------------
 
 // Every other group of four bytes, from a device's to a host's memory, and back; freed while the message is under way.
@@ -258,6 +305,27 @@ static void gaps(int bytes)
     }
     for (int i = 0; i < groups * 8; i++) {
         wrong += host[i] != (i % 8 < 4 ? byte_of((size_t)i, 3) : 0xee);
+    }
+}
+
+// A message that is shorter than an element with gaps.
+static void part(int bytes)
+{
+    MPI_Datatype type;
+    int groups = bytes / 8;
+    if (rank == 0) {
+        fill(bytes / 2 - 6, 5);
+        MPI_Send(device, bytes / 2 - 6, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Type_vector(groups, 4, 8, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    clear();
+    MPI_Recv(host, 1, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Type_free(&type);
+    for (int i = 0, at = 0; at < bytes / 2 - 6; i++) {
+        wrong += host[i] != (i % 8 < 4 ? byte_of((size_t)at, 5) : 0xee);
+        at += i % 8 < 4;
     }
 }
 
@@ -302,6 +370,9 @@ int main(int argc, char **argv)
         late(lengths[i]);
         us = lengths[i] > 1000000 ? overlap(lengths[i]) : 0;
         gaps(lengths[i]);
+        part(lengths[i]);
+        at_once(lengths[i] / 2);
+        freed(lengths[i]);
         truncated(lengths[i]);
     }
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
