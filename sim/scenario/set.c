@@ -180,6 +180,9 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
         setting->failed = true;
     } else if (key->unit == SCN_UNIT_OBJECTS && rest != NULL) {
         walk_list(loader, setting, key, rest, base);
+    } else if (key->unit == SCN_UNIT_OBJECTS && strcmp(setting->value, "[]") == 0 && key->fallback != NULL &&
+               key->min == 0) {
+        memset((char *)base + key->second, 0, sizeof(uint32_t)); // its count
     } else if (key->unit == SCN_UNIT_OBJECTS && is_empty(key, base)) {
         complain_empty(loader, setting, key);
     } else if (key->unit == SCN_UNIT_OBJECTS) {

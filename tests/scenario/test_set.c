@@ -159,6 +159,19 @@ static void expect_no_entry(const char *set)
     fixture_fini(&fixture);
 }
 
+TEST(Set, EmptiesAListThatMayBeEmpty)
+{
+    struct fixture fixture;
+    fixture_load_file(&fixture, FIXTURE_FULL, FIXTURE_CONFIGS, NULL);
+    EXPECT_TRUE(fixture.scenario->expect_count > 0);
+    fixture_fini(&fixture);
+    fixture_load_file(&fixture, FIXTURE_FULL, FIXTURE_CONFIGS, "expect=[]");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->expect_count, 0);
+    fixture_fini(&fixture);
+    expect_refused("runs=[]", "an index or * must follow 'runs'");
+}
+
 TEST(Set, AddsNoEntriesToAList)
 {
     expect_no_entry("faults=[{cable: {from: a.E, to: b.W}, at: 1 us}]");
