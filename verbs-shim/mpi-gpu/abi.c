@@ -63,9 +63,19 @@ void mpi_handle_put(void *handles, int index, mpi_handle handle)
     }
 }
 
+void *mpi_handle_slot(void *handles, int index)
+{
+    return (char *)handles + (size_t)index * mpi_abi()->handle_bytes;
+}
+
 bool mpi_status_is_ignored(const void *status)
 {
     return status == NULL || status == mpi_abi()->status_ignore;
+}
+
+void *mpi_status_or(void *status, void *own)
+{
+    return mpi_status_is_ignored(status) ? own : status;
 }
 
 void *mpi_status_at(void *statuses, int index)

@@ -181,8 +181,10 @@ const struct mpi_abi *mpi_abi(void);
 
 mpi_handle mpi_handle_at(const void *handles, int index);
 void mpi_handle_put(void *handles, int index, mpi_handle handle);
+void *mpi_handle_slot(void *handles, int index);
 // MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
 bool mpi_status_is_ignored(const void *status);
+void *mpi_status_or(void *status, void *own); // own, if it is ignored
 void *mpi_status_at(void *statuses, int index);
 int *mpi_status_source(void *status);
 int *mpi_status_tag(void *status);

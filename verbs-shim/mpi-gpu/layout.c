@@ -51,7 +51,7 @@ static void contents_free(struct contents *contents)
         mpi_handle type = mpi_handle_at(contents->types, i);
         if (CALL Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_OK &&
             combiner - !mpi_abi()->open_mpi != MPI_MADE_NAMED) {
-            (void)CALL Type_free((char *)contents->types + (size_t)i * mpi_abi()->handle_bytes);
+            (void)CALL Type_free(mpi_handle_slot(contents->types, i));
         }
     }
     free(contents->integers);

@@ -265,13 +265,19 @@ int MPI_Recv_init(void *buffer, int count, mpi_handle type, int from, int tag, m
 
 // --- receives that wait ---------------------------------------------------------------------------------------------
 
+static int chunks_wait(struct mpi_gpu_receive *receive, const struct mpi_gpu_rts *rts, const void *rts_status,
+                       void *status)
+{
+    struct mpi_gpu_incoming *incoming = mpi_gpu_incoming_make(receive, rts, rts_status);
+    return incoming != NULL ? mpi_gpu_incoming_wait(incoming, receive, status) : mpi_abi()->error_other;
+}
+
 // MPI has received what it was asked for.
 static int receive_end(struct mpi_gpu_receive *receive, int error, void *status)
 {
     struct mpi_gpu_rts rts;
     if (error == MPI_OK && mpi_gpu_rts_in(receive, status, &rts)) {
-        struct mpi_gpu_incoming *incoming = mpi_gpu_incoming_make(receive, &rts, status);
-        error = incoming != NULL ? mpi_gpu_incoming_wait(incoming, receive, status) : mpi_abi()->error_other;
+        error = chunks_wait(receive, &rts, status, status);
     } else if (error == MPI_OK && mpi_gpu_buffer_write(&receive->staged, mpi_gpu_received(status)) != MPI_OK) {
         error = mpi_gpu_fail(receive->comm, MPI_BAD_BUFFER, "a receive", receive->staged.device);
     }
@@ -299,7 +305,7 @@ int MPI_Mrecv(void *buffer, int count, mpi_handle type, void *message, void *sta
     if (error != MPI_OK) {
         return mpi_gpu_fail(mpi_abi()->world, error, "MPI_Mrecv", buffer);
     }
-    status = mpi_status_is_ignored(status) ? own : status;
+    status = mpi_status_or(status, own);
     error = CALL Mrecv(buffer_of(&receive), count_of(&receive), type_of(&receive), message, status);
     return receive_end(&receive, error, status);
 }
@@ -311,8 +317,7 @@ static int receive_probed(struct mpi_gpu_receive *receive, struct mpi_gpu_probed
         int error = CALL Mrecv(buffer_of(receive), count_of(receive), type_of(receive), probed->message, status);
         return receive_end(receive, error, status);
     }
-    struct mpi_gpu_incoming *incoming = mpi_gpu_incoming_make(receive, &probed->rts, probed->status);
-    int error = incoming != NULL ? mpi_gpu_incoming_wait(incoming, receive, status) : mpi_abi()->error_other;
+    int error = chunks_wait(receive, &probed->rts, probed->status, status);
     mpi_gpu_buffer_free(&receive->staged);
     return error;
 }
@@ -321,7 +326,7 @@ int MPI_Recv(void *buffer, int count, mpi_handle type, int from, int tag, mpi_ha
 {
     _Alignas(16) char own[MPI_STATUS_MAX] = {0};
     struct mpi_gpu_receive receive;
-    void *seen = mpi_status_is_ignored(status) ? own : status;
+    void *seen = mpi_status_or(status, own);
     if (is_direct_call(buffer, count, type, from)) {
         return receive_direct(buffer, count, type, from, tag, comm, seen);
     }

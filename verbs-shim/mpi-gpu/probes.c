@@ -123,7 +123,7 @@ int MPI_Probe(int from, int tag, mpi_handle comm, void *status)
     if (look(from, tag, comm, status)) {
         return MPI_OK;
     }
-    status = mpi_status_is_ignored(status) ? own : status;
+    status = mpi_status_or(status, own);
     int error = CALL Probe(from, tag, comm, status);
     return error == MPI_OK ? found(comm, status) : error;
 }
@@ -135,7 +135,7 @@ int MPI_Iprobe(int from, int tag, mpi_handle comm, int *flag, void *status)
     if (look(from, tag, comm, status)) {
         return MPI_OK;
     }
-    status = mpi_status_is_ignored(status) ? own : status;
+    status = mpi_status_or(status, own);
     int error = CALL Iprobe(from, tag, comm, flag, status);
     return error == MPI_OK && *flag ? found(comm, status) : error;
 }
@@ -178,7 +178,7 @@ int MPI_Mprobe(int from, int tag, mpi_handle comm, void *message, void *status)
 {
     _Alignas(16) char own[MPI_STATUS_MAX];
     struct mpi_gpu_probed *entry = mpi_gpu_probed_take(from, tag, comm);
-    status = mpi_status_is_ignored(status) ? own : status;
+    status = mpi_status_or(status, own);
     if (entry != NULL) {
         return hand_over(entry, message, status);
     }
@@ -190,7 +190,7 @@ int MPI_Improbe(int from, int tag, mpi_handle comm, int *flag, void *message, vo
 {
     _Alignas(16) char own[MPI_STATUS_MAX];
     struct mpi_gpu_probed *entry = mpi_gpu_probed_take(from, tag, comm);
-    status = mpi_status_is_ignored(status) ? own : status;
+    status = mpi_status_or(status, own);
     if (entry != NULL) {
         *flag = 1;
         return hand_over(entry, message, status);

@@ -312,7 +312,7 @@ int MPI_Request_get_status(mpi_handle request, int *flag, void *status)
         return CALL Request_get_status(request, flag, status);
     }
     _Alignas(16) char own[MPI_STATUS_MAX] = {0};
-    status = mpi_status_is_ignored(status) ? own : status;
+    status = mpi_status_or(status, own);
     *flag = mpi_gpu_request_progress(known);
     if (known->incoming != NULL) {
         memcpy(status, known->incoming->status, mpi_abi()->status_bytes);
@@ -374,7 +374,7 @@ int MPI_Startall(int number, void *array)
     }
     int error = any ? MPI_OK : CALL Startall(number, array);
     for (int i = 0; any && i < number && error == MPI_OK; i++) {
-        error = MPI_Start((char *)array + (size_t)i * mpi_abi()->handle_bytes);
+        error = MPI_Start(mpi_handle_slot(array, i));
     }
     return error;
 }

@@ -15,11 +15,6 @@ struct many {
     bool waits;
 };
 
-static void *slot_of(char *handles, int index)
-{
-    return handles + (size_t)index * mpi_abi()->handle_bytes;
-}
-
 static void many_free(struct many *many)
 {
     free(many->handles);
@@ -59,7 +54,7 @@ static int many_end(struct many *many, int error)
     for (int i = 0; i < many->number; i++) {
         struct mpi_gpu_request *known = many->known[i];
         if (known != NULL && mpi_handle_at(many->handles, i) == mpi_abi()->request_null) {
-            mpi_handle_put(slot_of(many->array, i), 0, mpi_abi()->request_null); // failed beside another
+            mpi_handle_put(mpi_handle_slot(many->array, i), 0, mpi_abi()->request_null); // failed beside another
             mpi_gpu_request_forget(known);
         } else if (known != NULL) {
             mpi_gpu_request_give_back(known);
@@ -83,7 +78,7 @@ static bool ended(struct many *many, int index, void *status, int *error)
 {
     struct mpi_gpu_request *known = many->known[index];
     struct mpi_gpu_outgoing *sent;
-    void *slot = slot_of(many->array, index);
+    void *slot = mpi_handle_slot(many->array, index);
     int own;
     if (known == NULL) {
         mpi_handle_put(slot, 0, mpi_handle_at(many->handles, index));
@@ -102,11 +97,6 @@ static bool ended(struct many *many, int index, void *status, int *error)
     return over;
 }
 
-static void *status_or(void *status, void *own)
-{
-    return mpi_status_is_ignored(status) ? own : status;
-}
-
 // --- one, or any ----------------------------------------------------------------------------------------------------
 
 int MPI_Wait(void *request, void *status)
@@ -116,7 +106,7 @@ int MPI_Wait(void *request, void *status)
         return CALL Wait(request, status);
     }
     int error;
-    status = status_or(status, many.statuses);
+    status = mpi_status_or(status, many.statuses);
     do {
         error = CALL Wait(many.handles, status);
     } while (!ended(&many, 0, status, &error));
@@ -130,7 +120,7 @@ int MPI_Test(void *request, int *flag, void *status)
         return CALL Test(request, flag, status);
     }
     int error;
-    status = status_or(status, many.statuses);
+    status = mpi_status_or(status, many.statuses);
     do {
         error = CALL Test(many.handles, flag, status);
     } while (*flag && !ended(&many, 0, status, &error));
@@ -144,7 +134,7 @@ int MPI_Waitany(int number, void *array, int *index, void *status)
         return CALL Waitany(number, array, index, status);
     }
     int error;
-    status = status_or(status, many.statuses);
+    status = mpi_status_or(status, many.statuses);
     do {
         error = CALL Waitany(number, many.handles, index, status);
     } while (*index != MPI_UNDEFINED_INT && !ended(&many, *index, status, &error));
@@ -158,7 +148,7 @@ int MPI_Testany(int number, void *array, int *index, int *flag, void *status)
         return CALL Testany(number, array, index, flag, status);
     }
     int error;
-    status = status_or(status, many.statuses);
+    status = mpi_status_or(status, many.statuses);
     do {
         error = CALL Testany(number, many.handles, index, flag, status);
     } while (*flag && *index != MPI_UNDEFINED_INT && !ended(&many, *index, status, &error));
@@ -189,7 +179,7 @@ int MPI_Waitsome(int number, void *array, int *done, int *indices, void *statuse
         return CALL Waitsome(number, array, done, indices, statuses);
     }
     int error;
-    void *kept = status_or(statuses, many.statuses);
+    void *kept = mpi_status_or(statuses, many.statuses);
     do {
         error = CALL Waitsome(number, many.handles, done, indices, kept);
         *done = some_of(&many, *done, indices, kept, &error);
@@ -203,7 +193,7 @@ int MPI_Testsome(int number, void *array, int *done, int *indices, void *statuse
     if (!many_begin(&many, number, array, false)) {
         return CALL Testsome(number, array, done, indices, statuses);
     }
-    void *kept = status_or(statuses, many.statuses);
+    void *kept = mpi_status_or(statuses, many.statuses);
     int error = CALL Testsome(number, many.handles, done, indices, kept);
     *done = some_of(&many, *done, indices, kept, &error);
     return many_end(&many, error);
@@ -219,7 +209,7 @@ int MPI_Waitall(int number, void *array, void *statuses)
     if (!many_begin(&many, number, array, true)) {
         return CALL Waitall(number, array, statuses);
     }
-    void *kept = status_or(statuses, many.statuses);
+    void *kept = mpi_status_or(statuses, many.statuses);
     int error = MPI_OK, index = 0;
     mpi_handle_put(null, 0, mpi_abi()->request_null);
     (void)CALL Wait(null, status); // of those that are not active
@@ -258,7 +248,7 @@ int MPI_Testall(int number, void *array, int *flag, void *statuses)
     if (!many_begin(&many, number, array, false)) {
         return CALL Testall(number, array, flag, statuses);
     }
-    void *kept = status_or(statuses, many.statuses);
+    void *kept = mpi_status_or(statuses, many.statuses);
     int error = MPI_OK;
     *flag = all_are_over(&many);
     if (*flag) {
