@@ -4,8 +4,8 @@
 // devices in one process (sim/platform), in an attached process, and on the real driver. On real hardware `cost` is
 // empty, `wait_word` is a polling loop, and the writes are stores to mmap'ed BARs.
 //
-// A backend belongs to one process of one node's program: to its one thread, and to the one that it started with
-// backend_thread_ops, which may call everything but GPUs and HCA. Functions that fail return a negative errno value.
+// A backend belongs to one process of one node's program: to its one thread, and to those that libraries start with
+// backend_thread_ops, which may call everything but GPUs. Functions that fail return a negative errno value.
 #pragma once
 
 #include <stdbool.h>
@@ -170,27 +170,38 @@ struct backend_hca_ops {
     int (*group_detach)(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
 };
 
-// --- a second thread ------------------------------------------------------------------------------------------------
-// On the machine a pthread that is bound to a core of its own, and a lock that is handed on in the order of asking
-// (a ticket lock, so that neither starves): two words in memory.
+// --- threads of libraries -------------------------------------------------------------------------------------------
+// A library may have a thread of its own beside the program's, on a core of its own: on the machine a pthread. With it
+// come a lock that is handed on in the order of asking (a ticket lock, so that no thread starves) and a way to sleep
+// until something may have changed.
+
+enum backend_thread {
+    BACKEND_THREAD_TCA_VERBS, // progress of tca0
+    BACKEND_THREAD_ACP,       // communication thread of ACP
+    BACKEND_THREADS
+};
 
 struct backend_thread_ops {
-    // Runs run(arg) beside the caller, on a core that nothing else uses. -EBUSY: there is one. -ENOMEM.
-    int (*start)(void *ctx, void (*run)(void *arg), void *arg);
+    // Runs run(arg) beside the caller. -EBUSY: it runs already. -ENOMEM.
+    int (*start)(void *ctx, enum backend_thread thread, void (*run)(void *arg), void *arg);
     // By the program: pause tells the thread to end, and it has ended when this returns. Also done by the environment
     // when the program has ended.
-    void (*stop)(void *ctx);
-    // A turn of a loop that found nothing to do. It may return as late as when a device has written memory of the node
-    // or the other thread has called wake since the caller's last lock, or after max_ns; 0: without that limit. On the
-    // machine it relaxes the processor and returns. false: the thread is to end.
-    bool (*pause)(void *ctx, uint64_t max_ns);
-    void (*wake)(void *ctx); // nothing on the machine
-    void (*lock)(void *ctx);
-    void (*unlock)(void *ctx);
+    void (*stop)(void *ctx, enum backend_thread thread);
+    // A number that changes with each wake, and may change with what devices write. Read before one looks for work,
+    // given to pause when there was none: what came in between ends the pause at once.
+    uint64_t (*changes)(void *ctx, enum backend_thread thread);
+    // A turn of a loop that found nothing to do, by the thread or by the program beside it. It may return as late as
+    // when wake was called since `seen` was read, with `devices` also when a device has written memory of the node, or
+    // after max_ns; 0: without that limit. On the machine it relaxes the processor and returns. false: the thread is to
+    // end.
+    bool (*pause)(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns);
+    void (*wake)(void *ctx, enum backend_thread thread); // nothing on the machine
+    void (*lock)(void *ctx, enum backend_thread thread);
+    void (*unlock)(void *ctx, enum backend_thread thread);
 };
 
 struct backend_ops {
-    const struct backend_thread_ops *thread; // NULL: no second thread
+    const struct backend_thread_ops *thread; // NULL: libraries have no threads
     const struct backend_gpu_ops *gpu;       // NULL, or a count of 0: the node has no GPU
     const struct backend_hca_ops *hca;       // NULL: the node has no HCA
     // The node's board is the process's alone until it has released it as often, or ended: what open(2) and close(2) of
@@ -265,7 +276,14 @@ static inline void backend_looked(const struct backend *backend, const volatile 
     }
 }
 
-enum { BACKEND_LIBRARY_TCA, BACKEND_LIBRARY_CUDA, BACKEND_LIBRARY_GDR, BACKEND_LIBRARY_IBVERBS, BACKEND_LIBRARIES };
+enum {
+    BACKEND_LIBRARY_TCA,
+    BACKEND_LIBRARY_CUDA,
+    BACKEND_LIBRARY_GDR,
+    BACKEND_LIBRARY_IBVERBS,
+    BACKEND_LIBRARY_ACP,
+    BACKEND_LIBRARIES
+};
 
 // A program's process as its environment knows it. Libraries that keep state for a process hang it here, so that
 // several simulated processes may live in one.

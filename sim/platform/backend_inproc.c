@@ -229,15 +229,14 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
         free(region);
     }
     ctx->process = (struct backend_process){0};
-    host_core_destroy(ctx->helper.core);
-    ctx->helper.core = NULL;
+    plat_backend_threads_fini(ctx);
 }
 
 // Each thread has a name of its own in memory, however it reads.
 struct backend_process *backend_current(void)
 {
     for (struct plat_backend_inproc *ctx = entered; ctx != NULL; ctx = ctx->next) {
-        if (ctx->thread == sim_thread_name(ctx->sim) || plat_backend_is_helper(ctx)) {
+        if (ctx->thread == sim_thread_name(ctx->sim) || plat_backend_helper(ctx) != NULL) {
             return &ctx->process;
         }
     }

@@ -14,16 +14,16 @@ struct plat_bar {
     uint64_t base, bytes;
 };
 
-// The second thread of a process (backend_thread.c).
+// A library's thread of a process (backend_thread.c).
 struct plat_helper {
     host_core_t *core;  // its own; NULL: none was ever started
-    const char *thread; // the simulated thread's name, which is its own in memory
+    const char *thread; // the simulated thread's name, which is its own in memory; NULL: none runs
+    struct plat_backend_inproc *backend;
     void (*run)(void *arg);
     void *arg;
     bool running, stopping;
-    sim_condition_t ended, released;
+    sim_condition_t ended, released, woken;
     uint64_t ticket, served; // of the lock: given out, and which one has it
-    uint64_t seen[2];        // changes of memory when the program, the helper, last got the lock
 };
 
 // What is pinned for a region.
@@ -40,7 +40,7 @@ struct plat_backend_inproc {
     host_memory_t *memory;
     pcie_rc_t *rc;
     const char *node; // its name
-    struct plat_helper helper;
+    struct plat_helper helpers[BACKEND_THREADS];
     struct plat_bar bars[BACKEND_BARS]; // of the node's devices
     struct plat_gpus *gpus;             // of the node; NULL: none
     uint64_t interrupt_ps;              // handling of one
@@ -63,12 +63,17 @@ extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_ba
 void plat_hca_watch(hca_t *hca, host_memory_t *memory);
 
 // backend_thread.c
-extern const struct backend_thread_ops plat_backend_thread_ops;     // ctx: struct plat_backend_inproc *
-bool plat_backend_is_helper(const struct plat_backend_inproc *ctx); // the calling thread
+extern const struct backend_thread_ops plat_backend_thread_ops; // ctx: struct plat_backend_inproc *
+// The library's thread that calls; NULL: the program does.
+const struct plat_helper *plat_backend_helper(const struct plat_backend_inproc *ctx);
+// Ends all of them.
+void plat_backend_threads_stop(struct plat_backend_inproc *ctx);
+void plat_backend_threads_fini(struct plat_backend_inproc *ctx); // from outside threads
 // The core of the calling thread.
 static inline host_core_t *plat_backend_core(const struct plat_backend_inproc *ctx)
 {
-    return plat_backend_is_helper(ctx) ? ctx->helper.core : ctx->core;
+    const struct plat_helper *helper = plat_backend_helper(ctx);
+    return helper != NULL ? helper->core : ctx->core;
 }
 
 // ctx must outlive the backend.

@@ -1,4 +1,5 @@
-// The second thread of a simulated process: a simulated thread with a core of its own, and the lock between the two.
+// Threads that libraries have beside a simulated process's program: each a simulated thread with a core of its own, and
+// a lock.
 //
 // Threads of the simulation switch only where simulated time passes, so the words of the lock need no care. What they
 // cost: a load and a store to take it, a store to give it back, and one turn of a polling loop for who had to wait.
@@ -10,83 +11,116 @@
 #include "sim/platform/backend_inproc.h"
 
 static const struct sim_work look = {"polling", "the look that sees it", false};
-static const struct sim_work locking = {"library", "lock between two threads", false};
+static const struct sim_work locking = {"library", "lock between threads of a process", false};
 
-bool plat_backend_is_helper(const struct plat_backend_inproc *ctx)
+static const char *const names[BACKEND_THREADS] = {
+    [BACKEND_THREAD_TCA_VERBS] = "progress",
+    [BACKEND_THREAD_ACP] = "communication",
+};
+
+const struct plat_helper *plat_backend_helper(const struct plat_backend_inproc *ctx)
 {
-    return ctx->helper.running && ctx->helper.thread == sim_thread_name(ctx->sim);
+    const char *caller = sim_thread_name(ctx->sim);
+    for (unsigned i = 0; i < BACKEND_THREADS; i++) {
+        if (ctx->helpers[i].thread != NULL && ctx->helpers[i].thread == caller) {
+            return &ctx->helpers[i];
+        }
+    }
+    return NULL;
 }
 
-static void thread(void *arg)
+static void thread_main(void *arg)
 {
-    struct plat_backend_inproc *b = arg;
-    struct plat_helper *helper = &b->helper;
-    helper->thread = sim_thread_name(b->sim);
+    struct plat_helper *helper = arg;
+    sim_t *sim = helper->backend->sim;
+    helper->thread = sim_thread_name(sim);
     helper->run(helper->arg);
     helper->running = false;
-    sim_condition_signal(b->sim, &helper->ended);
+    helper->thread = NULL;
+    sim_condition_signal(sim, &helper->ended);
 }
 
-static int start(void *ctx, void (*run)(void *arg), void *arg)
+static int core_create(struct plat_backend_inproc *b, struct plat_helper *helper, const char *name)
+{
+    sim_condition_init(&helper->ended);
+    sim_condition_init(&helper->released);
+    sim_condition_init(&helper->woken);
+    helper->backend = b;
+    return host_core_create(b->sim, name, host_core_config(b->core), b->rc, b->memory, &helper->core) == SIM_OK
+               ? 0
+               : -ENOMEM;
+}
+
+static int start(void *ctx, enum backend_thread thread, void (*run)(void *arg), void *arg)
 {
     struct plat_backend_inproc *b = ctx;
-    struct plat_helper *helper = &b->helper;
+    struct plat_helper *helper = &b->helpers[thread];
+    char name[SCN_NAME_MAX + 32];
     if (helper->running) {
         return -EBUSY;
     }
-    char name[SCN_NAME_MAX + 16];
-    snprintf(name, sizeof name, "%s.progress", b->node);
-    if (helper->core == NULL) {
-        sim_condition_init(&helper->ended);
-        sim_condition_init(&helper->released);
-        if (host_core_create(b->sim, name, host_core_config(b->core), b->rc, b->memory, &helper->core) != SIM_OK) {
-            return -ENOMEM;
-        }
+    snprintf(name, sizeof name, b->number != 0 ? "%s.%s%u" : "%s.%s", b->node, names[thread], b->number);
+    if (helper->core == NULL && core_create(b, helper, name) != 0) {
+        return -ENOMEM;
     }
     helper->run = run;
     helper->arg = arg;
-    helper->thread = NULL; // until it runs
     helper->stopping = false;
-    helper->running = sim_thread_spawn(b->sim, name, thread, b) == SIM_OK;
+    helper->running = sim_thread_spawn(b->sim, name, thread_main, helper) == SIM_OK;
     return helper->running ? 0 : -ENOMEM;
 }
 
-static void stop(void *ctx)
+static uint64_t changes(void *ctx, enum backend_thread thread)
 {
-    struct plat_backend_inproc *b = ctx;
-    const struct sim_wait_reason reason = {b->node, "the process's second thread to end", 0, 0};
-    b->helper.stopping = true;
-    if (b->helper.running) {
-        host_memory_touch(b->memory);
-    }
-    while (b->helper.running) {
-        (void)sim_condition_wait(b->sim, &b->helper.ended, SIM_NEVER_PS, &reason);
-    }
+    const struct plat_backend_inproc *b = ctx;
+    (void)thread;
+    return host_memory_changes(b->memory);
 }
 
-static bool pause_turn(void *ctx, uint64_t max_ns)
+static void wake(void *ctx, enum backend_thread thread)
 {
     struct plat_backend_inproc *b = ctx;
-    host_core_t *core = plat_backend_core(b);
-    bool helper = plat_backend_is_helper(b);
-    if (!helper || !b->helper.stopping) {
-        uint64_t deadline_ps = max_ns == 0 ? SIM_NEVER_PS : sim_now_ps(b->sim) + max_ns * SIM_PS_PER_NS;
-        (void)host_memory_wait_change(b->memory, b->helper.seen[helper], deadline_ps);
-        host_core_spend(core, host_core_config(core)->poll_ps, &look);
-    }
-    return !helper || !b->helper.stopping;
-}
-
-static void wake(void *ctx)
-{
-    struct plat_backend_inproc *b = ctx;
+    sim_condition_signal(b->sim, &b->helpers[thread].woken);
     host_memory_touch(b->memory);
 }
 
-static void lock(void *ctx)
+static void stop(void *ctx, enum backend_thread thread)
 {
     struct plat_backend_inproc *b = ctx;
-    struct plat_helper *helper = &b->helper;
+    struct plat_helper *helper = &b->helpers[thread];
+    const struct sim_wait_reason reason = {b->node, "a library's thread to end", 0, 0};
+    helper->stopping = true;
+    if (helper->running) {
+        wake(ctx, thread);
+    }
+    while (helper->running) {
+        (void)sim_condition_wait(b->sim, &helper->ended, SIM_NEVER_PS, &reason);
+    }
+}
+
+static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns)
+{
+    struct plat_backend_inproc *b = ctx;
+    struct plat_helper *helper = &b->helpers[thread];
+    const struct sim_wait_reason reason = {b->node, "a library's thread to do its part", 0, 0};
+    host_core_t *core = plat_backend_core(b);
+    bool ends = plat_backend_helper(b) == helper && helper->stopping;
+    if (!ends) {
+        uint64_t deadline_ps = max_ns == 0 ? SIM_NEVER_PS : sim_now_ps(b->sim) + max_ns * SIM_PS_PER_NS;
+        if (devices) {
+            (void)host_memory_wait_change(b->memory, seen, deadline_ps);
+        } else if (host_memory_changes(b->memory) == seen) {
+            (void)sim_condition_wait(b->sim, &helper->woken, deadline_ps, &reason);
+        }
+        host_core_spend(core, host_core_config(core)->poll_ps, &look);
+    }
+    return plat_backend_helper(b) != helper || !helper->stopping;
+}
+
+static void lock(void *ctx, enum backend_thread thread)
+{
+    struct plat_backend_inproc *b = ctx;
+    struct plat_helper *helper = &b->helpers[thread];
     host_core_t *core = plat_backend_core(b);
     const struct sim_wait_reason reason = {b->node, "ticket %llu of the process's lock, %llu has it", helper->ticket,
                                            helper->served};
@@ -98,21 +132,38 @@ static void lock(void *ctx)
         }
         host_core_spend(core, host_core_config(core)->poll_ps, &locking);
     }
-    helper->seen[plat_backend_is_helper(b)] = host_memory_changes(b->memory);
 }
 
-static void unlock(void *ctx)
+static void unlock(void *ctx, enum backend_thread thread)
 {
     struct plat_backend_inproc *b = ctx;
     host_core_t *core = plat_backend_core(b);
     host_core_spend(core, host_core_config(core)->load_ps, &locking);
-    b->helper.served++;
-    sim_condition_signal(b->sim, &b->helper.released);
+    b->helpers[thread].served++;
+    sim_condition_signal(b->sim, &b->helpers[thread].released);
+}
+
+void plat_backend_threads_stop(struct plat_backend_inproc *ctx)
+{
+    for (unsigned i = 0; i < BACKEND_THREADS; i++) {
+        if (ctx->helpers[i].running) {
+            stop(ctx, (enum backend_thread)i);
+        }
+    }
+}
+
+void plat_backend_threads_fini(struct plat_backend_inproc *ctx)
+{
+    for (unsigned i = 0; i < BACKEND_THREADS; i++) {
+        host_core_destroy(ctx->helpers[i].core);
+        ctx->helpers[i] = (struct plat_helper){0};
+    }
 }
 
 const struct backend_thread_ops plat_backend_thread_ops = {
     .start = start,
     .stop = stop,
+    .changes = changes,
     .pause = pause_turn,
     .wake = wake,
     .lock = lock,

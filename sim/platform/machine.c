@@ -228,7 +228,7 @@ static void node_thread(void *arg)
             return;
         }
         node->program(node->program_arg, node->handle);
-        plat_backend_thread_ops.stop(&node->backend);
+        plat_backend_threads_stop(&node->backend);
         plat_backend_end(&node->backend);
     }
     plat_machine_ended(node->machine);

@@ -29,7 +29,7 @@ void plat_machine_set_program(plat_machine_t *machine, uint32_t node, plat_progr
 
 // One more process on the node, on a core of its own, with the node's memory, GPUs and HCA; the board belongs to the
 // first one, and the program gets none. Before the run. SIM_ERR_NO_MEMORY: also when there are PLAT_PROCESSES_MAX.
-#define PLAT_PROCESSES_MAX 8
+#define PLAT_PROCESSES_MAX 255
 enum sim_status plat_machine_add_process(plat_machine_t *machine, uint32_t node, plat_program_fn program, void *arg);
 
 // Boots and runs until nothing is left to do. Once for each machine.

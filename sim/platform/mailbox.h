@@ -5,7 +5,7 @@
 #include "sim/kernel/thread.h"
 
 #define PLAT_MAILBOX_BYTES     256
-#define PLAT_MAILBOX_RANKS_MAX 16
+#define PLAT_MAILBOX_RANKS_MAX 256
 
 struct plat_mailbox {
     sim_t *sim;

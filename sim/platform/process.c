@@ -41,6 +41,8 @@ static void process_thread(void *arg)
         return;
     }
     process->program(process->arg, NULL);
+    plat_backend_threads_stop(&process->backend);
+    plat_backend_end(&process->backend);
     plat_machine_ended(node->machine);
 }
 

@@ -221,10 +221,11 @@ struct tcav_context {
     uint32_t node;
     unsigned opened; // times: a process has one, which its openings share
     bool abandoned;
-    bool threaded;  // a thread of progress runs
-    bool on_thread; // the pass that runs is the thread's, which calls nothing of libtca
-    bool units_due; // somebody may have introduced himself, and the program has to meet him
-    bool datagrams; // it has had queue pairs of datagrams: the board interrupts when somebody introduces himself
+    bool threaded;    // a thread of progress runs
+    uint64_t changes; // as of the last time that the lock was taken, by who has it (backend_thread_ops)
+    bool on_thread;   // the pass that runs is the thread's, which calls nothing of libtca
+    bool units_due;   // somebody may have introduced himself, and the program has to meet him
+    bool datagrams;   // it has had queue pairs of datagrams: the board interrupts when somebody introduces himself
     unsigned pds;
     struct tcav_peer *peers[PEACH2_NODES_MAX];
     struct tcav_qp *qps, *active, *table[TCAV_QPS_MAX];
@@ -278,16 +279,17 @@ static inline const struct backend_thread_ops *tcav_thread_ops(const struct tcav
 {
     return context->threaded && !context->abandoned ? context->backend.ops->thread : NULL;
 }
-static inline void tcav_lock(const struct tcav_context *context)
+static inline void tcav_lock(struct tcav_context *context)
 {
     if (tcav_thread_ops(context) != NULL) {
-        tcav_thread_ops(context)->lock(context->backend.ctx);
+        tcav_thread_ops(context)->lock(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
+        context->changes = tcav_thread_ops(context)->changes(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
     }
 }
 static inline void tcav_unlock(const struct tcav_context *context)
 {
     if (tcav_thread_ops(context) != NULL) {
-        tcav_thread_ops(context)->unlock(context->backend.ctx);
+        tcav_thread_ops(context)->unlock(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
     }
 }
 // Lines that the board wrote, or read to send them: they come from the last-level cache, as its DMA goes there. Not
@@ -300,7 +302,7 @@ static inline void tcav_pay_lines(struct tcav_context *context, size_t bytes)
 static inline void tcav_wake(const struct tcav_context *context)
 {
     if (tcav_thread_ops(context) != NULL) {
-        tcav_thread_ops(context)->wake(context->backend.ctx);
+        tcav_thread_ops(context)->wake(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
     }
 }
 

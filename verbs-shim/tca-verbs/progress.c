@@ -311,8 +311,10 @@ static void threaded_wait(struct tcav_context *context, uint64_t until_ps)
         uint64_t left = left_ns(context, until_ps);
         timeout_ns = timeout_ns == 0 || left < timeout_ns ? left : timeout_ns;
     }
+    const struct backend *backend = &context->backend;
+    uint64_t seen = context->changes;
     tcav_unlock(context);
-    (void)context->backend.ops->thread->pause(context->backend.ctx, timeout_ns);
+    (void)backend->ops->thread->pause(backend->ctx, BACKEND_THREAD_TCA_VERBS, seen, true, timeout_ns);
     tcav_lock(context);
 }
 

@@ -14,8 +14,10 @@ static void run(void *arg)
         unsigned found = tcav_progress(context);
         context->on_thread = false;
         uint64_t pause_ns = tcav_is_idle(context) ? 0 : TCAV_PAUSE_NS;
+        uint64_t seen = context->changes;
         tcav_unlock(context);
-        goes_on = found != 0 || backend->ops->thread->pause(backend->ctx, pause_ns);
+        goes_on =
+            found != 0 || backend->ops->thread->pause(backend->ctx, BACKEND_THREAD_TCA_VERBS, seen, true, pause_ns);
     }
 }
 
@@ -26,7 +28,7 @@ int tcav_thread_start(struct tcav_context *context)
         return -EOPNOTSUPP;
     }
     context->threaded = true;
-    int error = backend->ops->thread->start(backend->ctx, run, context);
+    int error = backend->ops->thread->start(backend->ctx, BACKEND_THREAD_TCA_VERBS, run, context);
     context->threaded = error == 0;
     return error;
 }
@@ -34,7 +36,7 @@ int tcav_thread_start(struct tcav_context *context)
 void tcav_thread_stop(struct tcav_context *context)
 {
     if (context->threaded) {
-        context->backend.ops->thread->stop(context->backend.ctx);
+        context->backend.ops->thread->stop(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
         context->threaded = false;
     }
 }
