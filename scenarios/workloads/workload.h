@@ -11,7 +11,7 @@
 #include "verbs-shim/peach2_driver.h"
 #include "verbs-shim/peach2_proxy.h"
 
-#define WORKLOAD_RANKS_MAX  16
+#define WORKLOAD_RANKS_MAX  256
 #define WORKLOAD_LETTER_MAX 256
 
 enum workload_method {

@@ -1,0 +1,96 @@
+// Many ranks, and more commands than the queues hold.
+#include "crew.h"
+
+enum { COPIES = 10000, MANY = 256, INITIATORS = 15, EACH = 400 };
+
+static void copies(struct crew_rank *rank)
+{
+    uint32_t *own = crew_own(0);
+    for (uint32_t i = 0; rank->place == 0 && i < COPIES; i++) {
+        own[0] = i + 1;
+        acp_complete(acp_copy(crew_at(1, 0), crew_at(0, 0), 8, ACP_HANDLE_NULL));
+    }
+    EXPECT_EQ(acp_sync(), 0);
+    EXPECT_EQ(own[0], COPIES);
+}
+
+TEST(AcpScale, TenThousandCopiesArriveOneAfterTheOther)
+{
+    struct crew crew;
+    crew_init(&crew, CREW_IBSIM0, 2);
+    crew_run(&crew, copies);
+    crew_fini(&crew);
+}
+
+static void all_at_once(struct crew_rank *rank)
+{
+    uint64_t *own = crew_own(0);
+    own[1] = 1;
+    for (uint32_t i = 0; rank->place == 0 && i < COPIES; i++) {
+        EXPECT_EQ(acp_add8(crew_at(0, 0), crew_at(1, 0), 1, ACP_HANDLE_NULL), i + 1);
+    }
+    acp_complete(ACP_HANDLE_ALL);
+    EXPECT_EQ(acp_sync(), 0);
+    EXPECT_TRUE(rank->place == 0 || own[0] == COPIES);
+}
+
+TEST(AcpScale, AFullCommandQueueHoldsUpTheProgram)
+{
+    struct crew crew;
+    crew_init(&crew, CREW_IBSIM0, 2);
+    crew_run(&crew, all_at_once);
+    crew_fini(&crew);
+}
+
+// More commands than the target's buffer holds: every rank's queue may be full of them.
+static void on_one_target(struct crew_rank *rank)
+{
+    uint64_t *own = crew_own(0);
+    for (uint32_t i = 0; rank->place != 0 && i < EACH; i++) {
+        EXPECT_TRUE(acp_add8(crew_at(acp_rank(), 8), crew_at(0, 0), 1, ACP_HANDLE_NULL) != ACP_HANDLE_NULL);
+    }
+    acp_complete(ACP_HANDLE_ALL);
+    EXPECT_EQ(acp_sync(), 0);
+    EXPECT_TRUE(rank->place != 0 || own[0] == INITIATORS * EACH);
+}
+
+TEST(AcpScale, FifteenInitiatorsFillTheBufferOfOneTarget)
+{
+    struct crew crew;
+    crew_init(&crew, CREW_IBSIM0, INITIATORS + 1);
+    crew_run(&crew, on_one_target);
+    crew_fini(&crew);
+}
+
+static void barriers(struct crew_rank *rank)
+{
+    EXPECT_EQ(acp_sync(), 0);
+    acp_complete(acp_copy(crew_at((acp_rank() + 1) % MANY, 0), crew_at(acp_rank(), 8), 8, ACP_HANDLE_NULL));
+    EXPECT_EQ(acp_sync(), 0);
+    EXPECT_EQ(acp_procs(), MANY);
+    EXPECT_EQ((uint32_t)acp_rank(), rank->place);
+    EXPECT_TRUE(acp_queue_pairs() <= 17); // of 8 rounds in both directions, and the one by which ranks meet
+}
+
+TEST(AcpScale, TwoHundredAndFiftySixRanksMeet)
+{
+    struct crew crew;
+    crew_init(&crew, CREW_IBSIM0, MANY);
+    crew_run(&crew, barriers);
+    crew_fini(&crew);
+}
+
+static void connected(struct crew_rank *rank)
+{
+    (void)rank;
+    EXPECT_EQ(acp_queue_pairs(), 16u); // one a peer
+}
+
+TEST(AcpScale, AllConnectAtTheStartWhereThatIsAsked)
+{
+    struct crew crew;
+    crew_init(&crew, CREW_IBSIM0, 16);
+    crew.connect_all = true;
+    crew_run(&crew, connected);
+    crew_fini(&crew);
+}

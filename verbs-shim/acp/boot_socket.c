@@ -1,0 +1,202 @@
+// Ranks that acprun has started: a connection to it, by which letters are exchanged (boot_wire.h).
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "verbs-shim/acp/boot.h"
+#include "verbs-shim/acp/boot_wire.h"
+
+struct socket_boot {
+    int fd;
+    uint32_t places;
+};
+
+static int whole(ssize_t bytes, size_t wanted)
+{
+    if (bytes == (ssize_t)wanted) {
+        return 0;
+    }
+    fprintf(stderr, "acp: the connection to acprun: %s\n", bytes < 0 ? strerror(errno) : "closed");
+    return -EIO;
+}
+
+static int send_all(int fd, const void *bytes, size_t count)
+{
+    size_t sent = 0;
+    while (sent < count) {
+        ssize_t n = send(fd, (const char *)bytes + sent, count - sent, MSG_NOSIGNAL);
+        if (n <= 0) {
+            return whole(n, count);
+        }
+        sent += (size_t)n;
+    }
+    return 0;
+}
+
+static int message_send(int fd, enum acp_wire_kind kind, const void *bytes, size_t count)
+{
+    const struct acp_wire_header header = {.kind = kind, .bytes = (uint32_t)count};
+    int error = send_all(fd, &header, sizeof header);
+    return error == 0 && count != 0 ? send_all(fd, bytes, count) : error;
+}
+
+static int gather(void *ctx, const void *mine, void *all, size_t bytes)
+{
+    const struct socket_boot *boot = ctx;
+    struct acp_wire_header header;
+    int error = message_send(boot->fd, ACP_WIRE_LETTER, mine, bytes);
+    if (error == 0) {
+        error = whole(recv(boot->fd, &header, sizeof header, MSG_WAITALL), sizeof header);
+    }
+    if (error == 0 && (header.kind != ACP_WIRE_LETTERS || header.bytes != bytes * boot->places)) {
+        fprintf(stderr, "acp: acprun is not of this library's version\n");
+        return -EIO;
+    }
+    return error == 0 ? whole(recv(boot->fd, all, header.bytes, MSG_WAITALL), header.bytes) : error;
+}
+
+static void boot_abort(void *ctx, const char *text)
+{
+    const struct socket_boot *boot = ctx;
+    fprintf(stderr, "%s\n", text);
+    (void)message_send(boot->fd, ACP_WIRE_ABORT, NULL, 0);
+    _exit(1);
+}
+
+static void boot_close(void *ctx)
+{
+    struct socket_boot *boot = ctx;
+    (void)close(boot->fd);
+    free(boot);
+}
+
+static int host_connect(const char *host, const char *port)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list;
+    int error = getaddrinfo(host, port, &hints, &list), fd = -1, on = 1;
+    if (error != 0) {
+        fprintf(stderr, "acp: acprun on %s: %s\n", host, gai_strerror(error));
+        return -EIO;
+    }
+    fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, list->ai_addr, list->ai_addrlen) != 0) {
+        fprintf(stderr, "acp: acprun on %s, port %s: %s\n", host, port, strerror(errno));
+        error = -EIO;
+    } else {
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    freeaddrinfo(list);
+    if (error != 0 && fd >= 0) {
+        (void)close(fd);
+    }
+    return error == 0 ? fd : error;
+}
+
+// --- arguments
+// ------------------------------------------------------------------------------------------------------------
+
+struct arguments {
+    uint64_t rank, ranks, starter_bytes;
+    const char *host, *port, *device;
+    bool connect_all;
+};
+
+static int number_take(const char *text, uint64_t *number_out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
+        return -EINVAL;
+    }
+    *number_out = number;
+    return 0;
+}
+
+static int argument_take(struct arguments *arguments, const char *name, const char *value)
+{
+    if (strcmp(name, ACP_ARGUMENT_RANK) == 0) {
+        return number_take(value, &arguments->rank);
+    }
+    if (strcmp(name, ACP_ARGUMENT_RANKS) == 0) {
+        return number_take(value, &arguments->ranks);
+    }
+    if (strcmp(name, ACP_ARGUMENT_STARTER) == 0) {
+        return number_take(value, &arguments->starter_bytes);
+    }
+    if (strcmp(name, ACP_ARGUMENT_HOST) == 0) {
+        arguments->host = value;
+    } else if (strcmp(name, ACP_ARGUMENT_PORT) == 0) {
+        arguments->port = value;
+    } else if (strcmp(name, ACP_ARGUMENT_DEVICE) == 0) {
+        arguments->device = value;
+    } else if (strcmp(name, ACP_ARGUMENT_CONNECT) == 0) {
+        arguments->connect_all = strcmp(value, "start") == 0;
+    } else {
+        return -ENOENT; // of another version, or the program's
+    }
+    return 0;
+}
+
+// --acp-NAME VALUE anywhere in argv. What is taken is taken out.
+static int arguments_take(int *argc, char **argv, struct arguments *arguments)
+{
+    int kept = 0, error = 0;
+    for (int i = 0; i < *argc; i++) {
+        int taken = -ENOENT;
+        if (strncmp(argv[i], "--acp-", 6) == 0 && i + 1 < *argc) {
+            taken = argument_take(arguments, argv[i], argv[i + 1]);
+        }
+        if (taken == -EINVAL) {
+            fprintf(stderr, "acp: %s: %s is no number\n", argv[i], argv[i + 1]);
+            error = taken;
+        }
+        if (taken == -ENOENT) {
+            argv[kept++] = argv[i];
+        } else {
+            i++;
+        }
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    return error;
+}
+
+int acp_boot_from_arguments(int *argc, char ***argv, struct acp_boot *boot_out)
+{
+    struct arguments arguments = {0};
+    int error = argc != NULL && argv != NULL ? arguments_take(argc, *argv, &arguments) : -ENOENT;
+    if (error != 0 || arguments.host == NULL || arguments.port == NULL) {
+        return error != 0 ? error : -ENOENT;
+    }
+    if (arguments.ranks == 0 || arguments.ranks > UINT32_MAX || arguments.rank >= arguments.ranks) {
+        fprintf(stderr, "acp: rank %llu of %llu\n", (unsigned long long)arguments.rank,
+                (unsigned long long)arguments.ranks);
+        return -EINVAL;
+    }
+    struct socket_boot *boot = calloc(1, sizeof *boot);
+    int fd = boot != NULL ? host_connect(arguments.host, arguments.port) : -ENOMEM;
+    uint32_t place = (uint32_t)arguments.rank;
+    if (fd < 0 || message_send(fd, ACP_WIRE_HELLO, &place, sizeof place) != 0) {
+        free(boot);
+        return fd < 0 ? fd : -EIO;
+    }
+    *boot = (struct socket_boot){.fd = fd, .places = (uint32_t)arguments.ranks};
+    *boot_out = (struct acp_boot){.ctx = boot,
+                                  .place = place,
+                                  .places = boot->places,
+                                  .rank = place,
+                                  .device = arguments.device,
+                                  .starter_bytes = arguments.starter_bytes,
+                                  .connect_all = arguments.connect_all,
+                                  .gather = gather,
+                                  .abort = boot_abort,
+                                  .close = boot_close};
+    return 0;
+}

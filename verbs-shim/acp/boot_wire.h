@@ -1,0 +1,27 @@
+// What acprun and the processes that it starts say to each other, over TCP of one machine's byte order.
+//
+// A process connects, says who it is, and sends letters. When acprun has one of each place it sends all of them back,
+// by place. A process that aborts says so; acprun then ends the others.
+#pragma once
+
+#include <stdint.h>
+
+enum acp_wire_kind {
+    ACP_WIRE_HELLO,   // the process's place (uint32_t)
+    ACP_WIRE_LETTER,  // up to ACP_BOOT_BYTES_MAX
+    ACP_WIRE_LETTERS, // everybody's
+    ACP_WIRE_ABORT    // no more
+};
+
+struct acp_wire_header {
+    uint32_t kind;
+    uint32_t bytes; // behind it
+};
+
+#define ACP_ARGUMENT_RANK    "--acp-myrank"
+#define ACP_ARGUMENT_RANKS   "--acp-nprocs"
+#define ACP_ARGUMENT_HOST    "--acp-host-remote"
+#define ACP_ARGUMENT_PORT    "--acp-port-remote"
+#define ACP_ARGUMENT_STARTER "--acp-size-smem"
+#define ACP_ARGUMENT_DEVICE  "--acp-device"
+#define ACP_ARGUMENT_CONNECT "--acp-connect" // start or first-use

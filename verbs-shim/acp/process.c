@@ -1,0 +1,260 @@
+// Life of a process: initialisation, ranks, the end.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs-shim/acp/internal.h"
+
+static struct acpb_process *state(void)
+{
+    const struct backend_process *environment = backend_current();
+    return environment != NULL ? environment->libraries[BACKEND_LIBRARY_ACP].state : NULL;
+}
+
+struct acpb_process *acpb_current(void)
+{
+    struct acpb_process *process = state();
+    return process != NULL && process->initialised ? process : NULL;
+}
+
+// --- failures
+// -----------------------------------------------------------------------------------------------------------
+
+void acpb_fail(struct acpb_process *process, const char *format, ...)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text, "acp: rank %u: ", process->rank);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + length, sizeof text - (size_t)length, format, args);
+    va_end(args);
+    process->failed = true;
+    process->boot.abort(process->boot.ctx, text);
+}
+
+// The environment ends the process.
+void acpb_wait_failed(struct acpb_process *process)
+{
+    const struct backend *backend = process->backend;
+    for (;;) {
+        (void)backend->ops->thread->pause(backend->ctx, BACKEND_THREAD_ACP, acpb_changes(process), false, 0);
+    }
+}
+
+// --- begin and end
+// ------------------------------------------------------------------------------------------------------
+
+// By place, whoever has which rank.
+struct letter {
+    uint32_t rank;
+    struct acpb_starter starter;
+};
+
+static int letters_take(struct acpb_process *process, const struct letter *all)
+{
+    for (uint32_t rank = 0; rank < process->ranks; rank++) {
+        process->starters[rank] = (struct acpb_starter){0};
+    }
+    for (uint32_t place = 0; place < process->ranks; place++) {
+        if (all[place].rank >= process->ranks || process->starters[all[place].rank].base != 0) {
+            fprintf(stderr, "acp: %u processes, but not one of each rank: rank %u\n", process->ranks, all[place].rank);
+            return -EINVAL;
+        }
+        process->starters[all[place].rank] = all[place].starter;
+    }
+    return 0;
+}
+
+static int starters_gather(struct acpb_process *process)
+{
+    struct letter *all = calloc(process->ranks, sizeof *all);
+    if (all == NULL) {
+        return -ENOMEM;
+    }
+    const struct letter mine = {.rank = process->rank,
+                                .starter = {.base = (uintptr_t)process->control,
+                                            .rkey = process->control_mr->rkey,
+                                            .meeting_qpn = process->meeting_qp->qp_num,
+                                            .lid = process->port.lid}};
+    int error = process->boot.gather(process->boot.ctx, &mine, all, sizeof mine);
+    if (error == 0) {
+        error = letters_take(process, all);
+    }
+    free(all);
+    return error;
+}
+
+static void parts_destroy(struct acpb_process *process)
+{
+    acpb_peers_destroy(process);
+    acpb_tables_destroy(process);
+    acpb_memory_destroy(process);
+    acpb_device_close(process);
+}
+
+static int begin(struct acpb_process *process)
+{
+    int error = acpb_device_open(process);
+    if (error == 0) {
+        error = acpb_memory_create(process);
+    }
+    if (error == 0) {
+        error = acpb_meetings_post(process);
+    }
+    if (error == 0) {
+        error = starters_gather(process);
+    }
+    if (error == 0) {
+        error = acpb_thread_start(process);
+    }
+    if (error == 0 && process->boot.connect_all) {
+        error = acpb_request_wait(process, ACPB_CALL_CONNECT);
+    }
+    if (error != 0) {
+        acpb_thread_stop(process);
+        parts_destroy(process);
+    }
+    process->initialised = error == 0;
+    return error;
+}
+
+// The communication thread serves others until all have completed what they began.
+static int end(struct acpb_process *process)
+{
+    struct letter *all = calloc(process->ranks, sizeof *all);
+    const struct letter mine = {.rank = process->rank};
+    acp_complete(ACP_HANDLE_ALL);
+    int error = all != NULL ? process->boot.gather(process->boot.ctx, &mine, all, sizeof mine) : -ENOMEM;
+    free(all);
+    process->initialised = false;
+    acpb_thread_stop(process);
+    parts_destroy(process);
+    return error;
+}
+
+// The process has ended, wherever it was: its devices and threads are the environment's.
+static void release(void *library)
+{
+    struct acpb_process *process = library;
+    if (process->initialised) {
+        parts_destroy(process);
+    }
+    free(process);
+}
+
+static struct acpb_process *state_create(void)
+{
+    struct backend_process *environment = backend_current();
+    if (environment == NULL || environment->backend.ops->thread == NULL) {
+        fprintf(stderr, "acp: the program runs on no simulated node\n");
+        return NULL;
+    }
+    struct backend_library *library = &environment->libraries[BACKEND_LIBRARY_ACP];
+    if (library->state == NULL) {
+        struct acpb_process *process = calloc(1, sizeof *process);
+        if (process == NULL) {
+            return NULL;
+        }
+        process->environment = environment;
+        process->backend = &environment->backend;
+        *library = (struct backend_library){process, release};
+    }
+    return library->state;
+}
+
+int acp_boot_set(const struct acp_boot *boot)
+{
+    struct acpb_process *process = state_create();
+    if (process == NULL || process->initialised) {
+        return process == NULL ? -ENOMEM : -EBUSY;
+    }
+    process->boot = *boot;
+    process->has_boot = true;
+    return 0;
+}
+
+static int boot_find(struct acpb_process *process, int *argc, char ***argv)
+{
+    int error = acp_boot_from_arguments(argc, argv, &process->boot);
+    if (error == -ENOENT) {
+        fprintf(stderr, "acp: start the program by acprun: acprun -n 2 ./program\n");
+    }
+    process->has_boot = error == 0;
+    return error;
+}
+
+int acp_init(int *argc, char ***argv)
+{
+    struct acpb_process *process = state_create();
+    if (process == NULL || process->initialised) {
+        return -1;
+    }
+    if (!process->has_boot && boot_find(process, argc, argv) != 0) {
+        return -1;
+    }
+    const struct acp_boot *boot = &process->boot;
+    if (boot->places == 0 || boot->places > ACPB_RANKS_MAX || boot->rank >= boot->places) {
+        fprintf(stderr, "acp: rank %u of %u\n", boot->rank, boot->places);
+        return -1;
+    }
+    process->rank = boot->rank;
+    process->ranks = boot->places;
+    process->starter_bytes = boot->starter_bytes != 0 ? boot->starter_bytes : ACPB_STARTER_BYTES;
+    return begin(process) == 0 ? 0 : -1;
+}
+
+int acp_finalize(void)
+{
+    struct acpb_process *process = acpb_current();
+    if (process == NULL) {
+        return -1;
+    }
+    int error = end(process);
+    if (process->boot.close != NULL) {
+        process->boot.close(process->boot.ctx);
+    }
+    process->has_boot = false;
+    return error == 0 ? 0 : -1;
+}
+
+int acp_reset(int rank)
+{
+    struct acpb_process *process = acpb_current();
+    if (process == NULL || rank < 0 || (uint32_t)rank >= process->ranks || end(process) != 0) {
+        return -1;
+    }
+    process->rank = (uint32_t)rank;
+    return begin(process) == 0 ? 0 : -1;
+}
+
+int acp_sync(void)
+{
+    struct acpb_process *process = acpb_current();
+    return process != NULL && acpb_request_wait(process, ACPB_CALL_SYNC) == 0 ? 0 : -1;
+}
+
+void acp_abort(const char *text)
+{
+    struct acpb_process *process = acpb_current();
+    if (process == NULL) {
+        fprintf(stderr, "acp: %s\n", text != NULL ? text : "aborted");
+        _exit(1);
+    }
+    acpb_fail(process, "%s", text != NULL ? text : "aborted");
+    acpb_wait_failed(process);
+}
+
+int acp_rank(void)
+{
+    const struct acpb_process *process = acpb_current();
+    return process != NULL ? (int)process->rank : -1;
+}
+
+int acp_procs(void)
+{
+    const struct acpb_process *process = acpb_current();
+    return process != NULL ? (int)process->ranks : -1;
+}

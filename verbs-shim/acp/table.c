@@ -1,0 +1,100 @@
+// Cached tables of other ranks' regions: read whole at first use, at most 1024 (morie2016 4.2.2), the one that was
+// unused for longest makes room. A rank that gives out a number again writes its new generation to everybody it is
+// connected with; a table of an older one is read anew.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs-shim/acp/internal.h"
+
+static uint32_t generation_of(const struct acpb_process *process, uint32_t rank)
+{
+    return __atomic_load_n(&process->generations[rank], __ATOMIC_ACQUIRE);
+}
+
+struct acpb_table *acpb_table_valid(struct acpb_process *process, struct acpb_peer *peer)
+{
+    struct acpb_table *table = peer->table;
+    if (table == NULL || table->generation != generation_of(process, peer->rank)) {
+        return NULL;
+    }
+    table->used = ++process->table_uses;
+    return table;
+}
+
+static int slab_add(struct acpb_process *process)
+{
+    struct acpb_slab *slab = &process->slabs[process->table_count / ACPB_SLAB_TABLES];
+    slab->tables = calloc(ACPB_SLAB_TABLES, sizeof *slab->tables);
+    if (slab->tables == NULL) {
+        return -ENOMEM;
+    }
+    slab->mr = ibv_reg_mr(process->pd, slab->tables, ACPB_SLAB_TABLES * sizeof *slab->tables, IBV_ACCESS_LOCAL_WRITE);
+    if (slab->mr == NULL) {
+        free(slab->tables);
+        slab->tables = NULL;
+        return -errno;
+    }
+    for (unsigned i = 0; i < ACPB_SLAB_TABLES; i++) {
+        process->tables[process->table_count++] = (struct acpb_table){.regions = slab->tables[i], .slab = slab};
+    }
+    return 0;
+}
+
+static bool is_filling(const struct acpb_table *table)
+{
+    const struct acpb_peer *owner = table->owner;
+    return owner != NULL && owner->busy && owner->first->step == ACPB_STEP_TABLE;
+}
+
+// A free one, or the one that was unused for longest.
+static struct acpb_table *table_find(struct acpb_process *process)
+{
+    struct acpb_table *found = NULL;
+    for (unsigned i = 0; i < process->table_count; i++) {
+        struct acpb_table *table = &process->tables[i];
+        if (!is_filling(table) && (found == NULL || table->used < found->used)) {
+            found = table;
+        }
+    }
+    return found;
+}
+
+struct acpb_table *acpb_table_fill(struct acpb_process *process, struct acpb_peer *peer)
+{
+    struct acpb_table *table = peer->table;
+    if (table == NULL) {
+        if (process->tables == NULL) {
+            process->tables = calloc(ACPB_CACHED_TABLES, sizeof *process->tables);
+        }
+        table = process->tables != NULL ? table_find(process) : NULL;
+        bool room = process->table_count < ACPB_CACHED_TABLES && process->tables != NULL;
+        if (room && (table == NULL || table->owner != NULL) && slab_add(process) == 0) {
+            table = table_find(process);
+        }
+        if (table == NULL) {
+            acpb_fail(process, "no memory for the table of rank %u", peer->rank);
+            return NULL;
+        }
+    }
+    if (table->owner != NULL) {
+        table->owner->table = NULL;
+    }
+    table->owner = peer;
+    peer->table = table;
+    table->generation = generation_of(process, peer->rank);
+    table->used = ++process->table_uses;
+    return table;
+}
+
+void acpb_tables_destroy(struct acpb_process *process)
+{
+    for (unsigned i = 0; i < process->table_count / ACPB_SLAB_TABLES; i++) {
+        (void)ibv_dereg_mr(process->slabs[i].mr);
+        free(process->slabs[i].tables);
+        process->slabs[i] = (struct acpb_slab){0};
+    }
+    free(process->tables);
+    process->tables = NULL;
+    process->table_count = 0;
+}
