@@ -394,6 +394,7 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 // --- the process ----------------------------------------------------------------------------------------------------
 
 static const struct backend_ops process_ops = {
+    .thread = &attach_thread_ops,
     .gpu = &attach_gpu_ops,
     .hca = &attach_hca_ops,
     .board_claim = board_claim,
@@ -454,4 +455,5 @@ void attach_backend_forked(void)
     atomic_flag_clear(&backend.busy);
     atomic_store(&backend.state, 0);
     attach_gpu_forked();
+    attach_threads_forked();
 }

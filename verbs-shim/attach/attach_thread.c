@@ -1,0 +1,128 @@
+// Threads that libraries have beside an attached program: pthreads, which the environment knows like any other thread
+// of the program. Who pauses sleeps in the simulator: the program until it is woken, a library's thread also until a
+// device has written or another thread has had its turn.
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "verbs-shim/attach/attach_ops.h"
+#include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
+
+enum { PS_PER_NS = 1000, EVERY_BIT = -1 };
+
+static struct helper {
+    pthread_t pthread;
+    bool running;
+    _Atomic bool stopping;
+    _Atomic uint32_t changes; // a futex
+    _Atomic uint32_t ticket, served;
+    void (*run)(void *arg);
+    void *arg;
+} helpers[BACKEND_THREADS];
+
+static void *thread_main(void *arg)
+{
+    struct helper *helper = arg;
+    helper->run(helper->arg);
+    return NULL;
+}
+
+static int start(void *ctx, enum backend_thread thread, void (*run)(void *arg), void *arg)
+{
+    struct helper *helper = &helpers[thread];
+    (void)ctx;
+    if (helper->running) {
+        return -EBUSY;
+    }
+    helper->run = run;
+    helper->arg = arg;
+    helper->stopping = false;
+    helper->running = pthread_create(&helper->pthread, NULL, thread_main, helper) == 0;
+    return helper->running ? 0 : -ENOMEM;
+}
+
+static uint64_t changes(void *ctx, enum backend_thread thread)
+{
+    (void)ctx;
+    return atomic_load(&helpers[thread].changes);
+}
+
+static void wake(void *ctx, enum backend_thread thread)
+{
+    struct helper *helper = &helpers[thread];
+    (void)ctx;
+    atomic_fetch_add(&helper->changes, 1);
+    (void)attach_futex_wake(&helper->changes, false, (uint32_t)EVERY_BIT, INT32_MAX);
+}
+
+static void stop(void *ctx, enum backend_thread thread)
+{
+    struct helper *helper = &helpers[thread];
+    if (helper->running) {
+        helper->stopping = true;
+        wake(ctx, thread);
+        (void)pthread_join(helper->pthread, NULL);
+        helper->running = false;
+    }
+}
+
+static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns)
+{
+    struct helper *helper = &helpers[thread];
+    bool own = helper->running && pthread_equal(pthread_self(), helper->pthread) != 0;
+    (void)ctx;
+    if (own && helper->stopping) {
+        return false;
+    }
+    if (atomic_load(&helper->changes) == (uint32_t)seen) {
+        uint64_t deadline_ps = max_ns == 0 ? ATTACH_NEVER_PS : attach_now_ps() + max_ns * PS_PER_NS;
+        if (devices) {
+            (void)attach_wait(ATTACH_WAIT_MEMORY | ATTACH_WAIT_TURNS, deadline_ps);
+        } else {
+            (void)attach_futex_wait(&helper->changes, false, (uint32_t)EVERY_BIT, deadline_ps);
+        }
+    }
+    attach_spend_ps(attach_greeting()->poll_ps);
+    return !own || !helper->stopping;
+}
+
+static void lock(void *ctx, enum backend_thread thread)
+{
+    struct helper *helper = &helpers[thread];
+    uint32_t ticket = atomic_fetch_add(&helper->ticket, 1), served = atomic_load(&helper->served);
+    (void)ctx;
+    attach_spend_ps(2 * attach_greeting()->load_ps);
+    for (; served != ticket; served = atomic_load(&helper->served)) {
+        (void)attach_futex_wait(&helper->served, false, (uint32_t)EVERY_BIT, ATTACH_NEVER_PS);
+    }
+}
+
+static void unlock(void *ctx, enum backend_thread thread)
+{
+    struct helper *helper = &helpers[thread];
+    (void)ctx;
+    attach_spend_ps(attach_greeting()->load_ps);
+    atomic_fetch_add(&helper->served, 1);
+    if (atomic_load(&helper->served) != atomic_load(&helper->ticket)) {
+        (void)attach_futex_wake(&helper->served, false, (uint32_t)EVERY_BIT, INT32_MAX);
+    }
+}
+
+const struct backend_thread_ops attach_thread_ops = {
+    .start = start,
+    .stop = stop,
+    .changes = changes,
+    .pause = pause_turn,
+    .wake = wake,
+    .lock = lock,
+    .unlock = unlock,
+};
+
+// The threads are the parent's.
+void attach_threads_forked(void)
+{
+    for (unsigned i = 0; i < BACKEND_THREADS; i++) {
+        helpers[i] = (struct helper){0};
+    }
+}
