@@ -196,6 +196,9 @@ struct backend_thread_ops {
     // end.
     bool (*pause)(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns);
     void (*wake)(void *ctx, enum backend_thread thread); // nothing on the machine
+    // What the caller has paid for (backend_ops.cost) has passed when it returns: for who then stores a word that
+    // another thread reads. Nothing on the machine, and where costs pass at once.
+    void (*elapse)(void *ctx);
     void (*lock)(void *ctx, enum backend_thread thread);
     void (*unlock)(void *ctx, enum backend_thread thread);
 };

@@ -124,7 +124,12 @@ static int point_run(const struct pingpong *p)
     }
     if (error == 0) {
         uint64_t mean_ps = total_ps / operations;
-        const struct workload_point point = {p->bytes, 1, operations, total_ps, mean_ps, mean_ps};
+        const struct workload_point point = {.bytes = p->bytes,
+                                             .descriptors = 1,
+                                             .operations = operations,
+                                             .total_ps = total_ps,
+                                             .min_ps = mean_ps,
+                                             .max_ps = mean_ps};
         w->report(w->ctx, &point);
     }
     return error;

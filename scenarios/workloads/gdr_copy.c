@@ -96,7 +96,12 @@ static int point_run(const struct gdr_copy *g)
     }
     if (error == 0) {
         uint64_t mean_ps = total_ps / w->iterations;
-        const struct workload_point point = {g->bytes, 1, w->iterations, total_ps, mean_ps, mean_ps};
+        const struct workload_point point = {.bytes = g->bytes,
+                                             .descriptors = 1,
+                                             .operations = w->iterations,
+                                             .total_ps = total_ps,
+                                             .min_ps = mean_ps,
+                                             .max_ps = mean_ps};
         w->report(w->ctx, &point);
     }
     return error;

@@ -185,7 +185,12 @@ static int point_run(struct halo *halo)
             sent += halo->exists[d] ? group->bytes : 0;
         }
         uint64_t mean_ps = span_ps / w->iterations;
-        const struct workload_point point = {sent, 1, w->iterations, span_ps, mean_ps, mean_ps};
+        const struct workload_point point = {.bytes = sent,
+                                             .descriptors = 1,
+                                             .operations = w->iterations,
+                                             .total_ps = span_ps,
+                                             .min_ps = mean_ps,
+                                             .max_ps = mean_ps};
         w->report(w->ctx, &point);
     }
     return error;

@@ -272,8 +272,12 @@ static int point_measure(struct pingpong *p)
     if (error == 0 && w->rank == 0) {
         uint64_t operations = 2 * (uint64_t)w->iterations;
         uint64_t mean_ps = (end_ps - start_ps) / operations;
-        const struct workload_point point = {p->message,        p->descriptors, operations,
-                                             end_ps - start_ps, mean_ps,        mean_ps};
+        const struct workload_point point = {.bytes = p->message,
+                                             .descriptors = p->descriptors,
+                                             .operations = operations,
+                                             .total_ps = end_ps - start_ps,
+                                             .min_ps = mean_ps,
+                                             .max_ps = mean_ps};
         w->report(w->ctx, &point);
     }
     return error;

@@ -84,7 +84,12 @@ static int point_measure(struct pingpong *p)
     }
     if (error == 0 && w->rank == 0) {
         uint64_t operations = 2 * (uint64_t)w->iterations, mean_ps = (end_ps - start_ps) / operations;
-        const struct workload_point point = {group->bytes, 1, operations, end_ps - start_ps, mean_ps, mean_ps};
+        const struct workload_point point = {.bytes = group->bytes,
+                                             .descriptors = 1,
+                                             .operations = operations,
+                                             .total_ps = end_ps - start_ps,
+                                             .min_ps = mean_ps,
+                                             .max_ps = mean_ps};
         w->report(w->ctx, &point);
     }
     return error;

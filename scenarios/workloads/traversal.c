@@ -84,7 +84,12 @@ int workload_traversal(struct workload *workload)
     if (error == 0 && w->rank == 0) {
         uint64_t chips = 2 * (uint64_t)w->iterations * (w->hops[2] - w->hops[1]);
         uint64_t one_ps = (far_ps - near_ps) / chips;
-        const struct workload_point point = {sizeof(uint64_t), 1, chips, far_ps - near_ps, one_ps, one_ps};
+        const struct workload_point point = {.bytes = sizeof(uint64_t),
+                                             .descriptors = 1,
+                                             .operations = chips,
+                                             .total_ps = far_ps - near_ps,
+                                             .min_ps = one_ps,
+                                             .max_ps = one_ps};
         w->report(w->ctx, &point);
     }
     t.backend->ops->free_pinned(t.backend->ctx, &t.word);

@@ -64,7 +64,12 @@ static void point_report(const struct flow_end *end)
     uint64_t operations = (uint64_t)flow_iterations(end) * end->qp_count * (w->verbs.bidirectional ? 2 : 1);
     uint64_t took_ps = end->peer_took_ps > end->took_ps ? end->peer_took_ps : end->took_ps;
     uint64_t mean_ps = took_ps / operations;
-    const struct workload_point point = {end->bytes, 1, operations, took_ps, mean_ps, mean_ps};
+    const struct workload_point point = {.bytes = end->bytes,
+                                         .descriptors = 1,
+                                         .operations = operations,
+                                         .total_ps = took_ps,
+                                         .min_ps = mean_ps,
+                                         .max_ps = mean_ps};
     w->report(w->ctx, &point);
 }
 

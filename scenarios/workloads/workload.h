@@ -12,6 +12,7 @@
 #include "verbs-shim/peach2_proxy.h"
 
 #define WORKLOAD_RANKS_MAX  256
+#define WORKLOAD_HOPS_MAX   16
 #define WORKLOAD_LETTER_MAX 256
 
 enum workload_method {
@@ -33,7 +34,11 @@ enum workload_operation {
     WORKLOAD_WRITE_IMM,
     WORKLOAD_READ,
     WORKLOAD_COMPARE_SWAP,
-    WORKLOAD_FETCH_ADD
+    WORKLOAD_FETCH_ADD,
+    WORKLOAD_PUT, // on ACP
+    WORKLOAD_GET,
+    WORKLOAD_REMOTE_COPY,
+    WORKLOAD_BARRIER
 };
 enum workload_transport { WORKLOAD_RC, WORKLOAD_UC, WORKLOAD_UD };
 struct workload_verbs {
@@ -54,6 +59,7 @@ struct workload_verbs {
 struct workload_point {
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
+    uint64_t memory_bytes; // 0: not measured
 };
 
 struct workload_shared {
@@ -65,7 +71,7 @@ struct workload {
     void *ctx;
     uint32_t rank, ranks; // 0 reports
     uint32_t node, peer_node;
-    uint32_t hops[WORKLOAD_RANKS_MAX]; // cables between rank 0 and each rank
+    uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;            // NULL: the node has none, or the program needs none
     fpga_handle_t *fpga;               // NULL: the node has none
     enum workload_method method;
@@ -87,9 +93,12 @@ struct workload {
     void (*exchange)(void *ctx, const void *mine, void *theirs, size_t bytes);
     // The same between all ranks: `all` receives everyone's, in rank order. At most WORKLOAD_LETTER_MAX bytes.
     void (*gather)(void *ctx, const void *mine, void *all, size_t bytes);
+    // Pinned memory that the calling process has from its drivers.
+    uint64_t (*pinned_bytes)(void *ctx);
     void (*report)(void *ctx, const struct workload_point *point);
     // Ends the series as failed with a message.
     void (*fail)(void *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    void (*give_up)(void *ctx, const char *text); // the same with a library's whole message
 };
 
 // Return 0, or a negative errno after fail().
@@ -109,4 +118,7 @@ int workload_stream(struct workload *workload);
 int workload_fpga_transfer(struct workload *workload);
 int workload_verbs_latency(struct workload *workload);
 int workload_verbs_bandwidth(struct workload *workload);
+int workload_acp_latency(struct workload *workload);
+int workload_acp_bandwidth(struct workload *workload);
+int workload_acp_memory(struct workload *workload);
 int workload_verbs_beside(struct workload *workload); // ranks 2 and 3 of both

@@ -41,6 +41,8 @@ static void point_take(void *ctx, const struct plat_point *point)
         .total_ps = point->total_ps,
         .min_ps = point->min_ps,
         .max_ps = point->max_ps,
+        .ranks = point->ranks,
+        .memory_bytes = point->memory_bytes,
     };
     report_add_point(running->report, &taken);
 }

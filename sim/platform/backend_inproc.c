@@ -27,6 +27,7 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     case SIM_ERR_UNSUPPORTED:
         return -ENOMEM;
     }
+    b->allocated_bytes += bytes;
     *buffer_out = (struct backend_buffer){host_memory_at(b->memory, bus_address), bus_address, bytes};
     return 0;
 }
@@ -35,6 +36,7 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
 {
     struct plat_backend_inproc *b = ctx;
     host_memory_free(b->memory, buffer->bus_address);
+    b->allocated_bytes -= buffer->bytes;
     *buffer = (struct backend_buffer){0};
 }
 

@@ -50,6 +50,7 @@ struct plat_backend_inproc {
     struct backend_ops ops;             // of plat_backend_inproc
     struct host_owner owner;            // of the process's own memory
     struct plat_pinned_region *pinned;  // the newest first
+    uint64_t allocated_bytes;           // of pinned memory that the process has
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none has

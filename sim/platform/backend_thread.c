@@ -117,6 +117,11 @@ static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, boo
     return plat_backend_helper(b) != helper || !helper->stopping;
 }
 
+static void elapse(void *ctx)
+{
+    (void)ctx;
+}
+
 static void lock(void *ctx, enum backend_thread thread)
 {
     struct plat_backend_inproc *b = ctx;
@@ -166,6 +171,7 @@ const struct backend_thread_ops plat_backend_thread_ops = {
     .changes = changes,
     .pause = pause_turn,
     .wake = wake,
+    .elapse = elapse,
     .lock = lock,
     .unlock = unlock,
 };

@@ -55,7 +55,8 @@ struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t ind
 sim_t *plat_machine_sim(const plat_machine_t *machine);
 host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node);
 uint64_t plat_machine_rtl_cycles(const plat_machine_t *machine);
-// TLPs and InfiniBand packets that are somewhere in the machine. 0 after a run that ended by itself, or something has lost one.
+// TLPs and InfiniBand packets that are somewhere in the machine. 0 after a run that ended by itself, or something has
+// lost one.
 unsigned plat_machine_live_packets(const plat_machine_t *machine);
 // Brings the counters of the chips up to date; after the run, before they are looked at.
 void plat_chip_counters_read(plat_machine_t *machine);

@@ -31,12 +31,13 @@ static void outcome_describe(const plat_machine_t *machine, struct plat_result *
     }
 }
 
+// last: of the run's simulations, whose counters and faults are reported.
 static void series_run(plat_machine_t *machine, const struct scn_scenario *scenario, uint32_t run_index,
-                       const struct plat_hooks *hooks, struct plat_result *result)
+                       uint32_t ranks_index, bool last, const struct plat_hooks *hooks, struct plat_result *result)
 {
     sim_t *sim = plat_machine_sim(machine);
     struct plat_series series;
-    plat_series_init(&series, scenario, &scenario->runs[run_index], hooks, machine);
+    plat_series_init(&series, scenario, &scenario->runs[run_index], ranks_index, hooks, machine);
     if (hooks->trace != NULL) {
         sim_trace_set_sink(sim, hooks->trace, hooks->ctx);
     }
@@ -44,16 +45,16 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
         sim_causes_record(sim, hooks->path_bytes_max);
     }
     result->outcome = plat_machine_run(machine);
-    result->simulated_ps = sim_now_ps(sim);
-    result->events = sim_events_run(sim);
-    result->rtl_cycles = plat_machine_rtl_cycles(machine);
+    result->simulated_ps += sim_now_ps(sim);
+    result->events += sim_events_run(sim);
+    result->rtl_cycles += plat_machine_rtl_cycles(machine);
     outcome_describe(machine, result);
     result->causes_full = sim_causes_full(sim);
     plat_chip_counters_read(machine);
-    if (hooks->counter != NULL) {
+    if (hooks->counter != NULL && last) {
         sim_counters_visit(sim, hooks->counter, hooks->ctx);
     }
-    for (uint32_t i = 0; hooks->fault != NULL && i < scenario->fault_count; i++) {
+    for (uint32_t i = 0; hooks->fault != NULL && last && i < scenario->fault_count; i++) {
         const struct plat_fault fault = plat_machine_fault(machine, i);
         hooks->fault(hooks->ctx, &fault);
     }
@@ -74,12 +75,16 @@ enum sim_status plat_run_series(const struct scn_scenario *scenario, uint32_t ru
     if (status != SIM_OK) {
         return status;
     }
-    plat_machine_t *machine;
-    status = plat_machine_create(scenario, options, result->text, sizeof result->text, &machine);
-    if (status != SIM_OK) {
-        return status;
+    uint32_t count = scenario->runs[run_index].ranks_count > 1 ? scenario->runs[run_index].ranks_count : 1;
+    result->outcome = SIM_RUN_DONE;
+    for (uint32_t i = 0; i < count && result->outcome == SIM_RUN_DONE && !result->failed; i++) {
+        plat_machine_t *machine;
+        status = plat_machine_create(scenario, options, result->text, sizeof result->text, &machine);
+        if (status != SIM_OK) {
+            return status;
+        }
+        series_run(machine, scenario, run_index, i, i + 1 == count, hooks != NULL ? hooks : &no_hooks, result);
+        plat_machine_destroy(machine);
     }
-    series_run(machine, scenario, run_index, hooks != NULL ? hooks : &no_hooks, result);
-    plat_machine_destroy(machine);
     return SIM_OK;
 }

@@ -21,6 +21,8 @@ struct plat_point {
     uint64_t operations;
     uint64_t total_ps;
     uint64_t min_ps, max_ps;
+    uint64_t ranks;        // of a program on ACP; 0: of another one
+    uint64_t memory_bytes; // that it measured; 0: it did not
 };
 
 // What became of a fault of the scenario. An end's TLPs: sent over the cable; queued or under way when it was pulled,

@@ -9,5 +9,6 @@
 // registered has the use after free that it would have without the device.
 extern const struct host_owner_ops plat_process_memory_ops;
 
-// Of any process of the machine: are all bytes mapped, readable, and writable where that is asked for? Touches none of them.
+// Of any process of the machine: are all bytes mapped, readable, and writable where that is asked for? Touches none of
+// them.
 bool plat_process_memory_exists(pid_t process, uint64_t address, uint64_t bytes, bool writable);

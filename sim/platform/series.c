@@ -14,8 +14,9 @@
 
 // Which nodes have a rank. Alone: the node, which needs no board. On the way: node, the first node on the way from
 // there to peer, and peer.
-// Verbs: two processes on the two nodes, which may be one, and two more for a flow beside.
-enum placement { PLACE_ALONE, PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL, PLACE_VERBS };
+// Verbs: two processes on the two nodes, which may be one, and two more for a flow beside. ACP: the same, and further
+// ranks on the other nodes by turns.
+enum placement { PLACE_ALONE, PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL, PLACE_VERBS, PLACE_ACP };
 
 struct program {
     enum placement placement;
@@ -41,9 +42,30 @@ static const struct program programs[] = {
     [SCN_PROGRAM_FPGA_TRANSFER] = {PLACE_ALONE, workload_fpga_transfer, false},
     [SCN_PROGRAM_VERBS_LATENCY] = {PLACE_VERBS, workload_verbs_latency, false},
     [SCN_PROGRAM_VERBS_BANDWIDTH] = {PLACE_VERBS, workload_verbs_bandwidth, false},
+    [SCN_PROGRAM_ACP_LATENCY] = {PLACE_ACP, workload_acp_latency, false},
+    [SCN_PROGRAM_ACP_BANDWIDTH] = {PLACE_ACP, workload_acp_bandwidth, false},
+    [SCN_PROGRAM_ACP_MEMORY] = {PLACE_ACP, workload_acp_memory, false},
 };
 
-static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run,
+// The first two on their nodes, the others on the nodes behind these, by turns.
+static uint32_t place_acp(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
+                          uint32_t nodes_out[PLAT_RANKS_MAX])
+{
+    uint32_t order[SCN_NODES_MAX] = {run->node, run->peer}, nodes = 1 + (run->peer != run->node);
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        uint32_t node = (run->peer + i) % scenario->node_count;
+        if (node != run->node && node != run->peer) {
+            order[nodes++] = node;
+        }
+    }
+    uint32_t count = (uint32_t)scn_acp_ranks(scenario, run, run->ranks[ranks_index]);
+    for (uint32_t i = 0; i < count; i++) {
+        nodes_out[i] = order[i % nodes];
+    }
+    return count;
+}
+
+static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
                             const struct scn_routes *routes, uint32_t nodes_out[PLAT_RANKS_MAX])
 {
     nodes_out[0] = run->node;
@@ -63,6 +85,8 @@ static uint32_t place_ranks(const struct scn_scenario *scenario, const struct sc
         nodes_out[1] = nodes_out[3] = run->peer;
         nodes_out[2] = run->node;
         return run->beside.given ? 4 : 2;
+    case PLACE_ACP:
+        return place_acp(scenario, run, ranks_index, nodes_out);
     case PLACE_ALL:
         break;
     }
@@ -123,6 +147,10 @@ static enum workload_operation operation_of(enum scn_operation operation)
         [SCN_OPERATION_READ] = WORKLOAD_READ,
         [SCN_OPERATION_COMPARE_SWAP] = WORKLOAD_COMPARE_SWAP,
         [SCN_OPERATION_FETCH_ADD] = WORKLOAD_FETCH_ADD,
+        [SCN_OPERATION_PUT] = WORKLOAD_PUT,
+        [SCN_OPERATION_GET] = WORKLOAD_GET,
+        [SCN_OPERATION_REMOTE_COPY] = WORKLOAD_REMOTE_COPY,
+        [SCN_OPERATION_BARRIER] = WORKLOAD_BARRIER,
     };
     return operations[operation];
 }
@@ -218,7 +246,7 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
     if (placement == PLACE_ALONE) {
         return SIM_OK;
     }
-    if (placement == PLACE_VERBS) {
+    if (placement == PLACE_VERBS || placement == PLACE_ACP) {
         return check_verbs(scenario, run, error, error_size);
     }
     if (!scenario->nodes[run->node].board.given) {
@@ -295,6 +323,8 @@ static void rank_report(void *ctx, const struct workload_point *measured)
         .total_ps = measured->total_ps,
         .min_ps = measured->min_ps,
         .max_ps = measured->max_ps,
+        .ranks = programs[series->run->program].placement == PLACE_ACP ? series->rank_count : 0,
+        .memory_bytes = measured->memory_bytes,
     };
     series->points_done++;
     if (hooks->point != NULL) {
@@ -317,6 +347,19 @@ static void rank_fail(void *ctx, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     plat_machine_fail(rank->series->machine, "%s: %s", rank->series->scenario->nodes[rank->workload.node].name, text);
+}
+
+static void rank_give_up(void *ctx, const char *text)
+{
+    struct plat_rank *rank = ctx;
+    plat_machine_fail(rank->series->machine, "%s", text);
+}
+
+static uint64_t rank_pinned_bytes(void *ctx)
+{
+    const struct backend_process *process = backend_current();
+    (void)ctx;
+    return ((const struct plat_backend_inproc *)process->backend.ctx)->allocated_bytes;
 }
 
 static void service_start(struct plat_rank *rank, peach2_handle_t *board)
@@ -379,36 +422,40 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
         .destination_gpu = memory_of(run->to),
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
-        .verbs = rank > 1 ? beside_of(series) : verbs_of(series),
+        .verbs = rank > 1 && run->beside.given ? beside_of(series) : verbs_of(series),
         .shared = &series->shared,
         .exchange = rank_exchange,
         .gather = rank_gather,
+        .pinned_bytes = rank_pinned_bytes,
+        .give_up = rank_give_up,
         .report = rank_report,
         .fail = rank_fail,
     };
 }
 
 void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
-                      const struct plat_hooks *hooks, plat_machine_t *machine)
+                      uint32_t ranks_index, const struct plat_hooks *hooks, plat_machine_t *machine)
 {
     *series = (struct plat_series){
         .scenario = scenario,
         .run = run,
         .hooks = hooks,
         .machine = machine,
-        .points = (uint64_t)run->bytes_count * run->descriptors_count,
+        .ranks_index = ranks_index,
+        .points = (uint64_t)run->bytes_count * run->descriptors_count * (run->ranks_count > 1 ? run->ranks_count : 1),
+        .points_done = (uint64_t)run->bytes_count * run->descriptors_count * ranks_index,
     };
     uint32_t nodes[PLAT_RANKS_MAX];
     struct scn_routes routes;
     scn_routes_find(scenario, &routes);
-    series->rank_count = place_ranks(scenario, run, &routes, nodes);
+    series->rank_count = place_ranks(scenario, run, ranks_index, &routes, nodes);
     plat_mailbox_init(&series->mailbox, plat_machine_sim(machine), series->rank_count);
     for (uint32_t i = 0; i < series->rank_count; i++) {
         struct plat_rank *rank = &series->ranks[i];
         rank->series = series;
         rank->workload = workload_of(series, i, nodes[i]);
         rank->workload.ctx = rank;
-        for (uint32_t j = 0; j < series->rank_count; j++) {
+        for (uint32_t j = 0; j < series->rank_count && j < WORKLOAD_HOPS_MAX; j++) {
             rank->workload.hops[j] = routes.hops[nodes[0]][nodes[j]];
         }
         bool first = true;

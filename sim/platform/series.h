@@ -26,6 +26,7 @@ struct plat_series {
     struct plat_mailbox mailbox;
     struct plat_rank ranks[PLAT_RANKS_MAX];
     uint32_t rank_count, ranks_done;
+    uint32_t ranks_index; // of run->ranks
     struct workload_shared shared;
     uint64_t points, points_done;
 };
@@ -36,6 +37,6 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
 
 // Gives the programs to the machine. series must stay where it is until the machine has run.
 void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
-                      const struct plat_hooks *hooks, plat_machine_t *machine);
+                      uint32_t ranks_index, const struct plat_hooks *hooks, plat_machine_t *machine);
 // After the machine has run, before it is destroyed.
 void plat_series_fini(struct plat_series *series);

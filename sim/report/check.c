@@ -30,14 +30,14 @@ __attribute__((format(printf, 4, 5))) static void complain(struct checking *chec
 // "'<what>': 'x' is not ... (there are: ...)"; of a scenario with other mistakes a name may be missing.
 static bool column_check(struct checking *checking, unsigned line, unsigned column, const char *what, const char *name)
 {
-    size_t count = checking->scenario->sweep != NULL ? REPORT_COLUMN_COUNT : REPORT_COLUMN_COUNT - 1;
-    const struct report_column *found = report_column_find(name, NULL);
-    if (found != NULL && found < report_columns + count) {
+    const struct report_column *found = report_column_find(name);
+    bool sweep = checking->scenario->sweep != NULL;
+    if (found != NULL && (sweep || strcmp(found->name, REPORT_COLUMN_SWEEP) != 0)) {
         return true;
     }
     char list[256] = "";
     size_t length = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < REPORT_COLUMN_COUNT - (sweep ? 0u : 1u); i++) {
         length +=
             (size_t)snprintf(list + length, sizeof list - length, "%s%s", i == 0 ? "" : ", ", report_columns[i].name);
     }
@@ -63,8 +63,8 @@ static void check_check(struct checking *checking, const struct scn_check *check
     if (!known) {
         return;
     }
-    const struct report_column *column = report_column_find(check->value.column, NULL);
-    if (check->over.given && report_column_find(check->over.column, NULL)->kind != column->kind) {
+    const struct report_column *column = report_column_find(check->value.column);
+    if (check->over.given && report_column_find(check->over.column)->kind != column->kind) {
         complain(checking, check->line, check->column, "'%s': %s cannot be %s %s", check->id, column->name,
                  check->difference ? "compared with" : "divided by", check->over.column);
         return;
@@ -103,7 +103,8 @@ static void printed_check(struct checking *checking)
             complain(checking, 0, 0, "results '%s': columns: '%s' is no column (there are: %s)", results->series, wrong,
                      names);
         } else {
-            complain(checking, 0, 0, "results '%s': columns: needs latency_us or bandwidth_GBps, and at most %d words",
+            complain(checking, 0, 0,
+                     "results '%s': columns: needs latency_us, bandwidth_GBps or memory_bytes, and at most %d words",
                      results->series, REPORT_PRINTED_COLUMNS_MAX);
         }
     }

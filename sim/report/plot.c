@@ -101,7 +101,7 @@ static uint32_t marks_find(const report_t *report, const struct scn_panel *panel
             continue;
         }
         struct mark *mark = &marks[found++];
-        *mark = (struct mark){.x = report_column_value(report_column_find(panel->x, NULL), comparison.taken.row),
+        *mark = (struct mark){.x = report_column_value(report_column_find(panel->x), comparison.taken.row),
                               .kind = comparison.reference->published.kind,
                               .id = comparison.reference->id};
         published_ends(&comparison, &mark->low, &mark->high);
@@ -161,11 +161,9 @@ static void rows_write(const struct plot_curves *curves, unsigned curve, unsigne
 
 static void curves_write(const report_t *report, const struct scn_panel *panel, FILE *out)
 {
-    unsigned x = 0;
-    unsigned y = 0;
+    unsigned x = report_column_position(report, report_column_find(panel->x));
+    unsigned y = report_column_position(report, report_column_find(panel->y));
     struct plot_curves curves;
-    (void)report_column_find(panel->x, &x);
-    (void)report_column_find(panel->y, &y);
     plot_curves_init(&curves, report, panel);
     for (unsigned i = 0; i < curves.count; i++) {
         fputs(i == 0 ? "plot data skip 1 " : ", \\\n     data skip 1 ", out);

@@ -26,7 +26,7 @@ void plot_string_write(FILE *out, const char *text)
 
 bool plot_row_shown(const struct scn_panel *panel, const struct report_point *point)
 {
-    return panel->x_max == 0 || report_column_value(report_column_find(panel->x, NULL), point) <= (double)panel->x_max;
+    return panel->x_max == 0 || report_column_value(report_column_find(panel->x), point) <= (double)panel->x_max;
 }
 
 // --- the frame -----------------------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ struct extent {
 // Of what the panel shows in one column; with a logarithmic axis only of what is above 0.
 static struct extent extent_of(const report_t *report, const struct scn_panel *panel, const char *name, bool log)
 {
-    const struct report_column *column = report_column_find(name, NULL);
+    const struct report_column *column = report_column_find(name);
     struct extent extent = {INFINITY, 0.0};
     for (size_t i = 0; i < report->point_count; i++) {
         double value = report_column_value(column, &report->points[i]);
@@ -65,8 +65,8 @@ static double place(double value, double low, double high, bool log)
 static unsigned rows_under(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame,
                            bool right, bool bottom)
 {
-    const struct report_column *x_column = report_column_find(panel->x, NULL);
-    const struct report_column *y_column = report_column_find(panel->y, NULL);
+    const struct report_column *x_column = report_column_find(panel->x);
+    const struct report_column *y_column = report_column_find(panel->y);
     double height = KEY_LINE * (frame->curve_count + 1) + KEY_MARGIN;
     unsigned count = 0;
     for (size_t i = 0; i < report->point_count; i++) {
@@ -194,7 +194,7 @@ static void sweep_tics_write(FILE *out, const struct scn_sweep *sweep)
 static void x_tics_write(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame,
                          FILE *out)
 {
-    enum report_kind kind = report_column_find(panel->x, NULL)->kind;
+    enum report_kind kind = report_column_find(panel->x)->kind;
     if (plot_is_over_sweep(report, panel)) {
         sweep_tics_write(out, report->scenario->sweep);
     } else if (kind == REPORT_KIND_BYTES && panel->x_log) {
@@ -208,12 +208,12 @@ static void x_tics_write(const report_t *report, const struct scn_panel *panel, 
 
 void plot_axes_write(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame, FILE *out)
 {
-    const struct report_column *x = report_column_find(panel->x, NULL);
+    const struct report_column *x = report_column_find(panel->x);
     bool sweep = plot_is_over_sweep(report, panel);
     fputs("set xlabel ", out);
     plot_string_write(out, sweep ? report->scenario->sweep->title : x->axis);
     fputs("\nset ylabel ", out);
-    plot_string_write(out, report_column_find(panel->y, NULL)->axis);
+    plot_string_write(out, report_column_find(panel->y)->axis);
     fprintf(out, "\n%s\n%s\n", panel->x_log && !sweep ? "set logscale x 2" : "unset logscale x",
             panel->y_log ? "set logscale y 10" : "unset logscale y");
     x_tics_write(report, panel, frame, out);

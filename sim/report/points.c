@@ -12,7 +12,7 @@
 #include "sim/report/manifest.h"
 #include "sim/report/results.h"
 
-#define FIELDS_MAX 14
+#define FIELDS_MAX 14 // of a fault; others have fewer
 #define ENDING     "\nend\n"
 
 // --- the name -------------------------------------------------------------------------------------------------------
@@ -125,7 +125,8 @@ static void data_write(void *ctx, FILE *out)
         const struct report_point *point = &report->points[i];
         texts_write(out, "point", &point->series, 1);
         fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, point->bytes, point->descriptors, point->operations);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", point->total_ps, point->min_ps, point->max_ps);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, point->total_ps, point->min_ps, point->max_ps);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\n", point->ranks, point->memory_bytes);
     }
     for (size_t i = 0; i < report->counter_count; i++) {
         const struct report_counter *counter = &report->counters[i];
@@ -224,7 +225,7 @@ static void record_add(report_t *sweep, char *const *fields, size_t count, uint3
     scn_sweep_series_make(sweep->scenario, bare, number_of_point - 1, curve, sizeof curve);
     if (strcmp(fields[0], "run") == 0 && count == 5) {
         report_add_run(sweep, series, number(fields[2]), number(fields[3]), number(fields[4]));
-    } else if (strcmp(fields[0], "point") == 0 && count == 8) {
+    } else if (strcmp(fields[0], "point") == 0 && count == 10) {
         const struct report_point point = {.series = curve,
                                            .bytes = number(fields[2]),
                                            .descriptors = number(fields[3]),
@@ -232,6 +233,8 @@ static void record_add(report_t *sweep, char *const *fields, size_t count, uint3
                                            .total_ps = number(fields[5]),
                                            .min_ps = number(fields[6]),
                                            .max_ps = number(fields[7]),
+                                           .ranks = number(fields[8]),
+                                           .memory_bytes = number(fields[9]),
                                            .sweep = number_of_point};
         report_add_point(sweep, &point);
     } else if (strcmp(fields[0], "counter") == 0 && count == 6) {

@@ -139,7 +139,7 @@ static grid_t *lines_make(const report_t *report, const struct report_column *co
 
 static void curves_print(const report_t *report, const char *column_name, FILE *out)
 {
-    const struct report_column *column = report_column_find(column_name, NULL);
+    const struct report_column *column = report_column_find(column_name);
     fprintf(out, "\n%s\n", column->axis);
     grid_t *grid = curves_make(report, column, false);
     size_t series = series_count(report);

@@ -26,6 +26,8 @@ static const struct name names_of_columns[] = {{"-", {REPORT_PRINTED_NONE, 0}},
                                                {"bytes", {REPORT_PRINTED_BYTES, 0}},
                                                {"descriptors", {REPORT_PRINTED_DESCRIPTORS, 0}},
                                                {"operations", {REPORT_PRINTED_OPERATIONS, 0}},
+                                               {"ranks", {REPORT_PRINTED_RANKS, 0}},
+                                               {"memory_bytes", {REPORT_PRINTED_MEMORY, 0}},
                                                {"latency_us", {REPORT_PRINTED_LATENCY, 0}},
                                                {"min_latency_us", {REPORT_PRINTED_LATENCY_MIN, 0}},
                                                {"max_latency_us", {REPORT_PRINTED_LATENCY_MAX, 0}},
@@ -82,7 +84,7 @@ static bool has(const struct report_printed_line *line, enum report_printed_fiel
 
 static bool is_table(const struct report_printed_line *line)
 {
-    return has(line, REPORT_PRINTED_LATENCY) || has(line, REPORT_PRINTED_BANDWIDTH);
+    return has(line, REPORT_PRINTED_LATENCY) || has(line, REPORT_PRINTED_BANDWIDTH) || has(line, REPORT_PRINTED_MEMORY);
 }
 
 // --- words ----------------------------------------------------------------------------------------------------------
@@ -240,7 +242,7 @@ static void row_add(report_t *report, const struct scn_results *results, const s
 {
     char series[2 * SCN_NAME_MAX];
     const double ps = 1e6;
-    double operations = number_of(row, REPORT_PRINTED_OPERATIONS, 1);
+    double operations = time_us > 0 ? number_of(row, REPORT_PRINTED_OPERATIONS, 1) : 0;
     const struct report_point point = {
         .series = series,
         .bytes = (uint64_t)row->numbers[REPORT_PRINTED_BYTES],
@@ -249,6 +251,8 @@ static void row_add(report_t *report, const struct scn_results *results, const s
         .total_ps = (uint64_t)llround(time_us * operations * ps),
         .min_ps = (uint64_t)llround(number_of(row, REPORT_PRINTED_LATENCY_MIN, time_us) * ps),
         .max_ps = (uint64_t)llround(number_of(row, REPORT_PRINTED_LATENCY_MAX, time_us) * ps),
+        .ranks = (uint64_t)number_of(row, REPORT_PRINTED_RANKS, 0),
+        .memory_bytes = (uint64_t)number_of(row, REPORT_PRINTED_MEMORY, 0),
     };
     snprintf(series, sizeof series, "%s%s%.*s", results->series, row->series != NULL ? ", " : "", SCN_NAME_MAX,
              row->series != NULL ? row->series : "");
@@ -273,7 +277,8 @@ static enum sim_status fields_take(struct reading *reading, char *const *fields,
         snprintf(error, error_size, "line %u: the time and the bandwidth say different things", reading->number);
         return SIM_ERR_INVALID;
     }
-    if (time_us > 0 && time_us * number_of(&row, REPORT_PRINTED_OPERATIONS, 1) < TIME_MAX_US) {
+    bool memory = number_of(&row, REPORT_PRINTED_MEMORY, 0) > 0;
+    if ((time_us > 0 || memory) && time_us * number_of(&row, REPORT_PRINTED_OPERATIONS, 1) < TIME_MAX_US) {
         row_add(reading->report, reading->results, &row, time_us);
         reading->rows++;
     }

@@ -2,8 +2,8 @@
 //
 // Knows perftest's tables (bandwidth in MB/sec of 2^20 B, or Gb/sec), those of the OSU micro-benchmarks,
 // comma-separated values with a line of names, and lines of so many words. Lines that are none of these are passed
-// over. A row needs a time or a bandwidth; operations are 1 unless printed, the shortest and the longest time are the
-// mean unless printed.
+// over. A row needs a time, a bandwidth or a memory; operations are 1 unless printed, the shortest and the longest time
+// are the mean unless printed.
 #pragma once
 
 #include "sim/report/report.h"
@@ -17,6 +17,8 @@ enum report_printed_field {
     REPORT_PRINTED_BYTES,
     REPORT_PRINTED_DESCRIPTORS,
     REPORT_PRINTED_OPERATIONS,
+    REPORT_PRINTED_RANKS,
+    REPORT_PRINTED_MEMORY,  // bytes
     REPORT_PRINTED_LATENCY, // us
     REPORT_PRINTED_LATENCY_MIN,
     REPORT_PRINTED_LATENCY_MAX,

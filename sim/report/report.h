@@ -17,7 +17,8 @@ struct report_point {
     const char *series; // copied
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
-    uint32_t sweep; // number of the swept value, from 1; 0: no sweep
+    uint32_t sweep;               // number of the swept value, from 1; 0: no sweep
+    uint64_t ranks, memory_bytes; // 0: not given
 };
 
 // scenario must outlive the report. reference_csv: the project's copy of the published values.
@@ -49,8 +50,8 @@ struct report_fault {
 void report_add_fault(report_t *report, const struct report_fault *fault);
 
 // Columns of data.csv, in order: series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,
-// max_latency_us; of a sweep also sweep and a column for each swept key. Latencies and bandwidth of a point without
-// operations are empty.
+// max_latency_us; ranks and memory_MB where a row has them; of a sweep also sweep and a column for each swept key.
+// Latencies and bandwidth of a point without operations are empty.
 
 // Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. For
 // scn_load_options.check.

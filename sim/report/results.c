@@ -52,38 +52,67 @@ static uint64_t max_latency(const struct report_point *point)
     return point->max_ps;
 }
 
+static uint64_t ranks(const struct report_point *point)
+{
+    return point->ranks * REPORT_MICRO;
+}
+
+// MB of 2^20 B.
+static uint64_t memory(const struct report_point *point)
+{
+    return quotient((unsigned __int128)point->memory_bytes * REPORT_MICRO, UINT64_C(1) << 20);
+}
+
 static uint64_t sweep(const struct report_point *point)
 {
     return point->sweep * REPORT_MICRO;
 }
 
 const struct report_column report_columns[REPORT_COLUMN_COUNT] = {
-    {"bytes", "Size [bytes]", REPORT_KIND_BYTES, false, false, bytes},
-    {"latency_us", "Latency [µs]", REPORT_KIND_TIME, true, true, latency},
-    {"bandwidth_GBps", "Bandwidth [GB/s]", REPORT_KIND_RATE, true, true, bandwidth},
-    {"descriptors", "Descriptors", REPORT_KIND_COUNT, false, false, descriptors},
-    {"operations", "Operations", REPORT_KIND_COUNT, false, false, operations},
-    {"min_latency_us", "Shortest latency [µs]", REPORT_KIND_TIME, true, true, min_latency},
-    {"max_latency_us", "Longest latency [µs]", REPORT_KIND_TIME, true, true, max_latency},
-    {REPORT_COLUMN_SWEEP, "Swept value", REPORT_KIND_COUNT, false, false, sweep},
+    {"bytes", "Size [bytes]", REPORT_KIND_BYTES, .micro = bytes},
+    {"latency_us", "Latency [µs]", REPORT_KIND_TIME, .fraction = true, .timed = true, .micro = latency},
+    {"bandwidth_GBps", "Bandwidth [GB/s]", REPORT_KIND_RATE, .fraction = true, .timed = true, .micro = bandwidth},
+    {"descriptors", "Descriptors", REPORT_KIND_COUNT, .micro = descriptors},
+    {"operations", "Operations", REPORT_KIND_COUNT, .micro = operations},
+    {"min_latency_us", "Shortest latency [µs]", REPORT_KIND_TIME, .fraction = true, .timed = true,
+     .micro = min_latency},
+    {"max_latency_us", "Longest latency [µs]", REPORT_KIND_TIME, .fraction = true, .timed = true, .micro = max_latency},
+    {"ranks", "Ranks", REPORT_KIND_COUNT, .optional = true, .micro = ranks},
+    {"memory_MB", "Memory [MB]", REPORT_KIND_MEMORY, .fraction = true, .optional = true, .micro = memory},
+    {REPORT_COLUMN_SWEEP, "Swept value", REPORT_KIND_COUNT, .micro = sweep},
 };
 
-const struct report_column *report_column_find(const char *name, unsigned *position_out)
+const struct report_column *report_column_find(const char *name)
 {
     for (unsigned i = 0; i < REPORT_COLUMN_COUNT; i++) {
         if (strcmp(report_columns[i].name, name) == 0) {
-            if (position_out != NULL) {
-                *position_out = i + 2; // series is the first
-            }
             return &report_columns[i];
         }
     }
     return NULL;
 }
 
+bool report_column_shown(const report_t *report, const struct report_column *column)
+{
+    bool shown = !column->optional;
+    for (size_t i = 0; i < report->point_count && !shown; i++) {
+        shown = report_column_has(column, &report->points[i]);
+    }
+    return shown && (report->scenario->sweep != NULL || strcmp(column->name, REPORT_COLUMN_SWEEP) != 0);
+}
+
+unsigned report_column_position(const report_t *report, const struct report_column *column)
+{
+    unsigned position = 2; // series is the first
+    for (const struct report_column *before = report_columns; before < column; before++) {
+        position += report_column_shown(report, before);
+    }
+    return position;
+}
+
 bool report_column_has(const struct report_column *column, const struct report_point *point)
 {
-    return !column->timed || point->operations > 0;
+    return (!column->timed || point->operations > 0) && (!column->optional || column->micro(point) != 0);
 }
 
 double report_column_value(const struct report_column *column, const struct report_point *point)

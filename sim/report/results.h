@@ -51,7 +51,7 @@ struct scn_check *report_checks_make(const report_t *report, const struct scn_ch
 void report_texts_write(const report_t *report, FILE *out);
 void report_add_hash(report_t *report, const char *hash);
 
-enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_COUNT };
+enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_MEMORY, REPORT_KIND_COUNT };
 
 // A numeric column of data.csv.
 struct report_column {
@@ -60,16 +60,21 @@ struct report_column {
     enum report_kind kind;
     bool fraction; // shown with six decimals
     bool timed;    // of operations: there is none where none was measured
+    bool optional; // 0 stands for none; not in the data.csv of results without any
     uint64_t (*micro)(const struct report_point *point);
 };
 
 // The number of the swept value, from 1; only in the data.csv of a sweep.
 #define REPORT_COLUMN_SWEEP "sweep"
-#define REPORT_COLUMN_COUNT 8
+#define REPORT_COLUMN_COUNT 10
 extern const struct report_column report_columns[REPORT_COLUMN_COUNT];
 
-// NULL when no numeric column has that name. *position_out (may be NULL): its number in data.csv, from 1.
-const struct report_column *report_column_find(const char *name, unsigned *position_out);
+// NULL when no numeric column has that name.
+const struct report_column *report_column_find(const char *name);
+// Is it in data.csv?
+bool report_column_shown(const report_t *report, const struct report_column *column);
+// Its number there, from 1.
+unsigned report_column_position(const report_t *report, const struct report_column *column);
 
 // Whether the point has a value there: a latency of no operation is not 0.
 bool report_column_has(const struct report_column *column, const struct report_point *point);

@@ -19,6 +19,8 @@ static const struct unit units[] = {
     {"B", REPORT_KIND_BYTES, 1.0},
     {"KB", REPORT_KIND_BYTES, 1.0 / 1024.0},
     {"MB", REPORT_KIND_BYTES, 1.0 / 1048576.0},
+    {"MB", REPORT_KIND_MEMORY, 1.0},
+    {"KB", REPORT_KIND_MEMORY, 1024.0},
 };
 
 static bool selects(const struct scn_value *value, const struct report_point *point)
@@ -56,10 +58,10 @@ static const struct report_point *partner(const report_t *report, const struct s
 static bool row_value(const report_t *report, const struct scn_check *check, const struct report_point *point,
                       double *value_out)
 {
-    double value = report_column_value(report_column_find(check->value.column, NULL), point);
+    double value = report_column_value(report_column_find(check->value.column), point);
     if (check->per_row && check->over.given) {
         const struct report_point *row = partner(report, &check->over, point);
-        double over = row == NULL ? 0.0 : report_column_value(report_column_find(check->over.column, NULL), row);
+        double over = row == NULL ? 0.0 : report_column_value(report_column_find(check->over.column), row);
         if (over == 0.0) {
             return false;
         }
@@ -72,7 +74,7 @@ static bool row_value(const report_t *report, const struct scn_check *check, con
 // The first of the rows that a value asks for in which nothing was measured; NULL.
 static const struct report_point *unmeasured_find(const report_t *report, const struct scn_value *value)
 {
-    const struct report_column *column = value->given ? report_column_find(value->column, NULL) : NULL;
+    const struct report_column *column = value->given ? report_column_find(value->column) : NULL;
     const struct report_point *row = column != NULL ? next_row(report, value, NULL) : NULL;
     while (row != NULL && report_column_has(column, row)) {
         row = next_row(report, value, row);
@@ -168,19 +170,21 @@ struct report_value report_value_take(const report_t *report, const struct scn_c
 
 bool report_value_scale(const struct scn_check *check, const char *unit, double *scale_out)
 {
-    enum report_kind kind = report_column_find(check->value.column, NULL)->kind;
+    enum report_kind kind = report_column_find(check->value.column)->kind;
     if (report_value_is_bytes(check)) {
         kind = REPORT_KIND_BYTES;
     } else if (check->over.given && !check->difference) {
         kind = REPORT_KIND_COUNT;
     }
+    bool known = false; // as another kind's
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(units[i].name, unit) == 0) {
+        if (strcmp(units[i].name, unit) == 0 && units[i].kind == kind) {
             *scale_out = units[i].scale;
-            return units[i].kind == kind;
+            return true;
         }
+        known = known || strcmp(units[i].name, unit) == 0;
     }
     // "ratio", "hops", "-": a pure number. An order ("-") may be shown by any number.
     *scale_out = 1.0;
-    return kind == REPORT_KIND_COUNT || strcmp(unit, "-") == 0;
+    return !known && (kind == REPORT_KIND_COUNT || strcmp(unit, "-") == 0);
 }

@@ -30,10 +30,13 @@ static void swept_write(const report_t *report, uint32_t number, FILE *out)
 static void data_write(const report_t *report, FILE *out)
 {
     bool sweep = report->scenario->sweep != NULL;
-    size_t columns = sweep ? REPORT_COLUMN_COUNT : REPORT_COLUMN_COUNT - 1;
+    bool shown[REPORT_COLUMN_COUNT];
     fputs("series", out);
-    for (size_t i = 0; i < columns; i++) {
-        fprintf(out, ",%s", report_columns[i].name);
+    for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
+        shown[i] = report_column_shown(report, &report_columns[i]);
+        if (shown[i]) {
+            fprintf(out, ",%s", report_columns[i].name);
+        }
     }
     if (sweep) {
         swept_write(report, 0, out);
@@ -42,8 +45,11 @@ static void data_write(const report_t *report, FILE *out)
     for (size_t row = 0; row < report->point_count; row++) {
         const struct report_point *point = &report->points[row];
         csv_text_write(out, point->series);
-        for (size_t i = 0; i < columns; i++) {
+        for (size_t i = 0; i < REPORT_COLUMN_COUNT; i++) {
             uint64_t micro = report_columns[i].micro(point);
+            if (!shown[i]) {
+                continue;
+            }
             fputc(',', out);
             if (!report_column_has(&report_columns[i], point)) {
                 continue;

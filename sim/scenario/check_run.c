@@ -50,6 +50,7 @@ enum used_key {
     USES_DESCRIPTORS = 4, // the others build their chains themselves
     USES_NOTIFY = 8,      // on libtca
     USES_COLUMNS = 16,
+    USES_RANKS = 32, // on ACP
     USES_BOARD_DMA = USES_CHANNEL | USES_WARMUP | USES_DESCRIPTORS,
     USES_LIBTCA = USES_WARMUP | USES_NOTIFY,
 };
@@ -82,6 +83,9 @@ static const struct program_rule rules[] = {
     [SCN_PROGRAM_FPGA_TRANSFER] = {.single = true, .alone = true, .gpus = true, .uses = USES_WARMUP | USES_DESCRIPTORS},
     [SCN_PROGRAM_VERBS_LATENCY] = {.peer = true, .alone = true, .gpus = true, .verbs = true, .uses = USES_WARMUP},
     [SCN_PROGRAM_VERBS_BANDWIDTH] = {.peer = true, .alone = true, .gpus = true, .verbs = true, .uses = USES_WARMUP},
+    [SCN_PROGRAM_ACP_LATENCY] = {.peer = true, .alone = true, .verbs = true, .uses = USES_WARMUP | USES_RANKS},
+    [SCN_PROGRAM_ACP_BANDWIDTH] = {.peer = true, .alone = true, .verbs = true, .uses = USES_WARMUP | USES_RANKS},
+    [SCN_PROGRAM_ACP_MEMORY] = {.peer = true, .alone = true, .verbs = true, .uses = USES_RANKS},
 };
 
 static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
@@ -107,6 +111,8 @@ static void check_unused(struct scn_loader *loader, const struct scn_run *run)
                     "only programs on libtca wait for notifications");
     complain_unused(loader, run, &run->columns, "columns", USES_COLUMNS, run->columns == SCN_FALLBACK_COLUMNS,
                     "only a halo has a grid");
+    complain_unused(loader, run, run->ranks, "ranks", USES_RANKS, run->ranks_count == 1 && run->ranks[0] == 0,
+                    "only programs on ACP do");
 }
 
 // A halo's grid is whole, and its all-reduce goes by halves.

@@ -196,6 +196,11 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
         require(loader, run, &verbs->operation, "operation");
         return;
     }
+    if (verbs->operation > SCN_OPERATION_FETCH_ADD) {
+        scn_mistakes_add(&loader->mistakes, place, "operation: %s is an operation of programs on ACP",
+                         scn_operation_name(verbs->operation));
+        return;
+    }
     if ((verbs->transport == SCN_TRANSPORT_UC && reads) ||
         (verbs->transport == SCN_TRANSPORT_UD && !is_send(verbs->operation))) {
         scn_mistakes_add(&loader->mistakes, place, "operation: %s has no %s", transport_text(verbs->transport),
@@ -227,6 +232,10 @@ static void check_beside(struct scn_loader *loader, const struct scn_run *run)
     if (beside->operation == SCN_OPERATION_NONE) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->operation, beside),
                          "operation: a flow beside needs one");
+    } else if (beside->operation > SCN_OPERATION_FETCH_ADD) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->operation, beside),
+                         "operation: a flow beside is on libibverbs, which has no %s",
+                         scn_operation_name(beside->operation));
     } else if (is_atomic(beside->operation) && beside->bytes != ATOMIC_BYTES &&
                scn_loader_is_good(loader, &beside->bytes)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->bytes, beside),
@@ -246,7 +255,7 @@ void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_verbs *verbs = &run->verbs;
-    bool latency = run->program == SCN_PROGRAM_VERBS_LATENCY;
+    bool latency = run->program == SCN_PROGRAM_VERBS_LATENCY || scn_is_acp(run->program);
     if (run->method != SCN_METHOD_NONE && scn_loader_is_good(loader, &run->method)) {
         refuse(loader, run, &run->method, "method", "the device decides how data moves");
     }
@@ -260,6 +269,10 @@ void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run)
         require(loader, run, &verbs->device, "device");
     }
     check_nodes(loader, run);
+    if (scn_is_acp(run->program)) {
+        scn_check_acp_run(loader, run);
+        return;
+    }
     check_operation(loader, run);
     check_gpu(loader, run, &run->from);
     check_gpu(loader, run, &run->to);

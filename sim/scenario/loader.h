@@ -97,6 +97,7 @@ void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
 
 // check_verbs.c: a run of a program on libibverbs; what any other run may not ask for (false: it has no method).
+void scn_check_acp_run(struct scn_loader *loader, const struct scn_run *run);
 void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run);
 

@@ -198,11 +198,20 @@ bool scn_key_is_left_out(const struct scn_key *key, const void *base)
     }
     struct scn_key moved = *key;
     moved.offset = 0;
+    if (key->unit == SCN_UNIT_INTEGERS) { // a list's default is one number
+        moved.second = sizeof(uint64_t);
+        moved.size = sizeof(uint64_t);
+        uint32_t count;
+        memcpy(&count, (const char *)base + key->second, sizeof count);
+        if (count != 1) {
+            return false;
+        }
+    }
     memset(aligned, 0, sizeof aligned);
     if (key->unit == SCN_UNIT_OBJECT) {
         scn_kind_defaults(key->child, defaults);
     } else {
         scn_value_default(&moved, defaults);
     }
-    return memcmp(defaults, field, key->size) == 0;
+    return memcmp(defaults, field, moved.size) == 0;
 }

@@ -18,6 +18,9 @@ static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
                                              {"fpga-transfer", SCN_PROGRAM_FPGA_TRANSFER},
                                              {"verbs-latency", SCN_PROGRAM_VERBS_LATENCY},
                                              {"verbs-bandwidth", SCN_PROGRAM_VERBS_BANDWIDTH},
+                                             {"acp-latency", SCN_PROGRAM_ACP_LATENCY},
+                                             {"acp-bandwidth", SCN_PROGRAM_ACP_BANDWIDTH},
+                                             {"acp-memory", SCN_PROGRAM_ACP_MEMORY},
                                              {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST},
@@ -124,6 +127,16 @@ static const struct scn_key run_keys[] = {
      .max = SCN_NODES_MAX,
      SCN_FIELD(struct scn_run, columns),
      .doc = "columns of the grid of a halo exchange"},
+    {.name = "ranks",
+     .unit = SCN_UNIT_INTEGERS,
+     .fallback = "0",
+     .max = SCN_RANKS_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_run, ranks),
+     SCN_SECOND(struct scn_run, ranks_count),
+     .doc = "programs on ACP: numbers of ranks, each measured by itself. Rank 0 is on `node`, rank 1 on `peer`, the "
+            "others "
+            "on the other nodes by turns. 0: as few as the operation needs"},
     {.name = "verbs",
      .unit = SCN_UNIT_EMBED,
      .fallback = "",

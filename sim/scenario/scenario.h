@@ -30,6 +30,7 @@
 #define SCN_CHECKS_MAX  64
 #define SCN_PANELS_MAX  4
 #define SCN_NODE_NONE   UINT32_MAX
+#define SCN_RANKS_MAX   256 // of a program on ACP
 
 #define SCN_IB_SWITCHES_MAX 8
 #define SCN_IB_CABLES_MAX   32
@@ -235,7 +236,10 @@ enum scn_program {
     SCN_PROGRAM_GDR_COPY,
     SCN_PROGRAM_FPGA_TRANSFER,
     SCN_PROGRAM_VERBS_LATENCY,
-    SCN_PROGRAM_VERBS_BANDWIDTH
+    SCN_PROGRAM_VERBS_BANDWIDTH,
+    SCN_PROGRAM_ACP_LATENCY,
+    SCN_PROGRAM_ACP_BANDWIDTH,
+    SCN_PROGRAM_ACP_MEMORY
 };
 enum scn_method {
     SCN_METHOD_PIO,
@@ -272,7 +276,11 @@ enum scn_operation {
     SCN_OPERATION_WRITE_IMM,
     SCN_OPERATION_READ,
     SCN_OPERATION_COMPARE_SWAP,
-    SCN_OPERATION_FETCH_ADD
+    SCN_OPERATION_FETCH_ADD, // the last one of libibverbs; also ACP's
+    SCN_OPERATION_PUT,       // ACP's from here on
+    SCN_OPERATION_GET,
+    SCN_OPERATION_REMOTE_COPY,
+    SCN_OPERATION_BARRIER
 };
 enum scn_transport { SCN_TRANSPORT_RC, SCN_TRANSPORT_UC, SCN_TRANSPORT_UD };
 
@@ -314,6 +322,9 @@ struct scn_run {
     enum scn_memory from, to;
     enum scn_notify notify;
     uint32_t columns; // of a halo's grid
+    // Of programs on ACP; each is measured in a simulation of its own. One of 0: as few as the operation needs.
+    uint64_t ranks[SCN_LIST_MAX];
+    uint32_t ranks_count;
     struct scn_verbs verbs;
     struct scn_beside beside;
 };
@@ -455,6 +466,10 @@ struct scn_load_options {
 enum sim_status scn_load(const char *path, const struct scn_load_options *options, struct scn_scenario **scenario_out,
                          struct scn_messages *messages);
 void scn_free(struct scn_scenario *scenario);
+
+// Programs on ACP. What `ranks: 0` stands for.
+bool scn_is_acp(enum scn_program program);
+uint64_t scn_acp_ranks(const struct scn_scenario *scenario, const struct scn_run *run, uint64_t ranks);
 
 // One point of the sweep of the scenario that scn_load gave for the same path and options. The point has the
 // last word over --set, so that its label stays true.

@@ -12,6 +12,10 @@ const struct scn_choice scn_choices_operation[] = {{"none", SCN_OPERATION_NONE},
                                                    {"read", SCN_OPERATION_READ},
                                                    {"compare-swap", SCN_OPERATION_COMPARE_SWAP},
                                                    {"fetch-add", SCN_OPERATION_FETCH_ADD},
+                                                   {"put", SCN_OPERATION_PUT},
+                                                   {"get", SCN_OPERATION_GET},
+                                                   {"remote-copy", SCN_OPERATION_REMOTE_COPY},
+                                                   {"barrier", SCN_OPERATION_BARRIER},
                                                    {NULL, 0}};
 static const struct scn_choice transports[] = {
     {"rc", SCN_TRANSPORT_RC}, {"uc", SCN_TRANSPORT_UC}, {"ud", SCN_TRANSPORT_UD}, {NULL, 0}};
@@ -33,7 +37,9 @@ static const struct scn_key verbs_keys[] = {
      .fallback = "none",
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_verbs, operation),
-     .doc = "what is measured; the node does it to the peer, in a ping-pong both"},
+     .doc =
+         "what is measured; the node does it to the peer, in a ping-pong both. put, get, remote-copy (by rank 0, from "
+         "rank 1 to rank 2), fetch-add (by all ranks to rank 1) and barrier are those of programs on ACP"},
     {.name = "transport",
      .unit = SCN_UNIT_CHOICE,
      .choices = transports,
@@ -56,7 +62,7 @@ static const struct scn_key verbs_keys[] = {
      .max = SEND_DEPTH_MAX,
      .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_verbs, depth),
-     .doc = "requests under way in a queue pair, at most"},
+     .doc = "requests under way in a queue pair, at most; of acp-bandwidth: commands in the command queue"},
     {.name = "receive_depth",
      .unit = SCN_UNIT_INTEGER,
      .fallback = SCN_FALLBACK(SCN_FALLBACK_RECEIVE_DEPTH),

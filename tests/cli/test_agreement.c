@@ -20,7 +20,7 @@ struct pair {
 // Two equal sides of one point and one counter.
 static void start(struct pair *pair)
 {
-    const struct plat_point point = {"s", 64, 1, 10, 1000000, 100000, 100000};
+    const struct plat_point point = {"s", 64, 1, 10, 1000000, 100000, 100000, 0, 0};
     *pair = (struct pair){.points = {point, point}, .counters = {{"board", &tlps, 7}, {"board", &tlps, 7}}};
     pair->rtl = (struct agreement_side){&pair->points[0], 1, &pair->counters[0], 1, ""};
     pair->twin = (struct agreement_side){&pair->points[1], 1, &pair->counters[1], 1, ""};

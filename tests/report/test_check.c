@@ -59,7 +59,7 @@ TEST(ScenarioCheck, RefusesAnUnknownColumn)
     fixture_create(&fixture);
     fixture_compare_add(&fixture, "H08", fixture_value("pio", "latency_ns", SCN_TAKE_MIN));
     mistake_is(&fixture, "x.yaml:7:5: 'H08': 'latency_ns' is not a numeric column of data.csv (there are: bytes, "
-                         "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us)");
+                         "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
     fixture_destroy(&fixture);
 }
 
@@ -115,7 +115,7 @@ TEST(ScenarioCheck, RefusesAPanelOfNoColumn)
     fixture_panel_add(&fixture, "size", "latency_us");
     mistake_is(&fixture,
                "x.yaml:0:0: 'latency_us's panel': 'size' is not a numeric column of data.csv (there are: bytes, "
-               "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us)");
+               "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
     fixture_destroy(&fixture);
 }
 

@@ -69,7 +69,7 @@ TEST(Values, BandwidthIsRoundedHalfUp)
     // 10 x 1 B in 10 x 3 ps is 333.333... GB/s; 1 B in 2000000 us is half a millionth.
     fixture_row_add(&fixture, "pio", 1, 1, 3);
     fixture_row_add(&fixture, "pio", 1, 1, 2000000000);
-    const struct report_column *column = report_column_find("bandwidth_GBps", NULL);
+    const struct report_column *column = report_column_find("bandwidth_GBps");
     EXPECT_EQ(column->micro(&fixture.report->points[0]), 333333333);
     EXPECT_EQ(column->micro(&fixture.report->points[1]), 1);
     fixture_destroy(&fixture);
@@ -80,10 +80,10 @@ TEST(Values, APointWithoutOperationsHasNoLatency)
     const struct report_point nothing = {.series = "pio", .bytes = 8};
     const char *const timed[] = {"latency_us", "bandwidth_GBps", "min_latency_us", "max_latency_us"};
     for (unsigned i = 0; i < 4; i++) {
-        EXPECT_TRUE(!report_column_has(report_column_find(timed[i], NULL), &nothing));
-        EXPECT_TRUE(isnan(report_column_value(report_column_find(timed[i], NULL), &nothing)));
+        EXPECT_TRUE(!report_column_has(report_column_find(timed[i]), &nothing));
+        EXPECT_TRUE(isnan(report_column_value(report_column_find(timed[i]), &nothing)));
     }
-    EXPECT_TRUE(report_column_has(report_column_find("operations", NULL), &nothing));
+    EXPECT_TRUE(report_column_has(report_column_find("operations"), &nothing));
 }
 
 TEST(Values, AreNotTakenWhereARowHasNone)

@@ -47,9 +47,10 @@ static acp_handle_t command_put(struct acpb_process *process, const struct acpb_
     task->command.issuer = process->rank;
     task->command.slot = task->number;
     task->order = before;
-    atomic_store_explicit(&process->tail, tail + 1, memory_order_release);
     acpb_pay(process, BACKEND_COST_CALL, 1);
     acpb_pay(process, BACKEND_COST_LOAD_STORE, COMMAND_WORDS);
+    acpb_elapse(process);
+    atomic_store_explicit(&process->tail, tail + 1, memory_order_release);
     process->backend->ops->thread->wake(process->backend->ctx, BACKEND_THREAD_ACP);
     return (acp_handle_t)(tail + 1);
 }

@@ -247,6 +247,12 @@ static inline void acpb_pay(const struct acpb_process *process, enum backend_cos
     process->backend->ops->cost(process->backend->ctx, kind, amount);
 }
 
+// Before a word that the other thread reads is stored.
+static inline void acpb_elapse(const struct acpb_process *process)
+{
+    process->backend->ops->thread->elapse(process->backend->ctx);
+}
+
 // device.c: everything of libibverbs that lives as long as the process.
 int acpb_device_open(struct acpb_process *process);
 void acpb_device_close(struct acpb_process *process);

@@ -50,6 +50,7 @@ int acpb_request_wait(struct acpb_process *process, enum acpb_call call)
     request->error = 0;
     request->began = false;
     acpb_pay(process, BACKEND_COST_CALL, 1);
+    acpb_elapse(process);
     atomic_store(&process->waits, true);
     atomic_store_explicit(&request->call, call, memory_order_release);
     process->backend->ops->thread->wake(process->backend->ctx, BACKEND_THREAD_ACP);
@@ -123,8 +124,9 @@ static bool commands_end(struct acpb_process *process)
     if (head == before) {
         return false;
     }
-    atomic_store_explicit(&process->head, head, memory_order_release);
     acpb_pay(process, BACKEND_COST_LOAD_STORE, 1);
+    acpb_elapse(process);
+    atomic_store_explicit(&process->head, head, memory_order_release);
     program_wake(process);
     return true;
 }
@@ -166,6 +168,7 @@ static bool request_take(struct acpb_process *process)
         !acpb_request_advance(process)) {
         return false;
     }
+    acpb_elapse(process);
     atomic_store_explicit(&request->call, ACPB_CALL_NONE, memory_order_release);
     program_wake(process);
     return true;

@@ -87,6 +87,15 @@ static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, boo
     return !own || !helper->stopping;
 }
 
+static void elapse(void *ctx)
+{
+    struct attach_slot *slot = attach_mode() == ATTACH_TIMED ? attach_slot() : NULL;
+    (void)ctx;
+    if (slot != NULL && !attach_own.crossing && attach_own.tail_ps != 0) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+    }
+}
+
 static void lock(void *ctx, enum backend_thread thread)
 {
     struct helper *helper = &helpers[thread];
@@ -115,6 +124,7 @@ const struct backend_thread_ops attach_thread_ops = {
     .changes = changes,
     .pause = pause_turn,
     .wake = wake,
+    .elapse = elapse,
     .lock = lock,
     .unlock = unlock,
 };
