@@ -191,8 +191,8 @@ struct backend_thread_ops {
     // given to pause when there was none: what came in between ends the pause at once.
     uint64_t (*changes)(void *ctx, enum backend_thread thread);
     // A turn of a loop that found nothing to do, by the thread or by the program beside it. It may return as late as
-    // when wake was called since `seen` was read, with `devices` also when a device has written memory of the node, or
-    // after max_ns; 0: without that limit. On the machine it relaxes the processor and returns. false: the thread is to
+    // when wake was called since `seen` was read, with `devices` also when a device has written pinned memory of the
+    // process, or after max_ns; 0: without that limit. On the machine it relaxes the processor and returns. false: the thread is to
     // end.
     bool (*pause)(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns);
     void (*wake)(void *ctx, enum backend_thread thread); // nothing on the machine

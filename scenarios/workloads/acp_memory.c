@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "scenarios/workloads/acp_ranks.h"
-#include "verbs-shim/acp/boot.h"
+#include "verbs-shim/acp/acp_memory.h"
 
 static int puts_run(struct acp_ranks *ranks)
 {
@@ -21,7 +21,7 @@ static int puts_run(struct acp_ranks *ranks)
 static void memory_report(const struct acp_ranks *ranks, uint64_t pinned_bytes)
 {
     const struct workload *w = ranks->workload;
-    uint64_t bytes = pinned_bytes;
+    uint64_t bytes = pinned_bytes - acp_memory_pinned();
     for (unsigned kind = 0; kind < ACP_MEMORY_KINDS; kind++) {
         bytes += acp_memory_bytes((enum acp_memory_kind)kind);
     }

@@ -59,6 +59,7 @@ struct attach_thread {
     bool free;    // functional: its program runs
     uint64_t seen_writes, seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
     uint64_t waited_writes;  // when it got it after a wait for memory
+    uint64_t waited_pinned_writes;
     struct attach_loop loop; // of empty polls
     struct attach_shared shared;
     uint64_t ahead_ps;    // its own time is so much before the simulated one
@@ -97,6 +98,7 @@ struct attach_process {
     unsigned open_regions;   // objects that are
     size_t region_last;      // of the objects: the region that was written last
     uint64_t writes;         // of devices to its memory, but for quiet ones
+    uint64_t pinned_writes;  // of these the ones to pinned memory
     uint64_t turns;          // of its threads, and of processes that share memory with it
     uint64_t event_writes;   // and to between the first and the last of its event queues, or where they are news
     uint64_t events_from, events_to;

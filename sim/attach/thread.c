@@ -308,6 +308,7 @@ static bool turn_take(struct attach_thread *thread)
     }
     if (waits_for_memory(&request)) {
         thread->waited_writes = thread->process->writes;
+        thread->waited_pinned_writes = thread->process->pinned_writes;
     }
     return true;
 }

@@ -32,7 +32,8 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
                            enum attach_woken *woken_out)
 {
     const struct attach_process *process = thread->process;
-    if (((flags & ATTACH_WAIT_MEMORY) != 0 && process->writes != seen_writes) ||
+    uint64_t writes = (flags & ATTACH_WAIT_PINNED) != 0 ? process->pinned_writes : process->writes;
+    if (((flags & ATTACH_WAIT_MEMORY) != 0 && writes != seen_writes) ||
         ((flags & ATTACH_WAIT_EVENTS) != 0 && process->event_writes != thread->seen_event_writes)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
@@ -145,7 +146,8 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     sim_t *sim = process->server->sim;
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     // A library's look may have crossed itself, and what was written after that is not what it has seen.
-    const uint64_t seen_writes = thread->waited_writes;
+    const uint64_t seen_writes =
+        (flags & ATTACH_WAIT_PINNED) != 0 ? thread->waited_pinned_writes : thread->waited_writes;
     flags |= (flags & ATTACH_WAIT_DESCRIPTORS) != 0 && thread->watch_blind ? ATTACH_WAIT_OUTSIDE : 0u;
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all =

@@ -65,10 +65,12 @@ static struct attach_object *region_find(struct attach_process *process, bool pi
 static void thread_tell(struct attach_thread *thread, const struct attach_written *written, bool event)
 {
     unsigned waits_for = thread->waits_for;
+    bool waits_for_it =
+        (waits_for & ATTACH_WAIT_MEMORY) != 0 && (written->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
     bool seen = attach_loop_written(thread, written);
     thread->loop.came = thread->loop.came || seen;
     if ((thread->loop.waits && seen) ||
-        (!thread->loop.waits && (waits_for & ATTACH_WAIT_MEMORY) != 0 && !written->quiet) ||
+        (!thread->loop.waits && waits_for_it && !written->quiet) ||
         ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
         sim_condition_signal(thread->process->server->sim, &thread->woken);
     }
@@ -80,6 +82,7 @@ static void tell(struct attach_process *process, const struct attach_written *wr
         written->pinned && ((written->address >= process->events_from && written->address < process->events_to) ||
                             is_within(&process->news, written->address, written->bytes));
     process->writes += !written->quiet;
+    process->pinned_writes += !written->quiet && written->pinned;
     process->event_writes += event;
     for (unsigned i = 0; i < process->slots; i++) {
         if (process->threads[i] != NULL) {

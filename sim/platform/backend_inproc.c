@@ -7,6 +7,14 @@
 #include "sim/kernel/cause.h"
 #include "sim/platform/backend_gpu.h"
 
+enum { PAGE_BYTES = 4096 };
+
+// Pinned memory comes in pages.
+static uint64_t page_round(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
 {
     struct plat_backend_inproc *b = ctx;
@@ -27,7 +35,7 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     case SIM_ERR_UNSUPPORTED:
         return -ENOMEM;
     }
-    b->allocated_bytes += bytes;
+    b->allocated_bytes += page_round(bytes);
     *buffer_out = (struct backend_buffer){host_memory_at(b->memory, bus_address), bus_address, bytes};
     return 0;
 }
@@ -36,7 +44,7 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
 {
     struct plat_backend_inproc *b = ctx;
     host_memory_free(b->memory, buffer->bus_address);
-    b->allocated_bytes -= buffer->bytes;
+    b->allocated_bytes -= page_round(buffer->bytes);
     *buffer = (struct backend_buffer){0};
 }
 

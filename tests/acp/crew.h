@@ -5,6 +5,7 @@
 #include "sim/platform/mailbox.h"
 #include "tests/shim/test.h"
 #include "verbs-shim/acp/acp.h"
+#include "verbs-shim/acp/acp_memory.h"
 #include "verbs-shim/acp/boot.h"
 
 #define CREW_RANKS_MAX 256

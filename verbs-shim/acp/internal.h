@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "verbs-shim/acp/acp.h"
+#include "verbs-shim/acp/acp_memory.h"
 #include "verbs-shim/acp/boot.h"
 #include "verbs-shim/backend.h"
 
@@ -190,6 +191,7 @@ struct acpb_process {
     const struct backend *backend;
     struct acp_boot boot;
     bool has_boot, initialised, threaded;
+    bool abandoned; // the process has ended with it: devices and pinned memory are gone
     _Atomic bool failed;
     uint32_t rank, ranks;
 
@@ -205,7 +207,8 @@ struct acpb_process {
     unsigned queue_pairs;
 
     // memory
-    struct acpb_control *control;
+    struct acpb_control *control; // pinned: the communication thread wakes when devices write there
+    struct backend_buffer control_buffer;
     size_t control_bytes;
     uint8_t *starter;
     uint64_t starter_bytes;

@@ -40,11 +40,12 @@ static int control_create(struct acpb_process *process)
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     size_t generations = acpb_generations_offset(process);
     process->control_bytes = round_up(generations + process->ranks * sizeof(uint32_t), CONTROL_ALIGNMENT);
-    process->control = aligned_alloc(CONTROL_ALIGNMENT, process->control_bytes);
-    if (process->control == NULL) {
-        return -ENOMEM;
+    const struct backend *backend = process->backend;
+    int error = backend->ops->alloc_pinned(backend->ctx, process->control_bytes, &process->control_buffer);
+    if (error != 0) {
+        return error;
     }
-    memset(process->control, 0, process->control_bytes);
+    process->control = process->control_buffer.address;
     process->starter = (uint8_t *)process->control + starter_offset();
     process->generations = (uint32_t *)((uint8_t *)process->control + generations);
     process->control_mr = ibv_reg_mr(process->pd, process->control, process->control_bytes, access);
@@ -81,17 +82,20 @@ int acpb_memory_create(struct acpb_process *process)
 
 void acpb_memory_destroy(struct acpb_process *process)
 {
-    if (process->control != NULL) {
+    const struct backend *backend = process->backend;
+    if (process->control != NULL && !process->abandoned) {
         for (unsigned i = 0; i < ACPB_REGIONS; i++) {
             if (process->control->regions[i].bytes != 0) {
                 (void)ibv_dereg_mr(process->control->regions[i].mr);
             }
         }
     }
-    if (process->control_mr != NULL) {
+    if (process->control_mr != NULL && !process->abandoned) {
         (void)ibv_dereg_mr(process->control_mr);
     }
-    free(process->control);
+    if (process->control != NULL && !process->abandoned) {
+        backend->ops->free_pinned(backend->ctx, &process->control_buffer);
+    }
     free(process->tasks);
     free(process->peers);
     free(process->starters);
@@ -148,6 +152,12 @@ size_t acp_memory_bytes(enum acp_memory_kind kind)
 size_t acp_memory_expected(enum acp_memory_kind kind, uint64_t ranks, uint64_t peers)
 {
     return memory_of(kind, ranks, peers, slabs_of(peers), ACPB_STARTER_BYTES);
+}
+
+size_t acp_memory_pinned(void)
+{
+    const struct acpb_process *process = acpb_current();
+    return process != NULL ? process->control_bytes : 0;
 }
 
 unsigned acp_queue_pairs(void)

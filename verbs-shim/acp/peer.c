@@ -266,7 +266,9 @@ void acpb_peers_destroy(struct acpb_process *process)
     while (process->peers_first != NULL) {
         struct acpb_peer *peer = process->peers_first;
         process->peers_first = peer->next;
-        (void)ibv_destroy_qp(peer->qp);
+        if (!process->abandoned) {
+            (void)ibv_destroy_qp(peer->qp);
+        }
         process->queue_pairs--;
         free(peer);
     }

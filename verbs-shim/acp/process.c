@@ -92,7 +92,9 @@ static void parts_destroy(struct acpb_process *process)
     acpb_peers_destroy(process);
     acpb_tables_destroy(process);
     acpb_memory_destroy(process);
-    acpb_device_close(process);
+    if (!process->abandoned) {
+        acpb_device_close(process);
+    }
 }
 
 static int begin(struct acpb_process *process)
@@ -139,9 +141,8 @@ static int end(struct acpb_process *process)
 static void release(void *library)
 {
     struct acpb_process *process = library;
-    if (process->initialised) {
-        parts_destroy(process);
-    }
+    process->abandoned = true;
+    parts_destroy(process);
     free(process);
 }
 

@@ -90,7 +90,9 @@ struct acpb_table *acpb_table_fill(struct acpb_process *process, struct acpb_pee
 void acpb_tables_destroy(struct acpb_process *process)
 {
     for (unsigned i = 0; i < process->table_count / ACPB_SLAB_TABLES; i++) {
-        (void)ibv_dereg_mr(process->slabs[i].mr);
+        if (!process->abandoned) {
+            (void)ibv_dereg_mr(process->slabs[i].mr);
+        }
         free(process->slabs[i].tables);
         process->slabs[i] = (struct acpb_slab){0};
     }

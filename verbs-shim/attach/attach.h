@@ -88,7 +88,8 @@ enum attach_wait_flags {
     // Until another thread of the process has had its turn, or one of a process of the node that may share its memory.
     ATTACH_WAIT_TURNS = 16,
     ATTACH_WAIT_FUTEX = 32,      // in descriptions only: another thread of the same word
-    ATTACH_WAIT_DESCRIPTORS = 64 // of attach_wait_descriptors
+    ATTACH_WAIT_DESCRIPTORS = 64, // of attach_wait_descriptors
+    ATTACH_WAIT_PINNED = 128      // with MEMORY: only to pinned memory
 };
 
 enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUTSIDE };

@@ -78,7 +78,7 @@ static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, boo
     if (atomic_load(&helper->changes) == (uint32_t)seen) {
         uint64_t deadline_ps = max_ns == 0 ? ATTACH_NEVER_PS : attach_now_ps() + max_ns * PS_PER_NS;
         if (devices) {
-            (void)attach_wait(ATTACH_WAIT_MEMORY | ATTACH_WAIT_TURNS, deadline_ps);
+            (void)attach_wait(ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED | ATTACH_WAIT_TURNS, deadline_ps);
         } else {
             (void)attach_futex_wait(&helper->changes, false, (uint32_t)EVERY_BIT, deadline_ps);
         }

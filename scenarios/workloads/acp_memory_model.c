@@ -1,0 +1,115 @@
+// The memory of one rank of ACP that is connected with all others, among 2 to 1,000,000: computed from the sizes of the
+// structures that the library allocates, and from what a queue pair takes on the device here, which is measured.
+//
+//     acp_memory_model parts          each part, and all together
+//     acp_memory_model transports     all together, with other transports
+//
+// A transport changes what is needed for each peer. Reliable connections: a queue pair each. With a shared receive
+// queue: the same without receive queues of their own; ACP posts no receives, so it saves what an empty one takes. A
+// queue pair with receives has 64 of 64 B in buffers of 4 KiB. Dynamically connected: as many queue pairs as copies
+// under way at a time (64), and an address handle a peer.
+#include <acp_memory.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SAMPLES = 512,
+    RANKS_MAX = 1000000,
+    DYNAMIC_QUEUE_PAIRS = 64,
+    ADDRESS_HANDLE_BYTES = 48, // Infiniband: an address vector, padded, as mlx5's
+    RECEIVES = 64,
+    RECEIVE_BYTES = 64,
+    RECEIVE_BUFFER_BYTES = 4096
+};
+
+// Anonymous and shared pages of this process that are in use.
+static size_t process_bytes(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    size_t kilobytes = 0, part;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "RssAnon: %zu", &part) == 1 || sscanf(line, "RssShmem: %zu", &part) == 1) {
+            kilobytes += part;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return kilobytes << 10;
+}
+
+// As the library makes them. Many at a time, as memory comes in pages.
+static size_t queue_pair_bytes(void)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    struct ibv_context *context = list != NULL && list[0] != NULL ? ibv_open_device(list[0]) : NULL;
+    struct ibv_pd *pd = context != NULL ? ibv_alloc_pd(context) : NULL;
+    struct ibv_cq *cq = pd != NULL ? ibv_create_cq(context, SAMPLES, NULL, NULL, 0) : NULL;
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {1, 0, 1, 0, 0}, .qp_type = IBV_QPT_RC};
+    size_t before = process_bytes();
+    for (int i = 0; cq != NULL && i < SAMPLES; i++) {
+        if (ibv_create_qp(pd, &init) == NULL) {
+            cq = NULL;
+        }
+    }
+    if (cq == NULL) {
+        fprintf(stderr, "acp_memory_model: no queue pairs\n");
+        exit(1);
+    }
+    return (process_bytes() - before) / SAMPLES;
+}
+
+static size_t without_queue_pairs(uint64_t ranks)
+{
+    size_t bytes = 0;
+    for (unsigned kind = 0; kind < ACP_MEMORY_KINDS; kind++) {
+        bytes += acp_memory_expected((enum acp_memory_kind)kind, ranks, ranks - 1);
+    }
+    return bytes;
+}
+
+static void row(const char *series, uint64_t ranks, uint64_t bytes)
+{
+    printf("%s,%llu,%llu\n", series, (unsigned long long)ranks, (unsigned long long)bytes);
+}
+
+static void parts_print(uint64_t ranks, size_t qp_bytes)
+{
+    for (unsigned kind = 0; kind < ACP_MEMORY_KINDS; kind++) {
+        row(acp_memory_names[kind], ranks, acp_memory_expected((enum acp_memory_kind)kind, ranks, ranks - 1));
+    }
+    row("queue pairs", ranks, (ranks - 1) * qp_bytes);
+    row("all", ranks, without_queue_pairs(ranks) + (ranks - 1) * qp_bytes);
+}
+
+static void transports_print(uint64_t ranks, size_t qp_bytes)
+{
+    size_t rest = without_queue_pairs(ranks), peers = ranks - 1;
+    size_t active = peers < DYNAMIC_QUEUE_PAIRS ? peers : DYNAMIC_QUEUE_PAIRS;
+    size_t receives = (size_t)RECEIVES * (RECEIVE_BYTES + RECEIVE_BUFFER_BYTES);
+    row("reliable connections", ranks, rest + peers * qp_bytes);
+    row("dynamically connected", ranks, rest + active * qp_bytes + peers * ADDRESS_HANDLE_BYTES);
+    row("connections with receives", ranks, rest + peers * (qp_bytes + receives));
+    row("the same with a shared receive queue", ranks, rest + peers * qp_bytes + receives);
+}
+
+int main(int argc, char **argv)
+{
+    static const uint64_t counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 65536, 262144, RANKS_MAX};
+    bool parts = argc > 1 && strcmp(argv[1], "parts") == 0;
+    size_t qp_bytes = queue_pair_bytes();
+    printf("# a queue pair takes %zu B on this device\n", qp_bytes);
+    printf("series,ranks,memory_bytes\n");
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (parts) {
+            parts_print(counts[i], qp_bytes);
+        } else {
+            transports_print(counts[i], qp_bytes);
+        }
+    }
+    return 0;
+}

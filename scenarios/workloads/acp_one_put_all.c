@@ -1,0 +1,46 @@
+// A program on ACP for acprun: rank 0 puts to all others (morie2016 5.1), and tells what that has taken of its memory:
+// what the process has more than before acp_init.
+//
+//     acp_one_put_all [DIVISOR]
+//
+// DIVISOR: a part of the paper's repetitions only. Its buffer of 4 MiB is there and touched before.
+#include <acp.h>
+
+#include "one_put_all.h"
+
+int main(int argc, char **argv)
+{
+    unsigned char *data = malloc(ONE_PUT_LARGEST);
+    memset(data, 1, ONE_PUT_LARGEST);
+    size_t before = one_put_memory();
+    if (acp_init(&argc, &argv) != 0) {
+        return 1;
+    }
+    int divisor = argc > 1 ? atoi(argv[1]) : 1, rank = acp_rank(), ranks = acp_procs();
+    acp_atkey_t key = acp_register_memory(data, ONE_PUT_LARGEST, 0);
+    acp_ga_t *places = calloc((size_t)ranks, sizeof *places), mine = acp_query_ga(key, data);
+    acp_ga_t *word = acp_query_address(acp_query_starter_ga(rank));
+    word[0] = mine;
+    acp_sync();
+    for (int i = 0; i < ranks; i++) {
+        acp_complete(acp_copy(acp_query_starter_ga(rank) + sizeof *word, acp_query_starter_ga(i), sizeof *word,
+                              ACP_HANDLE_NULL));
+        places[i] = word[1];
+    }
+    for (size_t bytes = 0; rank == 0 && bytes <= ONE_PUT_LARGEST; bytes = one_put_next(bytes)) {
+        for (int round = 0; round < one_put_rounds(bytes, divisor); round++) {
+            for (int to = 1; to < ranks; to++) {
+                acp_copy(places[to], mine, bytes, ACP_HANDLE_NULL);
+            }
+            acp_complete(ACP_HANDLE_ALL);
+        }
+    }
+    acp_sync();
+    if (rank == 0) {
+        one_put_print(ranks, one_put_memory() - before);
+    }
+    acp_finalize();
+    free(places);
+    free(data);
+    return 0;
+}
