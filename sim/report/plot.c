@@ -10,9 +10,11 @@
 #include "sim/report/plot_curve.h"
 #include "sim/report/value.h"
 
-#define PANEL_WIDTH  680
-#define PANEL_HEIGHT 520
-#define TITLE_HEIGHT 44
+#define PANEL_WIDTH      680
+#define KEY_LETTER_WIDTH 8 // of a legend beside a panel
+#define KEY_SAMPLE_WIDTH 60
+#define PANEL_HEIGHT     520
+#define TITLE_HEIGHT     44
 
 // Wong's palette, which stays apart for colour-blind readers and in print; without its yellow, too pale on white.
 static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444"};
@@ -208,6 +210,22 @@ static unsigned curves_max(const report_t *report)
     return most;
 }
 
+// What legends beside their panels take, in pixels.
+static uint32_t keys_width(const report_t *report)
+{
+    size_t longest = 0, sweep = report->scenario->sweep != NULL; // whose legend has a title
+    for (uint32_t i = 0; i < report->scenario->panel_count; i++) {
+        struct plot_curves curves;
+        plot_curves_init(&curves, report, &report->scenario->panels[i]);
+        for (unsigned k = 0; k < curves.count && curves.count + sweep > PLOT_KEY_INSIDE_MAX; k++) {
+            size_t length = strlen(curves.items[k].title);
+            longest = length > longest ? length : longest;
+        }
+        plot_curves_fini(&curves);
+    }
+    return longest > 0 ? (uint32_t)longest * KEY_LETTER_WIDTH + KEY_SAMPLE_WIDTH : 0;
+}
+
 static void header_write(const report_t *report, uint32_t columns, uint32_t rows, FILE *out)
 {
     fprintf(out,
@@ -220,9 +238,10 @@ static void header_write(const report_t *report, uint32_t columns, uint32_t rows
             "set datafile missing NaN\n"
             "set border 3 linecolor '#404040'\n"
             "set tics nomirror out scale 0.6\n"
+            "set format y '%%g'\n"
             "set grid linetype 1 linewidth 0.6 linecolor '#dddddd'\n"
             "set key Left reverse samplen 2.2 spacing 1.15 noautotitle\n",
-            PANEL_WIDTH * columns, PANEL_HEIGHT * rows + TITLE_HEIGHT);
+            (PANEL_WIDTH + keys_width(report)) * columns, PANEL_HEIGHT * rows + TITLE_HEIGHT);
     const unsigned styles = sizeof point_types / sizeof point_types[0];
     const unsigned most = curves_max(report);
     for (unsigned i = 0; i < most; i++) {

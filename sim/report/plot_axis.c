@@ -6,11 +6,10 @@
 
 #include "sim/report/plot_curve.h"
 
-#define TICS_MAX       11
-#define KEY_WIDTH      0.48 // parts of the frame that the legend takes
-#define KEY_LINE       0.066
-#define KEY_MARGIN     0.04
-#define KEY_INSIDE_MAX 8 // lines; a longer legend stands beside the panel
+#define TICS_MAX   11
+#define KEY_WIDTH  0.48 // parts of the frame that the legend takes
+#define KEY_LINE   0.066
+#define KEY_MARGIN 0.04
 
 void plot_string_write(FILE *out, const char *text)
 {
@@ -94,7 +93,7 @@ static void key_place(const report_t *report, const struct scn_panel *panel, str
                    {"top right", true, false},
                    {"bottom left", false, true}};
     unsigned fewest = UINT32_MAX;
-    if (frame->curve_count > KEY_INSIDE_MAX) {
+    if (frame->curve_count > PLOT_KEY_INSIDE_MAX) {
         frame->key = "outside right top";
         return;
     }
@@ -197,7 +196,7 @@ static void x_tics_write(const report_t *report, const struct scn_panel *panel, 
     enum report_kind kind = report_column_find(panel->x)->kind;
     if (plot_is_over_sweep(report, panel)) {
         sweep_tics_write(out, report->scenario->sweep);
-    } else if (kind == REPORT_KIND_BYTES && panel->x_log) {
+    } else if ((kind == REPORT_KIND_BYTES || kind == REPORT_KIND_COUNT) && panel->x_log) {
         log_tics_write(out, frame->x_low, frame->x_high);
     } else if (kind == REPORT_KIND_BYTES) {
         linear_tics_write(out, frame->x_high);

@@ -4,6 +4,8 @@
 
 #include "sim/report/results.h"
 
+#define PLOT_KEY_INSIDE_MAX 8 // lines; a longer legend stands beside the panel
+
 struct plot_frame {
     double x_low, x_high, y_low, y_high; // ends of the axes
     unsigned curve_count;

@@ -13,7 +13,18 @@
 
 struct key {
     uint64_t bytes, descriptors;
+    uint64_t ranks; // 0: the series does not vary them
 };
+
+static struct key key_of(const report_t *report, const struct report_point *point)
+{
+    struct key key = {point->bytes, point->descriptors, 0};
+    for (const struct report_point *row = report_series_next(report, point->series, NULL); row != NULL;
+         row = report_series_next(report, point->series, row)) {
+        key.ranks = row->ranks != point->ranks ? point->ranks : key.ranks;
+    }
+    return key;
+}
 
 static int key_compare(const void *left, const void *right)
 {
@@ -22,22 +33,28 @@ static int key_compare(const void *left, const void *right)
     if (a->bytes != b->bytes) {
         return a->bytes < b->bytes ? -1 : 1;
     }
-    return a->descriptors == b->descriptors ? 0 : a->descriptors < b->descriptors ? -1 : 1;
+    if (a->descriptors != b->descriptors) {
+        return a->descriptors < b->descriptors ? -1 : 1;
+    }
+    return a->ranks == b->ranks ? 0 : a->ranks < b->ranks ? -1 : 1;
 }
 
-// Every (bytes, descriptors) of the results once, sorted.
-static struct key *keys_make(const report_t *report, size_t *count_out)
+// Every (bytes, descriptors, ranks) of the results that have the column once, sorted.
+static struct key *keys_make(const report_t *report, const struct report_column *column, size_t *count_out)
 {
+    size_t all = 0;
     struct key *keys = calloc(report->point_count, sizeof *keys);
     if (keys == NULL) {
         sim_panic("report", "out of memory for a table");
     }
     for (size_t i = 0; i < report->point_count; i++) {
-        keys[i] = (struct key){report->points[i].bytes, report->points[i].descriptors};
+        if (report_column_has(column, &report->points[i])) {
+            keys[all++] = key_of(report, &report->points[i]);
+        }
     }
-    qsort(keys, report->point_count, sizeof *keys, key_compare);
+    qsort(keys, all, sizeof *keys, key_compare);
     size_t count = 0;
-    for (size_t i = 0; i < report->point_count; i++) {
+    for (size_t i = 0; i < all; i++) {
         if (count == 0 || key_compare(&keys[count - 1], &keys[i]) != 0) {
             keys[count++] = keys[i];
         }
@@ -56,6 +73,15 @@ static bool many_descriptors(const report_t *report)
     return false;
 }
 
+static bool many_ranks(const struct key *keys, size_t count)
+{
+    bool many = false;
+    for (size_t i = 0; i < count; i++) {
+        many = many || keys[i].ranks != 0;
+    }
+    return many;
+}
+
 static size_t series_count(const report_t *report)
 {
     size_t count = 0;
@@ -66,11 +92,14 @@ static size_t series_count(const report_t *report)
     return count;
 }
 
-static void head_add(const report_t *report, grid_t *grid, bool descriptors, bool legend)
+static void head_add(const report_t *report, grid_t *grid, bool descriptors, bool ranks, bool legend)
 {
     grid_cell_add(grid, "bytes");
     if (descriptors) {
         grid_cell_add(grid, "descriptors");
+    }
+    if (ranks) {
+        grid_cell_add(grid, "ranks");
     }
     unsigned number = 1;
     for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
@@ -87,7 +116,11 @@ static void cell_add(const report_t *report, grid_t *grid, const struct report_c
                      const struct key *key)
 {
     const struct report_point *point = report_series_next(report, series, NULL);
-    while (point != NULL && (point->bytes != key->bytes || point->descriptors != key->descriptors)) {
+    while (point != NULL) {
+        const struct key own = key_of(report, point);
+        if (key_compare(&own, key) == 0) {
+            break;
+        }
         point = report_series_next(report, series, point);
     }
     if (point == NULL || !report_column_has(column, point)) {
@@ -102,16 +135,22 @@ static void cell_add(const report_t *report, grid_t *grid, const struct report_c
 static grid_t *curves_make(const report_t *report, const struct report_column *column, bool legend)
 {
     bool descriptors = many_descriptors(report);
-    grid_t *grid = grid_create(1 + descriptors + series_count(report));
-    head_add(report, grid, descriptors, legend);
     size_t count;
-    struct key *keys = keys_make(report, &count);
+    struct key *keys = keys_make(report, column, &count);
+    bool ranks = many_ranks(keys, count);
+    grid_t *grid = grid_create(1 + descriptors + ranks + series_count(report));
+    head_add(report, grid, descriptors, ranks, legend);
     for (size_t i = 0; i < count; i++) {
         char label[REPORT_LABEL_MAX];
         report_bytes_label(keys[i].bytes, label);
         grid_cell_add(grid, "%s", label);
         if (descriptors) {
             grid_cell_add(grid, "%" PRIu64, keys[i].descriptors);
+        }
+        if (ranks && keys[i].ranks == 0) {
+            grid_cell_add(grid, "%s", "");
+        } else if (ranks) {
+            grid_cell_add(grid, "%" PRIu64, keys[i].ranks);
         }
         for (const struct report_point *first = report_series_first(report, NULL); first != NULL;
              first = report_series_first(report, first)) {
@@ -132,7 +171,8 @@ static grid_t *lines_make(const report_t *report, const struct report_column *co
     for (size_t i = 0; i < report->point_count; i++) {
         const struct report_point *point = &report->points[i];
         grid_cell_add(grid, "%s", point->series);
-        cell_add(report, grid, column, point->series, &(struct key){point->bytes, point->descriptors});
+        const struct key key = key_of(report, point);
+        cell_add(report, grid, column, point->series, &key);
     }
     return grid;
 }

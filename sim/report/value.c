@@ -26,7 +26,8 @@ static const struct unit units[] = {
 static bool selects(const struct scn_value *value, const struct report_point *point)
 {
     return point->bytes >= value->bytes_min && point->bytes <= value->bytes_max &&
-           point->descriptors >= value->descriptors_min && point->descriptors <= value->descriptors_max;
+           point->descriptors >= value->descriptors_min && point->descriptors <= value->descriptors_max &&
+           (value->ranks == 0 || point->ranks == value->ranks);
 }
 
 static const struct report_point *next_row(const report_t *report, const struct scn_value *value,

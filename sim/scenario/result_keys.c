@@ -69,6 +69,13 @@ static const struct scn_key value_keys[] = {
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_value, descriptors_max),
      .doc = "only rows with so many descriptors or fewer"},
+    {.name = "ranks",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "0",
+     .max = UINT32_MAX,
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_value, ranks),
+     .doc = "only rows of so many ranks; 0: of any number"},
 };
 const struct scn_kind scn_kind_value = {.name = "value",
                                         .doc = "a number taken from the results",

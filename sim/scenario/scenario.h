@@ -339,6 +339,7 @@ struct scn_value {
     enum scn_take take;
     uint64_t bytes_min, bytes_max; // `at: 8 KiB` sets both
     uint64_t descriptors_min, descriptors_max;
+    uint64_t ranks; // 0: of any number
 };
 
 // expect: min <= value [/ over] <= max.  compare: value [/ over] against the published row `id`.
