@@ -25,6 +25,7 @@ struct crew {
     void (*program)(struct crew_rank *rank);
     void *arg; // the test's
     bool connect_all;
+    bool same_rank; // all say that they are rank 0: acp_init is expected to fail
     const char *device;
     struct plat_mailbox mailbox;
     struct crew_rank members[CREW_RANKS_MAX];

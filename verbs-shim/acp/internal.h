@@ -161,6 +161,7 @@ struct acpb_table {
 };
 
 struct acpb_slab {
+    struct backend_buffer buffer; // on pages, so that reading a table takes the same time in each run
     struct ibv_mr *mr;
     struct acpb_region (*tables)[ACPB_REGIONS + 1];
 };

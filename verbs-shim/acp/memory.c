@@ -7,6 +7,7 @@
 #include "verbs-shim/acp/internal.h"
 
 enum { CONTROL_ALIGNMENT = 4096, STARTER_ALIGNMENT = 64 };
+#define SLAB_BYTES (ACPB_SLAB_TABLES * sizeof(struct acpb_region[ACPB_REGIONS + 1]))
 
 const char *const acp_memory_names[ACP_MEMORY_KINDS] = {
     [ACP_MEMORY_COMMAND_QUEUE] = "command queue",
@@ -126,7 +127,7 @@ static size_t memory_of(enum acp_memory_kind kind, uint64_t ranks, uint64_t peer
     case ACP_MEMORY_REGIONS:
         return sizeof(struct acpb_region[ACPB_REGIONS + 1]);
     case ACP_MEMORY_TABLE_CACHE:
-        return slabs * ACPB_SLAB_TABLES * (sizeof(struct acpb_region[ACPB_REGIONS + 1]) + sizeof(struct acpb_table));
+        return slabs * (SLAB_BYTES + ACPB_SLAB_TABLES * sizeof(struct acpb_table));
     case ACP_MEMORY_INVALIDATION:
         return ranks * sizeof(uint32_t);
     case ACP_MEMORY_STARTER_TABLE:
@@ -157,7 +158,8 @@ size_t acp_memory_expected(enum acp_memory_kind kind, uint64_t ranks, uint64_t p
 size_t acp_memory_pinned(void)
 {
     const struct acpb_process *process = acpb_current();
-    return process != NULL ? process->control_bytes : 0;
+    size_t slabs = process != NULL ? process->table_count / ACPB_SLAB_TABLES : 0;
+    return process != NULL ? process->control_bytes + slabs * SLAB_BYTES : 0;
 }
 
 unsigned acp_queue_pairs(void)

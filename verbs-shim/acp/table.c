@@ -25,15 +25,18 @@ struct acpb_table *acpb_table_valid(struct acpb_process *process, struct acpb_pe
 static int slab_add(struct acpb_process *process)
 {
     struct acpb_slab *slab = &process->slabs[process->table_count / ACPB_SLAB_TABLES];
-    slab->tables = calloc(ACPB_SLAB_TABLES, sizeof *slab->tables);
-    if (slab->tables == NULL) {
-        return -ENOMEM;
+    const struct backend *backend = process->backend;
+    int error = backend->ops->alloc_pinned(backend->ctx, ACPB_SLAB_TABLES * sizeof *slab->tables, &slab->buffer);
+    if (error != 0) {
+        return error;
     }
+    slab->tables = slab->buffer.address;
     slab->mr = ibv_reg_mr(process->pd, slab->tables, ACPB_SLAB_TABLES * sizeof *slab->tables, IBV_ACCESS_LOCAL_WRITE);
     if (slab->mr == NULL) {
-        free(slab->tables);
+        error = -errno;
+        backend->ops->free_pinned(backend->ctx, &slab->buffer);
         slab->tables = NULL;
-        return -errno;
+        return error;
     }
     for (unsigned i = 0; i < ACPB_SLAB_TABLES; i++) {
         process->tables[process->table_count++] = (struct acpb_table){.regions = slab->tables[i], .slab = slab};
@@ -92,8 +95,8 @@ void acpb_tables_destroy(struct acpb_process *process)
     for (unsigned i = 0; i < process->table_count / ACPB_SLAB_TABLES; i++) {
         if (!process->abandoned) {
             (void)ibv_dereg_mr(process->slabs[i].mr);
+            process->backend->ops->free_pinned(process->backend->ctx, &process->slabs[i].buffer);
         }
-        free(process->slabs[i].tables);
         process->slabs[i] = (struct acpb_slab){0};
     }
     free(process->tables);

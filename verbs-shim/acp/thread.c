@@ -81,6 +81,9 @@ static void completion_take(struct acpb_process *process, const struct ibv_wc *w
     } else if (wc->status == IBV_WC_REM_ACCESS_ERR) {
         acpb_fail(process, "rank %u has unregistered the region of global address 0x%llx", peer->rank,
                   (unsigned long long)acpb_peer_address(process, peer));
+    } else if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+        acpb_fail(process, "the connection to rank %u is broken: it asked for memory that is not registered here",
+                  peer->rank);
     } else {
         acpb_fail(process, "a request to rank %u: %s", peer->rank, ibv_wc_status_str(wc->status));
     }
