@@ -145,6 +145,7 @@ static void transfer_post(struct acpb_process *process, struct acpb_peer *peer, 
     }
     int error = ibv_post_send(peer->qp, &wr, &bad);
     peer->busy = error == 0;
+    process->busy += peer->busy;
     if (error != 0) {
         acpb_fail(process, "a request to rank %u: %s", peer->rank, strerror(error));
     }
@@ -373,6 +374,7 @@ void acpb_peer_completed(struct acpb_process *process, struct acpb_peer *peer)
     struct acpb_task *task = peer->first;
     enum acpb_step step = task->step, next = steps[step].done(process, peer, task);
     peer->busy = false;
+    process->busy--;
     task->step = next;
     if (next == ACPB_STEP_DONE || next == ACPB_STEP_STATUS) {
         peer->first = task->next;

@@ -233,6 +233,7 @@ struct acpb_process {
     struct acpb_peer *peers_first, *peers_last;
     unsigned peers_count;
     unsigned asking; // of them
+    unsigned busy;   // with a request under way
 
     // tables of others
     struct acpb_table *tables;
@@ -323,7 +324,9 @@ void acpb_local_store(struct acpb_process *process, const struct acpb_command *c
 struct acpb_peer *acpb_peer_get(struct acpb_process *process, uint32_t rank);
 void acpb_peer_ask(struct acpb_process *process, struct acpb_peer *peer);
 bool acpb_peers_ask_again(struct acpb_process *process);
-uint64_t acpb_peers_pause_ns(const struct acpb_process *process); // until one has to ask again; 0: none has
+// How long the thread may sleep: until one has to ask again, or a device that is a library (tca0) has to be asked
+// whether a request's time is over. 0: for ever.
+uint64_t acpb_peers_pause_ns(const struct acpb_process *process);
 void acpb_meeting_arrived(struct acpb_process *process, const struct ibv_wc *wc);
 int acpb_meetings_post(struct acpb_process *process);
 void acpb_peers_destroy(struct acpb_process *process);

@@ -204,7 +204,7 @@ bool acpb_peers_ask_again(struct acpb_process *process)
 
 uint64_t acpb_peers_pause_ns(const struct acpb_process *process)
 {
-    return process->asking != 0 ? ASK_AGAIN_NS / 2 : 0;
+    return process->asking != 0 || process->busy != 0 ? ASK_AGAIN_NS / 2 : 0;
 }
 
 static void usable(struct acpb_process *process, struct acpb_peer *peer)
@@ -275,4 +275,5 @@ void acpb_peers_destroy(struct acpb_process *process)
     process->peers_last = NULL;
     process->peers_count = 0;
     process->asking = 0;
+    process->busy = 0;
 }

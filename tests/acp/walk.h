@@ -1,0 +1,23 @@
+// Random programs of ranks against a reference in plain memory: every rank works on areas of its own in all ranks'
+// memory, with copies in every direction, atomics and orders. What is not ordered does not conflict. Also for programs
+// outside the simulator (tests/programs/acp).
+#pragma once
+
+#include <stdint.h>
+
+#ifdef TCASIM_ATTACHED
+#include <acp.h>
+#else
+#include "verbs-shim/acp/acp.h"
+#endif
+
+#define WALK_RANKS_MAX  8
+#define WALK_AREA_BYTES 1024
+#define WALK_BYTES      (WALK_RANKS_MAX * WALK_AREA_BYTES) // of a rank's memory
+
+// What the memory of a rank holds before.
+void walk_fill(uint8_t *memory, uint32_t rank, uint32_t ranks);
+// The rank's program on the memory of all ranks, to its completion. Returns how many commands were refused.
+unsigned walk_run(uint64_t seed, uint32_t rank, uint32_t ranks, const acp_ga_t *memories);
+// When all have run: returns how many areas of the rank's memory are not as they should be.
+unsigned walk_check(uint64_t seed, const uint8_t *memory, uint32_t rank, uint32_t ranks);

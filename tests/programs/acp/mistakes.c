@@ -1,0 +1,47 @@
+// mistakes WHAT: a program of three ranks on ACP whose rank 1 does what it should not.
+#include <acp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void rank_one(const char *what)
+{
+    if (strcmp(what, "exit") == 0) {
+        exit(7);
+    } else if (strcmp(what, "quiet") == 0) {
+        exit(0); // without acp_finalize
+    } else if (strcmp(what, "segv") == 0) {
+        raise(SIGSEGV);
+    } else if (strcmp(what, "abort") == 0) {
+        acp_abort("rank 1 has had enough");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "never") == 0) {
+        return 0; // no ACP program at all
+    }
+    if (acp_init(&argc, &argv) != 0) {
+        return 1;
+    }
+    int rank = acp_rank();
+    acp_ga_t own = acp_query_starter_ga(rank);
+    acp_sync();
+    if (rank == 1) {
+        rank_one(what);
+    }
+    if (strcmp(what, "quiet") == 0 && rank == 0) {
+        usleep(1000);
+    }
+    if (rank == 0) { // to the one that is not there any more
+        acp_complete(acp_copy(acp_query_starter_ga(1) + 8, own, 8, ACP_HANDLE_NULL));
+        printf("the copy is complete\n");
+    }
+    acp_sync();
+    acp_finalize();
+    return 0;
+}
