@@ -23,6 +23,9 @@
 #define FIGURES_TWIN_LIMIT_S 120.0
 #define FIGURES_RTL_LIMIT_S  900.0
 #define MEMORY_LIMIT_MB      150.0
+#define ACP_COPIES_LIMIT_S   0.5
+#define ACP_RANKS_LIMIT_S    10.0
+#define ACP_RANKS_LIMIT_MB   2048.0
 #define START_REPEATS        5
 #define TWIN_RATIO_LIMIT     30.0
 
@@ -131,6 +134,31 @@ static bool fabric_run(const char *scenario, struct cli_bench_result *result)
     return true;
 }
 
+// A scenario of scenarios/speed with limits of its own.
+static bool speed_run(const struct cli_paths *paths, const char *name, double limit_s, double limit_mb,
+                      struct cli_bench_result *result)
+{
+    char scenario[PATH_MAX + 64];
+    struct cli_child child;
+    (void)snprintf(scenario, sizeof scenario, "%s/speed/%s.yaml", paths->scenarios, name);
+    if (!scenario_run(scenario, &child, NULL)) {
+        return false;
+    }
+    cli_measure_add(result, "whole run", "s", child.seconds, limit_s, false);
+    cli_measure_add(result, "peak memory", "MB", child.memory_mb, limit_mb, false);
+    return true;
+}
+
+static bool acp_copies_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return speed_run(paths, "acp-copies", ACP_COPIES_LIMIT_S, MEMORY_LIMIT_MB, result);
+}
+
+static bool acp_ranks_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return speed_run(paths, "acp-256-ranks", ACP_RANKS_LIMIT_S, ACP_RANKS_LIMIT_MB, result);
+}
+
 static bool halo_run(const struct cli_paths *paths, struct cli_bench_result *result)
 {
     return fabric_run(paths->halo_scenario, result);
@@ -219,6 +247,8 @@ static const struct cli_benchmark benchmarks[] = {
     {"all-to-all", "an all-to-all of 64 KiB on 16 twins", all_to_all_run},
     {"verbs-tca0", "10,000 ping-pongs of 8 B by send and receive over tca0, two twins", cli_bench_tca0},
     {"verbs-ibsim0", "the same over ibsim0", cli_bench_ibsim0},
+    {"acp-copies", "10,000 copies of ACP of 8 B between two nodes", acp_copies_run},
+    {"acp-256", "256 ranks of ACP start and meet at a barrier", acp_ranks_run},
     {"exec-latency", "ib_send_lat of 8 B as attached programs over ibsim0", cli_bench_send_lat},
     {"exec-ibsim0", "ib_write_bw of 1 GB as attached programs over ibsim0", cli_bench_write_bw_ibsim0},
     {"exec-tca0", "the same over tca0, two twins", cli_bench_write_bw_tca0},
