@@ -182,7 +182,7 @@ TEST(Load, SaysWhichPresetsWouldGiveWhatIsMissing)
     struct fixture fixture;
     fixture_load_parts(&fixture, &parts);
     EXPECT_STREQ(fixture_message(&fixture), "missing key 'host' in node; preset: gives all of them (there are: "
-                                            "ha-pacs-tca-2013, ha-pacs-tca-2014, ppx)");
+                                            "ha-pacs-tca-2013, ha-pacs-tca-2014, ppx, rx200-s7)");
     EXPECT_TRUE(fixture.messages.count > 1 && strstr(fixture.messages.lines[1], "preset:") == NULL);
     fixture_fini(&fixture);
 }

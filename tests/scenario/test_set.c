@@ -140,7 +140,7 @@ TEST(Set, RefusesUnknownPaths)
     expect_refused("cables.9.lanes=x1", "'cables.9': expected 0 to 2, or *");
     expect_refused("nodes.0.with.host.poll=1 ns", "leave 'with' out: --set goes over presets by itself");
     expect_refused("nodes.0.preset=ha-pacs", "unknown node preset 'ha-pacs' (there are: ha-pacs-tca-2013, "
-                                             "ha-pacs-tca-2014, ppx)");
+                                             "ha-pacs-tca-2014, ppx, rx200-s7)");
     expect_refused("runs.0.preset=x", "unknown key 'preset' in run");
     expect_refused("seed.x=1", "'seed' has no keys");
     expect_refused("expect.0.over.take=max", "'over' is not given");
