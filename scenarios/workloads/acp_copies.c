@@ -101,8 +101,7 @@ static int many_at_once(struct copies *c)
     return error;
 }
 
-// --- data
-// -----------------------------------------------------------------------------------------------------------------
+// --- data -----------------------------------------------------------------------------------------------------------
 
 static void data_fill(struct copies *c)
 {
@@ -147,8 +146,7 @@ static int data_check(struct copies *c)
     return region_is_guarded(&r->target) ? 0 : acp_ranks_fail(r, "something was written beside the target");
 }
 
-// --- points
-// ---------------------------------------------------------------------------------------------------------------
+// --- points ---------------------------------------------------------------------------------------------------------
 
 // Of all ranks that act: from the first one's begin to the last one's end.
 static void span_gather(struct copies *c)

@@ -56,6 +56,10 @@ int main(int argc, char **argv)
     }
     bool get = argc > 1 && strcmp(argv[1], "get") == 0;
     size_t largest = argc > 2 ? strtoul(argv[2], NULL, 10) : PUT_GET_LARGEST;
+    if (acp_procs() != 2 || largest > PUT_GET_LARGEST) {
+        fprintf(stderr, "acp_put_get: two ranks, and at most %d bytes\n", PUT_GET_LARGEST);
+        return 1;
+    }
     data = malloc(2 * (size_t)PUT_GET_LARGEST);
     acp_atkey_t key = acp_register_memory(data, 2 * (size_t)PUT_GET_LARGEST, 0);
     places_exchange(acp_query_ga(key, data));

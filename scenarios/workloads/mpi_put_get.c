@@ -48,6 +48,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     bool get = argc > 1 && strcmp(argv[1], "get") == 0, fence = argc > 2 && strcmp(argv[2], "fence") == 0;
     size_t largest = argc > 3 ? strtoul(argv[3], NULL, 10) : PUT_GET_LARGEST;
+    if (largest > PUT_GET_LARGEST) {
+        fprintf(stderr, "mpi_put_get: at most %d bytes\n", PUT_GET_LARGEST);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
     MPI_Win_allocate(2 * (MPI_Aint)PUT_GET_LARGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &data, &window);
     for (size_t bytes = PUT_GET_SMALLEST; bytes <= largest; bytes *= 2) {
         put_get_fill(data, bytes);

@@ -44,8 +44,7 @@ void crew_fini(struct crew *crew)
     scn_free(crew->scenario);
 }
 
-// --- how ranks meet
-// --------------------------------------------------------------------------------------------------------
+// --- how ranks meet -------------------------------------------------------------------------------------------------
 
 static int boot_gather(void *ctx, const void *mine, void *all, size_t bytes)
 {
@@ -125,8 +124,7 @@ void crew_run_failing(struct crew *crew, void (*program)(struct crew_rank *rank)
     }
 }
 
-// --- for programs
-// ----------------------------------------------------------------------------------------------------------
+// --- for programs ---------------------------------------------------------------------------------------------------
 
 void crew_sleep(const struct crew_rank *rank, uint64_t ns)
 {

@@ -16,8 +16,7 @@ static void two_ranks(void (*program)(struct crew_rank *rank))
     crew_fini(&crew);
 }
 
-// --- how many
-// -------------------------------------------------------------------------------------------------------------
+// --- how many -------------------------------------------------------------------------------------------------------
 
 static void all_numbers(struct crew_rank *rank)
 {
@@ -50,8 +49,7 @@ TEST(AcpRegions, ARankHas255AndTheNextIsRefused)
     two_ranks(all_numbers);
 }
 
-// --- numbers that are given out again
-// ----------------------------------------------------------------------------------------
+// --- numbers that are given out again -------------------------------------------------------------------------------
 
 // Rank 1 has the same number for other memory each time; rank 0 has cached the table before.
 static void again(struct crew_rank *rank)
@@ -87,8 +85,7 @@ TEST(AcpRegions, ANumberThatIsGivenOutAgainMeansTheNewMemory)
     two_ranks(again);
 }
 
-// --- what is not there
-// ------------------------------------------------------------------------------------------------------
+// --- what is not there ----------------------------------------------------------------------------------------------
 
 static void gone(struct crew_rank *rank)
 {
@@ -170,8 +167,7 @@ TEST(AcpRegions, UnregisteringUnderACopyEndsTheProgram)
     crew_fini(&crew);
 }
 
-// --- acp_reset
-// ----------------------------------------------------------------------------------------------------------------
+// --- acp_reset ------------------------------------------------------------------------------------------------------
 
 static void reset(struct crew_rank *rank)
 {

@@ -62,6 +62,29 @@ TEST(AcpScale, FifteenInitiatorsFillTheBufferOfOneTarget)
     crew_fini(&crew);
 }
 
+// Ranks 0 and 1 ask each other, while the others fill the buffers of both: their answers go past their own commands.
+static void on_each_other(struct crew_rank *rank)
+{
+    enum { OF_TARGETS = 1024, OF_OTHERS = 3000 };
+    uint64_t *own = crew_own(0);
+    uint32_t count = rank->place < 2 ? OF_TARGETS : OF_OTHERS;
+    for (uint32_t i = 0; i < count; i++) {
+        int to = rank->place < 2 ? 1 - (int)rank->place : (int)(i % 2);
+        EXPECT_TRUE(acp_add8(crew_at(acp_rank(), 8), crew_at(to, 0), 1, ACP_HANDLE_NULL) != ACP_HANDLE_NULL);
+    }
+    acp_complete(ACP_HANDLE_ALL);
+    EXPECT_EQ(acp_sync(), 0);
+    EXPECT_TRUE(rank->place > 1 || own[0] == OF_TARGETS + OF_OTHERS / 2 * (uint64_t)(acp_procs() - 2));
+}
+
+TEST(AcpScale, TargetsThatAskEachOtherAnswerAllTheSame)
+{
+    struct crew crew;
+    crew_init(&crew, CREW_IBSIM0, 8);
+    crew_run(&crew, on_each_other);
+    crew_fini(&crew);
+}
+
 static void barriers(struct crew_rank *rank)
 {
     EXPECT_EQ(acp_sync(), 0);

@@ -12,6 +12,11 @@ static uint64_t random_next(uint64_t *state)
     return *state >> 33;
 }
 
+static uint64_t random_wide(uint64_t *state)
+{
+    return random_next(state) << 40 ^ random_next(state) << 20 ^ random_next(state);
+}
+
 static uint32_t random_below(uint64_t *state, uint32_t limit)
 {
     return (uint32_t)(random_next(state) % limit);
@@ -66,31 +71,14 @@ static struct operation operation_draw(uint64_t *state, uint32_t ranks, uint32_t
         o.bytes = o.width;
         o.to_at = random_below(state, WALK_AREA_BYTES / 8) * 8;
         o.from_at = random_below(state, WALK_AREA_BYTES / 8) * 8;
-        o.value = random_next(state);
-        o.compare = random_below(state, 2);
+        o.value = random_wide(state);
+        o.compare = random_wide(state);
     } else {
         o.bytes = random_below(state, 4) == 0 ? random_below(state, 400) : random_below(state, 17);
         o.to_at = random_below(state, WALK_AREA_BYTES - o.bytes);
         o.from_at = random_below(state, WALK_AREA_BYTES - o.bytes);
     }
     return o;
-}
-
-// The rank's program: the same wherever it is drawn.
-static void program_draw(uint64_t seed, uint32_t ranks, uint32_t own, struct operation *operations)
-{
-    uint64_t state = seed * 1000 + own + 1;
-    for (int i = 0; i < OPERATIONS; i++) {
-        do {
-            operations[i] = operation_draw(&state, ranks, own);
-        } while (overlap(target(&operations[i]), source(&operations[i])));
-        for (int j = i - 1; j >= 0 && operations[i].after < 0; j--) {
-            operations[i].after = conflict(&operations[i], &operations[j]) ? j : -1;
-        }
-        if (operations[i].after < 0 && i > 0 && random_below(&state, 5) == 0) {
-            operations[i].after = i - 1;
-        }
-    }
 }
 
 static uint64_t changed(const struct operation *o, uint64_t old)
@@ -127,6 +115,40 @@ static void reference_run(const struct operation *o, uint8_t (*memory)[WALK_AREA
     memcpy(to, &old, o->width);
 }
 
+static void area_fill(uint8_t *area, uint32_t owner, uint32_t at)
+{
+    for (uint32_t i = 0; i < WALK_AREA_BYTES; i++) {
+        area[i] = (uint8_t)(i * 7 + owner * 31 + at * 17);
+    }
+}
+
+// The rank's program, the same wherever it is drawn, and what its areas hold behind it. Half of the compare-and-swaps
+// find what they compare with.
+static void program_draw(uint64_t seed, uint32_t ranks, uint32_t own, struct operation *operations,
+                         uint8_t (*memory)[WALK_AREA_BYTES])
+{
+    uint64_t state = seed * 1000 + own + 1;
+    for (uint32_t at = 0; at < ranks; at++) {
+        area_fill(memory[at], own, at);
+    }
+    for (int i = 0; i < OPERATIONS; i++) {
+        struct operation *o = &operations[i];
+        do {
+            *o = operation_draw(&state, ranks, own);
+        } while (overlap(target(o), source(o)));
+        if (o->atomic && random_below(&state, 2) == 0) {
+            memcpy(&o->compare, memory[o->from] + o->from_at, o->width);
+        }
+        for (int j = i - 1; j >= 0 && o->after < 0; j--) {
+            o->after = conflict(o, &operations[j]) ? j : -1;
+        }
+        if (o->after < 0 && i > 0 && random_below(&state, 5) == 0) {
+            o->after = i - 1;
+        }
+        reference_run(o, memory);
+    }
+}
+
 static acp_handle_t issue(const struct operation *o, acp_ga_t dst, acp_ga_t src, acp_handle_t order)
 {
     uint32_t narrow = (uint32_t)o->value, compare = (uint32_t)o->compare;
@@ -150,15 +172,7 @@ static acp_handle_t issue(const struct operation *o, acp_ga_t dst, acp_ga_t src,
     }
 }
 
-// --- the program of a rank
-// ---------------------------------------------------------------------------------------------------
-
-static void area_fill(uint8_t *area, uint32_t owner, uint32_t at)
-{
-    for (uint32_t i = 0; i < WALK_AREA_BYTES; i++) {
-        area[i] = (uint8_t)(i * 7 + owner * 31 + at * 17);
-    }
-}
+// --- the program of a rank ------------------------------------------------------------------------------------------
 
 void walk_fill(uint8_t *memory, uint32_t rank, uint32_t ranks)
 {
@@ -179,9 +193,10 @@ static acp_handle_t order_of(const struct operation *o, int number, const acp_ha
 unsigned walk_run(uint64_t seed, uint32_t rank, uint32_t ranks, const acp_ga_t *memories)
 {
     struct operation *operations = calloc(OPERATIONS, sizeof *operations);
+    uint8_t(*reference)[WALK_AREA_BYTES] = calloc(WALK_RANKS_MAX, WALK_AREA_BYTES);
     acp_handle_t handles[OPERATIONS];
     unsigned refused = 0;
-    program_draw(seed, ranks, rank, operations);
+    program_draw(seed, ranks, rank, operations, reference);
     for (int i = 0; i < OPERATIONS; i++) {
         const struct operation *o = &operations[i];
         handles[i] = issue(o, memories[o->to] + rank * WALK_AREA_BYTES + o->to_at,
@@ -190,6 +205,7 @@ unsigned walk_run(uint64_t seed, uint32_t rank, uint32_t ranks, const acp_ga_t *
     }
     acp_complete(handles[OPERATIONS - 1]);
     refused += acp_inquire(ACP_HANDLE_ALL) != 0;
+    free(reference);
     free(operations);
     return refused;
 }
@@ -200,13 +216,7 @@ unsigned walk_check(uint64_t seed, const uint8_t *memory, uint32_t rank, uint32_
     uint8_t(*reference)[WALK_AREA_BYTES] = calloc(WALK_RANKS_MAX, WALK_AREA_BYTES);
     unsigned wrong = 0;
     for (uint32_t owner = 0; owner < ranks; owner++) {
-        for (uint32_t at = 0; at < ranks; at++) {
-            area_fill(reference[at], owner, at);
-        }
-        program_draw(seed, ranks, owner, operations);
-        for (int i = 0; i < OPERATIONS; i++) {
-            reference_run(&operations[i], reference);
-        }
+        program_draw(seed, ranks, owner, operations, reference);
         wrong += memcmp(memory + owner * WALK_AREA_BYTES, reference[rank], WALK_AREA_BYTES) != 0;
     }
     free(reference);

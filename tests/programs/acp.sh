@@ -62,7 +62,9 @@ mistakes)
     ends 139 'killed by signal 11' segv
     ends 1 'acp: rank 1: rank 1 has had enough' abort
     ends 1 'does not answer\|a rank has ended while others wait' quiet
+    ends 1 'a rank has ended while others wait' early
     ends 0 '' never
+    ends 0 'the copy is complete' null
     ends 0 'the copy is complete' well
     ;;
 agrees)

@@ -37,7 +37,8 @@ typedef int64_t acp_handle_t; // of a GMA; they grow in the order of the calls
 // --- life -----------------------------------------------------------------------------------------------------------
 // Collective: each returns when all ranks have called it.
 
-// Takes the library's own arguments (--acp-...) out of argv. argc and argv may be NULL.
+// Takes the library's own arguments (--acp-...) out of argv. argc and argv may be NULL: then they are looked for in
+// /proc/self/cmdline.
 int acp_init(int *argc, char ***argv);
 // Completes all GMAs, then frees everything: registered regions become ordinary memory.
 int acp_finalize(void);
@@ -60,7 +61,8 @@ acp_ga_t acp_query_starter_ga(int rank);
 // every rank that this one is connected with has been told. ACP_ATKEY_NULL: no memory of the program, a wrong colour,
 // or no number left.
 acp_atkey_t acp_register_memory(void *address, size_t bytes, int color);
-// Copies to or from the region that are under way or come later end the program that started them.
+// Copies to or from the region that are under way, or come before its number is given out again, end the program that
+// started them.
 int acp_unregister_memory(acp_atkey_t atkey);
 
 acp_ga_t acp_query_ga(acp_atkey_t atkey, void *address); // of a region of the caller's own; ACP_GA_NULL: not inside it

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,8 +29,7 @@ static struct {
 
 static volatile sig_atomic_t interrupted; // by this signal
 
-// --- starting
-// -------------------------------------------------------------------------------------------------------------
+// --- starting -------------------------------------------------------------------------------------------------------
 
 static const char *host_of(uint32_t rank)
 {
@@ -113,7 +113,7 @@ __attribute__((noreturn)) static void child_run(uint32_t rank)
     const char *host = host_of(rank);
     char **arguments = arguments_of(rank);
     if (rank != 0) { // standard input is the first one's
-        int nothing = open("/dev/null", O_RDONLY);
+        int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         (void)dup2(nothing, 0);
     }
     if (arguments != NULL && is_here(host)) {
@@ -149,8 +149,7 @@ static bool children_start(void)
     return true;
 }
 
-// --- ending
-// ---------------------------------------------------------------------------------------------------------------
+// --- ending ---------------------------------------------------------------------------------------------------------
 
 static void children_end(void)
 {
@@ -215,10 +214,13 @@ static void signal_take(int number)
 static bool signals_take(void)
 {
     static const int numbers[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = signal_take};
+    struct sigaction action = {.sa_handler = signal_take}, before;
     bool taken = pipe2(run.wake, O_CLOEXEC | O_NONBLOCK) == 0;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && taken; i++) {
-        taken = sigaction(numbers[i], &action, NULL) == 0;
+        taken = sigaction(numbers[i], NULL, &before) == 0;
+        if (taken && (numbers[i] == SIGCHLD || before.sa_handler != SIG_IGN)) { // nohup's stays
+            taken = sigaction(numbers[i], &action, NULL) == 0;
+        }
     }
     return taken;
 }
@@ -234,6 +236,9 @@ static void wait_for_all(void)
         if (run.meeting.aborted) {
             fail(FAILED);
         }
+        if (run.meeting.letters != 0 && run.running < run.options.ranks && run.meeting.failure == NULL) {
+            run.meeting.failure = "a rank has ended while others wait for it (without acp_finalize?)";
+        }
         if (run.meeting.failure != NULL && run.status == 0) {
             fprintf(stderr, "acprun: %s\n", run.meeting.failure);
             fail(FAILED);
@@ -241,8 +246,19 @@ static void wait_for_all(void)
     }
 }
 
+// A connection for each rank.
+static void descriptors_raise(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    descriptors_raise();
     acprun_options_read(argc, argv, &run.options);
     run.children = calloc(run.options.ranks, sizeof *run.children);
     if (run.children == NULL || gethostname(run.host, sizeof run.host) != 0 || !signals_take() ||

@@ -22,8 +22,7 @@ struct acprun_options {
 // Ends the program with status 0 for --help, and 2 where arguments are wrong.
 void acprun_options_read(int argc, char **argv, struct acprun_options *options_out);
 
-// --- the ranks' connections
-// ---------------------------------------------------------------------------------------------
+// --- the ranks' connections -----------------------------------------------------------------------------------------
 
 struct acprun_meeting {
     uint32_t ranks;

@@ -52,15 +52,23 @@ void acprun_meeting_close(struct acprun_meeting *meeting)
 static void member_accept(struct acprun_meeting *meeting)
 {
     int fd = accept4(meeting->listener, NULL, NULL, SOCK_CLOEXEC), on = 1;
+    if (fd < 0 && errno != EINTR && errno != EAGAIN && errno != ECONNABORTED) {
+        meeting->failure = strerror(errno);
+    }
     if (fd < 0) {
         return;
     }
-    if (meeting->member_count == meeting->ranks) {
+    uint32_t slot = 0; // of one that has closed without saying who it was, or a new one
+    while (slot < meeting->member_count && (meeting->members[slot].fd >= 0 || meeting->members[slot].has_place)) {
+        slot++;
+    }
+    if (slot == meeting->ranks) {
         (void)close(fd); // somebody else
         return;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    meeting->members[meeting->member_count++] = (struct acprun_member){.fd = fd};
+    meeting->members[slot] = (struct acprun_member){.fd = fd};
+    meeting->member_count += slot == meeting->member_count;
 }
 
 static void letters_send(struct acprun_meeting *meeting)
@@ -69,8 +77,10 @@ static void letters_send(struct acprun_meeting *meeting)
     for (uint32_t i = 0; i < meeting->member_count; i++) {
         struct acprun_member *member = &meeting->members[i];
         member->has_letter = false;
-        (void)send(member->fd, &header, sizeof header, MSG_NOSIGNAL | MSG_MORE);
-        (void)send(member->fd, meeting->all, header.bytes, MSG_NOSIGNAL);
+        if (!acp_wire_send(member->fd, &header, sizeof header) ||
+            !acp_wire_send(member->fd, meeting->all, header.bytes)) {
+            meeting->failure = "a rank has closed its connection";
+        }
     }
     meeting->letters = 0;
 }
@@ -79,7 +89,7 @@ static void member_gone(struct acprun_meeting *meeting, struct acprun_member *me
 {
     (void)close(member->fd);
     member->fd = -1;
-    meeting->gone++;
+    meeting->gone += member->has_place;
 }
 
 static bool place_is_free(const struct acprun_meeting *meeting, uint32_t place)
@@ -114,9 +124,8 @@ static void member_read(struct acprun_meeting *meeting, struct acprun_member *me
     struct acp_wire_header header;
     uint8_t bytes[ACP_BOOT_BYTES_MAX];
     uint32_t place;
-    ssize_t got = recv(member->fd, &header, sizeof header, MSG_WAITALL);
-    if (got != sizeof header || header.bytes > sizeof bytes ||
-        (header.bytes != 0 && recv(member->fd, bytes, header.bytes, MSG_WAITALL) != (ssize_t)header.bytes)) {
+    if (!acp_wire_receive(member->fd, &header, sizeof header) || header.bytes > sizeof bytes ||
+        !acp_wire_receive(member->fd, bytes, header.bytes)) {
         member_gone(meeting, member);
         return;
     }
@@ -134,7 +143,7 @@ static void member_read(struct acprun_meeting *meeting, struct acprun_member *me
         letter_take(meeting, member, bytes, header.bytes);
         return;
     case ACP_WIRE_ABORT:
-        meeting->aborted = true;
+        meeting->aborted = meeting->aborted || member->has_place;
         return;
     case ACP_WIRE_LETTERS:
         break;

@@ -13,7 +13,7 @@ struct acp_boot {
     uint32_t place, places; // a number of each process, which stays when acp_reset changes its rank; how many
     uint32_t rank;          // to begin with
     const char *device;     // of libibverbs; NULL: the first one with an active port
-    uint64_t starter_bytes; // of starter memory; 0: ACP_STARTER_BYTES
+    uint64_t starter_bytes; // of starter memory; 0: 10240
     bool connect_all;       // at the start rather than at first use
     // Gives `mine` to all and takes everybody's, by place. Returns when all have called it. -EIO, with a message.
     int (*gather)(void *ctx, const void *mine, void *all, size_t bytes);

@@ -17,48 +17,30 @@ struct socket_boot {
     uint32_t places;
 };
 
-static int whole(ssize_t bytes, size_t wanted)
+static int broken(void)
 {
-    if (bytes == (ssize_t)wanted) {
-        return 0;
-    }
-    fprintf(stderr, "acp: the connection to acprun: %s\n", bytes < 0 ? strerror(errno) : "closed");
+    fprintf(stderr, "acp: the connection to acprun: %s\n", errno != 0 ? strerror(errno) : "closed");
     return -EIO;
 }
 
-static int send_all(int fd, const void *bytes, size_t count)
-{
-    size_t sent = 0;
-    while (sent < count) {
-        ssize_t n = send(fd, (const char *)bytes + sent, count - sent, MSG_NOSIGNAL);
-        if (n <= 0) {
-            return whole(n, count);
-        }
-        sent += (size_t)n;
-    }
-    return 0;
-}
-
-static int message_send(int fd, enum acp_wire_kind kind, const void *bytes, size_t count)
+static bool message_send(int fd, enum acp_wire_kind kind, const void *bytes, size_t count)
 {
     const struct acp_wire_header header = {.kind = kind, .bytes = (uint32_t)count};
-    int error = send_all(fd, &header, sizeof header);
-    return error == 0 && count != 0 ? send_all(fd, bytes, count) : error;
+    return acp_wire_send(fd, &header, sizeof header) && acp_wire_send(fd, bytes, count);
 }
 
 static int gather(void *ctx, const void *mine, void *all, size_t bytes)
 {
     const struct socket_boot *boot = ctx;
     struct acp_wire_header header;
-    int error = message_send(boot->fd, ACP_WIRE_LETTER, mine, bytes);
-    if (error == 0) {
-        error = whole(recv(boot->fd, &header, sizeof header, MSG_WAITALL), sizeof header);
+    if (!message_send(boot->fd, ACP_WIRE_LETTER, mine, bytes) || !acp_wire_receive(boot->fd, &header, sizeof header)) {
+        return broken();
     }
-    if (error == 0 && (header.kind != ACP_WIRE_LETTERS || header.bytes != bytes * boot->places)) {
+    if (header.kind != ACP_WIRE_LETTERS || header.bytes != bytes * boot->places) {
         fprintf(stderr, "acp: acprun is not of this library's version\n");
         return -EIO;
     }
-    return error == 0 ? whole(recv(boot->fd, all, header.bytes, MSG_WAITALL), header.bytes) : error;
+    return acp_wire_receive(boot->fd, all, header.bytes) ? 0 : broken();
 }
 
 static void boot_abort(void *ctx, const char *text)
@@ -98,8 +80,7 @@ static int host_connect(const char *host, const char *port)
     return error == 0 ? fd : error;
 }
 
-// --- arguments
-// ------------------------------------------------------------------------------------------------------------
+// --- arguments ------------------------------------------------------------------------------------------------------
 
 struct arguments {
     uint64_t rank, ranks, starter_bytes;
@@ -168,10 +149,32 @@ static int arguments_take(int *argc, char **argv, struct arguments *arguments)
     return error;
 }
 
+// The process's own, where main does not give them. Texts stay for as long as the process.
+static char **arguments_own(int *argc_out)
+{
+    size_t room = 0;
+    char *text = NULL;
+    FILE *file = fopen("/proc/self/cmdline", "r");
+    ssize_t length = file != NULL ? getdelim(&text, &room, EOF, file) : -1;
+    char **argv = length > 0 ? calloc((size_t)length + 1, sizeof *argv) : NULL;
+    *argc_out = 0;
+    for (ssize_t i = 0; argv != NULL && i < length; i += (ssize_t)strlen(text + i) + 1) {
+        argv[(*argc_out)++] = text + i;
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return argv;
+}
+
 int acp_boot_from_arguments(int *argc, char ***argv, struct acp_boot *boot_out)
 {
     struct arguments arguments = {0};
-    int error = argc != NULL && argv != NULL ? arguments_take(argc, *argv, &arguments) : -ENOENT;
+    int own_count = 0;
+    char **own = argc == NULL || argv == NULL ? arguments_own(&own_count) : NULL;
+    int error = own != NULL                    ? arguments_take(&own_count, own, &arguments)
+                : argc != NULL && argv != NULL ? arguments_take(argc, *argv, &arguments)
+                                               : -ENOENT;
     if (error != 0 || arguments.host == NULL || arguments.port == NULL) {
         return error != 0 ? error : -ENOENT;
     }
@@ -183,9 +186,12 @@ int acp_boot_from_arguments(int *argc, char ***argv, struct acp_boot *boot_out)
     struct socket_boot *boot = calloc(1, sizeof *boot);
     int fd = boot != NULL ? host_connect(arguments.host, arguments.port) : -ENOMEM;
     uint32_t place = (uint32_t)arguments.rank;
-    if (fd < 0 || message_send(fd, ACP_WIRE_HELLO, &place, sizeof place) != 0) {
+    if (fd < 0 || !message_send(fd, ACP_WIRE_HELLO, &place, sizeof place)) {
         free(boot);
-        return fd < 0 ? fd : -EIO;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return fd < 0 ? fd : broken();
     }
     *boot = (struct socket_boot){.fd = fd, .places = (uint32_t)arguments.ranks};
     *boot_out = (struct acp_boot){.ctx = boot,

@@ -5,7 +5,7 @@ enum { COMMAND_WORDS = sizeof(struct acpb_command) / sizeof(uint64_t) };
 
 static uint64_t head(const struct acpb_process *process)
 {
-    return atomic_load_explicit(&process->head, memory_order_acquire);
+    return atomic_load(&process->head); // not before `waits` is stored (head_wait)
 }
 
 // Until so many commands are complete.

@@ -6,14 +6,13 @@
 // writes a status back.
 //
 // A peer's queue pair has one request under way. Tasks that need it wait in order, and the first one keeps it until it
-// needs it no more.
-#include <errno.h>
+// needs it no more, or would have to wait. Answers and words of the library go first: others wait for them.
 #include <string.h>
 
 #include "verbs-shim/acp/internal.h"
 
-// Also what a device takes at once; a larger copy goes in pieces.
-#define PIECE_BYTES_MAX (UINT64_C(1) << 30)
+// A larger copy goes in pieces, between which others have their turn.
+#define PIECE_BYTES_MAX (UINT64_C(16) << 20)
 
 static union acpb_scratch *scratch_of(struct acpb_process *process, const struct acpb_task *task)
 {
@@ -30,8 +29,29 @@ static bool is_own(const struct acpb_process *process, acp_ga_t ga)
     return acpb_rank_of(ga) == process->rank;
 }
 
-// --- which way
-// ------------------------------------------------------------------------------------------------------------
+// --- which way ------------------------------------------------------------------------------------------------------
+
+// Behind the one that waits for its request, or as the first one.
+static void task_insert(struct acpb_peer *peer, struct acpb_task *task)
+{
+    struct acpb_task **link = peer->busy ? &peer->first->next : &peer->first;
+    task->next = *link;
+    *link = task;
+    if (task->next == NULL) {
+        peer->last = task;
+    }
+}
+
+static void task_append(struct acpb_peer *peer, struct acpb_task *task)
+{
+    task->next = NULL;
+    if (peer->first == NULL) {
+        peer->first = task;
+    } else {
+        peer->last->next = task;
+    }
+    peer->last = task;
+}
 
 static void task_queue(struct acpb_process *process, struct acpb_task *task, uint32_t rank, enum acpb_step step)
 {
@@ -40,16 +60,12 @@ static void task_queue(struct acpb_process *process, struct acpb_task *task, uin
         return; // it has failed
     }
     task->step = step;
-    task->next = NULL;
-    if (peer->first == NULL) {
-        peer->first = task;
+    if (step == ACPB_STEP_REPLY || step == ACPB_STEP_WRITE) {
+        task_insert(peer, task);
     } else {
-        peer->last->next = task;
+        task_append(peer, task);
     }
-    peer->last = task;
-    if (peer->first == task) {
-        acpb_peer_advance(process, peer);
-    }
+    acpb_peer_advance(process, peer);
 }
 
 // A command of another rank gets its status, one of the own program is just complete.
@@ -114,8 +130,7 @@ void acpb_word_write(struct acpb_process *process, struct acpb_peer *peer, uint6
     task_queue(process, task, peer->rank, ACPB_STEP_WRITE);
 }
 
-// --- requests
-// ---------------------------------------------------------------------------------------------------------------
+// --- requests -------------------------------------------------------------------------------------------------------
 
 // Between memory of this process and memory of the peer.
 struct transfer {
@@ -164,15 +179,14 @@ static void control_post(struct acpb_process *process, struct acpb_peer *peer, e
     transfer_post(process, peer, &transfer);
 }
 
-// --- steps: what one posts, and what comes after its completion
-// -----------------------------------------------------------
+// --- steps: what one posts, and what comes after its completion -----------------------------------------------------
 
 static void table_post(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
     struct acpb_table *table = acpb_table_fill(process, peer);
     (void)task;
     if (table == NULL) {
-        return; // it has failed
+        return; // all are being read: one that has been read will do
     }
     const struct transfer transfer = {.opcode = IBV_WR_RDMA_READ,
                                       .local = table->regions,
@@ -212,7 +226,7 @@ static bool remote_find(struct acpb_process *process, struct acpb_peer *peer, co
     const struct acpb_table *table = acpb_table_valid(process, peer);
     const struct acpb_region *region = table != NULL ? &table->regions[acpb_tag_of(ga)] : NULL;
     acpb_pay(process, BACKEND_COST_LOAD_STORE, 4);
-    if (region != NULL && region->bytes != 0 && end <= region->bytes) {
+    if (region != NULL && acpb_region_is_whole(region) && end <= region->bytes && region->color == acpb_color_of(ga)) {
         transfer_out->remote = region->address + offset;
         transfer_out->rkey = region->rkey;
         return true;
@@ -282,7 +296,7 @@ static void head_post(struct acpb_process *process, struct acpb_peer *peer, stru
                  process->starters[peer->rank].base + offsetof(struct acpb_control, head), sizeof(uint64_t));
 }
 
-// Full: the head is read again. The peer's thread moves it on without this rank's help.
+// Full: the head is read again when the others that wait for the peer have had their turn.
 static enum acpb_step head_done(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
     (void)peer;
@@ -342,8 +356,7 @@ static const struct {
     [ACPB_STEP_WRITE] = {write_post, last_done},
 };
 
-// --- driving them
-// ---------------------------------------------------------------------------------------------------------
+// --- driving them ---------------------------------------------------------------------------------------------------
 
 void acpb_peer_advance(struct acpb_process *process, struct acpb_peer *peer)
 {
@@ -376,7 +389,10 @@ void acpb_peer_completed(struct acpb_process *process, struct acpb_peer *peer)
     peer->busy = false;
     process->busy--;
     task->step = next;
-    if (next == ACPB_STEP_DONE || next == ACPB_STEP_STATUS) {
+    if (next == step) {
+        peer->first = task->next;
+        task_append(peer, task);
+    } else if (next == ACPB_STEP_DONE || next == ACPB_STEP_STATUS) {
         peer->first = task->next;
         if (next == ACPB_STEP_STATUS) {
             status_wait(process, task);
@@ -385,6 +401,12 @@ void acpb_peer_completed(struct acpb_process *process, struct acpb_peer *peer)
         }
     }
     acpb_peer_advance(process, peer);
+    if (step == ACPB_STEP_TABLE && process->tables_wanted) {
+        process->tables_wanted = false;
+        for (struct acpb_peer *other = process->peers_first; other != NULL; other = other->next) {
+            acpb_peer_advance(process, other);
+        }
+    }
 }
 
 acp_ga_t acpb_peer_address(const struct acpb_process *process, const struct acpb_peer *peer)

@@ -2,7 +2,8 @@
 //
 // Two threads: the program's, which fills the command queue and waits, and the communication thread, which alone calls
 // libibverbs between acp_init and acp_finalize. They share the command queue, the mailbox for calls that the program
-// waits for (struct acpb_request), and nothing else.
+// waits for (struct acpb_request), `failed` and `waits`; the program reads the own regions, which change only while it
+// waits.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -35,16 +36,15 @@ enum {
 #define ACPB_RANKS_MAX   ((1u << 21) - 2)
 #define ACPB_OFFSET_MASK ((UINT64_C(1) << ACPB_OFFSET_BITS) - 1)
 
-// --- memory that other ranks reach by RDMA
-// ----------------------------------------------------------------------------
+// --- memory that other ranks reach by RDMA --------------------------------------------------------------------------
 
 // A registered region as its owner's table has it, and as others cache it.
 struct acpb_region {
     uint64_t address, bytes; // bytes 0: the entry is free
     uint32_t rkey, lkey;
     uint32_t color;
-    uint32_t used;     // the number was given out before
-    struct ibv_mr *mr; // the owner's
+    uint32_t used;  // how often the number was given out
+    uint64_t check; // of the others: who reads an entry that is being written sees it
 };
 _Static_assert(sizeof(struct acpb_region) == 40, "morie2016 table 2: 40 B an entry");
 
@@ -82,12 +82,12 @@ enum { ACPB_TASK_REMOTE = ACPB_QUEUE_COMMANDS, ACPB_TASK_OWN = ACPB_TASK_REMOTE 
 
 // One registered allocation. Its layout is the same at every rank, so that base and key of another one's suffice.
 struct acpb_control {
-    struct acpb_region regions[ACPB_REGIONS + 1]; // the last one: starter memory
+    struct acpb_region regions[ACPB_REGIONS + 1]; // published; the last one: starter memory
     uint64_t tail;                                // of the remote command buffer: other ranks count it up
     uint64_t head;                                // other ranks read it
     uint64_t signals[ACPB_ROUNDS];                // barriers that the round's partner has come to
-    struct acpb_command commands[ACPB_REMOTE_COMMANDS];
-    struct acpb_status statuses[ACPB_QUEUE_COMMANDS];
+    _Alignas(64) struct acpb_command commands[ACPB_REMOTE_COMMANDS];
+    _Alignas(64) struct acpb_status statuses[ACPB_QUEUE_COMMANDS];
     union acpb_scratch scratch[ACPB_TASKS];
     uint8_t meetings[2 * ACPB_MEETINGS][ACPB_MEETING_BYTES]; // datagrams: those that come, those that go
     // Behind it: starter memory, then the generation of every rank's table (uint32_t).
@@ -101,8 +101,7 @@ struct acpb_starter {
     uint16_t lid;
 };
 
-// --- tasks
-// ------------------------------------------------------------------------------------------------------------
+// --- tasks ----------------------------------------------------------------------------------------------------------
 
 // What a task does next. The table in engine.c has a row for each step that uses a queue pair.
 enum acpb_step {
@@ -131,8 +130,7 @@ struct acpb_task {
 };
 
 enum acpb_link {
-    ACPB_LINK_NONE,    // no queue pair
-    ACPB_LINK_ASKED,   // it has one, and asks for the peer's
+    ACPB_LINK_NONE,    // the peer's queue pair is not known
     ACPB_LINK_CAN_GET, // ready to receive; the peer is not known to be
     ACPB_LINK_USABLE
 };
@@ -166,8 +164,7 @@ struct acpb_slab {
     struct acpb_region (*tables)[ACPB_REGIONS + 1];
 };
 
-// --- calls that the program waits for
-// -----------------------------------------------------------------------------------
+// --- calls that the program waits for -------------------------------------------------------------------------------
 
 enum acpb_call { ACPB_CALL_NONE, ACPB_CALL_REGISTER, ACPB_CALL_UNREGISTER, ACPB_CALL_SYNC, ACPB_CALL_CONNECT };
 
@@ -184,11 +181,9 @@ struct acpb_request {
     uint32_t rank;          // CONNECT: the next one
 };
 
-// --- a process
-// ----------------------------------------------------------------------------------------------------------
+// --- a process ------------------------------------------------------------------------------------------------------
 
 struct acpb_process {
-    struct backend_process *environment;
     const struct backend *backend;
     struct acp_boot boot;
     bool has_boot, initialised, threaded;
@@ -213,9 +208,12 @@ struct acpb_process {
     size_t control_bytes;
     uint8_t *starter;
     uint64_t starter_bytes;
+    struct acpb_region regions[ACPB_REGIONS + 1]; // what the rank itself goes by: others may write the published ones
+    struct ibv_mr *mrs[ACPB_REGIONS];
     uint32_t *generations; // of each rank's table; others write it
     uint32_t generation;   // of the own table
     struct acpb_starter *starters;
+    uint32_t job; // of all ranks' starters: datagrams of another job, or of before a reset, have another one
 
     // the command queue: program at the tail, communication thread at start and head. Counts, not places.
     struct acpb_task *tasks; // ACPB_TASKS
@@ -239,6 +237,7 @@ struct acpb_process {
     struct acpb_table *tables;
     struct acpb_slab slabs[ACPB_CACHED_TABLES / ACPB_SLAB_TABLES];
     unsigned table_count;
+    bool tables_wanted; // a task waits for one, as all are being read
     uint64_t table_uses;
     uint64_t barriers; // begun
 };
@@ -290,6 +289,17 @@ static inline uint64_t acpb_offset_of(acp_ga_t ga)
 }
 // region.c
 acp_ga_t acpb_address(uint32_t rank, uint32_t color, uint32_t tag, uint64_t offset);
+// What belongs to the entry's words. An entry that is free has none.
+static inline uint64_t acpb_region_check(const struct acpb_region *region)
+{
+    uint64_t keys = (uint64_t)region->rkey << 32 | region->lkey;
+    uint64_t rest = (uint64_t)region->color << 32 | region->used;
+    return ~(region->address ^ (region->bytes << 7) ^ keys ^ (rest << 13));
+}
+static inline bool acpb_region_is_whole(const struct acpb_region *region)
+{
+    return region->bytes != 0 && region->check == acpb_region_check(region);
+}
 // The own region that holds all of these bytes; NULL: none does.
 const struct acpb_region *acpb_region_find(const struct acpb_process *process, acp_ga_t ga, uint64_t bytes);
 

@@ -53,10 +53,11 @@ static int control_create(struct acpb_process *process)
     if (process->control_mr == NULL) {
         return -errno;
     }
-    process->control->regions[ACPB_TAG_STARTER] = (struct acpb_region){.address = (uintptr_t)process->starter,
-                                                                       .bytes = process->starter_bytes,
-                                                                       .rkey = process->control_mr->rkey,
-                                                                       .lkey = process->control_mr->lkey};
+    memset(process->regions, 0, sizeof process->regions);
+    process->regions[ACPB_TAG_STARTER] = (struct acpb_region){.address = (uintptr_t)process->starter,
+                                                              .bytes = process->starter_bytes,
+                                                              .rkey = process->control_mr->rkey,
+                                                              .lkey = process->control_mr->lkey};
     return 0;
 }
 
@@ -86,8 +87,8 @@ void acpb_memory_destroy(struct acpb_process *process)
     const struct backend *backend = process->backend;
     if (process->control != NULL && !process->abandoned) {
         for (unsigned i = 0; i < ACPB_REGIONS; i++) {
-            if (process->control->regions[i].bytes != 0) {
-                (void)ibv_dereg_mr(process->control->regions[i].mr);
+            if (process->regions[i].bytes != 0) {
+                (void)ibv_dereg_mr(process->mrs[i]);
             }
         }
     }
@@ -107,8 +108,7 @@ void acpb_memory_destroy(struct acpb_process *process)
     process->starters = NULL;
 }
 
-// --- what it takes
-// ------------------------------------------------------------------------------------------------------
+// --- what it takes --------------------------------------------------------------------------------------------------
 
 static size_t slabs_of(uint64_t peers)
 {
@@ -125,9 +125,9 @@ static size_t memory_of(enum acp_memory_kind kind, uint64_t ranks, uint64_t peer
     case ACP_MEMORY_REMOTE_COMMANDS:
         return ACPB_REMOTE_COMMANDS * (task + sizeof(struct acpb_command));
     case ACP_MEMORY_REGIONS:
-        return sizeof(struct acpb_region[ACPB_REGIONS + 1]);
+        return 2 * sizeof(struct acpb_region[ACPB_REGIONS + 1]); // published, and the rank's own
     case ACP_MEMORY_TABLE_CACHE:
-        return slabs * (SLAB_BYTES + ACPB_SLAB_TABLES * sizeof(struct acpb_table));
+        return slabs * SLAB_BYTES + (slabs != 0 ? ACPB_CACHED_TABLES * sizeof(struct acpb_table) : 0);
     case ACP_MEMORY_INVALIDATION:
         return ranks * sizeof(uint32_t);
     case ACP_MEMORY_STARTER_TABLE:

@@ -14,7 +14,9 @@
 enum {
     GRH_BYTES = 40,
     ASK_AGAIN_NS = 1000000, // doubled each time
-    ASKED_MAX = 12,         // 4 s in all
+    ASK_APART_NS = 5000,
+    ASK_APART = 256,
+    ASKED_MAX = 12, // 4 s in all
     RETRIES = 7,
     TIMEOUT_67_MS = 14,
     RNR_TIMER_640_US = 12
@@ -26,6 +28,7 @@ struct meeting {
     uint32_t qpn;
     uint16_t ready; // the sender's queue pair knows the receiver's, and can receive
     uint16_t ask;   // the sender wants an answer
+    uint32_t job;   // of both
 };
 _Static_assert(GRH_BYTES + sizeof(struct meeting) <= ACPB_MEETING_BYTES, "behind a GRH");
 
@@ -34,8 +37,7 @@ static uint64_t now_ps(const struct acpb_process *process)
     return process->backend->ops->time_ps(process->backend->ctx);
 }
 
-// --- datagrams
-// ------------------------------------------------------------------------------------------------------------
+// --- datagrams ------------------------------------------------------------------------------------------------------
 
 static int receive_post(struct acpb_process *process, unsigned place)
 {
@@ -53,23 +55,26 @@ int acpb_meetings_post(struct acpb_process *process)
     return error;
 }
 
-// Where nothing is free nothing is sent: as if the network had lost it.
-static void meeting_send(struct acpb_process *process, const struct acpb_peer *peer, bool ask)
+// false: nothing is free, so that nothing is sent.
+static bool meeting_send(struct acpb_process *process, const struct acpb_peer *peer, bool ask)
 {
     const struct acpb_starter *starter = &process->starters[peer->rank];
     struct ibv_ah_attr attr = {.dlid = starter->lid, .port_num = process->port_number};
-    const struct meeting meeting = {
-        .rank = process->rank, .qpn = peer->qp->qp_num, .ready = peer->link >= ACPB_LINK_CAN_GET, .ask = ask};
+    const struct meeting meeting = {.rank = process->rank,
+                                    .qpn = peer->qp->qp_num,
+                                    .ready = peer->link >= ACPB_LINK_CAN_GET,
+                                    .ask = ask,
+                                    .job = process->job};
     unsigned slot = 0;
     while (slot < ACPB_MEETINGS && process->meeting_ahs[slot] != NULL) {
         slot++;
     }
     if (slot == ACPB_MEETINGS) {
-        return;
+        return false;
     }
     process->meeting_ahs[slot] = ibv_create_ah(process->pd, &attr);
     if (process->meeting_ahs[slot] == NULL) {
-        return;
+        return false;
     }
     uint8_t *bytes = process->control->meetings[ACPB_MEETINGS + slot];
     memcpy(bytes, &meeting, sizeof meeting);
@@ -81,11 +86,12 @@ static void meeting_send(struct acpb_process *process, const struct acpb_peer *p
     if (ibv_post_send(process->meeting_qp, &wr, &bad) != 0) {
         (void)ibv_destroy_ah(process->meeting_ahs[slot]);
         process->meeting_ahs[slot] = NULL;
+        return false;
     }
+    return true;
 }
 
-// --- queue pairs
-// ------------------------------------------------------------------------------------------------------------
+// --- queue pairs ----------------------------------------------------------------------------------------------------
 
 static int queue_pair_create(struct acpb_process *process, struct acpb_peer *peer)
 {
@@ -128,8 +134,7 @@ static int queue_pair_connect(struct acpb_process *process, struct acpb_peer *pe
     return -error;
 }
 
-// --- peers
-// ------------------------------------------------------------------------------------------------------------------
+// --- peers ----------------------------------------------------------------------------------------------------------
 
 struct acpb_peer *acpb_peer_get(struct acpb_process *process, uint32_t rank)
 {
@@ -165,9 +170,10 @@ struct acpb_peer *acpb_peer_get(struct acpb_process *process, uint32_t rank)
 
 static void ask(struct acpb_process *process, struct acpb_peer *peer)
 {
-    peer->ask_again_ps = now_ps(process) + ((uint64_t)ASK_AGAIN_NS * 1000 << peer->asked);
-    peer->asked++;
-    meeting_send(process, peer, true);
+    // Ranks that ask the same one at the same time do not ask again at the same time.
+    uint64_t wait_ns = ((uint64_t)ASK_AGAIN_NS << peer->asked) + (uint64_t)ASK_APART_NS * (process->rank % ASK_APART);
+    peer->asked += meeting_send(process, peer, true);
+    peer->ask_again_ps = now_ps(process) + wait_ns * 1000;
 }
 
 void acpb_peer_ask(struct acpb_process *process, struct acpb_peer *peer)
@@ -176,7 +182,6 @@ void acpb_peer_ask(struct acpb_process *process, struct acpb_peer *peer)
         return;
     }
     peer->asking = true;
-    peer->link = peer->link == ACPB_LINK_NONE ? ACPB_LINK_ASKED : peer->link;
     process->asking++;
     ask(process, peer);
 }
@@ -217,8 +222,8 @@ static void usable(struct acpb_process *process, struct acpb_peer *peer)
 
 static void meeting_take(struct acpb_process *process, const struct meeting *meeting)
 {
-    if (meeting->rank >= process->ranks) {
-        return;
+    if (meeting->rank >= process->ranks || meeting->rank == process->rank || meeting->job != process->job) {
+        return; // of another job
     }
     struct acpb_peer *peer = acpb_peer_get(process, meeting->rank);
     if (peer == NULL) {
@@ -234,7 +239,7 @@ static void meeting_take(struct acpb_process *process, const struct meeting *mee
         peer->link = ACPB_LINK_CAN_GET;
     }
     if (meeting->ask != 0 || news) {
-        meeting_send(process, peer, false);
+        (void)meeting_send(process, peer, false);
     }
     if (meeting->ready != 0 && peer->link == ACPB_LINK_CAN_GET) {
         usable(process, peer);

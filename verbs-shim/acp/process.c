@@ -20,8 +20,7 @@ struct acpb_process *acpb_current(void)
     return process != NULL && process->initialised ? process : NULL;
 }
 
-// --- failures
-// -----------------------------------------------------------------------------------------------------------
+// --- failures -------------------------------------------------------------------------------------------------------
 
 void acpb_fail(struct acpb_process *process, const char *format, ...)
 {
@@ -44,8 +43,7 @@ void acpb_wait_failed(struct acpb_process *process)
     }
 }
 
-// --- begin and end
-// ------------------------------------------------------------------------------------------------------
+// --- begin and end --------------------------------------------------------------------------------------------------
 
 // By place, whoever has which rank.
 struct letter {
@@ -64,6 +62,11 @@ static int letters_take(struct acpb_process *process, const struct letter *all)
             return -EINVAL;
         }
         process->starters[all[place].rank] = all[place].starter;
+    }
+    process->job = 0;
+    for (uint32_t rank = 0; rank < process->ranks; rank++) {
+        const struct acpb_starter *starter = &process->starters[rank];
+        process->job = process->job * 31 + (uint32_t)(starter->base >> 12) + starter->rkey * 7 + starter->meeting_qpn;
     }
     return 0;
 }
@@ -97,6 +100,14 @@ static void parts_destroy(struct acpb_process *process)
     }
 }
 
+static void boot_close(struct acpb_process *process)
+{
+    if (process->boot.close != NULL) {
+        process->boot.close(process->boot.ctx);
+    }
+    process->has_boot = false;
+}
+
 static int begin(struct acpb_process *process)
 {
     int error = acpb_device_open(process);
@@ -118,6 +129,7 @@ static int begin(struct acpb_process *process)
     if (error != 0) {
         acpb_thread_stop(process);
         parts_destroy(process);
+        boot_close(process); // acprun sees it, and the others do not wait for ever
     }
     process->initialised = error == 0;
     return error;
@@ -159,7 +171,6 @@ static struct acpb_process *state_create(void)
         if (process == NULL) {
             return NULL;
         }
-        process->environment = environment;
         process->backend = &environment->backend;
         *library = (struct backend_library){process, release};
     }
@@ -214,17 +225,18 @@ int acp_finalize(void)
         return -1;
     }
     int error = end(process);
-    if (process->boot.close != NULL) {
-        process->boot.close(process->boot.ctx);
-    }
-    process->has_boot = false;
+    boot_close(process);
     return error == 0 ? 0 : -1;
 }
 
 int acp_reset(int rank)
 {
     struct acpb_process *process = acpb_current();
-    if (process == NULL || rank < 0 || (uint32_t)rank >= process->ranks || end(process) != 0) {
+    if (process == NULL || rank < 0 || (uint32_t)rank >= process->ranks) {
+        return -1;
+    }
+    if (end(process) != 0) {
+        boot_close(process);
         return -1;
     }
     process->rank = (uint32_t)rank;

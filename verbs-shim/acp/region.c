@@ -8,9 +8,9 @@ acp_ga_t acpb_address(uint32_t rank, uint32_t color, uint32_t tag, uint64_t offs
 
 const struct acpb_region *acpb_region_find(const struct acpb_process *process, acp_ga_t ga, uint64_t bytes)
 {
-    const struct acpb_region *region = &process->control->regions[acpb_tag_of(ga)];
+    const struct acpb_region *region = &process->regions[acpb_tag_of(ga)];
     uint64_t offset = acpb_offset_of(ga);
-    bool own = acpb_is_address(process, ga) && acpb_rank_of(ga) == process->rank;
+    bool own = acpb_is_address(process, ga) && acpb_rank_of(ga) == process->rank && acpb_color_of(ga) == region->color;
     return own && offset <= region->bytes && bytes <= region->bytes - offset && region->bytes != 0 ? region : NULL;
 }
 

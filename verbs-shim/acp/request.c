@@ -9,16 +9,15 @@ static bool own_task_runs(const struct acpb_process *process)
     return step != ACPB_STEP_IDLE && step != ACPB_STEP_DONE;
 }
 
-// --- regions
-// ------------------------------------------------------------------------------------------------------------
+// --- regions --------------------------------------------------------------------------------------------------------
 
 // A number that was never used if there is one: then nobody can have its old region cached.
 static int tag_find(const struct acpb_process *process)
 {
     int found = -ENOMEM;
     for (int tag = ACPB_REGIONS - 1; tag >= 0; tag--) {
-        const struct acpb_region *region = &process->control->regions[tag];
-        bool better = found < 0 || region->used <= process->control->regions[found].used;
+        const struct acpb_region *region = &process->regions[tag];
+        bool better = found < 0 || region->used <= process->regions[found].used;
         if (region->bytes == 0 && better) {
             found = tag;
         }
@@ -39,15 +38,17 @@ static int region_register(struct acpb_process *process)
     if (mr == NULL) {
         return -errno;
     }
-    struct acpb_region *region = &process->control->regions[tag];
+    struct acpb_region *region = &process->regions[tag];
     uint32_t used = region->used + 1;
+    process->mrs[tag] = mr;
     *region = (struct acpb_region){.address = (uintptr_t)request->address,
                                    .bytes = request->bytes,
                                    .rkey = mr->rkey,
                                    .lkey = mr->lkey,
                                    .color = request->color,
-                                   .used = used,
-                                   .mr = mr};
+                                   .used = used};
+    region->check = acpb_region_check(region);
+    process->control->regions[tag] = *region;
     request->tag = (uint32_t)tag;
     request->peer = NULL;
     if (used > 1) { // who has cached the table must read it anew
@@ -87,16 +88,16 @@ static bool register_advance(struct acpb_process *process)
 static bool unregister_advance(struct acpb_process *process)
 {
     struct acpb_request *request = &process->request;
-    struct acpb_region *region = &process->control->regions[request->tag];
-    request->error = -ibv_dereg_mr(region->mr);
+    struct acpb_region *region = &process->regions[request->tag];
+    request->error = -ibv_dereg_mr(process->mrs[request->tag]);
     if (request->error == 0) {
         *region = (struct acpb_region){.used = region->used};
+        process->control->regions[request->tag] = *region;
     }
     return true;
 }
 
-// --- barriers: by dissemination
-// -----------------------------------------------------------------------------------------
+// --- barriers: by dissemination -------------------------------------------------------------------------------------
 
 // In round k a rank signals the one 2^k behind it, and waits for the one 2^k before it.
 static bool sync_advance(struct acpb_process *process)
@@ -124,8 +125,7 @@ static bool sync_advance(struct acpb_process *process)
     return false;
 }
 
-// --- connections at the start
-// -------------------------------------------------------------------------------------------
+// --- connections at the start ---------------------------------------------------------------------------------------
 
 static bool connect_advance(struct acpb_process *process)
 {

@@ -75,8 +75,11 @@ struct acpb_table *acpb_table_fill(struct acpb_process *process, struct acpb_pee
         if (room && (table == NULL || table->owner != NULL) && slab_add(process) == 0) {
             table = table_find(process);
         }
-        if (table == NULL) {
+        if (table == NULL && process->table_count == 0) {
             acpb_fail(process, "no memory for the table of rank %u", peer->rank);
+        }
+        if (table == NULL) {
+            process->tables_wanted = true;
             return NULL;
         }
     }

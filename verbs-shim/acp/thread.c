@@ -1,7 +1,5 @@
 // The communication thread: it looks at everything that may have come, and sleeps when nothing has. And how the program
 // waits for it.
-#include <errno.h>
-
 #include "verbs-shim/acp/internal.h"
 
 enum { GLANCE_NS = 20, COMPLETIONS = 16, STARTS = 16 };
@@ -25,8 +23,7 @@ static void program_wake(struct acpb_process *process)
     }
 }
 
-// --- the program
-// --------------------------------------------------------------------------------------------------------
+// --- the program ----------------------------------------------------------------------------------------------------
 
 void acpb_program_wait(struct acpb_process *process, uint64_t seen)
 {
@@ -64,8 +61,7 @@ int acpb_request_wait(struct acpb_process *process, enum acpb_call call)
     return request->error;
 }
 
-// --- the thread
-// ---------------------------------------------------------------------------------------------------------
+// --- the thread -----------------------------------------------------------------------------------------------------
 
 static void completion_take(struct acpb_process *process, const struct ibv_wc *wc)
 {
@@ -78,7 +74,7 @@ static void completion_take(struct acpb_process *process, const struct ibv_wc *w
         acpb_peer_completed(process, peer);
     } else if (wc->status == IBV_WC_RETRY_EXC_ERR) {
         acpb_fail(process, "rank %u does not answer", peer->rank);
-    } else if (wc->status == IBV_WC_REM_ACCESS_ERR) {
+    } else if (wc->status == IBV_WC_REM_ACCESS_ERR && peer->first->step == ACPB_STEP_TRANSFER) {
         acpb_fail(process, "rank %u has unregistered the region of global address 0x%llx", peer->rank,
                   (unsigned long long)acpb_peer_address(process, peer));
     } else if (wc->status == IBV_WC_WR_FLUSH_ERR) {
@@ -129,7 +125,7 @@ static bool commands_end(struct acpb_process *process)
     }
     acpb_pay(process, BACKEND_COST_LOAD_STORE, 1);
     acpb_elapse(process);
-    atomic_store_explicit(&process->head, head, memory_order_release);
+    atomic_store(&process->head, head); // before `waits` is read
     program_wake(process);
     return true;
 }
@@ -172,7 +168,7 @@ static bool request_take(struct acpb_process *process)
         return false;
     }
     acpb_elapse(process);
-    atomic_store_explicit(&request->call, ACPB_CALL_NONE, memory_order_release);
+    atomic_store(&request->call, ACPB_CALL_NONE); // before `waits` is read
     program_wake(process);
     return true;
 }

@@ -25,7 +25,14 @@ int main(int argc, char **argv)
     if (strcmp(what, "never") == 0) {
         return 0; // no ACP program at all
     }
-    if (acp_init(&argc, &argv) != 0) {
+    if (strcmp(what, "early") == 0) {
+        for (int i = 1; i + 1 < argc; i++) {
+            if (strcmp(argv[i], "--acp-myrank") == 0 && strcmp(argv[i + 1], "1") == 0) {
+                return 0; // before acp_init
+            }
+        }
+    }
+    if (acp_init(strcmp(what, "null") == 0 ? NULL : &argc, &argv) != 0) {
         return 1;
     }
     int rank = acp_rank();
