@@ -15,6 +15,7 @@
 struct socket_boot {
     int fd;
     uint32_t places;
+    char device[64];
 };
 
 static int broken(void)
@@ -149,7 +150,7 @@ static int arguments_take(int *argc, char **argv, struct arguments *arguments)
     return error;
 }
 
-// The process's own, where main does not give them. Texts stay for as long as the process.
+// The process's own, where main does not give them. To be freed, and the first text, which all of them lie in.
 static char **arguments_own(int *argc_out)
 {
     size_t room = 0;
@@ -157,6 +158,9 @@ static char **arguments_own(int *argc_out)
     FILE *file = fopen("/proc/self/cmdline", "r");
     ssize_t length = file != NULL ? getdelim(&text, &room, EOF, file) : -1;
     char **argv = length > 0 ? calloc((size_t)length + 1, sizeof *argv) : NULL;
+    if (argv == NULL) {
+        free(text);
+    }
     *argc_out = 0;
     for (ssize_t i = 0; argv != NULL && i < length; i += (ssize_t)strlen(text + i) + 1) {
         argv[(*argc_out)++] = text + i;
@@ -167,25 +171,19 @@ static char **arguments_own(int *argc_out)
     return argv;
 }
 
-int acp_boot_from_arguments(int *argc, char ***argv, struct acp_boot *boot_out)
+static int boot_make(const struct arguments *arguments, struct acp_boot *boot_out)
 {
-    struct arguments arguments = {0};
-    int own_count = 0;
-    char **own = argc == NULL || argv == NULL ? arguments_own(&own_count) : NULL;
-    int error = own != NULL                    ? arguments_take(&own_count, own, &arguments)
-                : argc != NULL && argv != NULL ? arguments_take(argc, *argv, &arguments)
-                                               : -ENOENT;
-    if (error != 0 || arguments.host == NULL || arguments.port == NULL) {
-        return error != 0 ? error : -ENOENT;
+    if (arguments->host == NULL || arguments->port == NULL) {
+        return -ENOENT;
     }
-    if (arguments.ranks == 0 || arguments.ranks > UINT32_MAX || arguments.rank >= arguments.ranks) {
-        fprintf(stderr, "acp: rank %llu of %llu\n", (unsigned long long)arguments.rank,
-                (unsigned long long)arguments.ranks);
+    if (arguments->ranks == 0 || arguments->ranks > UINT32_MAX || arguments->rank >= arguments->ranks) {
+        fprintf(stderr, "acp: rank %llu of %llu\n", (unsigned long long)arguments->rank,
+                (unsigned long long)arguments->ranks);
         return -EINVAL;
     }
     struct socket_boot *boot = calloc(1, sizeof *boot);
-    int fd = boot != NULL ? host_connect(arguments.host, arguments.port) : -ENOMEM;
-    uint32_t place = (uint32_t)arguments.rank;
+    int fd = boot != NULL ? host_connect(arguments->host, arguments->port) : -ENOMEM;
+    uint32_t place = (uint32_t)arguments->rank;
     if (fd < 0 || !message_send(fd, ACP_WIRE_HELLO, &place, sizeof place)) {
         free(boot);
         if (fd >= 0) {
@@ -193,16 +191,36 @@ int acp_boot_from_arguments(int *argc, char ***argv, struct acp_boot *boot_out)
         }
         return fd < 0 ? fd : broken();
     }
-    *boot = (struct socket_boot){.fd = fd, .places = (uint32_t)arguments.ranks};
+    *boot = (struct socket_boot){.fd = fd, .places = (uint32_t)arguments->ranks};
+    snprintf(boot->device, sizeof boot->device, "%s", arguments->device != NULL ? arguments->device : "");
     *boot_out = (struct acp_boot){.ctx = boot,
                                   .place = place,
                                   .places = boot->places,
                                   .rank = place,
-                                  .device = arguments.device,
-                                  .starter_bytes = arguments.starter_bytes,
-                                  .connect_all = arguments.connect_all,
+                                  .device = boot->device[0] != '\0' ? boot->device : NULL,
+                                  .starter_bytes = arguments->starter_bytes,
+                                  .connect_all = arguments->connect_all,
                                   .gather = gather,
                                   .abort = boot_abort,
                                   .close = boot_close};
     return 0;
+}
+
+int acp_boot_from_arguments(int *argc, char ***argv, struct acp_boot *boot_out)
+{
+    struct arguments arguments = {0};
+    if (argc != NULL && argv != NULL) {
+        int error = arguments_take(argc, *argv, &arguments);
+        return error == 0 ? boot_make(&arguments, boot_out) : error;
+    }
+    int count = 0;
+    char **own = arguments_own(&count);
+    char *text = own != NULL ? own[0] : NULL;
+    int error = own != NULL ? arguments_take(&count, own, &arguments) : -ENOENT;
+    if (error == 0) {
+        error = boot_make(&arguments, boot_out);
+    }
+    free(text);
+    free(own);
+    return error;
 }
