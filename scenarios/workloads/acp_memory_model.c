@@ -9,14 +9,13 @@
 // queue pair with receives has 64 of 64 B in buffers of 4 KiB. Dynamically connected: as many queue pairs as copies
 // under way at a time (64), and an address handle a peer.
 #include <acp_memory.h>
-#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "acp_queue_pair.h"
+
 enum {
-    SAMPLES = 512,
     RANKS_MAX = 1000000,
     DYNAMIC_QUEUE_PAIRS = 64,
     ADDRESS_HANDLE_BYTES = 48, // Infiniband: an address vector, padded, as mlx5's
@@ -24,44 +23,6 @@ enum {
     RECEIVE_BYTES = 64,
     RECEIVE_BUFFER_BYTES = 4096
 };
-
-// Anonymous and shared pages of this process that are in use.
-static size_t process_bytes(void)
-{
-    FILE *file = fopen("/proc/self/status", "r");
-    char line[256];
-    size_t kilobytes = 0, part;
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "RssAnon: %zu", &part) == 1 || sscanf(line, "RssShmem: %zu", &part) == 1) {
-            kilobytes += part;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return kilobytes << 10;
-}
-
-// As the library makes them. Many at a time, as memory comes in pages.
-static size_t queue_pair_bytes(void)
-{
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    struct ibv_context *context = list != NULL && list[0] != NULL ? ibv_open_device(list[0]) : NULL;
-    struct ibv_pd *pd = context != NULL ? ibv_alloc_pd(context) : NULL;
-    struct ibv_cq *cq = pd != NULL ? ibv_create_cq(context, SAMPLES, NULL, NULL, 0) : NULL;
-    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {1, 0, 1, 0, 0}, .qp_type = IBV_QPT_RC};
-    size_t before = process_bytes();
-    for (int i = 0; cq != NULL && i < SAMPLES; i++) {
-        if (ibv_create_qp(pd, &init) == NULL) {
-            cq = NULL;
-        }
-    }
-    if (cq == NULL) {
-        fprintf(stderr, "acp_memory_model: no queue pairs\n");
-        exit(1);
-    }
-    return (process_bytes() - before) / SAMPLES;
-}
 
 static size_t without_queue_pairs(uint64_t ranks)
 {
@@ -101,7 +62,7 @@ int main(int argc, char **argv)
 {
     static const uint64_t counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 65536, 262144, RANKS_MAX};
     bool parts = argc > 1 && strcmp(argv[1], "parts") == 0;
-    size_t qp_bytes = queue_pair_bytes();
+    size_t qp_bytes = acp_queue_pair_bytes(NULL);
     printf("# a queue pair takes %zu B on this device\n", qp_bytes);
     printf("series,ranks,memory_bytes\n");
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {

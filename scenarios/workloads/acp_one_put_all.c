@@ -1,12 +1,25 @@
 // A program on ACP for acprun: rank 0 puts to all others (morie2016 5.1), and tells what that has taken of its memory:
-// what the process has more than before acp_init.
+// what the process has more than before acp_init, and what the library has allocated, by kind. Of the latter some was
+// never touched, which the process does not have.
 //
 //     acp_one_put_all [DIVISOR]
 //
 // DIVISOR: a part of the paper's repetitions only. Its buffer of 4 MiB is there and touched before.
 #include <acp.h>
+#include <acp_memory.h>
 
+#include "acp_queue_pair.h"
 #include "one_put_all.h"
+
+static void parts_print(int ranks, size_t process_bytes)
+{
+    one_put_print("process", ranks, process_bytes);
+    for (unsigned kind = 0; kind < ACP_MEMORY_KINDS; kind++) {
+        one_put_print(acp_memory_names[kind], ranks, acp_memory_bytes((enum acp_memory_kind)kind));
+    }
+    unsigned queue_pairs = acp_queue_pairs();
+    one_put_print("queue pairs", ranks, queue_pairs * acp_queue_pair_bytes(NULL));
+}
 
 int main(int argc, char **argv)
 {
@@ -37,7 +50,7 @@ int main(int argc, char **argv)
     }
     acp_sync();
     if (rank == 0) {
-        one_put_print(ranks, one_put_memory() - before);
+        parts_print(ranks, one_put_memory() - before);
     }
     acp_finalize();
     free(places);

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     MPI_Win_unlock_all(window);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        one_put_print(ranks, one_put_memory() - before);
+        one_put_print("process", ranks, one_put_memory() - before);
     }
     MPI_Win_free(&window);
     MPI_Finalize();

@@ -37,7 +37,12 @@ static inline size_t one_put_memory(void)
     return kilobytes << 10;
 }
 
-static inline void one_put_print(int ranks, size_t bytes)
+// A row of a part of the process's memory, or of all of it.
+static inline void one_put_print(const char *part, int ranks, size_t bytes)
 {
-    printf("ranks,memory_bytes\n%d,%zu\n", ranks, bytes);
+    static int rows;
+    if (rows++ == 0) {
+        printf("series,ranks,memory_bytes\n");
+    }
+    printf("%s,%d,%zu\n", part, ranks, bytes);
 }
