@@ -199,13 +199,24 @@ static void curves_print(const report_t *report, const char *column_name, FILE *
     grid_destroy(grid);
 }
 
-// The columns that the figure shows, each once; without a figure latency and bandwidth.
+static bool any_has(const report_t *report, const struct report_column *column)
+{
+    bool has = false;
+    for (size_t i = 0; i < report->point_count && !has; i++) {
+        has = report_column_has(column, &report->points[i]);
+    }
+    return has;
+}
+
+// The columns that the figure shows, each once; without a figure latency, bandwidth and memory.
 static void all_curves_print(const report_t *report, FILE *out)
 {
     const struct scn_scenario *scenario = report->scenario;
-    if (scenario->panel_count == 0) {
-        curves_print(report, "latency_us", out);
-        curves_print(report, "bandwidth_GBps", out);
+    static const char *const usual[] = {"latency_us", "bandwidth_GBps", "memory_MB"};
+    for (unsigned i = 0; scenario->panel_count == 0 && i < sizeof usual / sizeof *usual; i++) {
+        if (any_has(report, report_column_find(usual[i]))) {
+            curves_print(report, usual[i], out);
+        }
     }
     for (uint32_t i = 0; i < scenario->panel_count; i++) {
         bool seen = false;

@@ -2,9 +2,11 @@
 #include <inttypes.h>
 
 #include "sim/scenario/loader.h"
+#include "sim/scenario/keys.h"
 #include "sim/scenario/names.h"
 
-#define ATOMIC_BYTES 8
+#define ATOMIC_BYTES   8
+#define QUEUE_COMMANDS 1024
 
 bool scn_is_acp(enum scn_program program)
 {
@@ -92,6 +94,37 @@ static void check_devices(struct scn_loader *loader, const struct scn_run *run)
     }
 }
 
+// Keys of programs on libibverbs that ACP decides itself.
+static void check_keys(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_verbs *verbs = &run->verbs;
+    bool bandwidth = run->program == SCN_PROGRAM_ACP_BANDWIDTH;
+    const struct {
+        const void *field;
+        const char *key;
+        bool used;
+    } keys[] = {
+        {&verbs->transport, "transport", verbs->transport != SCN_TRANSPORT_RC},
+        {&verbs->depth, "depth", !bandwidth && verbs->depth != SCN_FALLBACK_DEPTH},
+        {&verbs->receive_depth, "receive_depth", verbs->receive_depth != SCN_FALLBACK_RECEIVE_DEPTH},
+        {&verbs->cq_mod, "cq_mod", verbs->cq_mod != SCN_FALLBACK_CQ_MOD},
+        {&verbs->inline_bytes, "inline", verbs->inline_bytes != SCN_INLINE_DEFAULT},
+        {&verbs->volume_bytes, "volume", verbs->volume_bytes != 0},
+        {&run->beside.operation, "beside", run->beside.given},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (keys[i].used && scn_loader_is_good(loader, keys[i].field)) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, keys[i].field, run),
+                             "%s: %s does not use it: the library decides", keys[i].key,
+                             scn_program_name(run->program));
+        }
+    }
+    if (bandwidth && verbs->depth > QUEUE_COMMANDS && scn_loader_is_good(loader, &verbs->depth)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &verbs->depth, run),
+                         "depth: the command queue has %d, not %" PRIu32, QUEUE_COMMANDS, verbs->depth);
+    }
+}
+
 void scn_check_acp_run(struct scn_loader *loader, const struct scn_run *run)
 {
     const enum scn_memory *const memories[] = {&run->from, &run->to};
@@ -101,6 +134,7 @@ void scn_check_acp_run(struct scn_loader *loader, const struct scn_run *run)
                              "%s: programs on ACP keep their data in host memory", i == 0 ? "from" : "to");
         }
     }
+    check_keys(loader, run);
     check_operation(loader, run);
     check_ranks(loader, run);
     if (scn_loader_is_good(loader, &run->verbs.device) && scn_loader_is_good(loader, run->ranks)) {

@@ -61,8 +61,9 @@ mistakes)
     ends 7 'acprun: rank 1 on node1 ended with 7' exit
     ends 139 'killed by signal 11' segv
     ends 1 'acp: rank 1: rank 1 has had enough' abort
-    ends 1 'does not answer\|a rank has ended while others wait' quiet
-    ends 1 'a rank has ended while others wait' early
+    ends 1 'acprun: rank 1 on node1 has ended without acp_finalize' quiet
+    ends 1 'acprun: rank 1 on node1 has ended without acp_finalize' sync
+    ends 1 'a rank has ended that the others wait for' early
     ends 0 '' never
     ends 0 'the copy is complete' null
     ends 0 'the copy is complete' well

@@ -61,8 +61,8 @@ acp_ga_t acp_query_starter_ga(int rank);
 // every rank that this one is connected with has been told. ACP_ATKEY_NULL: no memory of the program, a wrong colour,
 // or no number left.
 acp_atkey_t acp_register_memory(void *address, size_t bytes, int color);
-// Copies to or from the region that are under way, or come before its number is given out again, end the program that
-// started them.
+// Copies to or from the region that are under way, or come before its number is given out again, end the rank that
+// started them, or the one that carries them out, and with it all. The memory must be there until then.
 int acp_unregister_memory(acp_atkey_t atkey);
 
 acp_ga_t acp_query_ga(acp_atkey_t atkey, void *address); // of a region of the caller's own; ACP_GA_NULL: not inside it

@@ -15,7 +15,7 @@
 #include "verbs-shim/acp/acprun.h"
 #include "verbs-shim/acp/boot_wire.h"
 
-enum { NAME_BYTES = 256, ARGUMENTS = 14, FAILED = 1, NOT_FOUND = 127, SIGNALLED = 128 };
+enum { NAME_BYTES = 256, ARGUMENTS = 14, FAILED = 1, NOT_FOUND = 127, SIGNALLED = 128, LOST_MS = 100 };
 
 static struct {
     struct acprun_options options;
@@ -225,10 +225,18 @@ static bool signals_take(void)
     return taken;
 }
 
+// What it ended with was told, had it been wrong. One that goes on without the library is not waited for either.
+static void lost_tell(uint32_t rank)
+{
+    fprintf(stderr, "acprun: rank %u on %s %s without acp_finalize\n", rank, host_of(rank),
+            run.children[rank] == 0 ? "has ended" : "has left the others");
+    fail(FAILED);
+}
+
 static void wait_for_all(void)
 {
     while (run.running != 0) {
-        acprun_meeting_wait(&run.meeting, run.wake[0]);
+        bool silent = acprun_meeting_wait(&run.meeting, run.wake[0], run.meeting.lost ? LOST_MS : -1);
         children_reap();
         if (interrupted != 0) {
             fail(SIGNALLED + interrupted);
@@ -236,8 +244,11 @@ static void wait_for_all(void)
         if (run.meeting.aborted) {
             fail(FAILED);
         }
+        if (run.status == 0 && run.meeting.lost && (silent || run.children[run.meeting.lost_place] == 0)) {
+            lost_tell(run.meeting.lost_place);
+        }
         if (run.meeting.letters != 0 && run.running < run.options.ranks && run.meeting.failure == NULL) {
-            run.meeting.failure = "a rank has ended while others wait for it (without acp_finalize?)";
+            run.meeting.failure = "a rank has ended that the others wait for";
         }
         if (run.meeting.failure != NULL && run.status == 0) {
             fprintf(stderr, "acprun: %s\n", run.meeting.failure);

@@ -32,14 +32,16 @@ struct acprun_meeting {
     uint32_t member_count;
     uint32_t letters; // that have come of the exchange under way
     uint32_t letter_bytes;
-    uint32_t gone;       // ranks that have closed their connection
     uint8_t *all;        // letters, by place
+    bool lost;           // a rank has closed its connection without having finalized
+    uint32_t lost_place; // this one
     const char *failure; // why the ranks cannot go on; NULL: nothing failed
     bool aborted;        // a rank said so itself
 };
 
 // -1 with errno.
 int acprun_meeting_open(struct acprun_meeting *meeting, uint32_t ranks);
-// Waits until something has come, or `wake` can be read, and handles it.
-void acprun_meeting_wait(struct acprun_meeting *meeting, int wake);
+// Waits until something has come, or `wake` can be read, and handles it. most_ms: no longer; -1: for ever. true:
+// nothing has come in that time.
+bool acprun_meeting_wait(struct acprun_meeting *meeting, int wake, int most_ms);
 void acprun_meeting_close(struct acprun_meeting *meeting);

@@ -17,6 +17,7 @@ struct acprun_member {
     int fd;         // -1: closed
     bool has_place; // it has said which
     bool has_letter;
+    bool left; // it has finalized
     uint32_t place;
 };
 
@@ -89,7 +90,10 @@ static void member_gone(struct acprun_meeting *meeting, struct acprun_member *me
 {
     (void)close(member->fd);
     member->fd = -1;
-    meeting->gone += member->has_place;
+    if (member->has_place && !member->left && !meeting->lost) {
+        meeting->lost = true;
+        meeting->lost_place = member->place;
+    }
 }
 
 static bool place_is_free(const struct acprun_meeting *meeting, uint32_t place)
@@ -145,18 +149,21 @@ static void member_read(struct acprun_meeting *meeting, struct acprun_member *me
     case ACP_WIRE_ABORT:
         meeting->aborted = meeting->aborted || member->has_place;
         return;
+    case ACP_WIRE_BYE:
+        member->left = member->has_place;
+        return;
     case ACP_WIRE_LETTERS:
         break;
     }
     member_gone(meeting, member);
 }
 
-void acprun_meeting_wait(struct acprun_meeting *meeting, int wake)
+bool acprun_meeting_wait(struct acprun_meeting *meeting, int wake, int most_ms)
 {
     struct pollfd *fds = calloc(meeting->member_count + 2, sizeof *fds);
     if (fds == NULL) {
         meeting->failure = "no memory";
-        return;
+        return false;
     }
     uint32_t count = meeting->member_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -164,7 +171,8 @@ void acprun_meeting_wait(struct acprun_meeting *meeting, int wake)
     }
     fds[count] = (struct pollfd){.fd = meeting->listener, .events = POLLIN};
     fds[count + 1] = (struct pollfd){.fd = wake, .events = POLLIN};
-    if (poll(fds, count + 2, -1) > 0) {
+    int ready = poll(fds, count + 2, most_ms);
+    if (ready > 0) {
         for (uint32_t i = 0; i < count; i++) {
             if (fds[i].revents != 0) {
                 member_read(meeting, &meeting->members[i]);
@@ -174,8 +182,6 @@ void acprun_meeting_wait(struct acprun_meeting *meeting, int wake)
             member_accept(meeting);
         }
     }
-    if (meeting->letters != 0 && meeting->gone != 0) {
-        meeting->failure = "a rank has ended while others wait for it (without acp_finalize?)";
-    }
     free(fds);
+    return ready == 0;
 }

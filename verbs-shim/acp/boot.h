@@ -19,7 +19,7 @@ struct acp_boot {
     int (*gather)(void *ctx, const void *mine, void *all, size_t bytes);
     // Ends all ranks with this message. May return inside the simulator, which then stops.
     void (*abort)(void *ctx, const char *text);
-    void (*close)(void *ctx); // may be NULL
+    void (*close)(void *ctx, bool finalized); // may be NULL
 };
 
 // For the calling process, before acp_init. *boot is copied; ctx must live until acp_finalize. -ENOMEM.

@@ -52,9 +52,12 @@ static void boot_abort(void *ctx, const char *text)
     _exit(1);
 }
 
-static void boot_close(void *ctx)
+static void boot_close(void *ctx, bool finalized)
 {
     struct socket_boot *boot = ctx;
+    if (finalized) {
+        (void)message_send(boot->fd, ACP_WIRE_BYE, NULL, 0);
+    }
     (void)close(boot->fd);
     free(boot);
 }

@@ -1,7 +1,7 @@
 // What acprun and the processes that it starts say to each other, over TCP of one machine's byte order.
 //
 // A process connects, says who it is, and sends letters. When acprun has one of each place it sends all of them back,
-// by place. A process that aborts says so; acprun then ends the others.
+// by place. A process that aborts says so, and one that has finalized; where one just closes, acprun ends the others.
 #pragma once
 
 #include <errno.h>
@@ -13,7 +13,8 @@ enum acp_wire_kind {
     ACP_WIRE_HELLO,   // the process's place (uint32_t)
     ACP_WIRE_LETTER,  // up to ACP_BOOT_BYTES_MAX
     ACP_WIRE_LETTERS, // everybody's
-    ACP_WIRE_ABORT    // no more
+    ACP_WIRE_ABORT,   // no more
+    ACP_WIRE_BYE      // it closes the connection as it should: after acp_finalize
 };
 
 struct acp_wire_header {

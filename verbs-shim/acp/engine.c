@@ -252,8 +252,8 @@ static void transfer_step_post(struct acpb_process *process, struct acpb_peer *p
     acp_ga_t own = put ? command->src : command->dst;
     const struct acpb_region *region = acpb_region_find(process, own, command->bytes);
     if (region == NULL && !process->failed) {
-        acpb_fail(process, "global address 0x%llx was unregistered while a copy was under way",
-                  (unsigned long long)own);
+        acpb_fail(process, "global address 0x%llx of a copy that rank %u started is not registered (any more)",
+                  (unsigned long long)own, command->issuer);
     }
     if (process->failed) {
         return;

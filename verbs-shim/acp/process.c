@@ -49,7 +49,9 @@ void acpb_wait_failed(struct acpb_process *process)
 struct letter {
     uint32_t rank;
     struct acpb_starter starter;
+    char device[16];
 };
+_Static_assert(sizeof(struct letter) <= ACP_BOOT_BYTES_MAX, "fits");
 
 static int letters_take(struct acpb_process *process, const struct letter *all)
 {
@@ -62,6 +64,11 @@ static int letters_take(struct acpb_process *process, const struct letter *all)
             return -EINVAL;
         }
         process->starters[all[place].rank] = all[place].starter;
+        if (strncmp(all[place].device, all[0].device, sizeof all[0].device) != 0) {
+            fprintf(stderr, "acp: rank %u is on %.15s and rank %u on %.15s: choose one by acprun -dev\n", all[0].rank,
+                    all[0].device, all[place].rank, all[place].device);
+            return -EINVAL;
+        }
     }
     process->job = 0;
     for (uint32_t rank = 0; rank < process->ranks; rank++) {
@@ -77,11 +84,12 @@ static int starters_gather(struct acpb_process *process)
     if (all == NULL) {
         return -ENOMEM;
     }
-    const struct letter mine = {.rank = process->rank,
-                                .starter = {.base = (uintptr_t)process->control,
-                                            .rkey = process->control_mr->rkey,
-                                            .meeting_qpn = process->meeting_qp->qp_num,
-                                            .lid = process->port.lid}};
+    struct letter mine = {.rank = process->rank,
+                          .starter = {.base = (uintptr_t)process->control,
+                                      .rkey = process->control_mr->rkey,
+                                      .meeting_qpn = process->meeting_qp->qp_num,
+                                      .lid = process->port.lid}};
+    snprintf(mine.device, sizeof mine.device, "%s", ibv_get_device_name(process->context->device));
     int error = process->boot.gather(process->boot.ctx, &mine, all, sizeof mine);
     if (error == 0) {
         error = letters_take(process, all);
@@ -100,10 +108,10 @@ static void parts_destroy(struct acpb_process *process)
     }
 }
 
-static void boot_close(struct acpb_process *process)
+static void boot_close(struct acpb_process *process, bool finalized)
 {
     if (process->boot.close != NULL) {
-        process->boot.close(process->boot.ctx);
+        process->boot.close(process->boot.ctx, finalized);
     }
     process->has_boot = false;
 }
@@ -129,7 +137,7 @@ static int begin(struct acpb_process *process)
     if (error != 0) {
         acpb_thread_stop(process);
         parts_destroy(process);
-        boot_close(process); // acprun sees it, and the others do not wait for ever
+        boot_close(process, false); // acprun sees it, and the others do not wait for ever
     }
     process->initialised = error == 0;
     return error;
@@ -225,7 +233,7 @@ int acp_finalize(void)
         return -1;
     }
     int error = end(process);
-    boot_close(process);
+    boot_close(process, error == 0);
     return error == 0 ? 0 : -1;
 }
 
@@ -236,7 +244,7 @@ int acp_reset(int rank)
         return -1;
     }
     if (end(process) != 0) {
-        boot_close(process);
+        boot_close(process, false);
         return -1;
     }
     process->rank = (uint32_t)rank;
