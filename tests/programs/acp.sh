@@ -64,6 +64,7 @@ mistakes)
     ends 1 'acprun: rank 1 on node1 has ended without acp_finalize' quiet
     ends 1 'acprun: rank 1 on node1 has ended without acp_finalize' sync
     ends 1 'a rank has ended that the others wait for' early
+    ends 3 'the programs got stuck' apart
     ends 0 '' never
     ends 0 'the copy is complete' null
     ends 0 'the copy is complete' well

@@ -67,6 +67,19 @@ static void stop(void *ctx, enum backend_thread thread)
     }
 }
 
+// Until the count has changed, a device has written, or the deadline. What else ends a wait (a turn of another thread,
+// a signal's handler, the simulator's question whether everybody waits) is no reason to look again.
+static void sleep_until_changed(const struct helper *helper, uint32_t seen, bool devices, uint64_t deadline_ps)
+{
+    const unsigned flags = ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED | ATTACH_WAIT_TURNS;
+    bool again = true;
+    while (again && atomic_load(&helper->changes) == seen && !helper->stopping) {
+        again = devices ? attach_wait(flags, deadline_ps) == ATTACH_WOKEN_OUTSIDE
+                        : attach_futex_wait(&helper->changes, false, (uint32_t)EVERY_BIT, deadline_ps) == -EINTR;
+        again = again && attach_mode() == ATTACH_TIMED;
+    }
+}
+
 static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns)
 {
     struct helper *helper = &helpers[thread];
@@ -75,14 +88,8 @@ static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, boo
     if (own && helper->stopping) {
         return false;
     }
-    if (atomic_load(&helper->changes) == (uint32_t)seen) {
-        uint64_t deadline_ps = max_ns == 0 ? ATTACH_NEVER_PS : attach_now_ps() + max_ns * PS_PER_NS;
-        if (devices) {
-            (void)attach_wait(ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED | ATTACH_WAIT_TURNS, deadline_ps);
-        } else {
-            (void)attach_futex_wait(&helper->changes, false, (uint32_t)EVERY_BIT, deadline_ps);
-        }
-    }
+    uint64_t deadline_ps = max_ns == 0 ? ATTACH_NEVER_PS : attach_now_ps() + max_ns * PS_PER_NS;
+    sleep_until_changed(helper, (uint32_t)seen, devices, deadline_ps);
     attach_spend_ps(attach_greeting()->poll_ps);
     return !own || !helper->stopping;
 }

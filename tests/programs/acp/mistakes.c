@@ -48,7 +48,9 @@ int main(int argc, char **argv)
         acp_complete(acp_copy(acp_query_starter_ga(1) + 8, own, 8, ACP_HANDLE_NULL));
         printf("the copy is complete\n");
     }
-    acp_sync();
+    if (strcmp(what, "apart") != 0 || rank != 0) {
+        acp_sync();
+    }
     acp_finalize();
     return 0;
 }
