@@ -124,6 +124,23 @@ void crew_run_failing(struct crew *crew, void (*program)(struct crew_rank *rank)
     }
 }
 
+void crew_do(enum crew_device device, uint32_t ranks, void (*program)(struct crew_rank *rank), void *arg)
+{
+    struct crew crew;
+    crew_init(&crew, device, ranks);
+    crew.arg = arg;
+    crew_run(&crew, program);
+    crew_fini(&crew);
+}
+
+void crew_do_failing(uint32_t ranks, void (*program)(struct crew_rank *rank), const char *text)
+{
+    struct crew crew;
+    crew_init(&crew, CREW_IBSIM0, ranks);
+    crew_run_failing(&crew, program, text);
+    crew_fini(&crew);
+}
+
 // --- for programs ---------------------------------------------------------------------------------------------------
 
 void crew_sleep(const struct crew_rank *rank, uint64_t ns)

@@ -41,6 +41,9 @@ void crew_run(struct crew *crew, void (*program)(struct crew_rank *rank));
 // The same where the library gives up: its message has this in it.
 void crew_run_failing(struct crew *crew, void (*program)(struct crew_rank *rank), const char *text);
 void crew_fini(struct crew *crew);
+// All of it: a crew that runs the program well, or to that failure.
+void crew_do(enum crew_device device, uint32_t ranks, void (*program)(struct crew_rank *rank), void *arg);
+void crew_do_failing(uint32_t ranks, void (*program)(struct crew_rank *rank), const char *text);
 
 // For programs: what the calling thread waits, in simulated time; the time.
 void crew_sleep(const struct crew_rank *rank, uint64_t ns);

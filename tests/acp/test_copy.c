@@ -21,16 +21,10 @@ static void put_and_get(struct crew_rank *rank)
 
 TEST(AcpCopy, PutsAndGetsStarterMemory)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run(&crew, put_and_get);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 2, put_and_get, NULL);
 }
 
 TEST(AcpCopy, PutsAndGetsStarterMemoryOnBoards)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_TCA0, 2);
-    crew_run(&crew, put_and_get);
-    crew_fini(&crew);
+    crew_do(CREW_TCA0, 2, put_and_get, NULL);
 }

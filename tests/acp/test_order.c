@@ -69,11 +69,7 @@ static void put_and_flag(struct crew_rank *rank)
 TEST(AcpOrder, AFlagIsBehindTheDataOfAPut)
 {
     struct blocks blocks = {0};
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 3);
-    crew.arg = &blocks;
-    crew_run(&crew, put_and_flag);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 3, put_and_flag, &blocks);
 }
 
 // Rank 2 has rank 0's block copied to rank 1, and its own flag behind it; the chain goes on to rank 2 itself.
@@ -101,11 +97,7 @@ static void chain(struct crew_rank *rank)
 TEST(AcpOrder, AChainGoesThroughThreeRanks)
 {
     struct blocks blocks = {0};
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 3);
-    crew.arg = &blocks;
-    crew_run(&crew, chain);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 3, chain, &blocks);
 }
 
 TEST(AcpOrder, AChainGoesThroughThreeBoards)
@@ -142,10 +134,7 @@ static void inquiries(struct crew_rank *rank)
 
 TEST(AcpOrder, HandlesAreAskedAndOfNoGmaAreComplete)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run(&crew, inquiries);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 2, inquiries, NULL);
 }
 
 static uint64_t end_ps(void)

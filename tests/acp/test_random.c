@@ -34,11 +34,7 @@ static void walks(enum crew_device device, uint32_t ranks, uint64_t first, uint6
     last = count != NULL ? first + strtoull(count, NULL, 10) : last;
     for (uint64_t seed = first; seed <= last; seed++) {
         struct plan plan = {.seed = seed};
-        struct crew crew;
-        crew_init(&crew, device, ranks);
-        crew.arg = &plan;
-        crew_run(&crew, walk);
-        crew_fini(&crew);
+        crew_do(device, ranks, walk, &plan);
     }
 }
 

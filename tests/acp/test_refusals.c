@@ -113,10 +113,7 @@ static void refused(struct crew_rank *rank)
 
 TEST(AcpRefusals, WrongArgumentsAreRefusedAndNothingElseHappens)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run(&crew, refused);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 2, refused, NULL);
 }
 
 static void aborting(struct crew_rank *rank)
@@ -130,10 +127,7 @@ static void aborting(struct crew_rank *rank)
 
 TEST(AcpRefusals, AnAbortEndsAllRanks)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run_failing(&crew, aborting, "acp: rank 1: the input is wrong");
-    crew_fini(&crew);
+    crew_do_failing(2, aborting, "acp: rank 1: the input is wrong");
 }
 
 static void never(struct crew_rank *rank)

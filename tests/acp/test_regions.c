@@ -8,14 +8,6 @@ enum { REGIONS = 255, REGION_BYTES = 64, COLOR = 1 };
 
 static acp_ga_t told[2]; // between the ranks of a test
 
-static void two_ranks(void (*program)(struct crew_rank *rank))
-{
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run(&crew, program);
-    crew_fini(&crew);
-}
-
 // --- how many -------------------------------------------------------------------------------------------------------
 
 static void all_numbers(struct crew_rank *rank)
@@ -46,7 +38,7 @@ static void all_numbers(struct crew_rank *rank)
 
 TEST(AcpRegions, ARankHas255AndTheNextIsRefused)
 {
-    two_ranks(all_numbers);
+    crew_do(CREW_IBSIM0, 2, all_numbers, NULL);
 }
 
 // --- numbers that are given out again -------------------------------------------------------------------------------
@@ -82,7 +74,7 @@ static void again(struct crew_rank *rank)
 
 TEST(AcpRegions, ANumberThatIsGivenOutAgainMeansTheNewMemory)
 {
-    two_ranks(again);
+    crew_do(CREW_IBSIM0, 2, again, NULL);
 }
 
 // --- what is not there ----------------------------------------------------------------------------------------------
@@ -114,10 +106,7 @@ static void gone(struct crew_rank *rank)
 
 TEST(AcpRegions, ACopyFromAnUnregisteredRegionEndsTheProgram)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run_failing(&crew, gone, "rank 1 has unregistered the region of global address 0x");
-    crew_fini(&crew);
+    crew_do_failing(2, gone, "rank 1 has unregistered the region of global address 0x");
 }
 
 static void beyond(struct crew_rank *rank)
@@ -136,10 +125,7 @@ static void beyond(struct crew_rank *rank)
 
 TEST(AcpRegions, ACopyBeyondARegionsEndEndsTheProgram)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run_failing(&crew, beyond, "rank 1 has no region for the 64 bytes at global address 0x");
-    crew_fini(&crew);
+    crew_do_failing(2, beyond, "rank 1 has no region for the 64 bytes at global address 0x");
 }
 
 static void under_way(struct crew_rank *rank)
@@ -161,10 +147,7 @@ static void under_way(struct crew_rank *rank)
 
 TEST(AcpRegions, UnregisteringUnderACopyEndsTheProgram)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run_failing(&crew, under_way, "rank 1 has unregistered the region of global address 0x");
-    crew_fini(&crew);
+    crew_do_failing(2, under_way, "rank 1 has unregistered the region of global address 0x");
 }
 
 // --- acp_reset ------------------------------------------------------------------------------------------------------
@@ -193,8 +176,5 @@ static void reset(struct crew_rank *rank)
 
 TEST(AcpRegions, AResetGivesOtherRanksAndZeroedStarterMemory)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 3);
-    crew_run(&crew, reset);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 3, reset, NULL);
 }

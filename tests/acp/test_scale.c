@@ -16,10 +16,7 @@ static void copies(struct crew_rank *rank)
 
 TEST(AcpScale, TenThousandCopiesArriveOneAfterTheOther)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run(&crew, copies);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 2, copies, NULL);
 }
 
 static void all_at_once(struct crew_rank *rank)
@@ -36,10 +33,7 @@ static void all_at_once(struct crew_rank *rank)
 
 TEST(AcpScale, AFullCommandQueueHoldsUpTheProgram)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 2);
-    crew_run(&crew, all_at_once);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 2, all_at_once, NULL);
 }
 
 // More commands than the target's buffer holds: every rank's queue may be full of them.
@@ -56,10 +50,7 @@ static void on_one_target(struct crew_rank *rank)
 
 TEST(AcpScale, FifteenInitiatorsFillTheBufferOfOneTarget)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, INITIATORS + 1);
-    crew_run(&crew, on_one_target);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, INITIATORS + 1, on_one_target, NULL);
 }
 
 // Ranks 0 and 1 ask each other, while the others fill the buffers of both: their answers go past their own commands.
@@ -79,10 +70,7 @@ static void on_each_other(struct crew_rank *rank)
 
 TEST(AcpScale, TargetsThatAskEachOtherAnswerAllTheSame)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, 8);
-    crew_run(&crew, on_each_other);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, 8, on_each_other, NULL);
 }
 
 static void barriers(struct crew_rank *rank)
@@ -97,10 +85,7 @@ static void barriers(struct crew_rank *rank)
 
 TEST(AcpScale, TwoHundredAndFiftySixRanksMeet)
 {
-    struct crew crew;
-    crew_init(&crew, CREW_IBSIM0, MANY);
-    crew_run(&crew, barriers);
-    crew_fini(&crew);
+    crew_do(CREW_IBSIM0, MANY, barriers, NULL);
 }
 
 static void connected(struct crew_rank *rank)

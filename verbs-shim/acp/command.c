@@ -55,18 +55,13 @@ static acp_handle_t command_put(struct acpb_process *process, const struct acpb_
     return (acp_handle_t)(tail + 1);
 }
 
-static bool is_own(const struct acpb_process *process, acp_ga_t ga)
-{
-    return acpb_rank_of(ga) == process->rank;
-}
-
 acp_handle_t acp_copy(acp_ga_t dst, acp_ga_t src, size_t bytes, acp_handle_t order)
 {
     struct acpb_process *process = acpb_current();
     const struct acpb_command command = {.dst = dst, .src = src, .bytes = bytes, .kind = ACPB_COPY};
     if (process == NULL || !acpb_is_address(process, dst) || !acpb_is_address(process, src) ||
-        bytes > ACPB_OFFSET_MASK + 1 || (is_own(process, dst) && acpb_region_find(process, dst, bytes) == NULL) ||
-        (is_own(process, src) && acpb_region_find(process, src, bytes) == NULL)) {
+        bytes > ACPB_OFFSET_MASK + 1 || (acpb_is_own(process, dst) && acpb_region_find(process, dst, bytes) == NULL) ||
+        (acpb_is_own(process, src) && acpb_region_find(process, src, bytes) == NULL)) {
         return ACP_HANDLE_NULL;
     }
     return command_put(process, &command, order);
@@ -78,7 +73,7 @@ static acp_handle_t atomic_put(const struct acpb_command *command, acp_handle_t 
     uint64_t mask = command->bytes - 1;
     if (process == NULL || !acpb_is_address(process, command->src) || (command->src & mask) != 0 ||
         (command->dst & mask) != 0 || acpb_region_find(process, command->dst, command->bytes) == NULL ||
-        (is_own(process, command->src) && acpb_region_find(process, command->src, command->bytes) == NULL)) {
+        (acpb_is_own(process, command->src) && acpb_region_find(process, command->src, command->bytes) == NULL)) {
         return ACP_HANDLE_NULL;
     }
     return command_put(process, command, order);

@@ -24,11 +24,6 @@ static bool is_remote_command(const struct acpb_task *task)
     return task->number >= ACPB_TASK_REMOTE && task->number < ACPB_TASK_OWN;
 }
 
-static bool is_own(const struct acpb_process *process, acp_ga_t ga)
-{
-    return acpb_rank_of(ga) == process->rank;
-}
-
 // --- which way ------------------------------------------------------------------------------------------------------
 
 // Behind the one that waits for its request, or as the first one.
@@ -86,7 +81,7 @@ static void task_end(struct acpb_process *process, struct acpb_task *task, uint6
 static bool remote_command_ok(struct acpb_process *process, const struct acpb_command *command)
 {
     bool ok = command->kind <= ACPB_AND && command->issuer < process->ranks && command->slot < ACPB_QUEUE_COMMANDS &&
-              acpb_is_address(process, command->src) && is_own(process, command->src) &&
+              acpb_is_address(process, command->src) && acpb_is_own(process, command->src) &&
               acpb_is_address(process, command->dst) &&
               (command->kind == ACPB_COPY || command->bytes == 4 || command->bytes == 8);
     if (!ok) {
@@ -103,7 +98,7 @@ void acpb_task_start(struct acpb_process *process, struct acpb_task *task)
     if (is_remote_command(task) && !remote_command_ok(process, command)) {
         return;
     }
-    bool from_own = is_own(process, command->src), to_own = is_own(process, command->dst);
+    bool from_own = acpb_is_own(process, command->src), to_own = acpb_is_own(process, command->dst);
     if (command->bytes == 0) {
         task_end(process, task, 0);
     } else if (from_own && (to_own || command->kind != ACPB_COPY)) {
@@ -125,7 +120,7 @@ void acpb_word_write(struct acpb_process *process, struct acpb_peer *peer, uint6
         return; // it has failed
     }
     scratch_of(process, task)->word = value;
-    task->remote = process->starters[peer->rank].base + offset;
+    task->offset = offset;
     task->piece_bytes = bytes;
     task_queue(process, task, peer->rank, ACPB_STEP_WRITE);
 }
@@ -166,15 +161,15 @@ static void transfer_post(struct acpb_process *process, struct acpb_peer *peer, 
     }
 }
 
-// Between a task's scratch and the peer's control block.
+// Between a task's scratch and this place of the peer's control block.
 static void control_post(struct acpb_process *process, struct acpb_peer *peer, enum ibv_wr_opcode opcode,
-                         const void *local, uint64_t remote, uint64_t bytes)
+                         const void *local, uint64_t offset, uint64_t bytes)
 {
     const struct transfer transfer = {.opcode = opcode,
                                       .local = local,
                                       .lkey = process->control_mr->lkey,
                                       .bytes = bytes,
-                                      .remote = remote,
+                                      .remote = process->starters[peer->rank].base + offset,
                                       .rkey = process->starters[peer->rank].rkey};
     transfer_post(process, peer, &transfer);
 }
@@ -211,7 +206,7 @@ static bool remote_find(struct acpb_process *process, struct acpb_peer *peer, co
                         struct transfer *transfer_out)
 {
     const struct acpb_command *command = &task->command;
-    acp_ga_t ga = is_own(process, command->src) ? command->dst : command->src;
+    acp_ga_t ga = acpb_is_own(process, command->src) ? command->dst : command->src;
     uint64_t offset = acpb_offset_of(ga), end = offset + command->bytes;
     if (acpb_tag_of(ga) == ACPB_TAG_STARTER) {
         transfer_out->remote =
@@ -248,7 +243,7 @@ static void transfer_step_post(struct acpb_process *process, struct acpb_peer *p
         table_post(process, peer, task);
         return;
     }
-    bool put = is_own(process, command->src);
+    bool put = acpb_is_own(process, command->src);
     acp_ga_t own = put ? command->src : command->dst;
     const struct acpb_region *region = acpb_region_find(process, own, command->bytes);
     if (region == NULL && !process->failed) {
@@ -279,7 +274,7 @@ static enum acpb_step transfer_done(struct acpb_process *process, struct acpb_pe
 static void ticket_post(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
     control_post(process, peer, IBV_WR_ATOMIC_FETCH_AND_ADD, &scratch_of(process, task)->ticket,
-                 process->starters[peer->rank].base + offsetof(struct acpb_control, tail), sizeof(uint64_t));
+                 offsetof(struct acpb_control, tail), sizeof(uint64_t));
 }
 
 static enum acpb_step ticket_done(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
@@ -292,8 +287,8 @@ static enum acpb_step ticket_done(struct acpb_process *process, struct acpb_peer
 
 static void head_post(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
-    control_post(process, peer, IBV_WR_RDMA_READ, &scratch_of(process, task)->head,
-                 process->starters[peer->rank].base + offsetof(struct acpb_control, head), sizeof(uint64_t));
+    control_post(process, peer, IBV_WR_RDMA_READ, &scratch_of(process, task)->head, offsetof(struct acpb_control, head),
+                 sizeof(uint64_t));
 }
 
 // Full: the head is read again when the others that wait for the peer have had their turn.
@@ -312,48 +307,35 @@ static void deliver_post(struct acpb_process *process, struct acpb_peer *peer, s
     scratch_of(process, task)->command = task->command;
     acpb_pay(process, BACKEND_COST_LOAD_STORE, sizeof task->command / sizeof(uint64_t));
     control_post(process, peer, IBV_WR_RDMA_WRITE, &scratch_of(process, task)->command,
-                 process->starters[peer->rank].base + offsetof(struct acpb_control, commands) +
-                     place * sizeof(struct acpb_command),
+                 offsetof(struct acpb_control, commands) + place * sizeof(struct acpb_command),
                  sizeof(struct acpb_command));
-}
-
-static enum acpb_step deliver_done(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
-{
-    (void)process;
-    (void)peer;
-    (void)task;
-    return ACPB_STEP_STATUS;
 }
 
 static void reply_post(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
     control_post(process, peer, IBV_WR_RDMA_WRITE, &scratch_of(process, task)->status,
-                 process->starters[peer->rank].base + offsetof(struct acpb_control, statuses) +
-                     task->command.slot * sizeof(struct acpb_status),
+                 offsetof(struct acpb_control, statuses) + task->command.slot * sizeof(struct acpb_status),
                  sizeof(struct acpb_status));
 }
 
 static void write_post(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
-    control_post(process, peer, IBV_WR_RDMA_WRITE, &scratch_of(process, task)->word, task->remote, task->piece_bytes);
+    control_post(process, peer, IBV_WR_RDMA_WRITE, &scratch_of(process, task)->word, task->offset, task->piece_bytes);
 }
 
-static enum acpb_step last_done(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
-{
-    (void)process;
-    (void)peer;
-    (void)task;
-    return ACPB_STEP_DONE;
-}
-
+// done: what comes next; NULL: always `next`.
 static const struct {
     void (*post)(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task);
     enum acpb_step (*done)(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task);
+    enum acpb_step next;
 } steps[] = {
-    [ACPB_STEP_TABLE] = {table_post, table_done},       [ACPB_STEP_TRANSFER] = {transfer_step_post, transfer_done},
-    [ACPB_STEP_TICKET] = {ticket_post, ticket_done},    [ACPB_STEP_HEAD] = {head_post, head_done},
-    [ACPB_STEP_DELIVER] = {deliver_post, deliver_done}, [ACPB_STEP_REPLY] = {reply_post, last_done},
-    [ACPB_STEP_WRITE] = {write_post, last_done},
+    [ACPB_STEP_TABLE] = {table_post, .done = table_done},
+    [ACPB_STEP_TRANSFER] = {transfer_step_post, .done = transfer_done},
+    [ACPB_STEP_TICKET] = {ticket_post, .done = ticket_done},
+    [ACPB_STEP_HEAD] = {head_post, .done = head_done},
+    [ACPB_STEP_DELIVER] = {deliver_post, .next = ACPB_STEP_STATUS},
+    [ACPB_STEP_REPLY] = {reply_post, .next = ACPB_STEP_DONE},
+    [ACPB_STEP_WRITE] = {write_post, .next = ACPB_STEP_DONE},
 };
 
 // --- driving them ---------------------------------------------------------------------------------------------------
@@ -385,7 +367,8 @@ static void status_wait(struct acpb_process *process, struct acpb_task *task)
 void acpb_peer_completed(struct acpb_process *process, struct acpb_peer *peer)
 {
     struct acpb_task *task = peer->first;
-    enum acpb_step step = task->step, next = steps[step].done(process, peer, task);
+    enum acpb_step step = task->step;
+    enum acpb_step next = steps[step].done != NULL ? steps[step].done(process, peer, task) : steps[step].next;
     peer->busy = false;
     process->busy--;
     task->step = next;
@@ -412,7 +395,7 @@ void acpb_peer_completed(struct acpb_process *process, struct acpb_peer *peer)
 acp_ga_t acpb_peer_address(const struct acpb_process *process, const struct acpb_peer *peer)
 {
     const struct acpb_command *command = &peer->first->command;
-    return is_own(process, command->src) ? command->dst : command->src;
+    return acpb_is_own(process, command->src) ? command->dst : command->src;
 }
 
 bool acpb_statuses_look(struct acpb_process *process)

@@ -30,6 +30,10 @@ enum {
     ACPB_MEETING_QKEY = 0x1ac0acb
 };
 
+// Of everything that other ranks reach.
+#define ACPB_ACCESS                                                                                                    \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
 // A global address: rank + 1 in 21 bits, colour in 1, tag in 8, offset in 34.
 #define ACPB_OFFSET_BITS 34
 #define ACPB_TAG_BITS    8
@@ -125,7 +129,7 @@ struct acpb_task {
     bool fresh;             // the peer's table was read for this task
     uint64_t moved_bytes;   // of a copy, so far
     uint64_t piece_bytes;   // under way
-    uint64_t remote;        // address at the peer: of the data, of the slot, of the word
+    uint64_t offset;        // of a word of the library, in the peer's control block
     struct acpb_task *next; // of those that wait for the same queue pair, or for statuses
 };
 
@@ -288,6 +292,10 @@ static inline uint64_t acpb_offset_of(acp_ga_t ga)
     return ga & ACPB_OFFSET_MASK;
 }
 // region.c
+static inline bool acpb_is_own(const struct acpb_process *process, acp_ga_t ga) // of an address
+{
+    return acpb_rank_of(ga) == process->rank;
+}
 acp_ga_t acpb_address(uint32_t rank, uint32_t color, uint32_t tag, uint64_t offset);
 // What belongs to the entry's words. An entry that is free has none.
 static inline uint64_t acpb_region_check(const struct acpb_region *region)

@@ -37,8 +37,6 @@ size_t acpb_generations_offset(const struct acpb_process *process)
 
 static int control_create(struct acpb_process *process)
 {
-    const int access =
-        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     size_t generations = acpb_generations_offset(process);
     process->control_bytes = round_up(generations + process->ranks * sizeof(uint32_t), CONTROL_ALIGNMENT);
     const struct backend *backend = process->backend;
@@ -49,7 +47,7 @@ static int control_create(struct acpb_process *process)
     process->control = process->control_buffer.address;
     process->starter = (uint8_t *)process->control + starter_offset();
     process->generations = (uint32_t *)((uint8_t *)process->control + generations);
-    process->control_mr = ibv_reg_mr(process->pd, process->control, process->control_bytes, access);
+    process->control_mr = ibv_reg_mr(process->pd, process->control, process->control_bytes, ACPB_ACCESS);
     if (process->control_mr == NULL) {
         return -errno;
     }

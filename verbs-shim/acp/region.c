@@ -10,7 +10,7 @@ const struct acpb_region *acpb_region_find(const struct acpb_process *process, a
 {
     const struct acpb_region *region = &process->regions[acpb_tag_of(ga)];
     uint64_t offset = acpb_offset_of(ga);
-    bool own = acpb_is_address(process, ga) && acpb_rank_of(ga) == process->rank && acpb_color_of(ga) == region->color;
+    bool own = acpb_is_address(process, ga) && acpb_is_own(process, ga) && acpb_color_of(ga) == region->color;
     return own && offset <= region->bytes && bytes <= region->bytes - offset && region->bytes != 0 ? region : NULL;
 }
 

@@ -27,14 +27,12 @@ static int tag_find(const struct acpb_process *process)
 
 static int region_register(struct acpb_process *process)
 {
-    const int access =
-        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     struct acpb_request *request = &process->request;
     int tag = tag_find(process);
     if (tag < 0) {
         return tag;
     }
-    struct ibv_mr *mr = ibv_reg_mr(process->pd, request->address, request->bytes, access);
+    struct ibv_mr *mr = ibv_reg_mr(process->pd, request->address, request->bytes, ACPB_ACCESS);
     if (mr == NULL) {
         return -errno;
     }
