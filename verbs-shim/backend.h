@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "verbs-shim/journal.h"
+
 // The board's two, and the memory windows of the node's GPUs.
 enum backend_bar {
     BACKEND_BAR_REGISTERS,
@@ -207,6 +209,7 @@ struct backend_ops {
     const struct backend_thread_ops *thread; // NULL: libraries have no threads
     const struct backend_gpu_ops *gpu;       // NULL, or a count of 0: the node has no GPU
     const struct backend_hca_ops *hca;       // NULL: the node has no HCA
+    const struct backend_journal_ops *journal; // NULL: nobody listens
     // The node's board is the process's alone until it has released it as often, or ended: what open(2) and close(2) of
     // the driver's device do. -EBUSY: another process has it. NULL: there is no other process.
     int (*board_claim)(void *ctx);

@@ -57,7 +57,7 @@ void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn)
 }
 
 // 9.7.5.1.2: reads and atomics before it are answered first.
-void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, uint32_t psn)
+void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, uint32_t psn)
 {
     struct hca_rsp *rsp = &qp->rsp;
     if (rsp->dead || qp->state == HCA_ERROR) {
@@ -65,18 +65,21 @@ void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, uint32_t psn)
     }
     rsp->dead = true;
     rsp->ack_pending = false;
+    rsp->ack_fault = (uint8_t)fault;
     hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_NAK | nak), psn);
 }
 
-void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn)
+void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, enum hca_event_type event,
+                         uint32_t psn)
 {
     if (!qp->rsp.dead && qp->state != HCA_ERROR) {
         hca_event_raise(qp->hca, qp->init.eqn, event, qp->number);
     }
-    hca_responder_refuse(qp, nak, psn);
+    hca_responder_refuse(qp, nak, fault, psn);
 }
 
-void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn)
+void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, enum hca_event_type event,
+                         uint32_t psn)
 {
     struct hca_rsp *rsp = &qp->rsp;
     if (qp->state == HCA_ERROR || (rsp->dead && ib_psn_distance(psn, rsp->ack_psn) <= 0)) {
@@ -84,7 +87,7 @@ void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type
     }
     rsp->dead = false; // one that was refused behind this one is not heard of
     rsp->slot_send = rsp->slot_next;
-    hca_responder_fatal(qp, nak, event, psn);
+    hca_responder_fatal(qp, nak, fault, event, psn);
 }
 
 ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp)
@@ -93,6 +96,7 @@ ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp)
     ib_packet_t *packet = ib_packet_take(qp->hca->packets);
     hca_packet_address(qp, packet, IB_ACKNOWLEDGE);
     packet->syndrome = rsp->ack_syndrome;
+    packet->fault = is_negative(rsp) ? rsp->ack_fault : HCA_FAULT_NONE;
     packet->psn = rsp->ack_psn & IB_PSN_MASK;
     packet->msn = rsp->msn;
     return packet;

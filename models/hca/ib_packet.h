@@ -84,6 +84,7 @@ typedef struct ib_packet {
     uint64_t swap_add, compare, original;
     uint32_t immediate, bytes; // bytes of payload
     bool ack_request, solicited, damaged, global;
+    uint8_t fault; // of a NAK: why, for messages to people; on no wire
     // the owner's
     struct ib_packet *next;
     struct ib_end *arrived_at;

@@ -267,6 +267,12 @@ void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source sour
 enum ib_service hca_service(enum hca_qp_type type);
 void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned opcode);
 
+// Why hca_mr_check refuses, and why hca_segments_pieces does.
+enum hca_fault hca_mr_fault(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
+                            uint64_t bytes);
+enum hca_fault hca_segments_fault(const hca_t *hca, uint32_t pdn, uint32_t access, const struct hca_wqe_data *segments,
+                                  unsigned segment_count, uint32_t offset, uint32_t bytes);
+
 // --- route.c -------------------------------------------------------------------------------------------------------
 
 uint64_t hca_gid_prefix(void);
@@ -281,8 +287,9 @@ bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet); // its GRH 
 void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet); // does not keep it
 void hca_requester_sent(hca_t *hca, const ib_packet_t *packet);      // the last packet of a UC or UD request left
 void hca_requester_complete(struct hca_qp *qp);                      // what is done and next in order
-void hca_requester_end(struct hca_qp *qp, enum hca_status status);   // the oldest request
-void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status); // locally
+void hca_requester_end(struct hca_qp *qp, enum hca_status status);   // the oldest request; sq.fault says why
+// Locally.
+void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status, enum hca_fault fault);
 void hca_retry_from(struct hca_qp *qp, bool spend);
 void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code);
 void hca_retry_progress(struct hca_qp *qp);
@@ -315,10 +322,12 @@ ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp);
 void hca_responder_ack_left(struct hca_qp *qp);
 void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn);
 // The peer gets a NAK for psn, and then the queue pair fails; fatal: with an event, as no completion tells of it.
-void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, uint32_t psn);
-void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
+void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, uint32_t psn);
+void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, enum hca_event_type event,
+                         uint32_t psn);
 // The same for a request that was accepted and fails as it is carried out: what was accepted behind it is not answered.
-void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_event_type event, uint32_t psn);
+void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, enum hca_event_type event,
+                         uint32_t psn);
 void hca_responder_reset(struct hca_qp *qp);
 
 // --- multicast.c ----------------------------------------------------------------------------------------------------

@@ -148,15 +148,27 @@ enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key)
     return SIM_OK;
 }
 
+enum hca_fault hca_mr_fault(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
+                            uint64_t bytes)
+{
+    const struct hca_mr *mr = mr_find(hca, key);
+    if (mr == NULL) {
+        return HCA_FAULT_KEY;
+    }
+    if (mr->pdn != pdn) {
+        return HCA_FAULT_DOMAIN;
+    }
+    if ((mr->access & access) != access) {
+        return HCA_FAULT_RIGHTS;
+    }
+    bool inside = address >= mr->iova && bytes <= mr->bytes && address - mr->iova <= mr->bytes - bytes;
+    return inside ? HCA_FAULT_NONE : HCA_FAULT_RANGE;
+}
+
 const struct hca_mr *hca_mr_check(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
                                   uint64_t bytes)
 {
-    const struct hca_mr *mr = mr_find(hca, key);
-    if (mr == NULL || mr->pdn != pdn || (mr->access & access) != access || address < mr->iova || bytes > mr->bytes ||
-        address - mr->iova > mr->bytes - bytes) {
-        return NULL;
-    }
-    return mr;
+    return hca_mr_fault(hca, key, pdn, access, address, bytes) == HCA_FAULT_NONE ? mr_find(hca, key) : NULL;
 }
 
 unsigned hca_mr_pieces(const struct hca_mr *mr, uint64_t address, uint32_t bytes, struct hca_piece *pieces,
@@ -211,4 +223,22 @@ bool hca_segments_pieces(const hca_t *hca, uint32_t pdn, uint32_t access, const 
     }
     *count_out = count;
     return bytes == 0;
+}
+
+enum hca_fault hca_segments_fault(const hca_t *hca, uint32_t pdn, uint32_t access, const struct hca_wqe_data *segments,
+                                  unsigned segment_count, uint32_t offset, uint32_t bytes)
+{
+    for (unsigned i = 0; i < segment_count && bytes > 0; i++) {
+        uint32_t before = offset < segments[i].bytes ? offset : segments[i].bytes;
+        uint32_t left = segments[i].bytes - before, part = left < bytes ? left : bytes;
+        enum hca_fault fault =
+            part > 0 ? hca_mr_fault(hca, segments[i].lkey, pdn, access, segments[i].address + before, part)
+                     : HCA_FAULT_NONE;
+        if (fault != HCA_FAULT_NONE) {
+            return fault;
+        }
+        offset -= before;
+        bytes -= part;
+    }
+    return bytes > 0 ? HCA_FAULT_RANGE : HCA_FAULT_NONE;
 }

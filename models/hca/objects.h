@@ -130,6 +130,7 @@ struct hca_sq {
     bool fetching, stopped; // stopped: the request `failed` did so locally and waits for its turn to complete
     uint32_t failed;
     enum hca_status failed_status;
+    enum hca_fault fault; // of the request that fails next
     // RC
     uint32_t psn, una_psn; // next to send, oldest not acknowledged
     uint32_t max_psn;      // beyond the highest sent
@@ -171,7 +172,7 @@ struct hca_rsp {
     uint32_t slot_count, slot_next, slot_send; // counts: next to fill, next to answer
     uint32_t responses_queued;                 // packets that have not left
     bool ack_pending, ack_listed, reader_listed;
-    uint8_t ack_syndrome;
+    uint8_t ack_syndrome, ack_fault;
     uint32_t ack_psn;
     uint64_t ack_due_ps;
     bool established;

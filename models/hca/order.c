@@ -118,7 +118,7 @@ static void atomic_end(hca_t *hca, struct hca_order *order)
         slot->original = order->original;
         slot->state = HCA_SLOT_READY;
         if (order->failed) {
-            hca_responder_break(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, slot->psn);
+            hca_responder_break(qp, IB_NAK_REMOTE_OPERATION, HCA_FAULT_MEMORY, HCA_EVENT_QP_FATAL, slot->psn);
         }
     }
     finish(hca, order);

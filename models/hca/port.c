@@ -122,9 +122,9 @@ static ib_packet_t *candidate(hca_t *hca, struct ib_queue *queue, bool response,
         ib_queue_remove(queue, packet);
         packet_left(hca, packet, response);
         if (!stale && response) {
-            hca_responder_break(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL, packet->psn);
+            hca_responder_break(packet->qp, IB_NAK_REMOTE_OPERATION, HCA_FAULT_MEMORY, HCA_EVENT_QP_FATAL, packet->psn);
         } else if (!stale) {
-            hca_request_fail(packet->qp, packet->index, HCA_LOCAL_OPERATION);
+            hca_request_fail(packet->qp, packet->index, HCA_LOCAL_OPERATION, HCA_FAULT_MEMORY);
         }
         ib_packet_give(hca->packets, packet);
     }

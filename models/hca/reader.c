@@ -96,7 +96,8 @@ static void produce(struct hca_qp *qp)
     if (slot->atomic) {
         atomic_answer(qp, &answered);
     } else if (!read_answer(qp, &answered)) {
-        hca_responder_break(qp, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR, answered.psn + answered.sent_packets);
+        hca_responder_break(qp, IB_NAK_REMOTE_ACCESS, HCA_FAULT_KEY, HCA_EVENT_QP_ACCESS_ERROR,
+                            answered.psn + answered.sent_packets); // it was there when the request came
     }
 }
 

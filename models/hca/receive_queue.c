@@ -320,7 +320,7 @@ static void targets_leave(struct hca_rq *rq)
         qp->rq = &qp->own_rq;
         qp->rsp.has_receive = false;
         if (under_way && qp->state != HCA_ERROR) {
-            hca_responder_fatal(qp, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_REQUEST_ERROR, qp->rsp.psn);
+            hca_responder_fatal(qp, IB_NAK_REMOTE_OPERATION, HCA_FAULT_SHARED_QUEUE, HCA_EVENT_QP_REQUEST_ERROR, qp->rsp.psn);
         }
         hca_responder_resume(qp, true);
     }

@@ -17,7 +17,8 @@ void hca_requester_end(struct hca_qp *qp, enum hca_status status)
                                 .bytes = returns_data(request) ? request->bytes : 0,
                                 .kind = HCA_CQE_SEND,
                                 .opcode = request->opcode,
-                                .status = (uint8_t)status};
+                                .status = (uint8_t)status,
+                                .immediate = status != HCA_OK ? sq->fault : HCA_FAULT_NONE};
     sq->una++;
     if ((request->flags & HCA_WQE_SIGNALED) != 0 || status != HCA_OK) {
         hca_cq_push(qp->hca, qp->init.send_cqn, &cqe, false);
@@ -59,7 +60,7 @@ void hca_requester_complete(struct hca_qp *qp)
     hca_flush_drained(qp);
 }
 
-void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status)
+void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status, enum hca_fault fault)
 {
     if (qp->sq.stopped && (int32_t)(count - qp->sq.failed) >= 0) {
         return; // an earlier one did
@@ -67,6 +68,7 @@ void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status)
     qp->sq.stopped = true;
     qp->sq.failed = count;
     qp->sq.failed_status = status;
+    qp->sq.fault = fault;
     hca_requester_complete(qp);
 }
 
@@ -142,6 +144,7 @@ static void nak_handle(struct hca_qp *qp, const ib_packet_t *packet)
     if (code == IB_NAK_SEQUENCE) {
         hca_retry_from(qp, true);
     } else if (qp->sq.una != qp->sq.begun) {
+        qp->sq.fault = packet->fault < HCA_FAULTS ? (enum hca_fault)packet->fault : HCA_FAULT_NONE;
         hca_requester_end(qp, code <= IB_NAK_REMOTE_OPERATION ? STATUSES[code] : HCA_BAD_RESPONSE);
     }
 }
@@ -195,12 +198,16 @@ static void response_handle(struct hca_qp *qp, const ib_packet_t *packet)
     uint32_t left = request->bytes - at;
     uint32_t expected = left < qp->attr.path_mtu_bytes ? left : qp->attr.path_mtu_bytes;
     if (atomic != (request->opcode > HCA_OP_READ) || !returns_data(request) || (!atomic && packet->bytes != expected)) {
+        sq->fault = HCA_FAULT_PACKET;
         hca_requester_end(qp, HCA_BAD_RESPONSE);
         return;
     }
     bool placed = atomic ? data_place(qp, request, 0, (const uint8_t *)&packet->original, sizeof packet->original)
                          : data_place(qp, request, at, packet->data, packet->bytes);
     if (!placed) {
+        sq->fault = hca_segments_fault(qp->hca, qp->init.pdn, HCA_LOCAL_WRITE, hca_wqe_segments(qp, sq->una),
+                                       request->segments, atomic ? 0 : at,
+                                       atomic ? (uint32_t)sizeof packet->original : packet->bytes);
         hca_requester_end(qp, HCA_LOCAL_PROTECTION);
         return;
     }

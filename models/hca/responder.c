@@ -23,10 +23,11 @@ static enum verdict discard(struct hca_qp *qp, ib_packet_t *packet)
     return DONE;
 }
 
-static enum verdict refuse(struct hca_qp *qp, ib_packet_t *packet, enum ib_nak nak, enum hca_event_type event)
+static enum verdict refuse(struct hca_qp *qp, ib_packet_t *packet, enum ib_nak nak, enum hca_fault fault,
+                           enum hca_event_type event)
 {
     if (hca_is_reliable(qp->init.type)) {
-        hca_responder_fatal(qp, nak, event, qp->rsp.psn);
+        hca_responder_fatal(qp, nak, fault, event, qp->rsp.psn);
     } else {
         qp->rsp.drop_message = true;
         qp->hca->counters[HCA_PACKETS_DISCARDED]++;
@@ -34,9 +35,9 @@ static enum verdict refuse(struct hca_qp *qp, ib_packet_t *packet, enum ib_nak n
     return discard(qp, packet);
 }
 
-static enum verdict invalid(struct hca_qp *qp, ib_packet_t *packet)
+static enum verdict invalid(struct hca_qp *qp, ib_packet_t *packet, enum hca_fault fault)
 {
-    return refuse(qp, packet, IB_NAK_INVALID_REQUEST, HCA_EVENT_QP_REQUEST_ERROR);
+    return refuse(qp, packet, IB_NAK_INVALID_REQUEST, fault, HCA_EVENT_QP_REQUEST_ERROR);
 }
 
 // --- shared receive queues of XRC ------------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
         return PARK;
     }
     if (take == HCA_TAKE_FAILED) {
-        return refuse(qp, packet, IB_NAK_REMOTE_OPERATION, HCA_EVENT_QP_FATAL);
+        return refuse(qp, packet, IB_NAK_REMOTE_OPERATION, HCA_FAULT_MEMORY, HCA_EVENT_QP_FATAL);
     }
     qp->hca->counters[HCA_OUT_OF_BUFFER]++;
     if (hca_is_reliable(qp->init.type)) {
@@ -116,7 +117,7 @@ static void receive_complete(struct hca_qp *qp, struct hca_order *order, const i
 }
 
 // The entry cannot take the message: it completes in error here, and the peer hears of it.
-static enum verdict receive_fail(struct hca_qp *qp, ib_packet_t *packet, enum hca_status status)
+static enum verdict receive_fail(struct hca_qp *qp, ib_packet_t *packet, enum hca_status status, enum hca_fault fault)
 {
     struct hca_order *order = hca_order_take(qp->hca);
     order->kind = HCA_ORDER_PLACE;
@@ -124,11 +125,13 @@ static enum verdict receive_fail(struct hca_qp *qp, ib_packet_t *packet, enum hc
     receive_complete(qp, order, packet, false);
     order->cqe.status = (uint8_t)status;
     order->cqe.bytes = 0;
+    order->cqe.immediate = fault;
+    order->cqe.flags &= (uint8_t)~HCA_CQE_IMMEDIATE;
     order->fails = !hca_is_reliable(qp->init.type); // RC: with its NAK
     if (hca_is_reliable(qp->init.type)) {
         bool length = status == HCA_LOCAL_LENGTH; // 9.7.5.2.4, 9.7.5.2.7
         hca_order_push(qp->hca, order);
-        hca_responder_refuse(qp, length ? IB_NAK_INVALID_REQUEST : IB_NAK_REMOTE_OPERATION, qp->rsp.psn);
+        hca_responder_refuse(qp, length ? IB_NAK_INVALID_REQUEST : IB_NAK_REMOTE_OPERATION, fault, qp->rsp.psn);
     } else {
         hca_order_push(qp->hca, order);
     }
@@ -188,7 +191,7 @@ static enum verdict send_handle(struct hca_qp *qp, ib_packet_t *packet)
     uint32_t prefix = qp->init.type == HCA_UD ? HCA_UD_PREFIX : 0;
     rsp->received = (ib_packet_flags(packet) & IB_IS_FIRST) != 0 ? prefix : rsp->received;
     if (rsp->received + (uint64_t)packet->bytes > hca_segments_bytes(rsp->receive.data, rsp->receive.segments)) {
-        return receive_fail(qp, packet, HCA_LOCAL_LENGTH);
+        return receive_fail(qp, packet, HCA_LOCAL_LENGTH, HCA_FAULT_RECEIVE_LENGTH);
     }
     struct hca_order *order = hca_order_take(hca);
     uint32_t pdn = qp->rq->shared ? qp->rq->pdn : qp->init.pdn;
@@ -196,7 +199,9 @@ static enum verdict send_handle(struct hca_qp *qp, ib_packet_t *packet)
     if (!hca_segments_pieces(hca, pdn, HCA_LOCAL_WRITE, rsp->receive.data, rsp->receive.segments, rsp->received - route,
                              packet->bytes + route, order->pieces, &order->piece_count, HCA_PIECES_MAX)) {
         order_give_back(hca, order);
-        return receive_fail(qp, packet, HCA_LOCAL_PROTECTION);
+        return receive_fail(qp, packet, HCA_LOCAL_PROTECTION,
+                            hca_segments_fault(hca, pdn, HCA_LOCAL_WRITE, rsp->receive.data, rsp->receive.segments,
+                                               rsp->received - route, packet->bytes + route));
     }
     rsp->received += packet->bytes;
     if ((ib_packet_flags(packet) & IB_IS_LAST) != 0) {
@@ -212,6 +217,11 @@ static const struct hca_mr *remote_check(const struct hca_qp *qp, const ib_packe
     return hca_mr_check(qp->hca, packet->rkey, remote_pdn(qp), access, packet->address, bytes);
 }
 
+static enum hca_fault remote_fault(const struct hca_qp *qp, const ib_packet_t *packet, uint32_t access, uint64_t bytes)
+{
+    return hca_mr_fault(qp->hca, packet->rkey, remote_pdn(qp), access, packet->address, bytes);
+}
+
 static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     hca_t *hca = qp->hca;
@@ -221,16 +231,17 @@ static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
     uint64_t address = first ? packet->address : rsp->address;
     uint32_t left = first ? packet->dma_bytes : rsp->left, rkey = first ? packet->rkey : rsp->rkey;
     if (packet->bytes > left || (last && packet->bytes != left) || (!last && packet->bytes == left)) {
-        return invalid(qp, packet);
+        return invalid(qp, packet, HCA_FAULT_PACKET);
     }
     // 9.7.4.1.5: the key of a write of no bytes is not looked at.
     if (first && left > 0 && remote_check(qp, packet, HCA_REMOTE_WRITE, left) == NULL) {
-        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, remote_fault(qp, packet, HCA_REMOTE_WRITE, left),
+                      HCA_EVENT_QP_ACCESS_ERROR);
     }
     const struct hca_mr *mr =
         packet->bytes == 0 ? NULL : hca_mr_check(hca, rkey, remote_pdn(qp), HCA_REMOTE_WRITE, address, packet->bytes);
     if (packet->bytes > 0 && mr == NULL) { // deregistered in the middle of the message
-        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_FAULT_KEY, HCA_EVENT_QP_ACCESS_ERROR);
     }
     if ((flags & IB_HAS_IMMEDIATE) != 0) {
         enum hca_take take = receive_take(qp);
@@ -288,10 +299,11 @@ static enum verdict read_handle(struct hca_qp *qp, ib_packet_t *packet)
     uint32_t mtu = qp->attr.path_mtu_bytes;
     struct hca_slot *slot = slot_take(qp);
     if (slot == NULL) {
-        return invalid(qp, packet); // 9.7.4.1.6: more than it may have outstanding
+        return invalid(qp, packet, HCA_FAULT_READS); // 9.7.4.1.6: more than it may have outstanding
     }
     if (packet->dma_bytes > 0 && remote_check(qp, packet, HCA_REMOTE_READ, packet->dma_bytes) == NULL) {
-        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, remote_fault(qp, packet, HCA_REMOTE_READ, packet->dma_bytes),
+                      HCA_EVENT_QP_ACCESS_ERROR);
     }
     slot_fill(qp, slot, packet, packet->dma_bytes == 0 ? 1 : (packet->dma_bytes + mtu - 1) / mtu);
     slot->state = HCA_SLOT_READY;
@@ -304,11 +316,12 @@ static enum verdict atomic_handle(struct hca_qp *qp, ib_packet_t *packet)
     hca_t *hca = qp->hca;
     struct hca_slot *slot = slot_take(qp);
     if (slot == NULL || packet->address % sizeof(uint64_t) != 0) { // 9.4.5: on a multiple of 8
-        return invalid(qp, packet);
+        return invalid(qp, packet, slot == NULL ? HCA_FAULT_READS : HCA_FAULT_ALIGNMENT);
     }
     const struct hca_mr *mr = remote_check(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t));
     if (mr == NULL) {
-        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_EVENT_QP_ACCESS_ERROR);
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS,
+                      remote_fault(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t)), HCA_EVENT_QP_ACCESS_ERROR);
     }
     struct hca_order *order = hca_order_take(hca);
     order->kind = HCA_ORDER_ATOMIC;
@@ -372,9 +385,17 @@ static enum verdict connected_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     uint16_t flags = ib_packet_flags(packet);
     bool begins = (flags & IB_IS_FIRST) != 0;
-    if (!fits_sequence(qp, packet) || !allowed(qp, packet) || (begins && !xrc_bind(qp, packet)) ||
-        ((flags & IB_HAS_PAYLOAD) != 0 && !length_valid(qp, packet))) {
-        return invalid(qp, packet);
+    if (!fits_sequence(qp, packet)) {
+        return invalid(qp, packet, HCA_FAULT_PACKET);
+    }
+    if (!allowed(qp, packet)) {
+        return invalid(qp, packet, HCA_FAULT_QP_RIGHTS);
+    }
+    if (begins && !xrc_bind(qp, packet)) {
+        return invalid(qp, packet, HCA_FAULT_SHARED_QUEUE);
+    }
+    if ((flags & IB_HAS_PAYLOAD) != 0 && !length_valid(qp, packet)) {
+        return invalid(qp, packet, HCA_FAULT_PACKET);
     }
     if ((flags & IB_IS_SEND) != 0) {
         return send_handle(qp, packet);

@@ -60,6 +60,7 @@ void hca_retry_from(struct hca_qp *qp, bool spend)
 {
     struct hca_sq *sq = &qp->sq;
     if (spend && sq->retries_left == 0) {
+        sq->fault = HCA_FAULT_NO_ANSWER;
         hca_requester_end(qp, HCA_RETRY_EXCEEDED);
         return;
     }
@@ -74,6 +75,7 @@ void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code)
 {
     struct hca_sq *sq = &qp->sq;
     if (qp->attr.rnr_retry != 7 && sq->rnr_left == 0) { // 9.7.5.2.8: 7 is for ever
+        sq->fault = HCA_FAULT_NO_RECEIVE;
         hca_requester_end(qp, HCA_RNR_RETRY_EXCEEDED);
         return;
     }

@@ -144,6 +144,8 @@ static bool payload_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hc
         memcpy(packet->data, hca_wqe_raw(qp, qp->sq.next) + request->data_offset + at, packet->bytes);
     } else if (!hca_segments_pieces(hca, qp->init.pdn, 0, hca_wqe_segments(qp, qp->sq.next), request->segments, at,
                                     packet->bytes, pieces, &count, HCA_PIECES_MAX)) {
+        qp->sq.fault = hca_segments_fault(hca, qp->init.pdn, 0, hca_wqe_segments(qp, qp->sq.next), request->segments,
+                                          at, packet->bytes);
         return false;
     }
     ib_queue_push(&hca->requests, packet);
@@ -206,7 +208,7 @@ static bool message_send(struct hca_qp *qp, const struct hca_request *request)
     }
     if (!payload_fill(qp, packet, request, mtu)) {
         ib_packet_give(qp->hca->packets, packet);
-        hca_request_fail(qp, sq->next, HCA_LOCAL_PROTECTION);
+        hca_request_fail(qp, sq->next, HCA_LOCAL_PROTECTION, sq->fault);
         return false;
     }
     advance(qp, request, 1);
@@ -228,7 +230,7 @@ static bool may_begin(struct hca_qp *qp, struct hca_request *request)
         request->status = HCA_LOCAL_OPERATION;
     }
     if (request->status != HCA_OK) {
-        hca_request_fail(qp, sq->next, (enum hca_status)request->status);
+        hca_request_fail(qp, sq->next, (enum hca_status)request->status, HCA_FAULT_REQUEST);
         return false;
     }
     if ((reads && sq->reads >= qp->attr.max_rd_atomic) || ((request->flags & HCA_WQE_FENCE) != 0 && sq->reads > 0)) {

@@ -97,7 +97,7 @@ static void fetch_done(hca_t *hca, struct hca_dma_read *read)
         }
         sim_trace(hca->sim, hca->name, &hca_trace_fetched, (const uint64_t[]){qp->number, count});
     } else if (read->failed) {
-        hca_request_fail(qp, sq->next, HCA_LOCAL_OPERATION);
+        hca_request_fail(qp, sq->next, HCA_LOCAL_OPERATION, HCA_FAULT_MEMORY);
         return;
     }
     hca_wqe_fetch(qp);

@@ -9,6 +9,7 @@
 // Leaves out: what a board's registers let any program do, as on the machine: DMA to any address of the window.
 #pragma once
 
+#include "sim/observe/observe.h"
 #include "sim/platform/platform.h"
 #include "sim/scenario/scenario.h"
 
@@ -31,6 +32,9 @@ struct attach_run_options {
     uint64_t silence_limit_ms;     // functional: how long nobody may call in; 0: for ever
     sim_counter_visit_fn counter;  // after the run; may be NULL
     sim_trace_sink_fn trace;       // may be NULL
+    void (*diagnosis)(void *ctx, const char *line); // refused calls and completions in error; NULL: nobody asks
+    bool summary;                                   // counts of verbs calls
+    void (*observed)(void *ctx, const observe_t *observe); // after the run; may be NULL
     const char *crossings;         // a file to be written with a line for each crossing; NULL: none
     void *ctx;
 };

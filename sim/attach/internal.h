@@ -10,6 +10,7 @@
 #include "models/host/core.h"
 #include "sim/attach/attach_run.h"
 #include "sim/attach/waiting.h"
+#include "sim/observe/observe.h"
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/machine.h"
 #include "verbs-shim/attach/attach.h"
@@ -105,6 +106,7 @@ struct attach_process {
     struct attach_ranges quiet;   // where writes wake nobody, but for who polls the very word
     struct attach_ranges news;    // and where they are events
     struct attach_memory *memory; // pages that are kept; NULL: none yet
+    observe_process_t *observed;
 };
 
 // How a process ended that was killed, that left queue pairs, or a program with another status than 0.
@@ -192,6 +194,7 @@ struct attach_server {
     struct attach_id *ids; // of all processes so far
     size_t id_count, id_room;
     uint32_t ids_taken; // by processes and threads
+    observe_t *observe;
     FILE *crossings;    // one a line; NULL: nobody asked
 };
 
@@ -319,6 +322,17 @@ void attach_threads_find(struct attach_server *server, bool announced);
 struct attach_thread *attach_thread_next(const struct attach_server *server, struct attach_process **process,
                                          unsigned *index);
 void attach_hash(struct attach_server *server, uint64_t value);
+
+// --- notes.c --------------------------------------------------------------------------------------------------------
+
+// The records of a turn, and how many of them were taken.
+struct attach_notes {
+    uint32_t count, taken;
+};
+struct attach_notes attach_notes_begin(const struct attach_thread *thread);
+// Those that were written before that entry of the list; UINT32_MAX: all.
+void attach_notes_take(struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
+void attach_notes_end(struct attach_thread *thread);
 
 // --- ends.c ---------------------------------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .timestamp_ps = core->timestamp_ps,
         .compute_scale = config->host.compute == SCN_COMPUTE_SCALED ? config->host.compute_scale : 0,
         .has_board = config->board.given,
+        .journal_all = observe_wants_all(server->observe),
         .has_hca = node->hca != NULL,
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
         .routing = plat_routes_find(server->scenario, process->node),
@@ -120,6 +121,12 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .first_bell = server->bells_given,
     };
     attach_name_read(process);
+    process->observed = observe_process_begin(
+        server->observe, &(struct observe_place){.node = server->scenario->nodes[node].name,
+                                                 .number = process->number,
+                                                 .name = process->name,
+                                                 .began_ps = sim_now_ps(server->sim),
+                                                 .tag = process});
     server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;
@@ -179,6 +186,7 @@ void attach_process_ended(struct attach_process *process)
         return;
     }
     process->ended = true;
+    observe_process_end(process->observed, sim_now_ps(server->sim));
     bool over = attach_over(process->pidfd); // or it has become another program
     if (over) {
         attach_end_note(process);

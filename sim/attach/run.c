@@ -94,9 +94,6 @@ static void run(struct attach_server *server)
         bool counts = server->scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED;
         attach_outside_note(server, counts ? ATTACH_RUN_OUTSIDE_COMPUTE : 0);
     }
-    if (server->options->trace != NULL) {
-        sim_trace_set_sink(server->sim, server->options->trace, server->options->ctx);
-    }
     sim_set_look(server->sim, attach_devices_look, server);
     result->outcome = server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
@@ -112,6 +109,10 @@ static void run(struct attach_server *server)
     attach_hash(server, result->simulated_ps);
     attach_hash(server, result->events);
     outcome_describe(server);
+    observe_trace_flush(server->observe);
+    if (server->options->observed != NULL) {
+        server->options->observed(server->options->ctx, server->observe);
+    }
     if (server->options->counter != NULL) {
         sim_counters_visit(server->sim, server->options->counter, server->options->ctx);
     }
@@ -163,6 +164,15 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         return status;
     }
     server.sim = plat_machine_sim(server.machine);
+    server.observe = observe_create(server.sim, &(struct observe_options){.trace = options->trace,
+                                                                          .trace_ctx = options->ctx,
+                                                                          .line = options->diagnosis,
+                                                                          .line_ctx = options->ctx,
+                                                                          .summary = options->summary});
+    if (server.observe == NULL) {
+        plat_machine_destroy(server.machine);
+        return SIM_ERR_NO_MEMORY;
+    }
     sim_condition_init(&server.process_ended);
     sim_condition_init(&server.quiet);
     server.crossings = crossings_open(options, result);
@@ -195,6 +205,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     }
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
+    observe_destroy(server.observe);
     plat_machine_destroy(server.machine);
     free(server.ids);
     if (server.crossings != NULL && !crossings_close(server.crossings)) {

@@ -134,12 +134,16 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
 
 static void replay(struct attach_thread *thread, struct attach_request *request)
 {
+    struct attach_notes notes = attach_notes_begin(thread);
     for (uint32_t i = 0; i < request->entry_count; i++) {
         const struct attach_entry entry = thread->slot->entries[i];
+        attach_notes_take(thread, &notes, i);
         work_pay(thread, request, entry.after_ps);
         entry_replay(thread, &entry);
     }
+    attach_notes_take(thread, &notes, UINT32_MAX);
     work_pay(thread, request, request->tail_ps);
+    attach_notes_end(thread);
 }
 
 // --- life -----------------------------------------------------------------------------------------------------------
@@ -222,6 +226,7 @@ static void thread_end(struct attach_thread *thread)
     process->threads[thread->index] = NULL;
     atomic_store(&thread->slot->turn, ATTACH_TURN_SIMULATOR);
     atomic_store(&thread->slot->entry_count, 0);
+    attach_notes_end(thread);
     atomic_store(&thread->slot->state, ATTACH_SLOT_FREE);
     attach_thread_destroy(thread);
     if (process->thread_count == 0) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/cli/load.h"
+#include "sim/cli/observing.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/programs.h"
 #include "sim/report/report.h"
@@ -14,6 +15,7 @@ struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
     const char *wall_limit, *out, *crossings;
+    struct cli_observing_options observing;
     bool functional, together, any_cpu, gpu_mpi;
 };
 
@@ -26,6 +28,14 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, out)},
     {"crossings", "FILE", "write a line for every turn of a program there: what two runs are compared by",
      CLI_OPTION_TEXT, offsetof(struct exec_options, crossings)},
+    {"trace", "FILE.csv", "write every TLP, packet and verbs call, in the order of simulated time", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, observing.trace)},
+    {"trace-only", "GLOB", "only components or points of that name ('*.verbs', tlp_sent); may be given more than once",
+     CLI_OPTION_LIST, offsetof(struct exec_options, observing.trace_only)},
+    {"summary", NULL, "print what each program did at the end: operations, rates, waits, and hints", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, observing.summary)},
+    {"quiet-diagnosis", NULL, "no lines for refused verbs calls and completions in error", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, observing.quiet_diagnosis)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
@@ -41,6 +51,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
+             "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--quiet-diagnosis]\n"
              "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
              "[--any-cpu]",
     .doc =
@@ -104,13 +115,36 @@ static bool programs_read(struct cli_programs *programs, const struct scn_scenar
 
 // --- results --------------------------------------------------------------------------------------------------------
 
+struct executing {
+    report_t *report; // NULL: no results are written
+    struct cli_observing observing;
+};
+
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
 {
-    report_add_counter(ctx, "exec", component, desc->name, desc->unit, value);
+    struct executing *executing = ctx;
+    report_add_counter(executing->report, "exec", component, desc->name, desc->unit, value);
+}
+
+static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       const uint64_t *values)
+{
+    cli_observing_trace(&((struct executing *)ctx)->observing, time_ps, component, point, values);
+}
+
+static void diagnosis_take(void *ctx, const char *line)
+{
+    (void)ctx;
+    cli_observing_diagnosis(line);
+}
+
+static void observed_take(void *ctx, const observe_t *observe)
+{
+    cli_observing_take(&((struct executing *)ctx)->observing, observe);
 }
 
 static bool hash_write(const char *directory, const struct cli_programs *programs,
-                       const struct attach_run_result *result)
+                       const struct attach_run_result *result, const char *verbs)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/exec.yaml", directory);
@@ -127,13 +161,15 @@ static bool hash_write(const char *directory, const struct cli_programs *program
     for (uint32_t i = 0; i < programs->count; i++) {
         fprintf(file, "  - {program: %s, status: %d}\n", programs->list[i].argv[0], result->statuses[i]);
     }
+    fputs(verbs != NULL ? verbs : "", file);
     return fclose(file) == 0;
 }
 
-static bool results_write(const struct exec_options *given, const char *path, report_t *report,
+static bool results_write(const struct exec_options *given, const char *path, const struct executing *executing,
                           const struct cli_programs *programs, const struct attach_run_result *result)
 {
     char error[512] = "";
+    report_t *report = executing->report;
     report_add_run(report, "exec", result->simulated_ps, result->events, result->rtl_cycles);
     for (size_t i = 0; i < given->sets.count; i++) {
         report_add_set(report, given->sets.items[i]);
@@ -142,29 +178,41 @@ static bool results_write(const struct exec_options *given, const char *path, re
         cli_error("%s: %s", path, error);
         return false;
     }
-    return hash_write(given->out, programs, result);
+    return hash_write(given->out, programs, result, executing->observing.yaml);
 }
 
 static int programs_run(const struct exec_options *given, const char *path, const struct scn_scenario *scenario,
-                        const struct cli_programs *programs, struct attach_run_options *run, const char *reference)
+                        const struct cli_programs *programs, struct attach_run_options *run,
+                        const struct cli_paths *paths)
 {
     struct attach_run_result result;
-    report_t *report = NULL;
-    if (given->out != NULL && report_create(scenario, reference, &report) != SIM_OK) {
-        cli_error("%s cannot be read", reference);
+    struct executing executing = {.report = NULL};
+    if (!cli_observing_begin(&executing.observing, &given->observing, path, paths)) {
         return CLI_EXIT_INPUT;
     }
-    run->counter = report != NULL ? counter_take : NULL;
-    run->ctx = report;
+    if (given->out != NULL && report_create(scenario, paths->reference, &executing.report) != SIM_OK) {
+        cli_error("%s cannot be read", paths->reference);
+        (void)cli_observing_end(&executing.observing);
+        return CLI_EXIT_INPUT;
+    }
+    run->counter = executing.report != NULL ? counter_take : NULL;
+    run->trace = executing.observing.tracing ? trace_take : NULL;
+    run->diagnosis = given->observing.quiet_diagnosis ? NULL : diagnosis_take;
+    run->summary = given->observing.summary || given->out != NULL;
+    run->observed = run->summary ? observed_take : NULL;
+    run->ctx = &executing;
     enum sim_status built;
     (void)cli_programs_run(scenario, run, &built, &result);
     int status = cli_programs_judge(path, programs, built, &result);
     cli_programs_outside_tell(&result, "tcasim: another run may differ", stderr);
-    if (report != NULL && built == SIM_OK && !result.interrupted &&
-        !results_write(given, path, report, programs, &result)) {
+    if (executing.report != NULL && built == SIM_OK && !result.interrupted &&
+        !results_write(given, path, &executing, programs, &result)) {
         status = status != 0 ? status : CLI_EXIT_INPUT;
     }
-    report_destroy(report);
+    report_destroy(executing.report);
+    if (!cli_observing_end(&executing.observing)) {
+        status = status != 0 ? status : CLI_EXIT_INPUT;
+    }
     return status;
 }
 
@@ -198,7 +246,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {
         run.program_count = programs.count;
         run.library_directory = paths.libraries;
-        status = programs_run(given, operands->items[0], scenario, &programs, &run, paths.reference);
+        status = programs_run(given, operands->items[0], scenario, &programs, &run, &paths);
     }
     cli_programs_free(&programs);
     scn_free(scenario);
@@ -216,6 +264,7 @@ enum cli_exit cli_exec(int argc, char **argv)
     }
     cli_list_free(&given.nodes);
     cli_list_free(&given.sets);
+    cli_list_free(&given.observing.trace_only);
     cli_list_free(&operands);
     return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : (enum cli_exit)status;
 }

@@ -1,3 +1,4 @@
+#include "sim/cli/observing.h"
 #include "sim/cli/printing.h"
 
 #include <signal.h>
@@ -167,6 +168,12 @@ static enum cli_exit output_take(struct printing *printing, uint32_t i, bool end
     return exit;
 }
 
+static void diagnosis_take(void *ctx, const char *line)
+{
+    (void)ctx;
+    cli_observing_diagnosis(line);
+}
+
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
 {
     struct printing *printing = ctx;
@@ -199,6 +206,7 @@ static enum cli_exit programs_run(struct printing *printing)
                                                .library_directory = job->paths->libraries,
                                                .wall_limit_ms = WALL_LIMIT_MS,
                                                .counter = counter_take,
+                                               .diagnosis = diagnosis_take,
                                                .ctx = printing};
     enum sim_status built;
     int signal_number = cli_programs_run(job->scenario, &options, &built, &printing->result);

@@ -12,7 +12,7 @@
 
 #define INTERRUPT_SLOT 0
 
-// The fields of all trace points there are; a new one gets a column of its own.
+// Fields that most points have. Others share the column `details`, as name=value.
 static const char *const columns[] = {"kind", "address", "length_bytes", "requester", "tag", "status"};
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 
@@ -22,7 +22,7 @@ static void head_write(FILE *file)
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         fprintf(file, ",%s", columns[i]);
     }
-    fputc('\n', file);
+    fputs(",details\n", file);
 }
 
 bool cli_trace_open(struct cli_trace *trace, const char *path, const struct cli_list *only)
@@ -72,6 +72,28 @@ static void value_write(FILE *file, const struct sim_trace_field *field, uint64_
     }
 }
 
+static bool has_column(const struct sim_trace_field *field)
+{
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        if (strcmp(field->name, columns[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void details_write(FILE *file, const struct sim_trace_point *point, const uint64_t *values)
+{
+    const char *between = "";
+    for (unsigned k = 0; k < point->field_count; k++) {
+        if (!has_column(&point->fields[k]) && values[k] != SIM_TRACE_ABSENT) {
+            fprintf(file, "%s%s=", between, point->fields[k].name);
+            value_write(file, &point->fields[k], values[k]);
+            between = " ";
+        }
+    }
+}
+
 void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
                      const uint64_t *values)
 {
@@ -89,6 +111,8 @@ void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const s
             }
         }
     }
+    fputc(',', trace->file);
+    details_write(trace->file, point, values);
     fputc('\n', trace->file);
 }
 

@@ -1,5 +1,5 @@
-// Trace points as CSV: series, time_ps, component, point, then a column for each field that points have; empty where a
-// point has no such field or no value. Written beside the file and renamed at the end.
+// Trace points as CSV: series, time_ps, component, point, then a column for each field that most points have, empty
+// where a point has no such field or no value, and one for all others (name=value). Written beside the file and renamed at the end.
 #pragma once
 
 #include <stdint.h>

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define SIM_TRACE_FIELDS_MAX 8
+#define SIM_TRACE_FIELDS_MAX 16
 #define SIM_TRACE_ABSENT     UINT64_MAX // a field that has no value this time
 
 // How a number is shown.

@@ -31,7 +31,7 @@ TEST(TraceOption, TellsWhatEachTlpWas)
     process_run(&process, "run small.yaml --quiet --trace trace.csv");
     EXPECT_EQ(process.status, 0);
     char *trace = process_file_read(&process, "trace.csv");
-    EXPECT_CONTAINS(trace, "series,time_ps,component,point,kind,address,length_bytes,requester,tag,status\n");
+    EXPECT_CONTAINS(trace, "series,time_ps,component,point,kind,address,length_bytes,requester,tag,status,details\n");
     EXPECT_CONTAINS(trace, ",node0.E-node1.W.0,tlp_sent,MWr,0x8");
     EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_sent,MRd,0x");
     EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_received,CplD,,64,0x100,");

@@ -397,6 +397,7 @@ static const struct backend_ops process_ops = {
     .thread = &attach_thread_ops,
     .gpu = &attach_gpu_ops,
     .hca = &attach_hca_ops,
+    .journal = &attach_journal_ops,
     .board_claim = board_claim,
     .board_release = board_release,
     .alloc_pinned = alloc_pinned,

@@ -426,7 +426,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
             attach_turn_await(slot);
         }
     }
-    attach_own.tail_ps = 0;
+    attach_own.tail_ps = attach_own.listed_ps = 0;
     attach_own.data_bytes = 0;
     attach_own.crossing = false;
     int64_t result = slot->result;
@@ -476,6 +476,7 @@ void attach_append(const struct attach_entry *entry, const void *data)
         memcpy(slot->data + attach_own.data_bytes, data, data_bytes);
     }
     attach_own.data_bytes += data_bytes;
+    attach_own.listed_ps += attach_own.tail_ps;
     attach_own.tail_ps = 0;
     // Also of a program that is killed before it crosses again the stores were made.
     atomic_store_explicit(&slot->entry_count, count + 1, memory_order_release);

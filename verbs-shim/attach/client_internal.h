@@ -27,6 +27,7 @@ extern struct attach_client {
 extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
+    uint64_t listed_ps;   // own work before the last entry of the list
     uint64_t computed_ns; // processor time that is paid for, where it costs anything
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;

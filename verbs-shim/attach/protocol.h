@@ -29,6 +29,7 @@
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
 #define ATTACH_BELLS        65536u
+#define ATTACH_NOTES        2048u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -66,6 +67,7 @@ struct attach_greeting {
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     unsigned char processors[128];
     uint32_t has_board, has_hca, gpu_count;
+    uint32_t journal_all; // posts, polls and waits are reported as well
     uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
@@ -93,6 +95,13 @@ struct attach_entry {
     uint64_t after_ps, offset, value;
     uint32_t bytes;
     uint16_t kind, bar;
+};
+
+// A record of the journal, written after `after_ps` of own work since entry number `entry - 1`.
+struct attach_note {
+    uint64_t after_ps, took_ps; // took_ps: how long the call took
+    uint32_t entry;
+    struct journal_record record;
 };
 
 // The requests: arguments -> values; `struct` is the slot's, both ways. What returns a status does so in `result`.
@@ -210,6 +219,8 @@ struct attach_slot {
     _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
     struct attach_entry entries[ATTACH_ENTRIES];
     unsigned char data[ATTACH_DATA_BYTES];
+    _Atomic uint32_t note_count;
+    struct attach_note notes[ATTACH_NOTES];
 };
 
 struct attach_segment {

@@ -120,6 +120,57 @@ static uint64_t send_take(hca_qp_t *qp, uint32_t index)
     return qp->wr_ids[qp->send_done++ & (qp->send_entries - 1)];
 }
 
+static uint64_t receive_bytes(const struct hca_receive_ring *receive, uint32_t cookie)
+{
+    return cookie < receive->entries ? receive->bytes[cookie] : 0;
+}
+
+// Its entry in the send queue is not written again before its completion was taken.
+static struct hca_failure send_failure(const hca_qp_t *qp, uint32_t index)
+{
+    const uint8_t *entry = qp->send_ring + (size_t)(index & (qp->send_entries - 1)) * qp->send_stride_bytes;
+    struct hca_wqe_control control;
+    memcpy(&control, entry, sizeof control);
+    struct hca_failure failure = {.qpn = qp->number, .opcode = (enum hca_opcode)control.opcode};
+    size_t at = sizeof control;
+    at += qp->type == HCA_UD ? sizeof(struct hca_wqe_datagram) : 0;
+    at += qp->type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_xrc) : 0;
+    if (control.opcode >= HCA_OP_WRITE) {
+        struct hca_wqe_remote remote;
+        memcpy(&remote, entry + at, sizeof remote);
+        failure.remote_address = remote.address;
+        failure.rkey = remote.rkey;
+        at += sizeof remote;
+    }
+    at += control.opcode >= HCA_OP_COMPARE_SWAP ? sizeof(struct hca_wqe_atomic) : 0;
+    failure.bytes = control.inline_bytes;
+    struct hca_wqe_data data;
+    for (; (control.flags & HCA_WQE_INLINE) == 0 && at + sizeof data <= (size_t)control.units * HCA_WQE_UNIT_BYTES;
+         at += sizeof data) {
+        memcpy(&data, entry + at, sizeof data);
+        failure.address = failure.bytes == 0 ? data.address : failure.address;
+        failure.lkey = failure.bytes == 0 ? data.lkey : failure.lkey;
+        failure.bytes += data.bytes;
+    }
+    return failure;
+}
+
+// Before the completion is taken.
+static void failure_note(hca_cq_t *cq, const struct hca_cqe *cqe, const hca_qp_t *qp, const hca_srq_t *srq)
+{
+    if (cqe->status == HCA_OK || cqe->status == HCA_FLUSHED) {
+        return;
+    }
+    if (cqe->kind == HCA_CQE_SEND) {
+        cq->failure = send_failure(qp, cqe->index);
+    } else {
+        cq->failure =
+            (struct hca_failure){.qpn = cqe->qpn,
+                                 .is_receive = true,
+                                 .bytes = receive_bytes(srq != NULL ? &srq->receive : &qp->receive, cqe->index)};
+    }
+}
+
 // false: it was on its way when its queue pair was destroyed.
 static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
 {
@@ -131,6 +182,7 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
     if (srq == NULL && (qp == NULL || cqe->srqn != HCA_NO_SRQ)) {
         return false;
     }
+    failure_note(cq, cqe, qp, srq);
     *wc = (struct hca_wc){.status = (enum hca_status)cqe->status,
                           .kind = (enum hca_cqe_kind)cqe->kind,
                           .opcode = (enum hca_opcode)cqe->opcode,
@@ -141,7 +193,10 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
                           .qpn = cqe->qpn,
                           .source_qpn = cqe->source_qpn,
                           .source_lid = cqe->source_lid,
-                          .sl = cqe->sl};
+                          .sl = cqe->sl,
+                          .fault = cqe->status != HCA_OK && cqe->status != HCA_FLUSHED && cqe->immediate < HCA_FAULTS
+                                       ? (enum hca_fault)cqe->immediate
+                                       : HCA_FAULT_NONE};
     if (cqe->kind == HCA_CQE_SEND) {
         wc->wr_id = send_take(qp, cqe->index);
     } else {
@@ -171,6 +226,11 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
         hca_cost(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)(cq->consumer - before) * CQE_WORDS + 1);
     }
     return count;
+}
+
+const struct hca_failure *hca_cq_failure(const hca_cq_t *cq)
+{
+    return &cq->failure;
 }
 
 static const volatile uint64_t *entry_word(const hca_cq_t *cq, uint32_t count)

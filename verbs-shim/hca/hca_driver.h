@@ -69,6 +69,16 @@ struct hca_wc {
     uint32_t qpn, source_qpn;
     uint16_t source_lid;
     uint8_t sl;
+    enum hca_fault fault; // of one in error
+};
+
+// The request that the last completion in error (but a flush) was of.
+struct hca_failure {
+    uint32_t qpn; // 0: there was none
+    bool is_receive;
+    enum hca_opcode opcode; // of a send
+    uint64_t bytes, remote_address, address;
+    uint32_t rkey, lkey;
 };
 
 // At least `entries`; user: comes back with events.
@@ -83,6 +93,7 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
 // As a program that polls an empty CQ in a loop: returns 0 when there is a completion to poll, -ETIMEDOUT. timeout_ns
 // 0: for ever.
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns);
+const struct hca_failure *hca_cq_failure(const hca_cq_t *cq);
 // The word whose first writing shows the next completion.
 const volatile uint64_t *hca_cq_place(const hca_cq_t *cq);
 // The next completion (solicited ones only, or any; errors always count) raises HCA_EVENT_COMPLETION, once.

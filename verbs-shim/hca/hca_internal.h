@@ -54,6 +54,7 @@ struct hca_cq {
     struct backend_buffer record_buffer, buffer; // buffer: the ring
     volatile uint64_t *record;
     struct hca_cqe *ring;
+    struct hca_failure failure;
 };
 
 // A receive queue, a QP's or shared: entries in order, and the requests they stand for by cookie.
@@ -62,6 +63,7 @@ struct hca_receive_ring {
     volatile uint64_t *record;
     uint32_t entries, stride_bytes, segments, posted;
     uint64_t *wr_ids;  // by cookie
+    uint64_t *bytes;   // the same: room for a message
     uint32_t *cookies; // free ones
     uint32_t free_count;
 };

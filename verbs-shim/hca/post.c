@@ -168,9 +168,11 @@ static int receive_write(const hca_context_t *context, struct hca_receive_ring *
     uint8_t *entry = receive->ring + (size_t)(receive->posted & (receive->entries - 1)) * receive->stride_bytes;
     const struct hca_wqe_receive head = {.cookie = receive->cookies[--receive->free_count], .segments = wr->sge_count};
     memcpy(entry, &head, sizeof head);
+    receive->bytes[head.cookie] = 0;
     for (unsigned i = 0; i < wr->sge_count; i++) {
         const struct hca_wqe_data data = {
             .address = wr->sges[i].address, .lkey = wr->sges[i].lkey, .bytes = wr->sges[i].bytes};
+        receive->bytes[head.cookie] += data.bytes;
         memcpy(entry + sizeof head + i * sizeof data, &data, sizeof data);
     }
     receive->wr_ids[head.cookie] = wr->wr_id;

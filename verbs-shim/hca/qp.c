@@ -31,8 +31,9 @@ int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_
                                          .segments = segments,
                                          .stride_bytes = hca_receive_stride(segments)};
     receive->wr_ids = malloc(entries * sizeof *receive->wr_ids);
+    receive->bytes = malloc(entries * sizeof *receive->bytes);
     receive->cookies = malloc(entries * sizeof *receive->cookies);
-    if (receive->wr_ids == NULL || receive->cookies == NULL) {
+    if (receive->wr_ids == NULL || receive->bytes == NULL || receive->cookies == NULL) {
         hca_receive_fini(receive);
         return -ENOMEM;
     }
@@ -43,7 +44,9 @@ int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_
 void hca_receive_fini(struct hca_receive_ring *receive)
 {
     free(receive->wr_ids);
+    free(receive->bytes);
     free(receive->cookies);
+    receive->bytes = NULL;
     receive->wr_ids = NULL;
     receive->cookies = NULL;
 }

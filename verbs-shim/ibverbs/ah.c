@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 enum { SERVICE_LEVELS = 16, NEXT_HEADER_IBA = 0x1b, GRH_VERSION = 6 };
 
@@ -26,7 +26,7 @@ bool ibverbs_av_valid(struct ibverbs_context *context, const struct ibv_ah_attr 
 static int ah_create(struct ibverbs_ah *ah, struct ibverbs_pd *pd, const struct ibv_ah_attr *attr)
 {
     if (!ibverbs_av_valid(pd->object.context, attr)) {
-        return -EINVAL;
+        return ibverbs_refuse(pd->object.context->device->library, -EINVAL, JOURNAL_WHY_ADDRESS_VECTOR, 0, 0);
     }
     return ibverbs_ops(&pd->object)->ah_create(pd->object.device, attr, &ah->object.device);
 }
@@ -35,15 +35,18 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
     IBVERBS_ENTER_CONTEXT(ibv_pd->context);
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     struct ibverbs_ah *ah = ibverbs_object_new(pd->object.context, sizeof *ah);
     int status = ah != NULL ? ah_create(ah, pd, attr) : -ENOMEM;
     if (status != 0) {
         ibverbs_object_drop(pd->object.context, ah);
+        ibverbs_note_object(pd->object.context, began_ps, JOURNAL_CREATE_AH, -status, 0, attr->dlid);
         return ibverbs_fail(status);
     }
     ah->base = (struct ibv_ah){.context = ibv_pd->context, .pd = ibv_pd, .handle = pd->object.context->handles++};
     pd->object.users++;
     ibverbs_object_add(&ah->object, pd->object.context, IBVERBS_AH, ah);
+    ibverbs_note_object(pd->object.context, began_ps, JOURNAL_CREATE_AH, 0, ah->base.handle, attr->dlid);
     return &ah->base;
 }
 
@@ -62,7 +65,13 @@ int ibverbs_ah_end(struct ibverbs_object *object)
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
     IBVERBS_ENTER_CONTEXT(ah->context);
-    return ibverbs_status(-ibverbs_ah_end(&((struct ibverbs_ah *)ah)->object));
+    struct ibverbs_object *object = &((struct ibverbs_ah *)ah)->object;
+    struct ibverbs_context *context = object->context;
+    uint64_t began_ps = ibverbs_note_begin(entered);
+    uint32_t handle = ah->handle;
+    int error = -ibverbs_ah_end(object);
+    ibverbs_note_object(context, began_ps, JOURNAL_DESTROY_AH, error, handle, 0);
+    return ibverbs_status(error);
 }
 
 void *ibverbs_ah_object(const struct ibv_ah *ah)

@@ -2,12 +2,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ibv_context)
 {
     IBVERBS_ENTER_CONTEXT(ibv_context);
     struct ibverbs_context *context = ibverbs_context_of(ibv_context);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     struct ibverbs_channel *channel = calloc(1, sizeof *channel);
     int fd = channel != NULL ? ibverbs_event_fd() : -ENOMEM;
     if (fd < 0) {
@@ -15,8 +16,10 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ibv_context
         return ibverbs_fail(fd);
     }
     channel->base = (struct ibv_comp_channel){.context = ibv_context, .fd = fd};
+    channel->handle = context->handles++;
     ibverbs_queue_init(&channel->events, context->device->library, fd);
     ibverbs_object_add(&channel->object, context, IBVERBS_CHANNEL, channel);
+    ibverbs_note_object(context, began_ps, JOURNAL_CREATE_CHANNEL, 0, channel->handle, 0);
     return &channel->base;
 }
 
@@ -30,17 +33,24 @@ int ibverbs_channel_end(struct ibverbs_object *object)
     return 0;
 }
 
-int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv_channel)
 {
-    IBVERBS_ENTER_CONTEXT(channel->context);
-    return ibverbs_status(channel->refcnt > 0 ? EBUSY
-                                              : -ibverbs_channel_end(&((struct ibverbs_channel *)channel)->object));
+    IBVERBS_ENTER_CONTEXT(ibv_channel->context);
+    struct ibverbs_channel *channel = (struct ibverbs_channel *)ibv_channel;
+    struct ibverbs_context *context = channel->object.context;
+    uint64_t began_ps = ibverbs_note_begin(entered);
+    uint32_t handle = channel->handle, users = (uint32_t)ibv_channel->refcnt;
+    int error = users > 0 ? ibverbs_refuse(entered, EBUSY, JOURNAL_WHY_BUSY, users, 0)
+                          : -ibverbs_channel_end(&channel->object);
+    ibverbs_note_object(context, began_ps, JOURNAL_DESTROY_CHANNEL, error, handle, 0);
+    return ibverbs_status(error);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_out, void **cq_context_out)
 {
     IBVERBS_ENTER_CONTEXT(ibv_channel->context);
     struct ibverbs_channel *channel = (struct ibverbs_channel *)ibv_channel;
+    uint64_t began_ps = ibverbs_note_begin(entered);
     uint64_t timeout_ns = ibverbs_event_blocks(ibv_channel->fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
     while (channel->events.first == NULL) {
         int status = ibverbs_events_pull(channel->object.context, timeout_ns);
@@ -55,6 +65,9 @@ int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_ou
     cq->completions_taken++;
     *cq_out = &cq->base;
     *cq_context_out = cq->base.cq_context;
+    if (ibverbs_notes_all(entered)) {
+        ibverbs_note_object(channel->object.context, began_ps, JOURNAL_GET_CQ_EVENT, 0, cq->base.handle, 0);
+    }
     return 0;
 }
 

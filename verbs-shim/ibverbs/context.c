@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 // --- the list of devices --------------------------------------------------------------------------------------------
 
@@ -102,6 +102,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
 {
     IBVERBS_ENTER(((struct ibverbs_device *)ibv_device)->library);
     struct ibverbs_device *device = (struct ibverbs_device *)ibv_device;
+    uint64_t began_ps = ibverbs_note_begin(device->library);
     int async_fd = ibverbs_event_fd();
     if (async_fd < 0) {
         return ibverbs_fail(async_fd);
@@ -117,12 +118,14 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
         (void)close(async_fd);
         return ibverbs_fail(status);
     }
+    context->number = device->library->contexts_opened++;
     context->next = device->library->contexts;
     device->library->contexts = context;
     device->library->live[IBVERBS_CONTEXT]++;
     if (device->library->outside != NULL) {
         device->library->outside->opened();
     }
+    ibverbs_note_context(context, began_ps, 0);
     return &context->verbs.context;
 }
 
@@ -168,6 +171,7 @@ int ibv_close_device(struct ibv_context *base)
 {
     struct ibverbs_context *context = ibverbs_context_of(base);
     IBVERBS_ENTER(context->device->library);
+    ibverbs_note_object(context, ibverbs_note_begin(context->device->library), JOURNAL_CLOSE_DEVICE, 0, 0, 0);
     objects_destroy(context);
     if (context->objects[IBVERBS_MR] != NULL) {
         return EBUSY;

@@ -1,27 +1,39 @@
 // Completion queues (IBA 10.8, 11.4.2).
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
-static bool create_valid(const struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init)
+static int create_check(const struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init)
 {
+    struct ibverbs_library *library = context->device->library;
     const struct ibverbs_device_info *info = &context->device->info;
-    return init->cqe >= 1 && init->cqe <= (uint32_t)info->attr.max_cqe &&
-           init->comp_vector < (uint32_t)info->completion_vectors &&
-           (init->channel == NULL || init->channel->context == &context->verbs.context);
+    if (init->cqe < 1) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_ZERO, 0, 0);
+    }
+    if (init->cqe > (uint32_t)info->attr.max_cqe) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT, init->cqe, (uint32_t)info->attr.max_cqe);
+    }
+    if (init->comp_vector >= (uint32_t)info->completion_vectors) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT, init->comp_vector,
+                              (uint32_t)info->completion_vectors - 1);
+    }
+    if (init->channel != NULL && init->channel->context != &context->verbs.context) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_OTHER_CONTEXT, 0, 0);
+    }
+    return 0;
 }
 
-int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
-                      struct ibverbs_cq **cq_out)
+static int cq_make(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init, struct ibverbs_cq **cq_out)
 {
-    if (!create_valid(context, init)) {
-        return -EINVAL;
+    int status = create_check(context, init);
+    if (status != 0) {
+        return status;
     }
     struct ibverbs_cq *cq = ibverbs_object_new(context, sizeof *cq);
     unsigned entries = init->cqe;
-    int status = cq != NULL ? context->device->ops->cq_create(context->object, &entries, init->comp_vector, &cq->object,
-                                                              &cq->object.device)
-                            : -ENOMEM;
+    status = cq != NULL ? context->device->ops->cq_create(context->object, &entries, init->comp_vector, &cq->object,
+                                                          &cq->object.device)
+                        : -ENOMEM;
     if (status != 0) {
         ibverbs_object_drop(context, cq);
         return status;
@@ -39,6 +51,19 @@ int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_
     ibverbs_object_add(&cq->object, context, IBVERBS_CQ, cq);
     *cq_out = cq;
     return 0;
+}
+
+int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
+                      struct ibverbs_cq **cq_out)
+{
+    uint64_t began_ps = ibverbs_note_begin(context->device->library);
+    int status = cq_make(context, init, cq_out);
+    if (status == 0) {
+        ibverbs_note_cq(*cq_out, began_ps, JOURNAL_CREATE_CQ, 0);
+    } else {
+        ibverbs_note_cq_refused(context, began_ps, -status, init->cqe);
+    }
+    return status;
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
@@ -59,17 +84,20 @@ int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
     IBVERBS_ENTER_CONTEXT(ibv_cq->context);
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     const struct ibverbs_device *device = cq->object.context->device;
-    if (cqe < 1 || cqe > device->info.attr.max_cqe) {
-        return ibverbs_status(EINVAL);
-    }
-    if (device->ops->cq_resize == NULL) {
-        return ibverbs_status(EOPNOTSUPP);
-    }
+    uint64_t began_ps = ibverbs_note_begin(entered);
     unsigned entries = (unsigned)cqe;
-    int status = device->ops->cq_resize(cq->object.device, &entries);
+    int status;
+    if (cqe < 1 || cqe > device->info.attr.max_cqe) {
+        status = ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_LIMIT, (uint64_t)cqe, (uint64_t)device->info.attr.max_cqe);
+    } else if (device->ops->cq_resize == NULL) {
+        status = ibverbs_refuse(entered, -EOPNOTSUPP, JOURNAL_WHY_UNSUPPORTED, 0, 0);
+    } else {
+        status = device->ops->cq_resize(cq->object.device, &entries);
+    }
     if (status == 0) {
         ibv_cq->cqe = (int)entries;
     }
+    ibverbs_note_cq(cq, began_ps, JOURNAL_RESIZE_CQ, -status);
     return ibverbs_status(-status);
 }
 
@@ -97,19 +125,28 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 {
     IBVERBS_ENTER_CONTEXT(ibv_cq->context);
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     if (cq->object.users > 0) {
+        ibverbs_note_cq(cq, began_ps, JOURNAL_DESTROY_CQ,
+                        ibverbs_refuse(entered, EBUSY, JOURNAL_WHY_BUSY, cq->object.users, 0));
         return ibverbs_status(EBUSY);
     }
     struct ibverbs_context *context = cq->object.context;
     int status = ibverbs_events_settle(context, &ibv_cq->comp_events_completed, cq->completions_taken);
     status = status != 0 ? status : ibverbs_events_settle(context, &ibv_cq->async_events_completed, cq->events_taken);
+    ibverbs_note_cq(cq, began_ps, JOURNAL_DESTROY_CQ, -status);
     return ibverbs_status(status != 0 ? -status : -ibverbs_cq_end(&cq->object));
 }
 
 static int poll_locked(struct ibverbs_cq *cq, int max, struct ibv_wc *wc)
 {
     IBVERBS_ENTER(cq->object.context->device->library);
-    return ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc);
+    uint64_t began_ps = ibverbs_notes_all(entered) ? ibverbs_note_begin(entered) : 0;
+    int count = ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc);
+    if (count > 0 && ibverbs_notes(entered)) {
+        ibverbs_note_completions(cq, began_ps, wc, count);
+    }
+    return count;
 }
 
 static const struct ibverbs_outside *outside_of(const struct ibverbs_cq *cq)
@@ -149,7 +186,13 @@ int ibverbs_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)
 {
     IBVERBS_ENTER_CONTEXT(ibv_cq->context);
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    return -ibverbs_ops(&cq->object)->cq_arm(cq->object.device, solicited_only != 0);
+    uint64_t began_ps = ibverbs_notes_all(entered) ? ibverbs_note_begin(entered) : 0;
+    int error = -ibverbs_ops(&cq->object)->cq_arm(cq->object.device, solicited_only != 0);
+    if (ibverbs_notes_all(entered)) {
+        ibverbs_note_object(cq->object.context, began_ps, JOURNAL_REQ_NOTIFY_CQ, error, ibv_cq->handle,
+                            solicited_only != 0);
+    }
+    return error;
 }
 
 int ibverbs_cq_wait(struct ibv_cq *ibv_cq, uint64_t timeout_ns)

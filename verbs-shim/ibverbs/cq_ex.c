@@ -1,7 +1,7 @@
 // The extended interface of completion queues: one completion at a time, read field by field.
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 static struct ibverbs_cq *cq_of(struct ibv_cq_ex *current)
 {
@@ -13,9 +13,14 @@ static struct ibverbs_cq *cq_of(struct ibv_cq_ex *current)
 static int next_poll(struct ibv_cq_ex *current)
 {
     struct ibverbs_cq *cq = cq_of(current);
+    struct ibverbs_library *library = cq->object.context->device->library;
+    uint64_t began_ps = ibverbs_notes_all(library) ? ibverbs_note_begin(library) : 0;
     int count = ibverbs_ops(&cq->object)->cq_poll(cq->object.device, 1, &cq->wc);
     if (count <= 0) {
         return count == 0 ? ENOENT : -count;
+    }
+    if (ibverbs_notes(library)) {
+        ibverbs_note_completions(cq, began_ps, &cq->wc, 1);
     }
     current->wr_id = cq->wc.wr_id;
     current->status = cq->wc.status;

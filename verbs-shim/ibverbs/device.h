@@ -79,6 +79,17 @@ struct ibverbs_srq_xrc {
 
 // --- operations -----------------------------------------------------------------------------------------------------
 
+// The request that the last completion in error was of, as far as the device knows it.
+struct ibverbs_failure {
+    uint32_t qp;
+    bool is_receive;
+    uint32_t opcode; // enum ibv_wc_opcode
+    uint64_t bytes;  // asked for; of a receive: that there was room for
+    uint64_t remote_address;
+    uint32_t rkey, lkey;
+    uint64_t address; // of the first segment, which lkey is of; inline data has none
+};
+
 struct ibverbs_device_ops {
     // device: what ibverbs_device_add was called with. These may be called before open.
     int (*query_device)(void *device, struct ibverbs_device_info *info_out);
@@ -117,6 +128,8 @@ struct ibverbs_device_ops {
     int (*cq_resize)(void *cq, unsigned *entries);
     int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many; also of 0 it takes the time of a call
     int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
+    // Of the last completion that cq_poll gave with an error (but a flush). false: it is not known. NULL: never.
+    bool (*cq_failure)(void *cq, struct ibverbs_failure *failure_out);
     // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
     const volatile void *(*cq_place)(void *cq);
     // Is all that the device's library does in polls to send again what the peer is not ready for? Without the lock.

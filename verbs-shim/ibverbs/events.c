@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 int ibverbs_event_fd(void)
 {
@@ -238,6 +238,7 @@ int ibv_get_async_event(struct ibv_context *ibv_context, struct ibv_async_event 
 {
     IBVERBS_ENTER_CONTEXT(ibv_context);
     struct ibverbs_context *context = ibverbs_context_of(ibv_context);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     uint64_t timeout_ns = ibverbs_event_blocks(ibv_context->async_fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
     while (context->events.first == NULL) {
         int status = ibverbs_events_pull(context, timeout_ns);
@@ -249,6 +250,9 @@ int ibv_get_async_event(struct ibv_context *ibv_context, struct ibv_async_event 
     struct ibverbs_queued *queued = ibverbs_queue_take(&context->events);
     event_describe(&queued->event, event);
     free(queued);
+    if (ibverbs_notes_all(entered)) {
+        ibverbs_note_object(context, began_ps, JOURNAL_GET_ASYNC_EVENT, 0, 0, event->event_type);
+    }
     return 0;
 }
 

@@ -13,6 +13,12 @@
 struct ibverbs_library;
 struct ibverbs_context;
 
+// Why the call that is under way is refused.
+struct ibverbs_refusal {
+    enum journal_reason reason;
+    uint64_t a, b;
+};
+
 struct ibverbs_device {
     struct ibv_device base;
     struct ibverbs_library *library;
@@ -34,6 +40,10 @@ struct ibverbs_library {
     const struct ibverbs_outside *outside; // NULL: a simulated process
     void *unborn;   // memory of the object that a call is creating, for a process that ends in the middle; NULL: none
     bool abandoned; // the process has ended
+    const struct backend_journal_ops *journal; // NULL: nobody listens
+    bool journal_all;                          // to posts, polls and waits as well
+    struct ibverbs_refusal refused;
+    uint32_t contexts_opened;
 };
 
 struct ibverbs_object {
@@ -64,6 +74,7 @@ struct ibverbs_context {
     void *object;
     struct ibverbs_object *objects[IBVERBS_KINDS];
     uint32_t handles; // given so far
+    uint32_t number;  // of the context in the process
     struct ibverbs_queue events;
 };
 
@@ -85,11 +96,14 @@ struct ibverbs_mr {
     struct ibv_mr base;
     struct ibverbs_object object;
     struct cuda_pin *pin; // NULL: memory of the program
+    uint64_t iova;
+    uint32_t access;
 };
 
 struct ibverbs_channel {
     struct ibv_comp_channel base;
     struct ibverbs_object object;
+    uint32_t handle;
     struct ibverbs_queue events;
 };
 
@@ -269,6 +283,9 @@ uint32_t ibverbs_opcode_op(enum ibv_wr_opcode opcode);
 // IBA 10.3.1 and table 91 of 11.2.4.2: whether the transition exists and the mask (IBV_QP_STATE apart) has what it
 // needs, and nothing that it does not allow.
 bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
+// What of the mask is missing, and what is too much. false: there is no such transition.
+bool ibverbs_qp_transition_lacks(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
+                                 int *missing_out, int *surplus_out);
 // The state in which the device has it; RESET when it does not answer.
 enum ibv_qp_state ibverbs_qp_state(struct ibverbs_qp *qp);
 // An address vector as this device's ports can have it.

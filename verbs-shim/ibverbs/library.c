@@ -26,6 +26,8 @@ static struct ibverbs_library *library_make(struct backend_process *process)
         struct ibverbs_library *library = calloc(1, sizeof *library);
         if (library != NULL) {
             library->process = process;
+            library->journal = process->backend.ops->journal;
+            library->journal_all = library->journal != NULL && library->journal->all(process->backend.ctx);
             slot->state = library;
             slot->release = library_release;
         }

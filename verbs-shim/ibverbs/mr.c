@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "verbs-shim/cuda/pin.h"
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 #define PAGE_MASK UINT64_C(4095)
 
@@ -14,17 +14,19 @@ enum {
 };
 
 // 10.6.3: who lets others write lets itself write. Relaxed ordering and its like are hints that a device may ignore.
-static int access_check(unsigned access)
+static int access_check(struct ibverbs_library *library, unsigned access)
 {
     access &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
     if ((access & ~(unsigned)(ACCESS_KNOWN | ACCESS_UNSUPPORTED)) != 0) {
-        return -EINVAL;
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_ACCESS_FLAGS, access, 0);
     }
     if ((access & ACCESS_UNSUPPORTED) != 0) {
-        return -EOPNOTSUPP;
+        return ibverbs_refuse(library, -EOPNOTSUPP, JOURNAL_WHY_UNSUPPORTED, 0, 0);
     }
     bool written = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
-    return written && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? -EINVAL : 0;
+    return written && (access & IBV_ACCESS_LOCAL_WRITE) == 0
+               ? ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_ACCESS_LOCAL, 0, 0)
+               : 0;
 }
 
 static int region_check(const struct ibverbs_context *context, const struct ibverbs_region *region)
@@ -33,9 +35,9 @@ static int region_check(const struct ibverbs_context *context, const struct ibve
     if (region->bytes == 0 || region->bytes > context->device->info.attr.max_mr_size ||
         address + region->bytes < address || region->iova + region->bytes < region->iova ||
         (address & PAGE_MASK) != (region->iova & PAGE_MASK)) {
-        return -EINVAL;
+        return ibverbs_refuse(context->device->library, -EINVAL, JOURNAL_WHY_MEMORY_RANGE, address, region->bytes);
     }
-    return access_check(region->access);
+    return access_check(context->device->library, region->access);
 }
 
 // An MPI that is refused may go on with the processor's copies, which end with SIGSEGV.
@@ -84,7 +86,9 @@ static int mr_make(struct ibverbs_mr *mr, struct ibverbs_pd *pd, struct ibverbs_
         status = context->device->ops->mr_register(pd->object.device, region, &mr->object.device, &mr->base.lkey,
                                                    &mr->base.rkey);
     }
-    return status;
+    return status == -EFAULT ? ibverbs_refuse(context->device->library, status, JOURNAL_WHY_NO_SUCH_MEMORY,
+                                              (uintptr_t)region->address, region->bytes)
+                             : status;
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length, uint64_t iova, unsigned int access)
@@ -93,6 +97,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
     struct ibverbs_pd *pd = ibverbs_pd_of(ibv_pd);
     struct ibverbs_region region = {
         .address = addr, .bytes = length, .iova = iova, .access = access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE};
+    uint64_t began_ps = ibverbs_note_begin(entered);
     struct ibverbs_mr *mr = ibverbs_object_new(pd->object.context, sizeof *mr);
     if (mr == NULL) {
         return ibverbs_fail(-ENOMEM);
@@ -101,6 +106,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
     if (status != 0) {
         pd->object.context->device->library->unborn = NULL;
         mr_free(mr, true);
+        ibverbs_note_mr_refused(pd, began_ps, -status, &region);
         return ibverbs_fail(status);
     }
     mr->base.context = ibv_pd->context;
@@ -109,7 +115,10 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
     mr->base.length = length;
     mr->base.handle = pd->object.context->handles++;
     pd->object.users++;
+    mr->iova = iova;
+    mr->access = region.access;
     ibverbs_object_add(&mr->object, pd->object.context, IBVERBS_MR, mr);
+    ibverbs_note_mr(mr, began_ps);
     return &mr->base;
 }
 
@@ -140,8 +149,18 @@ int ibverbs_mr_end(struct ibverbs_object *object)
 
 // Work requests that still name it end in protection and access errors (11.6.2). It is busy as long as a device cannot
 // tell that nobody writes it any more.
-int ibv_dereg_mr(struct ibv_mr *mr)
+int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
-    IBVERBS_ENTER_CONTEXT(mr->context);
-    return ibverbs_status(-ibverbs_mr_end(&((struct ibverbs_mr *)mr)->object));
+    IBVERBS_ENTER_CONTEXT(ibv_mr->context);
+    struct ibverbs_mr *mr = (struct ibverbs_mr *)ibv_mr;
+    struct ibverbs_context *context = mr->object.context;
+    uint64_t began_ps = ibverbs_note_begin(entered);
+    struct journal_record record = {.mr = {.address = (uintptr_t)mr->base.addr,
+                                           .bytes = mr->base.length,
+                                           .handle = mr->base.handle,
+                                           .lkey = mr->base.lkey,
+                                           .rkey = mr->base.rkey}};
+    int error = -ibverbs_mr_end(&mr->object);
+    ibverbs_note_end(context, began_ps, JOURNAL_DEREG_MR, error, &record);
+    return ibverbs_status(error);
 }

@@ -3,7 +3,7 @@
 // The list goes to the device as far as it is good; the first bad one is named. Codes are those of the driver of the
 // ConnectX generations that are modelled (libmlx4): too many segments of a send and too much inline data are ENOMEM.
 // Too many of a receive are EINVAL, as rdma-core's own tests ask of every device.
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 enum {
     SEND_DATA = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
@@ -12,47 +12,74 @@ enum {
 
 // --- send -----------------------------------------------------------------------------------------------------------
 
-static bool inline_fits(const struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
+static uint64_t inline_bytes(const struct ibv_send_wr *wr)
 {
     uint64_t bytes = 0;
     for (int i = 0; i < wr->num_sge; i++) {
         bytes += wr->sg_list[i].length;
     }
-    return bytes <= qp->attr.cap.max_inline_data;
+    return bytes;
 }
 
 int ibverbs_send_check(struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
 {
+    struct ibverbs_library *library = qp->object.context->device->library;
+    const struct ibv_qp_cap *cap = &qp->attr.cap;
     uint32_t op = ibverbs_opcode_op(wr->opcode);
     bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
-    if ((op & qp->send_ops) == 0 || wr->num_sge < 0 || (is_inline && (op & SEND_DATA) == 0) ||
-        (wr->send_flags & IBV_SEND_IP_CSUM) != 0) {
-        return EINVAL;
+    if ((op & qp->send_ops) == 0) {
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_OPCODE, wr->opcode, qp->base.qp_type);
+    }
+    if (wr->num_sge < 0) {
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_SEGMENTS, (uint32_t)wr->num_sge, cap->max_send_sge);
+    }
+    if (is_inline && (op & SEND_DATA) == 0) {
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_INLINE_OPCODE, wr->opcode, 0);
+    }
+    if ((wr->send_flags & IBV_SEND_IP_CSUM) != 0) {
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_SEND_FLAGS, 0, 0);
     }
     if (qp->base.qp_type == IBV_QPT_UD && (wr->wr.ud.ah == NULL || wr->wr.ud.ah->pd != qp->base.pd)) {
-        return EINVAL; // 10.2.3: address handles are of the queue pair's domain
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ADDRESS_HANDLE, 0, 0); // 10.2.3
     }
-    bool fits = (uint32_t)wr->num_sge <= qp->attr.cap.max_send_sge && (!is_inline || inline_fits(qp, wr));
-    return fits ? 0 : ENOMEM;
+    if ((uint32_t)wr->num_sge > cap->max_send_sge) {
+        return ibverbs_refuse(library, ENOMEM, JOURNAL_WHY_SEGMENTS, (uint32_t)wr->num_sge, cap->max_send_sge);
+    }
+    return is_inline && inline_bytes(wr) > cap->max_inline_data
+               ? ibverbs_refuse(library, ENOMEM, JOURNAL_WHY_INLINE_BYTES, inline_bytes(wr), cap->max_inline_data)
+               : 0;
 }
 
 // 10.3.1: RESET, INIT and RTR take no send requests. What the program has set is asked first: only the device knows
 // of a queue pair that went to ERR by itself.
-static bool sends(struct ibverbs_qp *qp)
+static int state_check(struct ibverbs_qp *qp)
 {
-    if (qp->base.state != IBV_QPS_RTR && qp->base.state != IBV_QPS_INIT && qp->base.state != IBV_QPS_RESET) {
-        return true;
+    enum ibv_qp_state state = qp->base.state;
+    if ((state != IBV_QPS_RTR && state != IBV_QPS_INIT && state != IBV_QPS_RESET) ||
+        ibverbs_qp_state(qp) == IBV_QPS_ERR) {
+        return 0;
     }
-    return ibverbs_qp_state(qp) == IBV_QPS_ERR;
+    return ibverbs_refuse(qp->object.context->device->library, EINVAL, JOURNAL_WHY_STATE_SEND, state, 0);
+}
+
+static unsigned sends_taken(const struct ibv_send_wr *wr, const struct ibv_send_wr *refused)
+{
+    unsigned count = 0;
+    for (; wr != NULL && wr != refused; wr = wr->next) {
+        count++;
+    }
+    return count;
 }
 
 int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
+    uint64_t began_ps = ibverbs_notes_all(entered) ? entered->journal->now_ps(entered->process->backend.ctx) : 0;
+    entered->refused.reason = JOURNAL_WHY_NONE;
     unsigned count = 0;
     struct ibv_send_wr *at = wr;
-    int error = sends(qp) ? 0 : EINVAL;
+    int error = state_check(qp);
     while (error == 0 && at != NULL) {
         error = ibverbs_send_check(qp, at);
         count += error == 0;
@@ -62,12 +89,17 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
         const struct ibv_send_wr *refused = NULL;
         int status = ibverbs_ops(&qp->object)->post_send(qp->object.device, wr, count, &refused);
         if (status != 0) {
-            *bad = (struct ibv_send_wr *)(uintptr_t)refused;
-            return -status;
+            at = (struct ibv_send_wr *)(uintptr_t)refused;
+            error = status == -ENOMEM ? ibverbs_refuse(entered, ENOMEM, JOURNAL_WHY_SEND_QUEUE_FULL,
+                                                       qp->attr.cap.max_send_wr, 0)
+                                      : -status;
         }
     }
     if (error != 0) {
         *bad = at;
+    }
+    if (ibverbs_notes(entered) && (error != 0 || ibverbs_notes_all(entered))) {
+        ibverbs_note_sends(qp, began_ps, wr, sends_taken(wr, error != 0 ? at : NULL), error);
     }
     return error;
 }
@@ -86,18 +118,50 @@ static unsigned receives_count(struct ibv_recv_wr *wr, uint32_t max_sge, struct 
     return count;
 }
 
-static int receives_end(int status, const struct ibv_recv_wr *refused, struct ibv_recv_wr *too_long,
-                        struct ibv_recv_wr **bad)
+// A receive queue, of a queue pair or shared.
+struct receives {
+    struct ibverbs_object *object;
+    int (*post)(void *object, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
+    enum journal_call call;
+    uint32_t number, max_sge, max_wr;
+};
+
+static unsigned receives_taken(const struct ibv_recv_wr *wr, const struct ibv_recv_wr *refused)
 {
-    if (status != 0) {
-        *bad = (struct ibv_recv_wr *)(uintptr_t)refused;
-        return -status;
+    unsigned count = 0;
+    for (; wr != NULL && wr != refused; wr = wr->next) {
+        count++;
     }
+    return count;
+}
+
+static int receives_post(const struct receives *receives, int error, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct ibverbs_library *library = receives->object->context->device->library;
+    uint64_t began_ps = ibverbs_notes_all(library) ? library->journal->now_ps(library->process->backend.ctx) : 0;
+    struct ibv_recv_wr *at = wr, *too_long = NULL;
+    unsigned count = error == 0 ? receives_count(wr, receives->max_sge, &too_long) : 0;
     if (too_long != NULL) {
-        *bad = too_long;
-        return EINVAL;
+        error = EINVAL;
+        at = too_long;
     }
-    return 0;
+    const struct ibv_recv_wr *refused = NULL;
+    int status = count > 0 ? receives->post(receives->object->device, wr, count, &refused) : 0;
+    if (status != 0) {
+        error = -status;
+        at = (struct ibv_recv_wr *)(uintptr_t)refused;
+        (void)ibverbs_refuse(library, 0, JOURNAL_WHY_RECEIVE_QUEUE_FULL, receives->max_wr, 0);
+    } else if (too_long != NULL) {
+        (void)ibverbs_refuse(library, 0, JOURNAL_WHY_SEGMENTS, (uint32_t)at->num_sge, receives->max_sge);
+    }
+    if (error != 0) {
+        *bad = at;
+    }
+    if (ibverbs_notes(library) && (error != 0 || ibverbs_notes_all(library))) {
+        ibverbs_note_receives(receives->object->context, began_ps, receives->call, receives->number, wr,
+                              receives_taken(wr, error != 0 ? at : NULL), error);
+    }
+    return error;
 }
 
 // 10.3.1: RESET takes none. 10.2.9: nor does a queue pair with a shared queue.
@@ -105,25 +169,29 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
-    bool receives = ibv_qp->recv_cq != NULL && ibv_qp->srq == NULL;
-    if (!receives || (ibv_qp->state == IBV_QPS_RESET && wr != NULL)) {
-        *bad = wr;
-        return EINVAL;
+    const struct receives receives = {&qp->object,
+                                      ibverbs_ops(&qp->object)->post_recv,
+                                      JOURNAL_POST_RECV,
+                                      ibv_qp->qp_num,
+                                      qp->attr.cap.max_recv_sge,
+                                      qp->attr.cap.max_recv_wr};
+    int error = 0;
+    entered->refused.reason = JOURNAL_WHY_NONE;
+    if (ibv_qp->recv_cq == NULL || ibv_qp->srq != NULL) {
+        error = ibverbs_refuse(entered, EINVAL, JOURNAL_WHY_NO_RECEIVES, 0, 0);
+    } else if (ibv_qp->state == IBV_QPS_RESET && wr != NULL) {
+        error = ibverbs_refuse(entered, EINVAL, JOURNAL_WHY_STATE_RECEIVE, ibv_qp->state, 0);
     }
-    struct ibv_recv_wr *too_long;
-    const struct ibv_recv_wr *refused = NULL;
-    unsigned count = receives_count(wr, qp->attr.cap.max_recv_sge, &too_long);
-    int status = count > 0 ? ibverbs_ops(&qp->object)->post_recv(qp->object.device, wr, count, &refused) : 0;
-    return receives_end(status, refused, too_long, bad);
+    return receives_post(&receives, error, wr, bad);
 }
 
 int ibverbs_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
-    struct ibv_recv_wr *too_long;
-    const struct ibv_recv_wr *refused = NULL;
-    unsigned count = receives_count(wr, srq->max_sge, &too_long);
-    int status = count > 0 ? ibverbs_ops(&srq->object)->post_srq_recv(srq->object.device, wr, count, &refused) : 0;
-    return receives_end(status, refused, too_long, bad);
+    const struct receives receives = {
+        &srq->object, ibverbs_ops(&srq->object)->post_srq_recv, JOURNAL_POST_SRQ_RECV, ibv_srq->handle, srq->max_sge,
+        srq->max_wr};
+    entered->refused.reason = JOURNAL_WHY_NONE;
+    return receives_post(&receives, 0, wr, bad);
 }

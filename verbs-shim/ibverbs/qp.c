@@ -1,7 +1,7 @@
 // Queue pairs: creation, end, and what they are (IBA 11.2.4).
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 // --- operations -----------------------------------------------------------------------------------------------------
 
@@ -60,33 +60,50 @@ uint32_t ibverbs_opcode_op(enum ibv_wr_opcode opcode)
 
 // --- creation -------------------------------------------------------------------------------------------------------
 
+static int limits_check(struct ibverbs_library *library, const struct ibverbs_device_info *info,
+                        const struct ibv_qp_cap *cap, bool receives)
+{
+    const struct {
+        uint32_t asked, most;
+    } limits[] = {
+        {cap->max_send_wr, (uint32_t)info->attr.max_qp_wr},
+        {cap->max_send_sge, (uint32_t)info->attr.max_sge},
+        {cap->max_inline_data, info->max_inline_bytes},
+        {receives ? cap->max_recv_wr : 0, (uint32_t)info->attr.max_qp_wr},
+        {receives ? cap->max_recv_sge : 0, (uint32_t)info->attr.max_sge},
+    };
+    for (unsigned i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        if (limits[i].asked > limits[i].most) {
+            return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT, limits[i].asked, limits[i].most);
+        }
+    }
+    return 0;
+}
+
 // The CQs and the SRQ belong to the same context; the SRQ may be of another protection domain (10.2.9).
 static int create_check(const struct ibverbs_context *context, const struct ibv_qp_init_attr *init)
 {
+    struct ibverbs_library *library = context->device->library;
     const struct ibverbs_device_info *info = &context->device->info;
     const struct ibv_context *base = &context->verbs.context;
-    const struct ibv_qp_cap *cap = &init->cap;
-    uint32_t max_wr = (uint32_t)info->attr.max_qp_wr, max_sge = (uint32_t)info->attr.max_sge;
     if ((unsigned)init->qp_type > QP_TYPE_MAX || (info->qp_types & 1u << init->qp_type) == 0) {
-        return -EOPNOTSUPP;
+        return ibverbs_refuse(library, -EOPNOTSUPP, JOURNAL_WHY_QP_TYPE, init->qp_type, 0);
     }
     if (init->qp_type == IBV_QPT_XRC_RECV) {
         return 0; // nothing of all that is looked at
     }
     bool may_receive = init->qp_type != IBV_QPT_XRC_SEND;
-    if (init->send_cq == NULL || init->send_cq->context != base || (init->srq != NULL && !may_receive)) {
-        return -EINVAL;
+    if (init->send_cq == NULL || (may_receive && init->recv_cq == NULL)) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_NO_CQ, 0, 0);
     }
-    if (may_receive &&
-        (init->recv_cq == NULL || init->recv_cq->context != base ||
-         (init->srq != NULL && (init->srq->context != base || ibverbs_srq_of(init->srq)->xrcd != NULL)))) {
-        return -EINVAL;
+    if (init->srq != NULL && (!may_receive || ibverbs_srq_of(init->srq)->xrcd != NULL)) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_UNSUPPORTED, 0, 0);
     }
-    bool receives = init->srq == NULL && may_receive;
-    return cap->max_send_wr > max_wr || cap->max_send_sge > max_sge || cap->max_inline_data > info->max_inline_bytes ||
-                   (receives && (cap->max_recv_wr > max_wr || cap->max_recv_sge > max_sge))
-               ? -EINVAL
-               : 0;
+    if (init->send_cq->context != base || (may_receive && init->recv_cq->context != base) ||
+        (init->srq != NULL && init->srq->context != base)) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_OTHER_CONTEXT, 0, 0);
+    }
+    return limits_check(library, info, &init->cap, init->srq == NULL && may_receive);
 }
 
 static void *cq_object(struct ibv_cq *cq)
@@ -177,11 +194,23 @@ static int qp_create(struct ibverbs_context *context, struct ibv_pd *pd, struct 
     return 0;
 }
 
+static void creation_note(struct ibverbs_context *context, uint64_t began_ps, int status, struct ibverbs_qp *qp,
+                          const struct ibv_qp_init_attr *init)
+{
+    if (status == 0) {
+        ibverbs_note_qp(qp, began_ps, JOURNAL_CREATE_QP, 0);
+    } else {
+        ibverbs_note_qp_refused(context, began_ps, -status, init);
+    }
+}
+
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
     IBVERBS_ENTER_CONTEXT(pd->context);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     struct ibverbs_qp *qp;
     int status = qp_create(ibverbs_context_of(pd->context), pd, NULL, init, &qp);
+    creation_note(ibverbs_context_of(pd->context), began_ps, status, qp, init);
     return status == 0 ? &qp->base : ibverbs_fail(status);
 }
 
@@ -207,6 +236,7 @@ static int extended_check(const struct ibverbs_context *context, const struct ib
 struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
     IBVERBS_ENTER_CONTEXT(context);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     struct ibverbs_qp *qp;
     int status = extended_check(ibverbs_context_of(context), init);
     if (status == 0) {
@@ -220,6 +250,7 @@ struct ibv_qp *ibverbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_i
             (void)ibverbs_qp_end(&qp->object);
         }
     }
+    creation_note(ibverbs_context_of(context), began_ps, status, qp, (struct ibv_qp_init_attr *)(void *)init);
     return status == 0 ? &qp->base : ibverbs_fail(status);
 }
 
@@ -253,7 +284,9 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     int status = ibverbs_events_settle(qp->object.context, &ibv_qp->events_completed, qp->events_taken);
+    ibverbs_note_qp(qp, began_ps, JOURNAL_DESTROY_QP, -status);
     return ibverbs_status(status != 0 ? -status : -ibverbs_qp_end(&qp->object));
 }
 

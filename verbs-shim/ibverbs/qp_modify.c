@@ -1,5 +1,5 @@
 // Modify Queue Pair (IBA 11.2.4.2): the transition, then the ranges of the attributes.
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 enum {
     PSN_MASK = 0xffffff,
@@ -9,46 +9,83 @@ enum {
     ACCESS_MASK = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
 };
 
-// 9.7, 11.2.4.2: widths of the fields.
-static bool numbers_valid(const struct ibv_qp_attr *attr, int mask)
+struct range {
+    int attribute;
+    uint64_t value, least, most;
+};
+
+static int ranges_check(struct ibverbs_library *library, int mask, const struct range *ranges, unsigned count)
 {
-    return ((mask & IBV_QP_TIMEOUT) == 0 || attr->timeout <= TIMER_MAX) &&
-           ((mask & IBV_QP_RETRY_CNT) == 0 || attr->retry_cnt <= RETRY_MAX) &&
-           ((mask & IBV_QP_RNR_RETRY) == 0 || attr->rnr_retry <= RETRY_MAX) &&
-           ((mask & IBV_QP_MIN_RNR_TIMER) == 0 || attr->min_rnr_timer <= TIMER_MAX) &&
-           ((mask & IBV_QP_DEST_QPN) == 0 || attr->dest_qp_num <= QPN_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        const struct range *range = &ranges[i];
+        if ((mask & range->attribute) != 0 && (range->value < range->least || range->value > range->most)) {
+            return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTE_RANGE, (unsigned)range->attribute,
+                                  range->value);
+        }
+    }
+    return 0;
 }
 
-static bool limits_valid(const struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
+// 9.7, 11.2.4.2: widths of the fields, and the device's limits.
+static int numbers_check(const struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     const struct ibv_device_attr *limits = &qp->object.context->device->info.attr;
-    return ((mask & IBV_QP_MAX_QP_RD_ATOMIC) == 0 || attr->max_rd_atomic <= limits->max_qp_init_rd_atom) &&
-           ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) == 0 || attr->max_dest_rd_atomic <= limits->max_qp_rd_atom);
+    const struct range ranges[] = {
+        {IBV_QP_TIMEOUT, attr->timeout, 0, TIMER_MAX},
+        {IBV_QP_RETRY_CNT, attr->retry_cnt, 0, RETRY_MAX},
+        {IBV_QP_RNR_RETRY, attr->rnr_retry, 0, RETRY_MAX},
+        {IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer, 0, TIMER_MAX},
+        {IBV_QP_DEST_QPN, attr->dest_qp_num, 0, QPN_MAX},
+        {IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic, 0, (uint64_t)limits->max_qp_init_rd_atom},
+        {IBV_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic, 0, (uint64_t)limits->max_qp_rd_atom},
+    };
+    return ranges_check(qp->object.context->device->library, mask, ranges, sizeof ranges / sizeof ranges[0]);
 }
 
 // What depends on the port: the one in the mask, or the one that it has.
-static bool port_valid(struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static int port_check(struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     struct ibverbs_context *context = qp->object.context;
+    struct ibverbs_library *library = context->device->library;
     unsigned port = (mask & IBV_QP_PORT) != 0 ? attr->port_num : qp->attr.port_num;
     struct ibv_port_attr info;
     if ((mask & (IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MTU)) != 0) {
         if (!ibverbs_port_valid(context, port) ||
-            context->device->ops->query_port(context->device->object, port, &info) != 0 ||
-            ((mask & IBV_QP_PKEY_INDEX) != 0 && attr->pkey_index >= info.pkey_tbl_len) ||
-            ((mask & IBV_QP_PATH_MTU) != 0 && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > info.max_mtu))) {
-            return false;
+            context->device->ops->query_port(context->device->object, port, &info) != 0) {
+            return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTE_RANGE, IBV_QP_PORT, port);
+        }
+        const struct range ranges[] = {
+            {IBV_QP_PKEY_INDEX, attr->pkey_index, 0, (uint64_t)info.pkey_tbl_len - 1},
+            {IBV_QP_PATH_MTU, attr->path_mtu, IBV_MTU_256, info.max_mtu},
+        };
+        int error = ranges_check(library, mask, ranges, sizeof ranges / sizeof ranges[0]);
+        if (error != 0) {
+            return error;
         }
     }
-    return (mask & IBV_QP_AV) == 0 || ibverbs_av_valid(context, &attr->ah_attr);
+    return (mask & IBV_QP_AV) == 0 || ibverbs_av_valid(context, &attr->ah_attr)
+               ? 0
+               : ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ADDRESS_VECTOR, 0, 0);
 }
 
 // 10.3.1: the consumer may say which state it believes; a wrong belief is refused.
-static bool transition_valid(struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask, enum ibv_qp_state from)
+static int transition_check(struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask, enum ibv_qp_state from)
 {
+    struct ibverbs_library *library = qp->object.context->device->library;
     enum ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : from;
-    return ((mask & IBV_QP_CUR_STATE) == 0 || attr->cur_qp_state == from) &&
-           ibverbs_qp_transition(qp->base.qp_type, from, to, mask);
+    int missing = 0, surplus = 0;
+    if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != from) {
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_CURRENT_STATE, from, attr->cur_qp_state);
+    }
+    if (!ibverbs_qp_transition_lacks(qp->base.qp_type, from, to, mask, &missing, &surplus)) {
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_TRANSITION, from, to);
+    }
+    if (missing != 0) {
+        return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTES_MISSING, (unsigned)missing, 0);
+    }
+    return surplus != 0
+               ? ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTES_UNKNOWN, (unsigned)surplus, 0)
+               : 0;
 }
 
 // Programs connect both ends of XRC alike (perftest): what an end does not have is dropped, as Linux does.
@@ -92,32 +129,44 @@ static void attr_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, i
         (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 ? from->en_sqd_async_notify : to->en_sqd_async_notify;
 }
 
+static int modify(struct ibverbs_qp *qp, struct ibv_qp_attr *attr, int mask, enum ibv_qp_state from)
+{
+    int error = transition_check(qp, attr, mask, from);
+    if (error != 0) {
+        return error;
+    }
+    if ((mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)) != 0) {
+        return ibverbs_refuse(qp->object.context->device->library, EOPNOTSUPP, JOURNAL_WHY_UNSUPPORTED, 0, 0);
+    }
+    error = numbers_check(qp, attr, mask);
+    error = error != 0 ? error : port_check(qp, attr, mask);
+    if (error != 0) {
+        return error;
+    }
+    attr->sq_psn &= PSN_MASK; // as hardware, which has no more bits, and
+    attr->rq_psn &= PSN_MASK;
+    attr->qp_access_flags &= ACCESS_MASK; // as drivers, which look for the rights that a queue pair can have
+    int status = ibverbs_ops(&qp->object)->qp_modify(qp->object.device, attr, mask);
+    if (status != 0) {
+        return -status;
+    }
+    if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) {
+        qp->attr = (struct ibv_qp_attr){.cap = qp->attr.cap};
+    }
+    attr_store(&qp->attr, attr, mask);
+    qp->base.state = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp->base.state;
+    return 0;
+}
+
 int ibv_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *given, int mask)
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     struct ibv_qp_attr attr = *given;
+    uint64_t began_ps = ibverbs_note_begin(entered);
     mask = mask_of_type(ibv_qp->qp_type, mask);
-    if (!transition_valid(qp, &attr, mask, ibverbs_qp_state(qp))) {
-        return ibverbs_status(EINVAL);
-    }
-    if ((mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)) != 0) {
-        return ibverbs_status(EOPNOTSUPP);
-    }
-    if (!numbers_valid(&attr, mask) || !limits_valid(qp, &attr, mask) || !port_valid(qp, &attr, mask)) {
-        return ibverbs_status(EINVAL);
-    }
-    attr.sq_psn &= PSN_MASK; // as hardware, which has no more bits, and
-    attr.rq_psn &= PSN_MASK;
-    attr.qp_access_flags &= ACCESS_MASK; // as drivers, which look for the rights that a queue pair can have
-    int status = ibverbs_ops(&qp->object)->qp_modify(qp->object.device, &attr, mask);
-    if (status != 0) {
-        return ibverbs_status(-status);
-    }
-    if ((mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RESET) {
-        qp->attr = (struct ibv_qp_attr){.cap = qp->attr.cap};
-    }
-    attr_store(&qp->attr, &attr, mask);
-    ibv_qp->state = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : ibv_qp->state;
-    return 0;
+    enum ibv_qp_state from = ibverbs_qp_state(qp);
+    int error = modify(qp, &attr, mask, from);
+    ibverbs_note_modify(qp, began_ps, error, &attr, mask, from);
+    return ibverbs_status(error);
 }

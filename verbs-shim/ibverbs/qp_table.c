@@ -79,18 +79,28 @@ static unsigned column_of(enum ibv_qp_type type)
     return UD;
 }
 
-bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+bool ibverbs_qp_transition_lacks(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
+                                 int *missing_out, int *surplus_out)
 {
     mask &= ~IBV_QP_STATE;
     if (from > IBV_QPS_ERR || to > IBV_QPS_ERR) {
         return false;
     }
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) {
-        return mask == 0;
+        *missing_out = 0;
+        *surplus_out = mask;
+        return true;
     }
     const struct transition *transition = &transitions[from][to];
     unsigned column = column_of(type);
-    bool exists = transition->exists && (from != IBV_QPS_SQE || column == UC || column == UD);
     int required = transition->required[column];
-    return exists && (mask & required) == required && (mask & ~(required | transition->optional[column])) == 0;
+    *missing_out = required & ~mask;
+    *surplus_out = mask & ~(required | transition->optional[column]);
+    return transition->exists && (from != IBV_QPS_SQE || column == UC || column == UD);
+}
+
+bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+{
+    int missing, surplus;
+    return ibverbs_qp_transition_lacks(type, from, to, mask, &missing, &surplus) && missing == 0 && surplus == 0;
 }

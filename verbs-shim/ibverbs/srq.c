@@ -1,7 +1,7 @@
 // Shared receive queues (IBA 10.2.9, and of XRC annex A14).
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 static bool create_valid(const struct ibverbs_context *context, const struct ibv_srq_attr *attr)
 {
@@ -20,7 +20,8 @@ static int device_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct 
         return -EOPNOTSUPP;
     }
     if (!create_valid(context, attr)) {
-        return -EINVAL;
+        return ibverbs_refuse(context->device->library, -EINVAL, JOURNAL_WHY_LIMIT, attr->max_wr,
+                              (uint32_t)context->device->info.attr.max_srq_wr);
     }
     return xrc != NULL ? ops->srq_create_xrc(pd->object.device, attr, xrc, &srq->object, &srq->object.device)
                        : ops->srq_create(pd->object.device, attr, &srq->object, &srq->object.device);
@@ -72,8 +73,11 @@ static int srq_create(struct ibverbs_pd *pd, struct ibv_srq_init_attr *init, str
 struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *init)
 {
     IBVERBS_ENTER_CONTEXT(ibv_pd->context);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     struct ibverbs_srq *srq;
     int status = srq_create(ibverbs_pd_of(ibv_pd), init, NULL, NULL, &srq);
+    ibverbs_note_object(ibverbs_context_of(ibv_pd->context), began_ps, JOURNAL_CREATE_SRQ, -status,
+                        status == 0 ? srq->base.handle : 0, init->attr.max_wr);
     return status == 0 ? &srq->base : ibverbs_fail(status);
 }
 
@@ -81,6 +85,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *
 struct ibv_srq *ibverbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
     IBVERBS_ENTER_CONTEXT(context);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     const uint32_t needed =
         IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     bool has_type = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
@@ -95,6 +100,8 @@ struct ibv_srq *ibverbs_create_srq_ex(struct ibv_context *context, struct ibv_sr
     struct ibverbs_srq *srq;
     int status = srq_create(ibverbs_pd_of(init->pd), (struct ibv_srq_init_attr *)(void *)init,
                             ibverbs_xrcd_of(init->xrcd), ibverbs_cq_of(init->cq), &srq);
+    ibverbs_note_object(ibverbs_context_of(context), began_ps, JOURNAL_CREATE_SRQ, -status,
+                        status == 0 ? srq->base.handle : 0, init->attr.max_wr);
     return status == 0 ? &srq->base : ibverbs_fail(status);
 }
 
@@ -147,9 +154,13 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
+    uint64_t began_ps = ibverbs_note_begin(entered);
     if (srq->object.users > 0) {
+        ibverbs_note_object(srq->object.context, began_ps, JOURNAL_DESTROY_SRQ,
+                            ibverbs_refuse(entered, EBUSY, JOURNAL_WHY_BUSY, srq->object.users, 0), ibv_srq->handle, 0);
         return ibverbs_status(EBUSY);
     }
     int status = ibverbs_events_settle(srq->object.context, &ibv_srq->events_completed, srq->events_taken);
+    ibverbs_note_object(srq->object.context, began_ps, JOURNAL_DESTROY_SRQ, -status, ibv_srq->handle, 0);
     return ibverbs_status(status != 0 ? -status : -ibverbs_srq_end(&srq->object));
 }

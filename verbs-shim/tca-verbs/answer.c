@@ -21,10 +21,13 @@ void tcav_answer_ack(struct tcav_qp *qp)
     }
 }
 
-void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak)
+void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault)
 {
-    qp->answer = (struct tcav_header){
-        .qp = qp->remote_number, .kind = TCAV_NAK, .message = message, .immediate = nak, .source_qp = qp->number};
+    qp->answer = (struct tcav_header){.qp = qp->remote_number,
+                                      .kind = TCAV_NAK,
+                                      .message = message,
+                                      .immediate = tcav_nak_word(nak, fault),
+                                      .source_qp = qp->number};
     qp->answer_due = true;
     tcav_qp_activate(qp);
 }
@@ -63,7 +66,7 @@ static void job_refuse(struct tcav_qp *qp)
     uint32_t message = qp->jobs[qp->job_head].message;
     job_end(qp); // the refusal ends it
     tcav_answer_drop(qp);
-    tcav_answer_nak(qp, message, TCAV_NAK_ACCESS);
+    tcav_answer_nak(qp, message, TCAV_NAK_ACCESS, JOURNAL_FAULT_KEY);
     tcav_event_async(qp->pd->context, IBV_EVENT_QP_ACCESS_ERR, qp->user);
     tcav_qp_fail(qp);
 }

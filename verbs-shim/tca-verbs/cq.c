@@ -90,6 +90,13 @@ static int take(struct tcav_cq *cq, int max, struct ibv_wc *wc_out)
     return taken;
 }
 
+bool tcav_cq_failure(void *object, struct ibverbs_failure *failure_out)
+{
+    const struct tcav_cq *cq = object;
+    *failure_out = cq->failure;
+    return cq->failure.qp != 0;
+}
+
 bool tcav_cq_repeats(void *object)
 {
     const struct tcav_cq *cq = object;

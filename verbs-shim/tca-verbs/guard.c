@@ -229,6 +229,7 @@ const struct ibverbs_device_ops tca_verbs_ops = {
     .cq_destroy = cq_destroy,
     .cq_resize = cq_resize,
     .cq_poll = cq_poll,
+    .cq_failure = tcav_cq_failure, // as is this
     .cq_repeats = tcav_cq_repeats, // a look that takes no lock
     .cq_arm = cq_arm,
     .cq_wait = cq_wait,

@@ -53,6 +53,7 @@ struct tcav_cq {
     bool *solicited;
     unsigned size, head, count, users;
     unsigned told; // of the entries, the first ones, that an event has told of
+    struct ibverbs_failure failure; // of the last completion in error
     bool armed, armed_solicited, overrun;
 };
 
@@ -333,6 +334,11 @@ int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64
                   size_t bytes);
 struct tcav_place tcav_mr_place(const struct tcav_mr *mr, uint64_t address);
 // A list as one run of bytes. 0; -EFAULT: a key or a range is wrong.
+// Why tcav_mr_find gives none.
+enum journal_fault tcav_mr_fault(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes,
+                                 unsigned access);
+enum journal_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count,
+                                   unsigned access);
 int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access);
 int tcav_list_load(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset, void *data,
                    size_t bytes);
@@ -373,6 +379,7 @@ int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 bool tcav_cq_repeats(void *cq);
 int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);
+bool tcav_cq_failure(void *cq, struct ibverbs_failure *failure_out);
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);
 void tcav_cqs_fail(struct tcav_context *context); // the queue pairs of those that overflowed
 void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number);
@@ -402,7 +409,9 @@ void tcav_qp_activate(struct tcav_qp *qp);
 // To the error state: what is queued is flushed.
 void tcav_qp_fail(struct tcav_qp *qp);
 // The oldest request that has not ended, with this status; then tcav_qp_fail.
-void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status);
+// fault: NONE: what the status says.
+void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status,
+                          enum journal_fault fault);
 static inline struct tcav_request *tcav_request_at(const struct tcav_qp *qp, unsigned index)
 {
     return &qp->requests[(qp->head + index) % qp->size];
@@ -417,6 +426,7 @@ bool tcav_send_step(struct tcav_qp *qp);
 void tcav_send_retire(struct tcav_qp *qp); // completes what has ended, in order
 void tcav_send_rewind(struct tcav_qp *qp, uint32_t message);
 bool tcav_send_is_read(const struct tcav_request *request);
+enum ibv_wc_opcode tcav_send_opcode(const struct tcav_request *request); // of its completion
 
 struct tcav_header tcav_send_header(const struct tcav_qp *qp, const struct tcav_request *request, enum tcav_kind kind);
 
@@ -436,7 +446,7 @@ int tcav_atomic_execute(struct tcav_qp *qp, const struct tcav_mr *mr, const stru
                         const struct tcav_operands *operands, uint64_t *value_out);
 // answer.c: sends what the remote side has to say. True: something was sent.
 bool tcav_answer_step(struct tcav_qp *qp);
-void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak);
+void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault);
 void tcav_answer_ack(struct tcav_qp *qp);
 void tcav_answer_drop(struct tcav_qp *qp); // all that it has to answer
 // response.c: what came back. False: nothing waits for it.

@@ -71,7 +71,7 @@ enum tcav_kind {
     TCAV_SWAP,      // struct tcav_operands
     TCAV_ADD,
     TCAV_ATOMIC_DATA, // 8 B
-    TCAV_NAK,         // immediate: enum tcav_nak
+    TCAV_NAK,         // immediate: enum tcav_nak, and the reason above it (tcav_nak_word)
     TCAV_RNR,         // immediate: code of the timer (IBA table 45)
     TCAV_NOT_READY,   // no queue pair takes it
     TCAV_RELEASE,     // nothing more is written to the place that this message was given
@@ -80,6 +80,11 @@ enum tcav_kind {
 };
 
 enum tcav_nak { TCAV_NAK_ACCESS, TCAV_NAK_INVALID, TCAV_NAK_OPERATION };
+// The reason is an enum journal_fault, for messages to people.
+static inline uint32_t tcav_nak_word(enum tcav_nak nak, unsigned reason)
+{
+    return (uint32_t)nak | reason << 8;
+}
 
 #define TCAV_IMMEDIATE 1u
 #define TCAV_SOLICITED 2u

@@ -194,9 +194,40 @@ void tcav_qp_fail(struct tcav_qp *qp)
     }
 }
 
-void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status)
+static enum journal_fault fault_of(const struct tcav_qp *qp, const struct tcav_request *request,
+                                   enum ibv_wc_status status)
 {
-    const struct ibv_wc wc = {.wr_id = request->id, .status = status, .qp_num = qp->number};
+    if (status == IBV_WC_LOC_PROT_ERR) {
+        bool writes = tcav_send_is_read(request);
+        return tcav_list_fault(qp->pd, request->sge, request->sges, writes ? (unsigned)IBV_ACCESS_LOCAL_WRITE : 0);
+    }
+    if (status == IBV_WC_RETRY_EXC_ERR) {
+        return JOURNAL_FAULT_NO_ANSWER;
+    }
+    return status == IBV_WC_RNR_RETRY_EXC_ERR ? JOURNAL_FAULT_NO_RECEIVE : JOURNAL_FAULT_REQUEST;
+}
+
+static void failure_note(const struct tcav_qp *qp, const struct tcav_request *request)
+{
+    bool has_list = request->sges > 0 && (request->flags & IBV_SEND_INLINE) == 0;
+    qp->send_cq->failure = (struct ibverbs_failure){.qp = qp->number,
+                                                    .opcode = tcav_send_opcode(request),
+                                                    .bytes = request->length,
+                                                    .remote_address = request->remote,
+                                                    .rkey = request->key,
+                                                    .lkey = has_list ? request->sge[0].lkey : 0,
+                                                    .address = has_list ? request->sge[0].addr : 0};
+}
+
+void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status,
+                          enum journal_fault fault)
+{
+    const struct ibv_wc wc = {.wr_id = request->id,
+                              .status = status,
+                              .opcode = tcav_send_opcode(request),
+                              .qp_num = qp->number,
+                              .vendor_err = fault != JOURNAL_FAULT_NONE ? fault : fault_of(qp, request, status)};
+    failure_note(qp, request);
     tcav_grant_abandon(qp);
     // Those before it never got an answer.
     while (tcav_request_at(qp, 0) != request) {

@@ -8,14 +8,14 @@
 // --- errors ---------------------------------------------------------------------------------------------------------
 
 // IBA 9.7.4.1, 11.6.3.3: the requester is told, and the own queue pair is in error.
-static void fail(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak)
+static void fail(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault)
 {
     static const enum ibv_event_type events[] = {
         [TCAV_NAK_ACCESS] = IBV_EVENT_QP_ACCESS_ERR,
         [TCAV_NAK_INVALID] = IBV_EVENT_QP_REQ_ERR,
         [TCAV_NAK_OPERATION] = IBV_EVENT_QP_FATAL,
     };
-    tcav_answer_nak(qp, message, nak);
+    tcav_answer_nak(qp, message, nak, fault);
     tcav_event_async(qp->pd->context, events[nak], qp->user);
     tcav_qp_fail(qp);
 }
@@ -23,10 +23,25 @@ static void fail(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak)
 // The receive request itself is wrong; its completion says so, and no event does.
 static void fail_receive(struct tcav_qp *qp, uint32_t message, enum ibv_wc_status status)
 {
-    const struct ibv_wc wc = {.wr_id = qp->inbound.receive.id, .status = status, .qp_num = qp->number};
+    const struct tcav_receive *receive = &qp->inbound.receive;
+    bool length = status == IBV_WC_LOC_LEN_ERR;
+    enum journal_fault fault =
+        length ? JOURNAL_FAULT_RECEIVE_LENGTH
+               : tcav_list_fault(qp->pd, receive->sge, receive->sges, IBV_ACCESS_LOCAL_WRITE);
+    const struct ibv_wc wc = {.wr_id = receive->id,
+                              .status = status,
+                              .opcode = IBV_WC_RECV,
+                              .qp_num = qp->number,
+                              .vendor_err = fault};
+    qp->recv_cq->failure = (struct ibverbs_failure){.qp = qp->number,
+                                                    .is_receive = true,
+                                                    .opcode = IBV_WC_RECV,
+                                                    .bytes = tcav_list_bytes(receive->sge, receive->sges),
+                                                    .address = receive->sge[0].addr,
+                                                    .lkey = receive->sge[0].lkey};
     qp->inbound.has_receive = false;
     tcav_cq_push(qp->recv_cq, &wc, true);
-    tcav_answer_nak(qp, message, status == IBV_WC_LOC_LEN_ERR ? TCAV_NAK_INVALID : TCAV_NAK_OPERATION);
+    tcav_answer_nak(qp, message, length ? TCAV_NAK_INVALID : TCAV_NAK_OPERATION, fault);
     tcav_qp_fail(qp);
 }
 
@@ -71,11 +86,12 @@ static bool send_begin(struct tcav_qp *qp, const struct tcav_header *header)
 static bool range_check(struct tcav_qp *qp, const struct tcav_header *header, uint32_t bytes, unsigned access)
 {
     if ((qp->access & access) == 0) {
-        fail(qp, header->message, TCAV_NAK_INVALID);
+        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_QP_RIGHTS);
         return false;
     }
     if (bytes != 0 && tcav_mr_find(qp->pd, header->key, header->address, bytes, access) == NULL) {
-        fail(qp, header->message, TCAV_NAK_ACCESS);
+        fail(qp, header->message, TCAV_NAK_ACCESS,
+             tcav_mr_fault(qp->pd, header->key, header->address, bytes, access));
         return false;
     }
     return true;
@@ -119,7 +135,7 @@ static bool data_store(struct tcav_qp *qp, const struct tcav_header *header, uin
     if (qp->inbound.kind == TCAV_SEND) {
         fail_receive(qp, header->message, IBV_WC_LOC_PROT_ERR);
     } else {
-        fail(qp, header->message, TCAV_NAK_ACCESS);
+        fail(qp, header->message, TCAV_NAK_ACCESS, JOURNAL_FAULT_KEY);
     }
     return false;
 }
@@ -197,7 +213,7 @@ static void done_packet(struct tcav_qp *qp, const struct tcav_header *header, co
     }
     uint32_t before, bytes = tcav_move_split(qp->inbound.place.offset, header->length, &before);
     if (header->bytes != header->length - bytes) {
-        fail(qp, header->message, TCAV_NAK_INVALID); // no library of ours
+        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_PACKET); // no library of ours
         return;
     }
     if (data_store(qp, header, 0, payload, before) &&
@@ -223,7 +239,7 @@ static struct tcav_job *job_add(struct tcav_qp *qp, const struct tcav_header *he
 static bool has_resources(struct tcav_qp *qp, const struct tcav_header *header)
 {
     if (qp->job_count >= qp->answers_max) { // IBA 9.7.4.1.4: more than was agreed
-        fail(qp, header->message, TCAV_NAK_INVALID);
+        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_READS);
         return false;
     }
     return true;
@@ -240,7 +256,7 @@ static void read_packet(struct tcav_qp *qp, const struct tcav_header *header, co
 static void atomic_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
 {
     if ((qp->access & IBV_ACCESS_REMOTE_ATOMIC) != 0 && header->address % 8 != 0) {
-        fail(qp, header->message, TCAV_NAK_INVALID); // IBA 9.7.4.1.5.2
+        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_ALIGNMENT); // IBA 9.7.4.1.5.2
         return;
     }
     if (!range_check(qp, header, 8, IBV_ACCESS_REMOTE_ATOMIC) || !has_resources(qp, header)) {
@@ -251,7 +267,7 @@ static void atomic_packet(struct tcav_qp *qp, const struct tcav_header *header, 
     const struct tcav_mr *mr = tcav_mr_find(qp->pd, header->key, header->address, 8, IBV_ACCESS_REMOTE_ATOMIC);
     memcpy(&operands, payload, sizeof operands);
     if (tcav_atomic_execute(qp, mr, header, &operands, &value) != 0) {
-        fail(qp, header->message, TCAV_NAK_OPERATION);
+        fail(qp, header->message, TCAV_NAK_OPERATION, JOURNAL_FAULT_MEMORY);
         return;
     }
     struct tcav_job *job = job_add(qp, header);

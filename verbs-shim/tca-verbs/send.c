@@ -27,6 +27,11 @@ bool tcav_send_is_read(const struct tcav_request *request)
     return properties[request->opcode].read;
 }
 
+enum ibv_wc_opcode tcav_send_opcode(const struct tcav_request *request)
+{
+    return properties[request->opcode].completion;
+}
+
 struct tcav_header tcav_send_header(const struct tcav_qp *qp, const struct tcav_request *request, enum tcav_kind kind)
 {
     bool immediate = properties[request->opcode].immediate;
@@ -75,7 +80,7 @@ static enum ibv_wc_status request_check(const struct tcav_qp *qp, const struct t
 static bool refuse(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status)
 {
     if (qp->sent == 0) {
-        tcav_qp_fail_request(qp, request, status);
+        tcav_qp_fail_request(qp, request, status, JOURNAL_FAULT_NONE);
     }
     return false;
 }
@@ -249,7 +254,7 @@ static void complete(struct tcav_qp *qp, const struct tcav_request *request)
     const struct ibv_wc wc = {
         .wr_id = request->id,
         .status = IBV_WC_SUCCESS,
-        .opcode = properties[request->opcode].completion,
+        .opcode = tcav_send_opcode(request),
         .byte_len = request->length,
         .qp_num = qp->number,
     };

@@ -126,6 +126,27 @@ enum hca_status {
     HCA_STATUSES
 };
 
+// Why a request failed, in more detail than its status: for messages to people, as the vendor errors of real adapters.
+// A responder's reason comes back with its NAK; the wire of a real fabric does not carry it.
+enum hca_fault {
+    HCA_FAULT_NONE,
+    HCA_FAULT_KEY,            // no region has the key
+    HCA_FAULT_DOMAIN,         // the region is of another protection domain
+    HCA_FAULT_RANGE,          // the bytes are not all in the region
+    HCA_FAULT_RIGHTS,         // the region does not allow the access
+    HCA_FAULT_QP_RIGHTS,      // the queue pair does not allow it
+    HCA_FAULT_NO_RECEIVE,     // no receive request was there
+    HCA_FAULT_RECEIVE_LENGTH, // the receive request is too small
+    HCA_FAULT_READS,          // more reads and atomics outstanding than the responder allows
+    HCA_FAULT_ALIGNMENT,      // an atomic at an address that is no multiple of 8
+    HCA_FAULT_PACKET,         // a packet of the wrong length (path MTU), or out of its message
+    HCA_FAULT_SHARED_QUEUE,   // of XRC: no such shared receive queue
+    HCA_FAULT_MEMORY,         // the adapter could not reach the host's memory
+    HCA_FAULT_NO_ANSWER,      // nothing came back
+    HCA_FAULT_REQUEST,        // the request itself: opcode, length, reads without max_rd_atomic
+    HCA_FAULTS
+};
+
 enum hca_cqe_kind {
     HCA_CQE_SEND,
     HCA_CQE_RECEIVE,
@@ -143,7 +164,7 @@ struct hca_cqe {
     uint32_t qpn;
     uint32_t index; // send: the request's index; receive: its cookie
     uint32_t bytes;
-    uint32_t immediate;
+    uint32_t immediate;  // in error: enum hca_fault
     uint32_t source_qpn; // UD
     uint16_t source_lid; // UD
     uint8_t sl, opcode;  // of a send: enum hca_opcode

@@ -98,14 +98,51 @@ static enum ibv_wc_opcode opcode_of(const struct hca_wc *wc)
     return sends[wc->opcode];
 }
 
+static enum journal_fault fault_of(enum hca_fault fault)
+{
+    static const enum journal_fault faults[HCA_FAULTS] = {
+        [HCA_FAULT_KEY] = JOURNAL_FAULT_KEY,
+        [HCA_FAULT_DOMAIN] = JOURNAL_FAULT_DOMAIN,
+        [HCA_FAULT_RANGE] = JOURNAL_FAULT_RANGE,
+        [HCA_FAULT_RIGHTS] = JOURNAL_FAULT_RIGHTS,
+        [HCA_FAULT_QP_RIGHTS] = JOURNAL_FAULT_QP_RIGHTS,
+        [HCA_FAULT_NO_RECEIVE] = JOURNAL_FAULT_NO_RECEIVE,
+        [HCA_FAULT_RECEIVE_LENGTH] = JOURNAL_FAULT_RECEIVE_LENGTH,
+        [HCA_FAULT_READS] = JOURNAL_FAULT_READS,
+        [HCA_FAULT_ALIGNMENT] = JOURNAL_FAULT_ALIGNMENT,
+        [HCA_FAULT_PACKET] = JOURNAL_FAULT_PACKET,
+        [HCA_FAULT_SHARED_QUEUE] = JOURNAL_FAULT_SHARED_QUEUE,
+        [HCA_FAULT_MEMORY] = JOURNAL_FAULT_MEMORY,
+        [HCA_FAULT_NO_ANSWER] = JOURNAL_FAULT_NO_ANSWER,
+        [HCA_FAULT_REQUEST] = JOURNAL_FAULT_REQUEST,
+    };
+    return faults[fault];
+}
+
+bool ibsim_cq_failure(void *object, struct ibverbs_failure *failure_out)
+{
+    const struct hca_failure *failure = hca_cq_failure(((struct ibsim_cq *)object)->hca);
+    const struct hca_wc wc = {.kind = failure->is_receive ? HCA_CQE_RECEIVE : HCA_CQE_SEND, .opcode = failure->opcode};
+    *failure_out = (struct ibverbs_failure){.qp = failure->qpn,
+                                            .is_receive = failure->is_receive,
+                                            .opcode = opcode_of(&wc),
+                                            .bytes = failure->bytes,
+                                            .remote_address = failure->remote_address,
+                                            .rkey = failure->rkey,
+                                            .lkey = failure->lkey,
+                                            .address = failure->address};
+    return failure->qpn != 0;
+}
+
 // Immediate data goes as it lies in memory: in network byte order on both sides.
 static struct ibv_wc completion_of(const struct hca_wc *wc)
 {
     return (struct ibv_wc){.wr_id = wc->wr_id,
                            .status = status_of(wc->status),
                            .opcode = opcode_of(wc),
+                           .vendor_err = fault_of(wc->fault),
                            .byte_len = wc->bytes,
-                           .imm_data = wc->immediate,
+                           .imm_data = wc->status == HCA_OK ? wc->immediate : 0,
                            .qp_num = wc->qpn,
                            .src_qp = wc->source_qpn,
                            .wc_flags = (wc->has_immediate ? IBV_WC_WITH_IMM : 0) | (wc->has_route ? IBV_WC_GRH : 0),

@@ -332,6 +332,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .cq_poll = ibsim_cq_poll,
     .cq_arm = ibsim_cq_arm,
     .cq_place = ibsim_cq_place,
+    .cq_failure = ibsim_cq_failure,
     .cq_wait = ibsim_cq_wait,
     .srq_create = ibsim_srq_create,
     .srq_create_xrc = ibsim_srq_create_xrc,

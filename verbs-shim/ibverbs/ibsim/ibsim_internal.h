@@ -48,6 +48,7 @@ int ibsim_cq_destroy(void *cq);
 int ibsim_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 int ibsim_cq_arm(void *cq, bool solicited_only);
 const volatile void *ibsim_cq_place(void *cq);
+bool ibsim_cq_failure(void *cq, struct ibverbs_failure *failure_out);
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns);
 
 int ibsim_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out);

@@ -1,0 +1,32 @@
+// What `exec` shows of what programs did: a trace, a summary, lines for refused calls and completions in error.
+#pragma once
+
+#include "sim/attach/attach_run.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/trace.h"
+
+// What the command line asks for.
+struct cli_observing_options {
+    const char *trace; // a file; NULL: none
+    struct cli_list trace_only;
+    bool summary, quiet_diagnosis;
+};
+
+struct cli_observing {
+    const struct cli_observing_options *given;
+    struct cli_trace trace;
+    bool tracing;
+    char *yaml; // what exec.yaml says of verbs calls; NULL: nothing
+};
+
+// Asks attach_run for it. records: results are written. ctx of the options is the caller's, whose functions below
+// pass on. false: said why.
+bool cli_observing_begin(struct cli_observing *observing, const struct cli_observing_options *given,
+                         const char *scenario_path, const struct cli_paths *paths);
+// Writes the trace, prints the summary. false: said why.
+bool cli_observing_end(struct cli_observing *observing);
+
+void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, const char *component,
+                         const struct sim_trace_point *point, const uint64_t *values);
+void cli_observing_diagnosis(const char *line);
+void cli_observing_take(struct cli_observing *observing, const observe_t *observe);

@@ -1,0 +1,125 @@
+// The picture of what processes have. Private to the room.
+#pragma once
+
+#include <stdbool.h>
+
+#include "sim/observe/observe.h"
+
+enum observe_kind { OBSERVE_CONTEXT, OBSERVE_MR, OBSERVE_CQ, OBSERVE_SRQ, OBSERVE_QP, OBSERVE_OTHER };
+
+// A request that was posted and is not known to be done.
+struct observe_request {
+    uint64_t wr_id, posted_ps, bytes, number; // number: of its queue, from 0 on
+    uint32_t opcode;                          // of a send
+    bool signaled;
+};
+
+// What was posted to a queue and what came back. The requests are a ring.
+struct observe_queue {
+    uint64_t posted, bytes, completed, errors, depth_most;
+    struct observe_request *requests; // NULL: none yet
+    uint32_t first, depth, room;
+};
+
+#define OBSERVE_OPCODES 8 // enum ibv_wr_opcode, as far as devices have them
+
+struct observe_qp {
+    struct journal_qp made;
+    struct journal_modify path; // attributes that were set last
+    uint32_t state;
+    bool flush_told; // why its requests come back
+    struct observe_queue send, receive;
+    uint64_t sends[OBSERVE_OPCODES], send_bytes[OBSERVE_OPCODES], signaled;
+    uint64_t rnr_naks, retries; // that it sent; of its requests
+    uint64_t first_ps, last_ps; // of its posts and completions
+};
+
+struct observe_cq {
+    struct journal_cq made;
+    uint64_t taken, errors;
+};
+
+struct observe_object {
+    enum observe_kind kind;
+    uint32_t context, number; // of a region: its key
+    observe_process_t *process;
+    uint64_t made_ps, ended_ps;
+    bool ended;
+    struct observe_object *next_ended;
+    union {
+        struct journal_device device;
+        struct journal_mr mr;
+        struct observe_cq cq;
+        struct observe_qp qp;
+        struct journal_object other;
+    };
+};
+
+struct observe_calls {
+    uint64_t count, errors, ps;
+};
+
+struct observe_process {
+    observe_t *observe;
+    observe_process_t *next;
+    char node[64], name[48];
+    uint32_t number;
+    bool ended;
+    uint64_t began_ps, ended_ps;
+    void *tag;
+    void *objects; // a tree (tsearch)
+    struct observe_object *ended_first, **ended_end;
+    unsigned ended_count;
+    struct observe_calls calls[JOURNAL_CALL_COUNT];
+    uint64_t registered_bytes;
+    uint64_t waits[OBSERVE_WAITS], waited_ps[OBSERVE_WAITS];
+};
+
+struct observe {
+    sim_t *sim;
+    struct observe_options options;
+    observe_process_t *processes, **processes_end;
+    struct observe_line *lines; // a heap of what waits for its time (trace.c)
+    size_t line_count, line_room;
+    uint64_t line_order;
+};
+
+// --- objects.c ------------------------------------------------------------------------------------------------------
+
+// NULL: the process has none such, and had none lately.
+struct observe_object *observe_object_find(const observe_process_t *process, enum observe_kind kind, uint32_t context,
+                                           uint32_t number);
+void observe_objects_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record);
+void observe_objects_free(observe_process_t *process);
+typedef void (*observe_visit_fn)(void *ctx, struct observe_object *object);
+// In the order of kind, context and number.
+void observe_objects_visit(const observe_process_t *process, observe_visit_fn visit, void *ctx);
+// The queue pair that this one is connected to, and the process that has it. NULL: nobody has.
+struct observe_object *observe_peer(const struct observe_object *qp);
+// What a process calls itself: "node1", with its number where its node has more than one.
+void observe_title(const observe_process_t *process, char *text, size_t room);
+
+// --- names.c --------------------------------------------------------------------------------------------------------
+
+const char *observe_call_name(unsigned call);
+const char *observe_state_name(uint64_t state);
+const char *observe_opcode_name(uint64_t opcode);    // of a send request
+const char *observe_wc_opcode_name(uint64_t opcode); // of a completion
+const char *observe_status_name(uint64_t status);    // of a completion, as the header calls it
+const char *observe_qp_type_name(uint64_t type);
+// The sentence of a refusal, with its numbers. An unknown reason: the text of the errno value.
+void observe_reason_print(const struct journal_record *record, char *text, size_t room);
+void observe_access_print(uint32_t access, char *text, size_t room); // "local write, remote write"
+void observe_bytes_print(uint64_t bytes, char *text, size_t room);   // "64 B", "4 KiB"
+void observe_time_print(uint64_t ps, char *text, size_t room);       // "12.3 us"
+
+// --- trace.c --------------------------------------------------------------------------------------------------------
+
+void observe_trace_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
+                        const struct journal_record *record);
+void observe_trace_look(observe_t *observe); // writes the lines whose time has come
+
+// --- diagnosis.c ----------------------------------------------------------------------------------------------------
+
+// Before objects_note: what the record changes is as it was.
+void observe_diagnose(observe_process_t *process, const struct journal_record *record);

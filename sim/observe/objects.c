@@ -1,0 +1,414 @@
+// What every process has, from the records of the calls that made it.
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "sim/observe/internal.h"
+
+// So many objects that are gone are remembered, for requests that name them too late.
+enum { ENDED_MAX = 256 };
+// More requests than that of a queue are not kept.
+enum { REQUESTS_MAX = 1 << 20 };
+
+static int compare(const void *a, const void *b)
+{
+    const struct observe_object *x = a, *y = b;
+    if (x->kind != y->kind) {
+        return x->kind < y->kind ? -1 : 1;
+    }
+    if (x->context != y->context) {
+        return x->context < y->context ? -1 : 1;
+    }
+    return x->number == y->number ? 0 : x->number < y->number ? -1 : 1;
+}
+
+struct observe_object *observe_object_find(const observe_process_t *process, enum observe_kind kind, uint32_t context,
+                                           uint32_t number)
+{
+    const struct observe_object wanted = {.kind = kind, .context = context, .number = number};
+    struct observe_object *const *found = tfind(&wanted, &process->objects, compare);
+    return found != NULL ? *found : NULL;
+}
+
+// --- made and ended -------------------------------------------------------------------------------------------------
+
+static void ended_forget(observe_process_t *process, struct observe_object *object)
+{
+    struct observe_object **link = &process->ended_first;
+    while (*link != NULL && *link != object) {
+        link = &(*link)->next_ended;
+    }
+    if (*link != NULL) {
+        *link = object->next_ended;
+        process->ended_end = *link == NULL ? link : process->ended_end;
+        process->ended_count--;
+    }
+}
+
+// A number that was used before is the new object's. NULL: no memory.
+static struct observe_object *made(observe_process_t *process, enum observe_kind kind, uint32_t context,
+                                   uint32_t number, uint64_t at_ps)
+{
+    struct observe_object *object = observe_object_find(process, kind, context, number);
+    bool known = object != NULL;
+    if (known && object->ended) {
+        ended_forget(process, object);
+    }
+    if (known && kind == OBSERVE_QP) {
+        free(object->qp.send.requests);
+        free(object->qp.receive.requests);
+    }
+    object = known ? object : malloc(sizeof *object);
+    if (object != NULL) {
+        *object = (struct observe_object){
+            .kind = kind, .context = context, .number = number, .process = process, .made_ps = at_ps};
+        if (!known && tsearch(object, &process->objects, compare) == NULL) {
+            free(object);
+            object = NULL;
+        }
+    }
+    return object;
+}
+
+static void ended(observe_process_t *process, enum observe_kind kind, uint32_t context, uint32_t number,
+                  uint64_t at_ps)
+{
+    struct observe_object *object = observe_object_find(process, kind, context, number);
+    if (object == NULL || object->ended) {
+        return;
+    }
+    object->ended = true;
+    object->ended_ps = at_ps;
+    object->next_ended = NULL;
+    *process->ended_end = object;
+    process->ended_end = &object->next_ended;
+    // Queue pairs stay for the summary.
+    if (++process->ended_count > ENDED_MAX && process->ended_first->kind != OBSERVE_QP) {
+        struct observe_object *oldest = process->ended_first;
+        ended_forget(process, oldest);
+        (void)tdelete(oldest, &process->objects, compare);
+        free(oldest);
+    }
+}
+
+static void object_free(void *node)
+{
+    struct observe_object *object = node;
+    if (object->kind == OBSERVE_QP) {
+        free(object->qp.send.requests);
+        free(object->qp.receive.requests);
+    }
+    free(object);
+}
+
+void observe_objects_free(observe_process_t *process)
+{
+    tdestroy(process->objects, object_free);
+    process->objects = NULL;
+}
+
+// --- counts ---------------------------------------------------------------------------------------------------------
+
+static bool queue_grow(struct observe_queue *queue)
+{
+    uint32_t room = queue->room == 0 ? 16 : 2 * queue->room;
+    struct observe_request *requests = room <= REQUESTS_MAX ? malloc(room * sizeof *requests) : NULL;
+    for (uint32_t i = 0; requests != NULL && i < queue->depth; i++) {
+        requests[i] = queue->requests[(queue->first + i) % queue->room];
+    }
+    if (requests != NULL) {
+        free(queue->requests);
+        queue->requests = requests;
+        queue->room = room;
+        queue->first = 0;
+    }
+    return requests != NULL;
+}
+
+static void queue_posted(struct observe_queue *queue, const struct observe_request *request)
+{
+    queue->bytes += request->bytes;
+    if (queue->depth < queue->room || queue_grow(queue)) {
+        struct observe_request *place = &queue->requests[(queue->first + queue->depth) % queue->room];
+        *place = *request;
+        place->number = queue->posted;
+        queue->depth++;
+    }
+    queue->posted++;
+    queue->depth_most = queue->depth > queue->depth_most ? queue->depth : queue->depth_most;
+}
+
+// Completions come in the order of the requests. A request that asked for none is done when a later one is.
+static void queue_completed(struct observe_queue *queue, uint64_t wr_id, bool error)
+{
+    queue->completed++;
+    queue->errors += error;
+    bool found = false;
+    while (queue->depth > 0 && !found) {
+        const struct observe_request *request = &queue->requests[queue->first];
+        found = request->signaled || (error && request->wr_id == wr_id);
+        queue->first = (queue->first + 1) % queue->room;
+        queue->depth--;
+    }
+}
+
+static void active(struct observe_qp *qp, uint64_t at_ps)
+{
+    qp->first_ps = qp->first_ps == 0 ? at_ps : qp->first_ps;
+    qp->last_ps = at_ps;
+}
+
+static struct observe_object *qp_of(observe_process_t *process, uint32_t context, uint32_t number)
+{
+    struct observe_object *object = observe_object_find(process, OBSERVE_QP, context, number);
+    return object != NULL && !object->ended ? object : NULL;
+}
+
+static void send_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+{
+    const struct journal_send *send = &record->send;
+    struct observe_object *object = qp_of(process, record->context, send->qp);
+    if (object == NULL) {
+        return;
+    }
+    struct observe_qp *qp = &object->qp;
+    unsigned opcode = send->opcode < OBSERVE_OPCODES ? send->opcode : OBSERVE_OPCODES - 1;
+    queue_posted(&qp->send, &(struct observe_request){.wr_id = send->wr_id,
+                                                      .posted_ps = at_ps,
+                                                      .bytes = send->bytes,
+                                                      .opcode = send->opcode,
+                                                      .signaled = send->signaled != 0});
+    qp->sends[opcode]++;
+    qp->send_bytes[opcode] += send->bytes;
+    qp->signaled += send->signaled != 0;
+    active(qp, at_ps);
+}
+
+static void receive_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+{
+    struct observe_object *object = qp_of(process, record->context, record->receive.queue);
+    if (object != NULL && record->call == JOURNAL_POST_RECV) {
+        queue_posted(&object->qp.receive, &(struct observe_request){.wr_id = record->receive.wr_id,
+                                                                    .posted_ps = at_ps,
+                                                                    .bytes = record->receive.bytes,
+                                                                    .signaled = true});
+    }
+}
+
+static void completion_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+{
+    const struct journal_completion *completion = &record->completion;
+    struct observe_object *object = qp_of(process, record->context, completion->qp);
+    struct observe_object *cq = observe_object_find(process, OBSERVE_CQ, record->context, completion->cq);
+    bool error = completion->status != IBV_WC_SUCCESS;
+    if (cq != NULL) {
+        cq->cq.taken++;
+        cq->cq.errors += error;
+    }
+    if (object == NULL) {
+        return;
+    }
+    struct observe_qp *qp = &object->qp;
+    if (error && completion->status != IBV_WC_WR_FLUSH_ERR) {
+        qp->state = IBV_QPS_ERR;
+    }
+    queue_completed(completion->is_receive ? &qp->receive : &qp->send, completion->wr_id, error);
+    active(qp, at_ps);
+}
+
+static void modify_note(observe_process_t *process, const struct journal_record *record)
+{
+    const struct journal_modify *modify = &record->modify;
+    struct observe_object *object = qp_of(process, record->context, modify->number);
+    if (object == NULL) {
+        return;
+    }
+    struct journal_modify *path = &object->qp.path;
+    const uint32_t mask = modify->mask;
+    object->qp.state = modify->to;
+    object->qp.flush_told = object->qp.flush_told && modify->to != IBV_QPS_RESET;
+    path->dest = (mask & IBV_QP_DEST_QPN) != 0 ? modify->dest : path->dest;
+    path->send_psn = (mask & IBV_QP_SQ_PSN) != 0 ? modify->send_psn : path->send_psn;
+    path->receive_psn = (mask & IBV_QP_RQ_PSN) != 0 ? modify->receive_psn : path->receive_psn;
+    path->dlid = (mask & IBV_QP_AV) != 0 ? modify->dlid : path->dlid;
+    path->mtu_bytes = (mask & IBV_QP_PATH_MTU) != 0 ? modify->mtu_bytes : path->mtu_bytes;
+    path->access = (mask & IBV_QP_ACCESS_FLAGS) != 0 ? modify->access : path->access;
+    path->retry_count = (mask & IBV_QP_RETRY_CNT) != 0 ? modify->retry_count : path->retry_count;
+    path->rnr_retry = (mask & IBV_QP_RNR_RETRY) != 0 ? modify->rnr_retry : path->rnr_retry;
+    path->timeout = (mask & IBV_QP_TIMEOUT) != 0 ? modify->timeout : path->timeout;
+    path->min_rnr_timer = (mask & IBV_QP_MIN_RNR_TIMER) != 0 ? modify->min_rnr_timer : path->min_rnr_timer;
+    path->reads = (mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 ? modify->reads : path->reads;
+    path->dest_reads = (mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 ? modify->dest_reads : path->dest_reads;
+    path->mask |= mask;
+}
+
+// --- records --------------------------------------------------------------------------------------------------------
+
+static void object_made(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+{
+    struct observe_object *object = NULL;
+    switch (record->call) {
+    case JOURNAL_OPEN_DEVICE:
+        object = made(process, OBSERVE_CONTEXT, record->context, 0, at_ps);
+        if (object != NULL) {
+            object->device = record->device;
+            object->device.device[sizeof object->device.device - 1] = '\0';
+        }
+        break;
+    case JOURNAL_REG_MR:
+        process->registered_bytes += record->mr.bytes;
+        object = made(process, OBSERVE_MR, record->context, record->mr.rkey, at_ps);
+        if (object != NULL) {
+            object->mr = record->mr;
+        }
+        break;
+    case JOURNAL_CREATE_CQ:
+        object = made(process, OBSERVE_CQ, record->context, record->cq.handle, at_ps);
+        if (object != NULL) {
+            object->cq.made = record->cq;
+        }
+        break;
+    case JOURNAL_CREATE_QP:
+        object = made(process, OBSERVE_QP, record->context, record->qp.number, at_ps);
+        if (object != NULL) {
+            object->qp.made = record->qp;
+        }
+        break;
+    case JOURNAL_ALLOC_PD:
+    case JOURNAL_CREATE_CHANNEL:
+    case JOURNAL_CREATE_AH:
+    case JOURNAL_CREATE_SRQ:
+        object = made(process, record->call == JOURNAL_CREATE_SRQ ? OBSERVE_SRQ : OBSERVE_OTHER, record->context,
+                      record->object.handle, at_ps);
+        if (object != NULL) {
+            object->other = (struct journal_object){record->object.handle, record->call};
+        }
+        break;
+    }
+}
+
+static void object_ended(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+{
+    switch (record->call) {
+    case JOURNAL_CLOSE_DEVICE:
+        ended(process, OBSERVE_CONTEXT, record->context, 0, at_ps);
+        break;
+    case JOURNAL_DEREG_MR:
+        ended(process, OBSERVE_MR, record->context, record->mr.rkey, at_ps);
+        break;
+    case JOURNAL_DESTROY_CQ:
+        ended(process, OBSERVE_CQ, record->context, record->cq.handle, at_ps);
+        break;
+    case JOURNAL_DESTROY_QP:
+        ended(process, OBSERVE_QP, record->context, record->qp.number, at_ps);
+        break;
+    case JOURNAL_DEALLOC_PD:
+    case JOURNAL_DESTROY_CHANNEL:
+    case JOURNAL_DESTROY_AH:
+    case JOURNAL_DESTROY_SRQ:
+        ended(process, record->call == JOURNAL_DESTROY_SRQ ? OBSERVE_SRQ : OBSERVE_OTHER, record->context,
+              record->object.handle, at_ps);
+        break;
+    }
+}
+
+void observe_objects_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+{
+    if (record->error != 0) {
+        return;
+    }
+    switch (record->call) {
+    case JOURNAL_POST_SEND:
+        send_note(process, at_ps, record);
+        break;
+    case JOURNAL_POST_RECV:
+    case JOURNAL_POST_SRQ_RECV:
+        receive_note(process, at_ps, record);
+        break;
+    case JOURNAL_POLL_CQ:
+        completion_note(process, at_ps, record);
+        break;
+    case JOURNAL_MODIFY_QP:
+        modify_note(process, record);
+        break;
+    default:
+        object_made(process, at_ps, record);
+        object_ended(process, at_ps, record);
+        break;
+    }
+}
+
+// --- looking --------------------------------------------------------------------------------------------------------
+
+struct visiting {
+    observe_visit_fn visit;
+    void *ctx;
+};
+
+static void object_visit(const void *node, VISIT which, void *closure)
+{
+    const struct visiting *visiting = closure;
+    if (which == postorder || which == leaf) {
+        visiting->visit(visiting->ctx, *(struct observe_object *const *)node);
+    }
+}
+
+void observe_objects_visit(const observe_process_t *process, observe_visit_fn visit, void *ctx)
+{
+    struct visiting visiting = {visit, ctx};
+    twalk_r(process->objects, object_visit, &visiting);
+}
+
+static const struct journal_device *device_of(const struct observe_object *object)
+{
+    const struct observe_object *context = observe_object_find(object->process, OBSERVE_CONTEXT, object->context, 0);
+    return context != NULL ? &context->device : NULL;
+}
+
+struct search {
+    const struct journal_device *device; // of the same kind
+    uint32_t lid, number;
+    struct observe_object *found;
+};
+
+static void peer_look(void *ctx, struct observe_object *object)
+{
+    struct search *search = ctx;
+    if (object->kind == OBSERVE_QP && object->number == search->number) {
+        const struct journal_device *device = device_of(object);
+        bool same = device != NULL && strcmp(device->device, search->device->device) == 0;
+        // One that lives rather than one that is gone.
+        if (same && device->lid == search->lid && (search->found == NULL || search->found->ended)) {
+            search->found = object;
+        }
+    }
+}
+
+struct observe_object *observe_peer(const struct observe_object *qp)
+{
+    struct search search = {device_of(qp), qp->qp.path.dlid, qp->qp.path.dest, NULL};
+    if (search.device == NULL) {
+        return NULL;
+    }
+    for (const observe_process_t *process = qp->process->observe->processes; process != NULL;
+         process = process->next) {
+        observe_objects_visit(process, peer_look, &search);
+    }
+    return search.found;
+}
+
+void observe_title(const observe_process_t *process, char *text, size_t room)
+{
+    bool alone = true;
+    for (const observe_process_t *other = process->observe->processes; other != NULL; other = other->next) {
+        bool has = other->objects != NULL || other == process;
+        alone = alone && (other == process || !has || strcmp(other->node, process->node) != 0);
+    }
+    if (alone) {
+        snprintf(text, room, "%s", process->node);
+    } else {
+        snprintf(text, room, "%s.process%u", process->node, process->number);
+    }
+}

@@ -1,0 +1,103 @@
+#include "sim/observe/observe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/observe/internal.h"
+
+static void trace_sink(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       const uint64_t *values);
+
+observe_t *observe_create(sim_t *sim, const struct observe_options *options)
+{
+    observe_t *observe = calloc(1, sizeof *observe);
+    if (observe != NULL) {
+        observe->sim = sim;
+        observe->options = *options;
+        observe->processes_end = &observe->processes;
+        if (observe_wants_all(observe)) {
+            sim_trace_set_sink(sim, trace_sink, observe);
+        }
+    }
+    return observe;
+}
+
+void observe_destroy(observe_t *observe)
+{
+    if (observe == NULL) {
+        return;
+    }
+    while (observe->processes != NULL) {
+        observe_process_t *process = observe->processes;
+        observe->processes = process->next;
+        observe_objects_free(process);
+        free(process);
+    }
+    free(observe->lines);
+    free(observe);
+}
+
+bool observe_wants_all(const observe_t *observe)
+{
+    return observe->options.trace != NULL || observe->options.summary;
+}
+
+observe_process_t *observe_process_begin(observe_t *observe, const struct observe_place *place)
+{
+    observe_process_t *process = calloc(1, sizeof *process);
+    if (process != NULL) {
+        process->observe = observe;
+        process->number = place->number;
+        process->tag = place->tag;
+        process->began_ps = place->began_ps;
+        process->ended_end = &process->ended_first;
+        snprintf(process->node, sizeof process->node, "%s", place->node);
+        snprintf(process->name, sizeof process->name, "%s", place->name);
+        *observe->processes_end = process;
+        observe->processes_end = &process->next;
+    }
+    return process;
+}
+
+void observe_process_end(observe_process_t *process, uint64_t at_ps)
+{
+    if (process != NULL && !process->ended) {
+        process->ended = true;
+        process->ended_ps = at_ps;
+    }
+}
+
+void observe_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
+                  const struct journal_record *record)
+{
+    if (process == NULL || record->call >= JOURNAL_CALL_COUNT) {
+        return;
+    }
+    struct observe_calls *calls = &process->calls[record->call];
+    calls->count++;
+    calls->errors += record->error != 0;
+    calls->ps += took_ps;
+    observe_diagnose(process, record);
+    observe_objects_note(process, at_ps, record);
+    if (process->observe->options.trace != NULL) {
+        observe_trace_note(process, thread, at_ps, took_ps, record);
+    }
+}
+
+void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t count, uint64_t ps)
+{
+    if (process != NULL) {
+        process->waits[kind] += count;
+        process->waited_ps[kind] += ps;
+    }
+}
+
+static void trace_sink(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       const uint64_t *values)
+{
+    observe_t *observe = ctx;
+    if (observe->options.trace != NULL) {
+        observe_trace_look(observe);
+        observe->options.trace(observe->options.trace_ctx, time_ps, component, point, values);
+    }
+}

@@ -1,0 +1,68 @@
+// What attached programs did: their verbs calls as a trace, counts of them as a summary, and a line for each call that
+// was refused and each completion in error.
+//
+// sim/attach gives it the records that libraries write (verbs-shim/journal.h), in the order of each thread's own time.
+// From those that make, change and end objects it keeps a picture of what every process has; so it can say what the
+// other side of a connection looked like when a request failed.
+// Everything here only looks: no simulated time passes, and nothing of it reaches a model. Records come from programs
+// and are not believed: numbers are compared, never used as indices.
+// Leaves out: what programs do without verbs; requests of queue pairs whose process is not attached.
+//
+// Times are picoseconds. An observer lives as long as the simulation; processes are its own, also after they ended.
+#pragma once
+
+#include <stdio.h>
+
+#include "sim/kernel/sim.h"
+#include "sim/kernel/trace.h"
+#include "verbs-shim/journal.h"
+
+typedef struct observe observe_t;
+typedef struct observe_process observe_process_t;
+
+// Receive requests of a queue pair, as its process counts them.
+struct observe_receives {
+    uint64_t posted, last_ps;
+};
+
+struct observe_options {
+    sim_trace_sink_fn trace; // NULL: no trace
+    void *trace_ctx;
+    void (*line)(void *ctx, const char *text); // of diagnoses, without a newline; NULL: none
+    void *line_ctx;
+    // Of a process by its tag. false: nobody can tell. NULL: nobody is to be asked.
+    bool (*receives)(void *ctx, void *tag, uint32_t qp, struct observe_receives *receives_out);
+    void *receives_ctx;
+    bool summary;
+};
+
+// NULL: no memory.
+observe_t *observe_create(sim_t *sim, const struct observe_options *options);
+void observe_destroy(observe_t *observe);
+// Do options ask for posts, polls and waits as well?
+bool observe_wants_all(const observe_t *observe);
+
+struct observe_place {
+    const char *node;  // lives as long as the observer
+    uint32_t number;   // of the process on its node
+    const char *name;  // of what it runs; copied
+    uint64_t began_ps;
+    void *tag;
+};
+// NULL: no memory; the functions below take it and do nothing.
+observe_process_t *observe_process_begin(observe_t *observe, const struct observe_place *place);
+void observe_process_end(observe_process_t *process, uint64_t at_ps);
+
+// thread: its name, as traces have it. at_ps: when the call ended.
+void observe_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
+                  const struct journal_record *record);
+
+// Empty polls, and what a thread waited.
+enum observe_wait { OBSERVE_POLLING, OBSERVE_WAITING, OBSERVE_WAITS };
+void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t count, uint64_t ps);
+
+// Trace lines that wait for their time; at the end of the run.
+void observe_trace_flush(observe_t *observe);
+// As lines of text for people, or of YAML below a key with that indentation.
+void observe_summary_print(const observe_t *observe, FILE *out);
+void observe_summary_yaml(const observe_t *observe, FILE *out);

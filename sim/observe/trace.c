@@ -1,0 +1,194 @@
+// Verbs calls as trace points, a line a call, between the trace points of devices in the order of simulated time.
+//
+// What a program did since its last crossing is known at the crossing, with times ahead of the devices': lines wait in
+// a heap until the simulation has come to their time.
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "sim/observe/internal.h"
+
+struct observe_line {
+    uint64_t at_ps, order, took_ps;
+    char component[104];
+    struct journal_record record;
+};
+
+// --- fields ---------------------------------------------------------------------------------------------------------
+
+enum form { DECIMAL, HEX, STATE, OPCODE, WC_OPCODE, STATUS, TYPE, ERROR };
+
+struct field {
+    const char *name;
+    size_t offset;
+    uint8_t bytes;
+    enum form form;
+};
+
+#define FIELD(name, member, form) {name, offsetof(struct journal_record, member), sizeof((struct journal_record *)0)->member, form}
+#define FIELDS_MAX 12
+
+// Of the member of a record; unused ones have no name.
+struct fields {
+    struct field list[FIELDS_MAX];
+};
+
+static const struct fields of_object = {{FIELD("handle", object.handle, DECIMAL), FIELD("value", object.value, DECIMAL)}};
+static const struct fields of_device = {{FIELD("lid", device.lid, DECIMAL)}};
+static const struct fields of_mr = {{FIELD("handle", mr.handle, DECIMAL), FIELD("address", mr.address, HEX),
+                                     FIELD("length_bytes", mr.bytes, DECIMAL), FIELD("lkey", mr.lkey, HEX),
+                                     FIELD("rkey", mr.rkey, HEX), FIELD("access", mr.access, HEX)}};
+static const struct fields of_cq = {{FIELD("cq", cq.handle, DECIMAL), FIELD("entries", cq.entries, DECIMAL)}};
+static const struct fields of_qp = {
+    {FIELD("qp", qp.number, DECIMAL), FIELD("type", qp.type, TYPE), FIELD("send_cq", qp.send_cq, DECIMAL),
+     FIELD("max_send_wr", qp.max_send, DECIMAL), FIELD("max_recv_wr", qp.max_receive, DECIMAL),
+     FIELD("max_inline_data", qp.max_inline, DECIMAL)}};
+static const struct fields of_modify = {
+    {FIELD("qp", modify.number, DECIMAL), FIELD("from", modify.from, STATE), FIELD("to", modify.to, STATE),
+     FIELD("mask", modify.mask, HEX), FIELD("dest_qp", modify.dest, DECIMAL), FIELD("dlid", modify.dlid, DECIMAL)}};
+static const struct fields of_send = {
+    {FIELD("qp", send.qp, DECIMAL), FIELD("wr_id", send.wr_id, HEX), FIELD("opcode", send.opcode, OPCODE),
+     FIELD("length_bytes", send.bytes, DECIMAL), FIELD("address", send.address, HEX), FIELD("lkey", send.lkey, HEX),
+     FIELD("remote_address", send.remote_address, HEX), FIELD("rkey", send.rkey, HEX),
+     FIELD("send_flags", send.flags, HEX)}};
+static const struct fields of_receive = {
+    {FIELD("queue", receive.queue, DECIMAL), FIELD("wr_id", receive.wr_id, HEX),
+     FIELD("length_bytes", receive.bytes, DECIMAL), FIELD("address", receive.address, HEX),
+     FIELD("lkey", receive.lkey, HEX)}};
+static const struct fields of_completion = {
+    {FIELD("cq", completion.cq, DECIMAL), FIELD("qp", completion.qp, DECIMAL), FIELD("wr_id", completion.wr_id, HEX),
+     FIELD("status", completion.status, STATUS), FIELD("opcode", completion.opcode, WC_OPCODE),
+     FIELD("length_bytes", completion.bytes, DECIMAL), FIELD("vendor_err", completion.vendor_error, HEX)}};
+static const struct fields of_polls = {{FIELD("cq", polls.cq, DECIMAL), FIELD("count", polls.count, DECIMAL)}};
+
+static const struct fields *const fields_of[JOURNAL_CALL_COUNT] = {
+#define CALL(name, text, member) [JOURNAL_##name] = &of_##member,
+    JOURNAL_CALLS(CALL)
+#undef CALL
+};
+
+static uint64_t value_of(const struct field *field, const struct journal_record *record)
+{
+    uint64_t value = 0;
+    memcpy(&value, (const unsigned char *)record + field->offset, field->bytes); // little endian
+    return value;
+}
+
+// Names of sim_trace are looked up by value: the name itself is the value's only one.
+static void form_fill(const struct field *field, uint64_t value, struct sim_trace_field *out, const char **name,
+                      uint64_t *value_out)
+{
+    static const char *(*const names[])(uint64_t) = {
+        [STATE] = observe_state_name,   [OPCODE] = observe_opcode_name, [WC_OPCODE] = observe_wc_opcode_name,
+        [STATUS] = observe_status_name, [TYPE] = observe_qp_type_name,
+    };
+    *out = (struct sim_trace_field){field->name, field->form == HEX ? SIM_TRACE_HEX : SIM_TRACE_DECIMAL, NULL};
+    *value_out = value;
+    if (field->form != DECIMAL && field->form != HEX) {
+        *name = names[field->form](value);
+        out->form = SIM_TRACE_NAME;
+        out->names = name;
+        *value_out = 0;
+    }
+}
+
+static void line_write(const observe_t *observe, const struct observe_line *line)
+{
+    static const struct field took = {"took_ps", 0, 0, DECIMAL}, error = {"errno", 0, 0, DECIMAL};
+    struct sim_trace_field fields[FIELDS_MAX + 2];
+    const char *names[FIELDS_MAX];
+    uint64_t values[FIELDS_MAX + 2];
+    unsigned count = 0;
+    const struct fields *of = fields_of[line->record.call];
+    for (unsigned i = 0; i < FIELDS_MAX && of->list[i].name != NULL; i++, count++) {
+        form_fill(&of->list[i], value_of(&of->list[i], &line->record), &fields[count], &names[count], &values[count]);
+    }
+    form_fill(&took, line->took_ps, &fields[count], NULL, &values[count]);
+    count++;
+    if (line->record.error != 0) {
+        form_fill(&error, (uint64_t)line->record.error, &fields[count], NULL, &values[count]);
+        count++;
+    }
+    const struct sim_trace_point point = {observe_call_name(line->record.call), fields, count, "a call of the program"};
+    observe->options.trace(observe->options.trace_ctx, line->at_ps, line->component, &point, values);
+}
+
+// --- the heap -------------------------------------------------------------------------------------------------------
+
+static bool before(const struct observe_line *a, const struct observe_line *b)
+{
+    return a->at_ps != b->at_ps ? a->at_ps < b->at_ps : a->order < b->order;
+}
+
+static void exchange(struct observe_line *a, struct observe_line *b)
+{
+    struct observe_line line = *a;
+    *a = *b;
+    *b = line;
+}
+
+static void push(observe_t *observe, const struct observe_line *line)
+{
+    if (observe->line_count == observe->line_room) {
+        size_t room = observe->line_room == 0 ? 256 : 2 * observe->line_room;
+        struct observe_line *lines = realloc(observe->lines, room * sizeof *lines);
+        if (lines == NULL) {
+            sim_panic("observe", "no memory for the trace");
+        }
+        observe->lines = lines;
+        observe->line_room = room;
+    }
+    size_t at = observe->line_count++;
+    for (observe->lines[at] = *line; at > 0 && before(&observe->lines[at], &observe->lines[(at - 1) / 2]);
+         at = (at - 1) / 2) {
+        exchange(&observe->lines[at], &observe->lines[(at - 1) / 2]);
+    }
+}
+
+static void first_drop(observe_t *observe)
+{
+    struct observe_line *lines = observe->lines;
+    size_t count = --observe->line_count, at = 0;
+    lines[0] = lines[count];
+    for (;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++) {
+            least = before(&lines[child], &lines[least]) ? child : least;
+        }
+        if (least == at) {
+            return;
+        }
+        exchange(&lines[at], &lines[least]);
+        at = least;
+    }
+}
+
+static void lines_write(observe_t *observe, uint64_t until_ps)
+{
+    while (observe->line_count > 0 && observe->lines[0].at_ps <= until_ps) {
+        line_write(observe, &observe->lines[0]);
+        first_drop(observe);
+    }
+}
+
+void observe_trace_look(observe_t *observe)
+{
+    lines_write(observe, sim_now_ps(observe->sim));
+}
+
+void observe_trace_flush(observe_t *observe)
+{
+    lines_write(observe, UINT64_MAX);
+}
+
+void observe_trace_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
+                        const struct journal_record *record)
+{
+    observe_t *observe = process->observe;
+    struct observe_line line = {
+        .at_ps = at_ps, .order = observe->line_order++, .took_ps = took_ps, .record = *record};
+    snprintf(line.component, sizeof line.component, "%s.verbs", thread);
+    push(observe, &line);
+}

@@ -1,0 +1,44 @@
+// The journal of an attached process: records wait in the thread's slot for its next crossing.
+#include <stdatomic.h>
+
+#include "verbs-shim/attach/attach_ops.h"
+#include "verbs-shim/attach/client.h"
+#include "verbs-shim/attach/client_internal.h"
+
+static bool all(void *ctx)
+{
+    (void)ctx;
+    return attach_greeting()->journal_all != 0;
+}
+
+// Without crossing: what posted stores may have cost since the last one is not in it.
+static uint64_t now_ps(void *ctx)
+{
+    const struct attach_slot *slot = attach_slot();
+    (void)ctx;
+    return slot != NULL ? slot->now_ps + attach_own.listed_ps + attach_own.tail_ps : 0;
+}
+
+static void note(void *ctx, const struct journal_record *record)
+{
+    struct attach_slot *slot = attach_slot();
+    if (slot == NULL || attach_own.crossing) {
+        return;
+    }
+    uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
+    if (count == ATTACH_NOTES) {
+        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+        count = 0;
+    }
+    uint64_t ended_ps = now_ps(ctx);
+    bool timed = record->began_ps != 0 && ended_ps > record->began_ps;
+    slot->notes[count] = (struct attach_note){
+        .after_ps = attach_own.tail_ps,
+        .took_ps = timed ? ended_ps - record->began_ps : 0,
+        .entry = atomic_load_explicit(&slot->entry_count, memory_order_relaxed),
+        .record = *record,
+    };
+    atomic_store_explicit(&slot->note_count, count + 1, memory_order_release);
+}
+
+const struct backend_journal_ops attach_journal_ops = {.all = all, .now_ps = now_ps, .note = note};

@@ -1,0 +1,275 @@
+#include "verbs-shim/ibverbs/note.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct backend *backend_of(const struct ibverbs_library *library)
+{
+    return &library->process->backend;
+}
+
+void ibverbs_refuse_why(struct ibverbs_library *library, enum journal_reason reason, uint64_t a, uint64_t b)
+{
+    if (library->refused.reason == JOURNAL_WHY_NONE) {
+        library->refused = (struct ibverbs_refusal){reason, a, b};
+    }
+}
+
+uint64_t ibverbs_note_begin(struct ibverbs_library *library)
+{
+    library->refused.reason = JOURNAL_WHY_NONE;
+    return library->journal != NULL ? library->journal->now_ps(backend_of(library)->ctx) : 0;
+}
+
+void ibverbs_note_end(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, int error,
+                      struct journal_record *record)
+{
+    struct ibverbs_library *library = context->device->library;
+    if (library->journal == NULL || library->abandoned) {
+        return;
+    }
+    record->call = (uint16_t)call;
+    record->error = error;
+    record->began_ps = began_ps;
+    record->context = context->number;
+    if (error != 0) {
+        record->reason = (uint16_t)library->refused.reason;
+        record->a = library->refused.a;
+        record->b = library->refused.b;
+    }
+    library->journal->note(backend_of(library)->ctx, record);
+}
+
+// --- objects --------------------------------------------------------------------------------------------------------
+
+void ibverbs_note_object(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, int error,
+                         uint32_t handle, uint32_t value)
+{
+    struct journal_record record = {.object = {handle, value}};
+    ibverbs_note_end(context, began_ps, call, error, &record);
+}
+
+void ibverbs_note_context(struct ibverbs_context *context, uint64_t began_ps, int error)
+{
+    if (ibverbs_notes(context->device->library)) {
+        struct ibv_port_attr port = {0};
+        struct journal_record record = {.device = {.vendor_part = context->device->info.attr.vendor_part_id}};
+        (void)context->device->ops->query_port(context->device->object, 1, &port);
+        record.device.lid = port.lid;
+        (void)snprintf(record.device.device, sizeof record.device.device, "%.15s", context->device->base.name);
+        ibverbs_note_end(context, began_ps, JOURNAL_OPEN_DEVICE, error, &record);
+    }
+}
+
+void ibverbs_note_mr(const struct ibverbs_mr *mr, uint64_t began_ps)
+{
+    struct journal_record record = {.mr = {.address = (uintptr_t)mr->base.addr,
+                                           .bytes = mr->base.length,
+                                           .iova = mr->iova,
+                                           .handle = mr->base.handle,
+                                           .pd = mr->base.pd->handle,
+                                           .lkey = mr->base.lkey,
+                                           .rkey = mr->base.rkey,
+                                           .access = mr->access}};
+    ibverbs_note_end(mr->object.context, began_ps, JOURNAL_REG_MR, 0, &record);
+}
+
+void ibverbs_note_mr_refused(struct ibverbs_pd *pd, uint64_t began_ps, int error, const struct ibverbs_region *region)
+{
+    struct journal_record record = {.mr = {.address = (uintptr_t)region->address,
+                                           .bytes = region->bytes,
+                                           .iova = region->iova,
+                                           .pd = pd->base.handle,
+                                           .access = region->access}};
+    ibverbs_note_end(pd->object.context, began_ps, JOURNAL_REG_MR, error, &record);
+}
+
+void ibverbs_note_cq(struct ibverbs_cq *cq, uint64_t began_ps, enum journal_call call, int error)
+{
+    const struct ibverbs_channel *channel = (struct ibverbs_channel *)cq->base.channel;
+    struct journal_record record = {
+        .cq = {cq->base.handle, (uint32_t)cq->base.cqe, channel != NULL ? channel->handle + 1 : 0}};
+    ibverbs_note_end(cq->object.context, began_ps, call, error, &record);
+}
+
+void ibverbs_note_cq_refused(struct ibverbs_context *context, uint64_t began_ps, int error, uint32_t entries)
+{
+    struct journal_record record = {.cq = {.entries = entries}};
+    ibverbs_note_end(context, began_ps, JOURNAL_CREATE_CQ, error, &record);
+}
+
+static struct journal_qp qp_describe(const struct ibv_qp_cap *cap, enum ibv_qp_type type)
+{
+    return (struct journal_qp){.type = type,
+                               .max_send = cap->max_send_wr,
+                               .max_receive = cap->max_recv_wr,
+                               .max_send_segments = cap->max_send_sge,
+                               .max_receive_segments = cap->max_recv_sge,
+                               .max_inline = cap->max_inline_data};
+}
+
+void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, enum journal_call call, int error)
+{
+    const struct ibv_qp *base = &qp->base;
+    struct journal_record record = {.qp = qp_describe(&qp->attr.cap, base->qp_type)};
+    record.qp.number = base->qp_num;
+    record.qp.pd = base->pd != NULL ? base->pd->handle : 0;
+    record.qp.send_cq = base->send_cq != NULL ? base->send_cq->handle : 0;
+    record.qp.receive_cq = base->recv_cq != NULL ? base->recv_cq->handle + 1 : 0;
+    record.qp.srq = base->srq != NULL ? base->srq->handle + 1 : 0;
+    record.qp.all_signaled = qp->all_signaled;
+    ibverbs_note_end(qp->object.context, began_ps, call, error, &record);
+}
+
+void ibverbs_note_qp_refused(struct ibverbs_context *context, uint64_t began_ps, int error,
+                             const struct ibv_qp_init_attr *init)
+{
+    struct journal_record record = {.qp = qp_describe(&init->cap, init->qp_type)};
+    ibverbs_note_end(context, began_ps, JOURNAL_CREATE_QP, error, &record);
+}
+
+void ibverbs_note_modify(struct ibverbs_qp *qp, uint64_t began_ps, int error, const struct ibv_qp_attr *attr, int mask,
+                         enum ibv_qp_state from)
+{
+    struct journal_record record = {
+        .modify = {.number = qp->base.qp_num,
+                   .mask = (uint32_t)mask,
+                   .from = from,
+                   .to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : from,
+                   .dest = attr->dest_qp_num,
+                   .dlid = attr->ah_attr.dlid,
+                   .mtu_bytes = 128u << (attr->path_mtu <= IBV_MTU_4096 ? attr->path_mtu : 0),
+                   .access = attr->qp_access_flags,
+                   .send_psn = attr->sq_psn,
+                   .receive_psn = attr->rq_psn,
+                   .qkey = attr->qkey,
+                   .retry_count = attr->retry_cnt,
+                   .rnr_retry = attr->rnr_retry,
+                   .timeout = attr->timeout,
+                   .min_rnr_timer = attr->min_rnr_timer,
+                   .reads = attr->max_rd_atomic,
+                   .dest_reads = attr->max_dest_rd_atomic}};
+    ibverbs_note_end(qp->object.context, began_ps, JOURNAL_MODIFY_QP, error, &record);
+}
+
+// --- posts ----------------------------------------------------------------------------------------------------------
+
+static uint64_t segments_bytes(const struct ibv_sge *list, int count)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        bytes += list[i].length;
+    }
+    return bytes;
+}
+
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+    return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static struct journal_send send_describe(const struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
+{
+    bool has_list = wr->num_sge > 0 && (uint32_t)wr->num_sge <= qp->attr.cap.max_send_sge;
+    struct journal_send send = {.wr_id = wr->wr_id,
+                                .qp = qp->base.qp_num,
+                                .opcode = wr->opcode,
+                                .flags = wr->send_flags,
+                                .segments = (uint32_t)wr->num_sge,
+                                .signaled = qp->all_signaled || (wr->send_flags & IBV_SEND_SIGNALED) != 0};
+    if (has_list) {
+        send.bytes = segments_bytes(wr->sg_list, wr->num_sge);
+        send.address = wr->sg_list[0].addr;
+        send.lkey = (wr->send_flags & IBV_SEND_INLINE) == 0 ? wr->sg_list[0].lkey : 0;
+    }
+    if (qp->base.qp_type != IBV_QPT_UD && wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM) {
+        send.remote_address = is_atomic(wr->opcode) ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
+        send.rkey = is_atomic(wr->opcode) ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+    }
+    return send;
+}
+
+void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct ibv_send_wr *wr, unsigned count,
+                        int error)
+{
+    bool all = ibverbs_notes_all(qp->object.context->device->library);
+    for (; wr != NULL && (count > 0 || error != 0); wr = wr->next) {
+        int its_error = count > 0 ? 0 : error;
+        if (all || its_error != 0) {
+            struct journal_record record = {.send = send_describe(qp, wr)};
+            ibverbs_note_end(qp->object.context, began_ps, JOURNAL_POST_SEND, its_error, &record);
+        }
+        if (its_error != 0) {
+            return;
+        }
+        count--;
+    }
+}
+
+void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, uint32_t queue,
+                           const struct ibv_recv_wr *wr, unsigned count, int error)
+{
+    bool all = ibverbs_notes_all(context->device->library);
+    for (; wr != NULL && (count > 0 || error != 0); wr = wr->next) {
+        int its_error = count > 0 ? 0 : error;
+        bool has_list = its_error == 0 && wr->num_sge > 0;
+        if (all || its_error != 0) {
+            struct journal_record record = {
+                .receive = {.wr_id = wr->wr_id,
+                            .bytes = has_list ? segments_bytes(wr->sg_list, wr->num_sge) : 0,
+                            .address = has_list ? wr->sg_list[0].addr : 0,
+                            .lkey = has_list ? wr->sg_list[0].lkey : 0,
+                            .segments = (uint32_t)wr->num_sge,
+                            .queue = queue}};
+            ibverbs_note_end(context, began_ps, call, its_error, &record);
+        }
+        if (its_error != 0) {
+            return;
+        }
+        count--;
+    }
+}
+
+// --- polls ----------------------------------------------------------------------------------------------------------
+
+static bool is_receive(const struct ibv_wc *wc)
+{
+    return (wc->opcode & IBV_WC_RECV) != 0;
+}
+
+static struct journal_completion completion_describe(const struct ibverbs_cq *cq, const struct ibv_wc *wc)
+{
+    struct journal_completion completion = {.wr_id = wc->wr_id,
+                                            .bytes = wc->byte_len,
+                                            .cq = cq->base.handle,
+                                            .qp = wc->qp_num,
+                                            .status = wc->status,
+                                            .opcode = wc->opcode,
+                                            .vendor_error = wc->vendor_err,
+                                            .source_qp = wc->src_qp,
+                                            .is_receive = is_receive(wc)};
+    const struct ibverbs_device_ops *ops = cq->object.context->device->ops;
+    struct ibverbs_failure failure;
+    if (wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR && ops->cq_failure != NULL &&
+        ops->cq_failure(cq->object.device, &failure) && failure.qp == wc->qp_num) {
+        completion.opcode = failure.opcode;
+        completion.is_receive = failure.is_receive;
+        completion.posted_bytes = failure.bytes;
+        completion.remote_address = failure.remote_address;
+        completion.rkey = failure.rkey;
+        completion.address = failure.address;
+        completion.lkey = failure.lkey;
+    }
+    return completion;
+}
+
+void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count)
+{
+    struct ibverbs_library *library = cq->object.context->device->library;
+    for (int i = 0; i < count; i++) {
+        if (library->journal_all || wc[i].status != IBV_WC_SUCCESS) {
+            struct journal_record record = {.completion = completion_describe(cq, &wc[i])};
+            ibverbs_note_end(cq->object.context, began_ps, JOURNAL_POLL_CQ, 0, &record);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// What the face reports of the program's calls (verbs-shim/journal.h). Private to the folder.
+//
+// A function that makes, changes or ends something has `NOTE(library)` at its beginning, which keeps when it began and
+// why it was refused, and reports its result with ibverbs_note_end. Where nobody listens both are a branch.
+#pragma once
+
+#include "verbs-shim/ibverbs/internal.h"
+
+// Of the call that is under way. Helpers say why they refuse; the first reason counts.
+void ibverbs_refuse_why(struct ibverbs_library *library, enum journal_reason reason, uint64_t a, uint64_t b);
+
+// For a helper that refuses: says why, and gives the code.
+static inline int ibverbs_refuse(struct ibverbs_library *library, int code, enum journal_reason reason, uint64_t a,
+                                 uint64_t b)
+{
+    if (library->journal != NULL) {
+        ibverbs_refuse_why(library, reason, a, b);
+    }
+    return code;
+}
+
+// The caller's own time, and no reason yet. 0: nobody listens.
+uint64_t ibverbs_note_begin(struct ibverbs_library *library);
+// Adds what the library knows, and reports. error: a positive errno value or 0.
+void ibverbs_note_end(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, int error,
+                      struct journal_record *record);
+static inline bool ibverbs_notes(const struct ibverbs_library *library)
+{
+    return library->journal != NULL;
+}
+// Are posts, polls and waits to be reported as well?
+static inline bool ibverbs_notes_all(const struct ibverbs_library *library)
+{
+    return library->journal_all;
+}
+
+// --- the records of each object -------------------------------------------------------------------------------------
+
+void ibverbs_note_object(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, int error,
+                         uint32_t handle, uint32_t value);
+void ibverbs_note_context(struct ibverbs_context *context, uint64_t began_ps, int error);
+void ibverbs_note_mr(const struct ibverbs_mr *mr, uint64_t began_ps);
+void ibverbs_note_mr_refused(struct ibverbs_pd *pd, uint64_t began_ps, int error, const struct ibverbs_region *region);
+void ibverbs_note_cq(struct ibverbs_cq *cq, uint64_t began_ps, enum journal_call call, int error);
+void ibverbs_note_cq_refused(struct ibverbs_context *context, uint64_t began_ps, int error, uint32_t entries);
+void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, enum journal_call call, int error);
+void ibverbs_note_qp_refused(struct ibverbs_context *context, uint64_t began_ps, int error,
+                             const struct ibv_qp_init_attr *init);
+void ibverbs_note_modify(struct ibverbs_qp *qp, uint64_t began_ps, int error, const struct ibv_qp_attr *attr, int mask,
+                         enum ibv_qp_state from);
+
+// --- posts and polls ------------------------------------------------------------------------------------------------
+
+// count: how many of the list were taken; with an error, the one behind them is the one that was refused.
+void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct ibv_send_wr *wr, unsigned count,
+                        int error);
+void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, uint32_t queue,
+                           const struct ibv_recv_wr *wr, unsigned count, int error);
+// What a poll gave. Completions in error are reported in any case.
+void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count);

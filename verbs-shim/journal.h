@@ -1,0 +1,213 @@
+// The journal: what libraries report of a program's calls, for traces, summaries and diagnoses.
+//
+// A library writes a record when a call returns. Calls that make, change or end objects, calls that are refused, and
+// completions in error are always reported; posts, polls and waits only where somebody asked for all (--trace,
+// --summary). A record says what the call was given and what it answered; who made it and when is added by the backend.
+// Numbers are those that the program sees: queue pair numbers, keys, wr_id; other objects by their handle, which is
+// unique within a context (`context` of the record).
+//
+// Writing a record takes no simulated time. Records come from programs: who reads them believes nothing.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// --- calls ----------------------------------------------------------------------------------------------------------
+// name, the call as the program writes it, the member of `struct journal_record` that it fills
+
+#define JOURNAL_CALLS(C)                                                                                               \
+    C(OPEN_DEVICE, "ibv_open_device", device)                                                                          \
+    C(CLOSE_DEVICE, "ibv_close_device", object)                                                                        \
+    C(ALLOC_PD, "ibv_alloc_pd", object)                                                                                \
+    C(DEALLOC_PD, "ibv_dealloc_pd", object)                                                                            \
+    C(REG_MR, "ibv_reg_mr", mr)                                                                                        \
+    C(DEREG_MR, "ibv_dereg_mr", mr)                                                                                    \
+    C(CREATE_CHANNEL, "ibv_create_comp_channel", object)                                                               \
+    C(DESTROY_CHANNEL, "ibv_destroy_comp_channel", object)                                                             \
+    C(CREATE_CQ, "ibv_create_cq", cq)                                                                                  \
+    C(RESIZE_CQ, "ibv_resize_cq", cq)                                                                                  \
+    C(DESTROY_CQ, "ibv_destroy_cq", cq)                                                                                \
+    C(CREATE_SRQ, "ibv_create_srq", object)                                                                            \
+    C(MODIFY_SRQ, "ibv_modify_srq", object)                                                                            \
+    C(DESTROY_SRQ, "ibv_destroy_srq", object)                                                                          \
+    C(CREATE_QP, "ibv_create_qp", qp)                                                                                  \
+    C(MODIFY_QP, "ibv_modify_qp", modify)                                                                              \
+    C(DESTROY_QP, "ibv_destroy_qp", qp)                                                                                \
+    C(CREATE_AH, "ibv_create_ah", object)                                                                              \
+    C(DESTROY_AH, "ibv_destroy_ah", object)                                                                            \
+    C(POST_SEND, "ibv_post_send", send)                                                                                \
+    C(POST_RECV, "ibv_post_recv", receive)                                                                             \
+    C(POST_SRQ_RECV, "ibv_post_srq_recv", receive)                                                                     \
+    C(POLL_CQ, "ibv_poll_cq", completion)                                                                              \
+    C(POLL_CQ_EMPTY, "ibv_poll_cq", polls)                                                                             \
+    C(REQ_NOTIFY_CQ, "ibv_req_notify_cq", object)                                                                      \
+    C(GET_CQ_EVENT, "ibv_get_cq_event", object)                                                                        \
+    C(GET_ASYNC_EVENT, "ibv_get_async_event", object)
+
+enum journal_call {
+#define JOURNAL_CALL(name, text, member) JOURNAL_##name,
+    JOURNAL_CALLS(JOURNAL_CALL)
+#undef JOURNAL_CALL
+        JOURNAL_CALL_COUNT
+};
+
+// --- why a call was refused -----------------------------------------------------------------------------------------
+// name, sentence. {a} and {b} are the record's numbers: {a:state} a state of a queue pair, {a:attributes} a mask of
+// attributes of ibv_modify_qp, {a:type} a type of queue pair, {a:opcode} an opcode of a send, {a:hex}.
+
+#define JOURNAL_REASONS(R)                                                                                             \
+    R(NONE, "")                                                                                                        \
+    R(NO_MEMORY, "the device has no room for another one")                                                             \
+    R(BUSY, "{a} other objects still use it")                                                                          \
+    R(LIMIT, "{a} is asked for, the device has at most {b}")                                                           \
+    R(ZERO, "a size of 0 is asked for")                                                                                \
+    R(OTHER_CONTEXT, "an object that is given belongs to another context")                                             \
+    R(NO_CQ, "a completion queue is missing")                                                                          \
+    R(QP_TYPE, "the device has no queue pairs of type {a:type}")                                                       \
+    R(UNSUPPORTED, "the device does not have what is asked for")                                                       \
+    R(TRANSITION, "a queue pair cannot go from {a:state} to {b:state}")                                                \
+    R(CURRENT_STATE, "the queue pair is in state {a:state}, not in {b:state} as cur_qp_state says")                    \
+    R(ATTRIBUTES_MISSING, "this transition also needs {a:attributes}")                                                 \
+    R(ATTRIBUTES_UNKNOWN, "this transition does not take {a:attributes}")                                              \
+    R(ATTRIBUTE_RANGE, "{a:attributes} is {b}, which is out of range")                                                 \
+    R(ADDRESS_VECTOR, "the address vector is not valid on this port (port, sl, sgid_index or static_rate)")            \
+    R(ACCESS_FLAGS, "access flags {a:hex} are not known")                                                              \
+    R(ACCESS_LOCAL, "remote write and remote atomic access need IBV_ACCESS_LOCAL_WRITE too")                           \
+    R(NO_SUCH_MEMORY, "{b} B at {a:hex} are not memory of the program with these rights")                              \
+    R(MEMORY_RANGE, "{b} B at {a:hex} are not a range that a region can have")                                         \
+    R(STATE_SEND, "the queue pair is in state {a:state}; send requests are taken in RTS (SQD, SQE and ERR)")           \
+    R(STATE_RECEIVE, "the queue pair is in state {a:state}, which takes no receive requests")                          \
+    R(NO_RECEIVES, "the queue pair has no receive queue of its own")                                                   \
+    R(OPCODE, "opcode {a:opcode} does not exist on queue pairs of type {b:type}, or was not asked for")                \
+    R(SEND_FLAGS, "the device does not have IBV_SEND_IP_CSUM")                                                         \
+    R(INLINE_OPCODE, "IBV_SEND_INLINE does not go with {a:opcode}")                                                    \
+    R(INLINE_BYTES, "{a} B of inline data, the queue pair was created with max_inline_data {b}")                       \
+    R(SEGMENTS, "{a} segments, the queue was created with {b}")                                                        \
+    R(ADDRESS_HANDLE, "a datagram needs an address handle of the queue pair's protection domain")                      \
+    R(SEND_QUEUE_FULL,                                                                                                 \
+      "the send queue is full ({a} requests): a request leaves it when its completion, or one of a later signalled "   \
+      "request, is polled")                                                                                            \
+    R(RECEIVE_QUEUE_FULL, "the receive queue is full ({a} requests)")                                                  \
+    R(UNACKNOWLEDGED, "{a} of its events are not acknowledged")
+
+enum journal_reason {
+#define JOURNAL_REASON(name, text) JOURNAL_WHY_##name,
+    JOURNAL_REASONS(JOURNAL_REASON)
+#undef JOURNAL_REASON
+        JOURNAL_REASON_COUNT
+};
+
+// --- why a request failed -------------------------------------------------------------------------------------------
+// What programs find in the vendor_err of a completion in error; on either device. A responder's reason comes with its
+// NAK. name, what is wrong.
+
+#define JOURNAL_FAULTS(F)                                                                                              \
+    F(NONE, "")                                                                                                        \
+    F(KEY, "no such region")                                                                                           \
+    F(DOMAIN, "the region belongs to another protection domain")                                                       \
+    F(RANGE, "not all of the bytes are in the region")                                                                 \
+    F(RIGHTS, "the region does not allow this access")                                                                 \
+    F(QP_RIGHTS, "the queue pair does not allow this operation (qp_access_flags)")                                     \
+    F(NO_RECEIVE, "no receive request was posted")                                                                     \
+    F(RECEIVE_LENGTH, "the message is longer than the receive buffer")                                                 \
+    F(READS, "more reads and atomics are outstanding than max_dest_rd_atomic of the other side")                       \
+    F(ALIGNMENT, "the address of an atomic is not a multiple of 8")                                                    \
+    F(PACKET, "a packet has the wrong length (path_mtu differs?) or is out of its message")                            \
+    F(SHARED_QUEUE, "there is no such shared receive queue")                                                           \
+    F(MEMORY, "the device could not reach the memory")                                                                 \
+    F(NO_ANSWER, "nothing came back")                                                                                  \
+    F(REQUEST, "the request itself is not valid (length, opcode, max_rd_atomic of 0)")
+
+enum journal_fault {
+#define JOURNAL_FAULT(name, text) JOURNAL_FAULT_##name,
+    JOURNAL_FAULTS(JOURNAL_FAULT)
+#undef JOURNAL_FAULT
+        JOURNAL_FAULT_COUNT
+};
+
+// --- records --------------------------------------------------------------------------------------------------------
+
+#define JOURNAL_NAME_BYTES 16
+
+struct journal_object {
+    uint32_t handle, value; // value: of MODIFY_SRQ the limit, REQ_NOTIFY_CQ solicited only, of an asynchronous event
+                            // its type
+};
+
+struct journal_device {
+    char device[JOURNAL_NAME_BYTES];
+    uint32_t lid, vendor_part;
+};
+
+struct journal_mr {
+    uint64_t address, bytes, iova;
+    uint32_t handle, pd, lkey, rkey, access;
+};
+
+struct journal_cq {
+    uint32_t handle, entries, channel; // channel: its handle + 1; 0: none
+};
+
+struct journal_qp {
+    uint32_t number, type, pd, send_cq, receive_cq, srq; // handles; receive_cq, srq: + 1; 0: none
+    uint32_t max_send, max_receive, max_send_segments, max_receive_segments, max_inline;
+    uint32_t all_signaled;
+};
+
+// Attributes that the mask (IBV_QP_*) does not name mean nothing.
+struct journal_modify {
+    uint32_t number, mask, from, to;
+    uint32_t dest, dlid, mtu_bytes, access, send_psn, receive_psn, qkey;
+    uint8_t retry_count, rnr_retry, timeout, min_rnr_timer, reads, dest_reads;
+};
+
+struct journal_send {
+    uint64_t wr_id, bytes, address, remote_address; // address: of the first segment
+    uint32_t qp, opcode, flags, segments, lkey, rkey;
+    uint32_t signaled; // a completion tells when it is done
+};
+
+struct journal_receive {
+    uint64_t wr_id, bytes, address;
+    uint32_t queue, segments, lkey; // queue: a queue pair's number, or the handle of a shared receive queue
+};
+
+// remote_address, rkey, posted_bytes, address, lkey: of a completion in error, where the device knows the request.
+struct journal_completion {
+    uint64_t wr_id, bytes, remote_address, posted_bytes, address; // address: of the first segment
+    uint32_t cq, qp, status, opcode, vendor_error, source_qp, rkey, lkey;
+    uint32_t is_receive;
+};
+
+struct journal_polls {
+    uint32_t cq;
+    uint64_t count;
+};
+
+struct journal_record {
+    uint16_t call; // enum journal_call
+    uint16_t reason;
+    int32_t error;     // an errno value; 0: the call did what it was asked for
+    uint64_t a, b;     // numbers of the reason
+    uint64_t began_ps; // the caller's own time when the call began
+    uint32_t context;
+    union {
+        struct journal_object object;
+        struct journal_device device;
+        struct journal_mr mr;
+        struct journal_cq cq;
+        struct journal_qp qp;
+        struct journal_modify modify;
+        struct journal_send send;
+        struct journal_receive receive;
+        struct journal_completion completion;
+        struct journal_polls polls;
+    };
+};
+
+// What a backend has that listens. All functions may be called from any thread of the process.
+struct backend_journal_ops {
+    bool (*all)(void *ctx);        // are posts, polls and waits to be reported as well?
+    uint64_t (*now_ps)(void *ctx); // the caller's own time, which takes none
+    void (*note)(void *ctx, const struct journal_record *record); // copied
+};
