@@ -205,9 +205,41 @@ struct journal_record {
     };
 };
 
+// --- states ---------------------------------------------------------------------------------------------------------
+// How queues stand, when somebody asks: of a run that is stuck, or of a side that did not take a message.
+
+struct journal_request {
+    uint64_t wr_id;
+    uint32_t qp, opcode, status; // of a completion
+};
+
+struct journal_qp_state {
+    uint64_t sends_posted, receives_posted, last_receive_ps; // last_receive_ps: when one was posted last
+    uint32_t state, sends_outstanding, receives_outstanding;
+};
+
+struct journal_cq_state {
+    uint64_t taken, taken_ps; // completions that the program took, and when it took the last
+    struct journal_request first, last; // of those that wait; that was taken last
+    uint32_t waiting;
+    uint32_t is_polled; // the program's last empty poll was here
+};
+
+struct journal_state {
+    uint32_t is_cq, context, number;
+    union {
+        struct journal_qp_state qp;
+        struct journal_cq_state cq;
+    };
+};
+
 // What a backend has that listens. All functions may be called from any thread of the process.
 struct backend_journal_ops {
     bool (*all)(void *ctx);        // are posts, polls and waits to be reported as well?
     uint64_t (*now_ps)(void *ctx); // the caller's own time, which takes none
     void (*note)(void *ctx, const struct journal_record *record); // copied
+    // From now on describe() is asked how queues stand: by a thread of the process, which may be anywhere, so it takes
+    // no locks and waits for nothing. Returns how many of `room` it filled in.
+    void (*describe_by)(void *ctx, unsigned (*describe)(void *arg, struct journal_state *states, unsigned room),
+                        void *arg);
 };

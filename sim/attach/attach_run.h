@@ -57,7 +57,7 @@ struct attach_run_result {
     unsigned outside;                      // of enum attach_run_outside; 0 without simulated time
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
     uint64_t simulated_ps, events, rtl_cycles, crossings, hash;
-    char text[4096];
+    char text[16384];
     char ends[2048]; // a line for each program that was killed; of a run that did not end well for each with another
                      // status than 0 as well
 };

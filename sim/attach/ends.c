@@ -133,8 +133,6 @@ static bool is_crash(int number)
            number == SIGTRAP || number == SIGSYS;
 }
 
-#define US(ps) (unsigned long long)((ps) / SIM_PS_PER_US), (unsigned long long)((ps) / SIM_PS_PER_NS % 1000)
-
 static void end_tell(const struct attach_server *server, const struct attach_end *end, char *text, size_t room)
 {
     append(text, room, "%s's %s (process %d) ", server->scenario->nodes[end->node].name, end->name, (int)end->pid);
@@ -146,7 +144,9 @@ static void end_tell(const struct attach_server *server, const struct attach_end
     } else {
         append(text, room, "ended, and left queue pairs,");
     }
-    append(text, room, " at %llu.%03llu us of simulated time\n", US(end->at_ps));
+    char at[48];
+    observe_time_print(end->at_ps, at, sizeof at);
+    append(text, room, " at %s of simulated time\n", at);
 }
 
 // all: also those of whom the exit status says enough, where the others did not end well.
@@ -172,22 +172,40 @@ void attach_thread_title(const struct attach_thread *thread, char *text, size_t 
     snprintf(text, room, "%s (%s, process %d)", thread->name, thread->process->name, (int)thread->process->pid);
 }
 
-void attach_waiters_tell(struct attach_server *server)
+// So many threads are looked for in their programs, which takes some real time each.
+enum { WHERE_MAX = 16 };
+
+static void thread_print(const struct attach_thread *thread, bool looks, FILE *out)
 {
-    char *text = server->result->text, title[256];
-    const size_t room = sizeof server->result->text;
-    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+    char title[256], where[512], since[48];
+    attach_thread_title(thread, title, sizeof title);
+    observe_time_print(thread->asked_ps, since, sizeof since);
+    fprintf(out, "%s %s%s (since %s)", title, thread->free ? "runs" : "waits for ",
+            thread->free ? "" : thread->asks_for != NULL ? thread->asks_for : "its first turn", since);
+    if (looks && attach_where(thread->process->pid, (pid_t)thread->slot->tid, where, sizeof where)) {
+        fprintf(out, " in %s", where);
+    }
+    fputc('\n', out);
+}
+
+void attach_waiters_print(struct attach_server *server, char *text, size_t room)
+{
+    FILE *out = fmemopen(text, room, "w");
+    unsigned looks = 0;
+    text[0] = '\0';
+    for (struct attach_process *process = server->processes; process != NULL && out != NULL; process = process->next) {
+        struct journal_state states[ATTACH_STATES_MAX];
         for (unsigned i = 0; i < process->slots; i++) {
-            const struct attach_thread *thread = process->threads[i];
-            if (thread != NULL) {
-                attach_thread_title(thread, title, sizeof title);
-                const char *what = thread->asks_for != NULL ? thread->asks_for : "its first turn";
-                append(text, room, "%s %s%s (since %llu.%03llu us)\n", title, thread->free ? "runs" : "waits for ",
-                       thread->free ? "" : what, US(thread->asked_ps));
+            if (process->threads[i] != NULL) {
+                thread_print(process->threads[i], looks++ < WHERE_MAX, out);
             }
         }
+        observe_states_print(process->observed, states, attach_ask(process, states, ATTACH_STATES_MAX), out);
     }
-    for (uint32_t i = server->started; i < server->options->program_count; i++) {
-        append(text, room, "%s was not started\n", server->options->programs[i].argv[0]);
+    for (uint32_t i = server->started; i < server->options->program_count && out != NULL; i++) {
+        fprintf(out, "%s was not started\n", server->options->programs[i].argv[0]);
+    }
+    if (out != NULL) {
+        (void)fclose(out);
     }
 }

@@ -68,9 +68,10 @@ static void silence_note(struct attach_server *server)
         server->heard = server->result->crossings;
         server->heard_ms = now_ms;
     } else if (limit_ms != 0 && now_ms - server->heard_ms > limit_ms) {
-        attach_fail(server, "no program has called in for %llu s of real time:\n",
-                    (unsigned long long)(now_ms - server->heard_ms) / 1000);
-        attach_waiters_tell(server);
+        char waiters[sizeof server->result->text];
+        attach_waiters_print(server, waiters, sizeof waiters);
+        attach_fail(server, "no program has called in for %llu s of real time:\n%s",
+                    (unsigned long long)(now_ms - server->heard_ms) / 1000, waiters);
     }
 }
 

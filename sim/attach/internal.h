@@ -333,6 +333,15 @@ struct attach_notes attach_notes_begin(const struct attach_thread *thread);
 // Those that were written before that entry of the list; UINT32_MAX: all.
 void attach_notes_take(struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
 void attach_notes_end(struct attach_thread *thread);
+// What the thread waited for the answer to a request.
+void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps);
+
+// --- ask.c ----------------------------------------------------------------------------------------------------------
+
+#define ATTACH_STATES_MAX 32u
+// How the queues of a process stand: the first `room` of them. 0: it cannot be asked now.
+unsigned attach_ask(struct attach_process *process, struct journal_state *states_out, unsigned room);
+bool attach_receives(void *server, void *process, uint32_t qp, struct observe_receives *receives_out); // for observe
 
 // --- ends.c ---------------------------------------------------------------------------------------------------------
 
@@ -346,7 +355,8 @@ void attach_name_read(struct attach_process *process);
 void attach_end_note(struct attach_process *process);
 void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);
 void attach_ends_tell(struct attach_server *server, bool all); // into the result
-void attach_waiters_tell(struct attach_server *server);        // also; what they wait for
+// What all wait for, where they are, how their queues stand: for the user. Before attach_fail, which ends everything.
+void attach_waiters_print(struct attach_server *server, char *text, size_t room);
 void attach_thread_title(const struct attach_thread *thread, char *text, size_t room);
 
 // --- limits.c -------------------------------------------------------------------------------------------------------

@@ -132,9 +132,10 @@ uint64_t attach_idle_limit_ms(const struct attach_server *server)
 
 static void still_fail(struct attach_server *server, const char *who, uint64_t seconds, const char *of)
 {
-    attach_fail(server, "%sno program has found or done anything for %llu s of %s time:\n", who,
-                (unsigned long long)seconds, of);
-    attach_waiters_tell(server);
+    char waiters[sizeof server->result->text];
+    attach_waiters_print(server, waiters, sizeof waiters);
+    attach_fail(server, "%sno program has found or done anything for %llu s of %s time:\n%s", who,
+                (unsigned long long)seconds, of, waiters);
 }
 
 // A crossing that is no progress; sleeps: it is a wait that ends at a time. Clocks are asked now and then.

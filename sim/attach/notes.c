@@ -29,3 +29,15 @@ void attach_notes_end(struct attach_thread *thread)
 {
     atomic_store_explicit(&thread->slot->note_count, 0, memory_order_relaxed);
 }
+
+void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps)
+{
+    observe_process_t *observed = thread->process->observed;
+    if (request->op == ATTACH_OP_POLL) {
+        bool goes_on = (request->arguments[6] & ATTACH_POLL_GOES_ON) != 0;
+        observe_waited(observed, OBSERVE_POLLING, 1 + thread->slot->values[0], ps + (goes_on ? request->own_ps : 0));
+    } else if (request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
+               request->op == ATTACH_OP_FUTEX_WAIT) {
+        observe_waited(observed, OBSERVE_WAITING, 1, ps);
+    }
+}

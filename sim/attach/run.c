@@ -76,7 +76,7 @@ static void outcome_describe(struct attach_server *server)
         result->failed = true;
         snprintf(result->text, sizeof result->text, "%s", plat_machine_failure(server->machine));
     } else if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
-        attach_waiters_tell(server);
+        attach_waiters_print(server, result->text, sizeof result->text);
     } else if (result->outcome == SIM_RUN_DONE && plat_machine_live_packets(server->machine) != 0) {
         result->failed = true;
         snprintf(result->text, sizeof result->text, "%u packets were left over somewhere in the machine",
@@ -168,6 +168,8 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                                                           .trace_ctx = options->ctx,
                                                                           .line = options->diagnosis,
                                                                           .line_ctx = options->ctx,
+                                                                          .receives = attach_receives,
+                                                                          .receives_ctx = &server,
                                                                           .summary = options->summary});
     if (server.observe == NULL) {
         plat_machine_destroy(server.machine);

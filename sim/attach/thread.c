@@ -302,7 +302,9 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     bool aside = server->result->crossings % ASIDE_CROSSINGS == 0;
+    uint64_t asked_ps = sim_now_ps(server->sim);
     thread->slot->result = attach_request_do(thread, &request);
+    attach_notes_waited(thread, &request, sim_now_ps(server->sim) - asked_ps);
     attach_watch_end(thread);
     if (aside) { // not before: a thread that this one tells of begins there
         attach_accept(server);

@@ -244,10 +244,10 @@ static void away_tell(const struct attach_thread *thread, uint64_t seconds)
     bool stops = state == 'R' || state == 'S' || state == 'T';
     bool known = stops && attach_where(process->pid, tid, where, sizeof where);
     attach_thread_title(thread, title, sizeof title);
-    attach_fail(process->server, "%s has not called in for %llu s of real time: it %s%s%s, since %llu.%03llu us", title,
-                (unsigned long long)seconds, does, known ? " in " : "", known ? where : "",
-                (unsigned long long)(sim_now_ps(process->server->sim) / SIM_PS_PER_US),
-                (unsigned long long)(sim_now_ps(process->server->sim) / SIM_PS_PER_NS % 1000));
+    char since[48];
+    observe_time_print(sim_now_ps(process->server->sim), since, sizeof since);
+    attach_fail(process->server, "%s has not called in for %llu s of real time: it %s%s%s, since %s", title,
+                (unsigned long long)seconds, does, known ? " in " : "", known ? where : "", since);
 }
 
 // What happened meanwhile. false: the program has ended.

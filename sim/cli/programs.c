@@ -260,9 +260,11 @@ int cli_programs_judge(const char *path, const struct cli_programs *programs, en
     }
     ends_tell(result->ends);
     if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
-        cli_error("%s: %s after %llu ps of simulated time:\n%s", path,
-                  result->outcome == SIM_RUN_STUCK ? "the programs got stuck" : "the time limit was reached",
-                  (unsigned long long)result->simulated_ps, result->text);
+        char time[48];
+        observe_time_print(result->simulated_ps, time, sizeof time);
+        cli_error("%s: %s after %s of simulated time:\n%s", path,
+                  result->outcome == SIM_RUN_STUCK ? "the programs got stuck" : "the time limit was reached", time,
+                  result->text);
         return CLI_EXIT_STUCK;
     }
     if (result->failed) {

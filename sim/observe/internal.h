@@ -111,7 +111,6 @@ const char *observe_qp_type_name(uint64_t type);
 void observe_reason_print(const struct journal_record *record, char *text, size_t room);
 void observe_access_print(uint32_t access, char *text, size_t room); // "local write, remote write"
 void observe_bytes_print(uint64_t bytes, char *text, size_t room);   // "64 B", "4 KiB"
-void observe_time_print(uint64_t ps, char *text, size_t room);       // "12.3 us"
 
 // --- trace.c --------------------------------------------------------------------------------------------------------
 

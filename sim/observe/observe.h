@@ -61,6 +61,12 @@ void observe_note(observe_process_t *process, const char *thread, uint64_t at_ps
 enum observe_wait { OBSERVE_POLLING, OBSERVE_WAITING, OBSERVE_WAITS };
 void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t count, uint64_t ps);
 
+// How its queues stand, a line each.
+void observe_states_print(const observe_process_t *process, const struct journal_state *states, unsigned count,
+                          FILE *out);
+
+void observe_time_print(uint64_t ps, char *text, size_t room); // "12.3 us", for people
+
 // Trace lines that wait for their time; at the end of the run.
 void observe_trace_flush(observe_t *observe);
 // As lines of text for people, or of YAML below a key with that indentation.

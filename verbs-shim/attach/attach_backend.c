@@ -456,5 +456,6 @@ void attach_backend_forked(void)
     atomic_flag_clear(&backend.busy);
     atomic_store(&backend.state, 0);
     attach_gpu_forked();
+    attach_journal_forked();
     attach_threads_forked();
 }

@@ -41,4 +41,30 @@ static void note(void *ctx, const struct journal_record *record)
     atomic_store_explicit(&slot->note_count, count + 1, memory_order_release);
 }
 
-const struct backend_journal_ops attach_journal_ops = {.all = all, .now_ps = now_ps, .note = note};
+static struct {
+    unsigned (*describe)(void *arg, struct journal_state *states, unsigned room);
+    void *arg;
+} describer;
+
+static void describe_by(void *ctx, unsigned (*describe)(void *arg, struct journal_state *states, unsigned room),
+                        void *arg)
+{
+    (void)ctx;
+    describer.describe = describe;
+    describer.arg = arg;
+}
+
+void attach_journal_describe(struct attach_slot *slot)
+{
+    struct journal_state *states = (struct journal_state *)(void *)slot->data;
+    unsigned room = (unsigned)(sizeof slot->data / sizeof *states);
+    slot->ask_count = describer.describe != NULL ? describer.describe(describer.arg, states, room) : 0;
+}
+
+void attach_journal_forked(void)
+{
+    describer.describe = NULL;
+}
+
+const struct backend_journal_ops attach_journal_ops = {
+    .all = all, .now_ps = now_ps, .note = note, .describe_by = describe_by};

@@ -420,8 +420,12 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     }
     if (op != ATTACH_OP_THREAD_EXIT) {
         attach_turn_await(slot);
-        while (slot->effect != 0) {
-            attach_gpu_effect(slot->effect_gpu, slot->effect);
+        while (slot->effect != 0 || slot->ask != 0) {
+            if (slot->ask != 0) {
+                attach_journal_describe(slot);
+            } else {
+                attach_gpu_effect(slot->effect_gpu, slot->effect);
+            }
             attach_turn_give(slot);
             attach_turn_await(slot);
         }

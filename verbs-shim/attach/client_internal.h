@@ -55,6 +55,9 @@ void attach_link_forget(void);                 // in a child: it is not attached
 void attach_gpu_forked(void);
 void attach_gpu_effect(uint32_t gpu, uint64_t number); // attach_gpu.c: what a kernel of the process computes
 
+void attach_journal_describe(struct attach_slot *slot); // attach_journal.c: how queues stand
+void attach_journal_forked(void);
+
 // --- window.c -------------------------------------------------------------------------------------------------------
 
 bool attach_window_possible(void);

@@ -216,9 +216,10 @@ struct attach_slot {
     uint64_t values[ATTACH_VALUES];
     uint64_t effect; // of a kernel of the process, for which the turn is; 0: it is the answer
     uint32_t effect_gpu;
+    uint32_t ask, ask_count; // how queues stand, for which the turn is; that many journal_states are in `data`
     _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
     struct attach_entry entries[ATTACH_ENTRIES];
-    unsigned char data[ATTACH_DATA_BYTES];
+    _Alignas(16) unsigned char data[ATTACH_DATA_BYTES];
     _Atomic uint32_t note_count;
     struct attach_note notes[ATTACH_NOTES];
 };

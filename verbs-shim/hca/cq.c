@@ -363,3 +363,25 @@ int hca_cq_resize(hca_cq_t *cq, unsigned entries)
     backend->ops->free_pinned(backend->ctx, &old);
     return status;
 }
+
+unsigned hca_cq_waiting(const hca_cq_t *cq, struct hca_wc *first_out)
+{
+    uint32_t count = entries_waiting(cq);
+    const struct hca_cqe *cqe = entry_at(cq, cq->consumer);
+    const hca_qp_t *qp = count > 0 ? hca_numbered_get(&cq->context->qps, cqe->qpn) : NULL;
+    *first_out = (struct hca_wc){0};
+    if (qp != NULL) {
+        const struct hca_receive_ring *receive = qp->srq != NULL ? &qp->srq->receive : &qp->receive;
+        bool is_send = cqe->kind == HCA_CQE_SEND;
+        *first_out = (struct hca_wc){.status = (enum hca_status)cqe->status,
+                                     .kind = (enum hca_cqe_kind)cqe->kind,
+                                     .opcode = (enum hca_opcode)cqe->opcode,
+                                     .qpn = cqe->qpn};
+        if (is_send) {
+            first_out->wr_id = qp->wr_ids[cqe->index & (qp->send_entries - 1)];
+        } else if (cqe->index < receive->entries) {
+            first_out->wr_id = receive->wr_ids[cqe->index];
+        }
+    }
+    return count;
+}

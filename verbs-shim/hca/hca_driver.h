@@ -94,6 +94,10 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
 // 0: for ever.
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns);
 const struct hca_failure *hca_cq_failure(const hca_cq_t *cq);
+// Entries that were not taken yet, and the first of them; takes no time.
+unsigned hca_cq_waiting(const hca_cq_t *cq, struct hca_wc *first_out);
+// Requests that were posted and did not come back yet.
+void hca_qp_outstanding(const hca_qp_t *qp, unsigned *sends_out, unsigned *receives_out);
 // The word whose first writing shows the next completion.
 const volatile uint64_t *hca_cq_place(const hca_cq_t *cq);
 // The next completion (solicited ones only, or any; errors always count) raises HCA_EVENT_COMPLETION, once.

@@ -386,3 +386,9 @@ int hca_srq_arm(hca_srq_t *srq, unsigned limit)
     hca_context_t *context = srq->pd->context;
     return hca_ops(context)->srq_arm(context->backend.ctx, srq->number, limit);
 }
+
+void hca_qp_outstanding(const hca_qp_t *qp, unsigned *sends_out, unsigned *receives_out)
+{
+    *sends_out = qp->send_posted - qp->send_done;
+    *receives_out = qp->srq == NULL ? qp->receive.entries - qp->receive.free_count : 0;
+}

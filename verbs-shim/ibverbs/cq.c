@@ -108,6 +108,7 @@ int ibverbs_cq_end(struct ibverbs_object *object)
     if (status != 0) {
         return status;
     }
+    object->context->device->library->polled = NULL;
     ibverbs_queue_purge(&object->context->events, object);
     if (cq->base.channel != NULL) {
         ibverbs_queue_purge(&((struct ibverbs_channel *)cq->base.channel)->events, object);
@@ -144,6 +145,7 @@ static int poll_locked(struct ibverbs_cq *cq, int max, struct ibv_wc *wc)
     uint64_t began_ps = ibverbs_notes_all(entered) ? ibverbs_note_begin(entered) : 0;
     int count = ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc);
     if (count > 0 && ibverbs_notes(entered)) {
+        ibverbs_note_taken(cq, wc, count);
         ibverbs_note_completions(cq, began_ps, wc, count);
     }
     return count;
@@ -165,6 +167,7 @@ bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site)
         outside->found();
         return false;
     }
+    cq->object.context->device->library->polled = cq;
     return outside->polled_empty(site, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL,
                                  ops->cq_repeats != NULL && ops->cq_repeats(cq->object.device));
 }

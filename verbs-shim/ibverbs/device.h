@@ -128,6 +128,8 @@ struct ibverbs_device_ops {
     int (*cq_resize)(void *cq, unsigned *entries);
     int (*cq_poll)(void *cq, int max, struct ibv_wc *wc_out); // returns how many; also of 0 it takes the time of a call
     int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
+    // How many completions cq_poll would take now, and the first of them; without taking one, and without the lock.
+    unsigned (*cq_waiting)(void *cq, struct ibv_wc *first_out);
     // Of the last completion that cq_poll gave with an error (but a flush). false: it is not known. NULL: never.
     bool (*cq_failure)(void *cq, struct ibverbs_failure *failure_out);
     // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
@@ -168,6 +170,8 @@ struct ibverbs_device_ops {
     int (*post_recv)(void *qp, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
     int (*post_srq_recv)(void *srq, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
     unsigned (*send_room)(void *qp); // requests that post_send would take now
+    // Requests that were posted and did not come back yet; without the lock.
+    void (*qp_outstanding)(void *qp, unsigned *sends_out, unsigned *receives_out);
 };
 
 // The device's address handle in a request to a UD queue pair.

@@ -44,6 +44,7 @@ struct ibverbs_library {
     bool journal_all;                          // to posts, polls and waits as well
     struct ibverbs_refusal refused;
     uint32_t contexts_opened;
+    const struct ibverbs_cq *polled; // in vain, the last
 };
 
 struct ibverbs_object {
@@ -114,6 +115,8 @@ struct ibverbs_cq {
     };
     struct ibverbs_object object;
     struct ibv_wc wc; // the extended interface's current completion
+    struct journal_request last; // that was taken
+    uint64_t taken, taken_ps;
     uint32_t completions_taken, events_taken;
 };
 
@@ -141,6 +144,7 @@ struct ibverbs_qp {
     bool all_signaled;
     uint32_t events_taken;
     struct ibverbs_builder *builder; // NULL: not an extended QP
+    uint64_t sends_posted, receives_posted, last_receive_ps;
 };
 
 struct ibverbs_ah {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/ibverbs/internal.h"
+#include "verbs-shim/ibverbs/note.h"
 
 // The environment calls it when the process has ended, wherever it was.
 static void library_release(void *state)
@@ -27,6 +27,9 @@ static struct ibverbs_library *library_make(struct backend_process *process)
         if (library != NULL) {
             library->process = process;
             library->journal = process->backend.ops->journal;
+            if (library->journal != NULL) {
+                library->journal->describe_by(process->backend.ctx, ibverbs_describe, library);
+            }
             library->journal_all = library->journal != NULL && library->journal->all(process->backend.ctx);
             slot->state = library;
             slot->release = library_release;

@@ -273,3 +273,61 @@ void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const st
         }
     }
 }
+
+void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count)
+{
+    const struct ibverbs_library *library = cq->object.context->device->library;
+    const struct ibv_wc *last = &wc[count - 1];
+    cq->taken += (unsigned)count;
+    cq->taken_ps = library->journal->now_ps(backend_of(library)->ctx);
+    cq->last = (struct journal_request){last->wr_id, last->qp_num, last->opcode, last->status};
+}
+
+// --- how queues stand -----------------------------------------------------------------------------------------------
+
+static struct journal_state qp_state(struct ibverbs_qp *qp)
+{
+    struct journal_state state = {.context = qp->object.context->number, .number = qp->base.qp_num};
+    state.qp.state = qp->base.state;
+    state.qp.sends_posted = qp->sends_posted;
+    state.qp.receives_posted = qp->receives_posted;
+    state.qp.last_receive_ps = qp->last_receive_ps;
+    unsigned sends = 0, receives = 0;
+    if (ibverbs_ops(&qp->object)->qp_outstanding != NULL) {
+        ibverbs_ops(&qp->object)->qp_outstanding(qp->object.device, &sends, &receives);
+    }
+    state.qp.sends_outstanding = sends;
+    state.qp.receives_outstanding = receives;
+    return state;
+}
+
+static struct journal_state cq_state(const struct ibverbs_cq *cq)
+{
+    struct journal_state state = {
+        .is_cq = 1, .context = cq->object.context->number, .number = cq->base.handle};
+    struct ibv_wc first = {0};
+    if (ibverbs_ops(&cq->object)->cq_waiting != NULL) {
+        state.cq.waiting = ibverbs_ops(&cq->object)->cq_waiting(cq->object.device, &first);
+    }
+    state.cq.taken = cq->taken;
+    state.cq.taken_ps = cq->taken_ps;
+    state.cq.last = cq->last;
+    state.cq.first = (struct journal_request){first.wr_id, first.qp_num, first.opcode, first.status};
+    state.cq.is_polled = cq->object.context->device->library->polled == cq;
+    return state;
+}
+
+unsigned ibverbs_describe(void *arg, struct journal_state *states, unsigned room)
+{
+    const struct ibverbs_library *library = arg;
+    unsigned count = 0;
+    for (const struct ibverbs_context *context = library->contexts; context != NULL; context = context->next) {
+        for (const struct ibverbs_object *at = context->objects[IBVERBS_QP]; at != NULL && count < room; at = at->next) {
+            states[count++] = qp_state(at->face);
+        }
+        for (const struct ibverbs_object *at = context->objects[IBVERBS_CQ]; at != NULL && count < room; at = at->next) {
+            states[count++] = cq_state(at->face);
+        }
+    }
+    return count;
+}

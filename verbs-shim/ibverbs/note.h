@@ -49,6 +49,9 @@ void ibverbs_note_qp_refused(struct ibverbs_context *context, uint64_t began_ps,
 void ibverbs_note_modify(struct ibverbs_qp *qp, uint64_t began_ps, int error, const struct ibv_qp_attr *attr, int mask,
                          enum ibv_qp_state from);
 
+// How queue pairs and completion queues stand; arg: the library. Takes no lock.
+unsigned ibverbs_describe(void *arg, struct journal_state *states, unsigned room);
+
 // --- posts and polls ------------------------------------------------------------------------------------------------
 
 // count: how many of the list were taken; with an error, the one behind them is the one that was refused.
@@ -56,5 +59,7 @@ void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct i
                         int error);
 void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, uint32_t queue,
                            const struct ibv_recv_wr *wr, unsigned count, int error);
+// Of a poll that found something: what was taken last.
+void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count);
 // What a poll gave. Completions in error are reported in any case.
 void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count);

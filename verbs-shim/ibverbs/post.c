@@ -98,6 +98,7 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
     if (error != 0) {
         *bad = at;
     }
+    qp->sends_posted += error == 0 ? count : 0;
     if (ibverbs_notes(entered) && (error != 0 || ibverbs_notes_all(entered))) {
         ibverbs_note_sends(qp, began_ps, wr, sends_taken(wr, error != 0 ? at : NULL), error);
     }
@@ -182,7 +183,12 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
     } else if (ibv_qp->state == IBV_QPS_RESET && wr != NULL) {
         error = ibverbs_refuse(entered, EINVAL, JOURNAL_WHY_STATE_RECEIVE, ibv_qp->state, 0);
     }
-    return receives_post(&receives, error, wr, bad);
+    error = receives_post(&receives, error, wr, bad);
+    if (error == 0 && ibverbs_notes(entered)) {
+        qp->receives_posted += receives_taken(wr, NULL);
+        qp->last_receive_ps = entered->journal->now_ps(entered->process->backend.ctx);
+    }
+    return error;
 }
 
 int ibverbs_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

@@ -90,6 +90,13 @@ static int take(struct tcav_cq *cq, int max, struct ibv_wc *wc_out)
     return taken;
 }
 
+unsigned tcav_cq_waiting(void *object, struct ibv_wc *first_out)
+{
+    const struct tcav_cq *cq = object;
+    *first_out = cq->count > 0 ? cq->entries[cq->head] : (struct ibv_wc){0};
+    return cq->count;
+}
+
 bool tcav_cq_failure(void *object, struct ibverbs_failure *failure_out)
 {
     const struct tcav_cq *cq = object;

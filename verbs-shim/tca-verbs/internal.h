@@ -379,6 +379,8 @@ int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 bool tcav_cq_repeats(void *cq);
 int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);
+unsigned tcav_cq_waiting(void *cq, struct ibv_wc *first_out);
+void tcav_qp_outstanding(void *qp, unsigned *sends_out, unsigned *receives_out);
 bool tcav_cq_failure(void *cq, struct ibverbs_failure *failure_out);
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);
 void tcav_cqs_fail(struct tcav_context *context); // the queue pairs of those that overflowed

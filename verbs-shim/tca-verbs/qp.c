@@ -161,6 +161,13 @@ int tcav_qp_destroy(void *object)
     return 0;
 }
 
+void tcav_qp_outstanding(void *object, unsigned *sends_out, unsigned *receives_out)
+{
+    const struct tcav_qp *qp = object;
+    *sends_out = qp->count;
+    *receives_out = qp->rq.count + qp->inbound.has_receive;
+}
+
 // --- errors ---------------------------------------------------------------------------------------------------------
 
 static void flushed(struct tcav_qp *qp, struct tcav_cq *cq, uint64_t id)

@@ -161,3 +161,11 @@ int ibsim_cq_poll(void *object, int max, struct ibv_wc *wc_out)
     }
     return count;
 }
+
+unsigned ibsim_cq_waiting(void *object, struct ibv_wc *first_out)
+{
+    struct hca_wc first;
+    unsigned count = hca_cq_waiting(((struct ibsim_cq *)object)->hca, &first);
+    *first_out = completion_of(&first);
+    return count;
+}

@@ -232,3 +232,8 @@ int ibsim_srq_query(void *object, struct ibv_srq_attr *attr_out)
     hca_srq_size(srq->hca, &attr_out->max_wr, &attr_out->max_sge);
     return hca_srq_limit(srq->hca, &attr_out->srq_limit);
 }
+
+void ibsim_qp_outstanding(void *qp, unsigned *sends_out, unsigned *receives_out)
+{
+    hca_qp_outstanding(((struct ibsim_qp *)qp)->hca, sends_out, receives_out);
+}

@@ -1,0 +1,167 @@
+// Classic mistakes of verbs programs, one a run: mistake DEVICE NAME wrong|right [SERVER]. Without a server it is one.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pair.h"
+
+enum { MESSAGE = 64 };
+
+static void wrong_rkey(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (!pair->server) {
+        pair->peer.rkey += wrong ? 0x123 : 0;
+        pair_need(pair_send(pair, 1, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+        (void)pair_wait(pair->cq);
+    }
+}
+
+static void no_receive(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (pair->server) {
+        pair_need(wrong || pair_receive(pair, 7, MESSAGE) == 0, "receive");
+        pair_meet(pair);
+        return;
+    }
+    pair_meet(pair);
+    pair_need(pair_send(pair, 1, IBV_WR_SEND, MESSAGE, true) == 0, "send");
+    (void)pair_wait(pair->cq);
+}
+
+static void wrong_qp(struct pair *pair, bool wrong)
+{
+    pair->peer.qpn += wrong && !pair->server ? 77 : 0;
+    wrong_rkey(pair, false);
+}
+
+static void rtr_before_init(struct pair *pair, bool wrong)
+{
+    if (wrong) {
+        (void)pair_to_rtr(pair);
+        return;
+    }
+    pair_connect(pair);
+}
+
+static void small_buffer(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (pair->server) {
+        pair_need(pair_receive(pair, 7, wrong ? MESSAGE / 2 : MESSAGE) == 0, "receive");
+        pair_meet(pair);
+        (void)pair_wait(pair->cq);
+        return;
+    }
+    pair_meet(pair);
+    pair_need(pair_send(pair, 1, IBV_WR_SEND, MESSAGE, true) == 0, "send");
+    (void)pair_wait(pair->cq);
+}
+
+static void early_dereg(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (pair->server) {
+        if (wrong) {
+            pair_need(ibv_dereg_mr(pair->mr) == 0, "dereg");
+            pair->mr = NULL;
+        }
+        pair_meet(pair);
+        return;
+    }
+    pair_meet(pair);
+    pair_need(pair_send(pair, 1, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+    (void)pair_wait(pair->cq);
+}
+
+static void wrong_cq(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (pair->server) {
+        pair_need(pair_receive(pair, 7, MESSAGE) == 0, "receive");
+        pair_meet(pair);
+        (void)pair_wait(wrong ? pair->cq : pair->other_cq);
+        return;
+    }
+    pair_meet(pair);
+    pair_need(pair_send(pair, 1, IBV_WR_SEND, MESSAGE, true) == 0, "send");
+    (void)pair_wait(pair->cq);
+}
+
+static void unsignalled(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    for (uint64_t i = 0; i < 2 * PAIR_DEPTH && !pair->server; i++) {
+        bool signaled = !wrong && i % (PAIR_DEPTH / 2) == PAIR_DEPTH / 2 - 1;
+        if (pair_send(pair, i, IBV_WR_RDMA_WRITE, MESSAGE, signaled) != 0) {
+            return;
+        }
+        if (signaled) {
+            (void)pair_wait(pair->cq);
+        }
+    }
+}
+
+// The buffer of a read is looked at before the read is done.
+static void early_read(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (!pair->server) {
+        pair_need(pair_send(pair, 1, IBV_WR_RDMA_READ, MESSAGE, true) == 0, "send");
+        volatile char first = wrong ? pair->buffer[0] : 0;
+        (void)pair_wait(pair->cq);
+        first += pair->buffer[0];
+        (void)first;
+    }
+}
+
+// The buffer of a send is written again before the send is done.
+static void early_write(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (!pair->server) {
+        pair_need(pair_send(pair, 1, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+        if (wrong) {
+            pair->buffer[0]++;
+        }
+        (void)pair_wait(pair->cq);
+        pair->buffer[0]++;
+    }
+}
+
+static void leaked_qp(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    pair_meet(pair);
+    if (wrong && !pair->server) {
+        exit(0);
+    }
+}
+
+static const struct mistake {
+    const char *name;
+    void (*run)(struct pair *pair, bool wrong);
+} mistakes[] = {
+    {"wrong-rkey", wrong_rkey},   {"no-receive", no_receive},   {"wrong-qp", wrong_qp},
+    {"rtr-before-init", rtr_before_init}, {"small-buffer", small_buffer}, {"early-dereg", early_dereg},
+    {"wrong-cq", wrong_cq},       {"unsignalled", unsignalled}, {"early-read", early_read},
+    {"early-write", early_write}, {"leaked-qp", leaked_qp},
+};
+
+int main(int argc, char **argv)
+{
+    struct pair pair = {0};
+    for (size_t i = 0; argc >= 4 && i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        if (strcmp(argv[2], mistakes[i].name) == 0) {
+            pair.two_cqs = mistakes[i].run == wrong_cq;
+            pair.selective = mistakes[i].run == unsignalled;
+            pair_open(&pair, argv[1], argc > 4 ? argv[4] : NULL);
+            mistakes[i].run(&pair, strcmp(argv[3], "wrong") == 0);
+            pair_close(&pair);
+            return 0;
+        }
+    }
+    fprintf(stderr, "usage: %s DEVICE NAME wrong|right [SERVER]\n", argv[0]);
+    return 2;
+}
