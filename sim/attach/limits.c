@@ -205,13 +205,20 @@ static bool is_still(struct attach_thread *thread, const struct attach_request *
             request->op == ATTACH_OP_FUTEX_REQUEUE);
 }
 
+// In a loop over memory without any call, until something outside writes there.
+static bool spins(const struct attach_request *request)
+{
+    return polls_empty(request) && request->arguments[0] == UINT64_MAX &&
+           (request->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0;
+}
+
 void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
     bool still = is_still(thread, request), reads_clock = still && request->op == ATTACH_OP_NOTHING;
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
                           (request->arguments[0] & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
-                         request->op == ATTACH_OP_FUTEX_WAIT;
+                         request->op == ATTACH_OP_FUTEX_WAIT || spins(request);
     bool polled = thread->endless && thread->polls;
     if (!reads_clock || !polled) { // one that polls and reads a clock polls
         thread->polls = polls_empty(request);

@@ -1,9 +1,15 @@
 // Where a program's thread is: its innermost functions, by name. For messages; the thread is stopped for that moment.
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 
 #include "sim/attach/internal.h"
+#include "verbs-shim/attach/kernel_call.h"
 
 enum { FRAMES = 4, FRAMES_MAX = 64, NAME_BYTES = 96 };
 
@@ -21,6 +27,14 @@ static bool is_own(const char *file)
     return strncmp(file, "libtcasim-", 10) == 0 || strncmp(file, "libibverbs.so", 13) == 0 ||
            strncmp(file, "libtca", 6) == 0 || strncmp(file, "libcudart.so", 12) == 0 ||
            strncmp(file, "librdmacm.so", 12) == 0 || strncmp(file, "libacp.so", 9) == 0;
+}
+
+// Functions behind the inline ones of the header have names of their own.
+static void entered_print(struct frames *frames, const char *symbol, const char *file)
+{
+    bool renamed = strncmp(symbol, "ibverbs_", 8) == 0;
+    snprintf(frames->entered, sizeof frames->entered, "%s%.40s (%.40s)", renamed ? "ibv_" : "",
+             renamed ? symbol + 8 : symbol, file);
 }
 
 static void frame_print(struct frames *frames, const char *symbol, const char *file)
@@ -55,7 +69,7 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
     file = slash != NULL ? slash + 1 : file;
     symbol = symbol != NULL ? symbol : "?";
     if (!frames->left && is_own(file)) {
-        snprintf(frames->entered, sizeof frames->entered, "%.40s (%.40s)", symbol, file);
+        entered_print(frames, symbol, file);
         return DWARF_CB_OK;
     }
     if (!frames->left && frames->entered[0] != '\0') {
@@ -64,18 +78,96 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
     }
     frames->left = true;
     frame_print(frames, symbol, file);
-    return DWARF_CB_OK;
+    return strcmp(symbol, "main") == 0 ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+// --- the thread's state ----------------------------------------------------------------------------------------------
+
+struct stopped {
+    pid_t pid, tid;
+    struct user_regs_struct registers;
+};
+
+static bool memory_word(pid_t pid, uint64_t address, uint64_t *word_out)
+{
+    const struct iovec to = {word_out, sizeof *word_out}, from = {(void *)(uintptr_t)address, sizeof *word_out};
+    return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof *word_out;
+}
+
+static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word_out, void *arg)
+{
+    const struct stopped *stopped = arg;
+    uint64_t word = 0;
+    (void)dwfl;
+    bool there = memory_word(stopped->pid, address, &word);
+    *word_out = word;
+    return there;
+}
+
+// There is one.
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+    struct stopped *stopped = arg;
+    (void)dwfl;
+    if (*thread_arg != NULL) {
+        return 0;
+    }
+    *thread_arg = stopped;
+    return stopped->tid;
+}
+
+// In the order of DWARF for x86-64.
+static bool registers_set(Dwfl_Thread *thread, void *arg)
+{
+    const struct user_regs_struct *r = &((const struct stopped *)arg)->registers;
+    const Dwarf_Word words[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+                                r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip};
+    return dwfl_thread_state_registers(thread, 0, sizeof words / sizeof words[0], words);
+}
+
+// The gate of the shim's own calls has no frame: its caller's address is on top of the stack.
+static void gate_leave(struct stopped *stopped)
+{
+    uint64_t back;
+    if (stopped->registers.rip - KERNEL_GATE < KERNEL_GATE_BYTES &&
+        memory_word(stopped->pid, stopped->registers.rsp, &back)) {
+        stopped->registers.rip = back;
+        stopped->registers.rsp += sizeof back;
+    }
+}
+
+static bool stop(struct stopped *stopped)
+{
+    int status;
+    if (ptrace(PTRACE_SEIZE, stopped->tid, NULL, NULL) != 0) {
+        return false;
+    }
+    bool good = ptrace(PTRACE_INTERRUPT, stopped->tid, NULL, NULL) == 0 &&
+                waitpid(stopped->tid, &status, __WALL) == stopped->tid && WIFSTOPPED(status) &&
+                ptrace(PTRACE_GETREGS, stopped->tid, NULL, &stopped->registers) == 0;
+    if (good) {
+        gate_leave(stopped);
+    } else {
+        (void)ptrace(PTRACE_DETACH, stopped->tid, NULL, NULL);
+    }
+    return good;
 }
 
 bool attach_where(pid_t pid, pid_t tid, char *text, size_t room)
 {
     static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debuginfo};
+    static const Dwfl_Thread_Callbacks threads = {
+        .next_thread = next_thread, .memory_read = memory_read, .set_initial_registers = registers_set};
     struct frames frames = {.text = text, .room = room};
+    struct stopped stopped = {.pid = pid, .tid = tid};
     Dwfl *dwfl = dwfl_begin(&callbacks);
     text[0] = '\0';
-    if (dwfl != NULL && dwfl_linux_proc_report(dwfl, pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
-        dwfl_linux_proc_attach(dwfl, pid, false) == 0) {
-        (void)dwfl_getthread_frames(dwfl, tid, frame_add, &frames);
+    if (dwfl != NULL && stop(&stopped)) {
+        if (dwfl_linux_proc_report(dwfl, pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+            dwfl_attach_state(dwfl, NULL, pid, &threads, &stopped)) {
+            (void)dwfl_getthread_frames(dwfl, tid, frame_add, &frames);
+        }
+        (void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
     }
     dwfl_end(dwfl);
     for (char *at = text; *at != '\0'; at++) { // the program's own words
