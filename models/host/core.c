@@ -414,9 +414,9 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
     return true;
 }
 
-void host_core_looked(host_core_t *core, uint64_t bus_address, bool found)
+void host_core_looked(host_core_t *core, uint64_t bus_address, bool found, uint64_t looked_ps)
 {
-    host_memory_looked(core->memory, bus_address, found, core->name);
+    host_memory_looked(core->memory, bus_address, found, looked_ps, core->name);
 }
 
 void host_core_abandon(host_core_t *core)

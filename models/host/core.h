@@ -60,7 +60,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
 bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint64_t value, uint64_t deadline_ps);
 
 // A look of the program itself, with cached loads that it paid for; see host_memory_looked.
-void host_core_looked(host_core_t *core, uint64_t bus_address, bool found);
+void host_core_looked(host_core_t *core, uint64_t bus_address, bool found, uint64_t looked_ps);
 
 // From outside the core's thread: the program has ended. Its poll, and every later one, returns false at once.
 void host_core_abandon(host_core_t *core);

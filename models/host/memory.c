@@ -28,6 +28,7 @@ struct waiter {
 struct look {
     uint64_t address;
     sim_cause_t written; // 0: not since it looked last
+    uint64_t written_ps;
     struct look *next;
 };
 
@@ -264,7 +265,8 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
 
 // --- what programs look at -----------------------------------------------------------------------------------------
 
-void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, const char *component)
+void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, uint64_t looked_ps,
+                        const char *component)
 {
     static const struct sim_work until_look = {"polling", "until the next look", false};
     struct look *look = memory->looks;
@@ -285,7 +287,7 @@ void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, con
     if (found && look->written != 0) {
         sim_cause_follow(memory->sim, look->written, component, &until_look);
     }
-    look->written = 0;
+    look->written = found || look->written_ps < looked_ps ? 0 : look->written;
 }
 
 static void looks_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
@@ -293,6 +295,7 @@ static void looks_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
     for (struct look *look = memory->looks; look != NULL; look = look->next) {
         if (look->written == 0 && look->address < address + bytes && address < look->address + WORD_BYTES) {
             look->written = sim_cause_now(memory->sim);
+            look->written_ps = sim_now_ps(memory->sim);
         }
     }
 }

@@ -28,7 +28,9 @@ void host_memory_free(host_memory_t *memory, uint64_t bus_address);
 
 // While causes are recorded (sim/kernel/cause.h): the program of `component` looked at the 8 bytes there. If it finds
 // something that a device wrote since it looked in vain, what it does next follows from that write.
-void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, const char *component);
+// looked_ps: when it did, if that is before now.
+void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, uint64_t looked_ps,
+                        const char *component);
 
 // Sleeps the calling thread until a device's write touches the 8 bytes at address (a multiple of 8), or until
 // deadline_ps: false. reason: what the thread is said to wait for; NULL: the write.

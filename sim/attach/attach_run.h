@@ -34,7 +34,9 @@ struct attach_run_options {
     sim_trace_sink_fn trace;       // may be NULL
     void (*diagnosis)(void *ctx, const char *line); // refused calls and completions in error; NULL: nobody asks
     bool summary;                                   // counts of verbs calls
-    void (*observed)(void *ctx, const observe_t *observe); // after the run; may be NULL
+    bool explain;                                   // critical paths of those that `select` says
+    struct observe_selection select;
+    void (*observed)(void *ctx, observe_t *observe); // after the run; may be NULL
     const char *crossings;         // a file to be written with a line for each crossing; NULL: none
     void *ctx;
 };

@@ -66,6 +66,7 @@ struct attach_thread {
     uint64_t ahead_ps;    // its own time is so much before the simulated one
     const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
+    uint64_t turn_ps; // when it got its turn
     bool repeats; // its library only sends again what a peer is not ready for, or refuses that
     bool endless; // nothing but a device or another program ends what it asks for
     bool polls;   // it asks again and again, since asked_ps
@@ -325,13 +326,20 @@ void attach_hash(struct attach_server *server, uint64_t value);
 
 // --- notes.c --------------------------------------------------------------------------------------------------------
 
-// The records of a turn, and how many of them were taken.
+// The records of a turn, and how many of them were taken. entries_ps: when the work before each entry of the list began.
 struct attach_notes {
     uint32_t count, taken;
+    uint64_t entries_ps[ATTACH_ENTRIES + 1];
 };
-struct attach_notes attach_notes_begin(const struct attach_thread *thread);
-// Those that were written before that entry of the list; UINT32_MAX: all.
-void attach_notes_take(struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
+void attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes);
+// The thread is where the work before that entry begins.
+void attach_notes_entry(const struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
+// The next of those that were written before that entry of the list.
+bool attach_notes_next(struct attach_thread *thread, struct attach_notes *notes, uint32_t entry,
+                       struct attach_note *note_out);
+// left_ps: own work up to the note for which the thread has not paid yet.
+void attach_note_take(struct attach_thread *thread, const struct attach_notes *notes, const struct attach_note *note,
+                      uint64_t left_ps);
 void attach_notes_end(struct attach_thread *thread);
 // What the thread waited for the answer to a request.
 void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps);

@@ -4,25 +4,61 @@
 // A program that lies about times shall not overflow a clock.
 static const uint64_t own_max_ps = 1000000 * SIM_PS_PER_MS;
 
-void attach_notes_take(struct attach_thread *thread, struct attach_notes *notes, uint32_t entry)
-{
-    const struct attach_process *process = thread->process;
-    uint64_t now_ps = sim_now_ps(process->server->sim) - thread->ahead_ps;
-    for (; notes->taken < notes->count; notes->taken++) {
-        const struct attach_note note = thread->slot->notes[notes->taken];
-        if (note.entry > entry && entry != UINT32_MAX) {
-            return;
-        }
-        uint64_t after_ps = note.after_ps < own_max_ps ? note.after_ps : own_max_ps;
-        observe_note(process->observed, thread->name, now_ps + after_ps, note.took_ps < own_max_ps ? note.took_ps : 0,
-                     &note.record);
-    }
-}
-
-struct attach_notes attach_notes_begin(const struct attach_thread *thread)
+void attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes)
 {
     uint32_t count = atomic_load_explicit(&thread->slot->note_count, memory_order_acquire);
-    return (struct attach_notes){.count = count < ATTACH_NOTES ? count : ATTACH_NOTES};
+    notes->count = count < ATTACH_NOTES ? count : ATTACH_NOTES;
+    notes->taken = 0;
+}
+
+static uint64_t own_now_ps(const struct attach_thread *thread)
+{
+    return sim_now_ps(thread->process->server->sim) - thread->ahead_ps;
+}
+
+void attach_notes_entry(const struct attach_thread *thread, struct attach_notes *notes, uint32_t entry)
+{
+    notes->entries_ps[entry] = own_now_ps(thread);
+}
+
+bool attach_notes_next(struct attach_thread *thread, struct attach_notes *notes, uint32_t entry,
+                       struct attach_note *note_out)
+{
+    if (notes->taken == notes->count) {
+        return false;
+    }
+    *note_out = thread->slot->notes[notes->taken];
+    note_out->after_ps = note_out->after_ps < own_max_ps ? note_out->after_ps : own_max_ps;
+    note_out->entry = note_out->entry < ATTACH_ENTRIES ? note_out->entry : ATTACH_ENTRIES;
+    note_out->took_ps = note_out->took_ps < own_max_ps ? note_out->took_ps : 0;
+    bool is_next = note_out->entry <= entry;
+    notes->taken += is_next;
+    return is_next;
+}
+
+// How long the call took: exactly, where it began in this list.
+static uint64_t took_ps(const struct attach_notes *notes, const struct attach_note *note, uint64_t at_ps)
+{
+    if (note->began_entry > note->entry || note->entry > ATTACH_ENTRIES) {
+        return note->took_ps;
+    }
+    uint64_t began_ps = notes->entries_ps[note->began_entry];
+    began_ps += note->began_after_ps < own_max_ps ? note->began_after_ps : 0;
+    return began_ps < at_ps ? at_ps - began_ps : 0;
+}
+
+void attach_note_take(struct attach_thread *thread, const struct attach_notes *notes, const struct attach_note *note,
+                      uint64_t left_ps)
+{
+    const struct attach_process *process = thread->process;
+    uint64_t at_ps = own_now_ps(thread) + left_ps;
+    if (note->record.call == ATTACH_NOTE_LOOKED) {
+        if (attach_pinned_owned(process, note->record.a, 1)) {
+            host_core_looked(thread->core, note->record.a, note->record.b != 0, thread->turn_ps);
+        }
+        return;
+    }
+    observe_note(process->observed, thread->name, at_ps, took_ps(notes, note, at_ps), &note->record);
 }
 
 void attach_notes_end(struct attach_thread *thread)

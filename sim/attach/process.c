@@ -51,6 +51,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .compute_scale = config->host.compute == SCN_COMPUTE_SCALED ? config->host.compute_scale : 0,
         .has_board = config->board.given,
         .journal_all = observe_wants_all(server->observe),
+        .journal_looks = server->options->explain,
         .has_hca = node->hca != NULL,
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
         .routing = plat_routes_find(server->scenario, process->node),

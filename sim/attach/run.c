@@ -170,6 +170,8 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                                                           .line_ctx = options->ctx,
                                                                           .receives = attach_receives,
                                                                           .receives_ctx = &server,
+                                                                          .explain = options->explain,
+                                                                          .select = options->select,
                                                                           .summary = options->summary});
     if (server.observe == NULL) {
         plat_machine_destroy(server.machine);

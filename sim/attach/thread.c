@@ -32,7 +32,8 @@ void attach_hash(struct attach_server *server, uint64_t value)
 static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
-    thread->slot->now_ps = sim_now_ps(server->sim) - thread->ahead_ps;
+    thread->turn_ps = sim_now_ps(server->sim);
+    thread->slot->now_ps = thread->turn_ps - thread->ahead_ps;
     attach_shared_look(thread);
     thread->loop.came = thread->loop.others = false;
     thread->loop.stored = 0;
@@ -132,17 +133,36 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
     }
 }
 
+// Own work of work_ps, and the notes in it. Where paths are recorded the thread is there when it makes a note; else it
+// pays for all at once, as without notes.
+static void work_replay(struct attach_thread *thread, struct attach_request *request, struct attach_notes *notes,
+                        uint32_t entry, uint64_t work_ps)
+{
+    struct attach_note note;
+    uint64_t paid_ps = 0;
+    bool exact = thread->process->server->options->explain;
+    attach_notes_entry(thread, notes, entry);
+    while (attach_notes_next(thread, notes, entry, &note)) {
+        uint64_t until_ps = note.after_ps < work_ps ? note.after_ps : work_ps;
+        if (exact && until_ps > paid_ps) {
+            work_pay(thread, request, until_ps - paid_ps);
+            paid_ps = until_ps;
+        }
+        attach_note_take(thread, notes, &note, until_ps - paid_ps);
+    }
+    work_pay(thread, request, work_ps - paid_ps);
+}
+
 static void replay(struct attach_thread *thread, struct attach_request *request)
 {
-    struct attach_notes notes = attach_notes_begin(thread);
+    struct attach_notes notes;
+    attach_notes_begin(thread, &notes);
     for (uint32_t i = 0; i < request->entry_count; i++) {
         const struct attach_entry entry = thread->slot->entries[i];
-        attach_notes_take(thread, &notes, i);
-        work_pay(thread, request, entry.after_ps);
+        work_replay(thread, request, &notes, i, entry.after_ps);
         entry_replay(thread, &entry);
     }
-    attach_notes_take(thread, &notes, UINT32_MAX);
-    work_pay(thread, request, request->tail_ps);
+    work_replay(thread, request, &notes, request->entry_count, request->tail_ps);
     attach_notes_end(thread);
 }
 

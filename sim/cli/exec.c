@@ -7,6 +7,7 @@
 #include "sim/cli/observing.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/programs.h"
+#include "sim/cli/selection.h"
 #include "sim/report/report.h"
 
 enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
@@ -32,6 +33,11 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, observing.trace)},
     {"trace-only", "GLOB", "only components or points of that name ('*.verbs', tlp_sent); may be given more than once",
      CLI_OPTION_LIST, offsetof(struct exec_options, observing.trace_only)},
+    {"explain", "SELECT",
+     "where the time of an operation goes: of each kind the median, or 'send 4 KiB #100', 'write qp 5'", CLI_OPTION_MAYBE,
+     offsetof(struct exec_options, observing.explain)},
+    {"timeline", "FILE.json", "with --explain: the paths as a trace for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, observing.timeline)},
     {"summary", NULL, "print what each program did at the end: operations, rates, waits, and hints", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.summary)},
     {"quiet-diagnosis", NULL, "no lines for refused verbs calls and completions in error", CLI_OPTION_FLAG,
@@ -52,6 +58,7 @@ static const struct cli_option options[] = {
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
              "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--quiet-diagnosis]\n"
+             "                   [--explain [SELECT] [--timeline FILE.json]]\n"
              "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
              "[--any-cpu]",
     .doc =
@@ -64,6 +71,7 @@ static const struct cli_syntax syntax = {
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
     .operands_max = 1 + ATTACH_RUN_PROGRAMS_MAX,
+    .is_value = cli_selection_is,
     .operand = "a scenario file",
 };
 
@@ -138,7 +146,7 @@ static void diagnosis_take(void *ctx, const char *line)
     cli_observing_diagnosis(line);
 }
 
-static void observed_take(void *ctx, const observe_t *observe)
+static void observed_take(void *ctx, observe_t *observe)
 {
     cli_observing_take(&((struct executing *)ctx)->observing, observe);
 }
@@ -187,19 +195,19 @@ static int programs_run(const struct exec_options *given, const char *path, cons
 {
     struct attach_run_result result;
     struct executing executing = {.report = NULL};
-    if (!cli_observing_begin(&executing.observing, &given->observing, path, paths)) {
+    if (!cli_observing_begin(&executing.observing, &given->observing, path, paths, run)) {
         return CLI_EXIT_INPUT;
     }
     if (given->out != NULL && report_create(scenario, paths->reference, &executing.report) != SIM_OK) {
         cli_error("%s cannot be read", paths->reference);
-        (void)cli_observing_end(&executing.observing);
+        (void)cli_observing_end(&executing.observing, NULL);
         return CLI_EXIT_INPUT;
     }
     run->counter = executing.report != NULL ? counter_take : NULL;
     run->trace = executing.observing.tracing ? trace_take : NULL;
     run->diagnosis = given->observing.quiet_diagnosis ? NULL : diagnosis_take;
-    run->summary = given->observing.summary || given->out != NULL;
-    run->observed = run->summary ? observed_take : NULL;
+    run->summary = run->summary || given->out != NULL;
+    run->observed = run->summary || run->explain ? observed_take : NULL;
     run->ctx = &executing;
     enum sim_status built;
     (void)cli_programs_run(scenario, run, &built, &result);
@@ -210,7 +218,7 @@ static int programs_run(const struct exec_options *given, const char *path, cons
         status = status != 0 ? status : CLI_EXIT_INPUT;
     }
     report_destroy(executing.report);
-    if (!cli_observing_end(&executing.observing)) {
+    if (!cli_observing_end(&executing.observing, given->out)) {
         status = status != 0 ? status : CLI_EXIT_INPUT;
     }
     return status;

@@ -4,11 +4,11 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/output.h"
+#include "sim/cli/selection.h"
 
-bool cli_observing_begin(struct cli_observing *observing, const struct cli_observing_options *given,
-                         const char *scenario_path, const struct cli_paths *paths)
+static bool trace_begin(struct cli_observing *observing, const char *scenario_path, const struct cli_paths *paths)
 {
-    *observing = (struct cli_observing){.given = given};
+    const struct cli_observing_options *given = observing->given;
     if (given->trace == NULL && given->trace_only.count > 0) {
         cli_error("--trace-only needs --trace FILE.csv");
         return false;
@@ -21,12 +21,62 @@ bool cli_observing_begin(struct cli_observing *observing, const struct cli_obser
     return observing->tracing || given->trace == NULL;
 }
 
-bool cli_observing_end(struct cli_observing *observing)
+static bool explain_begin(struct cli_observing *observing, const char *scenario_path, const struct cli_paths *paths,
+                          struct attach_run_options *run)
 {
+    const struct cli_observing_options *given = observing->given;
+    if (given->timeline != NULL && given->explain == NULL) {
+        cli_error("--timeline needs --explain");
+        return false;
+    }
+    if (given->explain == NULL) {
+        return true;
+    }
+    run->explain = true;
+    return cli_selection_parse(given->explain, &run->select) &&
+           (given->timeline == NULL || cli_output_usable(given->timeline, scenario_path, paths)) &&
+           breakdown_create(&observing->breakdown) == SIM_OK;
+}
+
+bool cli_observing_begin(struct cli_observing *observing, const struct cli_observing_options *given,
+                         const char *scenario_path, const struct cli_paths *paths, struct attach_run_options *run)
+{
+    *observing = (struct cli_observing){.given = given};
+    run->summary = given->summary;
+    return explain_begin(observing, scenario_path, paths, run) && trace_begin(observing, scenario_path, paths);
+}
+
+static bool explain_end(struct cli_observing *observing, const char *directory)
+{
+    char error[512] = "";
+    enum sim_status status = SIM_OK;
+    if (observing->explained == 0) {
+        cli_error("--explain: no operation of that kind ended while it was recorded");
+        return false;
+    }
+    breakdown_print(observing->breakdown, stdout);
+    if (directory != NULL) {
+        status = breakdown_write(observing->breakdown, directory, "Where the time of operations goes", error,
+                                 sizeof error);
+    }
+    if (status == SIM_OK && observing->given->timeline != NULL) {
+        status = breakdown_timeline_write(observing->breakdown, observing->given->timeline, error, sizeof error);
+    }
+    if (status != SIM_OK) {
+        cli_error("%s", error);
+    }
+    return status == SIM_OK && !observing->inexact;
+}
+
+bool cli_observing_end(struct cli_observing *observing, const char *directory)
+{
+    bool good = observing->breakdown == NULL || explain_end(observing, directory);
+    breakdown_destroy(observing->breakdown);
     free(observing->yaml);
+    observing->breakdown = NULL;
     observing->yaml = NULL;
     // Of a run that got stuck the trace is what one wants to read.
-    return !observing->tracing || cli_trace_close(&observing->trace, true);
+    return (!observing->tracing || cli_trace_close(&observing->trace, true)) && good;
 }
 
 void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, const char *component,
@@ -40,7 +90,31 @@ void cli_observing_diagnosis(const char *line)
     cli_error("%s", line);
 }
 
-void cli_observing_take(struct cli_observing *observing, const observe_t *observe)
+enum { EXPLAINED_MAX = 8 };
+
+static void explained_take(void *ctx, const struct observe_operation *operation, const struct sim_piece *pieces,
+                           size_t count)
+{
+    struct cli_observing *observing = ctx;
+    char error[512], least[48], most[48], total[48];
+    const struct breakdown_case of = {operation->name, operation->node, operation->bytes, 1, operation->total_ps};
+    if (observing->explained == EXPLAINED_MAX) {
+        return;
+    }
+    observing->explained++;
+    if (breakdown_add(observing->breakdown, &of, pieces, count, error, sizeof error) != SIM_OK) {
+        cli_error("%s: %s", operation->name, error);
+        observing->inexact = true;
+        return;
+    }
+    observe_time_print(operation->total_ps, total, sizeof total);
+    observe_time_print(operation->least_ps, least, sizeof least);
+    observe_time_print(operation->most_ps, most, sizeof most);
+    printf("%s: %s; of %llu from %s to %s\n", operation->name, total, (unsigned long long)operation->count, least,
+           most);
+}
+
+void cli_observing_take(struct cli_observing *observing, observe_t *observe)
 {
     size_t size;
     FILE *yaml = open_memstream(&observing->yaml, &size);
@@ -50,5 +124,8 @@ void cli_observing_take(struct cli_observing *observing, const observe_t *observ
     }
     if (observing->given->summary) {
         observe_summary_print(observe, stderr);
+    }
+    if (observing->breakdown != NULL) {
+        observe_explained_visit(observe, explained_take, observing);
     }
 }

@@ -4,11 +4,14 @@
 #include "sim/attach/attach_run.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/trace.h"
+#include "sim/report/breakdown.h"
 
 // What the command line asks for.
 struct cli_observing_options {
     const char *trace; // a file; NULL: none
     struct cli_list trace_only;
+    const char *explain;  // which; "": all; NULL: none
+    const char *timeline; // a file; NULL: none
     bool summary, quiet_diagnosis;
 };
 
@@ -17,16 +20,18 @@ struct cli_observing {
     struct cli_trace trace;
     bool tracing;
     char *yaml; // what exec.yaml says of verbs calls; NULL: nothing
+    breakdown_t *breakdown;
+    unsigned explained;
+    bool inexact; // the pieces of one did not add up, said
 };
 
-// Asks attach_run for it. records: results are written. ctx of the options is the caller's, whose functions below
-// pass on. false: said why.
+// Asks attach_run for it; ctx of its options is the caller's, whose functions below pass on. false: said why.
 bool cli_observing_begin(struct cli_observing *observing, const struct cli_observing_options *given,
-                         const char *scenario_path, const struct cli_paths *paths);
-// Writes the trace, prints the summary. false: said why.
-bool cli_observing_end(struct cli_observing *observing);
+                         const char *scenario_path, const struct cli_paths *paths, struct attach_run_options *run);
+// Completes the trace, prints the breakdown and writes it into the directory (NULL: nowhere). false: said why.
+bool cli_observing_end(struct cli_observing *observing, const char *directory);
 
 void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, const char *component,
                          const struct sim_trace_point *point, const uint64_t *values);
 void cli_observing_diagnosis(const char *line);
-void cli_observing_take(struct cli_observing *observing, const observe_t *observe);
+void cli_observing_take(struct cli_observing *observing, observe_t *observe);

@@ -69,8 +69,9 @@ static void unknown_report(const struct cli_syntax *syntax, const char *name)
 static void help_line(const struct cli_option *option)
 {
     char left[64];
-    snprintf(left, sizeof left, "--%s%s%s", option->name, option->value != NULL ? " " : "",
-             option->value != NULL ? option->value : "");
+    bool maybe = option->kind == CLI_OPTION_MAYBE;
+    snprintf(left, sizeof left, "--%s%s%s%s%s", option->name, option->value != NULL ? " " : "", maybe ? "[" : "",
+             option->value != NULL ? option->value : "", maybe ? "]" : "");
     printf("  %-22s %s\n", left, option->doc);
 }
 
@@ -108,6 +109,7 @@ static void option_set(const struct cli_option *option, void *values, const char
         *(bool *)variable = true;
         break;
     case CLI_OPTION_TEXT:
+    case CLI_OPTION_MAYBE:
         *(const char **)variable = value;
         break;
     case CLI_OPTION_LIST:
@@ -142,6 +144,10 @@ static bool option_read(const struct cli_syntax *syntax, int argc, char **argv, 
     if (option->kind == CLI_OPTION_FLAG && value != NULL) {
         cli_error("option '--%s' takes no value", name);
         return false;
+    }
+    if (option->kind == CLI_OPTION_MAYBE && value == NULL) {
+        bool has = *index + 1 < argc && syntax->is_value(argv[*index + 1]);
+        value = has ? argv[++*index] : "";
     }
     if (option->kind != CLI_OPTION_FLAG && value == NULL) {
         if (*index + 1 >= argc) {

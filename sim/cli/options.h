@@ -9,6 +9,7 @@
 enum cli_option_kind {
     CLI_OPTION_FLAG, // bool
     CLI_OPTION_TEXT, // const char *, the last one given
+    CLI_OPTION_MAYBE, // the same; "" where it has no value: the next word is its value where `is_value` of the syntax says so
     CLI_OPTION_LIST  // struct cli_list, all of them in order
 };
 
@@ -31,6 +32,7 @@ struct cli_syntax {
     const struct cli_option *options;
     size_t option_count;
     size_t operands_min, operands_max;
+    bool (*is_value)(const char *word); // of options whose value may be left out; NULL: there are none
     const char *operand; // what an operand is, for messages: "a scenario file"
 };
 

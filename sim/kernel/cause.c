@@ -25,7 +25,19 @@ struct sim_causes {
     size_t reading_count, reading_capacity;
     uint64_t bytes_max;
     bool full;
+    bool is_ring;
+    struct record origin; // of what is not recorded any more
 };
+
+// Its record, by number. Of a ring those that were overwritten are the beginning of all.
+static struct record *record_at(struct sim_causes *causes, sim_cause_t cause)
+{
+    if (!causes->is_ring) {
+        return &causes->records[cause];
+    }
+    bool kept = cause != 0 && causes->count - cause <= causes->capacity;
+    return kept ? &causes->records[cause & (causes->capacity - 1)] : &causes->origin;
+}
 
 static void *grown(void *array, size_t count, size_t bytes)
 {
@@ -47,6 +59,16 @@ void sim_causes_record(sim_t *sim, uint64_t bytes_max)
     }
     sim->causes->bytes_max = bytes_max != 0 ? bytes_max : UINT64_MAX;
     (void)sim_cause_add(sim, 0, sim->now_ps, NULL, NULL);
+}
+
+void sim_causes_record_last(sim_t *sim, uint32_t count)
+{
+    sim->causes = calloc(1, sizeof *sim->causes);
+    if (sim->causes == NULL) {
+        sim_panic("kernel", "no memory to record causes");
+    }
+    *sim->causes = (struct sim_causes){
+        .records = grown(NULL, count, sizeof(struct record)), .capacity = count, .count = 1, .is_ring = true};
 }
 
 void sim_causes_fini(sim_t *sim)
@@ -86,6 +108,12 @@ sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const c
                           const struct sim_work *work)
 {
     struct sim_causes *causes = sim->causes;
+    if (causes->is_ring) {
+        sim_cause_t cause = causes->count;
+        causes->count = cause == UINT32_MAX ? 1 : cause + 1;
+        causes->records[cause & (causes->capacity - 1)] = (struct record){end_ps, component, work, from};
+        return cause;
+    }
     if (!has_room(sim, sizeof *causes->records)) {
         return from;
     }
@@ -110,7 +138,7 @@ sim_cause_t sim_cause_now(const sim_t *sim)
 void sim_cause_label(sim_t *sim, const char *component, const struct sim_work *work)
 {
     if (sim->cause != 0) {
-        struct record *record = &sim->causes->records[sim->cause];
+        struct record *record = record_at(sim->causes, sim->cause);
         record->component = component;
         record->work = work;
     }
@@ -121,8 +149,8 @@ void sim_cause_follow(sim_t *sim, sim_cause_t from, const char *component, const
     if (sim->causes == NULL) {
         return;
     }
-    while (sim->causes->records[from].end_ps > sim->now_ps) { // what was to come did not
-        from = sim->causes->records[from].from;
+    while (record_at(sim->causes, from)->end_ps > sim->now_ps) { // what was to come did not
+        from = record_at(sim->causes, from)->from;
     }
     sim->cause = sim_cause_add(sim, from, sim->now_ps, component, work);
 }
@@ -130,7 +158,7 @@ void sim_cause_follow(sim_t *sim, sim_cause_t from, const char *component, const
 sim_cause_t sim_cause_extend(sim_t *sim, sim_cause_t from, uint64_t to_ps, const char *component,
                              const struct sim_work *work)
 {
-    if (sim->causes == NULL || sim->causes->records[from].end_ps >= to_ps) {
+    if (sim->causes == NULL || record_at(sim->causes, from)->end_ps >= to_ps) {
         return from;
     }
     return sim_cause_add(sim, from, to_ps, component, work);
@@ -141,7 +169,7 @@ void sim_cause_arrive(sim_t *sim, sim_cause_t cause)
     if (sim->causes == NULL) {
         return;
     }
-    const struct record record = sim->causes->records[cause];
+    const struct record record = *record_at(sim->causes, cause);
     if (record.end_ps == sim->now_ps) {
         sim->cause = cause;
     } else { // earlier or later than was thought
@@ -157,7 +185,7 @@ void sim_cause_mark(sim_t *sim, const char *component, const struct sim_work *ma
 void sim_cause_clock_read(sim_t *sim)
 {
     struct sim_causes *causes = sim->causes;
-    if (causes == NULL || !has_room(sim, sizeof *causes->readings)) {
+    if (causes == NULL || causes->is_ring || !has_room(sim, sizeof *causes->readings)) {
         return;
     }
     if (causes->reading_count == causes->reading_capacity) {
@@ -189,27 +217,53 @@ static bool measured(const sim_t *sim, uint64_t total_ps, struct reading *begin_
     return false;
 }
 
+// From the first piece that ends behind from_ps.
+static void path_take(struct sim_causes *causes, sim_cause_t end, uint64_t from_ps, struct sim_piece **pieces_out,
+                      size_t *count_out)
+{
+    size_t count = 0;
+    for (sim_cause_t cause = end; cause != 0 && record_at(causes, cause)->end_ps > from_ps;
+         cause = record_at(causes, cause)->from) {
+        count++;
+    }
+    struct sim_piece *pieces = grown(NULL, count + 1, sizeof *pieces);
+    size_t place = count;
+    for (sim_cause_t cause = end; place > 0; cause = record_at(causes, cause)->from) {
+        const struct record *record = record_at(causes, cause);
+        uint64_t began_ps = record_at(causes, record->from)->end_ps;
+        pieces[--place] = (struct sim_piece){record->component, record->work, began_ps > from_ps ? began_ps : from_ps,
+                                             record->end_ps};
+    }
+    *pieces_out = pieces;
+    *count_out = count;
+}
+
 bool sim_cause_path(sim_t *sim, uint64_t total_ps, struct sim_piece **pieces_out, size_t *count_out)
 {
     struct reading begin, end;
     if (sim->causes == NULL || sim->causes->full || !measured(sim, total_ps, &begin, &end)) {
         return false;
     }
-    const struct record *records = sim->causes->records;
-    size_t count = 0;
-    for (sim_cause_t cause = end.cause; cause != 0 && records[cause].end_ps > begin.at_ps;
-         cause = records[cause].from) {
-        count++;
+    path_take(sim->causes, end.cause, begin.at_ps, pieces_out, count_out);
+    return true;
+}
+
+bool sim_cause_path_since(sim_t *sim, uint64_t from_ps, struct sim_piece **pieces_out, size_t *count_out)
+{
+    struct sim_causes *causes = sim->causes;
+    if (causes == NULL || causes->full) {
+        return false;
     }
-    struct sim_piece *pieces = grown(NULL, count + 1, sizeof *pieces);
-    size_t place = count;
-    for (sim_cause_t cause = end.cause; place > 0; cause = records[cause].from) {
-        const struct record *record = &records[cause];
-        uint64_t from_ps = records[record->from].end_ps;
-        pieces[--place] = (struct sim_piece){record->component, record->work,
-                                             from_ps > begin.at_ps ? from_ps : begin.at_ps, record->end_ps};
+    sim_cause_t first = sim->cause;
+    while (first != 0 && record_at(causes, first)->end_ps > from_ps &&
+           record_at(causes, record_at(causes, first)->from)->end_ps > from_ps) {
+        first = record_at(causes, first)->from;
     }
-    *pieces_out = pieces;
-    *count_out = count;
+    // One whose cause is not recorded any more began at an unknown time.
+    sim_cause_t before = record_at(causes, first)->from;
+    if (causes->is_ring && before != 0 && record_at(causes, before) == &causes->origin) {
+        return false;
+    }
+    path_take(causes, sim->cause, from_ps, pieces_out, count_out);
     return true;
 }

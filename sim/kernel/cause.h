@@ -33,6 +33,9 @@ struct sim_work {
 // From now until sim_destroy; before the first run, or what is under way has no cause. Records that would take more
 // than bytes_max (0: any number) end the run: as by sim_stop, with sim_causes_full.
 void sim_causes_record(sim_t *sim, uint64_t bytes_max);
+// The same, but only the last `count` records are kept (a power of two); the run goes on, and a path ends where its
+// records are gone.
+void sim_causes_record_last(sim_t *sim, uint32_t count);
 bool sim_causes_full(const sim_t *sim);
 bool sim_causes_recorded(const sim_t *sim);
 
@@ -64,6 +67,9 @@ struct sim_piece {
 // clock, in order of time, each beginning where the one before ends. The caller frees *pieces_out. false: no two of its
 // readings lie total_ps apart.
 bool sim_cause_path(sim_t *sim, uint64_t total_ps, struct sim_piece **pieces_out, size_t *count_out);
+// The critical path that leads to what happens now, from from_ps on: pieces as above, from there until now. false: the
+// records do not reach back so far.
+bool sim_cause_path_since(sim_t *sim, uint64_t from_ps, struct sim_piece **pieces_out, size_t *count_out);
 
 #ifdef __cplusplus
 }

@@ -29,6 +29,7 @@ struct observe_qp {
     uint32_t state;
     bool flush_told; // why its requests come back
     struct observe_queue send, receive;
+    struct observe_queue messages; // sends for which the peer needs a receive request, until its completion is polled
     uint64_t sends[OBSERVE_OPCODES], send_bytes[OBSERVE_OPCODES], signaled;
     uint64_t rnr_naks, retries; // that it sent; of its requests
     uint64_t first_ps, last_ps; // of its posts and completions
@@ -79,6 +80,7 @@ struct observe {
     sim_t *sim;
     struct observe_options options;
     observe_process_t *processes, **processes_end;
+    struct observe_explained *explained; // NULL: nobody asked
     struct observe_line *lines; // a heap of what waits for its time (trace.c)
     size_t line_count, line_room;
     uint64_t line_order;
@@ -89,7 +91,9 @@ struct observe {
 // NULL: the process has none such, and had none lately.
 struct observe_object *observe_object_find(const observe_process_t *process, enum observe_kind kind, uint32_t context,
                                            uint32_t number);
-void observe_objects_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record);
+// took_ps: how long the call took that ended at at_ps.
+void observe_objects_note(observe_process_t *process, uint64_t at_ps, uint64_t took_ps,
+                          const struct journal_record *record);
 void observe_objects_free(observe_process_t *process);
 typedef void (*observe_visit_fn)(void *ctx, struct observe_object *object);
 // In the order of kind, context and number.
@@ -117,6 +121,14 @@ void observe_bytes_print(uint64_t bytes, char *text, size_t room);   // "64 B", 
 void observe_trace_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
                         const struct journal_record *record);
 void observe_trace_look(observe_t *observe); // writes the lines whose time has come
+
+// --- explain.c ------------------------------------------------------------------------------------------------------
+
+bool observe_explain_begin(observe_t *observe); // false: no memory
+void observe_explain_free(observe_t *observe);
+// The calling thread has just polled what ends the request.
+void observe_explain(const struct observe_object *qp, const observe_process_t *to,
+                     const struct observe_request *request, uint64_t end_ps);
 
 // --- diagnosis.c ----------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ static struct observe_object *made(observe_process_t *process, enum observe_kind
     if (known && kind == OBSERVE_QP) {
         free(object->qp.send.requests);
         free(object->qp.receive.requests);
+        free(object->qp.messages.requests);
     }
     object = known ? object : malloc(sizeof *object);
     if (object != NULL) {
@@ -99,6 +100,7 @@ static void object_free(void *node)
     if (object->kind == OBSERVE_QP) {
         free(object->qp.send.requests);
         free(object->qp.receive.requests);
+        free(object->qp.messages.requests);
     }
     free(object);
 }
@@ -140,18 +142,29 @@ static void queue_posted(struct observe_queue *queue, const struct observe_reque
     queue->depth_most = queue->depth > queue->depth_most ? queue->depth : queue->depth_most;
 }
 
-// Completions come in the order of the requests. A request that asked for none is done when a later one is.
-static void queue_completed(struct observe_queue *queue, uint64_t wr_id, bool error)
+static bool queue_take(struct observe_queue *queue, struct observe_request *request_out)
+{
+    if (queue->depth == 0) {
+        return false;
+    }
+    *request_out = queue->requests[queue->first];
+    queue->first = (queue->first + 1) % queue->room;
+    queue->depth--;
+    return true;
+}
+
+// Completions come in the order of the requests. A request that asked for none is done when a later one is. false: it
+// is not known which.
+static bool queue_completed(struct observe_queue *queue, uint64_t wr_id, bool error,
+                            struct observe_request *request_out)
 {
     queue->completed++;
     queue->errors += error;
     bool found = false;
-    while (queue->depth > 0 && !found) {
-        const struct observe_request *request = &queue->requests[queue->first];
-        found = request->signaled || (error && request->wr_id == wr_id);
-        queue->first = (queue->first + 1) % queue->room;
-        queue->depth--;
+    while (!found && queue_take(queue, request_out)) {
+        found = request_out->signaled || (error && request_out->wr_id == wr_id);
     }
+    return found;
 }
 
 static void active(struct observe_qp *qp, uint64_t at_ps)
@@ -166,7 +179,13 @@ static struct observe_object *qp_of(observe_process_t *process, uint32_t context
     return object != NULL && !object->ended ? object : NULL;
 }
 
-static void send_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+static bool needs_receive(uint32_t opcode)
+{
+    return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+// at_ps: when the call ended. An operation begins where the call does.
+static void send_note(observe_process_t *process, uint64_t at_ps, uint64_t took_ps, const struct journal_record *record)
 {
     const struct journal_send *send = &record->send;
     struct observe_object *object = qp_of(process, record->context, send->qp);
@@ -175,11 +194,15 @@ static void send_note(observe_process_t *process, uint64_t at_ps, const struct j
     }
     struct observe_qp *qp = &object->qp;
     unsigned opcode = send->opcode < OBSERVE_OPCODES ? send->opcode : OBSERVE_OPCODES - 1;
-    queue_posted(&qp->send, &(struct observe_request){.wr_id = send->wr_id,
-                                                      .posted_ps = at_ps,
-                                                      .bytes = send->bytes,
-                                                      .opcode = send->opcode,
-                                                      .signaled = send->signaled != 0});
+    const struct observe_request request = {.wr_id = send->wr_id,
+                                            .posted_ps = at_ps - (took_ps < at_ps ? took_ps : at_ps),
+                                            .bytes = send->bytes,
+                                            .opcode = send->opcode,
+                                            .signaled = send->signaled != 0};
+    queue_posted(&qp->send, &request);
+    if (process->observe->explained != NULL && needs_receive(send->opcode)) {
+        queue_posted(&qp->messages, &request);
+    }
     qp->sends[opcode]++;
     qp->send_bytes[opcode] += send->bytes;
     qp->signaled += send->signaled != 0;
@@ -194,6 +217,19 @@ static void receive_note(observe_process_t *process, uint64_t at_ps, const struc
                                                                     .posted_ps = at_ps,
                                                                     .bytes = record->receive.bytes,
                                                                     .signaled = true});
+    }
+}
+
+// request: of a send, what it completes.
+static void completion_explain(struct observe_object *qp, uint64_t at_ps, const struct journal_completion *completion,
+                               const struct observe_request *request)
+{
+    struct observe_object *peer = observe_peer(qp);
+    struct observe_request message;
+    if (completion->is_receive && peer != NULL && queue_take(&peer->qp.messages, &message)) {
+        observe_explain(peer, qp->process, &message, at_ps);
+    } else if (!completion->is_receive && request != NULL && !needs_receive(request->opcode)) {
+        observe_explain(qp, peer != NULL ? peer->process : qp->process, request, at_ps);
     }
 }
 
@@ -214,8 +250,12 @@ static void completion_note(observe_process_t *process, uint64_t at_ps, const st
     if (error && completion->status != IBV_WC_WR_FLUSH_ERR) {
         qp->state = IBV_QPS_ERR;
     }
-    queue_completed(completion->is_receive ? &qp->receive : &qp->send, completion->wr_id, error);
+    struct observe_request request;
+    bool known = queue_completed(completion->is_receive ? &qp->receive : &qp->send, completion->wr_id, error, &request);
     active(qp, at_ps);
+    if (process->observe->explained != NULL && !error) {
+        completion_explain(object, at_ps, completion, known ? &request : NULL);
+    }
 }
 
 static void modify_note(observe_process_t *process, const struct journal_record *record)
@@ -314,14 +354,15 @@ static void object_ended(observe_process_t *process, uint64_t at_ps, const struc
     }
 }
 
-void observe_objects_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+void observe_objects_note(observe_process_t *process, uint64_t at_ps, uint64_t took_ps,
+                          const struct journal_record *record)
 {
     if (record->error != 0) {
         return;
     }
     switch (record->call) {
     case JOURNAL_POST_SEND:
-        send_note(process, at_ps, record);
+        send_note(process, at_ps, took_ps, record);
         break;
     case JOURNAL_POST_RECV:
     case JOURNAL_POST_SRQ_RECV:

@@ -15,8 +15,12 @@ observe_t *observe_create(sim_t *sim, const struct observe_options *options)
         observe->sim = sim;
         observe->options = *options;
         observe->processes_end = &observe->processes;
-        if (observe_wants_all(observe)) {
+        if (options->trace != NULL || options->summary) {
             sim_trace_set_sink(sim, trace_sink, observe);
+        }
+        if (options->explain && !observe_explain_begin(observe)) {
+            free(observe);
+            return NULL;
         }
     }
     return observe;
@@ -33,13 +37,14 @@ void observe_destroy(observe_t *observe)
         observe_objects_free(process);
         free(process);
     }
+    observe_explain_free(observe);
     free(observe->lines);
     free(observe);
 }
 
 bool observe_wants_all(const observe_t *observe)
 {
-    return observe->options.trace != NULL || observe->options.summary;
+    return observe->options.trace != NULL || observe->options.summary || observe->options.explain;
 }
 
 observe_process_t *observe_process_begin(observe_t *observe, const struct observe_place *place)
@@ -78,7 +83,7 @@ void observe_note(observe_process_t *process, const char *thread, uint64_t at_ps
     calls->errors += record->error != 0;
     calls->ps += took_ps;
     observe_diagnose(process, record);
-    observe_objects_note(process, at_ps, record);
+    observe_objects_note(process, at_ps, took_ps, record);
     if (process->observe->options.trace != NULL) {
         observe_trace_note(process, thread, at_ps, took_ps, record);
     }

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "sim/kernel/cause.h"
 #include "sim/kernel/sim.h"
 #include "sim/kernel/trace.h"
 #include "verbs-shim/journal.h"
@@ -25,6 +26,16 @@ struct observe_receives {
     uint64_t posted, last_ps;
 };
 
+#define OBSERVE_ANY UINT64_MAX
+
+// Which operations are to be explained.
+struct observe_selection {
+    uint32_t opcodes; // a bit for each enum ibv_wr_opcode
+    uint64_t bytes;   // or OBSERVE_ANY
+    uint32_t qp;      // of the requester; 0: any
+    uint64_t number;  // of its kind, from 1 on; 0: the median
+};
+
 struct observe_options {
     sim_trace_sink_fn trace; // NULL: no trace
     void *trace_ctx;
@@ -34,6 +45,8 @@ struct observe_options {
     bool (*receives)(void *ctx, void *tag, uint32_t qp, struct observe_receives *receives_out);
     void *receives_ctx;
     bool summary;
+    bool explain; // the critical path of operations; needs the looks at memory of attached programs as well
+    struct observe_selection select;
 };
 
 // NULL: no memory.
@@ -66,6 +79,17 @@ void observe_states_print(const observe_process_t *process, const struct journal
                           FILE *out);
 
 void observe_time_print(uint64_t ps, char *text, size_t room); // "12.3 us", for people
+
+// An operation that stands for all of its kind.
+struct observe_operation {
+    const char *name; // "SEND 64 B, node0 to node1 #12"
+    const char *node; // of the requester
+    uint64_t bytes, count, total_ps, least_ps, most_ps; // count: operations of the kind
+};
+typedef void (*observe_explained_fn)(void *ctx, const struct observe_operation *operation,
+                                     const struct sim_piece *pieces, size_t count);
+// The most frequent kinds first.
+void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx);
 
 // Trace lines that wait for their time; at the end of the run.
 void observe_trace_flush(observe_t *observe);

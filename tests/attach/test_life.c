@@ -250,7 +250,7 @@ static void expect_crash_told(const char *rest, bool polls)
         EXPECT_TRUE(stage.result.failed || stage.result.outcome == SIM_RUN_STUCK);
         EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (attached_gone, process ");
         EXPECT_CONTAINS(stage.result.ends, "node1's attached_gone (process ");
-        EXPECT_CONTAINS(stage.result.ends, ") was killed by signal 11 (SIGSEGV) at 120");
+        EXPECT_CONTAINS(stage.result.ends, ") was killed by signal 11 (SIGSEGV) at 1.20");
         EXPECT_EQ(stage.result.simulated_ps > stage.options.wall_limit_ms * SIM_PS_PER_MS, polls);
         char *told = strdup(strstr(stage.result.ends, " was killed")); // before it is a real process's number
         if (i == 1) {

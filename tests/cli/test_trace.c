@@ -35,7 +35,7 @@ TEST(TraceOption, TellsWhatEachTlpWas)
     EXPECT_CONTAINS(trace, ",node0.E-node1.W.0,tlp_sent,MWr,0x8");
     EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_sent,MRd,0x");
     EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_received,CplD,,64,0x100,");
-    EXPECT_CONTAINS(trace, ",SC\ndma,");
+    EXPECT_CONTAINS(trace, ",SC,\ndma,");
     free(trace);
     EXPECT_EQ(process_entries(&process), 3); // the scenario, results, the trace
     process_fini(&process);

@@ -421,6 +421,7 @@ static void process_make(const struct attach_greeting *greeting)
 {
     backend.ops = process_ops;
     backend.ops.hca = greeting->has_hca ? &attach_hca_ops : NULL;
+    backend.ops.looked = greeting->journal_looks ? attach_journal_looked : NULL;
     backend.process = (struct backend_process){.backend = {&backend.ops, NULL}, .number = greeting->process};
     if (greeting->has_board) {
         (void)peach2_open_booted(&backend.process.backend, &greeting->routing, &backend.process.board);

@@ -11,17 +11,35 @@ static bool all(void *ctx)
     return attach_greeting()->journal_all != 0;
 }
 
+static uint32_t entry_count(struct attach_slot *slot)
+{
+    return atomic_load_explicit(&slot->entry_count, memory_order_relaxed);
+}
+
+static uint64_t local_ps(const struct attach_slot *slot)
+{
+    return slot->now_ps + attach_own.listed_ps + attach_own.tail_ps;
+}
+
 // Without crossing: what posted stores may have cost since the last one is not in it.
 static uint64_t now_ps(void *ctx)
 {
-    const struct attach_slot *slot = attach_slot();
+    struct attach_slot *slot = attach_slot();
     (void)ctx;
-    return slot != NULL ? slot->now_ps + attach_own.listed_ps + attach_own.tail_ps : 0;
+    if (slot == NULL) {
+        return 0;
+    }
+    attach_own.began.now_ps = local_ps(slot);
+    attach_own.began.after_ps = attach_own.tail_ps;
+    attach_own.began.entry = entry_count(slot);
+    attach_own.began.crossings = attach_own.crossings;
+    return attach_own.began.now_ps;
 }
 
 static void note(void *ctx, const struct journal_record *record)
 {
     struct attach_slot *slot = attach_slot();
+    (void)ctx;
     if (slot == NULL || attach_own.crossing) {
         return;
     }
@@ -30,12 +48,15 @@ static void note(void *ctx, const struct journal_record *record)
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
         count = 0;
     }
-    uint64_t ended_ps = now_ps(ctx);
+    uint64_t ended_ps = local_ps(slot);
     bool timed = record->began_ps != 0 && ended_ps > record->began_ps;
+    bool listed = attach_own.began.now_ps == record->began_ps && attach_own.began.crossings == attach_own.crossings;
     slot->notes[count] = (struct attach_note){
         .after_ps = attach_own.tail_ps,
         .took_ps = timed ? ended_ps - record->began_ps : 0,
-        .entry = atomic_load_explicit(&slot->entry_count, memory_order_relaxed),
+        .began_after_ps = attach_own.began.after_ps,
+        .began_entry = listed ? attach_own.began.entry : UINT32_MAX,
+        .entry = entry_count(slot),
         .record = *record,
     };
     atomic_store_explicit(&slot->note_count, count + 1, memory_order_release);
@@ -64,6 +85,14 @@ void attach_journal_describe(struct attach_slot *slot)
 void attach_journal_forked(void)
 {
     describer.describe = NULL;
+}
+
+void attach_journal_looked(void *ctx, const volatile void *word, bool found)
+{
+    struct journal_record record = {.call = ATTACH_NOTE_LOOKED, .b = found};
+    if (attach_pinned_find(word, 1, &record.a)) {
+        note(ctx, &record);
+    }
 }
 
 const struct backend_journal_ops attach_journal_ops = {

@@ -28,6 +28,11 @@ extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
     uint64_t listed_ps;   // own work before the last entry of the list
+    struct {
+        uint64_t now_ps, after_ps;
+        uint32_t entry;
+        unsigned crossings;
+    } began; // where the journal was asked for the time last
     uint64_t computed_ns; // processor time that is paid for, where it costs anything
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;

@@ -67,7 +67,8 @@ struct attach_greeting {
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     unsigned char processors[128];
     uint32_t has_board, has_hca, gpu_count;
-    uint32_t journal_all; // posts, polls and waits are reported as well
+    uint32_t journal_all;   // posts, polls and waits are reported as well
+    uint32_t journal_looks; // and looks at words that devices write
     uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
@@ -97,10 +98,14 @@ struct attach_entry {
     uint16_t kind, bar;
 };
 
-// A record of the journal, written after `after_ps` of own work since entry number `entry - 1`.
+// A record of the journal, written after `after_ps` of own work since entry number `entry - 1`. began_entry and
+// began_after_ps: the same of the call's beginning; UINT32_MAX: it lies before the list, and took_ps is all that is
+// known. What stores cost when they are carried out is in neither after_ps nor took_ps.
+#define ATTACH_NOTE_LOOKED UINT16_MAX // record.call: the thread looked at the word record.a; b: it found something
 struct attach_note {
-    uint64_t after_ps, took_ps; // took_ps: how long the call took
-    uint32_t entry;
+    uint64_t after_ps, took_ps; // took_ps: how long the call took, but for stores
+    uint64_t began_after_ps;
+    uint32_t entry, began_entry;
     struct journal_record record;
 };
 

@@ -1,0 +1,90 @@
+#include "sim/cli/selection.h"
+
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/scenario/units.h"
+
+enum { WORDS_MAX = 8, TEXT_MAX = 256 };
+
+static const struct kind {
+    const char *name;
+    uint32_t opcodes;
+} kinds[] = {
+    {"send", 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM},
+    {"write", 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM},
+    {"read", 1u << IBV_WR_RDMA_READ},
+    {"atomic", 1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD},
+};
+
+static const struct kind *kind_find(const char *word)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcasecmp(word, kinds[i].name) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+bool cli_selection_is(const char *word)
+{
+    char first[16];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(word, " "), word);
+    // Programs have such names as well ("send"), but no size or number behind them.
+    return word[0] == '#' || strcmp(first, "qp") == 0 || kind_find(first) != NULL ||
+           (word[0] >= '0' && word[0] <= '9' && strstr(word, "B") != NULL);
+}
+
+static bool number_read(const char *word, uint64_t *number_out)
+{
+    char *end;
+    *number_out = strtoull(word, &end, 10);
+    return word[0] >= '0' && word[0] <= '9' && *end == '\0' && *number_out != 0;
+}
+
+// Takes one word, or two. Returns how many; 0: they are nothing.
+static unsigned words_take(char *const *words, unsigned count, struct observe_selection *select)
+{
+    char size[64], why[SCN_WHY_MAX];
+    uint64_t number;
+    const struct kind *kind = kind_find(words[0]);
+    if (kind != NULL) {
+        select->opcodes = kind->opcodes;
+        return 1;
+    }
+    if (words[0][0] == '#' && number_read(words[0] + 1, &number)) {
+        select->number = number;
+        return 1;
+    }
+    if (strcmp(words[0], "qp") == 0 && count > 1 && number_read(words[1], &number) && number <= UINT32_MAX) {
+        select->qp = (uint32_t)number;
+        return 2;
+    }
+    snprintf(size, sizeof size, "%s %s", words[0], count > 1 ? words[1] : "");
+    return count > 1 && scn_quantity_parse(SCN_QUANTITY_SIZE, size, &select->bytes, why) ? 2 : 0;
+}
+
+bool cli_selection_parse(const char *text, struct observe_selection *select_out)
+{
+    char copy[TEXT_MAX], *words[WORDS_MAX], *rest;
+    unsigned count = 0, at = 0;
+    *select_out = (struct observe_selection){.opcodes = UINT32_MAX, .bytes = OBSERVE_ANY};
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest)) {
+        words[count++] = word;
+    }
+    while (at < count) {
+        unsigned taken = words_take(words + at, count - at, select_out);
+        if (taken == 0) {
+            cli_error("--explain '%s': '%s' is no kind (send, write, read, atomic), no size (4 KiB), no queue pair "
+                      "(qp 5) and no number (#100)",
+                      text, words[at]);
+            return false;
+        }
+        at += taken;
+    }
+    return true;
+}

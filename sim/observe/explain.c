@@ -1,0 +1,265 @@
+// The critical path of messages and operations, from the call that posts a request to the poll that finds its end: of
+// a message that takes a receive request, the receiver's completion; of other operations the requester's own.
+//
+// The kernel's records (sim/kernel/cause.h) hold a path while it is young, so each operation is looked at when it ends.
+// All totals are kept, and of each kind of operation some hundred paths, evenly over the run: at the end the one whose
+// total is the median, or nearest to it, is the one to show.
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "sim/observe/internal.h"
+
+enum { CLASSES_MAX = 256, PATHS_MAX = 256, TOTALS_MAX = 1 << 20 };
+
+struct path {
+    uint64_t total_ps, number;
+    struct sim_piece *pieces;
+    size_t count;
+};
+
+// Operations of one kind and size between two processes.
+struct class {
+    const observe_process_t *from, *to;
+    uint32_t opcode;
+    uint64_t bytes, count;
+    uint64_t *totals;
+    size_t total_count, total_room;
+    struct path paths[PATHS_MAX];
+    unsigned path_count;
+    uint64_t stride; // of the operations, each so manieth has its path kept
+};
+
+struct observe_explained {
+    struct class *classes[CLASSES_MAX];
+    unsigned class_count;
+    void *names; // a tree of texts: components live shorter than the run
+    uint64_t missed;
+};
+
+// --- names ----------------------------------------------------------------------------------------------------------
+
+static int names_compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static const char *name_keep(struct observe_explained *explained, const char *name)
+{
+    if (name == NULL) {
+        return NULL;
+    }
+    char *const *found = tfind(name, &explained->names, names_compare);
+    if (found != NULL) {
+        return *found;
+    }
+    char *copy = strdup(name);
+    if (copy == NULL || tsearch(copy, &explained->names, names_compare) == NULL) {
+        sim_panic("observe", "no memory to explain");
+    }
+    return copy;
+}
+
+// --- classes --------------------------------------------------------------------------------------------------------
+
+static struct class *class_find(struct observe_explained *explained, const observe_process_t *from,
+                                const observe_process_t *to, uint32_t opcode, uint64_t bytes)
+{
+    for (unsigned i = 0; i < explained->class_count; i++) {
+        struct class *class = explained->classes[i];
+        if (class->from == from && class->to == to && class->opcode == opcode && class->bytes == bytes) {
+            return class;
+        }
+    }
+    struct class *class = explained->class_count < CLASSES_MAX ? calloc(1, sizeof *class) : NULL;
+    if (class != NULL) {
+        class->from = from;
+        class->to = to;
+        class->opcode = opcode;
+        class->bytes = bytes;
+        class->stride = 1;
+        explained->classes[explained->class_count++] = class;
+    }
+    return class;
+}
+
+static void total_add(struct class *class, uint64_t total_ps)
+{
+    if (class->total_count == class->total_room && class->total_room < TOTALS_MAX) {
+        size_t room = class->total_room == 0 ? 64 : 2 * class->total_room;
+        uint64_t *totals = realloc(class->totals, room * sizeof *totals);
+        class->totals = totals != NULL ? totals : class->totals;
+        class->total_room = totals != NULL ? room : class->total_room;
+    }
+    if (class->total_count < class->total_room) {
+        class->totals[class->total_count++] = total_ps;
+    }
+}
+
+// Every second path goes.
+static void paths_thin(struct class *class)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < class->path_count; i++) {
+        if (i % 2 == 0) {
+            class->paths[kept++] = class->paths[i];
+        } else {
+            free(class->paths[i].pieces);
+        }
+    }
+    class->path_count = kept;
+    class->stride *= 2;
+}
+
+// --- one operation --------------------------------------------------------------------------------------------------
+
+// What is behind the end is not its.
+static size_t pieces_trim(struct sim_piece *pieces, size_t count, uint64_t end_ps)
+{
+    while (count > 0 && pieces[count - 1].begin_ps >= end_ps) {
+        count--;
+    }
+    if (count > 0 && pieces[count - 1].end_ps > end_ps) {
+        pieces[count - 1].end_ps = end_ps;
+    }
+    return count;
+}
+
+static bool is_wanted(const struct observe_selection *select, const struct observe_request *request, uint32_t qp)
+{
+    return ((select->opcodes >> (request->opcode & 31)) & 1) != 0 &&
+           (select->bytes == OBSERVE_ANY || select->bytes == request->bytes) &&
+           (select->qp == 0 || select->qp == qp);
+}
+
+void observe_explain(const struct observe_object *qp, const observe_process_t *to,
+                     const struct observe_request *request, uint64_t end_ps)
+{
+    observe_t *observe = qp->process->observe;
+    struct observe_explained *explained = observe->explained;
+    const struct observe_selection *select = &observe->options.select;
+    if (!is_wanted(select, request, qp->number) || end_ps < request->posted_ps) {
+        return;
+    }
+    struct class *class = class_find(explained, qp->process, to, request->opcode, request->bytes);
+    if (class == NULL) {
+        explained->missed++;
+        return;
+    }
+    uint64_t number = ++class->count;
+    total_add(class, end_ps - request->posted_ps);
+    bool chosen = select->number != 0 ? number == select->number : (number - 1) % class->stride == 0;
+    struct sim_piece *pieces;
+    size_t count;
+    if (!chosen || !sim_cause_path_since(observe->sim, request->posted_ps, &pieces, &count)) {
+        explained->missed += chosen;
+        return;
+    }
+    count = pieces_trim(pieces, count, end_ps);
+    for (size_t i = 0; i < count; i++) {
+        pieces[i].component = name_keep(explained, pieces[i].component);
+    }
+    if (class->path_count == PATHS_MAX) {
+        paths_thin(class);
+    }
+    class->paths[class->path_count++] = (struct path){end_ps - request->posted_ps, number, pieces, count};
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------
+
+static int totals_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static uint64_t median_ps(struct class *class)
+{
+    qsort(class->totals, class->total_count, sizeof *class->totals, totals_compare);
+    return class->total_count > 0 ? class->totals[(class->total_count - 1) / 2] : 0;
+}
+
+static const struct path *path_nearest(const struct class *class, uint64_t wanted_ps)
+{
+    const struct path *nearest = NULL;
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; i < class->path_count; i++) {
+        uint64_t total = class->paths[i].total_ps, apart = total > wanted_ps ? total - wanted_ps : wanted_ps - total;
+        if (apart < least) {
+            least = apart;
+            nearest = &class->paths[i];
+        }
+    }
+    return nearest;
+}
+
+// The most frequent first, then as they came.
+static void classes_sort(struct observe_explained *explained)
+{
+    for (unsigned i = 1; i < explained->class_count; i++) {
+        struct class *class = explained->classes[i];
+        unsigned at = i;
+        for (; at > 0 && explained->classes[at - 1]->count < class->count; at--) {
+            explained->classes[at] = explained->classes[at - 1];
+        }
+        explained->classes[at] = class;
+    }
+}
+
+void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx)
+{
+    struct observe_explained *explained = observe->explained;
+    if (explained == NULL) {
+        return;
+    }
+    classes_sort(explained);
+    for (unsigned i = 0; i < explained->class_count; i++) {
+        struct class *class = explained->classes[i];
+        const struct path *path = path_nearest(class, median_ps(class));
+        if (path == NULL) {
+            continue;
+        }
+        char name[224], bytes[32];
+        observe_bytes_print(class->bytes, bytes, sizeof bytes);
+        snprintf(name, sizeof name, "%s %s, %s to %s #%llu", observe_opcode_name(class->opcode), bytes,
+                 class->from->node, class->to->node, (unsigned long long)path->number);
+        const struct observe_operation operation = {
+            .name = name,
+            .node = class->from->node,
+            .bytes = class->bytes,
+            .count = class->count,
+            .total_ps = path->total_ps,
+            .least_ps = class->totals[0],
+            .most_ps = class->totals[class->total_count - 1],
+        };
+        visit(ctx, &operation, path->pieces, path->count);
+    }
+}
+
+bool observe_explain_begin(observe_t *observe)
+{
+    enum { RECORDS = 1 << 22 }; // 32 B each
+    observe->explained = calloc(1, sizeof *observe->explained);
+    if (observe->explained != NULL) {
+        sim_causes_record_last(observe->sim, RECORDS);
+    }
+    return observe->explained != NULL;
+}
+
+void observe_explain_free(observe_t *observe)
+{
+    struct observe_explained *explained = observe->explained;
+    for (unsigned i = 0; explained != NULL && i < explained->class_count; i++) {
+        for (unsigned k = 0; k < explained->classes[i]->path_count; k++) {
+            free(explained->classes[i]->paths[k].pieces);
+        }
+        free(explained->classes[i]->totals);
+        free(explained->classes[i]);
+    }
+    if (explained != NULL) {
+        tdestroy(explained->names, free);
+        free(explained);
+    }
+}
