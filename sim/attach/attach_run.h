@@ -32,6 +32,7 @@ struct attach_run_options {
     sim_counter_visit_fn counter;  // after the run; may be NULL
     sim_trace_sink_fn trace;       // may be NULL
     const char *crossings;         // a file to be written with a line for each crossing; NULL: none
+    void (*turn)(void *ctx);       // timed runs: after each turn of a program, with what it printed; may be NULL
     void *ctx;
 };
 

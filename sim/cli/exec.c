@@ -3,18 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/exec_results.h"
 #include "sim/cli/load.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/programs.h"
-#include "sim/report/report.h"
+#include "sim/cli/tests.h"
 
 enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
 
 struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
-    const char *wall_limit, *out, *crossings;
-    bool functional, together, any_cpu, gpu_mpi;
+    const char *wall_limit, *out, *crossings, *junit;
+    bool functional, together, any_cpu, gpu_mpi, update_baseline;
 };
 
 static const struct cli_option options[] = {
@@ -26,6 +27,10 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, out)},
     {"crossings", "FILE", "write a line for every turn of a program there: what two runs are compared by",
      CLI_OPTION_TEXT, offsetof(struct exec_options, crossings)},
+    {"junit", "FILE.xml", "write statuses and expectations as JUnit XML", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, junit)},
+    {"update-baseline", NULL, "record the numbers of expectations with of: in their baseline files", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, update_baseline)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
@@ -42,13 +47,16 @@ static const struct cli_option options[] = {
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
              "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
-             "[--any-cpu]",
+             "[--any-cpu]\n"
+             "                   [--junit FILE.xml] [--update-baseline]",
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
         "2 or 3 where the simulation could not go on. A node with a board has the device tca0, one with an HCA "
         "ibsim0;\n"
-        "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0).",
+        "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0). Where an expect: of the scenario "
+        "does\n"
+        "not hold the status is 1 at least.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -102,69 +110,58 @@ static bool programs_read(struct cli_programs *programs, const struct scn_scenar
     return programs->count > 0;
 }
 
-// --- results --------------------------------------------------------------------------------------------------------
+// --- running --------------------------------------------------------------------------------------------------------
 
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
 {
-    report_add_counter(ctx, "exec", component, desc->name, desc->unit, value);
+    const struct cli_exec *exec = ctx;
+    if (exec->report != NULL) {
+        report_add_counter(exec->report, "exec", component, desc->name, desc->unit, value);
+    }
 }
 
-static bool hash_write(const char *directory, const struct cli_programs *programs,
-                       const struct attach_run_result *result)
+static void turn_take(void *ctx)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/exec.yaml", directory);
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        cli_error("%s cannot be written", path);
-        return false;
-    }
-    fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
-    fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
-            (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
-    cli_programs_outside_tell(result, "# Another run may differ", file);
-    fprintf(file, "programs:\n");
-    for (uint32_t i = 0; i < programs->count; i++) {
-        fprintf(file, "  - {program: %s, status: %d}\n", programs->list[i].argv[0], result->statuses[i]);
-    }
-    return fclose(file) == 0;
+    const struct cli_exec *exec = ctx;
+    cli_captures_show(exec->captures);
 }
 
-static bool results_write(const struct exec_options *given, const char *path, report_t *report,
-                          const struct cli_programs *programs, const struct attach_run_result *result)
+// Only those that an expectation looks at: the others print as if there were none.
+static bool outputs_capture(const struct cli_exec *exec)
 {
-    char error[512] = "";
-    report_add_run(report, "exec", result->simulated_ps, result->events, result->rtl_cycles);
-    for (size_t i = 0; i < given->sets.count; i++) {
-        report_add_set(report, given->sets.items[i]);
+    const struct scn_scenario *scenario = exec->job.scenario;
+    bool captured = true;
+    for (uint32_t i = 0; i < scenario->outside_count && cli_exec_expects(exec) && captured; i++) {
+        captured = !scn_outside_is_observed(scenario, i) || cli_captures_add(exec->captures, exec->programs, i);
     }
-    if (report_write(report, given->out, path, error, sizeof error) != SIM_OK) {
-        cli_error("%s: %s", path, error);
-        return false;
-    }
-    return hash_write(given->out, programs, result);
+    return captured;
 }
 
-static int programs_run(const struct exec_options *given, const char *path, const struct scn_scenario *scenario,
-                        const struct cli_programs *programs, struct attach_run_options *run, const char *reference)
+static int programs_run(struct cli_exec *exec, struct attach_run_options *run)
 {
-    struct attach_run_result result;
-    report_t *report = NULL;
-    if (given->out != NULL && report_create(scenario, reference, &report) != SIM_OK) {
-        cli_error("%s cannot be read", reference);
+    const struct cli_job *job = &exec->job;
+    bool wanted = job->directory != NULL || job->suites != NULL || cli_exec_expects(exec);
+    if (!outputs_capture(exec)) {
         return CLI_EXIT_INPUT;
     }
-    run->counter = report != NULL ? counter_take : NULL;
-    run->ctx = report;
-    enum sim_status built;
-    (void)cli_programs_run(scenario, run, &built, &result);
-    int status = cli_programs_judge(path, programs, built, &result);
-    cli_programs_outside_tell(&result, "tcasim: another run may differ", stderr);
-    if (report != NULL && built == SIM_OK && !result.interrupted &&
-        !results_write(given, path, report, programs, &result)) {
-        status = status != 0 ? status : CLI_EXIT_INPUT;
+    if (wanted && report_create(job->scenario, job->reference_csv, &exec->report) != SIM_OK) {
+        cli_error("%s cannot be read", job->reference_csv);
+        return CLI_EXIT_INPUT;
     }
-    report_destroy(report);
+    run->counter = wanted ? counter_take : NULL;
+    run->turn = exec->captures->any ? turn_take : NULL;
+    run->ctx = exec;
+    enum sim_status built;
+    (void)cli_programs_run(job->scenario, run, &built, &exec->result);
+    cli_captures_show(exec->captures);
+    exec->went_on = cli_programs_went_on(built, &exec->result);
+    int status = cli_programs_judge(job->path, exec->programs, built, &exec->result);
+    cli_programs_outside_tell(&exec->result, "tcasim: another run may differ", stderr);
+    if (exec->report != NULL && built == SIM_OK) {
+        report_set_programs(exec->report, "exec");
+        status = cli_exec_results(exec, status);
+    }
+    report_destroy(exec->report);
     return status;
 }
 
@@ -179,29 +176,70 @@ static bool seconds_read(const char *text, uint64_t *ms_out)
     return true;
 }
 
+// The programs with what is to be known of them, and the file of --junit.
+static int scenario_exec(struct cli_exec *exec, const struct exec_options *given, struct attach_run_options *run)
+{
+    struct cli_tests tests;
+    int status = CLI_EXIT_INPUT;
+    if (cli_exec_expectations_check(exec) &&
+        cli_tests_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
+        exec->job.suites = tests.suites;
+        status = programs_run(exec, run);
+        if (!cli_tests_end(&tests)) {
+            status = status != 0 ? status : CLI_EXIT_INPUT;
+        }
+    }
+    return status;
+}
+
+static bool options_right(const struct exec_options *given)
+{
+    const char *wrong = !given->functional       ? NULL
+                        : given->junit != NULL   ? "--junit"
+                        : given->update_baseline ? "--update-baseline"
+                                                 : NULL;
+    if (wrong != NULL) {
+        cli_error("%s does not go with --functional, where no expectation is judged", wrong);
+    }
+    return wrong == NULL;
+}
+
 static int scenario_run(const struct exec_options *given, const struct cli_list *operands)
 {
     struct cli_paths paths;
     struct cli_programs programs = {0};
+    struct cli_captures captures;
     struct attach_run_options run = {.programs = programs.list,
                                      .functional = given->functional,
                                      .together = given->together,
                                      .any_cpu = given->any_cpu,
                                      .crossings = given->crossings};
     cli_paths_find(&paths);
-    if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
+    if (!options_right(given) || !seconds_read(given->wall_limit, &run.wall_limit_ms)) {
         return CLI_EXIT_INPUT;
     }
     run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;
-    struct scn_scenario *scenario = cli_scenario_load(operands->items[0], &paths, &given->sets);
+    struct cli_exec exec = {.job = {.path = operands->items[0],
+                                    .scenario = cli_scenario_load(operands->items[0], &paths, &given->sets),
+                                    .sets = &given->sets,
+                                    .directory = (char *)(uintptr_t)given->out,
+                                    .reference_csv = paths.reference,
+                                    .paths = &paths,
+                                    .quiet = true,
+                                    .update_baseline = given->update_baseline},
+                            .programs = &programs,
+                            .captures = &captures,
+                            .functional = given->functional};
     int status = CLI_EXIT_INPUT;
-    if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {
+    cli_captures_init(&captures);
+    if (exec.job.scenario != NULL && programs_read(&programs, exec.job.scenario, given, operands)) {
         run.program_count = programs.count;
         run.library_directory = paths.libraries;
-        status = programs_run(given, operands->items[0], scenario, &programs, &run, paths.reference);
+        status = scenario_exec(&exec, given, &run);
     }
+    cli_captures_fini(&captures);
     cli_programs_free(&programs);
-    scn_free(scenario);
+    scn_free(exec.job.scenario);
     return status;
 }
 
