@@ -185,8 +185,8 @@ static int scenario_exec(struct cli_exec *exec, const struct exec_options *given
         cli_tests_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
         exec->job.suites = tests.suites;
         status = programs_run(exec, run);
-        if (!cli_tests_end(&tests)) {
-            status = status != 0 ? status : CLI_EXIT_INPUT;
+        if (!cli_tests_end(&tests) && status < CLI_EXIT_INPUT) {
+            status = CLI_EXIT_INPUT;
         }
     }
     return status;

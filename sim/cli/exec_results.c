@@ -170,7 +170,7 @@ int cli_exec_results(struct cli_exec *exec, int status)
         status = judge(exec, status, junit);
     }
     if (job->directory != NULL && !result->interrupted && !directory_write(exec)) {
-        status = status != 0 ? status : CLI_EXIT_INPUT;
+        status = worse(status, CLI_EXIT_INPUT);
     }
     if (junit != NULL) {
         junit_suites_write(junit, job->suites);

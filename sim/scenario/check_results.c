@@ -58,7 +58,8 @@ static bool names_are_known(const struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     const char *series;
-    bool known = scn_series(scenario, 0) != NULL;
+    bool known = !scn_loader_is_bad(loader, &scenario->run_count, true) &&
+                 !scn_loader_is_bad(loader, &scenario->outside_count, true);
     for (uint32_t i = 0; (series = scn_series(scenario, i)) != NULL; i++) {
         known = known && scn_loader_is_good(loader, series);
     }

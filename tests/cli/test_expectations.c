@@ -73,6 +73,26 @@ TEST(Expectations, OutputIsStillShownInItsOrder)
     process_fini(&process);
 }
 
+// Also beside a program that nothing is expected of, which prints by itself.
+TEST(Expectations, OutputIsShownInTheOrderOfSimulatedTime)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml",
+                       HARDWARE
+                       "programs:\n"
+                       "  - {name: a, node: node0, command: \"sh -c 'echo 1; sleep 2; echo 4; sleep 2; echo 7'\"}\n"
+                       "  - {name: b, node: node1, command: \"sh -c 'echo 2; sleep 3; echo 6'\"}\n"
+                       "  - {name: c, node: node1, command: \"sh -c 'echo 3; sleep 2.5; echo 5'\"}\n"
+                       "expect:\n"
+                       "  - {program: a, match: '([0-9]+)', max: 7}\n"
+                       "  - {program: b, match: '([0-9]+)', max: 6}\n");
+    process_run(&process, "exec f.yaml");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.output, "1\n2\n3\n4\n5\n6\n7\n");
+    process_fini(&process);
+}
+
 TEST(Expectations, AWorseStatusWins)
 {
     struct process process;
