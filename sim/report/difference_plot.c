@@ -41,7 +41,11 @@ struct picture {
     bool present[COLUMNS];
     unsigned panels;
     enum axis axis;
+    double x_low, x_high; // of what is shown
 };
+
+// What a block has in a column of its own.
+enum part { PART_FIRST, PART_SECOND, PART_PERCENT };
 
 // --- what is shown --------------------------------------------------------------------------------------------------
 
@@ -67,19 +71,40 @@ static size_t column_of(const struct difference_item *item)
     return column;
 }
 
-static void item_note(struct picture *picture, const struct difference_item *item)
+// By series, and in a series by their places in the file, as the pointers are into one array.
+static int items_compare(const void *left, const void *right)
 {
-    size_t i = 0;
-    const char *name = difference_number(item)->series;
-    while (i < picture->count && strcmp(picture->series[i].name, name) != 0) {
-        i++;
+    const struct difference_item *a = *(const struct difference_item *const *)left;
+    const struct difference_item *b = *(const struct difference_item *const *)right;
+    int result = strcmp(difference_number(a)->series, difference_number(b)->series);
+    return result != 0 ? result : (a > b) - (a < b);
+}
+
+static void series_find(struct picture *picture)
+{
+    const struct difference_items *items = &picture->difference->data;
+    const struct difference_item **sorted = calloc(items->count + 1, sizeof(void *));
+    size_t count = 0;
+    picture->series = calloc(items->count + 1, sizeof *picture->series);
+    if (sorted == NULL || picture->series == NULL) {
+        sim_panic("report", "out of memory for a picture");
     }
-    if (i == picture->count) {
-        picture->series[picture->count++] = (struct series){.name = name, .order = i};
+    for (size_t i = 0; i < items->count; i++) {
+        if (column_of(&items->items[i]) < COLUMNS) {
+            sorted[count++] = &items->items[i];
+        }
     }
-    double size = isnan(item->percent) ? INFINITY : fabs(item->percent);
-    picture->series[i].largest = fmax(picture->series[i].largest, size);
-    picture->present[column_of(item)] = true;
+    qsort(sorted, count, sizeof *sorted, items_compare);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = difference_number(sorted[i])->series;
+        if (picture->count == 0 || strcmp(picture->series[picture->count - 1].name, name) != 0) {
+            picture->series[picture->count++] =
+                (struct series){.name = name, .order = (size_t)(sorted[i] - items->items)};
+        }
+        struct series *series = &picture->series[picture->count - 1];
+        series->largest = fmax(series->largest, isnan(sorted[i]->percent) ? INFINITY : fabs(sorted[i]->percent));
+    }
+    free(sorted);
 }
 
 static uint64_t place_of(const struct measured_number *number, enum axis axis)
@@ -90,7 +115,7 @@ static uint64_t place_of(const struct measured_number *number, enum axis axis)
 static bool varies(const struct picture *picture, enum axis axis)
 {
     const struct difference_items *items = &picture->difference->data;
-    for (size_t i = 0; i < picture->count; i++) {
+    for (size_t i = 0; i < picture->shown; i++) {
         const struct measured_number *before = NULL;
         for (size_t k = 0; k < items->count; k++) {
             const struct measured_number *number = difference_number(&items->items[k]);
@@ -106,27 +131,65 @@ static bool varies(const struct picture *picture, enum axis axis)
     return false;
 }
 
-static void picture_init(struct picture *picture, const struct difference *difference)
+static bool is_of_series(const struct picture *picture, const struct difference_item *item, size_t column,
+                         size_t series)
 {
-    const struct difference_items *items = &difference->data;
-    *picture = (struct picture){.difference = difference, .series = calloc(items->count + 1, sizeof(struct series))};
-    if (picture->series == NULL) {
-        sim_panic("report", "out of memory for a picture");
+    return column_of(item) == column && strcmp(difference_number(item)->series, picture->series[series].name) == 0;
+}
+
+// Where there is nothing to draw gnuplot must not be asked to.
+static bool has_part(const struct picture *picture, size_t column, size_t series, enum part part)
+{
+    const struct difference_items *items = &picture->difference->data;
+    bool has = false;
+    for (size_t i = 0; i < items->count && !has; i++) {
+        const struct difference_item *item = &items->items[i];
+        bool there = part == PART_FIRST    ? item->first != NULL
+                     : part == PART_SECOND ? item->second != NULL
+                                           : isfinite(item->percent);
+        has = there && is_of_series(picture, item, column, series);
     }
+    return has;
+}
+
+static double x_of(const struct picture *picture, const struct difference_item *item, size_t series)
+{
+    return picture->axis == AXIS_SERIES ? (double)(series + 1)
+                                        : (double)place_of(difference_number(item), picture->axis);
+}
+
+// The columns that the shown series have, and the ends of the x axis.
+static void shown_find(struct picture *picture)
+{
+    const struct difference_items *items = &picture->difference->data;
+    picture->x_low = INFINITY;
     for (size_t i = 0; i < items->count; i++) {
-        if (column_of(&items->items[i]) < COLUMNS) {
-            item_note(picture, &items->items[i]);
+        for (size_t k = 0; k < picture->shown; k++) {
+            size_t column = column_of(&items->items[i]);
+            if (column < COLUMNS && is_of_series(picture, &items->items[i], column, k)) {
+                double x = x_of(picture, &items->items[i], k);
+                picture->present[column] = true;
+                picture->x_low = fmin(picture->x_low, x);
+                picture->x_high = fmax(picture->x_high, x);
+            }
         }
     }
-    qsort(picture->series, picture->count, sizeof *picture->series, largest_first);
-    picture->shown = picture->count < SERIES_MAX ? picture->count : SERIES_MAX;
-    qsort(picture->series, picture->shown, sizeof *picture->series, in_order);
     for (size_t i = 0; i < COLUMNS; i++) {
         picture->panels += picture->present[i];
     }
+}
+
+static void picture_init(struct picture *picture, const struct difference *difference)
+{
+    *picture = (struct picture){.difference = difference};
+    series_find(picture);
+    qsort(picture->series, picture->count, sizeof *picture->series, largest_first);
+    picture->shown = picture->count < SERIES_MAX ? picture->count : SERIES_MAX;
+    qsort(picture->series, picture->shown, sizeof *picture->series, in_order);
     while (picture->axis < AXIS_SERIES && !varies(picture, picture->axis)) {
         picture->axis++;
     }
+    shown_find(picture);
 }
 
 // --- data -----------------------------------------------------------------------------------------------------------
@@ -156,10 +219,8 @@ static void block_write(const struct picture *picture, size_t column, size_t ser
         sim_panic("report", "out of memory for a picture");
     }
     for (size_t i = 0; i < items->count; i++) {
-        const struct measured_number *number = difference_number(&items->items[i]);
-        if (column_of(&items->items[i]) == column && strcmp(number->series, picture->series[series].name) == 0) {
-            double x = picture->axis == AXIS_SERIES ? (double)(series + 1) : (double)place_of(number, picture->axis);
-            rows[count++] = (struct row){x, &items->items[i]};
+        if (is_of_series(picture, &items->items[i], column, series)) {
+            rows[count++] = (struct row){x_of(picture, &items->items[i], series), &items->items[i]};
         }
     }
     qsort(rows, count, sizeof *rows, rows_compare);
@@ -251,36 +312,61 @@ static void x_axis_write(const struct picture *picture, bool upper, FILE *out)
             fprintf(out, " %zu", i + 1);
         }
         fputs(")\n", out);
-    } else if (picture->axis == AXIS_BYTES) {
-        fputs("set logscale x 2\nset xtics 4 (", out);
+        return;
+    }
+    bool log = picture->x_low > 0;
+    fprintf(out, "set xrange [%.17g:%.17g]\nset xtics autofreq\nset format x '%s'\n%s", picture->x_low, picture->x_high,
+            upper ? "" : "%g", log ? "set logscale x 2\n" : "");
+    if (log && picture->axis == AXIS_BYTES) {
+        fputs("set xtics (", out);
         for (unsigned power = 0; power < 50; power += 2) {
             char label[REPORT_LABEL_MAX];
             report_bytes_label(UINT64_C(1) << power, label);
             fprintf(out, "%s'%s' %" PRIu64, power > 0 ? ", " : "", upper ? "" : label, UINT64_C(1) << power);
         }
         fputs(")\n", out);
-    } else {
-        fprintf(out, "set logscale x 2\nset format x '%s'\n", upper ? "" : "%g");
+    }
+}
+
+static const char *style_of(const struct picture *picture)
+{
+    return picture->axis == AXIS_SERIES ? "points" : "linespoints";
+}
+
+// Returns what stands in front of the next one.
+static const char *curve_write(const struct picture *picture, const char *lead, size_t column, size_t series,
+                               enum part part, FILE *out)
+{
+    if (!has_part(picture, column, series, part)) {
+        return lead;
+    }
+    fprintf(out, "%s$c%zu_%zu using 1:%u with %s linestyle %zu notitle", lead, column, series, (unsigned)part + 2,
+            style_of(picture), 2 * series + (part == PART_FIRST ? 1 : 2));
+    return ", \\\n     ";
+}
+
+// One legend for all panels: a series by its colour, a run by its line.
+static void key_write(const struct picture *picture, FILE *out)
+{
+    for (size_t i = 0; i < picture->shown && picture->axis != AXIS_SERIES; i++) {
+        fprintf(out, ", \\\n     keyentry with linespoints linestyle %zu", 2 * i + 2);
+        title_write(out, "", picture->series[i].name, false);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        fprintf(out, ", \\\n     keyentry with %s linestyle %u", style_of(picture), 100 + i);
+        title_write(out, i == 0 ? "first: " : "second: ", picture->difference->names[i], true);
     }
 }
 
 static void curves_panel_write(const struct picture *picture, size_t column, bool first, FILE *out)
 {
-    const char *style = picture->axis == AXIS_SERIES ? "points" : "linespoints";
     const char *lead = "plot ";
     for (size_t i = 0; i < picture->shown; i++) {
-        fprintf(out, "%s$c%zu_%zu using 1:2 with %s linestyle %zu notitle, \\\n     '' using 1:3 with %s linestyle %zu",
-                lead, column, i, style, 2 * i + 1, style, 2 * i + 2);
-        if (first && picture->axis != AXIS_SERIES) {
-            title_write(out, "", picture->series[i].name, false);
-        } else {
-            fputs(" notitle", out);
-        }
-        lead = ", \\\n     ";
+        lead = curve_write(picture, lead, column, i, PART_FIRST, out);
+        lead = curve_write(picture, lead, column, i, PART_SECOND, out);
     }
-    for (unsigned i = 0; i < 2 && first; i++) {
-        fprintf(out, "%skeyentry with %s linestyle %u", lead, style, 100 + i);
-        title_write(out, i == 0 ? "first: " : "second: ", picture->difference->names[i], true);
+    if (first) {
+        key_write(picture, out);
     }
     fputc('\n', out);
 }
@@ -299,7 +385,6 @@ static double percent_largest(const struct picture *picture, size_t column)
 
 static void difference_panel_write(const struct picture *picture, size_t column, FILE *out)
 {
-    const char *style = picture->axis == AXIS_SERIES ? "points" : "linespoints";
     double within = picture->difference->within_percent, largest = 1.15 * percent_largest(picture, column);
     fprintf(out, "set ylabel 'Difference [%%]'\nset yrange [%.6g:%.6g]\n", -largest, largest);
     fputs("plot 0 with lines linestyle 102 notitle", out);
@@ -308,7 +393,7 @@ static void difference_panel_write(const struct picture *picture, size_t column,
                 -within);
     }
     for (size_t i = 0; i < picture->shown; i++) {
-        fprintf(out, ", \\\n     $c%zu_%zu using 1:4 with %s linestyle %zu notitle", column, i, style, 2 * i + 2);
+        (void)curve_write(picture, ", \\\n     ", column, i, PART_PERCENT, out);
     }
     fputc('\n', out);
 }

@@ -100,50 +100,68 @@ static void keys_print(const struct printing *printing)
 
 struct curve {
     size_t rows, differing, alone; // in both; of them those that differ; in one only
-    const struct difference_item *largest;
+    const struct difference_item *first, *largest;
 };
 
-static bool is_of_curve(const struct difference_item *item, const struct measured_number *number)
+// By series and column, and in a curve by their places in the file, as the pointers are into one array.
+static int curves_compare(const void *left, const void *right)
 {
-    const struct measured_number *own = difference_number(item);
-    return strcmp(own->series, number->series) == 0 && strcmp(own->name, number->name) == 0;
+    const struct difference_item *a = *(const struct difference_item *const *)left;
+    const struct difference_item *b = *(const struct difference_item *const *)right;
+    int result = strcmp(difference_number(a)->series, difference_number(b)->series);
+    result = result != 0 ? result : strcmp(difference_number(a)->name, difference_number(b)->name);
+    return result != 0 ? result : (a > b) - (a < b);
 }
 
-static struct curve curve_make(const struct difference_items *items, size_t first)
+static int first_compare(const void *left, const void *right)
 {
-    struct curve curve = {0};
-    const struct measured_number *number = difference_number(&items->items[first]);
-    for (size_t i = first; i < items->count; i++) {
-        const struct difference_item *item = &items->items[i];
-        if (!is_of_curve(item, number)) {
-            continue;
-        }
-        if (item->first == NULL || item->second == NULL) {
-            curve.alone++;
-            continue;
-        }
-        curve.rows++;
-        curve.differing += item->change != 0;
-        if (curve.largest == NULL || fabs(item->percent) > fabs(curve.largest->percent)) {
-            curve.largest = item;
-        }
+    const struct curve *a = left, *b = right;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+static void item_note(struct curve *curve, const struct difference_item *item)
+{
+    if (item->first == NULL || item->second == NULL) {
+        curve->alone++;
+        return;
     }
-    return curve;
-}
-
-static bool is_new_curve(const struct difference_items *items, size_t index)
-{
-    const struct measured_number *number = difference_number(&items->items[index]);
-    for (size_t i = 0; i < index; i++) {
-        if (is_of_curve(&items->items[i], number)) {
-            return false;
-        }
+    curve->rows++;
+    curve->differing += item->change != 0;
+    if (curve->largest == NULL || fabs(item->percent) > fabs(curve->largest->percent)) {
+        curve->largest = item;
     }
-    return true;
 }
 
-static void curve_add(grid_t *grid, const struct measured_number *number, const struct curve *curve)
+// In the order in which they begin; to be freed.
+static struct curve *curves_make(const struct difference_items *items, size_t *count_out)
 {
+    const struct difference_item **sorted = calloc(items->count + 1, sizeof(void *));
+    struct curve *curves = calloc(items->count + 1, sizeof *curves);
+    size_t count = 0;
+    if (sorted == NULL || curves == NULL) {
+        sim_panic("report", "out of memory for a table");
+    }
+    for (size_t i = 0; i < items->count; i++) {
+        sorted[i] = &items->items[i];
+    }
+    qsort(sorted, items->count, sizeof *sorted, curves_compare);
+    for (size_t i = 0; i < items->count; i++) {
+        const struct measured_number *own = difference_number(sorted[i]);
+        const struct measured_number *before = count > 0 ? difference_number(curves[count - 1].first) : NULL;
+        if (before == NULL || strcmp(before->series, own->series) != 0 || strcmp(before->name, own->name) != 0) {
+            curves[count++].first = sorted[i];
+        }
+        item_note(&curves[count - 1], sorted[i]);
+    }
+    qsort(curves, count, sizeof *curves, first_compare);
+    free(sorted);
+    *count_out = count;
+    return curves;
+}
+
+static void curve_add(grid_t *grid, const struct curve *curve)
+{
+    const struct measured_number *number = difference_number(curve->first);
     char label[REPORT_LABEL_MAX] = "";
     text_add(grid, number->series);
     text_add(grid, number->name);
@@ -161,7 +179,7 @@ static void curves_print(const struct printing *printing)
 {
     static const char *const heads[] = {"series", "column", "rows", "differ", "in one only", "largest", "at bytes"};
     const struct difference_items *items = &printing->difference->data;
-    size_t all = 0, shown = 0;
+    size_t count, shown = 0;
     if (items->count == 0) {
         fputs("\nNeither has a row in data.csv.\n", printing->out);
         return;
@@ -169,17 +187,12 @@ static void curves_print(const struct printing *printing)
     fputs("\nCurves\n", printing->out);
     grid_t *grid = grid_create(7);
     heads_add(grid, heads, 7, 2);
-    for (size_t i = 0; i < items->count; i++) {
-        if (!is_new_curve(items, i)) {
-            continue;
-        }
-        if (is_room(printing, all++)) {
-            struct curve curve = curve_make(items, i);
-            curve_add(grid, difference_number(&items->items[i]), &curve);
-            shown++;
-        }
+    struct curve *curves = curves_make(items, &count);
+    for (; shown < count && is_room(printing, shown); shown++) {
+        curve_add(grid, &curves[shown]);
     }
-    grid_end(printing, grid, all, shown);
+    free(curves);
+    grid_end(printing, grid, count, shown);
 }
 
 // --- numbers --------------------------------------------------------------------------------------------------------

@@ -155,6 +155,33 @@ TEST(Difference, WritesEveryNumberAndAPicture)
     fixture_destroy(&pair.fixture);
 }
 
+static void drawn(const char *first, const char *second)
+{
+    struct pair pair;
+    char error[512] = "", directory[256];
+    pair_create(&pair, first, second);
+    difference_t *difference = differ(&pair, 0);
+    snprintf(directory, sizeof directory, "%s/out", pair.fixture.directory);
+    EXPECT_EQ(difference_write(difference, directory, error, sizeof error), SIM_OK);
+    EXPECT_STREQ(error, "");
+    char *picture = fixture_read(&pair.fixture, "out", "plot.svg");
+    EXPECT_CONTAINS(picture, "</svg>");
+    free(picture);
+    difference_destroy(difference);
+    fixture_destroy(&pair.fixture);
+}
+
+TEST(Difference, DrawsWhateverThereIs)
+{
+    drawn(DATA_HEAD ROW("8", "1") ROW("64", "2"),
+          DATA_HEAD "other,8,3,,1,10,,\nother,16,4,,1,10,,\n");                            // nothing in both
+    drawn(DATA_HEAD ROW("8", "1"), DATA_HEAD ROW("8", "1"));                               // one size
+    drawn(DATA_HEAD ROW("0", "1") ROW("8", "2"), DATA_HEAD ROW("0", "1") ROW("8", "2"));   // no logarithm
+    drawn(DATA_HEAD ROW("8", "0") ROW("16", "0"), DATA_HEAD ROW("8", "0") ROW("16", "1")); // of nothing
+    drawn(DATA_HEAD "it's \"\"\"odd\"\"\" $x `y`,8,1,1,1,1,1,1\n", DATA_HEAD);             // names
+    drawn(DATA_HEAD, DATA_HEAD ROW("8", "-1") ROW("16", "1e300"));
+}
+
 static void refused(const char *name, const char *text, size_t length, const char *message)
 {
     struct pair pair;
