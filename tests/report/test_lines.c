@@ -49,10 +49,10 @@ TEST(Lines, WhatIsInBothStaysAligned)
 
 TEST(Lines, ALongDifferenceIsCut)
 {
-    char printed[8 * 300] = "", *text = NULL;
-    size_t size = 0;
+    char printed[8 * 300], *text = NULL;
+    size_t size = 0, length = 0;
     for (int i = 0; i < 300; i++) {
-        snprintf(printed + strlen(printed), 8, "%d\n", i);
+        length += (size_t)snprintf(printed + length, sizeof printed - length, "%d\n", i);
     }
     FILE *out = open_memstream(&text, &size);
     lines_difference_write(out, text_of(""), text_of(printed));
