@@ -38,6 +38,7 @@ struct attach_run_options {
     struct observe_selection select;
     void (*observed)(void *ctx, observe_t *observe); // after the run; may be NULL
     const char *crossings;         // a file to be written with a line for each crossing; NULL: none
+    void (*turn)(void *ctx);       // timed runs: after each turn of a program, with what it printed; may be NULL
     void *ctx;
 };
 

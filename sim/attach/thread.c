@@ -267,6 +267,16 @@ static bool looks_for_others(const struct attach_request *request)
            request->entry_count == 0;
 }
 
+static bool turn_await(struct attach_thread *thread)
+{
+    const struct attach_run_options *options = thread->process->server->options;
+    bool crossed = options->functional ? attach_functional_await(thread) : attach_turn_await(thread);
+    if (options->turn != NULL && !options->functional) {
+        options->turn(options->ctx);
+    }
+    return crossed;
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -276,7 +286,7 @@ static bool turn_take(struct attach_thread *thread)
         return false;
     }
     turn_give(thread);
-    bool crossed = server->options->functional ? attach_functional_await(thread) : attach_turn_await(thread);
+    bool crossed = turn_await(thread);
     if (attach_stopped(server)) {
         return false;
     }

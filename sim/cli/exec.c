@@ -3,21 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/exec_results.h"
 #include "sim/cli/load.h"
 #include "sim/cli/observing.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/programs.h"
 #include "sim/cli/selection.h"
-#include "sim/report/report.h"
+#include "sim/cli/tests.h"
 
 enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
 
 struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
-    const char *wall_limit, *out, *crossings;
+    const char *wall_limit, *out, *crossings, *junit;
     struct cli_observing_options observing;
-    bool functional, together, any_cpu, gpu_mpi;
+    bool functional, together, any_cpu, gpu_mpi, update_baseline;
 };
 
 static const struct cli_option options[] = {
@@ -42,6 +43,10 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, observing.summary)},
     {"quiet-diagnosis", NULL, "no lines for refused verbs calls and completions in error", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.quiet_diagnosis)},
+    {"junit", "FILE.xml", "write statuses and expectations as JUnit XML", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, junit)},
+    {"update-baseline", NULL, "record the numbers of expectations with of: in their baseline files", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, update_baseline)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
@@ -60,13 +65,16 @@ static const struct cli_syntax syntax = {
              "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
              "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
-             "[--any-cpu]",
+             "[--any-cpu]\n"
+             "                   [--junit FILE.xml] [--update-baseline]",
     .doc =
         "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
         "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
         "2 or 3 where the simulation could not go on. A node with a board has the device tca0, one with an HCA "
         "ibsim0;\n"
-        "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0).",
+        "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0). Where an expect: of the scenario "
+        "does\n"
+        "not hold the status is 1 at least.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -121,23 +129,26 @@ static bool programs_read(struct cli_programs *programs, const struct scn_scenar
     return programs->count > 0;
 }
 
-// --- results --------------------------------------------------------------------------------------------------------
-
-struct executing {
-    report_t *report; // NULL: no results are written
-    struct cli_observing observing;
-};
+// --- running --------------------------------------------------------------------------------------------------------
 
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
 {
-    struct executing *executing = ctx;
-    report_add_counter(executing->report, "exec", component, desc->name, desc->unit, value);
+    const struct cli_exec *exec = ctx;
+    if (exec->report != NULL) {
+        report_add_counter(exec->report, "exec", component, desc->name, desc->unit, value);
+    }
+}
+
+static void turn_take(void *ctx)
+{
+    const struct cli_exec *exec = ctx;
+    cli_captures_show(exec->captures);
 }
 
 static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
                        const uint64_t *values)
 {
-    cli_observing_trace(&((struct executing *)ctx)->observing, time_ps, component, point, values);
+    cli_observing_trace(((struct cli_exec *)ctx)->observing, time_ps, component, point, values);
 }
 
 static void diagnosis_take(void *ctx, const char *line)
@@ -148,79 +159,56 @@ static void diagnosis_take(void *ctx, const char *line)
 
 static void observed_take(void *ctx, observe_t *observe)
 {
-    cli_observing_take(&((struct executing *)ctx)->observing, observe);
+    cli_observing_take(((struct cli_exec *)ctx)->observing, observe);
 }
 
-static bool hash_write(const char *directory, const struct cli_programs *programs,
-                       const struct attach_run_result *result, const char *verbs)
+// Only those that an expectation looks at: the others print as if there were none.
+static bool outputs_capture(const struct cli_exec *exec)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/exec.yaml", directory);
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        cli_error("%s cannot be written", path);
-        return false;
+    const struct scn_scenario *scenario = exec->job.scenario;
+    bool captured = true;
+    for (uint32_t i = 0; i < scenario->outside_count && cli_exec_expects(exec) && captured; i++) {
+        captured = !scn_outside_is_observed(scenario, i) || cli_captures_add(exec->captures, exec->programs, i);
     }
-    fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
-    fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
-            (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
-    cli_programs_outside_tell(result, "# Another run may differ", file);
-    fprintf(file, "programs:\n");
-    for (uint32_t i = 0; i < programs->count; i++) {
-        fprintf(file, "  - {program: %s, status: %d}\n", programs->list[i].argv[0], result->statuses[i]);
-    }
-    fputs(verbs != NULL ? verbs : "", file);
-    return fclose(file) == 0;
+    return captured;
 }
 
-static bool results_write(const struct exec_options *given, const char *path, const struct executing *executing,
-                          const struct cli_programs *programs, const struct attach_run_result *result)
+// Who is told of what happens in the run.
+static void listeners_set(struct cli_exec *exec, bool wanted, struct attach_run_options *run)
 {
-    char error[512] = "";
-    report_t *report = executing->report;
-    report_add_run(report, "exec", result->simulated_ps, result->events, result->rtl_cycles);
-    for (size_t i = 0; i < given->sets.count; i++) {
-        report_add_set(report, given->sets.items[i]);
-    }
-    if (report_write(report, given->out, path, error, sizeof error) != SIM_OK) {
-        cli_error("%s: %s", path, error);
-        return false;
-    }
-    return hash_write(given->out, programs, result, executing->observing.yaml);
-}
-
-static int programs_run(const struct exec_options *given, const char *path, const struct scn_scenario *scenario,
-                        const struct cli_programs *programs, struct attach_run_options *run,
-                        const struct cli_paths *paths)
-{
-    struct attach_run_result result;
-    struct executing executing = {.report = NULL};
-    if (!cli_observing_begin(&executing.observing, &given->observing, path, paths, run)) {
-        return CLI_EXIT_INPUT;
-    }
-    if (given->out != NULL && report_create(scenario, paths->reference, &executing.report) != SIM_OK) {
-        cli_error("%s cannot be read", paths->reference);
-        (void)cli_observing_end(&executing.observing, NULL);
-        return CLI_EXIT_INPUT;
-    }
-    run->counter = executing.report != NULL ? counter_take : NULL;
-    run->trace = executing.observing.tracing ? trace_take : NULL;
-    run->diagnosis = given->observing.quiet_diagnosis ? NULL : diagnosis_take;
-    run->summary = run->summary || given->out != NULL;
+    const struct cli_observing *observing = exec->observing;
+    run->counter = wanted ? counter_take : NULL;
+    run->turn = exec->captures->any ? turn_take : NULL;
+    run->trace = observing->tracing ? trace_take : NULL;
+    run->diagnosis = observing->given->quiet_diagnosis ? NULL : diagnosis_take;
+    run->summary = run->summary || exec->job.directory != NULL;
     run->observed = run->summary || run->explain ? observed_take : NULL;
-    run->ctx = &executing;
+    run->ctx = exec;
+}
+
+static int programs_run(struct cli_exec *exec, struct attach_run_options *run)
+{
+    const struct cli_job *job = &exec->job;
+    bool wanted = job->directory != NULL || job->suites != NULL || cli_exec_expects(exec);
+    if (!outputs_capture(exec)) {
+        return CLI_EXIT_INPUT;
+    }
+    if (wanted && report_create(job->scenario, job->reference_csv, &exec->report) != SIM_OK) {
+        cli_error("%s cannot be read", job->reference_csv);
+        return CLI_EXIT_INPUT;
+    }
+    listeners_set(exec, wanted, run);
     enum sim_status built;
-    (void)cli_programs_run(scenario, run, &built, &result);
-    int status = cli_programs_judge(path, programs, built, &result);
-    cli_programs_outside_tell(&result, "tcasim: another run may differ", stderr);
-    if (executing.report != NULL && built == SIM_OK && !result.interrupted &&
-        !results_write(given, path, &executing, programs, &result)) {
-        status = status != 0 ? status : CLI_EXIT_INPUT;
+    (void)cli_programs_run(job->scenario, run, &built, &exec->result);
+    cli_captures_show(exec->captures);
+    exec->went_on = cli_programs_went_on(built, &exec->result);
+    int status = cli_programs_judge(job->path, exec->programs, built, &exec->result);
+    cli_programs_outside_tell(&exec->result, "tcasim: another run may differ", stderr);
+    if (exec->report != NULL && built == SIM_OK) {
+        report_set_programs(exec->report, "exec");
+        status = cli_exec_results(exec, status);
     }
-    report_destroy(executing.report);
-    if (!cli_observing_end(&executing.observing, given->out)) {
-        status = status != 0 ? status : CLI_EXIT_INPUT;
-    }
+    report_destroy(exec->report);
     return status;
 }
 
@@ -235,29 +223,73 @@ static bool seconds_read(const char *text, uint64_t *ms_out)
     return true;
 }
 
+// The programs with what is to be known of them, and the file of --junit.
+static int scenario_exec(struct cli_exec *exec, const struct exec_options *given, struct attach_run_options *run)
+{
+    struct cli_tests tests;
+    struct cli_observing observing;
+    int status = CLI_EXIT_INPUT;
+    exec->observing = &observing;
+    if (!cli_exec_expectations_check(exec) ||
+        !cli_tests_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
+        return status;
+    }
+    exec->job.suites = tests.suites;
+    bool good = cli_observing_begin(&observing, &given->observing, exec->job.path, exec->job.paths, run);
+    status = good ? programs_run(exec, run) : status;
+    good = cli_observing_end(&observing, exec->job.directory) && good;
+    good = cli_tests_end(&tests) && good;
+    return good || status > CLI_EXIT_INPUT ? status : CLI_EXIT_INPUT;
+}
+
+static bool options_right(const struct exec_options *given)
+{
+    const char *wrong = !given->functional       ? NULL
+                        : given->junit != NULL   ? "--junit"
+                        : given->update_baseline ? "--update-baseline"
+                                                 : NULL;
+    if (wrong != NULL) {
+        cli_error("%s does not go with --functional, where no expectation is judged", wrong);
+    }
+    return wrong == NULL;
+}
+
 static int scenario_run(const struct exec_options *given, const struct cli_list *operands)
 {
     struct cli_paths paths;
     struct cli_programs programs = {0};
+    struct cli_captures captures;
     struct attach_run_options run = {.programs = programs.list,
                                      .functional = given->functional,
                                      .together = given->together,
                                      .any_cpu = given->any_cpu,
                                      .crossings = given->crossings};
     cli_paths_find(&paths);
-    if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
+    if (!options_right(given) || !seconds_read(given->wall_limit, &run.wall_limit_ms)) {
         return CLI_EXIT_INPUT;
     }
     run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;
-    struct scn_scenario *scenario = cli_scenario_load(operands->items[0], &paths, &given->sets);
+    struct cli_exec exec = {.job = {.path = operands->items[0],
+                                    .scenario = cli_scenario_load(operands->items[0], &paths, &given->sets),
+                                    .sets = &given->sets,
+                                    .directory = (char *)(uintptr_t)given->out,
+                                    .reference_csv = paths.reference,
+                                    .paths = &paths,
+                                    .quiet = true,
+                                    .update_baseline = given->update_baseline},
+                            .programs = &programs,
+                            .captures = &captures,
+                            .functional = given->functional};
     int status = CLI_EXIT_INPUT;
-    if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {
+    cli_captures_init(&captures);
+    if (exec.job.scenario != NULL && programs_read(&programs, exec.job.scenario, given, operands)) {
         run.program_count = programs.count;
         run.library_directory = paths.libraries;
-        status = programs_run(given, operands->items[0], scenario, &programs, &run, &paths);
+        status = scenario_exec(&exec, given, &run);
     }
+    cli_captures_fini(&captures);
     cli_programs_free(&programs);
-    scn_free(scenario);
+    scn_free(exec.job.scenario);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/cli/expectations.h"
 #include "sim/cli/interrupt.h"
 #include "sim/cli/printing.h"
 #include "sim/cli/progress.h"
@@ -20,6 +21,7 @@
 struct running {
     const struct cli_job *job;
     report_t *report;
+    junit_t *junit; // NULL: none
     struct cli_progress progress;
     struct cli_waves waves;
     uint32_t run_index;
@@ -134,6 +136,24 @@ static enum cli_exit outcome_judge(const struct running *running, enum sim_statu
     return CLI_EXIT_OK;
 }
 
+// A testcase for a series: whether it could be measured.
+static void series_add(const struct running *running, enum cli_exit result, const char *text)
+{
+    static const char *const messages[] = {[CLI_EXIT_EXPECT] = "the workload failed",
+                                           [CLI_EXIT_INPUT] = "it cannot be run",
+                                           [CLI_EXIT_STUCK] = "it got stuck, or reached the time limit"};
+    char *name = NULL;
+    if (running->junit == NULL || asprintf(&name, "series %s", series_of(running)) < 0) {
+        return;
+    }
+    junit_case_add(running->junit, name, 0,
+                   result == CLI_EXIT_OK       ? JUNIT_PASSED
+                   : result == CLI_EXIT_EXPECT ? JUNIT_FAILED
+                                               : JUNIT_ERROR,
+                   result != CLI_EXIT_OK ? messages[result] : NULL, text[0] != '\0' ? text : NULL);
+    free(name);
+}
+
 static enum cli_exit series_run(struct running *running)
 {
     const struct cli_job *job = running->job;
@@ -155,23 +175,25 @@ static enum cli_exit series_run(struct running *running)
     free(waves);
     report_add_run(running->report, series_of(running), result.simulated_ps, result.events, result.rtl_cycles);
     cli_progress_fini(&running->progress); // a message must not stand behind the bar
-    return outcome_judge(running, status, &result);
+    enum cli_exit exit = outcome_judge(running, status, &result);
+    series_add(running, exit, result.text);
+    return exit;
 }
 
-static enum cli_exit expectations_judge(const struct running *running)
+static struct cli_judging judging_make(const struct running *running, enum cli_exit result)
 {
-    unsigned count = report_expect_count(running->report);
-    unsigned failed = report_expect(running->report, stderr);
-    if (failed == 0 && count > 0 && !running->job->quiet) {
-        printf("%u expectation%s\n", count, count == 1 ? " holds" : "s hold");
-        fflush(stdout);
-    } else if (failed > 0 && count > 1) {
-        fprintf(stderr, "%u of %u expectations %s not hold\n", failed, count, failed == 1 ? "does" : "do");
-    }
-    return failed > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+    const struct cli_job *job = running->job;
+    return (struct cli_judging){.path = job->path,
+                                .scenario = job->scenario,
+                                .junit = running->junit,
+                                .flags = job->update_baseline ? REPORT_EXPECT_RECORD : 0,
+                                .well = result == CLI_EXIT_OK,
+                                .told = stdout,
+                                .confirmed = job->quiet ? NULL : stdout,
+                                .prefix = ""};
 }
 
-static enum cli_exit results_publish(const struct running *running)
+static enum cli_exit results_publish(const struct running *running, enum cli_exit so_far)
 {
     const struct cli_job *job = running->job;
     char error[512] = "";
@@ -192,7 +214,8 @@ static enum cli_exit results_publish(const struct running *running)
         }
         fflush(stdout);
     }
-    return expectations_judge(running);
+    const struct cli_judging judging = judging_make(running, so_far);
+    return cli_expectations_judge(&judging, running->report);
 }
 
 // A series that got stuck or could not be built ends the scenario; one that found wrong data does not, since the
@@ -205,7 +228,7 @@ static enum cli_exit all_series_run(struct running *running)
         result = cli_exit_worse(result, series_run(running));
     }
     if (result < CLI_EXIT_INPUT && cli_printing_is_asked(running->job->scenario)) {
-        result = cli_exit_worse(result, cli_printing_measure(running->job, running->report));
+        result = cli_exit_worse(result, cli_printing_measure(running->job, running->report, running->junit));
     }
     return result;
 }
@@ -214,12 +237,14 @@ static enum cli_exit report_run(struct running *running)
 {
     cli_progress_init(&running->progress, !running->job->quiet);
     bool sweep = running->job->scenario->sweep != NULL;
-    enum cli_exit result =
-        sweep ? cli_sweep_run(running->job, running->report, &running->progress) : all_series_run(running);
+    enum cli_exit result = sweep ? cli_sweep_run(running->job, running->report, &running->progress, running->junit)
+                                 : all_series_run(running);
     cli_progress_fini(&running->progress);
     if (result < CLI_EXIT_INPUT || sweep) { // what the other points measured is worth reading
-        result = cli_exit_worse(result, results_publish(running));
+        result = cli_exit_worse(result, results_publish(running, result));
     } else {
+        const struct cli_judging judging = judging_make(running, result);
+        cli_expectations_skip(&judging, "the simulation could not go on");
         report_faults_print(running->report, stderr); // nobody else will tell
     }
     return result;
@@ -232,12 +257,38 @@ enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report)
     return all_series_run(&running);
 }
 
+enum cli_exit cli_job_series_measure(const struct cli_job *job, uint32_t run_index, report_t *report, junit_t *junit)
+{
+    struct running running = {.job = job, .report = report, .junit = junit, .run_index = run_index};
+    cli_progress_init(&running.progress, false);
+    return series_run(&running);
+}
+
+static void suite_begin(struct running *running)
+{
+    running->junit = junit_create();
+    junit_suite_begin(running->junit, running->job->scenario->name, running->job->path);
+}
+
+static void suite_end(struct running *running)
+{
+    if (running->junit != NULL) {
+        junit_suites_write(running->junit, running->job->suites);
+        fflush(running->job->suites);
+        junit_destroy(running->junit);
+    }
+}
+
 enum cli_exit cli_job_run(const struct cli_job *job)
 {
     struct running running = {.job = job};
+    if (job->suites != NULL) {
+        suite_begin(&running);
+    }
     enum sim_status status = report_create(job->scenario, job->reference_csv, &running.report);
     if (status != SIM_OK) {
         cli_error("%s: %s", job->reference_csv, sim_status_text(status));
+        suite_end(&running);
         return CLI_EXIT_INPUT;
     }
     for (size_t i = 0; i < job->sets->count; i++) {
@@ -249,6 +300,7 @@ enum cli_exit cli_job_run(const struct cli_job *job)
         result = report_run(&running);
     }
     cli_waves_fini(&running.waves);
+    suite_end(&running);
     report_destroy(running.report);
     return result;
 }

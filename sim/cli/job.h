@@ -4,6 +4,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/trace.h"
+#include "sim/report/junit.h"
 #include "sim/report/report.h"
 #include "sim/scenario/scenario.h"
 
@@ -18,6 +19,8 @@ struct cli_job {
     bool fresh;    // of a sweep: measure again what was measured before
     bool quiet;
     bool trace_rtl;
+    bool update_baseline;
+    FILE *suites;            // where JUnit's suite of it is added; NULL: nowhere
     struct cli_trace *trace; // NULL: none
 };
 
@@ -26,5 +29,8 @@ bool cli_job_directory_check(const struct cli_job *job);
 
 // Runs every series of the scenario into the report, and nothing else.
 enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report);
+
+// One of its runs into the report, with a testcase. junit: NULL: none.
+enum cli_exit cli_job_series_measure(const struct cli_job *job, uint32_t run_index, report_t *report, junit_t *junit);
 
 enum cli_exit cli_job_run(const struct cli_job *job);

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "sim/cli/expectations.h"
 #include "sim/report/report.h"
 
 static void mistakes_print(struct scn_messages *messages)
@@ -35,6 +36,10 @@ struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths 
         fprintf(stderr, "%s: %s\n", path, sim_status_text(status));
     }
     mistakes_print(&messages);
+    if (status == SIM_OK && !cli_expectations_foresee(path, scenario)) {
+        scn_free(scenario);
+        return NULL;
+    }
     return status == SIM_OK ? scenario : NULL;
 }
 

@@ -12,6 +12,7 @@ static const struct cli_command commands[] = {
     {"run", "run scenarios and write their results", cli_run},
     {"explain", "open a latency: where each nanosecond goes", cli_explain},
     {"exec", "run programs of the machine on simulated nodes", cli_exec},
+    {"compare", "compare two directories of results", cli_compare},
     {"check", "read scenarios and report every mistake", cli_check},
     {"topo", "draw a fabric; print its hops and route registers", cli_topo},
     {"params", "list every key of a scenario", cli_params},

@@ -70,7 +70,7 @@ static bool explain_end(struct cli_observing *observing, const char *directory)
 
 bool cli_observing_end(struct cli_observing *observing, const char *directory)
 {
-    bool good = observing->breakdown == NULL || explain_end(observing, directory);
+    bool good = observing->breakdown == NULL || !observing->taken || explain_end(observing, directory);
     breakdown_destroy(observing->breakdown);
     free(observing->yaml);
     observing->breakdown = NULL;
@@ -117,6 +117,7 @@ static void explained_take(void *ctx, const struct observe_operation *operation,
 void cli_observing_take(struct cli_observing *observing, observe_t *observe)
 {
     size_t size;
+    observing->taken = true;
     FILE *yaml = open_memstream(&observing->yaml, &size);
     if (yaml != NULL) {
         observe_summary_yaml(observe, yaml);

@@ -22,6 +22,7 @@ struct cli_observing {
     char *yaml; // what exec.yaml says of verbs calls; NULL: nothing
     breakdown_t *breakdown;
     unsigned explained;
+    bool taken;   // the run came to its end
     bool inexact; // the pieces of one did not add up, said
 };
 

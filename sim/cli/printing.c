@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/cli/capture.h"
+#include "sim/cli/expectations.h"
 #include "sim/cli/programs.h"
 #include "sim/report/printed.h"
 
@@ -17,23 +17,23 @@ struct printing {
     const struct cli_job *job;
     report_t *report;
     struct cli_programs programs;
-    int outputs[ATTACH_RUN_PROGRAMS_MAX]; // files without a name; -1: the scenario names one
-    char paths[ATTACH_RUN_PROGRAMS_MAX][32];
+    struct cli_captures captures; // of all but those whose output the scenario puts into a file
     struct attach_run_result result;
 };
 
 bool cli_printing_is_asked(const struct scn_scenario *scenario)
 {
-    for (uint32_t i = 0; i < scenario->outside_count; i++) {
-        if (scenario->outsides[i].results.series[0] != '\0') {
-            return true;
-        }
+    bool counters = false, printed = false;
+    for (uint32_t i = 0; i < scenario->expect_count; i++) {
+        counters = counters || scn_check_subject(&scenario->expects[i]) == SCN_SUBJECT_COUNTER;
     }
-    return false;
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        printed = printed || scenario->outsides[i].results.series[0] != '\0' || scn_outside_is_observed(scenario, i);
+    }
+    return printed || (counters && scenario->outside_count > 0);
 }
 
-// --- what must be there
-// -----------------------------------------------------------------------------------------------
+// --- what must be there ---------------------------------------------------------------------------------------------
 
 static bool is_program(const char *directory, size_t length, const char *name)
 {
@@ -83,41 +83,12 @@ static bool needs_check(const struct printing *printing)
 
 static bool outputs_open(struct printing *printing)
 {
-    for (uint32_t i = 0; i < printing->programs.count; i++) {
-        struct attach_program *program = &printing->programs.list[i];
-        if (program->stdout_path != NULL) {
-            continue;
-        }
-        printing->outputs[i] = memfd_create("output of a program", 0);
-        if (printing->outputs[i] < 0) {
-            cli_error("no file for what a program prints: there is no memory");
-            return false;
-        }
-        snprintf(printing->paths[i], sizeof printing->paths[i], "/proc/self/fd/%d", printing->outputs[i]);
-        program->stdout_path = printing->paths[i];
+    bool open = true;
+    for (uint32_t i = 0; i < printing->programs.count && open; i++) {
+        bool file = printing->programs.list[i].stdout_path != NULL;
+        open = file || cli_captures_add(&printing->captures, &printing->programs, i);
     }
-    return true;
-}
-
-static void outputs_close(struct printing *printing)
-{
-    for (uint32_t i = 0; i < ATTACH_RUN_PROGRAMS_MAX; i++) {
-        if (printing->outputs[i] >= 0) {
-            (void)close(printing->outputs[i]);
-        }
-    }
-}
-
-// To be freed. A zero byte ends it: what is behind is no text.
-static char *output_read(int file)
-{
-    struct stat about;
-    char *text = fstat(file, &about) == 0 ? malloc((size_t)about.st_size + 1) : NULL;
-    ssize_t length = text != NULL ? pread(file, text, (size_t)about.st_size, 0) : 0;
-    if (text != NULL) {
-        text[length > 0 ? length : 0] = '\0';
-    }
-    return text;
+    return open;
 }
 
 static void tail_tell(const char *text)
@@ -144,14 +115,12 @@ static enum cli_exit output_take(struct printing *printing, uint32_t i, bool end
 {
     const struct scn_outside *outside = &printing->job->scenario->outsides[i];
     char heading[SCN_NAME_MAX + SCN_COMMAND_MAX], error[256];
-    if (printing->outputs[i] < 0) {
-        return CLI_EXIT_OK;
-    }
-    char *text = output_read(printing->outputs[i]);
+    size_t length;
+    char *text = cli_captures_read(&printing->captures, i, &length);
     if (text == NULL) {
-        cli_error("out of memory");
-        return CLI_EXIT_INPUT;
+        return CLI_EXIT_OK; // it goes to a file
     }
+    report_add_output(printing->report, i, text, length);
     heading_make(printing, i, heading, sizeof heading);
     report_add_text(printing->report, heading, text);
     enum cli_exit exit = CLI_EXIT_OK;
@@ -198,7 +167,7 @@ static enum cli_exit status_judge(struct printing *printing, int status)
     return CLI_EXIT_EXPECT;
 }
 
-static enum cli_exit programs_run(struct printing *printing)
+static enum cli_exit programs_run(struct printing *printing, junit_t *junit)
 {
     const struct cli_job *job = printing->job;
     const struct attach_run_options options = {.programs = printing->programs.list,
@@ -215,6 +184,9 @@ static enum cli_exit programs_run(struct printing *printing)
     }
     int status = cli_programs_judge(job->path, &printing->programs, built, &printing->result);
     cli_programs_outside_tell(&printing->result, "tcasim: another run may differ", stderr);
+    report_set_programs(printing->report, "programs");
+    cli_statuses_add(junit, job->scenario, &printing->programs, printing->result.statuses,
+                     cli_programs_went_on(built, &printing->result) ? NULL : printing->result.text);
     report_add_run(printing->report, "programs", printing->result.simulated_ps, printing->result.events,
                    printing->result.rtl_cycles);
     enum cli_exit exit = built == SIM_OK ? status_judge(printing, status) : CLI_EXIT_INPUT;
@@ -224,7 +196,7 @@ static enum cli_exit programs_run(struct printing *printing)
     return exit;
 }
 
-enum cli_exit cli_printing_measure(const struct cli_job *job, report_t *report)
+enum cli_exit cli_printing_measure(const struct cli_job *job, report_t *report, junit_t *junit)
 {
     enum cli_exit exit = CLI_EXIT_INPUT;
     struct printing *printing = calloc(1, sizeof *printing);
@@ -234,12 +206,12 @@ enum cli_exit cli_printing_measure(const struct cli_job *job, report_t *report)
     }
     printing->job = job;
     printing->report = report;
-    memset(printing->outputs, 0xff, sizeof printing->outputs); // -1
+    cli_captures_init(&printing->captures);
     if (needs_check(printing) && cli_programs_of_scenario(&printing->programs, job->scenario) &&
         outputs_open(printing)) {
-        exit = programs_run(printing);
+        exit = programs_run(printing, junit);
     }
-    outputs_close(printing);
+    cli_captures_fini(&printing->captures);
     cli_programs_free(&printing->programs);
     free(printing);
     return exit;

@@ -246,6 +246,12 @@ static void ends_tell(const char *lines)
     }
 }
 
+bool cli_programs_went_on(enum sim_status status, const struct attach_run_result *result)
+{
+    return status == SIM_OK && !result->interrupted && !result->failed && result->outcome != SIM_RUN_STUCK &&
+           result->outcome != SIM_RUN_TIME_LIMIT;
+}
+
 int cli_programs_judge(const char *path, const struct cli_programs *programs, enum sim_status status,
                        const struct attach_run_result *result)
 {

@@ -1,6 +1,7 @@
 // Programs of the machine as a scenario or the command line names them: their words, and how they end.
 //
-// In a command, its environment and what it needs, `${NAME}` is a parameter of the scenario, `${PATH}` with a dot the value of a key as `tcasim check
+// In a command, its environment and what it needs, `${NAME}` is a parameter of the scenario, `${PATH}` with a dot the
+// value of a key as `tcasim check
 // --list` shows it; what is neither is the environment's.
 #pragma once
 
@@ -36,6 +37,9 @@ int cli_programs_run(const struct scn_scenario *scenario, const struct attach_ru
 // could not go on. path: the scenario's, for messages, which are printed.
 int cli_programs_judge(const char *path, const struct cli_programs *programs, enum sim_status status,
                        const struct attach_run_result *result);
+
+// Whether the simulation came to its end, so that what programs printed is all of it.
+bool cli_programs_went_on(enum sim_status status, const struct attach_run_result *result);
 
 // Why another run may differ: a line for each cause, behind prefix.
 void cli_programs_outside_tell(const struct attach_run_result *result, const char *prefix, FILE *out);

@@ -10,7 +10,9 @@
 #include "sim/cli/job.h"
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
+#include "sim/cli/printing.h"
 #include "sim/cli/side.h"
+#include "sim/cli/tests.h"
 
 #define JOBS_MAX 1024
 
@@ -20,7 +22,8 @@ struct run_options {
     const char *trace;
     struct cli_list trace_only;
     const char *jobs;
-    bool quiet, trace_rtl, fresh;
+    const char *junit;
+    bool quiet, trace_rtl, fresh, update_baseline;
 };
 
 static const struct cli_option options[] = {
@@ -36,13 +39,17 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, trace)},
     {"trace-only", "GLOB", "only components or points of that name ('node0.*', tlp_sent); may be given more than once",
      CLI_OPTION_LIST, offsetof(struct run_options, trace_only)},
+    {"junit", "FILE.xml", "write what was tested as JUnit XML", CLI_OPTION_TEXT, offsetof(struct run_options, junit)},
+    {"update-baseline", NULL, "record the numbers of expectations with of: in their baseline files", CLI_OPTION_FLAG,
+     offsetof(struct run_options, update_baseline)},
     {"trace-rtl", NULL, "write a waveform (FST) of each RTL board and series, in DIR/waves", CLI_OPTION_FLAG,
      offsetof(struct run_options, trace_rtl)},
 };
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]\n"
-             "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]",
+             "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]\n"
+             "                  [--junit FILE.xml] [--update-baseline]",
     .doc = "Runs each scenario, writes its results and prints them. Without a file: the ping-pong of hanawa2013,\n"
            "figures 7 and 8. With several files and --out each gets a directory of its own in DIR.",
     .options = options,
@@ -84,14 +91,16 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .fresh = given->fresh,
                             .reference_csv = paths->reference,
                             .quiet = given->quiet,
-                            .trace_rtl = given->trace_rtl};
+                            .trace_rtl = given->trace_rtl,
+                            .update_baseline = given->update_baseline};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
     if (job->scenario != NULL && job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
         cli_error("%s: traces do not go with a sweep", path);
         return false;
     }
-    if (job->scenario != NULL && scn_series(job->scenario, 0) == NULL) {
-        cli_error("%s: it has no runs, and no program with results; `tcasim exec` runs programs on it", path);
+    if (job->scenario != NULL && scn_series(job->scenario, 0) == NULL && !cli_printing_is_asked(job->scenario)) {
+        cli_error("%s: it has no runs, and no program with results or expectations; `tcasim exec` runs programs on it",
+                  path);
         return false;
     }
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
@@ -156,6 +165,27 @@ static bool options_right(const struct run_options *given, size_t files)
     return true;
 }
 
+// All jobs, and the file of --junit where one is asked for.
+static enum cli_exit jobs_test(struct cli_job *jobs, size_t count, const struct run_options *given,
+                               const struct cli_paths *paths)
+{
+    struct cli_tests tests;
+    const char **scenarios = calloc(count, sizeof *scenarios);
+    for (size_t i = 0; i < count && scenarios != NULL; i++) {
+        scenarios[i] = jobs[i].path;
+    }
+    enum cli_exit result = CLI_EXIT_INPUT;
+    if (scenarios != NULL && cli_tests_begin(&tests, given->junit, scenarios, count, paths)) {
+        for (size_t i = 0; i < count; i++) {
+            jobs[i].suites = tests.suites;
+        }
+        result = jobs_run(jobs, count, given);
+        result = cli_tests_end(&tests) ? result : cli_exit_worse(result, CLI_EXIT_INPUT);
+    }
+    free(scenarios);
+    return result;
+}
+
 static enum cli_exit files_run(const struct run_options *given, const struct cli_list *files)
 {
     struct cli_paths paths;
@@ -173,7 +203,7 @@ static enum cli_exit files_run(const struct run_options *given, const struct cli
     }
     right = directories_differ(jobs, count) && right;
     right = (given->trace == NULL || cli_output_usable(given->trace, jobs[0].path, &paths)) && right;
-    enum cli_exit result = right ? jobs_run(jobs, count, given) : CLI_EXIT_INPUT;
+    enum cli_exit result = right ? jobs_test(jobs, count, given, &paths) : CLI_EXIT_INPUT;
     for (size_t i = 0; i < count; i++) {
         scn_free(jobs[i].scenario);
         free(jobs[i].directory);

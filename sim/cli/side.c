@@ -11,6 +11,7 @@ struct child {
     bool ended;
     enum cli_exit result;
     FILE *output, *errors; // what it prints; NULL: printed, or never started
+    FILE *suites;          // its part of JUnit's XML; NULL: none, as above
 };
 
 struct side {
@@ -32,7 +33,9 @@ static bool child_prepare(void *ctx, size_t i, enum cli_exit *result)
     struct child *child = &side->children[i];
     child->output = tmpfile();
     child->errors = tmpfile();
-    if (child->output != NULL && child->errors != NULL) {
+    child->suites = side->jobs[i].suites != NULL ? tmpfile() : NULL;
+    bool suites = child->suites != NULL || side->jobs[i].suites == NULL;
+    if (child->output != NULL && child->errors != NULL && suites) {
         return true;
     }
     cli_error("%s: no scratch file for what it prints", child_name(ctx, i));
@@ -56,6 +59,7 @@ static enum cli_exit child_run(void *ctx, size_t i)
         return CLI_EXIT_INPUT;
     }
     job.jobs = 1;
+    job.suites = side->children[i].suites;
     return cli_job_run(&job);
 }
 
@@ -76,6 +80,25 @@ static void file_copy(FILE *from, FILE *to)
     (void)fclose(from);
 }
 
+// One that was killed has left none: that must not look as if nothing had been tested.
+static void suites_copy(const struct side *side, const struct child *child)
+{
+    const struct cli_job *job = &side->jobs[child - side->children];
+    if (job->suites == NULL) {
+        return;
+    }
+    if (child->suites != NULL && fseek(child->suites, 0, SEEK_END) == 0 && ftell(child->suites) > 0) {
+        file_copy(child->suites, job->suites);
+        return;
+    }
+    junit_t *junit = junit_create();
+    junit_suite_begin(junit, job->scenario->name, job->path);
+    junit_case_add(junit, "simulation", 0, JUNIT_ERROR, "its process ended without a result", NULL);
+    junit_suites_write(junit, job->suites);
+    junit_destroy(junit);
+    file_copy(child->suites, stdout); // empty: closes it
+}
+
 static void child_ended(void *ctx, size_t i, enum cli_exit result)
 {
     struct side *side = ctx;
@@ -86,6 +109,7 @@ static void child_ended(void *ctx, size_t i, enum cli_exit result)
         cli_progress_fini(&side->progress);
         file_copy(child->output, stdout);
         file_copy(child->errors, stderr);
+        suites_copy(side, child);
     }
 }
 

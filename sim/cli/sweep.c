@@ -161,6 +161,23 @@ static void strangers_remove(const struct sweep *sweep)
     }
 }
 
+// A testcase for each point: whether it could be measured.
+static void points_add(const struct sweep *sweep, junit_t *junit)
+{
+    for (uint32_t i = 0; i < sweep->points_asked->point_count && junit != NULL; i++) {
+        enum cli_exit result = sweep->points[i].result;
+        char *name = NULL;
+        if (asprintf(&name, "point %s", label_of(sweep, i)) >= 0) {
+            junit_case_add(junit, name, 0,
+                           result == CLI_EXIT_OK       ? JUNIT_PASSED
+                           : result == CLI_EXIT_EXPECT ? JUNIT_FAILED
+                                                       : JUNIT_ERROR,
+                           result != CLI_EXIT_OK ? "the point failed; standard error says why" : NULL, NULL);
+            free(name);
+        }
+    }
+}
+
 static enum cli_exit points_merge(struct sweep *sweep, report_t *report)
 {
     enum cli_exit worst = CLI_EXIT_OK;
@@ -185,7 +202,7 @@ static enum cli_exit points_merge(struct sweep *sweep, report_t *report)
     return worst;
 }
 
-enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress)
+enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress, junit_t *junit)
 {
     struct sweep sweep = {.job = job, .progress = progress, .points_asked = job->scenario->sweep};
     enum cli_exit result = CLI_EXIT_INPUT;
@@ -204,6 +221,7 @@ enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct 
         cli_progress_fini(progress);
         strangers_remove(&sweep);
         result = points_merge(&sweep, report);
+        points_add(&sweep, junit);
     }
     free(sweep.points);
     return result;

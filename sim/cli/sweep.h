@@ -10,4 +10,4 @@
 
 // Measures what is missing and adds everything to the report. A point that fails is named, and the others go on; the
 // worst result is returned.
-enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress);
+enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress, junit_t *junit);

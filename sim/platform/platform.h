@@ -73,3 +73,7 @@ struct plat_result {
 enum sim_status plat_run_series(const struct scn_scenario *scenario, uint32_t run_index,
                                 const struct plat_options *options, const struct plat_hooks *hooks,
                                 struct plat_result *result);
+
+// Visits every counter of the scenario's hardware without running anything; the values are 0. Cores of further
+// processes, which programs make, are not among them.
+enum sim_status plat_counters_list(const struct scn_scenario *scenario, sim_counter_visit_fn visit, void *ctx);

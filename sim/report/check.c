@@ -1,8 +1,6 @@
-// The checks of a scenario: before the run against the tables known here, after it against the results.
+// The checks of a scenario before the run, against the tables known here. After it: expect.c.
 #include "sim/report/results.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +129,9 @@ void report_check_scenario(const struct scn_scenario *scenario, const char *refe
         return;
     }
     for (uint32_t i = 0; i < scenario->expect_count; i++) {
+        if (scn_check_subject(&scenario->expects[i]) != SCN_SUBJECT_SERIES) {
+            continue; // it has no column
+        }
         check_check(&checking, &scenario->expects[i], NULL);
     }
     for (uint32_t i = 0; i < scenario->compare_count; i++) {
@@ -145,58 +146,4 @@ void report_check_scenario(const struct scn_scenario *scenario, const char *refe
     panels_check(&checking);
     printed_check(&checking);
     report_references_free(&references);
-}
-
-static void bounds_print(const struct scn_check *expect, FILE *out)
-{
-    if (isinf(expect->min)) {
-        fprintf(out, "at most %.9g", expect->max);
-    } else if (isinf(expect->max)) {
-        fprintf(out, "at least %.9g", expect->min);
-    } else {
-        fprintf(out, "within %.9g .. %.9g", expect->min, expect->max);
-    }
-}
-
-// In a sweep `what` says at which value.
-static const char *name_of(const report_t *report, const struct scn_check *expect)
-{
-    bool sweep = report->scenario->sweep != NULL && expect->what[0] != '\0';
-    return expect->id[0] != '\0' && !sweep ? expect->id : expect->what;
-}
-
-unsigned report_expect(const report_t *report, FILE *out)
-{
-    unsigned failed = 0;
-    uint32_t count = 0;
-    struct scn_check *expects =
-        report_checks_make(report, report->scenario->expects, report->scenario->expect_count, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct scn_check *expect = &expects[i];
-        struct report_value value = report_value_take(report, expect);
-        if (value.found && value.value >= expect->min && value.value <= expect->max) {
-            continue;
-        }
-        failed++;
-        fprintf(out, "expect '%s' does not hold: ", name_of(report, expect));
-        if (value.found) {
-            fprintf(out, "%.9g is not ", value.value);
-            bounds_print(expect, out);
-        } else if (value.unmeasured != NULL) {
-            fprintf(out, "nothing was measured in '%s' at %" PRIu64 " B", value.unmeasured->series,
-                    value.unmeasured->bytes);
-        } else {
-            fputs("no row of the results fits it", out);
-        }
-        fputc('\n', out);
-    }
-    free(expects);
-    return failed;
-}
-
-unsigned report_expect_count(const report_t *report)
-{
-    uint32_t count = 0;
-    free(report_checks_make(report, report->scenario->expects, report->scenario->expect_count, &count));
-    return count;
 }

@@ -289,7 +289,7 @@ void report_print(const report_t *report, FILE *out)
     }
     if (report->point_count > 0) {
         all_curves_print(report, out);
-    } else {
+    } else if (scn_series(scenario, 0) != NULL) {
         fputs("\nNothing was measured.\n", out);
     }
     if (scenario->compare_count > 0) {

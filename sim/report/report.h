@@ -29,6 +29,10 @@ void report_add_point(report_t *report, const struct report_point *point);
 size_t report_point_count(const report_t *report);
 // What a program printed, for the file programs.txt; both texts are copied.
 void report_add_text(report_t *report, const char *program, const char *text);
+// All that a program of the scenario (by its number there) printed, for `expect:`; copied.
+void report_add_output(report_t *report, uint32_t program, const char *bytes, size_t length);
+// Programs ran; their counters are those of this series.
+void report_set_programs(report_t *report, const char *series);
 void report_add_counter(report_t *report, const char *series, const char *component, const char *name, const char *unit,
                         uint64_t value);
 // How a series ran; for the manifest.
@@ -60,12 +64,6 @@ void report_check_scenario(const struct scn_scenario *scenario, const char *refe
 
 // An override of the command line, for the manifest.
 void report_add_set(report_t *report, const char *set);
-
-// Evaluates `expect:`; prints one line for each that does not hold to out. Returns how many do not hold.
-unsigned report_expect(const report_t *report, FILE *out);
-
-// How many there are to hold.
-unsigned report_expect_count(const report_t *report);
 
 // Writes data.csv, counters.csv, compare.csv, programs.txt (where programs printed something), plot.gp, plot.svg (by
 // gnuplot), resolved.yaml and manifest.yaml into directory, creating it; each file is written under a temporary name

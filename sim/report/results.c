@@ -244,6 +244,24 @@ void report_add_text(report_t *report, const char *program, const char *text)
     report->texts[report->text_count++] = (struct report_text){copy(program), copy(text)};
 }
 
+void report_add_output(report_t *report, uint32_t program, const char *bytes, size_t length)
+{
+    struct report_output *output = &report->outputs[program];
+    free(output->bytes);
+    *output = (struct report_output){malloc(length + 1), length};
+    if (output->bytes == NULL) {
+        sim_panic("report", "out of memory for %zu bytes of output", length);
+    }
+    memcpy(output->bytes, bytes, length);
+    output->bytes[length] = '\0';
+}
+
+void report_set_programs(report_t *report, const char *series)
+{
+    free(report->programs);
+    report->programs = copy(series);
+}
+
 void report_add_hash(report_t *report, const char *hash)
 {
     report->hashes = grow(report->hashes, report->hash_count, &report->hash_room, sizeof *report->hashes);
@@ -301,6 +319,10 @@ void report_destroy(report_t *report)
         free(report->texts[i].text);
     }
     free(report->texts);
+    for (size_t i = 0; i < SCN_OUTSIDES_MAX; i++) {
+        free(report->outputs[i].bytes);
+    }
+    free(report->programs);
     for (size_t i = 0; i < report->set_count; i++) {
         free(report->sets[i]);
     }

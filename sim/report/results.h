@@ -19,6 +19,12 @@ struct report_text {
     char *program, *text;
 };
 
+// What a program of the scenario printed, to the byte. bytes NULL: it did not run, or nobody asked.
+struct report_output {
+    char *bytes;
+    size_t length;
+};
+
 struct report_run {
     char *series;
     uint64_t simulated_ps, events, rtl_cycles;
@@ -37,6 +43,8 @@ struct report {
     size_t fault_count, fault_room;
     struct report_text *texts;
     size_t text_count, text_room;
+    struct report_output outputs[SCN_OUTSIDES_MAX]; // by the program's number in the scenario
+    char *programs;                                 // the series of their counters; NULL: none ran
     char **sets;
     size_t set_count, set_room;
     char **hashes; // of the points of a sweep, in their order; "" where one failed

@@ -1,5 +1,5 @@
-// What is taken from results: names of series, expectations, comparisons; and what programs are to print.
-#include <math.h>
+// What is taken from results: names of series, numbers, comparisons; and what programs are to print. Expectations:
+// check_expect.c.
 #include <string.h>
 
 #include "sim/scenario/loader.h"
@@ -58,7 +58,8 @@ static bool names_are_known(const struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     const char *series;
-    bool known = scn_series(scenario, 0) != NULL;
+    bool known = !scn_loader_is_bad(loader, &scenario->run_count, true) &&
+                 !scn_loader_is_bad(loader, &scenario->outside_count, true);
     for (uint32_t i = 0; (series = scn_series(scenario, i)) != NULL; i++) {
         known = known && scn_loader_is_good(loader, series);
     }
@@ -113,33 +114,6 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
     }
 }
 
-// Of two numbers that may not differ, where no two runs are the same.
-static void check_equality(struct scn_loader *loader, const struct scn_check *expect)
-{
-    const struct scn_scenario *scenario = loader->scenario;
-    for (uint32_t i = 0; i < scenario->node_count && expect->min == expect->max; i++) {
-        if (scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED) {
-            scn_mistakes_add(
-                &loader->mistakes, scn_loader_place(loader, expect, expect),
-                "expect: min and max are equal, but the time that programs compute on %s counts (compute: scaled)",
-                scenario->nodes[i].name);
-        }
-    }
-}
-
-static void check_bounds(struct scn_loader *loader, const struct scn_check *expect)
-{
-    struct scn_place place = scn_loader_place(loader, expect, expect);
-    if (!scn_loader_is_good(loader, &expect->min) || !scn_loader_is_good(loader, &expect->max)) {
-        return;
-    }
-    if (isinf(expect->min) && isinf(expect->max)) {
-        scn_mistakes_add(&loader->mistakes, place, "expect: needs min: or max:");
-    } else if (expect->min > expect->max) {
-        scn_mistakes_add(&loader->mistakes, place, "expect: min is larger than max");
-    }
-}
-
 // --- programs -------------------------------------------------------------------------------------------------------
 
 static void check_results(struct scn_loader *loader, const struct scn_outside *program)
@@ -160,6 +134,25 @@ static void check_results(struct scn_loader *loader, const struct scn_outside *p
     }
 }
 
+static void check_program_names(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        const char *name = scenario->outsides[i].name;
+        struct scn_place place = scn_loader_place(loader, name, &scenario->outsides[i]);
+        if (name[0] != '\0' && !scn_name_is_plain(name, true)) {
+            scn_mistakes_add(&loader->mistakes, place, "name: '%s' may have letters, digits, '.', '-' and '_' only",
+                             name);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (name[0] != '\0' && strcmp(name, scenario->outsides[k].name) == 0) {
+                scn_mistakes_add(&loader->mistakes, place, "name: two programs are called '%s'", name);
+                break;
+            }
+        }
+    }
+}
+
 static void check_parameters(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -177,6 +170,14 @@ static void check_parameters(struct scn_loader *loader)
     }
 }
 
+static void check_value_given(struct scn_loader *loader, const struct scn_check *compare)
+{
+    if (!compare->value.given && !scn_loader_is_bad(loader, compare, true) &&
+        !scn_loader_is_bad(loader, &compare->value, true)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, compare, compare), "missing key 'value' in check");
+    }
+}
+
 void scn_check_results(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -184,13 +185,14 @@ void scn_check_results(struct scn_loader *loader)
     for (uint32_t i = 0; i < scenario->outside_count; i++) {
         check_results(loader, &scenario->outsides[i]);
     }
+    check_program_names(loader);
     check_series_names(loader);
     for (uint32_t i = 0; i < scenario->expect_count; i++) {
         check_check(loader, &scenario->expects[i]);
-        check_bounds(loader, &scenario->expects[i]);
-        check_equality(loader, &scenario->expects[i]);
+        scn_check_expect(loader, &scenario->expects[i]);
     }
     for (uint32_t i = 0; i < scenario->compare_count; i++) {
         check_check(loader, &scenario->compares[i]);
+        check_value_given(loader, &scenario->compares[i]);
     }
 }

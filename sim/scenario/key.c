@@ -84,6 +84,7 @@ const char *scn_unit_text(enum scn_unit unit)
         [SCN_UNIT_CHOICE] = "choice",
         [SCN_UNIT_BOOL] = "boolean",
         [SCN_UNIT_REAL] = "number",
+        [SCN_UNIT_PERCENT] = "percentage",
         [SCN_UNIT_TEXT] = "text",
         [SCN_UNIT_NODE] = "node name",
         [SCN_UNIT_ENDPOINT] = "node and port",

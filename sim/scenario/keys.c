@@ -291,7 +291,8 @@ static const struct scn_key scenario_keys[] = {
      .child = &scn_kind_outside,
      SCN_FIELD(struct scn_scenario, outsides),
      SCN_SECOND(struct scn_scenario, outside_count),
-     .doc = "programs of the machine on nodes: `tcasim exec` runs them, `tcasim run` where one has results"},
+     .doc = "programs of the machine on nodes: `tcasim exec` runs them, `tcasim run` where one has "
+            "results, or an expectation is about them"},
     {.name = "expect",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",

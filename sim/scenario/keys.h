@@ -1,7 +1,7 @@
 // The table of keys: the one place where a key's name, unit, default, range, meaning and field are declared. Loader,
 // checks of ranges, `tcasim params`, --set and resolved.yaml derive from it. A new key is a field in scenario.h and a
 // row in keys.c (scenarios, nodes), run_keys.c, hardware_keys.c (hosts, boards, links), program_keys.c, result_keys.c,
-// or the file of the device.
+// expect_keys.c, or the file of the device.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +31,8 @@ enum scn_unit {
     SCN_UNIT_ADDRESS, // an integer written in hexadecimal
     SCN_UNIT_CHOICE,  // one of a few names
     SCN_UNIT_BOOL,
-    SCN_UNIT_REAL, // a bare number: ratios and bounds of results
+    SCN_UNIT_REAL,    // a bare number: ratios and bounds of results
+    SCN_UNIT_PERCENT, // "5 %"; the field is a double
     SCN_UNIT_TEXT,
     SCN_UNIT_NODE,     // a node's name; the field is its index
     SCN_UNIT_ENDPOINT, // node.PORT; the port goes to the second field

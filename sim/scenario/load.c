@@ -23,6 +23,13 @@ static void name_after_file(struct scn_scenario *scenario, const char *path)
     }
 }
 
+// What is in front of the file's name.
+static const char *directory_of(struct scn_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return scn_arena_copy(arena, path, slash != NULL ? (size_t)(slash + 1 - path) : 0);
+}
+
 static void apply_sets(struct scn_loader *loader, const struct scn_load_options *options, bool presets)
 {
     for (size_t i = 0; i < options->set_count; i++) {
@@ -50,6 +57,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     scn_object_load(loader, &scn_kind_scenario, tree, loader->scenario);
     apply_sets(loader, options, true);
     apply_sets(loader, options, false);
+    loader->scenario->directory = directory_of(loader->arena, path);
     if (loader->scenario->name[0] == '\0') {
         name_after_file(loader->scenario, path);
     }

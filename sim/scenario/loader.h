@@ -90,6 +90,9 @@ void scn_check_routes(struct scn_loader *loader);
 void scn_check_runs(struct scn_loader *loader);
 void scn_check_results(struct scn_loader *loader);
 
+// check_expect.c: one entry of `expect:`, beside what it has in common with comparisons.
+void scn_check_expect(struct scn_loader *loader, const struct scn_check *expect);
+
 // check_fpga.c: a node's FPGA; a run of fpga-transfer; what any other run may not ask for (false: a method of the
 // FPGA's).
 void scn_check_fpga(struct scn_loader *loader, const struct scn_node *node, uint32_t mps_bytes);

@@ -67,6 +67,7 @@ static void print_number(FILE *out, const struct scn_key *key, uint64_t number)
         fputs(number != 0 ? "true" : "false", out);
         break;
     case SCN_UNIT_REAL:
+    case SCN_UNIT_PERCENT:
     case SCN_UNIT_TEXT:
     case SCN_UNIT_NODE:
     case SCN_UNIT_ENDPOINT:
@@ -131,8 +132,9 @@ void scn_value_print(FILE *out, const struct scn_scenario *scenario, const struc
     uint32_t port = 0;
     if (key->unit == SCN_UNIT_SIZES || key->unit == SCN_UNIT_INTEGERS) {
         print_list(out, key, base);
-    } else if (key->unit == SCN_UNIT_REAL) {
+    } else if (key->unit == SCN_UNIT_REAL || key->unit == SCN_UNIT_PERCENT) {
         print_real(out, field);
+        fputs(key->unit == SCN_UNIT_PERCENT ? " %" : "", out);
     } else if (key->unit == SCN_UNIT_TEXT) {
         print_text(out, field);
     } else if (key->unit == SCN_UNIT_NODE) {

@@ -49,6 +49,12 @@ const struct scn_kind scn_kind_results = {.name = "results",
                                           .size = sizeof(struct scn_results)};
 
 static const struct scn_key outside_keys[] = {
+    {.name = "name",
+     .unit = SCN_UNIT_TEXT,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_outside, name),
+     .doc = "what expectations call it; without it the name of its file, where no other program has that"},
     {.name = "node", .unit = SCN_UNIT_NODE, SCN_FIELD(struct scn_outside, node), .doc = "where it runs"},
     {.name = "command",
      .unit = SCN_UNIT_TEXT,

@@ -1,4 +1,4 @@
-// The keys of what is taken from the results: numbers, expectations, comparisons, panels of plots.
+// The keys of what is taken from the results: numbers, comparisons, panels of plots. Expectations: expect_keys.c.
 #include "sim/scenario/keys.h"
 
 static const struct scn_choice takes[] = {
@@ -100,8 +100,10 @@ static const struct scn_key check_keys[] = {
     {.name = "value",
      .unit = SCN_UNIT_OBJECT,
      .child = &scn_kind_value,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_check, value),
-     .doc = "the number"},
+     .doc = "the number; required, but of an expectation about a program or a counter"},
     {.name = "over",
      .unit = SCN_UNIT_OBJECT,
      .child = &scn_kind_value,
@@ -139,34 +141,6 @@ const struct scn_kind scn_kind_check = {.name = "check",
                                         .doc = "what expectations and comparisons share",
                                         SCN_ROWS(check_keys),
                                         .size = sizeof(struct scn_check)};
-
-static const struct scn_key expect_keys[] = {
-    {.name = "name", .unit = SCN_UNIT_TEXT, .min = 1, SCN_FIELD(struct scn_check, id), .doc = "name of the check"},
-    {.name = "check",
-     .unit = SCN_UNIT_EMBED,
-     .fallback = "",
-     .child = &scn_kind_check,
-     .size = sizeof(struct scn_check),
-     .doc = "the keys of a check"},
-    {.name = "min",
-     .unit = SCN_UNIT_REAL,
-     .fallback = "-.inf",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_check, min),
-     .doc = "the number may not be smaller"},
-    {.name = "max",
-     .unit = SCN_UNIT_REAL,
-     .fallback = ".inf",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_check, max),
-     .doc = "the number may not be larger"},
-};
-const struct scn_kind scn_kind_expect = {
-    .name = "expect",
-    .doc = "a bound that makes the scenario a test: exit status 1 where it does not hold",
-    SCN_ROWS(expect_keys),
-    .size = sizeof(struct scn_check),
-    .loaded = check_loaded};
 
 static const struct scn_key compare_keys[] = {
     {.name = "id",

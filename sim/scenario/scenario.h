@@ -342,6 +342,17 @@ struct scn_value {
     uint64_t ranks; // 0: of any number
 };
 
+// What an expectation looks at in place of `value`, and the bounds that it may have beside min and max.
+struct scn_observed {
+    char program[SCN_NAME_MAX]; // what this one printed
+    char match[SCN_TEXT_MAX];   // POSIX extended regular expression; its one group is the number
+    char counter[SCN_TEXT_MAX]; // "COMPONENT.COUNTER" as in counters.csv
+    char equals[SCN_TEXT_MAX];  // a number; of a program without match a file
+    char of[SCN_TEXT_MAX];      // the file with the recorded numbers
+    double within_percent;      // of them
+};
+enum scn_subject { SCN_SUBJECT_SERIES, SCN_SUBJECT_MATCH, SCN_SUBJECT_OUTPUT, SCN_SUBJECT_COUNTER };
+
 // expect: min <= value [/ over] <= max.  compare: value [/ over] against the published row `id`.
 // With `first_reaching: R` the result is instead the smallest `bytes` at which value's column is at least R times
 // `over`, with `last_reaching: R` the largest; with `per_row` over is the row of as many bytes.
@@ -349,12 +360,13 @@ struct scn_check {
     char id[SCN_NAME_MAX]; // compare: id in reference/papers.csv; expect: its name
     char what[SCN_TEXT_MAX];
     struct scn_value value, over;
-    bool difference;       // over is subtracted
-    bool per_row;          // divide row by row (same bytes and descriptors) before reducing
-    double first_reaching; // 0: not used
-    double last_reaching;  // 0: not used
-    double min, max;       // expect only; +-INFINITY when open
-    unsigned line, column; // in the file, for messages
+    bool difference;              // over is subtracted
+    bool per_row;                 // divide row by row (same bytes and descriptors) before reducing
+    double first_reaching;        // 0: not used
+    double last_reaching;         // 0: not used
+    double min, max;              // expect only; +-INFINITY when open
+    struct scn_observed observed; // expect only
+    unsigned line, column;        // in the file, for messages
 };
 
 struct scn_panel {
@@ -369,8 +381,8 @@ struct scn_panel {
 // `expect:` and `compare:` name a series, they mean "SERIES, CURVE", or with "SERIES" alone each of its points.
 struct scn_sweep_point {
     const char *label; // "125 MHz"
-    const char *curve; // the same without the value of a parameter "bytes", which is a column of the results: the points
-                       // that differ in it alone are one series, "SERIES, CURVE"
+    const char *curve; // the same without the value of a parameter "bytes", which is a column of the results: the
+                       // points that differ in it alone are one series, "SERIES, CURVE"
     const char *const *sets;
     size_t set_count;
 };
@@ -400,6 +412,7 @@ struct scn_results {
 // of it. Texts are words as a shell takes them apart.
 #define SCN_OUTSIDES_MAX 64
 struct scn_outside {
+    char name[SCN_NAME_MAX]; // empty: that of its file, see scn_outside_name
     uint32_t node;
     char command[SCN_COMMAND_MAX];                            // the program and its arguments
     char env[SCN_COMMAND_MAX];                                // NAME=VALUE ...
@@ -412,6 +425,7 @@ struct scn_outside {
 
 struct scn_scenario {
     char name[SCN_NAME_MAX]; // the file's name without .yaml, unless the key `name` gives another
+    const char *directory;   // of the file, with a slash at its end, or empty; files that it names lie there
     char title[SCN_TEXT_MAX];
     uint64_t seed;
     uint64_t time_limit_ps; // of simulated time per series
@@ -481,6 +495,21 @@ enum sim_status scn_load_point(const char *path, const struct scn_load_options *
 // The series that results have: those of the runs, then those that programs print. NULL: there are fewer. The pointer
 // is that of the field.
 const char *scn_series(const struct scn_scenario *scenario, uint32_t index);
+
+// What a program of the scenario is called: its `name:`, else the name of the file that its command starts. Empty: the
+// command's first word is not known before the run.
+void scn_outside_name(const struct scn_scenario *scenario, uint32_t index, char name[SCN_NAME_MAX]);
+
+// The program of that name, and how many have it; a `name:` goes before the name of a file. SCN_OUTSIDES_MAX: none.
+uint32_t scn_outside_find(const struct scn_scenario *scenario, const char *name, uint32_t *count_out);
+
+// Whether an expectation looks at what the program prints, by its name or by the series of its results.
+bool scn_outside_is_observed(const struct scn_scenario *scenario, uint32_t index);
+
+// What an expectation is about, what it is called, and the ends of what is allowed, `equals` taken for both.
+enum scn_subject scn_check_subject(const struct scn_check *check);
+void scn_check_label(const struct scn_check *check, char *label, size_t size);
+void scn_check_bounds(const struct scn_check *check, double *min_out, double *max_out);
 
 // "SERIES, CURVE" of a series and a point (number from 0); without a sweep "SERIES".
 void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,

@@ -189,6 +189,22 @@ bool scn_real_parse(const char *text, double *value_out, char why[SCN_WHY_MAX])
     return true;
 }
 
+bool scn_percent_parse(const char *text, double *value_out, char why[SCN_WHY_MAX])
+{
+    char number[SCN_QUANTITY_MAX], ignored[SCN_WHY_MAX];
+    double value = 0;
+    size_t length = strspn(text, "+.0123456789eE-");
+    size_t blanks = strspn(text + length, " ");
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    bool form = length < sizeof number && strcmp(text + length + blanks, "%") == 0;
+    if (!form || !scn_real_parse(number, &value, ignored) || isinf(value) || value < 0) {
+        snprintf(why, SCN_WHY_MAX, "'%.80s' is not a percentage such as 5 %%", text);
+        return false;
+    }
+    *value_out = value;
+    return true;
+}
+
 void scn_real_format(double value, char text[SCN_QUANTITY_MAX])
 {
     if (isinf(value)) {

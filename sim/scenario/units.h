@@ -23,5 +23,8 @@ bool scn_integer_parse(const char *text, uint64_t *value_out, char why[SCN_WHY_M
 // Also .inf and -.inf; never not-a-number.
 bool scn_real_parse(const char *text, double *value_out, char why[SCN_WHY_MAX]);
 
+// "5 %": 0 or more, finite.
+bool scn_percent_parse(const char *text, double *value_out, char why[SCN_WHY_MAX]);
+
 // The shortest text that reads back as the same number.
 void scn_real_format(double value, char text[SCN_QUANTITY_MAX]);

@@ -68,6 +68,7 @@ static bool parse_unit(const struct scn_key *key, const char *text, uint64_t *nu
     case SCN_UNIT_BOOL:
         return parse_bool(text, number_out, why);
     case SCN_UNIT_REAL:
+    case SCN_UNIT_PERCENT:
     case SCN_UNIT_TEXT:
     case SCN_UNIT_NODE:
     case SCN_UNIT_ENDPOINT:
@@ -116,7 +117,8 @@ bool scn_number_parse(const struct scn_key *key, const char *text, uint64_t *num
 static bool load_real(const struct scn_key *key, const char *text, void *base, char why[SCN_WHY_MAX])
 {
     double number = 0;
-    if (!scn_real_parse(text, &number, why)) {
+    bool percent = key->unit == SCN_UNIT_PERCENT;
+    if (percent ? !scn_percent_parse(text, &number, why) : !scn_real_parse(text, &number, why)) {
         return false;
     }
     if (key->max != 0 && (number < (double)key->min || number > (double)key->max)) {
@@ -235,7 +237,7 @@ static bool load_scalar(struct scn_loader *loader, const struct scn_key *key, co
                  scn_unit_text(key->unit));
         return false;
     }
-    if (key->unit == SCN_UNIT_REAL) {
+    if (key->unit == SCN_UNIT_REAL || key->unit == SCN_UNIT_PERCENT) {
         return load_real(key, tree->text, base, why);
     }
     if (key->unit == SCN_UNIT_TEXT) {
@@ -336,7 +338,7 @@ void scn_value_default(const struct scn_key *key, void *base)
     }
     if (key->unit == SCN_UNIT_TEXT) {
         snprintf((char *)base + key->offset, key->size, "%s", key->fallback);
-    } else if (key->unit == SCN_UNIT_REAL) {
+    } else if (key->unit == SCN_UNIT_REAL || key->unit == SCN_UNIT_PERCENT) {
         load_real(key, key->fallback, base, why);
     } else if (key->unit == SCN_UNIT_NODE) {
         store_number(key, base, key->offset, number);

@@ -89,7 +89,8 @@ TEST(Printing, WhatGoesWrongIsToldInALine)
           "${nothing}: neither the scenario has a parameter or a key of that name, nor the environment\n");
     fails("command: 'echo ${nodes.0.hots.memory}', results: {series: s, format: csv}", 2,
           "${nodes.0.hots.memory}: neither the scenario");
-    fails("command: echo hello", 2, "it has no runs, and no program with results; `tcasim exec` runs programs on it");
+    fails("command: echo hello", 2,
+          "it has no runs, and no program with results or expectations; `tcasim exec` runs programs on it");
 }
 
 TEST(Printing, KeysOfTheScenarioStandInCommandsToo)

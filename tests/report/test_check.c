@@ -1,4 +1,3 @@
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,8 +57,10 @@ TEST(ScenarioCheck, RefusesAnUnknownColumn)
     struct fixture fixture;
     fixture_create(&fixture);
     fixture_compare_add(&fixture, "H08", fixture_value("pio", "latency_ns", SCN_TAKE_MIN));
-    mistake_is(&fixture, "x.yaml:7:5: 'H08': 'latency_ns' is not a numeric column of data.csv (there are: bytes, "
-                         "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
+    mistake_is(
+        &fixture,
+        "x.yaml:7:5: 'H08': 'latency_ns' is not a numeric column of data.csv (there are: bytes, "
+        "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
     fixture_destroy(&fixture);
 }
 
@@ -113,9 +114,10 @@ TEST(ScenarioCheck, RefusesAPanelOfNoColumn)
     struct fixture fixture;
     fixture_create(&fixture);
     fixture_panel_add(&fixture, "size", "latency_us");
-    mistake_is(&fixture,
-               "x.yaml:0:0: 'latency_us's panel': 'size' is not a numeric column of data.csv (there are: bytes, "
-               "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
+    mistake_is(
+        &fixture,
+        "x.yaml:0:0: 'latency_us's panel': 'size' is not a numeric column of data.csv (there are: bytes, "
+        "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
     fixture_destroy(&fixture);
 }
 
@@ -128,67 +130,5 @@ TEST(ScenarioCheck, ReportsEveryMistakeAtOnce)
     struct scn_messages messages = mistakes(&fixture);
     EXPECT_EQ(messages.count, 3);
     scn_messages_free(&messages);
-    fixture_destroy(&fixture);
-}
-
-static void expect_prints(double min, double max, unsigned failing, const char *expected)
-{
-    struct fixture fixture;
-    fixture_create(&fixture);
-    fixture_rows_add(&fixture);
-    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MIN), min, max);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    EXPECT_EQ(report_expect(fixture.report, out), failing);
-    fclose(out);
-    EXPECT_STREQ(text, expected);
-    free(text);
-    fixture_destroy(&fixture);
-}
-
-TEST(Expect, HoldsOnItsBounds)
-{
-    expect_prints(1.0, 1.0, 0, "");
-    expect_prints(-INFINITY, 1.5, 0, "");
-    expect_prints(0.5, INFINITY, 0, "");
-}
-
-TEST(Expect, SaysByHowMuchItFails)
-{
-    expect_prints(2, 3, 1, "expect 'fast' does not hold: 1 is not within 2 .. 3\n");
-    expect_prints(-INFINITY, 0.9, 1, "expect 'fast' does not hold: 1 is not at most 0.9\n");
-    expect_prints(1.1, INFINITY, 1, "expect 'fast' does not hold: 1 is not at least 1.1\n");
-}
-
-TEST(Expect, NamesTheRowInWhichNothingWasMeasured)
-{
-    struct fixture fixture;
-    const struct report_point nothing = {.series = "pio", .bytes = 16};
-    char *text = NULL;
-    size_t size = 0;
-    fixture_create(&fixture);
-    report_add_point(fixture.report, &nothing);
-    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MAX), -INFINITY, 9);
-    FILE *out = open_memstream(&text, &size);
-    EXPECT_EQ(report_expect(fixture.report, out), 1);
-    fclose(out);
-    EXPECT_STREQ(text, "expect 'fast' does not hold: nothing was measured in 'pio' at 16 B\n");
-    free(text);
-    fixture_destroy(&fixture);
-}
-
-TEST(Expect, FailsWhenNothingWasMeasured)
-{
-    struct fixture fixture;
-    fixture_create(&fixture);
-    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MIN), 0, 9);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    EXPECT_EQ(report_expect(fixture.report, out), 1);
-    fclose(out);
-    EXPECT_CONTAINS(text, "no row of the results fits it");
-    free(text);
     fixture_destroy(&fixture);
 }

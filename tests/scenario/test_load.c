@@ -90,7 +90,7 @@ TEST(Load, ReadsExpectationsAndTheirOpenBounds)
     load_full(&fixture);
     ASSERT_TRUE(fixture.scenario != NULL);
     const struct scn_check *expects = fixture.scenario->expects;
-    EXPECT_EQ(fixture.scenario->expect_count, 2);
+    EXPECT_EQ(fixture.scenario->expect_count, 6);
     EXPECT_STREQ(expects[0].id, "lowest");
     EXPECT_EQ(expects[0].value.bytes_min, 8);
     EXPECT_EQ(expects[0].value.bytes_max, 8);
@@ -99,8 +99,35 @@ TEST(Load, ReadsExpectationsAndTheirOpenBounds)
     EXPECT_TRUE(isinf(expects[1].min) && expects[1].max == 3);
     EXPECT_EQ(expects[1].value.take, SCN_TAKE_MEAN);
     EXPECT_FALSE(expects[1].over.given);
-    EXPECT_EQ(expects[1].line, 35);
+    EXPECT_EQ(expects[1].line, 38);
     EXPECT_EQ(expects[1].column, 5);
+    fixture_fini(&fixture);
+}
+
+TEST(Load, ReadsExpectationsAboutProgramsAndCounters)
+{
+    struct fixture fixture;
+    double min, max;
+    uint32_t count;
+    char name[SCN_NAME_MAX];
+    load_full(&fixture);
+    ASSERT_TRUE(fixture.scenario != NULL);
+    const struct scn_check *expects = fixture.scenario->expects;
+    EXPECT_EQ(scn_check_subject(&expects[2]), SCN_SUBJECT_SERIES);
+    EXPECT_TRUE(expects[2].observed.within_percent == 2.5);
+    EXPECT_STREQ(expects[2].observed.of, "baseline.yaml");
+    EXPECT_EQ(scn_check_subject(&expects[3]), SCN_SUBJECT_MATCH);
+    scn_check_bounds(&expects[3], &min, &max);
+    EXPECT_TRUE(min == 3.5 && max == 3.5);
+    EXPECT_EQ(scn_check_subject(&expects[4]), SCN_SUBJECT_OUTPUT);
+    EXPECT_STREQ(expects[4].observed.equals, "said.txt");
+    EXPECT_EQ(scn_check_subject(&expects[5]), SCN_SUBJECT_COUNTER);
+    EXPECT_STREQ(expects[5].observed.counter, "node0.memory.reads");
+    scn_outside_name(fixture.scenario, 0, name);
+    EXPECT_STREQ(name, "echo");
+    EXPECT_EQ(scn_outside_find(fixture.scenario, "said", &count), 1);
+    EXPECT_EQ(count, 1);
+    EXPECT_CONTAINS(fixture.scenario->directory, "/tests/scenario/");
     fixture_fini(&fixture);
 }
 

@@ -7,6 +7,7 @@
 // Places differ between the scenario and its resolved text; nothing else may.
 static void forget_places(struct scn_scenario *scenario)
 {
+    scenario->directory = NULL;
     for (uint32_t i = 0; i < SCN_CHECKS_MAX; i++) {
         scenario->expects[i].line = 0;
         scenario->expects[i].column = 0;

@@ -198,7 +198,7 @@ TEST(ExpectRules, NeedABound)
 {
     accept_rest("expect: [{name: x, " VALUE ", min: 1}]");
     accept_rest("expect: [{name: x, " VALUE ", max: 1.5}]");
-    refuse_rest("expect: [{name: x, " VALUE "}]", "expect: needs min: or max:");
+    refuse_rest("expect: [{name: x, " VALUE "}]", "expect: needs min:, max:, equals: or of:");
     refuse_rest("expect: [{name: x, " VALUE ", min: 2, max: 1}]", "expect: min is larger than max");
 }
 

@@ -1,0 +1,90 @@
+// `tcasim compare`: two directories of results beside each other.
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/options.h"
+#include "sim/report/difference.h"
+#include "sim/scenario/units.h"
+
+enum { LINES_MAX = 40 }; // of a table on the terminal
+
+struct compare_options {
+    const char *within, *out;
+};
+
+static const struct cli_option options[] = {
+    {"within", "PERCENT", "how far a number may be from the first, such as '2 %' (default: equal)", CLI_OPTION_TEXT,
+     offsetof(struct compare_options, within)},
+    {"out", "DIR", "write every number with its difference, and a picture of both, there", CLI_OPTION_TEXT,
+     offsetof(struct compare_options, out)},
+};
+
+static const struct cli_syntax syntax = {
+    .usage = "tcasim compare DIR1 DIR2 [--within PERCENT] [--out DIR]",
+    .doc = "Compares two directories that `tcasim run` or `tcasim exec --out` wrote: keys of the scenario, rows, "
+           "counters.\n"
+           "Exit status 1 where a number differs by more than --within, or only one of the two has it. Keys do not\n"
+           "count.",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .operands_min = 2,
+    .operands_max = 2,
+    .operand = "a directory of results",
+};
+
+static bool is_one_of(const char *directory, const struct cli_list *directories)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+    bool same = false;
+    for (size_t i = 0; i < directories->count; i++) {
+        same = same || (realpath(directory, own) != NULL && realpath(directories->items[i], other) != NULL &&
+                        strcmp(own, other) == 0);
+    }
+    return same;
+}
+
+static enum cli_exit directories_compare(const struct compare_options *given, const struct cli_list *directories)
+{
+    char error[2 * PATH_MAX], why[SCN_WHY_MAX];
+    double within_percent = 0;
+    difference_t *difference = NULL;
+    if (given->within != NULL && !scn_percent_parse(given->within, &within_percent, why)) {
+        cli_error("--within %s", why);
+        return CLI_EXIT_INPUT;
+    }
+    if (given->out != NULL && is_one_of(given->out, directories)) {
+        cli_error("--out %s: it is one of the directories that are compared", given->out);
+        return CLI_EXIT_INPUT;
+    }
+    if (difference_create(directories->items[0], directories->items[1], within_percent, &difference, error,
+                          sizeof error) != SIM_OK) {
+        cli_error("%s", error);
+        return CLI_EXIT_INPUT;
+    }
+    enum cli_exit result = difference_count(difference) > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+    difference_print(difference, LINES_MAX, stdout);
+    if (given->out != NULL && difference_write(difference, given->out, error, sizeof error) != SIM_OK) {
+        cli_error("%s", error);
+        result = CLI_EXIT_INPUT;
+    } else if (given->out != NULL) {
+        printf("Results: %s\n", given->out);
+    }
+    difference_destroy(difference);
+    return result;
+}
+
+enum cli_exit cli_compare(int argc, char **argv)
+{
+    struct compare_options given = {0};
+    struct cli_list directories = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &directories);
+    if (parsed == CLI_PARSED_RUN) {
+        result = directories_compare(&given, &directories);
+    }
+    cli_list_free(&directories);
+    return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;
+}

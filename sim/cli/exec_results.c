@@ -1,0 +1,181 @@
+#include "sim/cli/exec_results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/report/printed.h"
+
+// --- which expectations ---------------------------------------------------------------------------------------------
+
+// Those of a scenario without programs are about its series: it lends its hardware to programs of the command line.
+static bool judges_series(const struct cli_exec *exec)
+{
+    return exec->job.scenario->outside_count > 0;
+}
+
+bool cli_exec_expects(const struct cli_exec *exec)
+{
+    const struct scn_scenario *scenario = exec->job.scenario;
+    bool expects = false;
+    for (uint32_t i = 0; i < scenario->expect_count; i++) {
+        expects = expects || judges_series(exec) || scn_check_subject(&scenario->expects[i]) != SCN_SUBJECT_SERIES;
+    }
+    return expects && !exec->functional;
+}
+
+bool cli_exec_expectations_check(const struct cli_exec *exec)
+{
+    const struct scn_scenario *scenario = exec->job.scenario;
+    bool good = true;
+    for (uint32_t i = 0; i < scenario->expect_count && scenario->sweep != NULL && judges_series(exec); i++) {
+        const struct scn_check *expect = &scenario->expects[i];
+        fprintf(stderr, "%s:%u:%u: expect: '%s' is about the points of sweep:, which `tcasim run` measures\n",
+                exec->job.path, expect->line, expect->column, expect->id);
+        good = false;
+    }
+    if (good && exec->functional && scenario->expect_count > 0 && judges_series(exec)) {
+        cli_error("%s: with --functional its expectations are not judged: nothing is simulated in its time",
+                  exec->job.path);
+    }
+    return good;
+}
+
+// --- what there is to judge -----------------------------------------------------------------------------------------
+
+static bool is_named(const struct scn_scenario *scenario, const char *series)
+{
+    bool named = false;
+    for (uint32_t i = 0; i < scenario->expect_count; i++) {
+        const struct scn_check *expect = &scenario->expects[i];
+        named = named || (expect->value.given && strcmp(expect->value.series, series) == 0) ||
+                (expect->over.given && strcmp(expect->over.series, series) == 0);
+    }
+    return named;
+}
+
+// The series of `runs:` that expectations name.
+static enum cli_exit series_measure(struct cli_exec *exec, junit_t *junit)
+{
+    const struct scn_scenario *scenario = exec->job.scenario;
+    enum cli_exit result = CLI_EXIT_OK;
+    for (uint32_t i = 0; i < scenario->run_count && judges_series(exec) && result < CLI_EXIT_INPUT; i++) {
+        if (is_named(scenario, scenario->runs[i].series)) {
+            result = cli_exit_worse(result, cli_job_series_measure(&exec->job, i, exec->report, junit));
+        }
+    }
+    return result;
+}
+
+// What programs printed, and the rows that it is where they have results:.
+static enum cli_exit outputs_take(struct cli_exec *exec, bool well)
+{
+    const struct scn_scenario *scenario = exec->job.scenario;
+    enum cli_exit result = CLI_EXIT_OK;
+    for (uint32_t i = 0; i < scenario->outside_count; i++) {
+        char error[256];
+        size_t length;
+        const struct scn_results *results = &scenario->outsides[i].results;
+        char *text = cli_captures_read(exec->captures, i, &length);
+        if (text == NULL) {
+            continue;
+        }
+        report_add_output(exec->report, i, text, length);
+        if (well && results->series[0] != '\0' &&
+            report_add_printed(exec->report, results, text, error, sizeof error) != SIM_OK) {
+            cli_error("%s: series '%s': %s: %s", exec->job.path, results->series, exec->programs->list[i].argv[0],
+                      error);
+            result = CLI_EXIT_INPUT;
+        }
+        free(text);
+    }
+    return result;
+}
+
+// --- files ----------------------------------------------------------------------------------------------------------
+
+static bool hash_write(const struct cli_exec *exec)
+{
+    const struct attach_run_result *result = &exec->result;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/exec.yaml", exec->job.directory);
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        cli_error("%s cannot be written", path);
+        return false;
+    }
+    fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
+    fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
+            (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
+    cli_programs_outside_tell(result, "# Another run may differ", file);
+    fprintf(file, "programs:\n");
+    for (uint32_t i = 0; i < exec->programs->count; i++) {
+        fprintf(file, "  - {program: %s, status: %d}\n", exec->programs->list[i].argv[0], result->statuses[i]);
+    }
+    fputs(exec->observing->yaml != NULL ? exec->observing->yaml : "", file);
+    return fclose(file) == 0;
+}
+
+static bool directory_write(const struct cli_exec *exec)
+{
+    const struct cli_job *job = &exec->job;
+    char error[512] = "";
+    for (size_t i = 0; i < job->sets->count; i++) {
+        report_add_set(exec->report, job->sets->items[i]);
+    }
+    if (report_write(exec->report, job->directory, job->path, error, sizeof error) != SIM_OK) {
+        cli_error("%s: %s", job->path, error);
+        return false;
+    }
+    return hash_write(exec);
+}
+
+// --- all of it ------------------------------------------------------------------------------------------------------
+
+static int worse(int status, enum cli_exit other)
+{
+    return status > (int)other ? status : (int)other;
+}
+
+static int judge(struct cli_exec *exec, int status, junit_t *junit)
+{
+    const struct cli_job *job = &exec->job;
+    struct cli_judging judging = {.path = job->path,
+                                  .scenario = job->scenario,
+                                  .junit = junit,
+                                  .flags = (job->update_baseline ? REPORT_EXPECT_RECORD : 0) |
+                                           (judges_series(exec) ? 0 : REPORT_EXPECT_NO_SERIES),
+                                  .told = stderr,
+                                  .confirmed = stderr,
+                                  .prefix = "tcasim: "};
+    if (!exec->went_on) {
+        cli_expectations_skip(&judging, "the simulation could not go on");
+        return status;
+    }
+    status = worse(status, outputs_take(exec, status == 0));
+    status = worse(status, series_measure(exec, junit));
+    judging.well = status == 0;
+    return worse(status, cli_expectations_judge(&judging, exec->report));
+}
+
+int cli_exec_results(struct cli_exec *exec, int status)
+{
+    const struct cli_job *job = &exec->job;
+    const struct attach_run_result *result = &exec->result;
+    junit_t *junit = job->suites != NULL ? junit_create() : NULL;
+    report_add_run(exec->report, "exec", result->simulated_ps, result->events, result->rtl_cycles);
+    if (junit != NULL) {
+        junit_suite_begin(junit, job->scenario->name, job->path);
+    }
+    cli_statuses_add(junit, job->scenario, exec->programs, result->statuses, exec->went_on ? NULL : result->text);
+    if (!exec->functional) {
+        status = judge(exec, status, junit);
+    }
+    if (job->directory != NULL && !result->interrupted && !directory_write(exec)) {
+        status = worse(status, CLI_EXIT_INPUT);
+    }
+    if (junit != NULL) {
+        junit_suites_write(junit, job->suites);
+        junit_destroy(junit);
+    }
+    return status;
+}

@@ -1,0 +1,60 @@
+#include "sim/cli/tests.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/output.h"
+#include "sim/report/files.h"
+
+bool cli_tests_begin(struct cli_tests *tests, const char *path, const char *const *scenarios, size_t count,
+                     const struct cli_paths *paths)
+{
+    char directory[PATH_MAX];
+    *tests = (struct cli_tests){.path = path};
+    if (path == NULL) {
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!cli_output_usable(path, scenarios[i], paths)) {
+            return false;
+        }
+    }
+    snprintf(directory, sizeof directory, "%s", path);
+    if (path[0] == '\0' || access(dirname(directory), W_OK | X_OK) != 0) {
+        cli_error("cannot write %s: its folder is not there, or not to be written to", path[0] != '\0' ? path : "''");
+        return false;
+    }
+    tests->suites = open_memstream(&tests->text, &tests->size);
+    if (tests->suites == NULL) {
+        cli_error("out of memory");
+    }
+    return tests->suites != NULL;
+}
+
+static void file_write(void *ctx, FILE *out)
+{
+    const struct cli_tests *tests = ctx;
+    junit_head_write(out);
+    (void)fwrite(tests->text, 1, tests->size, out);
+    junit_foot_write(out);
+}
+
+bool cli_tests_end(struct cli_tests *tests)
+{
+    char error[PATH_MAX + 256];
+    if (tests->suites == NULL) {
+        return true;
+    }
+    (void)fclose(tests->suites);
+    bool written = files_one_write(tests->path, file_write, tests, error, sizeof error) == SIM_OK;
+    if (!written) {
+        cli_error("%s", error);
+    }
+    free(tests->text);
+    *tests = (struct cli_tests){0};
+    return written;
+}

@@ -1,0 +1,47 @@
+// The numbers in a directory of results, each with what tells it from the others: data.csv and counters.csv as `tcasim
+// run` and `tcasim exec --out` write them, and the keys of resolved.yaml.
+//
+// Private to the room and its tests.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/report/table.h"
+#include "sim/scenario/tree.h"
+
+struct measured_number {
+    const char *series, *component, *name; // component: of a counter; "" of a row's column
+    uint64_t bytes, descriptors, ranks;    // of a row
+    size_t copy;                           // 0; of further rows that are otherwise alike 1, 2, ...
+    const char *text;                      // as it stands there
+    long double value;                     // takes every counter
+    size_t order;                          // in the file
+};
+
+struct measured_numbers {
+    struct measured_number *items;
+    size_t count;
+};
+
+// A key of the scenario: "nodes.0.host.poll" and its value.
+struct measured_key {
+    const char *path, *value;
+};
+
+struct measured {
+    struct table data_table, counter_table;
+    struct measured_numbers data, counters;
+    struct measured_key *keys;
+    size_t key_count;
+    bool resolved; // there is a resolved.yaml
+    struct scn_arena arena;
+};
+
+// Everything that is not as it should be is an error, with file and line. To be freed after SIM_OK.
+enum sim_status measured_read(const char *directory, struct measured *measured_out, char *error, size_t error_size);
+void measured_free(struct measured *measured);
+
+// By all that tells numbers apart.
+int measured_compare(const struct measured_number *a, const struct measured_number *b);
