@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // --- calls ----------------------------------------------------------------------------------------------------------
@@ -42,7 +43,8 @@
     C(POLL_CQ_EMPTY, "ibv_poll_cq", polls)                                                                             \
     C(REQ_NOTIFY_CQ, "ibv_req_notify_cq", object)                                                                      \
     C(GET_CQ_EVENT, "ibv_get_cq_event", object)                                                                        \
-    C(GET_ASYNC_EVENT, "ibv_get_async_event", object)
+    C(GET_ASYNC_EVENT, "ibv_get_async_event", object)                                                                  \
+    C(CHECK, "check", check)
 
 enum journal_call {
 #define JOURNAL_CALL(name, text, member) JOURNAL_##name,
@@ -125,6 +127,22 @@ enum journal_fault {
         JOURNAL_FAULT_COUNT
 };
 
+// --- mistakes that a program's own libraries see (--check) -----------------------------------------------------------
+// name, what is wrong with the memory that the record names.
+
+#define JOURNAL_MISTAKES(M)                                                                                            \
+    M(CHANGED, "was changed before the request was complete")                                                          \
+    M(ACCESSED, "was accessed before the request was complete")                                                        \
+    M(FREED, "was freed while it is registered")                                                                       \
+    M(UNMAPPED, "was unmapped while it is registered")
+
+enum journal_mistake {
+#define JOURNAL_MISTAKE(name, text) JOURNAL_MISTAKE_##name,
+    JOURNAL_MISTAKES(JOURNAL_MISTAKE)
+#undef JOURNAL_MISTAKE
+        JOURNAL_MISTAKE_COUNT
+};
+
 // --- records --------------------------------------------------------------------------------------------------------
 
 #define JOURNAL_NAME_BYTES 16
@@ -179,6 +197,12 @@ struct journal_completion {
     uint32_t is_receive;
 };
 
+// qp, wr_id, opcode (of a send; is_receive: none): of the request whose memory it is. CHANGED, ACCESSED only.
+struct journal_check {
+    uint64_t address, bytes, wr_id;
+    uint32_t mistake, qp, opcode, is_receive; // mistake: enum journal_mistake
+};
+
 struct journal_polls {
     uint32_t cq;
     uint64_t count;
@@ -190,6 +214,7 @@ struct journal_record {
     int32_t error;     // an errno value; 0: the call did what it was asked for
     uint64_t a, b;     // numbers of the reason
     uint64_t began_ps; // the caller's own time when the call began
+    uint64_t place;    // of CHECK: the instruction that did it, where that is known; else 0
     uint32_t context;
     union {
         struct journal_object object;
@@ -202,6 +227,7 @@ struct journal_record {
         struct journal_receive receive;
         struct journal_completion completion;
         struct journal_polls polls;
+        struct journal_check check;
     };
 };
 
@@ -236,8 +262,16 @@ struct journal_state {
 // What a backend has that listens. All functions may be called from any thread of the process.
 struct backend_journal_ops {
     bool (*all)(void *ctx);        // are posts, polls and waits to be reported as well?
+    bool (*checks)(void *ctx);     // and mistakes to be looked for, which takes the libraries' time (not the simulated)?
     uint64_t (*now_ps)(void *ctx); // the caller's own time, which takes none
     void (*note)(void *ctx, const struct journal_record *record); // copied
+    // For checks. watch: from now on accesses of the calling thread to the first and the last bytes of the memory are
+    // counted; a number for unwatch, or -1: there is no room for another one, or the machine cannot. unwatch: have there
+    // been any? place_out: the instruction behind the first, or 0.
+    int (*watch)(void *ctx, const void *address, size_t bytes);
+    bool (*unwatch)(void *ctx, int watch, uint64_t *place_out);
+    // The memory is registered, or no more; who frees it meanwhile is reported.
+    void (*memory)(void *ctx, const void *address, size_t bytes, bool registered);
     // From now on describe() is asked how queues stand: by a thread of the process, which may be anywhere, so it takes
     // no locks and waits for nothing. Returns how many of `room` it filled in.
     void (*describe_by)(void *ctx, unsigned (*describe)(void *arg, struct journal_state *states, unsigned room),

@@ -34,6 +34,7 @@ struct attach_run_options {
     sim_trace_sink_fn trace;       // may be NULL
     void (*diagnosis)(void *ctx, const char *line); // refused calls and completions in error; NULL: nobody asks
     bool summary;                                   // counts of verbs calls
+    bool check;                                     // mistakes that a real device cannot see, told as diagnoses are
     bool explain;                                   // critical paths of those that `select` says
     struct observe_selection select;
     void (*observed)(void *ctx, observe_t *observe); // after the run; may be NULL
@@ -57,6 +58,7 @@ struct attach_run_result {
     enum sim_run_outcome outcome;
     bool failed;                           // or stuck: text says why
     bool interrupted;                      // by a signal
+    unsigned findings;                     // of checks
     unsigned outside;                      // of enum attach_run_outside; 0 without simulated time
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
     uint64_t simulated_ps, events, rtl_cycles, crossings, hash;

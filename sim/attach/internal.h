@@ -383,6 +383,8 @@ uint64_t attach_idle_limit_ms(const struct attach_server *server);
 
 // The functions in which the thread is: "spin (a.out), called by main (a.out)". false: it is not to be found.
 bool attach_where(pid_t pid, pid_t tid, char *text, size_t room);
+// The same of addresses in its process, from a call inwards out; for observe.
+bool attach_symbols(void *ctx, void *process, const uint64_t *places, unsigned count, char *text, size_t room);
 
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 

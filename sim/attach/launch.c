@@ -50,16 +50,19 @@ static void path_prepend(const char *name, const char *first)
 }
 
 // The one that every program loads; world's, where it was built, loads it as well and must come first.
-static void preload(const char *directory, bool gpu_mpi)
+static void preload(const char *directory, bool gpu_mpi, bool check)
 {
-    static const char *const libraries[] = {"libtcasim-attach.so", "libtcasim-mpi-gpu.so", "libtcasim-world.so"};
+    const struct {
+        const char *name;
+        bool wanted;
+    } libraries[] = {{"libtcasim-attach.so", true},
+                     {"libtcasim-check.so", check},
+                     {"libtcasim-mpi-gpu.so", gpu_mpi},
+                     {"libtcasim-world.so", true}};
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
-        if (i == 1 && !gpu_mpi) {
-            continue;
-        }
         char path[4096];
-        snprintf(path, sizeof path, "%s/%s", directory, libraries[i]);
-        if (access(path, R_OK) == 0) {
+        snprintf(path, sizeof path, "%s/%s", directory, libraries[i].name);
+        if (libraries[i].wanted && access(path, R_OK) == 0) {
             path_prepend("LD_PRELOAD", path);
         }
     }
@@ -81,7 +84,7 @@ static void environment_set(const struct attach_server *server, const struct att
         attach_libraries_path(server, libraries, sizeof libraries);
         path_prepend("LD_LIBRARY_PATH", libraries);
         path_prepend("PATH", libraries); // tcasim-rsh
-        preload(libraries, program->gpu_mpi);
+        preload(libraries, program->gpu_mpi, server->options->check);
     }
     for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
         (void)putenv(program->env[i]);

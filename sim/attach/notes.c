@@ -58,7 +58,11 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
         }
         return;
     }
-    observe_note(process->observed, thread->name, at_ps, took_ps(notes, note, at_ps), &note->record);
+    const struct observe_call call = {.thread = thread->name,
+                                      .at_ps = at_ps,
+                                      .took_ps = took_ps(notes, note, at_ps),
+                                      .places = process->server->options->check ? note->places : NULL};
+    observe_note(process->observed, &call, &note->record);
 }
 
 void attach_notes_end(struct attach_thread *thread)

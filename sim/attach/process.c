@@ -52,6 +52,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .has_board = config->board.given,
         .journal_all = observe_wants_all(server->observe),
         .journal_looks = server->options->explain,
+        .checks = server->options->check,
         .has_hca = node->hca != NULL,
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
         .routing = plat_routes_find(server->scenario, process->node),

@@ -320,6 +320,7 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
     case ATTACH_OP_PROCESS_EXIT:
         // What it said last is heard before its end is: programs run in no time, and its parent may know it by both.
         sim_thread_sleep(thread->process->server->sim, exit_ps);
+        observe_process_exits(thread->process->observed);
         thread->process->leaving = true;
         return 0;
     case ATTACH_OP_EXEC:

@@ -110,6 +110,7 @@ static void run(struct attach_server *server)
     attach_hash(server, result->events);
     outcome_describe(server);
     observe_trace_flush(server->observe);
+    result->findings = observe_findings(server->observe);
     if (server->options->observed != NULL) {
         server->options->observed(server->options->ctx, server->observe);
     }
@@ -170,6 +171,8 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                                                           .line_ctx = options->ctx,
                                                                           .receives = attach_receives,
                                                                           .receives_ctx = &server,
+                                                                          .check = options->check,
+                                                                          .where = attach_symbols,
                                                                           .explain = options->explain,
                                                                           .select = options->select,
                                                                           .summary = options->summary});

@@ -53,6 +53,43 @@ static int no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwar
     return -1;
 }
 
+// "a.c:12" where the file says so (-g), else the file's name.
+static void source_of(Dwfl_Module *module, Dwarf_Addr pc, const char *file, char *text, size_t room)
+{
+    Dwfl_Line *line = module != NULL ? dwfl_module_getsrc(module, pc) : NULL;
+    int number = 0;
+    const char *source = line != NULL ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+    const char *slash = source != NULL ? strrchr(source, '/') : NULL;
+    if (source != NULL) {
+        snprintf(text, room, "%.60s:%d", slash != NULL ? slash + 1 : source, number);
+    } else {
+        snprintf(text, room, "%.60s", file);
+    }
+}
+
+// Another one, from the innermost on. false: there are enough.
+static bool place_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr pc)
+{
+    const char *symbol = module != NULL ? dwfl_module_addrname(module, pc) : NULL;
+    const char *path = module != NULL ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+    const char *file = path != NULL ? path : "unknown memory", *slash = strrchr(file, '/');
+    char source[96];
+    file = slash != NULL ? slash + 1 : file;
+    symbol = symbol != NULL ? symbol : "?";
+    if (!frames->left && is_own(file)) {
+        entered_print(frames, symbol, file);
+        return true;
+    }
+    if (!frames->left && frames->entered[0] != '\0') {
+        snprintf(frames->text, frames->room, "%s", frames->entered);
+        frames->count++;
+    }
+    frames->left = true;
+    source_of(module, pc, file, source, sizeof source);
+    frame_print(frames, symbol, source);
+    return strcmp(symbol, "main") != 0 && frames->count < FRAMES;
+}
+
 static int frame_add(Dwfl_Frame *frame, void *arg)
 {
     struct frames *frames = arg;
@@ -63,22 +100,7 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
     }
     pc -= !interrupted; // a return address is behind its call
     Dwfl_Module *module = dwfl_addrmodule(dwfl_thread_dwfl(dwfl_frame_thread(frame)), pc);
-    const char *symbol = module != NULL ? dwfl_module_addrname(module, pc) : NULL;
-    const char *path = module != NULL ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
-    const char *file = path != NULL ? path : "unknown memory", *slash = strrchr(file, '/');
-    file = slash != NULL ? slash + 1 : file;
-    symbol = symbol != NULL ? symbol : "?";
-    if (!frames->left && is_own(file)) {
-        entered_print(frames, symbol, file);
-        return DWARF_CB_OK;
-    }
-    if (!frames->left && frames->entered[0] != '\0') {
-        snprintf(frames->text, frames->room, "%s", frames->entered);
-        frames->count++;
-    }
-    frames->left = true;
-    frame_print(frames, symbol, file);
-    return strcmp(symbol, "main") == 0 ? DWARF_CB_ABORT : DWARF_CB_OK;
+    return place_add(frames, module, pc) ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
 // --- the thread's state ----------------------------------------------------------------------------------------------
@@ -153,6 +175,14 @@ static bool stop(struct stopped *stopped)
     return good;
 }
 
+// The program's own words.
+static void text_clean(char *text)
+{
+    for (; *text != '\0'; text++) {
+        *text = *text >= ' ' && *text < 0x7f ? *text : '?';
+    }
+}
+
 bool attach_where(pid_t pid, pid_t tid, char *text, size_t room)
 {
     static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debuginfo};
@@ -170,8 +200,25 @@ bool attach_where(pid_t pid, pid_t tid, char *text, size_t room)
         (void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
     }
     dwfl_end(dwfl);
-    for (char *at = text; *at != '\0'; at++) { // the program's own words
-        *at = *at >= ' ' && *at < 0x7f ? *at : '?';
+    text_clean(text);
+    return frames.count != 0;
+}
+
+bool attach_symbols(void *ctx, void *tag, const uint64_t *places, unsigned count, char *text, size_t room)
+{
+    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debuginfo};
+    struct frames frames = {.text = text, .room = room};
+    const struct attach_process *process = tag;
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+    (void)ctx;
+    text[0] = '\0';
+    if (dwfl != NULL && dwfl_linux_proc_report(dwfl, process->pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0) {
+        bool more = true;
+        for (unsigned i = 0; i < count && places[i] != 0 && more; i++) {
+            more = place_add(&frames, dwfl_addrmodule(dwfl, places[i] - 1), places[i] - 1);
+        }
     }
+    dwfl_end(dwfl);
+    text_clean(text);
     return frames.count != 0;
 }

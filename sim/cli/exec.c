@@ -41,6 +41,8 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, observing.timeline)},
     {"summary", NULL, "print what each program did at the end: operations, rates, waits, and hints", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.summary)},
+    {"check", NULL, "look for mistakes that a real device cannot see; a finding makes the status 1 at least",
+     CLI_OPTION_FLAG, offsetof(struct exec_options, observing.check)},
     {"quiet-diagnosis", NULL, "no lines for refused verbs calls and completions in error", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.quiet_diagnosis)},
     {"junit", "FILE.xml", "write statuses and expectations as JUnit XML", CLI_OPTION_TEXT,
@@ -62,7 +64,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
-             "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--quiet-diagnosis]\n"
+             "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--check] [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
              "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
              "[--any-cpu]\n"
@@ -180,7 +182,8 @@ static void listeners_set(struct cli_exec *exec, bool wanted, struct attach_run_
     run->counter = wanted ? counter_take : NULL;
     run->turn = exec->captures->any ? turn_take : NULL;
     run->trace = observing->tracing ? trace_take : NULL;
-    run->diagnosis = observing->given->quiet_diagnosis ? NULL : diagnosis_take;
+    bool quiet = observing->given->quiet_diagnosis && !observing->given->check;
+    run->diagnosis = quiet ? NULL : diagnosis_take;
     run->summary = run->summary || exec->job.directory != NULL;
     run->observed = run->summary || run->explain ? observed_take : NULL;
     run->ctx = exec;
@@ -203,6 +206,7 @@ static int programs_run(struct cli_exec *exec, struct attach_run_options *run)
     cli_captures_show(exec->captures);
     exec->went_on = cli_programs_went_on(built, &exec->result);
     int status = cli_programs_judge(job->path, exec->programs, built, &exec->result);
+    status = status == 0 && exec->result.findings > 0 ? CLI_EXIT_EXPECT : status;
     cli_programs_outside_tell(&exec->result, "tcasim: another run may differ", stderr);
     if (exec->report != NULL && built == SIM_OK) {
         report_set_programs(exec->report, "exec");

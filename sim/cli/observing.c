@@ -43,6 +43,7 @@ bool cli_observing_begin(struct cli_observing *observing, const struct cli_obser
 {
     *observing = (struct cli_observing){.given = given};
     run->summary = given->summary;
+    run->check = given->check;
     return explain_begin(observing, scenario_path, paths, run) && trace_begin(observing, scenario_path, paths);
 }
 

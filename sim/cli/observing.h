@@ -12,7 +12,7 @@ struct cli_observing_options {
     struct cli_list trace_only;
     const char *explain;  // which; "": all; NULL: none
     const char *timeline; // a file; NULL: none
-    bool summary, quiet_diagnosis;
+    bool summary, quiet_diagnosis, check;
 };
 
 struct cli_observing {

@@ -9,7 +9,7 @@ enum observe_kind { OBSERVE_CONTEXT, OBSERVE_MR, OBSERVE_CQ, OBSERVE_SRQ, OBSERV
 
 // A request that was posted and is not known to be done.
 struct observe_request {
-    uint64_t wr_id, posted_ps, bytes, number; // number: of its queue, from 0 on
+    uint64_t wr_id, posted_ps, address, bytes, number; // number: of its queue, from 0 on
     uint32_t opcode;                          // of a send
     bool signaled;
 };
@@ -28,6 +28,7 @@ struct observe_qp {
     struct journal_modify path; // attributes that were set last
     uint32_t state;
     bool flush_told; // why its requests come back
+    bool error_told, reads_told, overlap_told; // by checks
     struct observe_queue send, receive;
     struct observe_queue messages; // sends for which the peer needs a receive request, until its completion is polled
     uint64_t sends[OBSERVE_OPCODES], send_bytes[OBSERVE_OPCODES], signaled;
@@ -38,6 +39,8 @@ struct observe_qp {
 struct observe_cq {
     struct journal_cq made;
     uint64_t taken, errors;
+    uint64_t outstanding; // requests whose completions it will get
+    bool overrun_told;
 };
 
 struct observe_object {
@@ -45,6 +48,7 @@ struct observe_object {
     uint32_t context, number; // of a region: its key
     observe_process_t *process;
     uint64_t made_ps, ended_ps;
+    uint64_t places[OBSERVE_PLACES]; // with checks: where it was made
     bool ended;
     struct observe_object *next_ended;
     union {
@@ -84,6 +88,7 @@ struct observe {
     struct observe_line *lines; // a heap of what waits for its time (trace.c)
     size_t line_count, line_room;
     uint64_t line_order;
+    unsigned findings; // of checks
 };
 
 // --- objects.c ------------------------------------------------------------------------------------------------------
@@ -91,8 +96,7 @@ struct observe {
 // NULL: the process has none such, and had none lately.
 struct observe_object *observe_object_find(const observe_process_t *process, enum observe_kind kind, uint32_t context,
                                            uint32_t number);
-// took_ps: how long the call took that ended at at_ps.
-void observe_objects_note(observe_process_t *process, uint64_t at_ps, uint64_t took_ps,
+void observe_objects_note(observe_process_t *process, const struct observe_call *call,
                           const struct journal_record *record);
 void observe_objects_free(observe_process_t *process);
 typedef void (*observe_visit_fn)(void *ctx, struct observe_object *object);
@@ -118,7 +122,7 @@ void observe_bytes_print(uint64_t bytes, char *text, size_t room);   // "64 B", 
 
 // --- trace.c --------------------------------------------------------------------------------------------------------
 
-void observe_trace_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
+void observe_trace_note(observe_process_t *process, const struct observe_call *call,
                         const struct journal_record *record);
 void observe_trace_look(observe_t *observe); // writes the lines whose time has come
 
@@ -129,6 +133,11 @@ void observe_explain_free(observe_t *observe);
 // The calling thread has just polled what ends the request.
 void observe_explain(const struct observe_object *qp, const observe_process_t *to,
                      const struct observe_request *request, uint64_t end_ps);
+
+// --- checks.c -------------------------------------------------------------------------------------------------------
+
+// Before objects_note.
+void observe_check(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);
 
 // --- diagnosis.c ----------------------------------------------------------------------------------------------------
 

@@ -185,6 +185,21 @@ static bool needs_receive(uint32_t opcode)
 }
 
 // at_ps: when the call ended. An operation begins where the call does.
+static struct observe_object *cq_of(const struct observe_object *qp, bool is_receive)
+{
+    const struct journal_qp *made = &qp->qp.made;
+    uint32_t handle = is_receive ? made->receive_cq - 1 : made->send_cq;
+    return observe_object_find(qp->process, OBSERVE_CQ, qp->context, handle);
+}
+
+static void outstanding_add(const struct observe_object *qp, bool is_receive)
+{
+    struct observe_object *cq = cq_of(qp, is_receive);
+    if (cq != NULL) {
+        cq->cq.outstanding++;
+    }
+}
+
 static void send_note(observe_process_t *process, uint64_t at_ps, uint64_t took_ps, const struct journal_record *record)
 {
     const struct journal_send *send = &record->send;
@@ -196,10 +211,14 @@ static void send_note(observe_process_t *process, uint64_t at_ps, uint64_t took_
     unsigned opcode = send->opcode < OBSERVE_OPCODES ? send->opcode : OBSERVE_OPCODES - 1;
     const struct observe_request request = {.wr_id = send->wr_id,
                                             .posted_ps = at_ps - (took_ps < at_ps ? took_ps : at_ps),
+                                            .address = send->address,
                                             .bytes = send->bytes,
                                             .opcode = send->opcode,
                                             .signaled = send->signaled != 0};
     queue_posted(&qp->send, &request);
+    if (send->signaled) {
+        outstanding_add(object, false);
+    }
     if (process->observe->explained != NULL && needs_receive(send->opcode)) {
         queue_posted(&qp->messages, &request);
     }
@@ -215,8 +234,10 @@ static void receive_note(observe_process_t *process, uint64_t at_ps, const struc
     if (object != NULL && record->call == JOURNAL_POST_RECV) {
         queue_posted(&object->qp.receive, &(struct observe_request){.wr_id = record->receive.wr_id,
                                                                     .posted_ps = at_ps,
+                                                                    .address = record->receive.address,
                                                                     .bytes = record->receive.bytes,
                                                                     .signaled = true});
+        outstanding_add(object, true);
     }
 }
 
@@ -241,6 +262,7 @@ static void completion_note(observe_process_t *process, uint64_t at_ps, const st
     bool error = completion->status != IBV_WC_SUCCESS;
     if (cq != NULL) {
         cq->cq.taken++;
+        cq->cq.outstanding -= cq->cq.outstanding > 0;
         cq->cq.errors += error;
     }
     if (object == NULL) {
@@ -286,8 +308,10 @@ static void modify_note(observe_process_t *process, const struct journal_record 
 
 // --- records --------------------------------------------------------------------------------------------------------
 
-static void object_made(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+static void object_made(observe_process_t *process, const struct observe_call *call,
+                        const struct journal_record *record)
 {
+    uint64_t at_ps = call->at_ps;
     struct observe_object *object = NULL;
     switch (record->call) {
     case JOURNAL_OPEN_DEVICE:
@@ -327,6 +351,9 @@ static void object_made(observe_process_t *process, uint64_t at_ps, const struct
         }
         break;
     }
+    if (object != NULL && call->places != NULL) {
+        memcpy(object->places, call->places, sizeof object->places);
+    }
 }
 
 static void object_ended(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
@@ -354,15 +381,16 @@ static void object_ended(observe_process_t *process, uint64_t at_ps, const struc
     }
 }
 
-void observe_objects_note(observe_process_t *process, uint64_t at_ps, uint64_t took_ps,
+void observe_objects_note(observe_process_t *process, const struct observe_call *call,
                           const struct journal_record *record)
 {
+    uint64_t at_ps = call->at_ps;
     if (record->error != 0) {
         return;
     }
     switch (record->call) {
     case JOURNAL_POST_SEND:
-        send_note(process, at_ps, took_ps, record);
+        send_note(process, at_ps, call->took_ps, record);
         break;
     case JOURNAL_POST_RECV:
     case JOURNAL_POST_SRQ_RECV:
@@ -375,7 +403,7 @@ void observe_objects_note(observe_process_t *process, uint64_t at_ps, uint64_t t
         modify_note(process, record);
         break;
     default:
-        object_made(process, at_ps, record);
+        object_made(process, call, record);
         object_ended(process, at_ps, record);
         break;
     }

@@ -44,7 +44,8 @@ void observe_destroy(observe_t *observe)
 
 bool observe_wants_all(const observe_t *observe)
 {
-    return observe->options.trace != NULL || observe->options.summary || observe->options.explain;
+    const struct observe_options *options = &observe->options;
+    return options->trace != NULL || options->summary || options->explain || options->check;
 }
 
 observe_process_t *observe_process_begin(observe_t *observe, const struct observe_place *place)
@@ -72,8 +73,7 @@ void observe_process_end(observe_process_t *process, uint64_t at_ps)
     }
 }
 
-void observe_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
-                  const struct journal_record *record)
+void observe_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record)
 {
     if (process == NULL || record->call >= JOURNAL_CALL_COUNT) {
         return;
@@ -81,11 +81,14 @@ void observe_note(observe_process_t *process, const char *thread, uint64_t at_ps
     struct observe_calls *calls = &process->calls[record->call];
     calls->count++;
     calls->errors += record->error != 0;
-    calls->ps += took_ps;
+    calls->ps += call->took_ps;
     observe_diagnose(process, record);
-    observe_objects_note(process, at_ps, took_ps, record);
+    if (process->observe->options.check) {
+        observe_check(process, call, record);
+    }
+    observe_objects_note(process, call, record);
     if (process->observe->options.trace != NULL) {
-        observe_trace_note(process, thread, at_ps, took_ps, record);
+        observe_trace_note(process, call, record);
     }
 }
 

@@ -45,6 +45,10 @@ struct observe_options {
     bool (*receives)(void *ctx, void *tag, uint32_t qp, struct observe_receives *receives_out);
     void *receives_ctx;
     bool summary;
+    bool check; // mistakes that a real device cannot see; each is a line
+    // The functions that the addresses of a process lie in: "f (a.c:12), called by main (a.c:30)". For check.
+    bool (*where)(void *ctx, void *tag, const uint64_t *places, unsigned count, char *text, size_t room);
+    void *where_ctx;
     bool explain; // the critical path of operations; needs the looks at memory of attached programs as well
     struct observe_selection select;
 };
@@ -66,9 +70,18 @@ struct observe_place {
 observe_process_t *observe_process_begin(observe_t *observe, const struct observe_place *place);
 void observe_process_end(observe_process_t *process, uint64_t at_ps);
 
-// thread: its name, as traces have it. at_ps: when the call ended.
-void observe_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
-                  const struct journal_record *record);
+#define OBSERVE_PLACES 12u
+// A call of a program. thread: its name, as traces have it. at_ps: when it ended. places: from where it was made, the
+// innermost first, 0 behind the last; NULL: not known.
+struct observe_call {
+    const char *thread;
+    uint64_t at_ps, took_ps;
+    const uint64_t *places;
+};
+void observe_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);
+// The process is about to end by itself, and can still be looked at.
+void observe_process_exits(observe_process_t *process);
+unsigned observe_findings(const observe_t *observe); // of checks
 
 // Empty polls, and what a thread waited.
 enum observe_wait { OBSERVE_POLLING, OBSERVE_WAITING, OBSERVE_WAITS };

@@ -61,6 +61,9 @@ static const struct fields of_completion = {
     {FIELD("cq", completion.cq, DECIMAL), FIELD("qp", completion.qp, DECIMAL), FIELD("wr_id", completion.wr_id, HEX),
      FIELD("status", completion.status, STATUS), FIELD("opcode", completion.opcode, WC_OPCODE),
      FIELD("length_bytes", completion.bytes, DECIMAL), FIELD("vendor_err", completion.vendor_error, HEX)}};
+static const struct fields of_check = {{FIELD("mistake", check.mistake, DECIMAL), FIELD("qp", check.qp, DECIMAL),
+                                        FIELD("wr_id", check.wr_id, HEX), FIELD("address", check.address, HEX),
+                                        FIELD("length_bytes", check.bytes, DECIMAL)}};
 static const struct fields of_polls = {{FIELD("cq", polls.cq, DECIMAL), FIELD("count", polls.count, DECIMAL)}};
 
 static const struct fields *const fields_of[JOURNAL_CALL_COUNT] = {
@@ -183,12 +186,12 @@ void observe_trace_flush(observe_t *observe)
     lines_write(observe, UINT64_MAX);
 }
 
-void observe_trace_note(observe_process_t *process, const char *thread, uint64_t at_ps, uint64_t took_ps,
+void observe_trace_note(observe_process_t *process, const struct observe_call *call,
                         const struct journal_record *record)
 {
     observe_t *observe = process->observe;
     struct observe_line line = {
-        .at_ps = at_ps, .order = observe->line_order++, .took_ps = took_ps, .record = *record};
-    snprintf(line.component, sizeof line.component, "%s.verbs", thread);
+        .at_ps = call->at_ps, .order = observe->line_order++, .took_ps = call->took_ps, .record = *record};
+    snprintf(line.component, sizeof line.component, "%s.verbs", call->thread);
     push(observe, &line);
 }

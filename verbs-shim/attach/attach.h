@@ -203,6 +203,13 @@ bool attach_window_learns(void); // one is open, by which a loop of polls is lea
 // Before a call that the kernel is to carry out on the thread's memory.
 void attach_window_close(void);
 
+// --- checks ---------------------------------------------------------------------------------------------------------
+
+// For libtcasim-check.so. Has the process registered memory that is to be checked?
+bool attach_checks_memory(void);
+// This memory is given back. unmapped: by munmap.
+void attach_check_gone(const void *memory, size_t bytes, bool unmapped);
+
 // --- life -----------------------------------------------------------------------------------------------------------
 
 // Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the

@@ -1,9 +1,11 @@
 // The journal of an attached process: records wait in the thread's slot for its next crossing.
+#include <execinfo.h>
 #include <stdatomic.h>
 
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
+#include "verbs-shim/attach/watchpoints.h"
 
 static bool all(void *ctx)
 {
@@ -43,6 +45,9 @@ static void note(void *ctx, const struct journal_record *record)
     if (slot == NULL || attach_own.crossing) {
         return;
     }
+    void *places[ATTACH_PLACES];
+    bool wanted = attach_greeting()->checks != 0 && record->call != ATTACH_NOTE_LOOKED;
+    int depth = wanted ? backtrace(places, ATTACH_PLACES) : 0; // it may cross, when it loads what it needs
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
     if (count == ATTACH_NOTES) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
@@ -59,7 +64,67 @@ static void note(void *ctx, const struct journal_record *record)
         .entry = entry_count(slot),
         .record = *record,
     };
+    for (int i = 0; i < depth; i++) {
+        slot->notes[count].places[i] = (uintptr_t)places[i];
+    }
     atomic_store_explicit(&slot->note_count, count + 1, memory_order_release);
+}
+
+// --- checks ---------------------------------------------------------------------------------------------------------
+
+enum { REGIONS = 4096 };
+
+static struct {
+    struct {
+        uintptr_t address;
+        size_t bytes;
+    } list[REGIONS];
+    unsigned count;
+} regions;
+
+static bool checks(void *ctx)
+{
+    (void)ctx;
+    return attach_greeting()->checks != 0;
+}
+
+static void memory(void *ctx, const void *address, size_t bytes, bool registered)
+{
+    (void)ctx;
+    uintptr_t at = (uintptr_t)address;
+    if (registered && regions.count < REGIONS) {
+        regions.list[regions.count].address = at;
+        regions.list[regions.count++].bytes = bytes;
+    }
+    for (unsigned i = 0; i < regions.count && !registered; i++) {
+        if (regions.list[i].address == at && regions.list[i].bytes == bytes) {
+            regions.list[i] = regions.list[--regions.count];
+            return;
+        }
+    }
+}
+
+__attribute__((visibility("default"))) bool attach_checks_memory(void)
+{
+    return regions.count != 0;
+}
+
+// Each region once: it is forgotten then.
+__attribute__((visibility("default"))) void attach_check_gone(const void *address, size_t bytes, bool unmapped)
+{
+    uintptr_t at = (uintptr_t)address;
+    for (unsigned i = 0; i < regions.count; i++) {
+        uintptr_t region = regions.list[i].address;
+        if (region < at + bytes && at < region + regions.list[i].bytes) {
+            struct journal_record record = {
+                .call = JOURNAL_CHECK,
+                .check = {.address = region,
+                          .bytes = regions.list[i].bytes,
+                          .mistake = unmapped ? JOURNAL_MISTAKE_UNMAPPED : JOURNAL_MISTAKE_FREED}};
+            regions.list[i--] = regions.list[--regions.count];
+            note(NULL, &record);
+        }
+    }
 }
 
 static struct {
@@ -85,6 +150,7 @@ void attach_journal_describe(struct attach_slot *slot)
 void attach_journal_forked(void)
 {
     describer.describe = NULL;
+    regions.count = 0;
 }
 
 void attach_journal_looked(void *ctx, const volatile void *word, bool found)
@@ -96,4 +162,12 @@ void attach_journal_looked(void *ctx, const volatile void *word, bool found)
 }
 
 const struct backend_journal_ops attach_journal_ops = {
-    .all = all, .now_ps = now_ps, .note = note, .describe_by = describe_by};
+    .all = all,
+    .checks = checks,
+    .now_ps = now_ps,
+    .note = note,
+    .watch = attach_watch,
+    .unwatch = attach_unwatch,
+    .memory = memory,
+    .describe_by = describe_by,
+};

@@ -17,6 +17,7 @@
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/watchpoints.h"
 
 struct attach_client attach_client = {.socket = -1};
 _Thread_local struct attach_own attach_own;
@@ -118,12 +119,16 @@ static void compute_begin(void)
 __attribute__((visibility("default"))) void attach_library_enter(void)
 {
     attach_compute_pay();
-    attach_own.libraries++;
+    if (attach_own.libraries++ == 0) {
+        attach_watches_enable(false);
+    }
 }
 
 __attribute__((visibility("default"))) void attach_library_leave(void)
 {
-    attach_own.libraries--;
+    if (--attach_own.libraries == 0) {
+        attach_watches_enable(true);
+    }
     compute_begin();
 }
 

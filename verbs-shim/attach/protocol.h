@@ -30,6 +30,7 @@
 #define ATTACH_HOSTS        16u
 #define ATTACH_BELLS        65536u
 #define ATTACH_NOTES        2048u
+#define ATTACH_PLACES       12u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -69,6 +70,7 @@ struct attach_greeting {
     uint32_t has_board, has_hca, gpu_count;
     uint32_t journal_all;   // posts, polls and waits are reported as well
     uint32_t journal_looks; // and looks at words that devices write
+    uint32_t checks;        // libraries look for mistakes of the program
     uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
@@ -106,6 +108,7 @@ struct attach_note {
     uint64_t after_ps, took_ps; // took_ps: how long the call took, but for stores
     uint64_t began_after_ps;
     uint32_t entry, began_entry;
+    uint64_t places[ATTACH_PLACES]; // with checks: from where the call was made, the innermost first; 0 behind the last
     struct journal_record record;
 };
 

@@ -42,6 +42,7 @@ struct ibverbs_library {
     bool abandoned; // the process has ended
     const struct backend_journal_ops *journal; // NULL: nobody listens
     bool journal_all;                          // to posts, polls and waits as well
+    bool checks;                               // and mistakes are looked for
     struct ibverbs_refusal refused;
     uint32_t contexts_opened;
     const struct ibverbs_cq *polled; // in vain, the last
@@ -145,6 +146,7 @@ struct ibverbs_qp {
     uint32_t events_taken;
     struct ibverbs_builder *builder; // NULL: not an extended QP
     uint64_t sends_posted, receives_posted, last_receive_ps;
+    struct ibverbs_checked *checked; // NULL: nothing is looked for
 };
 
 struct ibverbs_ah {

@@ -30,6 +30,7 @@ static struct ibverbs_library *library_make(struct backend_process *process)
             if (library->journal != NULL) {
                 library->journal->describe_by(process->backend.ctx, ibverbs_describe, library);
             }
+            library->checks = library->journal != NULL && library->journal->checks(process->backend.ctx);
             library->journal_all = library->journal != NULL && library->journal->all(process->backend.ctx);
             slot->state = library;
             slot->release = library_release;

@@ -118,6 +118,9 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
     mr->iova = iova;
     mr->access = region.access;
     ibverbs_object_add(&mr->object, pd->object.context, IBVERBS_MR, mr);
+    if (entered->checks && mr->pin == NULL) {
+        entered->journal->memory(entered->process->backend.ctx, addr, length, true);
+    }
     ibverbs_note_mr(mr, began_ps);
     return &mr->base;
 }
@@ -160,6 +163,9 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
                                            .handle = mr->base.handle,
                                            .lkey = mr->base.lkey,
                                            .rkey = mr->base.rkey}};
+    if (entered->checks && mr->pin == NULL) {
+        entered->journal->memory(entered->process->backend.ctx, mr->base.addr, mr->base.length, false);
+    }
     int error = -ibverbs_mr_end(&mr->object);
     ibverbs_note_end(context, began_ps, JOURNAL_DEREG_MR, error, &record);
     return ibverbs_status(error);

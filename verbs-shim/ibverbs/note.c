@@ -1,4 +1,4 @@
-#include "verbs-shim/ibverbs/note.h"
+#include "verbs-shim/ibverbs/check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -267,6 +267,9 @@ void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const st
 {
     struct ibverbs_library *library = cq->object.context->device->library;
     for (int i = 0; i < count; i++) {
+        if (library->checks) {
+            ibverbs_check_completion(cq, &wc[i]);
+        }
         if (library->journal_all || wc[i].status != IBV_WC_SUCCESS) {
             struct journal_record record = {.completion = completion_describe(cq, &wc[i])};
             ibverbs_note_end(cq->object.context, began_ps, JOURNAL_POLL_CQ, 0, &record);

@@ -3,7 +3,7 @@
 // The list goes to the device as far as it is good; the first bad one is named. Codes are those of the driver of the
 // ConnectX generations that are modelled (libmlx4): too many segments of a send and too much inline data are ENOMEM.
 // Too many of a receive are EINVAL, as rdma-core's own tests ask of every device.
-#include "verbs-shim/ibverbs/note.h"
+#include "verbs-shim/ibverbs/check.h"
 
 enum {
     SEND_DATA = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
@@ -84,6 +84,9 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
         error = ibverbs_send_check(qp, at);
         count += error == 0;
         at = error == 0 ? at->next : at;
+    }
+    for (const struct ibv_send_wr *each = wr; entered->checks && each != at; each = each->next) {
+        ibverbs_check_send(qp, each);
     }
     if (count > 0) {
         const struct ibv_send_wr *refused = NULL;
@@ -182,6 +185,9 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
         error = ibverbs_refuse(entered, EINVAL, JOURNAL_WHY_NO_RECEIVES, 0, 0);
     } else if (ibv_qp->state == IBV_QPS_RESET && wr != NULL) {
         error = ibverbs_refuse(entered, EINVAL, JOURNAL_WHY_STATE_RECEIVE, ibv_qp->state, 0);
+    }
+    for (const struct ibv_recv_wr *each = wr; entered->checks && error == 0 && each != NULL; each = each->next) {
+        ibverbs_check_receive(qp, each);
     }
     error = receives_post(&receives, error, wr, bad);
     if (error == 0 && ibverbs_notes(entered)) {

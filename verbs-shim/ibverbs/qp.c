@@ -1,7 +1,7 @@
 // Queue pairs: creation, end, and what they are (IBA 11.2.4).
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/note.h"
+#include "verbs-shim/ibverbs/check.h"
 
 // --- operations -----------------------------------------------------------------------------------------------------
 
@@ -269,6 +269,7 @@ int ibverbs_qp_end(struct ibverbs_object *object)
     if (status != 0) {
         return status;
     }
+    ibverbs_check_end(qp);
     users_add(qp, (unsigned)-1);
     ibverbs_queue_purge(&object->context->events, object);
     (void)pthread_mutex_destroy(&qp->base.mutex);

@@ -1,0 +1,295 @@
+// Mistakes of programs that a real device cannot see (--check). Each is a line with the place in the program.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "sim/observe/internal.h"
+
+// So many lines of a run, and objects of a kind that are listed.
+enum { FINDINGS_MAX = 64, LEAKS_MAX = 8, LINE_BYTES = 1024 };
+
+// how: what the place is to it, "in".
+__attribute__((format(printf, 5, 6))) static void find(observe_process_t *process, const uint64_t *places,
+                                                       unsigned place_count, const char *how, const char *format, ...)
+{
+    observe_t *observe = process->observe;
+    char title[128], what[384], where[384] = "", line[LINE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (++observe->findings > FINDINGS_MAX || observe->options.line == NULL) {
+        return;
+    }
+    observe_title(process, title, sizeof title);
+    bool known = places != NULL && observe->options.where != NULL && places[0] != 0 &&
+                 observe->options.where(observe->options.where_ctx, process->tag, places, place_count, where,
+                                        sizeof where);
+    snprintf(line, sizeof line, "check: %s: %s%s%s%s%s%s", title, what, known ? "; " : "", known ? how : "",
+             known ? " " : "", known ? where : "",
+             observe->findings == FINDINGS_MAX ? " (further ones are not shown)" : "");
+    observe->options.line(observe->options.line_ctx, line);
+}
+
+#define FIND(process, call, ...) find(process, (call)->places, OBSERVE_PLACES, "in", __VA_ARGS__)
+
+// --- posts ----------------------------------------------------------------------------------------------------------
+
+static void cq_check(observe_process_t *process, const struct observe_call *call, const struct observe_object *qp,
+                     bool is_receive)
+{
+    const struct journal_qp *made = &qp->qp.made;
+    uint32_t handle = is_receive ? made->receive_cq - 1 : made->send_cq;
+    struct observe_object *cq = observe_object_find(process, OBSERVE_CQ, qp->context, handle);
+    if (cq != NULL && !cq->cq.overrun_told && cq->cq.outstanding >= cq->cq.made.entries) {
+        cq->cq.overrun_told = true;
+        FIND(process, call,
+             "completion queue %u may be overrun: it has %u entries, and %" PRIu64
+             " requests under way may put a completion there",
+             handle, cq->cq.made.entries, cq->cq.outstanding + 1);
+    }
+}
+
+static void reads_check(observe_process_t *process, const struct observe_call *call, struct observe_object *qp,
+                        const struct journal_send *send)
+{
+    bool reads = send->opcode == IBV_WR_RDMA_READ || send->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+                 send->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    const struct observe_object *peer = reads && !qp->qp.reads_told ? observe_peer(qp) : NULL;
+    if (peer != NULL && qp->qp.path.reads > peer->qp.path.dest_reads) {
+        qp->qp.reads_told = true;
+        FIND(process, call, "qp %u may have %u reads and atomics outstanding, its peer takes %u (max_dest_rd_atomic)",
+             qp->number, qp->qp.path.reads, peer->qp.path.dest_reads);
+    }
+}
+
+static void send_check(observe_process_t *process, const struct observe_call *call, const struct journal_record *record)
+{
+    struct observe_object *qp = observe_object_find(process, OBSERVE_QP, record->context, record->send.qp);
+    if (qp == NULL) {
+        return;
+    }
+    if (qp->qp.state == IBV_QPS_ERR && !qp->qp.error_told) {
+        qp->qp.error_told = true;
+        FIND(process, call, "qp %u is in the error state: what is posted to it (wr_id 0x%" PRIx64 ") is flushed",
+             qp->number, record->send.wr_id);
+    }
+    if (record->send.signaled) {
+        cq_check(process, call, qp, false);
+    }
+    reads_check(process, call, qp, &record->send);
+}
+
+// Two messages into the same memory: the first may be gone before the program sees it.
+static void overlap_check(observe_process_t *process, const struct observe_call *call, struct observe_object *qp,
+                          const struct journal_receive *receive)
+{
+    const struct observe_queue *queue = &qp->qp.receive;
+    for (uint32_t i = 0; i < queue->depth && !qp->qp.overlap_told; i++) {
+        const struct observe_request *other = &queue->requests[(queue->first + i) % queue->room];
+        if (other->bytes != 0 && receive->bytes != 0 && other->address < receive->address + receive->bytes &&
+            receive->address < other->address + other->bytes) {
+            qp->qp.overlap_told = true;
+            FIND(process, call,
+                 "qp %u: the receive requests wr_id 0x%" PRIx64 " and 0x%" PRIx64
+                 " have memory in common: a message may be overwritten before it is read",
+                 qp->number, other->wr_id, receive->wr_id);
+        }
+    }
+}
+
+static void receive_check(observe_process_t *process, const struct observe_call *call,
+                          const struct journal_record *record)
+{
+    struct observe_object *qp = observe_object_find(process, OBSERVE_QP, record->context, record->receive.queue);
+    if (qp != NULL && record->call == JOURNAL_POST_RECV) {
+        cq_check(process, call, qp, true);
+        overlap_check(process, call, qp, &record->receive);
+    }
+}
+
+// --- ends -----------------------------------------------------------------------------------------------------------
+
+struct region {
+    const struct journal_mr *mr;
+    uint32_t context;
+    const struct observe_object *qp; // that has a request with its memory
+    uint64_t wr_id;
+};
+
+static bool queue_uses(const struct observe_queue *queue, const struct journal_mr *mr, uint64_t *wr_id_out)
+{
+    for (uint32_t i = 0; i < queue->depth; i++) {
+        const struct observe_request *request = &queue->requests[(queue->first + i) % queue->room];
+        if (request->bytes != 0 && request->address >= mr->address &&
+            request->address < mr->address + mr->bytes) {
+            *wr_id_out = request->wr_id;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void region_look(void *ctx, struct observe_object *object)
+{
+    struct region *region = ctx;
+    if (object->kind == OBSERVE_QP && !object->ended && object->context == region->context && region->qp == NULL &&
+        object->qp.state != IBV_QPS_ERR && object->qp.state != IBV_QPS_RESET &&
+        (queue_uses(&object->qp.send, region->mr, &region->wr_id) ||
+         queue_uses(&object->qp.receive, region->mr, &region->wr_id))) {
+        region->qp = object;
+    }
+}
+
+static void dereg_check(observe_process_t *process, const struct observe_call *call,
+                        const struct journal_record *record)
+{
+    struct region region = {.mr = &record->mr, .context = record->context};
+    observe_objects_visit(process, region_look, &region);
+    if (region.qp != NULL) {
+        FIND(process, call,
+             "the region with rkey 0x%x is deregistered while a request of qp %u (wr_id 0x%" PRIx64 ") uses it",
+             record->mr.rkey, region.qp->number, region.wr_id);
+    }
+}
+
+static void destroy_check(observe_process_t *process, const struct observe_call *call,
+                          const struct journal_record *record)
+{
+    const struct observe_object *qp = observe_object_find(process, OBSERVE_QP, record->context, record->qp.number);
+    unsigned signaled = 0;
+    for (uint32_t i = 0; qp != NULL && i < qp->qp.send.depth; i++) {
+        signaled += qp->qp.send.requests[(qp->qp.send.first + i) % qp->qp.send.room].signaled;
+    }
+    if (signaled > 0 && qp->qp.state == IBV_QPS_RTS) {
+        FIND(process, call, "qp %u is destroyed while %u of its send requests are not known to be complete",
+             qp->number, signaled);
+    }
+}
+
+// --- what is left ---------------------------------------------------------------------------------------------------
+
+static const char *leak_name(const struct observe_object *object)
+{
+    switch (object->kind) {
+    case OBSERVE_CONTEXT:
+        return "device context";
+    case OBSERVE_MR:
+        return "memory region";
+    case OBSERVE_CQ:
+        return "completion queue";
+    case OBSERVE_SRQ:
+        return "shared receive queue";
+    case OBSERVE_QP:
+        return "queue pair";
+    case OBSERVE_OTHER:
+        break;
+    }
+    switch (object->other.value) {
+    case JOURNAL_ALLOC_PD:
+        return "protection domain";
+    case JOURNAL_CREATE_CHANNEL:
+        return "completion channel";
+    }
+    return "address handle";
+}
+
+struct leaks {
+    observe_process_t *process;
+    unsigned count[OBSERVE_OTHER + 1];
+    bool of_context; // what a context that is closed takes along
+    uint32_t context;
+};
+
+static void leak_look(void *ctx, struct observe_object *object)
+{
+    struct leaks *leaks = ctx;
+    if (object->ended || (leaks->of_context && (object->context != leaks->context || object->kind == OBSERVE_CONTEXT)) ||
+        ++leaks->count[object->kind] > LEAKS_MAX) {
+        return;
+    }
+    char number[32];
+    snprintf(number, sizeof number, object->kind == OBSERVE_MR ? "with key 0x%x" : "%u", object->number);
+    find(leaks->process, object->places, OBSERVE_PLACES, "made in", "%s %s is never %s", leak_name(object), number,
+         object->kind == OBSERVE_CONTEXT ? "closed"
+         : object->kind == OBSERVE_MR    ? "deregistered"
+                                         : "destroyed");
+}
+
+void observe_process_exits(observe_process_t *process)
+{
+    if (process != NULL && process->observe->options.check && !process->ended) {
+        struct leaks leaks = {.process = process};
+        observe_objects_visit(process, leak_look, &leaks);
+    }
+}
+
+// Closing a context takes what is left of it along, as a kernel does.
+static void close_check(observe_process_t *process, const struct journal_record *record)
+{
+    struct leaks leaks = {.process = process, .of_context = true, .context = record->context};
+    observe_objects_visit(process, leak_look, &leaks);
+}
+
+// --- what the program's libraries saw -------------------------------------------------------------------------------
+
+static void mistake_tell(observe_process_t *process, const struct observe_call *call,
+                         const struct journal_record *record)
+{
+    static const char *const mistakes[] = {
+#define MISTAKE(name, text) text,
+        JOURNAL_MISTAKES(MISTAKE)
+#undef MISTAKE
+    };
+    const struct journal_check *check = &record->check;
+    char bytes[32];
+    observe_bytes_print(check->bytes, bytes, sizeof bytes);
+    if (check->mistake >= JOURNAL_MISTAKE_COUNT) {
+        return;
+    }
+    if (check->mistake == JOURNAL_MISTAKE_FREED || check->mistake == JOURNAL_MISTAKE_UNMAPPED) {
+        FIND(process, call, "memory of a region (%s at 0x%" PRIx64 ") %s", bytes, check->address,
+             mistakes[check->mistake]);
+        return;
+    }
+    const uint64_t there[2] = {record->place, 0};
+    bool known = record->place != 0;
+    find(process, known ? there : call->places, known ? 1 : OBSERVE_PLACES, "in",
+         "qp %u: the buffer of the %s request wr_id 0x%" PRIx64 " (%s at 0x%" PRIx64 ") %s%s", check->qp,
+         check->is_receive ? "RECV" : observe_opcode_name(check->opcode), check->wr_id, bytes, check->address,
+         mistakes[check->mistake], known ? "" : ", as is seen when it completes");
+}
+
+void observe_check(observe_process_t *process, const struct observe_call *call, const struct journal_record *record)
+{
+    if (record->error != 0) {
+        return;
+    }
+    switch (record->call) {
+    case JOURNAL_POST_SEND:
+        send_check(process, call, record);
+        break;
+    case JOURNAL_POST_RECV:
+        receive_check(process, call, record);
+        break;
+    case JOURNAL_DEREG_MR:
+        dereg_check(process, call, record);
+        break;
+    case JOURNAL_DESTROY_QP:
+        destroy_check(process, call, record);
+        break;
+    case JOURNAL_CLOSE_DEVICE:
+        close_check(process, record);
+        break;
+    case JOURNAL_CHECK:
+        mistake_tell(process, call, record);
+        break;
+    }
+}
+
+unsigned observe_findings(const observe_t *observe)
+{
+    return observe->findings;
+}

@@ -1,0 +1,63 @@
+// libtcasim-check.so, preloaded with --check: stands before free, realloc and munmap, and says so where the memory is
+// registered with a device.
+//
+// dlsym calls free itself: while a function is being looked up, and before that, the C library's own is called.
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "verbs-shim/attach/attach.h"
+
+extern void __libc_free(void *memory);
+extern void *__libc_realloc(void *memory, size_t bytes);
+
+static int kernel_munmap(void *memory, size_t bytes)
+{
+    return (int)syscall(SYS_munmap, memory, bytes);
+}
+
+static void (*next_free)(void *) = __libc_free;
+static void *(*next_realloc)(void *, size_t) = __libc_realloc;
+static int (*next_munmap)(void *, size_t) = kernel_munmap;
+
+// Those of an allocator of the program's own, where it has one.
+__attribute__((constructor)) static void look_up(void)
+{
+    void *place;
+    (void)backtrace(&place, 1); // loads what it needs here, and not in the middle of a call
+    void *found[] = {dlsym(RTLD_NEXT, "free"), dlsym(RTLD_NEXT, "realloc"), dlsym(RTLD_NEXT, "munmap")};
+    next_free = found[0] != NULL ? (void (*)(void *))found[0] : next_free;
+    next_realloc = found[1] != NULL ? (void *(*)(void *, size_t))found[1] : next_realloc;
+    next_munmap = found[2] != NULL ? (int (*)(void *, size_t))found[2] : next_munmap;
+}
+
+void free(void *memory)
+{
+    if (memory != NULL && attach_checks_memory()) {
+        attach_check_gone(memory, malloc_usable_size(memory), false);
+    }
+    next_free(memory);
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+    size_t before = memory != NULL && attach_checks_memory() ? malloc_usable_size(memory) : 0;
+    void *moved = next_realloc(memory, bytes);
+    if (before != 0 && moved != memory && moved != NULL) {
+        attach_check_gone(memory, before, false);
+    }
+    return moved;
+}
+
+int munmap(void *memory, size_t bytes)
+{
+    if (attach_checks_memory()) {
+        attach_check_gone(memory, bytes, true);
+    }
+    return next_munmap(memory, bytes);
+}

@@ -1,0 +1,171 @@
+// Accesses of a program to a few bytes, counted by the processor: perf_event_open(2), breakpoints on data.
+//
+// A watch has one breakpoint at the beginning of the memory and one at its end, up to 8 aligned bytes each; a processor
+// has four. The kernel's own accesses do not count, nor do those of libraries (attach_library_enter): the breakpoints
+// are off meanwhile. Where the machine lets nobody have any (containers), it is said once.
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "verbs-shim/attach/client_internal.h"
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/watchpoints.h"
+
+enum { WATCHES = 128, WATCHES_OF_THREAD = 2, ENDS = 2, RING_BYTES = 2 * 4096, PAGE_BYTES = 4096 };
+
+struct breakpoint {
+    int fd; // 0: none
+    struct perf_event_mmap_page *ring;
+};
+
+// A watch is set and ended with the library's lock, perhaps by different threads; it counts what its owner does.
+static struct {
+    struct breakpoint ends[ENDS];
+    const struct attach_own *owner; // NULL: free
+} watches[WATCHES];
+static _Atomic unsigned in_use;
+
+// --- one breakpoint -------------------------------------------------------------------------------------------------
+
+static bool breakpoint_set(struct breakpoint *breakpoint, uintptr_t address, unsigned bytes)
+{
+    struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+                                   .size = sizeof attr,
+                                   .bp_type = HW_BREAKPOINT_RW,
+                                   .sample_period = 1,
+                                   .sample_type = PERF_SAMPLE_IP,
+                                   .disabled = 1, // until the library is left
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
+    attr.bp_addr = address;
+    attr.bp_len = bytes;
+    long fd = kernel_call(SYS_perf_event_open, (long)(uintptr_t)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    long ring = kernel_call(SYS_mmap, 0, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    breakpoint->fd = (int)fd;
+    breakpoint->ring = ring < 0 && ring > -4096 ? NULL : (struct perf_event_mmap_page *)ring;
+    return true;
+}
+
+static void breakpoint_clear(struct breakpoint *breakpoint)
+{
+    if (breakpoint->ring != NULL) {
+        (void)kernel_call(SYS_munmap, (long)(uintptr_t)breakpoint->ring, RING_BYTES, 0, 0, 0, 0);
+    }
+    if (breakpoint->fd != 0) {
+        (void)kernel_call(SYS_close, breakpoint->fd, 0, 0, 0, 0, 0);
+    }
+    *breakpoint = (struct breakpoint){0};
+}
+
+// Where the first access was.
+static uint64_t place_of(const struct breakpoint *breakpoint)
+{
+    struct {
+        struct perf_event_header header;
+        uint64_t ip;
+    } sample;
+    if (breakpoint->ring == NULL || breakpoint->ring->data_head < sizeof sample) {
+        return 0;
+    }
+    memcpy(&sample, (const char *)breakpoint->ring + PAGE_BYTES, sizeof sample);
+    return sample.header.type == PERF_RECORD_SAMPLE ? sample.ip : 0;
+}
+
+static bool was_hit(const struct breakpoint *breakpoint)
+{
+    uint64_t count = 0;
+    return breakpoint->fd != 0 &&
+           kernel_call(SYS_read, breakpoint->fd, (long)(uintptr_t)&count, sizeof count, 0, 0, 0) == sizeof count &&
+           count != 0;
+}
+
+// --- watches --------------------------------------------------------------------------------------------------------
+
+// As many bytes as are aligned there, at most 8.
+static unsigned piece_bytes(uintptr_t address, size_t bytes)
+{
+    unsigned most = 8;
+    while (most > 1 && (most > bytes || address % most != 0)) {
+        most /= 2;
+    }
+    return most;
+}
+
+static void refused(void)
+{
+    static _Atomic bool said;
+    if (!said) {
+        static const char text[] = "tcasim: --check: accesses to receive buffers are not watched here: the machine does "
+                                   "not let this user have breakpoints (perf_event_open)\n";
+        said = true;
+        (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, sizeof text - 1, 0, 0, 0);
+    }
+}
+
+int attach_watch(void *ctx, const void *memory, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)memory, last = first + bytes - 1;
+    (void)ctx;
+    int watch = -1;
+    unsigned own = 0;
+    for (int i = WATCHES; i-- > 0;) {
+        own += watches[i].owner == &attach_own;
+        watch = watches[i].owner == NULL ? i : watch;
+    }
+    if (watch < 0 || own >= WATCHES_OF_THREAD || bytes == 0) {
+        return -1;
+    }
+    unsigned first_bytes = piece_bytes(first, bytes);
+    uintptr_t last_piece = last & ~(uintptr_t)7;
+    last_piece = last_piece < first + first_bytes ? last : last_piece;
+    struct breakpoint *ends = watches[watch].ends;
+    if (!breakpoint_set(&ends[0], first, first_bytes)) {
+        refused();
+        return -1;
+    }
+    if (last_piece >= first + first_bytes) {
+        (void)breakpoint_set(&ends[1], last_piece, piece_bytes(last_piece, last - last_piece + 1));
+    }
+    watches[watch].owner = &attach_own;
+    in_use++;
+    return watch;
+}
+
+bool attach_unwatch(void *ctx, int watch, uint64_t *place_out)
+{
+    (void)ctx;
+    bool hit = false;
+    for (unsigned i = 0; i < ENDS && watch >= 0 && watch < WATCHES; i++) {
+        struct breakpoint *end = &watches[watch].ends[i];
+        if (was_hit(end)) {
+            *place_out = hit ? *place_out : place_of(end);
+            hit = true;
+        }
+        breakpoint_clear(end);
+    }
+    if (watch >= 0 && watch < WATCHES && watches[watch].owner != NULL) {
+        watches[watch].owner = NULL;
+        in_use--;
+    }
+    return hit;
+}
+
+void attach_watches_enable(bool on)
+{
+    long what = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+    for (unsigned i = 0; i < WATCHES && in_use > 0; i++) {
+        for (unsigned k = 0; k < ENDS && watches[i].owner == &attach_own; k++) {
+            if (watches[i].ends[k].fd != 0) {
+                (void)kernel_call(SYS_ioctl, watches[i].ends[k].fd, what, 0, 0, 0, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+// Breakpoints on data, for checks. Private to the room.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Of backend_journal_ops. They count while no library is entered.
+int attach_watch(void *ctx, const void *memory, size_t bytes);
+bool attach_unwatch(void *ctx, int watch, uint64_t *place_out);
+void attach_watches_enable(bool on); // those of the calling thread

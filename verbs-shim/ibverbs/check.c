@@ -1,0 +1,203 @@
+#include "verbs-shim/ibverbs/check.h"
+
+#include <stdlib.h>
+
+enum { HASHED_MAX = 32768 }; // of the beginning, and of the end
+
+struct posted {
+    uint64_t wr_id, address, bytes, hash;
+    uint32_t opcode;
+    int watch; // -1: none
+    bool signaled, is_source;
+};
+
+// Requests that are under way, in their order.
+struct queue {
+    struct posted *list;
+    unsigned first, count, room;
+};
+
+struct ibverbs_checked {
+    struct queue sends, receives;
+};
+
+static const struct backend_journal_ops *journal_of(const struct ibverbs_qp *qp, void **ctx_out)
+{
+    const struct ibverbs_library *library = qp->object.context->device->library;
+    *ctx_out = library->process->backend.ctx;
+    return library->journal;
+}
+
+// --- queues ---------------------------------------------------------------------------------------------------------
+
+static struct ibverbs_checked *checked_of(struct ibverbs_qp *qp)
+{
+    if (qp->checked == NULL) {
+        qp->checked = calloc(1, sizeof *qp->checked);
+    }
+    return qp->checked;
+}
+
+static void put(struct queue *queue, unsigned room, const struct posted *posted)
+{
+    if (queue->list == NULL) {
+        queue->list = calloc(room + 1, sizeof *queue->list);
+        queue->room = queue->list != NULL ? room + 1 : 0;
+    }
+    if (queue->count < queue->room) {
+        queue->list[(queue->first + queue->count++) % queue->room] = *posted;
+    }
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+static uint64_t hash_add(uint64_t hash, const unsigned char *data, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i++) {
+        hash = (hash ^ data[i]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+static uint64_t hash_of(uint64_t address, uint64_t bytes)
+{
+    const unsigned char *data = (const unsigned char *)(uintptr_t)address;
+    uint64_t first = bytes < HASHED_MAX ? bytes : (uint64_t)HASHED_MAX;
+    uint64_t last = bytes - first < HASHED_MAX ? bytes - first : (uint64_t)HASHED_MAX;
+    return hash_add(hash_add(0xcbf29ce484222325u, data, first), data + bytes - last, last);
+}
+
+// Is it all in a region of the program's own memory? Then it is there.
+static bool is_registered(const struct ibverbs_qp *qp, uint64_t address, uint64_t bytes)
+{
+    const struct ibverbs_object *at = qp->object.context->objects[IBVERBS_MR];
+    bool found = false;
+    for (; at != NULL && !found; at = at->next) {
+        const struct ibverbs_mr *mr = at->face;
+        uint64_t offset = address - mr->iova;
+        found = mr->pin == NULL && mr->iova == (uintptr_t)mr->base.addr && offset <= mr->base.length &&
+                bytes <= mr->base.length - offset;
+    }
+    return found;
+}
+
+// --- posted ---------------------------------------------------------------------------------------------------------
+
+static struct posted posted_make(struct ibverbs_qp *qp, uint64_t wr_id, const struct ibv_sge *list, int count,
+                                 bool is_source)
+{
+    void *ctx;
+    struct posted posted = {.wr_id = wr_id, .watch = -1, .signaled = true, .is_source = is_source};
+    if (count <= 0 || list[0].length == 0 || !is_registered(qp, list[0].addr, list[0].length)) {
+        return posted;
+    }
+    posted.address = list[0].addr;
+    posted.bytes = list[0].length;
+    if (is_source) {
+        posted.hash = hash_of(posted.address, posted.bytes);
+    } else {
+        const struct backend_journal_ops *journal = journal_of(qp, &ctx);
+        posted.watch = journal->watch(ctx, (const void *)(uintptr_t)posted.address, posted.bytes);
+    }
+    return posted;
+}
+
+void ibverbs_check_send(struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
+{
+    struct ibverbs_checked *checked = checked_of(qp);
+    bool is_source = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+                     wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
+    if (checked != NULL) {
+        struct posted posted = posted_make(qp, wr->wr_id, wr->sg_list, is_inline ? 0 : wr->num_sge, is_source);
+        posted.opcode = wr->opcode;
+        posted.signaled = qp->all_signaled || (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+        put(&checked->sends, qp->attr.cap.max_send_wr, &posted);
+    }
+}
+
+void ibverbs_check_receive(struct ibverbs_qp *qp, const struct ibv_recv_wr *wr)
+{
+    struct ibverbs_checked *checked = checked_of(qp);
+    if (checked != NULL) {
+        const struct posted posted = posted_make(qp, wr->wr_id, wr->sg_list, wr->num_sge, false);
+        put(&checked->receives, qp->attr.cap.max_recv_wr, &posted);
+    }
+}
+
+// --- complete -------------------------------------------------------------------------------------------------------
+
+static void mistake_note(struct ibverbs_qp *qp, const struct posted *posted, bool is_receive,
+                         enum journal_mistake mistake, uint64_t place)
+{
+    struct journal_record record = {.place = place,
+                                    .check = {.address = posted->address,
+                                              .bytes = posted->bytes,
+                                              .wr_id = posted->wr_id,
+                                              .mistake = mistake,
+                                              .qp = qp->base.qp_num,
+                                              .opcode = posted->opcode,
+                                              .is_receive = is_receive}};
+    ibverbs_note_end(qp->object.context, 0, JOURNAL_CHECK, 0, &record);
+}
+
+// look: false where the device has not touched the memory, or nobody knows.
+static void posted_end(struct ibverbs_qp *qp, const struct posted *posted, bool is_receive, bool look)
+{
+    void *ctx;
+    uint64_t place = 0;
+    const struct backend_journal_ops *journal = journal_of(qp, &ctx);
+    if (posted->watch >= 0 && journal->unwatch(ctx, posted->watch, &place) && look) {
+        mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_ACCESSED, place);
+    }
+    if (look && posted->is_source && posted->bytes != 0 && is_registered(qp, posted->address, posted->bytes) &&
+        hash_of(posted->address, posted->bytes) != posted->hash) {
+        mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_CHANGED, 0);
+    }
+}
+
+static struct ibverbs_qp *qp_find(const struct ibverbs_cq *cq, uint32_t number)
+{
+    const struct ibverbs_object *at = cq->object.context->objects[IBVERBS_QP];
+    while (at != NULL && ((const struct ibverbs_qp *)at->face)->base.qp_num != number) {
+        at = at->next;
+    }
+    return at != NULL ? at->face : NULL;
+}
+
+void ibverbs_check_completion(struct ibverbs_cq *cq, const struct ibv_wc *wc)
+{
+    struct ibverbs_qp *qp = qp_find(cq, wc->qp_num);
+    bool error = wc->status != IBV_WC_SUCCESS, found = false;
+    // The opcode of a completion in error means nothing: its wr_id tells which queue it is of, or nobody can.
+    bool is_receive = (wc->opcode & IBV_WC_RECV) != 0;
+    struct queue *queue = qp == NULL || qp->checked == NULL ? NULL
+                          : is_receive                      ? &qp->checked->receives
+                                                            : &qp->checked->sends;
+    while (queue != NULL && queue->count > 0 && !found) {
+        const struct posted posted = queue->list[queue->first];
+        queue->first = (queue->first + 1) % queue->room;
+        queue->count--;
+        found = posted.signaled || (error && posted.wr_id == wc->wr_id);
+        posted_end(qp, &posted, is_receive, !error);
+    }
+}
+
+static void queue_end(struct ibverbs_qp *qp, struct queue *queue, bool is_receive)
+{
+    for (; queue->count > 0; queue->count--) {
+        posted_end(qp, &queue->list[queue->first], is_receive, false);
+        queue->first = (queue->first + 1) % queue->room;
+    }
+    free(queue->list);
+}
+
+void ibverbs_check_end(struct ibverbs_qp *qp)
+{
+    if (qp->checked != NULL) {
+        queue_end(qp, &qp->checked->sends, false);
+        queue_end(qp, &qp->checked->receives, true);
+        free(qp->checked);
+        qp->checked = NULL;
+    }
+}
