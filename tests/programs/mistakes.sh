@@ -42,6 +42,22 @@ told early-dereg 0 'REM_ACCESS_ERR: no such region: it was deregistered at [0-9.
 told wrong-cq 3 'node0 cq [0-9]+: 1 completion not polled: RECV wr_id 0x7 of qp [0-9]+'
 told unsignalled 0 'ibv_post_send on qp [0-9]+ .* fails with ENOMEM: the send queue is full \(16 requests\)'
 
+# What only the simulator can see. A finding is status 1; breakpoints are not to be had in every container.
+check="^tcasim: check: node[01]:"
+told leaked-qp 1 "$check queue pair [0-9]+ is never destroyed; made in ibv_create_qp .* called by pair_open \(pair.c:[0-9]+\)" --check
+told early-write 1 "$check qp [0-9]+: the buffer of the RDMA_WRITE request wr_id 0x1 .* was changed before the request was complete" --check
+told early-free 1 "$check memory of a region \(8 KiB at 0x[0-9a-f]+\) was freed while it is registered; in free .* called by early_free" --check
+told overlap 1 "$check qp [0-9]+: the receive requests wr_id 0x7 and 0x8 have memory in common" --check
+told cq-overrun 1 "$check completion queue [0-9]+ may be overrun: it has [0-9]+ entries" --check
+told early-destroy 1 "$check qp [0-9]+ is destroyed while 1 of its send requests are not known to be complete" --check
+run early-read wrong --check
+if ! grep -q 'the machine does not let this user have breakpoints' "$folder/said"; then
+    told early-read 1 "$check qp [0-9]+: the buffer of the RDMA_READ request .* was accessed before the request was complete; in early_read \(mistake.c:[0-9]+\)" --check
+fi
+run error-post wrong --check
+grep -Eq "$check qp [0-9]+ is in the error state: what is posted to it \(wr_id 0x2\) is flushed" "$folder/said" ||
+    fail "a post to a queue pair in the error state is not told"
+
 run wrong-rkey wrong --quiet-diagnosis
 [ ! -s "$folder/said" ] || fail "--quiet-diagnosis says something"
 exit "$failed"

@@ -139,14 +139,82 @@ static void leaked_qp(struct pair *pair, bool wrong)
     }
 }
 
+// The memory of a region is given back before the region.
+static void early_free(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    pair_meet(pair);
+    char *memory = malloc(PAIR_BYTES);
+    struct ibv_mr *mr = ibv_reg_mr(pair->pd, memory, PAIR_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    pair_need(mr != NULL, "ibv_reg_mr");
+    if (wrong && !pair->server) {
+        free(memory);
+        memory = NULL;
+    }
+    pair_need(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+    free(memory);
+}
+
+// Two receive requests with the same memory.
+static void overlap(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (pair->server) {
+        struct ibv_sge sge = {(uintptr_t)pair->buffer + (wrong ? PAIR_BYTES / 2 + MESSAGE / 2 : 0), MESSAGE,
+                              pair->mr->lkey};
+        struct ibv_recv_wr wr = {.wr_id = 8, .sg_list = &sge, .num_sge = 1}, *bad;
+        pair_need(pair_receive(pair, 7, MESSAGE) == 0 && ibv_post_recv(pair->qp, &wr, &bad) == 0, "receive");
+    }
+    pair_meet(pair);
+}
+
+// More signalled requests under way than the completion queue has entries.
+static void cq_overrun(struct pair *pair, bool wrong)
+{
+    unsigned count = wrong ? PAIR_DEPTH : 4;
+    pair_connect(pair);
+    for (uint64_t i = 0; i < count && !pair->server; i++) {
+        pair_need(pair_send(pair, i, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+    }
+    for (uint64_t i = 0; i < count && !pair->server; i++) {
+        (void)pair_wait(pair->cq);
+    }
+}
+
+// A request is posted to a queue pair that a failure has brought to the error state.
+static void error_post(struct pair *pair, bool wrong)
+{
+    wrong_rkey(pair, wrong);
+    if (!pair->server) {
+        pair_need(pair_send(pair, 2, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+        (void)pair_wait(pair->cq);
+    }
+}
+
+// A queue pair goes before its request is known to be complete.
+static void early_destroy(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (!pair->server) {
+        pair_need(pair_send(pair, 1, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+        if (!wrong) {
+            (void)pair_wait(pair->cq);
+        }
+    }
+}
+
 static const struct mistake {
     const char *name;
     void (*run)(struct pair *pair, bool wrong);
 } mistakes[] = {
-    {"wrong-rkey", wrong_rkey},   {"no-receive", no_receive},   {"wrong-qp", wrong_qp},
-    {"rtr-before-init", rtr_before_init}, {"small-buffer", small_buffer}, {"early-dereg", early_dereg},
-    {"wrong-cq", wrong_cq},       {"unsignalled", unsignalled}, {"early-read", early_read},
-    {"early-write", early_write}, {"leaked-qp", leaked_qp},
+    {"wrong-rkey", wrong_rkey},     {"no-receive", no_receive},
+    {"wrong-qp", wrong_qp},         {"rtr-before-init", rtr_before_init},
+    {"small-buffer", small_buffer}, {"early-dereg", early_dereg},
+    {"wrong-cq", wrong_cq},         {"unsignalled", unsignalled},
+    {"early-read", early_read},     {"early-write", early_write},
+    {"leaked-qp", leaked_qp},       {"early-free", early_free},
+    {"overlap", overlap},           {"cq-overrun", cq_overrun},
+    {"error-post", error_post},     {"early-destroy", early_destroy},
 };
 
 int main(int argc, char **argv)
@@ -156,6 +224,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[2], mistakes[i].name) == 0) {
             pair.two_cqs = mistakes[i].run == wrong_cq;
             pair.selective = mistakes[i].run == unsignalled;
+            pair.cq_entries = mistakes[i].run == cq_overrun ? 7 : 2 * PAIR_DEPTH;
             pair_open(&pair, argv[1], argc > 4 ? argv[4] : NULL);
             mistakes[i].run(&pair, strcmp(argv[3], "wrong") == 0);
             pair_close(&pair);

@@ -52,19 +52,18 @@ void pair_open(struct pair *pair, const char *device, const char *server)
     pair->context = device_open(device);
     pair_need(pair->context != NULL, device);
     pair->pd = ibv_alloc_pd(pair->context);
-    pair->cq = ibv_create_cq(pair->context, PAIR_DEPTH * 2, NULL, NULL, 0);
-    pair->other_cq = pair->two_cqs ? ibv_create_cq(pair->context, PAIR_DEPTH * 2, NULL, NULL, 0) : pair->cq;
+    pair->cq = ibv_create_cq(pair->context, pair->cq_entries, NULL, NULL, 0);
+    pair->other_cq = pair->two_cqs ? ibv_create_cq(pair->context, pair->cq_entries, NULL, NULL, 0) : pair->cq;
     pair->buffer = aligned_alloc(4096, PAIR_BYTES);
     memset(pair->buffer, 0, PAIR_BYTES);
     pair->mr = ibv_reg_mr(pair->pd, pair->buffer, PAIR_BYTES,
                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-    struct ibv_qp_init_attr init = {.send_cq = pair->cq,
-                                    .recv_cq = pair->other_cq,
-                                    .cap = pair->cap.max_send_wr != 0
-                                               ? pair->cap
-                                               : (struct ibv_qp_cap){PAIR_DEPTH, PAIR_DEPTH, 1, 1, 0},
-                                    .qp_type = IBV_QPT_RC,
-                                    .sq_sig_all = !pair->selective};
+    struct ibv_qp_init_attr init = {
+        .send_cq = pair->cq,
+        .recv_cq = pair->other_cq,
+        .cap = pair->cap.max_send_wr != 0 ? pair->cap : (struct ibv_qp_cap){PAIR_DEPTH, PAIR_DEPTH, 1, 1, 0},
+        .qp_type = IBV_QPT_RC,
+        .sq_sig_all = !pair->selective};
     pair->qp = ibv_create_qp(pair->pd, &init);
     pair_need(pair->mr != NULL && pair->qp != NULL && ibv_query_port(pair->context, 1, &port) == 0, "objects");
     pair->own = (struct pair_place){pair->qp->qp_num, pair->mr->rkey, (uintptr_t)pair->buffer, port.lid};
@@ -76,9 +75,8 @@ void pair_open(struct pair *pair, const char *device, const char *server)
 
 int pair_to_init(struct pair *pair)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-                               .port_num = 1,
-                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
     return ibv_modify_qp(pair->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 

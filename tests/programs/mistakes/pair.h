@@ -23,8 +23,9 @@ struct pair {
     struct ibv_qp *qp;
     char *buffer; // PAIR_BYTES, page-aligned
     struct pair_place own, peer;
-    struct ibv_qp_cap cap; // to be changed before pair_open
+    struct ibv_qp_cap cap;   // to be changed before pair_open
     bool two_cqs, selective; // selective: sends are signalled where asked for
+    int cq_entries;
 };
 
 // Ends the program with 1 and says what failed, unless good.
