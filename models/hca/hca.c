@@ -89,6 +89,8 @@ const struct sim_trace_point hca_trace_received = {"ib_received", opcode_psn_fie
                                                    "the receive engine took a packet"};
 const struct sim_trace_point hca_trace_atomic = {"atomic_begins", qpn_waited_ps_fields, 2, "the unit reads memory"};
 const struct sim_trace_point hca_trace_completion = {"completion", qpn_status_fields, 2, "an entry is written"};
+const struct sim_trace_point hca_trace_rnr = {"rnr_nak", qpn_psn_fields, 2,
+                                               "a message came before a receive request was there"};
 const struct sim_trace_point hca_trace_retry = {"retry", qpn_psn_fields, 2, "sending goes back"};
 
 // --- life ----------------------------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ struct hca {
 // --- trace points ---------------------------------------------------------------------------------------------------
 
 extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_trace_sent, hca_trace_received,
-    hca_trace_atomic, hca_trace_completion, hca_trace_retry;
+    hca_trace_atomic, hca_trace_completion, hca_trace_rnr, hca_trace_retry;
 
 // --- endpoint.c -----------------------------------------------------------------------------------------------------
 

@@ -86,6 +86,7 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
     }
     qp->hca->counters[HCA_OUT_OF_BUFFER]++;
     if (hca_is_reliable(qp->init.type)) {
+        sim_trace(qp->hca->sim, qp->hca->name, &hca_trace_rnr, (const uint64_t[]){qp->number, qp->rsp.psn});
         qp->rsp.nak_sent = true; // what follows is dropped silently until this packet comes again
         hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_RNR | qp->attr.min_rnr_timer), qp->rsp.psn);
         return discard(qp, packet);

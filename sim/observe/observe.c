@@ -100,10 +100,34 @@ void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t
     }
 }
 
+// What an adapter did for a queue pair, whichever process of its node has it.
+static void point_count(observe_t *observe, const char *component, const struct sim_trace_point *point,
+                        const uint64_t *values)
+{
+    bool rnr = strcmp(point->name, "rnr_nak") == 0;
+    if (!rnr && strcmp(point->name, "retry") != 0) {
+        return;
+    }
+    for (const observe_process_t *process = observe->processes; process != NULL; process = process->next) {
+        size_t length = strlen(process->node);
+        bool here = strncmp(component, process->node, length) == 0 && component[length] == '.';
+        for (uint32_t i = 0; here && observe_object_find(process, OBSERVE_CONTEXT, i, 0) != NULL; i++) {
+            struct observe_object *qp = observe_object_find(process, OBSERVE_QP, i, (uint32_t)values[0]);
+            if (qp != NULL && !qp->ended) {
+                qp->qp.rnr_naks += rnr;
+                qp->qp.retries += !rnr;
+            }
+        }
+    }
+}
+
 static void trace_sink(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
                        const uint64_t *values)
 {
     observe_t *observe = ctx;
+    if (observe->options.summary) {
+        point_count(observe, component, point, values);
+    }
     if (observe->options.trace != NULL) {
         observe_trace_look(observe);
         observe->options.trace(observe->options.trace_ctx, time_ps, component, point, values);
