@@ -44,6 +44,10 @@
     C(REQ_NOTIFY_CQ, "ibv_req_notify_cq", object)                                                                      \
     C(GET_CQ_EVENT, "ibv_get_cq_event", object)                                                                        \
     C(GET_ASYNC_EVENT, "ibv_get_async_event", object)                                                                  \
+    C(TCA_START, "tcaStartDMADesc", dma)                                                                               \
+    C(TCA_WAIT, "tcaWaitDMAC", dma)                                                                                    \
+    C(TCA_WAIT_RECEIVE, "tcaWaitDMARecvDesc", dma)                                                                     \
+    C(TCA_REFUSED, "libtca", refusal)                                                                                  \
     C(CHECK, "check", check)
 
 enum journal_call {
@@ -203,6 +207,18 @@ struct journal_check {
     uint32_t mistake, qp, opcode, is_receive; // mistake: enum journal_mistake
 };
 
+// bytes: of the copies that the descriptor has, of START. sender, slot, tag: of WAIT_RECEIVE.
+struct journal_dma {
+    uint64_t bytes;
+    uint32_t channel, sender, slot, tag;
+};
+
+// Of a call of libtca that is refused: the library's own sentence, which begins with the call's name.
+#define JOURNAL_SENTENCE_BYTES 160
+struct journal_refusal {
+    char sentence[JOURNAL_SENTENCE_BYTES];
+};
+
 struct journal_polls {
     uint32_t cq;
     uint64_t count;
@@ -228,6 +244,8 @@ struct journal_record {
         struct journal_completion completion;
         struct journal_polls polls;
         struct journal_check check;
+        struct journal_dma dma;
+        struct journal_refusal refusal;
     };
 };
 

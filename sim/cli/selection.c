@@ -16,6 +16,7 @@ static const struct kind {
     {"send", 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM},
     {"write", 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM},
     {"read", 1u << IBV_WR_RDMA_READ},
+    {"dma", 1u << OBSERVE_OPCODE_DMA},
     {"atomic", 1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD},
 };
 
@@ -79,7 +80,7 @@ bool cli_selection_parse(const char *text, struct observe_selection *select_out)
     while (at < count) {
         unsigned taken = words_take(words + at, count - at, select_out);
         if (taken == 0) {
-            cli_error("--explain '%s': '%s' is no kind (send, write, read, atomic), no size (4 KiB), no queue pair "
+            cli_error("--explain '%s': '%s' is no kind (send, write, read, atomic, dma), no size (4 KiB), no queue pair "
                       "(qp 5) and no number (#100)",
                       text, words[at]);
             return false;

@@ -396,9 +396,26 @@ static void refusal_diagnose(observe_process_t *process, const struct journal_re
     say(process->observe, &text);
 }
 
+// The library's own sentence; it comes from the program.
+static void sentence_say(observe_process_t *process, const struct journal_record *record)
+{
+    struct text text = {.used = 0};
+    char sentence[JOURNAL_SENTENCE_BYTES];
+    memcpy(sentence, record->refusal.sentence, sizeof sentence);
+    sentence[sizeof sentence - 1] = '\0';
+    for (char *at = sentence; *at != '\0'; at++) {
+        *at = *at >= ' ' && *at < 0x7f ? *at : '?';
+    }
+    add_title(&text, process);
+    add(&text, ": %s", sentence);
+    say(process->observe, &text);
+}
+
 void observe_diagnose(observe_process_t *process, const struct journal_record *record)
 {
-    if (record->error != 0) {
+    if (record->call == JOURNAL_TCA_REFUSED) {
+        sentence_say(process, record);
+    } else if (record->error != 0) {
         refusal_diagnose(process, record);
     } else if (record->call == JOURNAL_POLL_CQ) {
         completion_diagnose(process, record);

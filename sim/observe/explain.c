@@ -134,16 +134,16 @@ static bool is_wanted(const struct observe_selection *select, const struct obser
            (select->qp == 0 || select->qp == qp);
 }
 
-void observe_explain(const struct observe_object *qp, const observe_process_t *to,
+void observe_explain(const observe_process_t *from, uint32_t qp, const observe_process_t *to,
                      const struct observe_request *request, uint64_t end_ps)
 {
-    observe_t *observe = qp->process->observe;
+    observe_t *observe = from->observe;
     struct observe_explained *explained = observe->explained;
     const struct observe_selection *select = &observe->options.select;
-    if (!is_wanted(select, request, qp->number) || end_ps < request->posted_ps) {
+    if (!is_wanted(select, request, qp) || end_ps < request->posted_ps) {
         return;
     }
-    struct class *class = class_find(explained, qp->process, to, request->opcode, request->bytes);
+    struct class *class = class_find(explained, from, to, request->opcode, request->bytes);
     if (class == NULL) {
         explained->missed++;
         return;
@@ -223,7 +223,8 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
         }
         char name[224], bytes[32];
         observe_bytes_print(class->bytes, bytes, sizeof bytes);
-        snprintf(name, sizeof name, "%s %s, %s to %s #%llu", observe_opcode_name(class->opcode), bytes,
+        const char *kind = class->opcode == OBSERVE_OPCODE_DMA ? "DMA" : observe_opcode_name(class->opcode);
+        snprintf(name, sizeof name, "%s %s, %s to %s #%llu", kind, bytes,
                  class->from->node, class->to->node, (unsigned long long)path->number);
         const struct observe_operation operation = {
             .name = name,

@@ -60,6 +60,8 @@ struct observe_object {
     };
 };
 
+#define OBSERVE_DMA_CHANNELS 4
+
 struct observe_calls {
     uint64_t count, errors, ps;
 };
@@ -78,6 +80,8 @@ struct observe_process {
     struct observe_calls calls[JOURNAL_CALL_COUNT];
     uint64_t registered_bytes;
     uint64_t waits[OBSERVE_WAITS], waited_ps[OBSERVE_WAITS];
+    struct observe_request dmas[OBSERVE_DMA_CHANNELS]; // of the board, those that run; posted_ps 0: none
+    uint64_t dma_count, dma_bytes;
 };
 
 struct observe {
@@ -131,7 +135,8 @@ void observe_trace_look(observe_t *observe); // writes the lines whose time has 
 bool observe_explain_begin(observe_t *observe); // false: no memory
 void observe_explain_free(observe_t *observe);
 // The calling thread has just polled what ends the request.
-void observe_explain(const struct observe_object *qp, const observe_process_t *to,
+// qp: 0: of no queue pair.
+void observe_explain(const observe_process_t *from, uint32_t qp, const observe_process_t *to,
                      const struct observe_request *request, uint64_t end_ps);
 
 // --- checks.c -------------------------------------------------------------------------------------------------------

@@ -248,9 +248,9 @@ static void completion_explain(struct observe_object *qp, uint64_t at_ps, const 
     struct observe_object *peer = observe_peer(qp);
     struct observe_request message;
     if (completion->is_receive && peer != NULL && queue_take(&peer->qp.messages, &message)) {
-        observe_explain(peer, qp->process, &message, at_ps);
+        observe_explain(peer->process, peer->number, qp->process, &message, at_ps);
     } else if (!completion->is_receive && request != NULL && !needs_receive(request->opcode)) {
-        observe_explain(qp, peer != NULL ? peer->process : qp->process, request, at_ps);
+        observe_explain(qp->process, qp->number, peer != NULL ? peer->process : qp->process, request, at_ps);
     }
 }
 
@@ -304,6 +304,29 @@ static void modify_note(observe_process_t *process, const struct journal_record 
     path->reads = (mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 ? modify->reads : path->reads;
     path->dest_reads = (mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 ? modify->dest_reads : path->dest_reads;
     path->mask |= mask;
+}
+
+// --- the board's DMA ------------------------------------------------------------------------------------------------
+
+static void dma_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record)
+{
+    uint32_t channel = record->dma.channel;
+    if (channel >= OBSERVE_DMA_CHANNELS) {
+        return;
+    }
+    struct observe_request *dma = &process->dmas[channel];
+    if (record->call == JOURNAL_TCA_START) {
+        process->dma_count++;
+        process->dma_bytes += record->dma.bytes;
+        *dma = (struct observe_request){.posted_ps = call->at_ps - (call->took_ps < call->at_ps ? call->took_ps : 0),
+                                        .bytes = record->dma.bytes,
+                                        .opcode = OBSERVE_OPCODE_DMA};
+    } else if (dma->posted_ps != 0) {
+        if (process->observe->explained != NULL) {
+            observe_explain(process, 0, process, dma, call->at_ps);
+        }
+        *dma = (struct observe_request){0};
+    }
 }
 
 // --- records --------------------------------------------------------------------------------------------------------
@@ -401,6 +424,10 @@ void observe_objects_note(observe_process_t *process, const struct observe_call 
         break;
     case JOURNAL_MODIFY_QP:
         modify_note(process, record);
+        break;
+    case JOURNAL_TCA_START:
+    case JOURNAL_TCA_WAIT:
+        dma_note(process, call, record);
         break;
     default:
         object_made(process, call, record);

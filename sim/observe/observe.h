@@ -27,10 +27,12 @@ struct observe_receives {
 };
 
 #define OBSERVE_ANY UINT64_MAX
+// In the place of an enum ibv_wr_opcode: a DMA of the board that libtca started.
+#define OBSERVE_OPCODE_DMA 30u
 
 // Which operations are to be explained.
 struct observe_selection {
-    uint32_t opcodes; // a bit for each enum ibv_wr_opcode
+    uint32_t opcodes; // a bit for each enum ibv_wr_opcode, and OBSERVE_OPCODE_DMA
     uint64_t bytes;   // or OBSERVE_ANY
     uint32_t qp;      // of the requester; 0: any
     uint64_t number;  // of its kind, from 1 on; 0: the median

@@ -22,7 +22,8 @@ static uint64_t calls_ps(const observe_process_t *process)
 {
     uint64_t ps = 0;
     for (unsigned i = 0; i < JOURNAL_CALL_COUNT; i++) {
-        bool waits = i == JOURNAL_GET_CQ_EVENT || i == JOURNAL_GET_ASYNC_EVENT;
+        bool waits = i == JOURNAL_GET_CQ_EVENT || i == JOURNAL_GET_ASYNC_EVENT || i == JOURNAL_TCA_WAIT ||
+                     i == JOURNAL_TCA_WAIT_RECEIVE;
         ps += waits ? 0 : process->calls[i].ps;
     }
     return ps;
@@ -35,7 +36,7 @@ static uint64_t events_ps(const observe_process_t *process)
 
 static bool is_user(const observe_process_t *process)
 {
-    return calls(process, JOURNAL_OPEN_DEVICE) != 0;
+    return calls(process, JOURNAL_OPEN_DEVICE) != 0 || process->dma_count != 0;
 }
 
 static uint64_t lived_ps(const observe_process_t *process)
@@ -142,6 +143,10 @@ static void process_print(const observe_process_t *process, FILE *out)
             time_text(process->waited_ps[OBSERVE_WAITING], time[4]));
     fprintf(out, "  registrations: %" PRIu64 " of %s together, %s\n", calls(process, JOURNAL_REG_MR),
             bytes_text(process->registered_bytes, bytes), time_text(process->calls[JOURNAL_REG_MR].ps, time[5]));
+    if (process->dma_count != 0) {
+        fprintf(out, "  DMA of the board by libtca: %" PRIu64 ", %s; waited for notifications %" PRIu64 " times\n",
+                process->dma_count, bytes_text(process->dma_bytes, bytes), calls(process, JOURNAL_TCA_WAIT_RECEIVE));
+    }
     struct summing summing = {.out = out, .process = process};
     observe_objects_visit(process, qp_print, &summing);
 }
@@ -206,6 +211,9 @@ void observe_summary_yaml(const observe_t *observe, FILE *out)
                 process->waited_ps[OBSERVE_POLLING], process->waits[OBSERVE_POLLING], events_ps(process),
                 process->waited_ps[OBSERVE_WAITING], calls(process, JOURNAL_REG_MR), process->registered_bytes,
                 process->calls[JOURNAL_REG_MR].ps);
+        if (process->dma_count != 0) {
+            fprintf(out, "    dma: {count: %" PRIu64 ", bytes: %" PRIu64 "}\n", process->dma_count, process->dma_bytes);
+        }
         if (qp_any(process)) {
             fprintf(out, "    queue_pairs:\n");
             struct summing summing = {.out = out, .process = process};

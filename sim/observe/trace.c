@@ -61,6 +61,10 @@ static const struct fields of_completion = {
     {FIELD("cq", completion.cq, DECIMAL), FIELD("qp", completion.qp, DECIMAL), FIELD("wr_id", completion.wr_id, HEX),
      FIELD("status", completion.status, STATUS), FIELD("opcode", completion.opcode, WC_OPCODE),
      FIELD("length_bytes", completion.bytes, DECIMAL), FIELD("vendor_err", completion.vendor_error, HEX)}};
+static const struct fields of_dma = {{FIELD("channel", dma.channel, DECIMAL), FIELD("length_bytes", dma.bytes, DECIMAL),
+                                      FIELD("sender", dma.sender, DECIMAL), FIELD("slot", dma.slot, DECIMAL),
+                                      FIELD("tag", dma.tag, DECIMAL)}};
+static const struct fields of_refusal = {{{NULL, 0, 0, DECIMAL}}};
 static const struct fields of_check = {{FIELD("mistake", check.mistake, DECIMAL), FIELD("qp", check.qp, DECIMAL),
                                         FIELD("wr_id", check.wr_id, HEX), FIELD("address", check.address, HEX),
                                         FIELD("length_bytes", check.bytes, DECIMAL)}};

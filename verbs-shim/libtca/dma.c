@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "verbs-shim/libtca/internal.h"
+#include "verbs-shim/libtca/note.h"
 
 // How long a channel whose DMA seems to run is waited for before a call is refused: a notification at the end of its
 // chain arrives a little before the channel says that it has ended.
@@ -149,9 +150,19 @@ int tcaDescSet(tcaDesc *desc, int channel)
     return context != NULL ? tca_desc_set(context, "tcaDescSet", desc, channel) : tcaErrorNotInitialized;
 }
 
+static uint64_t bytes_of(const tcaDesc *desc)
+{
+    uint64_t bytes = 0;
+    for (const struct tca_copy *copy = desc->copies; copy != NULL; copy = copy->next) {
+        bytes += copy->width * copy->count;
+    }
+    return bytes;
+}
+
 int tcaStartDMADesc(int channel)
 {
     struct tca_context *context = tca_context_current();
+    uint64_t began_ps = tca_note_begin(context);
     int error = channel_check_idle(context, "tcaStartDMADesc", channel);
     if (error == tcaSuccess) {
         error = failure_take(context, "tcaStartDMADesc", (unsigned)channel);
@@ -173,6 +184,8 @@ int tcaStartDMADesc(int channel)
         return tca_refuse(context, tcaErrorIO, "tcaStartDMADesc: the driver refuses to start");
     }
     state->running = true;
+    tca_note_dma(context, began_ps, JOURNAL_TCA_START,
+                 &(struct journal_dma){.channel = (uint32_t)channel, .bytes = bytes_of(state->desc)});
     return tcaSuccess;
 }
 
@@ -192,6 +205,7 @@ int tcaWaitDMAC(int channel)
 {
     char text[TCA_DURATION_MAX];
     struct tca_context *context = tca_context_current();
+    uint64_t began_ps = tca_note_begin(context);
     int error = channel_check(context, "tcaWaitDMAC", channel);
     if (error != tcaSuccess) {
         return error;
@@ -209,5 +223,6 @@ int tcaWaitDMAC(int channel)
         }
         channel_ended(state, status, dma_error);
     }
+    tca_note_dma(context, began_ps, JOURNAL_TCA_WAIT, &(struct journal_dma){.channel = (uint32_t)channel});
     return failure_take(context, "tcaWaitDMAC", (unsigned)channel);
 }

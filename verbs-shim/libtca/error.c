@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "verbs-shim/libtca/internal.h"
+#include "verbs-shim/libtca/note.h"
 
 static const char *const texts[] = {
     [-tcaSuccess] = "no error",
@@ -53,6 +53,7 @@ int tca_refuse(struct tca_context *context, enum tcaError error, const char *for
         va_start(args, format);
         vsnprintf(context->message, sizeof context->message, format, args);
         va_end(args);
+        tca_note_refusal(context);
     }
     return error;
 }

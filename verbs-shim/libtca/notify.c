@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "verbs-shim/libtca/internal.h"
+#include "verbs-shim/libtca/note.h"
 
 // How long a notification is looked for in host memory alone before the board's memory is looked at once.
 #define PATIENCE_NS 100000ull
@@ -203,6 +204,7 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
+    uint64_t began_ps = tca_note_begin(context);
     int error = tca_handle_check_any(context, call, role, handle);
     if (error != tcaSuccess) {
         return error;
@@ -213,6 +215,8 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
     const struct wait wait = {context, handle->node, (uint32_t)wait_slot, tca_notification(wait_tag)};
     switch (notification_take(&wait)) {
     case 0:
+        tca_note_dma(context, began_ps, JOURNAL_TCA_WAIT_RECEIVE,
+                     &(struct journal_dma){.sender = handle->node, .slot = (uint32_t)wait_slot, .tag = wait_tag});
         return tcaSuccess;
     case -ETIMEDOUT:
         return refuse_late(&wait, wait_tag);
