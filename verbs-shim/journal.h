@@ -263,7 +263,7 @@ struct journal_qp_state {
 };
 
 struct journal_cq_state {
-    uint64_t taken, taken_ps; // completions that the program took, and when it took the last
+    uint64_t taken, taken_ps;           // completions that the program took, and when it took the last
     struct journal_request first, last; // of those that wait; that was taken last
     uint32_t waiting;
     uint32_t is_polled; // the program's last empty poll was here
@@ -279,13 +279,13 @@ struct journal_state {
 
 // What a backend has that listens. All functions may be called from any thread of the process.
 struct backend_journal_ops {
-    bool (*all)(void *ctx);        // are posts, polls and waits to be reported as well?
-    bool (*checks)(void *ctx);     // and mistakes to be looked for, which takes the libraries' time (not the simulated)?
-    uint64_t (*now_ps)(void *ctx); // the caller's own time, which takes none
+    bool (*all)(void *ctx);    // are posts, polls and waits to be reported as well?
+    bool (*checks)(void *ctx); // and mistakes to be looked for, which takes the libraries' time (not the simulated)?
+    uint64_t (*now_ps)(void *ctx);                                // the caller's own time, which takes none
     void (*note)(void *ctx, const struct journal_record *record); // copied
     // For checks. watch: from now on accesses of the calling thread to the first and the last bytes of the memory are
-    // counted; a number for unwatch, or -1: there is no room for another one, or the machine cannot. unwatch: have there
-    // been any? place_out: the instruction behind the first, or 0.
+    // counted; a number for unwatch, or -1: there is no room for another one, or the machine cannot. unwatch: have
+    // there been any? place_out: the instruction behind the first, or 0.
     int (*watch)(void *ctx, const void *address, size_t bytes);
     bool (*unwatch)(void *ctx, int watch, uint64_t *place_out);
     // The memory is registered, or no more; who frees it meanwhile is reported.

@@ -205,9 +205,9 @@ static void response_handle(struct hca_qp *qp, const ib_packet_t *packet)
     bool placed = atomic ? data_place(qp, request, 0, (const uint8_t *)&packet->original, sizeof packet->original)
                          : data_place(qp, request, at, packet->data, packet->bytes);
     if (!placed) {
-        sq->fault = hca_segments_fault(qp->hca, qp->init.pdn, HCA_LOCAL_WRITE, hca_wqe_segments(qp, sq->una),
-                                       request->segments, atomic ? 0 : at,
-                                       atomic ? (uint32_t)sizeof packet->original : packet->bytes);
+        sq->fault =
+            hca_segments_fault(qp->hca, qp->init.pdn, HCA_LOCAL_WRITE, hca_wqe_segments(qp, sq->una), request->segments,
+                               atomic ? 0 : at, atomic ? (uint32_t)sizeof packet->original : packet->bytes);
         hca_requester_end(qp, HCA_LOCAL_PROTECTION);
         return;
     }

@@ -321,8 +321,8 @@ static enum verdict atomic_handle(struct hca_qp *qp, ib_packet_t *packet)
     }
     const struct hca_mr *mr = remote_check(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t));
     if (mr == NULL) {
-        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS,
-                      remote_fault(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t)), HCA_EVENT_QP_ACCESS_ERROR);
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, remote_fault(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t)),
+                      HCA_EVENT_QP_ACCESS_ERROR);
     }
     struct hca_order *order = hca_order_take(hca);
     order->kind = HCA_ORDER_ATOMIC;

@@ -181,7 +181,10 @@ static void thread_print(const struct attach_thread *thread, bool looks, FILE *o
     attach_thread_title(thread, title, sizeof title);
     observe_time_print(thread->asked_ps, since, sizeof since);
     fprintf(out, "%s %s%s (since %s)", title, thread->free ? "runs" : "waits for ",
-            thread->free ? "" : thread->asks_for != NULL ? thread->asks_for : "its first turn", since);
+            thread->free               ? ""
+            : thread->asks_for != NULL ? thread->asks_for
+                                       : "its first turn",
+            since);
     if (looks && attach_where(thread->process->pid, (pid_t)thread->slot->tid, where, sizeof where)) {
         fprintf(out, " in %s", where);
     }

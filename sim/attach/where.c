@@ -17,7 +17,7 @@ struct frames {
     char *text;
     size_t room;
     unsigned count, seen;
-    bool left;               // what is behind the run's own libraries
+    bool left;                // what is behind the run's own libraries
     char entered[NAME_BYTES]; // the function of theirs that the program called
 };
 

@@ -57,8 +57,8 @@ static bool explain_end(struct cli_observing *observing, const char *directory)
     }
     breakdown_print(observing->breakdown, stdout);
     if (directory != NULL) {
-        status = breakdown_write(observing->breakdown, directory, "Where the time of operations goes", error,
-                                 sizeof error);
+        status =
+            breakdown_write(observing->breakdown, directory, "Where the time of operations goes", error, sizeof error);
     }
     if (status == SIM_OK && observing->given->timeline != NULL) {
         status = breakdown_timeline_write(observing->breakdown, observing->given->timeline, error, sizeof error);

@@ -35,7 +35,7 @@ bool cli_selection_is(const char *word)
     char first[16];
     snprintf(first, sizeof first, "%.*s", (int)strcspn(word, " "), word);
     // Programs have such names as well ("send"), but no size or number behind them.
-    return word[0] == '#' || strcmp(first, "qp") == 0 || kind_find(first) != NULL ||
+    return word[0] == '\0' || word[0] == '#' || strcmp(first, "qp") == 0 || kind_find(first) != NULL ||
            (word[0] >= '0' && word[0] <= '9' && strstr(word, "B") != NULL);
 }
 
@@ -74,15 +74,17 @@ bool cli_selection_parse(const char *text, struct observe_selection *select_out)
     unsigned count = 0, at = 0;
     *select_out = (struct observe_selection){.opcodes = UINT32_MAX, .bytes = OBSERVE_ANY};
     snprintf(copy, sizeof copy, "%s", text);
-    for (char *word = strtok_r(copy, " ", &rest); word != NULL && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest)) {
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL && count < WORDS_MAX;
+         word = strtok_r(NULL, " ", &rest)) {
         words[count++] = word;
     }
     while (at < count) {
         unsigned taken = words_take(words + at, count - at, select_out);
         if (taken == 0) {
-            cli_error("--explain '%s': '%s' is no kind (send, write, read, atomic, dma), no size (4 KiB), no queue pair "
-                      "(qp 5) and no number (#100)",
-                      text, words[at]);
+            cli_error(
+                "--explain '%s': '%s' is no kind (send, write, read, atomic, dma), no size (4 KiB), no queue pair "
+                "(qp 5) and no number (#100)",
+                text, words[at]);
             return false;
         }
         at += taken;

@@ -24,9 +24,9 @@ __attribute__((format(printf, 5, 6))) static void find(observe_process_t *proces
         return;
     }
     observe_title(process, title, sizeof title);
-    bool known = places != NULL && observe->options.where != NULL && places[0] != 0 &&
-                 observe->options.where(observe->options.where_ctx, process->tag, places, place_count, where,
-                                        sizeof where);
+    bool known =
+        places != NULL && observe->options.where != NULL && places[0] != 0 &&
+        observe->options.where(observe->options.where_ctx, process->tag, places, place_count, where, sizeof where);
     snprintf(line, sizeof line, "check: %s: %s%s%s%s%s%s", title, what, known ? "; " : "", known ? how : "",
              known ? " " : "", known ? where : "",
              observe->findings == FINDINGS_MAX ? " (further ones are not shown)" : "");
@@ -123,8 +123,7 @@ static bool queue_uses(const struct observe_queue *queue, const struct journal_m
 {
     for (uint32_t i = 0; i < queue->depth; i++) {
         const struct observe_request *request = &queue->requests[(queue->first + i) % queue->room];
-        if (request->bytes != 0 && request->address >= mr->address &&
-            request->address < mr->address + mr->bytes) {
+        if (request->bytes != 0 && request->address >= mr->address && request->address < mr->address + mr->bytes) {
             *wr_id_out = request->wr_id;
             return true;
         }
@@ -164,8 +163,8 @@ static void destroy_check(observe_process_t *process, const struct observe_call 
         signaled += qp->qp.send.requests[(qp->qp.send.first + i) % qp->qp.send.room].signaled;
     }
     if (signaled > 0 && qp->qp.state == IBV_QPS_RTS) {
-        FIND(process, call, "qp %u is destroyed while %u of its send requests are not known to be complete",
-             qp->number, signaled);
+        FIND(process, call, "qp %u is destroyed while %u of its send requests are not known to be complete", qp->number,
+             signaled);
     }
 }
 
@@ -206,7 +205,8 @@ struct leaks {
 static void leak_look(void *ctx, struct observe_object *object)
 {
     struct leaks *leaks = ctx;
-    if (object->ended || (leaks->of_context && (object->context != leaks->context || object->kind == OBSERVE_CONTEXT)) ||
+    if (object->ended ||
+        (leaks->of_context && (object->context != leaks->context || object->kind == OBSERVE_CONTEXT)) ||
         ++leaks->count[object->kind] > LEAKS_MAX) {
         return;
     }

@@ -191,8 +191,7 @@ static const observe_process_t *process_of_lid(const struct observe_object *qp, 
             if (context == NULL) {
                 break;
             }
-            if (context->device.lid == qp->qp.path.dlid &&
-                strcmp(context->device.device, own->device.device) == 0) {
+            if (context->device.lid == qp->qp.path.dlid && strcmp(context->device.device, own->device.device) == 0) {
                 *context_out = i;
                 return process;
             }
@@ -244,8 +243,8 @@ static void no_receive_explain(struct text *text, const struct observe_object *q
     add(text, " qp %u empty", peer->number);
     if (peer->process->observe->options.receives != NULL) {
         struct observe_receives receives;
-        if (peer->process->observe->options.receives(peer->process->observe->options.receives_ctx,
-                                                     peer->process->tag, peer->number, &receives)) {
+        if (peer->process->observe->options.receives(peer->process->observe->options.receives_ctx, peer->process->tag,
+                                                     peer->number, &receives)) {
             add(text, " (%" PRIu64 " posted", receives.posted);
             if (receives.posted > 0) {
                 add(text, ", the last at ");
@@ -340,8 +339,10 @@ static void completion_diagnose(observe_process_t *process, const struct journal
     }
     add(&text, ": ");
     if (flushed) {
-        add(&text, "request flushed (wr_id 0x%" PRIx64 "): the queue pair went to the error state without a completion"
-                   " that says why; the other side or ibv_get_async_event does", completion->wr_id);
+        add(&text,
+            "request flushed (wr_id 0x%" PRIx64 "): the queue pair went to the error state without a completion"
+            " that says why; the other side or ibv_get_async_event does",
+            completion->wr_id);
         say(process->observe, &text);
         return;
     }

@@ -21,7 +21,8 @@ struct path {
 };
 
 // Operations of one kind and size between two processes.
-struct class {
+struct class
+{
     const observe_process_t *from, *to;
     uint32_t opcode;
     uint64_t bytes, count;
@@ -130,8 +131,7 @@ static size_t pieces_trim(struct sim_piece *pieces, size_t count, uint64_t end_p
 static bool is_wanted(const struct observe_selection *select, const struct observe_request *request, uint32_t qp)
 {
     return ((select->opcodes >> (request->opcode & 31)) & 1) != 0 &&
-           (select->bytes == OBSERVE_ANY || select->bytes == request->bytes) &&
-           (select->qp == 0 || select->qp == qp);
+           (select->bytes == OBSERVE_ANY || select->bytes == request->bytes) && (select->qp == 0 || select->qp == qp);
 }
 
 void observe_explain(const observe_process_t *from, uint32_t qp, const observe_process_t *to,
@@ -224,8 +224,8 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
         char name[224], bytes[32];
         observe_bytes_print(class->bytes, bytes, sizeof bytes);
         const char *kind = class->opcode == OBSERVE_OPCODE_DMA ? "DMA" : observe_opcode_name(class->opcode);
-        snprintf(name, sizeof name, "%s %s, %s to %s #%llu", kind, bytes,
-                 class->from->node, class->to->node, (unsigned long long)path->number);
+        snprintf(name, sizeof name, "%s %s, %s to %s #%llu", kind, bytes, class->from->node, class->to->node,
+                 (unsigned long long)path->number);
         const struct observe_operation operation = {
             .name = name,
             .node = class->from->node,

@@ -10,7 +10,7 @@ enum observe_kind { OBSERVE_CONTEXT, OBSERVE_MR, OBSERVE_CQ, OBSERVE_SRQ, OBSERV
 // A request that was posted and is not known to be done.
 struct observe_request {
     uint64_t wr_id, posted_ps, address, bytes, number; // number: of its queue, from 0 on
-    uint32_t opcode;                          // of a send
+    uint32_t opcode;                                   // of a send
     bool signaled;
 };
 
@@ -27,7 +27,7 @@ struct observe_qp {
     struct journal_qp made;
     struct journal_modify path; // attributes that were set last
     uint32_t state;
-    bool flush_told; // why its requests come back
+    bool flush_told;                           // why its requests come back
     bool error_told, reads_told, overlap_told; // by checks
     struct observe_queue send, receive;
     struct observe_queue messages; // sends for which the peer needs a receive request, until its completion is polled
@@ -89,7 +89,7 @@ struct observe {
     struct observe_options options;
     observe_process_t *processes, **processes_end;
     struct observe_explained *explained; // NULL: nobody asked
-    struct observe_line *lines; // a heap of what waits for its time (trace.c)
+    struct observe_line *lines;          // a heap of what waits for its time (trace.c)
     size_t line_count, line_room;
     uint64_t line_order;
     unsigned findings; // of checks

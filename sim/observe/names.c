@@ -25,9 +25,9 @@ const char *observe_call_name(unsigned call)
 
 const char *observe_state_name(uint64_t state)
 {
-    static const char *const names[] = {[IBV_QPS_RESET] = "RESET", [IBV_QPS_INIT] = "INIT", [IBV_QPS_RTR] = "RTR",
-                                        [IBV_QPS_RTS] = "RTS",     [IBV_QPS_SQD] = "SQD",   [IBV_QPS_SQE] = "SQE",
-                                        [IBV_QPS_ERR] = "ERR"};
+    static const char *const names[] = {
+        [IBV_QPS_RESET] = "RESET", [IBV_QPS_INIT] = "INIT", [IBV_QPS_RTR] = "RTR", [IBV_QPS_RTS] = "RTS",
+        [IBV_QPS_SQD] = "SQD",     [IBV_QPS_SQE] = "SQE",   [IBV_QPS_ERR] = "ERR"};
     return name_of(names, COUNT(names), state);
 }
 
@@ -52,8 +52,12 @@ const char *observe_opcode_name(uint64_t opcode)
 const char *observe_wc_opcode_name(uint64_t opcode)
 {
     static const char *const names[] = {
-        [IBV_WC_SEND] = "SEND",           [IBV_WC_RDMA_WRITE] = "RDMA_WRITE", [IBV_WC_RDMA_READ] = "RDMA_READ",
-        [IBV_WC_COMP_SWAP] = "COMP_SWAP", [IBV_WC_FETCH_ADD] = "FETCH_ADD",   [IBV_WC_RECV] = "RECV",
+        [IBV_WC_SEND] = "SEND",
+        [IBV_WC_RDMA_WRITE] = "RDMA_WRITE",
+        [IBV_WC_RDMA_READ] = "RDMA_READ",
+        [IBV_WC_COMP_SWAP] = "COMP_SWAP",
+        [IBV_WC_FETCH_ADD] = "FETCH_ADD",
+        [IBV_WC_RECV] = "RECV",
         [IBV_WC_RECV_RDMA_WITH_IMM] = "RECV_RDMA_WITH_IMM",
     };
     return name_of(names, COUNT(names), opcode);

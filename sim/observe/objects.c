@@ -73,8 +73,7 @@ static struct observe_object *made(observe_process_t *process, enum observe_kind
     return object;
 }
 
-static void ended(observe_process_t *process, enum observe_kind kind, uint32_t context, uint32_t number,
-                  uint64_t at_ps)
+static void ended(observe_process_t *process, enum observe_kind kind, uint32_t context, uint32_t number, uint64_t at_ps)
 {
     struct observe_object *object = observe_object_find(process, kind, context, number);
     if (object == NULL || object->ended) {
@@ -488,8 +487,7 @@ struct observe_object *observe_peer(const struct observe_object *qp)
     if (search.device == NULL) {
         return NULL;
     }
-    for (const observe_process_t *process = qp->process->observe->processes; process != NULL;
-         process = process->next) {
+    for (const observe_process_t *process = qp->process->observe->processes; process != NULL; process = process->next) {
         observe_objects_visit(process, peer_look, &search);
     }
     return search.found;

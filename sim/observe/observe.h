@@ -62,9 +62,9 @@ void observe_destroy(observe_t *observe);
 bool observe_wants_all(const observe_t *observe);
 
 struct observe_place {
-    const char *node;  // lives as long as the observer
-    uint32_t number;   // of the process on its node
-    const char *name;  // of what it runs; copied
+    const char *node; // lives as long as the observer
+    uint32_t number;  // of the process on its node
+    const char *name; // of what it runs; copied
     uint64_t began_ps;
     void *tag;
 };
@@ -97,8 +97,8 @@ void observe_time_print(uint64_t ps, char *text, size_t room); // "12.3 us", for
 
 // An operation that stands for all of its kind.
 struct observe_operation {
-    const char *name; // "SEND 64 B, node0 to node1 #12"
-    const char *node; // of the requester
+    const char *name;                                   // "SEND 64 B, node0 to node1 #12"
+    const char *node;                                   // of the requester
     uint64_t bytes, count, total_ps, least_ps, most_ps; // count: operations of the kind
 };
 typedef void (*observe_explained_fn)(void *ctx, const struct observe_operation *operation,

@@ -8,9 +8,9 @@
 static void request_print(const struct journal_request *request, FILE *out)
 {
     bool flushed = request->status != IBV_WC_SUCCESS;
-    fprintf(out, "%s wr_id 0x%" PRIx64 " of qp %u", flushed ? observe_status_name(request->status)
-                                                                                           : observe_wc_opcode_name(request->opcode),
-            request->wr_id, request->qp);
+    fprintf(out, "%s wr_id 0x%" PRIx64 " of qp %u",
+            flushed ? observe_status_name(request->status) : observe_wc_opcode_name(request->opcode), request->wr_id,
+            request->qp);
 }
 
 static void cq_print(const struct journal_state *state, const char *title, FILE *out)

@@ -65,7 +65,8 @@ static void hints_print(const struct observe_object *object, FILE *out)
         observe_object_find(object->process, OBSERVE_CQ, object->context, qp->made.send_cq);
     if (qp->rnr_naks > 0) {
         fprintf(out,
-                "    hint: messages came %" PRIu64 " times before a receive request was there (RNR NAK); each costs the "
+                "    hint: messages came %" PRIu64
+                " times before a receive request was there (RNR NAK); each costs the "
                 "sender its RNR timer: post receives earlier, or more of them\n",
                 qp->rnr_naks);
     }
@@ -100,8 +101,8 @@ static void qp_print(void *ctx, struct observe_object *object)
         return;
     }
     const struct observe_qp *qp = &object->qp;
-    const struct observe_object *peer = observe_peer(object), *device =
-        observe_object_find(object->process, OBSERVE_CONTEXT, object->context, 0);
+    const struct observe_object *peer = observe_peer(object),
+                                *device = observe_object_find(object->process, OBSERVE_CONTEXT, object->context, 0);
     fprintf(out, "  %s qp %u %s", device != NULL ? device->device.device : "?", object->number,
             observe_qp_type_name(qp->made.type));
     if (peer != NULL) {
@@ -125,8 +126,8 @@ static void qp_print(void *ctx, struct observe_object *object)
                 qp->receive.completed);
     }
     fprintf(out,
-            "    completions of sends: %" PRIu64 " (%" PRIu64 " in error); most at once: %" PRIu64
-            " sends, %" PRIu64 " receives; RNR NAKs sent %" PRIu64 ", retries %" PRIu64 "\n",
+            "    completions of sends: %" PRIu64 " (%" PRIu64 " in error); most at once: %" PRIu64 " sends, %" PRIu64
+            " receives; RNR NAKs sent %" PRIu64 ", retries %" PRIu64 "\n",
             qp->send.completed, qp->send.errors, qp->send.depth_most, qp->receive.depth_most, qp->rnr_naks,
             qp->retries);
     hints_print(object, out);
@@ -180,10 +181,9 @@ static void qp_yaml(void *ctx, struct observe_object *object)
         }
     }
     fprintf(out,
-            "}, signaled: %" PRIu64 ", send_completions: %" PRIu64 ", send_errors: %" PRIu64
-            ", receives: %" PRIu64 ", receive_completions: %" PRIu64 ", receive_errors: %" PRIu64
-            ", send_depth: %" PRIu64 ", receive_depth: %" PRIu64 ", rnr_naks: %" PRIu64 ", retries: %" PRIu64
-            ", active_ps: %" PRIu64 "}\n",
+            "}, signaled: %" PRIu64 ", send_completions: %" PRIu64 ", send_errors: %" PRIu64 ", receives: %" PRIu64
+            ", receive_completions: %" PRIu64 ", receive_errors: %" PRIu64 ", send_depth: %" PRIu64
+            ", receive_depth: %" PRIu64 ", rnr_naks: %" PRIu64 ", retries: %" PRIu64 ", active_ps: %" PRIu64 "}\n",
             qp->signaled, qp->send.completed, qp->send.errors, qp->receive.posted, qp->receive.completed,
             qp->receive.errors, qp->send.depth_most, qp->receive.depth_most, qp->rnr_naks, qp->retries,
             qp->last_ps - qp->first_ps);

@@ -27,7 +27,10 @@ struct field {
     enum form form;
 };
 
-#define FIELD(name, member, form) {name, offsetof(struct journal_record, member), sizeof((struct journal_record *)0)->member, form}
+#define FIELD(name, member, form)                                                                                      \
+    {                                                                                                                  \
+        name, offsetof(struct journal_record, member), sizeof((struct journal_record *)0)->member, form                \
+    }
 #define FIELDS_MAX 12
 
 // Of the member of a record; unused ones have no name.
@@ -35,28 +38,28 @@ struct fields {
     struct field list[FIELDS_MAX];
 };
 
-static const struct fields of_object = {{FIELD("handle", object.handle, DECIMAL), FIELD("value", object.value, DECIMAL)}};
+static const struct fields of_object = {
+    {FIELD("handle", object.handle, DECIMAL), FIELD("value", object.value, DECIMAL)}};
 static const struct fields of_device = {{FIELD("lid", device.lid, DECIMAL)}};
 static const struct fields of_mr = {{FIELD("handle", mr.handle, DECIMAL), FIELD("address", mr.address, HEX),
                                      FIELD("length_bytes", mr.bytes, DECIMAL), FIELD("lkey", mr.lkey, HEX),
                                      FIELD("rkey", mr.rkey, HEX), FIELD("access", mr.access, HEX)}};
 static const struct fields of_cq = {{FIELD("cq", cq.handle, DECIMAL), FIELD("entries", cq.entries, DECIMAL)}};
-static const struct fields of_qp = {
-    {FIELD("qp", qp.number, DECIMAL), FIELD("type", qp.type, TYPE), FIELD("send_cq", qp.send_cq, DECIMAL),
-     FIELD("max_send_wr", qp.max_send, DECIMAL), FIELD("max_recv_wr", qp.max_receive, DECIMAL),
-     FIELD("max_inline_data", qp.max_inline, DECIMAL)}};
-static const struct fields of_modify = {
-    {FIELD("qp", modify.number, DECIMAL), FIELD("from", modify.from, STATE), FIELD("to", modify.to, STATE),
-     FIELD("mask", modify.mask, HEX), FIELD("dest_qp", modify.dest, DECIMAL), FIELD("dlid", modify.dlid, DECIMAL)}};
-static const struct fields of_send = {
-    {FIELD("qp", send.qp, DECIMAL), FIELD("wr_id", send.wr_id, HEX), FIELD("opcode", send.opcode, OPCODE),
-     FIELD("length_bytes", send.bytes, DECIMAL), FIELD("address", send.address, HEX), FIELD("lkey", send.lkey, HEX),
-     FIELD("remote_address", send.remote_address, HEX), FIELD("rkey", send.rkey, HEX),
-     FIELD("send_flags", send.flags, HEX)}};
-static const struct fields of_receive = {
-    {FIELD("queue", receive.queue, DECIMAL), FIELD("wr_id", receive.wr_id, HEX),
-     FIELD("length_bytes", receive.bytes, DECIMAL), FIELD("address", receive.address, HEX),
-     FIELD("lkey", receive.lkey, HEX)}};
+static const struct fields of_qp = {{FIELD("qp", qp.number, DECIMAL), FIELD("type", qp.type, TYPE),
+                                     FIELD("send_cq", qp.send_cq, DECIMAL), FIELD("max_send_wr", qp.max_send, DECIMAL),
+                                     FIELD("max_recv_wr", qp.max_receive, DECIMAL),
+                                     FIELD("max_inline_data", qp.max_inline, DECIMAL)}};
+static const struct fields of_modify = {{FIELD("qp", modify.number, DECIMAL), FIELD("from", modify.from, STATE),
+                                         FIELD("to", modify.to, STATE), FIELD("mask", modify.mask, HEX),
+                                         FIELD("dest_qp", modify.dest, DECIMAL), FIELD("dlid", modify.dlid, DECIMAL)}};
+static const struct fields of_send = {{FIELD("qp", send.qp, DECIMAL), FIELD("wr_id", send.wr_id, HEX),
+                                       FIELD("opcode", send.opcode, OPCODE), FIELD("length_bytes", send.bytes, DECIMAL),
+                                       FIELD("address", send.address, HEX), FIELD("lkey", send.lkey, HEX),
+                                       FIELD("remote_address", send.remote_address, HEX), FIELD("rkey", send.rkey, HEX),
+                                       FIELD("send_flags", send.flags, HEX)}};
+static const struct fields of_receive = {{FIELD("queue", receive.queue, DECIMAL), FIELD("wr_id", receive.wr_id, HEX),
+                                          FIELD("length_bytes", receive.bytes, DECIMAL),
+                                          FIELD("address", receive.address, HEX), FIELD("lkey", receive.lkey, HEX)}};
 static const struct fields of_completion = {
     {FIELD("cq", completion.cq, DECIMAL), FIELD("qp", completion.qp, DECIMAL), FIELD("wr_id", completion.wr_id, HEX),
      FIELD("status", completion.status, STATUS), FIELD("opcode", completion.opcode, WC_OPCODE),

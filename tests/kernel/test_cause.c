@@ -187,3 +187,63 @@ TEST(Causes, GoOnFromWhatAnItemWasKeptWith)
     piece_is(&m, 2, &waiting, 90, 500);
     done(&m);
 }
+
+// --- the last records only ------------------------------------------------------------------------------------------
+
+enum { RING = 64 };
+
+static void run_with_ring(struct measure *m, void (*program)(void *arg))
+{
+    *m = (struct measure){.sim = helper_sim_create()};
+    sim_condition_init(&m->answered);
+    sim_event_init(&m->answer, answer_run, m);
+    sim_causes_record_last(m->sim, RING);
+    EXPECT_EQ(sim_thread_spawn(m->sim, "program", program, m), SIM_OK);
+    EXPECT_EQ(sim_run(m->sim), SIM_RUN_DONE);
+}
+
+// Many records, and then a path that begins in the middle of a piece.
+static void ask_late(void *arg)
+{
+    struct measure *m = arg;
+    for (unsigned i = 0; i < 10 * RING; i++) {
+        work_for(m, 7);
+    }
+    work_for(m, 10);
+    uint64_t begin_ps = sim_now_ps(m->sim) - 4;
+    sim_event_schedule(m->sim, &m->answer, 300);
+    answer_await(m);
+    work_for(m, 5);
+    m->found = sim_cause_path_since(m->sim, begin_ps, &m->pieces, &m->count);
+}
+
+TEST(Causes, OfWhichOnlyTheLastAreKeptGiveThePathSinceATimeAmongThem)
+{
+    struct measure m;
+    run_with_ring(&m, ask_late);
+    const uint64_t asked_ps = 10 * RING * 7 + 10;
+    ASSERT_TRUE(m.found);
+    EXPECT_EQ(m.count, 4); // the third is the waking, which takes no time
+    piece_is(&m, 0, &working, asked_ps - 4, asked_ps);
+    piece_is(&m, 1, &flying, asked_ps, asked_ps + 300);
+    piece_is(&m, 3, &working, asked_ps + 300, asked_ps + 305);
+    done(&m);
+}
+
+static void ask_too_late(void *arg)
+{
+    struct measure *m = arg;
+    uint64_t begin_ps = sim_now_ps(m->sim);
+    for (unsigned i = 0; i < 2 * RING; i++) {
+        work_for(m, 7);
+    }
+    m->found = sim_cause_path_since(m->sim, begin_ps, &m->pieces, &m->count);
+}
+
+TEST(Causes, ThatAreNotKeptAnyMoreGiveNoPath)
+{
+    struct measure m;
+    run_with_ring(&m, ask_too_late);
+    EXPECT_FALSE(m.found);
+    done(&m);
+}

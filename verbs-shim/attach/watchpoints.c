@@ -103,8 +103,9 @@ static void refused(void)
 {
     static _Atomic bool said;
     if (!said) {
-        static const char text[] = "tcasim: --check: accesses to receive buffers are not watched here: the machine does "
-                                   "not let this user have breakpoints (perf_event_open)\n";
+        static const char text[] =
+            "tcasim: --check: accesses to receive buffers are not watched here: the machine does "
+            "not let this user have breakpoints (perf_event_open)\n";
         said = true;
         (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, sizeof text - 1, 0, 0, 0);
     }

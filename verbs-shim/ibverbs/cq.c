@@ -88,7 +88,8 @@ int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
     unsigned entries = (unsigned)cqe;
     int status;
     if (cqe < 1 || cqe > device->info.attr.max_cqe) {
-        status = ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_LIMIT, (uint64_t)cqe, (uint64_t)device->info.attr.max_cqe);
+        status =
+            ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_LIMIT, (uint64_t)cqe, (uint64_t)device->info.attr.max_cqe);
     } else if (device->ops->cq_resize == NULL) {
         status = ibverbs_refuse(entered, -EOPNOTSUPP, JOURNAL_WHY_UNSUPPORTED, 0, 0);
     } else {

@@ -306,8 +306,7 @@ static struct journal_state qp_state(struct ibverbs_qp *qp)
 
 static struct journal_state cq_state(const struct ibverbs_cq *cq)
 {
-    struct journal_state state = {
-        .is_cq = 1, .context = cq->object.context->number, .number = cq->base.handle};
+    struct journal_state state = {.is_cq = 1, .context = cq->object.context->number, .number = cq->base.handle};
     struct ibv_wc first = {0};
     if (ibverbs_ops(&cq->object)->cq_waiting != NULL) {
         state.cq.waiting = ibverbs_ops(&cq->object)->cq_waiting(cq->object.device, &first);
@@ -325,10 +324,12 @@ unsigned ibverbs_describe(void *arg, struct journal_state *states, unsigned room
     const struct ibverbs_library *library = arg;
     unsigned count = 0;
     for (const struct ibverbs_context *context = library->contexts; context != NULL; context = context->next) {
-        for (const struct ibverbs_object *at = context->objects[IBVERBS_QP]; at != NULL && count < room; at = at->next) {
+        for (const struct ibverbs_object *at = context->objects[IBVERBS_QP]; at != NULL && count < room;
+             at = at->next) {
             states[count++] = qp_state(at->face);
         }
-        for (const struct ibverbs_object *at = context->objects[IBVERBS_CQ]; at != NULL && count < room; at = at->next) {
+        for (const struct ibverbs_object *at = context->objects[IBVERBS_CQ]; at != NULL && count < room;
+             at = at->next) {
             states[count++] = cq_state(at->face);
         }
     }

@@ -93,9 +93,9 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
         int status = ibverbs_ops(&qp->object)->post_send(qp->object.device, wr, count, &refused);
         if (status != 0) {
             at = (struct ibv_send_wr *)(uintptr_t)refused;
-            error = status == -ENOMEM ? ibverbs_refuse(entered, ENOMEM, JOURNAL_WHY_SEND_QUEUE_FULL,
-                                                       qp->attr.cap.max_send_wr, 0)
-                                      : -status;
+            error = status == -ENOMEM
+                        ? ibverbs_refuse(entered, ENOMEM, JOURNAL_WHY_SEND_QUEUE_FULL, qp->attr.cap.max_send_wr, 0)
+                        : -status;
         }
     }
     if (error != 0) {
@@ -173,12 +173,8 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
-    const struct receives receives = {&qp->object,
-                                      ibverbs_ops(&qp->object)->post_recv,
-                                      JOURNAL_POST_RECV,
-                                      ibv_qp->qp_num,
-                                      qp->attr.cap.max_recv_sge,
-                                      qp->attr.cap.max_recv_wr};
+    const struct receives receives = {&qp->object,    ibverbs_ops(&qp->object)->post_recv, JOURNAL_POST_RECV,
+                                      ibv_qp->qp_num, qp->attr.cap.max_recv_sge,           qp->attr.cap.max_recv_wr};
     int error = 0;
     entered->refused.reason = JOURNAL_WHY_NONE;
     if (ibv_qp->recv_cq == NULL || ibv_qp->srq != NULL) {
@@ -201,9 +197,9 @@ int ibverbs_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struc
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
-    const struct receives receives = {
-        &srq->object, ibverbs_ops(&srq->object)->post_srq_recv, JOURNAL_POST_SRQ_RECV, ibv_srq->handle, srq->max_sge,
-        srq->max_wr};
+    const struct receives receives = {&srq->object,          ibverbs_ops(&srq->object)->post_srq_recv,
+                                      JOURNAL_POST_SRQ_RECV, ibv_srq->handle,
+                                      srq->max_sge,          srq->max_wr};
     entered->refused.reason = JOURNAL_WHY_NONE;
     return receives_post(&receives, 0, wr, bad);
 }

@@ -83,9 +83,7 @@ static int transition_check(struct ibverbs_qp *qp, const struct ibv_qp_attr *att
     if (missing != 0) {
         return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTES_MISSING, (unsigned)missing, 0);
     }
-    return surplus != 0
-               ? ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTES_UNKNOWN, (unsigned)surplus, 0)
-               : 0;
+    return surplus != 0 ? ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTES_UNKNOWN, (unsigned)surplus, 0) : 0;
 }
 
 // Programs connect both ends of XRC alike (perftest): what an end does not have is dropped, as Linux does.

@@ -80,6 +80,7 @@ struct tca_context {
     bool board_units_used[TCA_BOARD_SLOTS];  // of the board's memory, 32 B each
     uint64_t timeout_ns;                     // of waits; 0: none
     bool notify_internal;                    // where the latest notification came, or the latest copy sends one
+    bool quiet; // a library tries calls that may be refused
     char message[TCA_MESSAGE_MAX];
 };
 

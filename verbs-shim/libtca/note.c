@@ -27,10 +27,18 @@ void tca_note_dma(const struct tca_context *context, uint64_t began_ps, enum jou
 void tca_note_refusal(const struct tca_context *context)
 {
     const struct backend_journal_ops *journal = journal_of(context, false);
-    if (journal != NULL) {
+    if (journal != NULL && !context->quiet) {
         struct journal_record record = {.call = JOURNAL_TCA_REFUSED};
         (void)snprintf(record.refusal.sentence, sizeof record.refusal.sentence, "%.*s", JOURNAL_SENTENCE_BYTES - 1,
                        context->message);
         journal->note(context->backend.ctx, &record);
+    }
+}
+
+void tca_note_quiet(bool quiet)
+{
+    struct tca_context *context = tca_context_current();
+    if (context != NULL) {
+        context->quiet = quiet;
     }
 }

@@ -10,3 +10,5 @@ void tca_note_dma(const struct tca_context *context, uint64_t began_ps, enum jou
                   const struct journal_dma *dma);
 // The message that the context has.
 void tca_note_refusal(const struct tca_context *context);
+// What is refused meanwhile the program did not ask for: a library tries.
+void tca_note_quiet(bool quiet);

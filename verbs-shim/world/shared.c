@@ -59,7 +59,8 @@ static void line_take(const char *line)
     struct mapping mapping = {.begin = hexadecimal(&line)};
     line++;
     mapping.end = hexadecimal(&line);
-    if (line[0] != ' ' || line[4] != 's' || line[1] != 'r' || strstr(line, "memfd:tcasim") != NULL) {
+    bool own = strstr(line, "memfd:tcasim") != NULL || strstr(line, "[perf_event]") != NULL; // breakpoints of --check
+    if (line[0] != ' ' || line[4] != 's' || line[1] != 'r' || own) {
         return;
     }
     mapping.protection = PROT_READ | (line[2] == 'w' ? PROT_WRITE : 0) | (line[3] == 'x' ? PROT_EXEC : 0);

@@ -1,0 +1,95 @@
+#include "stage.h"
+
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/kernel/sim.h"
+#include "tests/shim/test.h"
+
+static void append(char *text, size_t room, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, room - used, "%s", more);
+}
+
+static void line_take(void *ctx, const char *text)
+{
+    struct observe_stage *stage = ctx;
+    append(stage->lines, sizeof stage->lines, text);
+    append(stage->lines, sizeof stage->lines, "\n");
+}
+
+static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       const uint64_t *values)
+{
+    struct observe_stage *stage = ctx;
+    char text[256];
+    snprintf(text, sizeof text, "%llu %s %s", (unsigned long long)time_ps, component, point->name);
+    append(stage->traced, sizeof stage->traced, text);
+    for (unsigned i = 0; i < point->field_count; i++) {
+        const struct sim_trace_field *field = &point->fields[i];
+        if (field->form == SIM_TRACE_NAME) {
+            snprintf(text, sizeof text, " %s=%s", field->name, field->names[values[i]]);
+        } else {
+            snprintf(text, sizeof text, " %s=%llu", field->name, (unsigned long long)values[i]);
+        }
+        append(stage->traced, sizeof stage->traced, text);
+    }
+    append(stage->traced, sizeof stage->traced, "\n");
+}
+
+void observe_stage_open(struct observe_stage *stage, const struct observe_options *options)
+{
+    struct observe_options own = *options;
+    memset(stage, 0, sizeof *stage);
+    own.trace = trace_take;
+    own.trace_ctx = stage;
+    own.line = line_take;
+    own.line_ctx = stage;
+    ASSERT_EQ(sim_create(&(struct sim_config){0}, &stage->sim), SIM_OK);
+    stage->observe = observe_create(stage->sim, &own);
+    ASSERT_TRUE(stage->observe != NULL);
+    stage->node0 =
+        observe_process_begin(stage->observe, &(struct observe_place){.node = "node0", .number = 1, .name = "a"});
+    stage->node1 =
+        observe_process_begin(stage->observe, &(struct observe_place){.node = "node1", .number = 1, .name = "b"});
+}
+
+void observe_stage_close(struct observe_stage *stage)
+{
+    observe_destroy(stage->observe);
+    sim_destroy(stage->sim);
+}
+
+void observe_stage_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+{
+    observe_note(process, &(struct observe_call){.thread = "t", .at_ps = at_ps}, record);
+}
+
+void observe_stage_connect(observe_process_t *process, uint32_t lid, uint32_t other_lid, uint32_t key)
+{
+    const struct journal_record records[] = {
+        {.call = JOURNAL_OPEN_DEVICE, .device = {.device = "ibsim0", .lid = lid}},
+        {.call = JOURNAL_REG_MR,
+         .mr = {.address = 0x1000,
+                .iova = 0x1000,
+                .bytes = 4096,
+                .rkey = key,
+                .lkey = key,
+                .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE}},
+        {.call = JOURNAL_CREATE_CQ, .cq = {.handle = 2, .entries = 16}},
+        {.call = JOURNAL_CREATE_QP,
+         .qp = {.number = 1, .type = IBV_QPT_RC, .send_cq = 2, .receive_cq = 3, .max_send = 16, .max_receive = 16}},
+        {.call = JOURNAL_MODIFY_QP,
+         .modify = {.number = 1,
+                    .mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_PATH_MTU | IBV_QP_RNR_RETRY,
+                    .to = IBV_QPS_RTS,
+                    .dest = 1,
+                    .dlid = other_lid,
+                    .mtu_bytes = 1024,
+                    .rnr_retry = 3}}};
+    for (unsigned i = 0; i < sizeof records / sizeof records[0]; i++) {
+        observe_stage_note(process, 1000, &records[i]);
+    }
+}

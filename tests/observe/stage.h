@@ -1,0 +1,21 @@
+// An observer, and records as programs would write them.
+#pragma once
+
+#include "sim/observe/observe.h"
+
+struct observe_stage {
+    sim_t *sim;
+    observe_t *observe;
+    observe_process_t *node0, *node1;
+    char lines[16384];  // of diagnoses and checks
+    char traced[16384]; // "time component point field=value ..."
+};
+
+// Options that are not about lines and traces are the caller's.
+void observe_stage_open(struct observe_stage *stage, const struct observe_options *options);
+void observe_stage_close(struct observe_stage *stage);
+// A call that ended at that time.
+void observe_stage_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record);
+// Device, region of 4 KiB at 0x1000 with that key, completion queue 2 and queue pair 1, connected to queue pair 1 of
+// the other LID, and ready.
+void observe_stage_connect(observe_process_t *process, uint32_t lid, uint32_t other_lid, uint32_t key);

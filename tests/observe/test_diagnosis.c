@@ -1,0 +1,143 @@
+// What is said of completions in error and of refused calls; and that records may be anything.
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "stage.h"
+#include "tests/shim/test.h"
+
+static struct observe_stage stage;
+
+static void connected(void)
+{
+    observe_stage_open(&stage, &(struct observe_options){0});
+    observe_stage_connect(stage.node0, 1, 2, 0x100);
+    observe_stage_connect(stage.node1, 2, 1, 0x200);
+}
+
+static struct journal_record failed_write(uint32_t fault, uint64_t address, uint32_t key)
+{
+    return (struct journal_record){.call = JOURNAL_POLL_CQ,
+                                   .completion = {.wr_id = 7,
+                                                  .posted_bytes = 64,
+                                                  .remote_address = address,
+                                                  .rkey = key,
+                                                  .cq = 2,
+                                                  .qp = 1,
+                                                  .status = IBV_WC_REM_ACCESS_ERR,
+                                                  .opcode = IBV_WC_RDMA_WRITE,
+                                                  .vendor_error = fault}};
+}
+
+TEST(Diagnosis, OfAWrongKeyListsTheRegionsOfTheOtherSide)
+{
+    connected();
+    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
+    observe_stage_note(stage.node1, 2000, &record);
+    EXPECT_CONTAINS(stage.lines,
+                    "node1 qp 1 -> node0 qp 1: RDMA_WRITE of 64 B to 0x1000, rkey 0x999 (wr_id 0x7): "
+                    "REM_ACCESS_ERR: no such region; regions there: rkey 0x100 [0x1000, 4 KiB, local write, "
+                    "remote write]");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfAKeyThatIsGoneSaysWhenItWent)
+{
+    connected();
+    const struct journal_record gone = {.call = JOURNAL_DEREG_MR, .mr = {.rkey = 0x100}};
+    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x100);
+    observe_stage_note(stage.node0, 12300000, &gone);
+    observe_stage_note(stage.node1, 13000000, &record);
+    EXPECT_CONTAINS(stage.lines, "it was deregistered at 12.3 us; regions there: none");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfARangeSaysByHowMuchItIsMissed)
+{
+    connected();
+    const struct journal_record record = failed_write(JOURNAL_FAULT_RANGE, 0x1fe0, 0x100);
+    observe_stage_note(stage.node1, 2000, &record);
+    EXPECT_CONTAINS(stage.lines, "not all of the bytes are in the region: it ends 32 B behind the region");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfSilenceSaysWhyNobodyAnswers)
+{
+    connected();
+    struct journal_record record = failed_write(JOURNAL_FAULT_NO_ANSWER, 0x1000, 0x100);
+    const struct journal_record other = {
+        .call = JOURNAL_MODIFY_QP,
+        .modify = {.number = 1, .mask = IBV_QP_STATE | IBV_QP_DEST_QPN, .to = IBV_QPS_RTS, .dest = 9}};
+    record.completion.status = IBV_WC_RETRY_EXC_ERR;
+    observe_stage_note(stage.node0, 2000, &other);
+    observe_stage_note(stage.node1, 3000, &record);
+    EXPECT_CONTAINS(stage.lines, "nothing came back: that queue pair is connected to queue pair 9, not to this one");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, SaysNothingOfRequestsThatAreFlushedBehindAFailure)
+{
+    connected();
+    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
+    const struct journal_record flushed = {.call = JOURNAL_POLL_CQ,
+                                           .completion = {.cq = 2, .qp = 1, .status = IBV_WC_WR_FLUSH_ERR}};
+    observe_stage_note(stage.node1, 2000, &record);
+    size_t said = strlen(stage.lines);
+    observe_stage_note(stage.node1, 2000, &flushed);
+    EXPECT_EQ(strlen(stage.lines), said);
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfARefusedCallHasItsReasonWithNumbers)
+{
+    connected();
+    const struct journal_record record = {.call = JOURNAL_POST_SEND,
+                                          .error = ENOMEM,
+                                          .reason = JOURNAL_WHY_INLINE_BYTES,
+                                          .a = 300,
+                                          .b = 236,
+                                          .send = {.qp = 1, .wr_id = 5, .opcode = IBV_WR_SEND, .bytes = 300}};
+    observe_stage_note(stage.node0, 2000, &record);
+    EXPECT_CONTAINS(stage.lines,
+                    "node0: ibv_post_send on qp 1 (wr_id 0x5, SEND, 300 B) fails with ENOMEM: 300 B of inline "
+                    "data, the queue pair was created with max_inline_data 236");
+    observe_stage_close(&stage);
+}
+
+// Each call with every bit set, and with an unknown reason: nothing of a record is an index.
+TEST(Records, MayBeAnything)
+{
+    connected();
+    for (unsigned call = 0; call < JOURNAL_CALL_COUNT + 10; call++) {
+        struct journal_record record;
+        memset(&record, 0xff, sizeof record);
+        record.call = (uint16_t)call;
+        for (int error = 0; error < 2; error++) {
+            record.error = error == 0 ? 0 : 0x7fffffff;
+            observe_stage_note(stage.node0, 3000 + call, &record);
+        }
+    }
+    observe_trace_flush(stage.observe);
+    FILE *null = fopen("/dev/null", "w");
+    observe_summary_print(stage.observe, null);
+    observe_summary_yaml(stage.observe, null);
+    fclose(null);
+    EXPECT_CONTAINS(stage.traced, "opcode=unknown");
+    observe_stage_close(&stage);
+}
+
+TEST(Records, OfMoreRegionsThanAreRememberedKeepTheLivingOnes)
+{
+    connected();
+    for (uint32_t i = 0; i < 5000; i++) {
+        const struct journal_record made = {.call = JOURNAL_REG_MR,
+                                            .mr = {.rkey = 0x10000 + i, .access = IBV_ACCESS_REMOTE_READ, .bytes = 1}};
+        const struct journal_record gone = {.call = JOURNAL_DEREG_MR, .mr = {.rkey = 0x10000 + i}};
+        observe_stage_note(stage.node0, 2000 + i, &made);
+        observe_stage_note(stage.node0, 2000 + i, &gone);
+    }
+    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x10000 + 4999);
+    observe_stage_note(stage.node1, 9000, &record);
+    EXPECT_CONTAINS(stage.lines, "it was deregistered at 6.999 ns; regions there: rkey 0x100 [");
+    observe_stage_close(&stage);
+}

@@ -1,0 +1,88 @@
+#!/bin/sh
+# explain.sh <tcasim> <scenario> <device>: --explain opens operations of perftest, UCX and an MPI ping-pong, and the pieces add up to
+# what they took (breakdown.csv); the same run without it takes as long. 77: a program is not installed.
+set -eu
+tcasim=$1 scenario=$2 device=$3
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for program in ib_send_lat ucx_perftest mpicc.openmpi; do
+    command -v $program >/dev/null || {
+        echo "skipped: $program is not installed" >&2
+        exit 77
+    }
+done
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# adds_up <folder>: pieces of each series follow one another from 0 on.
+adds_up() {
+    awk -F'","|",|,' 'NR > 1 { n = split($0, f, ","); begin = f[n - 2]; end = f[n - 1]; piece = f[n]
+            series = $0; sub(/",.*/, "", series)
+            if (begin != last[series] + 0 || end - begin != piece) { print "not in a row: " $0; bad = 1 }
+            last[series] = end; rows++ }
+        END { if (rows < 5) { print rows " pieces"; bad = 1 } exit bad }' "$1/breakdown.csv"
+}
+# opens <kind> <what it says> <option ...>: --explain of that kind
+opens() {
+    kind=$1 words=$2
+    shift 2
+    rm -rf "$folder/out"
+    timeout 120 "$tcasim" exec "$scenario" --explain "$kind" --timeline "$folder/t.json" --out "$folder/out" "$@" \
+        >"$folder/said" 2>&1 || {
+        cat "$folder/said" >&2
+        exit 1
+    }
+    grep -Eq "$words" "$folder/said" || {
+        echo "$kind: no '$words':" >&2
+        cat "$folder/said" >&2
+        exit 1
+    }
+    adds_up "$folder/out"
+    grep -q '"ph"' "$folder/t.json"
+}
+opens send '^SEND 2 B, node[01] to node[01] #[0-9]+: .* of 50 from' --on node0 "ib_send_lat -n 50 -d $device" \
+    --on node1 "ib_send_lat -n 50 -d $device node0"
+opens 'read #7' '^RDMA_READ 2 B, node1 to node0 #7: ' --on node0 "ib_read_lat -n 50 -d $device" --on node1 "ib_read_lat -n 50 -d $device node0"
+UCX_NET_DEVICES=$device:1 UCX_TLS=rc opens send '^SEND 17 B, node[01] to node[01]' \
+    --on node0 'ucx_perftest -t tag_lat -s 8 -n 100 -w 10' --on node1 'ucx_perftest node0 -t tag_lat -s 8 -n 100 -w 10'
+cat >"$folder/pp.c" <<'C'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    int rank;
+    char buffer[64] = {0};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 40; i++) {
+        if (rank == i % 2) {
+            MPI_Send(buffer, 64, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(buffer, 64, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+    return MPI_Finalize();
+}
+C
+mpicc.openmpi -o "$folder/pp" "$folder/pp.c"
+opens '' '^(RDMA_WRITE|SEND|SEND_WITH_IMM) [0-9]+ B, node[01] to node[01]' --on node0 "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --mca pml ob1 \
+    --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_if_include $device --host node0,node1 $folder/pp"
+
+# Nothing of it changes what is simulated.
+plain() {
+    timeout 60 "$tcasim" exec "$scenario" "$@" --out "$folder/plain" --on node0 "ib_send_lat -n 50 -d $device" \
+        --on node1 "ib_send_lat -n 50 -d $device node0" >/dev/null 2>&1 || :
+    grep "$what" "$folder/plain/exec.yaml"
+}
+what='^simulated_ps'
+times=$(plain)
+[ "$times" = "$(plain --explain)" ] && [ "$times" = "$(plain --check)" ] || {
+    echo "--explain or --check change the simulated time" >&2
+    exit 1
+}
+what='^hash'
+hash=$(plain)
+[ "$hash" = "$(plain --trace "$folder/t.csv" --summary)" ] || {
+    echo "a trace changes the run" >&2
+    exit 1
+}
+grep -q 'verbs,ibv_post_send,.*opcode=SEND' "$folder/t.csv"
+awk -F, 'NR > 1 && $2 < last { print "not in order: " $0; exit 1 } { last = $2 + 0 }' "$folder/t.csv"
