@@ -97,7 +97,7 @@ static void explained_take(void *ctx, const struct observe_operation *operation,
                            size_t count)
 {
     struct cli_observing *observing = ctx;
-    char error[512], least[48], most[48], total[48];
+    char error[512], least[48], most[48], total[48], bytes[32];
     const struct breakdown_case of = {operation->name, operation->node, operation->bytes, 1, operation->total_ps};
     if (observing->explained == EXPLAINED_MAX) {
         return;
@@ -111,8 +111,9 @@ static void explained_take(void *ctx, const struct observe_operation *operation,
     observe_time_print(operation->total_ps, total, sizeof total);
     observe_time_print(operation->least_ps, least, sizeof least);
     observe_time_print(operation->most_ps, most, sizeof most);
-    printf("%s: %s; of %llu from %s to %s\n", operation->name, total, (unsigned long long)operation->count, least,
-           most);
+    observe_bytes_print(operation->bytes, bytes, sizeof bytes);
+    printf("%s, %s: %s; of %llu from %s to %s\n", operation->name, bytes, total,
+           (unsigned long long)operation->count, least, most);
 }
 
 void cli_observing_take(struct cli_observing *observing, observe_t *observe)

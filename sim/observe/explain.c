@@ -221,8 +221,7 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
         if (path == NULL) {
             continue;
         }
-        char name[224], bytes[32];
-        observe_bytes_print(class->bytes, bytes, sizeof bytes);
+        char name[224];
         const char *kind = class->opcode == OBSERVE_OPCODE_DMA ? "DMA" : observe_opcode_name(class->opcode);
         snprintf(name, sizeof name, "%s %s, %s to %s #%llu", kind, bytes, class->from->node, class->to->node,
                  (unsigned long long)path->number);

@@ -122,7 +122,6 @@ const char *observe_qp_type_name(uint64_t type);
 // The sentence of a refusal, with its numbers. An unknown reason: the text of the errno value.
 void observe_reason_print(const struct journal_record *record, char *text, size_t room);
 void observe_access_print(uint32_t access, char *text, size_t room); // "local write, remote write"
-void observe_bytes_print(uint64_t bytes, char *text, size_t room);   // "64 B", "4 KiB"
 
 // --- trace.c --------------------------------------------------------------------------------------------------------
 

@@ -95,9 +95,11 @@ void observe_states_print(const observe_process_t *process, const struct journal
 
 void observe_time_print(uint64_t ps, char *text, size_t room); // "12.3 us", for people
 
+void observe_bytes_print(uint64_t bytes, char *text, size_t room); // "64 B", "4 KiB"
+
 // An operation that stands for all of its kind.
 struct observe_operation {
-    const char *name;                                   // "SEND 64 B, node0 to node1 #12"
+    const char *name;                                   // "SEND, node0 to node1 #12"
     const char *node;                                   // of the requester
     uint64_t bytes, count, total_ps, least_ps, most_ps; // count: operations of the kind
 };

@@ -16,7 +16,7 @@ trap 'rm -rf "$folder"' EXIT
 # adds_up <folder>: pieces of each series follow one another from 0 on.
 adds_up() {
     awk -F'","|",|,' 'NR > 1 { n = split($0, f, ","); begin = f[n - 2]; end = f[n - 1]; piece = f[n]
-            series = $0; sub(/",.*/, "", series)
+            series = $0; match(series, /",[0-9]+,/); series = substr(series, 1, RSTART + RLENGTH)
             if (begin != last[series] + 0 || end - begin != piece) { print "not in a row: " $0; bad = 1 }
             last[series] = end; rows++ }
         END { if (rows < 5) { print rows " pieces"; bad = 1 } exit bad }' "$1/breakdown.csv"
@@ -39,10 +39,10 @@ opens() {
     adds_up "$folder/out"
     grep -q '"ph"' "$folder/t.json"
 }
-opens send '^SEND 2 B, node[01] to node[01] #[0-9]+: .* of 50 from' --on node0 "ib_send_lat -n 50 -d $device" \
+opens send '^SEND, node[01] to node[01] #[0-9]+, 2 B: .* of 50 from' --on node0 "ib_send_lat -n 50 -d $device" \
     --on node1 "ib_send_lat -n 50 -d $device node0"
-opens 'read #7' '^RDMA_READ 2 B, node1 to node0 #7: ' --on node0 "ib_read_lat -n 50 -d $device" --on node1 "ib_read_lat -n 50 -d $device node0"
-UCX_NET_DEVICES=$device:1 UCX_TLS=rc opens send '^SEND 17 B, node[01] to node[01]' \
+opens 'read #7' '^RDMA_READ, node1 to node0 #7, 2 B: ' --on node0 "ib_read_lat -n 50 -d $device" --on node1 "ib_read_lat -n 50 -d $device node0"
+UCX_NET_DEVICES=$device:1 UCX_TLS=rc opens send '^SEND, node[01] to node[01] #[0-9]+, 17 B: ' \
     --on node0 'ucx_perftest -t tag_lat -s 8 -n 100 -w 10' --on node1 'ucx_perftest node0 -t tag_lat -s 8 -n 100 -w 10'
 cat >"$folder/pp.c" <<'C'
 #include <mpi.h>
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 }
 C
 mpicc.openmpi -o "$folder/pp" "$folder/pp.c"
-opens '' '^(RDMA_WRITE|SEND|SEND_WITH_IMM) [0-9]+ B, node[01] to node[01]' --on node0 "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --mca pml ob1 \
+opens '' '^(RDMA_WRITE|SEND|SEND_WITH_IMM), node[01] to node[01] #[0-9]+, [0-9]+ B: ' --on node0 "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --mca pml ob1 \
     --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_if_include $device --host node0,node1 $folder/pp"
 
 # Nothing of it changes what is simulated.
