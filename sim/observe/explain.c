@@ -223,7 +223,7 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
         }
         char name[224];
         const char *kind = class->opcode == OBSERVE_OPCODE_DMA ? "DMA" : observe_opcode_name(class->opcode);
-        snprintf(name, sizeof name, "%s %s, %s to %s #%llu", kind, bytes, class->from->node, class->to->node,
+        snprintf(name, sizeof name, "%s, %s to %s #%llu", kind, class->from->node, class->to->node,
                  (unsigned long long)path->number);
         const struct observe_operation operation = {
             .name = name,
