@@ -164,6 +164,7 @@ struct journal_device {
 struct journal_mr {
     uint64_t address, bytes, iova;
     uint32_t handle, pd, lkey, rkey, access;
+    uint32_t is_copied; // the device does not reach it: the processor copies what is sent from and to there
 };
 
 struct journal_cq {

@@ -128,6 +128,22 @@ static size_t pieces_trim(struct sim_piece *pieces, size_t count, uint64_t end_p
     return count;
 }
 
+// Neighbours of the same kind are one: a long wait is thousands of polls.
+static size_t pieces_join(struct sim_piece *pieces, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct sim_piece *last = kept > 0 ? &pieces[kept - 1] : NULL;
+        bool mark = pieces[i].work != NULL && pieces[i].work->is_mark;
+        if (last != NULL && !mark && last->work == pieces[i].work && last->component == pieces[i].component) {
+            last->end_ps = pieces[i].end_ps;
+        } else {
+            pieces[kept++] = pieces[i];
+        }
+    }
+    return kept;
+}
+
 static bool is_wanted(const struct observe_selection *select, const struct observe_request *request, uint32_t qp)
 {
     return ((select->opcodes >> (request->opcode & 31)) & 1) != 0 &&
@@ -157,10 +173,12 @@ void observe_explain(const observe_process_t *from, uint32_t qp, const observe_p
         explained->missed += chosen;
         return;
     }
-    count = pieces_trim(pieces, count, end_ps);
+    count = pieces_join(pieces, pieces_trim(pieces, count, end_ps));
     for (size_t i = 0; i < count; i++) {
         pieces[i].component = name_keep(explained, pieces[i].component);
     }
+    struct sim_piece *shorter = realloc(pieces, (count + 1) * sizeof *pieces);
+    pieces = shorter != NULL ? shorter : pieces;
     if (class->path_count == PATHS_MAX) {
         paths_thin(class);
     }

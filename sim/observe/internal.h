@@ -76,9 +76,9 @@ struct observe_process {
     void *tag;
     void *objects; // a tree (tsearch)
     struct observe_object *ended_first, **ended_end;
-    unsigned ended_count;
+    unsigned ended_count, object_count;
     struct observe_calls calls[JOURNAL_CALL_COUNT];
-    uint64_t registered_bytes;
+    uint64_t registered_bytes, copied_regions, copied_bytes; // copied: by the processor
     uint64_t waits[OBSERVE_WAITS], waited_ps[OBSERVE_WAITS];
     struct observe_request dmas[OBSERVE_DMA_CHANNELS]; // of the board, those that run; posted_ps 0: none
     uint64_t dma_count, dma_bytes;
@@ -93,6 +93,7 @@ struct observe {
     size_t line_count, line_room;
     uint64_t line_order;
     unsigned findings; // of checks
+    uint64_t requests; // room for them in all queues
 };
 
 // --- objects.c ------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@
 #include "sim/observe/internal.h"
 
 // So many objects that are gone are remembered, for requests that name them too late.
-enum { ENDED_MAX = 256 };
-// More requests than that of a queue are not kept.
-enum { REQUESTS_MAX = 1 << 20 };
+enum { ENDED_MAX = 256, ENDED_QPS_MAX = 4096 };
+// What a program says that it has is believed up to here: objects of a process, requests in all queues.
+enum { OBJECTS_MAX = 1 << 17, REQUESTS_MAX = 1 << 22 };
 
 static int compare(const void *a, const void *b)
 {
@@ -34,6 +34,22 @@ struct observe_object *observe_object_find(const observe_process_t *process, enu
 
 // --- made and ended -------------------------------------------------------------------------------------------------
 
+static void queues_free(struct observe_object *object)
+{
+    struct observe_queue *const queues[] = {&object->qp.send, &object->qp.receive, &object->qp.messages};
+    for (unsigned i = 0; i < 3 && object->kind == OBSERVE_QP; i++) {
+        object->process->observe->requests -= queues[i]->room;
+        free(queues[i]->requests);
+    }
+}
+
+static void object_free(void *node)
+{
+    struct observe_object *object = node;
+    queues_free(object);
+    free(object);
+}
+
 static void ended_forget(observe_process_t *process, struct observe_object *object)
 {
     struct observe_object **link = &process->ended_first;
@@ -53,13 +69,14 @@ static struct observe_object *made(observe_process_t *process, enum observe_kind
 {
     struct observe_object *object = observe_object_find(process, kind, context, number);
     bool known = object != NULL;
+    if (!known && process->object_count >= OBJECTS_MAX) {
+        return NULL;
+    }
     if (known && object->ended) {
         ended_forget(process, object);
     }
-    if (known && kind == OBSERVE_QP) {
-        free(object->qp.send.requests);
-        free(object->qp.receive.requests);
-        free(object->qp.messages.requests);
+    if (known) {
+        queues_free(object);
     }
     object = known ? object : malloc(sizeof *object);
     if (object != NULL) {
@@ -69,6 +86,7 @@ static struct observe_object *made(observe_process_t *process, enum observe_kind
             free(object);
             object = NULL;
         }
+        process->object_count += !known && object != NULL;
     }
     return object;
 }
@@ -84,24 +102,15 @@ static void ended(observe_process_t *process, enum observe_kind kind, uint32_t c
     object->next_ended = NULL;
     *process->ended_end = object;
     process->ended_end = &object->next_ended;
-    // Queue pairs stay for the summary.
-    if (++process->ended_count > ENDED_MAX && process->ended_first->kind != OBSERVE_QP) {
+    // Queue pairs stay longer, for the summary.
+    unsigned most = process->ended_first->kind == OBSERVE_QP ? ENDED_QPS_MAX : ENDED_MAX;
+    if (++process->ended_count > most) {
         struct observe_object *oldest = process->ended_first;
         ended_forget(process, oldest);
         (void)tdelete(oldest, &process->objects, compare);
-        free(oldest);
+        object_free(oldest);
+        process->object_count--;
     }
-}
-
-static void object_free(void *node)
-{
-    struct observe_object *object = node;
-    if (object->kind == OBSERVE_QP) {
-        free(object->qp.send.requests);
-        free(object->qp.receive.requests);
-        free(object->qp.messages.requests);
-    }
-    free(object);
 }
 
 void observe_objects_free(observe_process_t *process)
@@ -112,15 +121,17 @@ void observe_objects_free(observe_process_t *process)
 
 // --- counts ---------------------------------------------------------------------------------------------------------
 
-static bool queue_grow(struct observe_queue *queue)
+static bool queue_grow(observe_t *observe, struct observe_queue *queue)
 {
     uint32_t room = queue->room == 0 ? 16 : 2 * queue->room;
-    struct observe_request *requests = room <= REQUESTS_MAX ? malloc(room * sizeof *requests) : NULL;
+    bool possible = observe->requests + room - queue->room <= REQUESTS_MAX;
+    struct observe_request *requests = possible ? malloc(room * sizeof *requests) : NULL;
     for (uint32_t i = 0; requests != NULL && i < queue->depth; i++) {
         requests[i] = queue->requests[(queue->first + i) % queue->room];
     }
     if (requests != NULL) {
         free(queue->requests);
+        observe->requests += room - queue->room;
         queue->requests = requests;
         queue->room = room;
         queue->first = 0;
@@ -128,10 +139,10 @@ static bool queue_grow(struct observe_queue *queue)
     return requests != NULL;
 }
 
-static void queue_posted(struct observe_queue *queue, const struct observe_request *request)
+static void queue_posted(observe_t *observe, struct observe_queue *queue, const struct observe_request *request)
 {
     queue->bytes += request->bytes;
-    if (queue->depth < queue->room || queue_grow(queue)) {
+    if (queue->depth < queue->room || queue_grow(observe, queue)) {
         struct observe_request *place = &queue->requests[(queue->first + queue->depth) % queue->room];
         *place = *request;
         place->number = queue->posted;
@@ -214,12 +225,12 @@ static void send_note(observe_process_t *process, uint64_t at_ps, uint64_t took_
                                             .bytes = send->bytes,
                                             .opcode = send->opcode,
                                             .signaled = send->signaled != 0};
-    queue_posted(&qp->send, &request);
+    queue_posted(process->observe, &qp->send, &request);
     if (send->signaled) {
         outstanding_add(object, false);
     }
     if (process->observe->explained != NULL && needs_receive(send->opcode)) {
-        queue_posted(&qp->messages, &request);
+        queue_posted(process->observe, &qp->messages, &request);
     }
     qp->sends[opcode]++;
     qp->send_bytes[opcode] += send->bytes;
@@ -231,7 +242,7 @@ static void receive_note(observe_process_t *process, uint64_t at_ps, const struc
 {
     struct observe_object *object = qp_of(process, record->context, record->receive.queue);
     if (object != NULL && record->call == JOURNAL_POST_RECV) {
-        queue_posted(&object->qp.receive, &(struct observe_request){.wr_id = record->receive.wr_id,
+        queue_posted(process->observe, &object->qp.receive, &(struct observe_request){.wr_id = record->receive.wr_id,
                                                                     .posted_ps = at_ps,
                                                                     .address = record->receive.address,
                                                                     .bytes = record->receive.bytes,
@@ -345,6 +356,8 @@ static void object_made(observe_process_t *process, const struct observe_call *c
         break;
     case JOURNAL_REG_MR:
         process->registered_bytes += record->mr.bytes;
+        process->copied_regions += record->mr.is_copied != 0;
+        process->copied_bytes += record->mr.is_copied != 0 ? record->mr.bytes : 0;
         object = made(process, OBSERVE_MR, record->context, record->mr.rkey, at_ps);
         if (object != NULL) {
             object->mr = record->mr;

@@ -144,6 +144,12 @@ static void process_print(const observe_process_t *process, FILE *out)
             time_text(process->waited_ps[OBSERVE_WAITING], time[4]));
     fprintf(out, "  registrations: %" PRIu64 " of %s together, %s\n", calls(process, JOURNAL_REG_MR),
             bytes_text(process->registered_bytes, bytes), time_text(process->calls[JOURNAL_REG_MR].ps, time[5]));
+    if (process->copied_regions != 0) {
+        fprintf(out,
+                "    hint: the board does not reach %" PRIu64 " of them (%s): what is sent from and to there is copied by "
+                "the processor; tcaMalloc, cudaMallocHost and GPU memory are reached\n",
+                process->copied_regions, bytes_text(process->copied_bytes, bytes));
+    }
     if (process->dma_count != 0) {
         fprintf(out, "  DMA of the board by libtca: %" PRIu64 ", %s; waited for notifications %" PRIu64 " times\n",
                 process->dma_count, bytes_text(process->dma_bytes, bytes), calls(process, JOURNAL_TCA_WAIT_RECEIVE));

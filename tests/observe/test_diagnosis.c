@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "stage.h"
 #include "tests/shim/test.h"
@@ -139,5 +140,31 @@ TEST(Records, OfMoreRegionsThanAreRememberedKeepTheLivingOnes)
     const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x10000 + 4999);
     observe_stage_note(stage.node1, 9000, &record);
     EXPECT_CONTAINS(stage.lines, "it was deregistered at 6.999 ns; regions there: rkey 0x100 [");
+    observe_stage_close(&stage);
+}
+
+// A program may say that it has anything; the simulator's memory is its own.
+TEST(Records, OfEndlessObjectsAndRequestsTakeBoundedMemory)
+{
+    observe_stage_open(&stage, &(struct observe_options){0});
+    observe_t *observe = observe_create(stage.sim, &(struct observe_options){.check = true});
+    observe_process_t *process = observe_process_begin(observe, &(struct observe_place){.node = "node0", .name = "a"});
+    observe_stage_connect(process, 1, 2, 0x100);
+    for (uint32_t i = 0; i < 200000; i++) {
+        const struct journal_record region = {.call = JOURNAL_REG_MR, .mr = {.rkey = 0x1000000 + i}};
+        const struct journal_record made = {.call = JOURNAL_CREATE_QP, .qp = {.number = 1000 + i}};
+        const struct journal_record gone = {.call = JOURNAL_DESTROY_QP, .qp = {.number = 1000 + i}};
+        observe_stage_note(process, 2000, &region);
+        observe_stage_note(process, 2000, &made);
+        observe_stage_note(process, 2000, &gone);
+    }
+    const struct journal_record post = {.call = JOURNAL_POST_SEND, .send = {.qp = 1}};
+    for (uint32_t i = 0; i < 6000000; i++) {
+        observe_stage_note(process, 3000, &post);
+    }
+    struct rusage usage;
+    EXPECT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+    EXPECT_TRUE(usage.ru_maxrss < 700 * 1024); // KiB
+    observe_destroy(observe);
     observe_stage_close(&stage);
 }

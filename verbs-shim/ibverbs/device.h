@@ -121,6 +121,9 @@ struct ibverbs_device_ops {
     // No device touches the memory any more when it returns 0. -EBUSY: one may, and the region is as it was.
     int (*mr_deregister)(void *mr);
 
+    // Does the processor copy the region's data, as the device does not reach it? NULL: never.
+    bool (*mr_is_copied)(void *mr);
+
     // entries: at least so many; what came out of it is written back.
     int (*cq_create)(void *context, unsigned *entries, unsigned vector, void *user, void **cq_out);
     int (*cq_destroy)(void *cq);

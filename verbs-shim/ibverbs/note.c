@@ -71,6 +71,8 @@ void ibverbs_note_mr(const struct ibverbs_mr *mr, uint64_t began_ps)
                                            .lkey = mr->base.lkey,
                                            .rkey = mr->base.rkey,
                                            .access = mr->access}};
+    bool (*is_copied)(void *) = ibverbs_ops(&mr->object)->mr_is_copied;
+    record.mr.is_copied = is_copied != NULL && is_copied(mr->object.device);
     ibverbs_note_end(mr->object.context, began_ps, JOURNAL_REG_MR, 0, &record);
 }
 

@@ -225,6 +225,7 @@ const struct ibverbs_device_ops tca_verbs_ops = {
     .pd_destroy = pd_destroy,
     .mr_register = mr_register,
     .mr_deregister = mr_deregister,
+    .mr_is_copied = tcav_mr_is_copied,
     .cq_create = cq_create,
     .cq_destroy = cq_destroy,
     .cq_resize = cq_resize,

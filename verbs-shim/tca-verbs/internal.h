@@ -328,6 +328,7 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
                      uint32_t *rkey_out);
 int tcav_mr_deregister(void *mr);
 // A region with that key, those bytes and all of `access`; NULL: none.
+bool tcav_mr_is_copied(void *mr); // no board reaches it
 struct tcav_mr *tcav_mr_find(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access);
 int tcav_mr_load(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, void *data, size_t bytes);
 int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, const void *data,

@@ -124,6 +124,11 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
     return 0;
 }
 
+bool tcav_mr_is_copied(void *object)
+{
+    return ((const struct tcav_mr *)object)->place.block == TCAV_NOWHERE;
+}
+
 // A board is writing or reading it, the own one or that of a peer.
 static bool is_used(const struct tcav_mr *mr)
 {
