@@ -149,6 +149,22 @@ static bool crossings_close(FILE *file)
     return fclose(file) == 0 && written;
 }
 
+static observe_t *observer_create(struct attach_server *server)
+{
+    const struct attach_run_options *options = server->options;
+    return observe_create(server->sim, &(struct observe_options){.trace = options->trace,
+                                                                 .trace_ctx = options->ctx,
+                                                                 .line = options->diagnosis,
+                                                                 .line_ctx = options->ctx,
+                                                                 .receives = attach_receives,
+                                                                 .receives_ctx = server,
+                                                                 .check = options->check,
+                                                                 .where = attach_symbols,
+                                                                 .explain = options->explain,
+                                                                 .select = options->select,
+                                                                 .summary = options->summary});
+}
+
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                                     struct attach_run_result *result)
 {
@@ -165,17 +181,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         return status;
     }
     server.sim = plat_machine_sim(server.machine);
-    server.observe = observe_create(server.sim, &(struct observe_options){.trace = options->trace,
-                                                                          .trace_ctx = options->ctx,
-                                                                          .line = options->diagnosis,
-                                                                          .line_ctx = options->ctx,
-                                                                          .receives = attach_receives,
-                                                                          .receives_ctx = &server,
-                                                                          .check = options->check,
-                                                                          .where = attach_symbols,
-                                                                          .explain = options->explain,
-                                                                          .select = options->select,
-                                                                          .summary = options->summary});
+    server.observe = observer_create(&server);
     if (server.observe == NULL) {
         plat_machine_destroy(server.machine);
         return SIM_ERR_NO_MEMORY;

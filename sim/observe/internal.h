@@ -112,6 +112,15 @@ struct observe_object *observe_peer(const struct observe_object *qp);
 // What a process calls itself: "node1", with its number where its node has more than one.
 void observe_title(const observe_process_t *process, char *text, size_t room);
 
+// One that has not ended. NULL: there is none.
+struct observe_object *observe_qp_find(const observe_process_t *process, uint32_t context, uint32_t number);
+
+// --- requests.c -----------------------------------------------------------------------------------------------------
+
+void observe_requests_note(observe_process_t *process, const struct observe_call *call,
+                           const struct journal_record *record);
+void observe_queues_free(struct observe_object *object); // of a queue pair; of others nothing
+
 // --- names.c --------------------------------------------------------------------------------------------------------
 
 const char *observe_call_name(unsigned call);

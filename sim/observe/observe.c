@@ -87,6 +87,7 @@ void observe_note(observe_process_t *process, const struct observe_call *call, c
         observe_check(process, call, record);
     }
     observe_objects_note(process, call, record);
+    observe_requests_note(process, call, record);
     if (process->observe->options.trace != NULL) {
         observe_trace_note(process, call, record);
     }

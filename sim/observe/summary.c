@@ -146,7 +146,8 @@ static void process_print(const observe_process_t *process, FILE *out)
             bytes_text(process->registered_bytes, bytes), time_text(process->calls[JOURNAL_REG_MR].ps, time[5]));
     if (process->copied_regions != 0) {
         fprintf(out,
-                "    hint: the board does not reach %" PRIu64 " of them (%s): what is sent from and to there is copied by "
+                "    hint: the board does not reach %" PRIu64
+                " of them (%s): what is sent from and to there is copied by "
                 "the processor; tcaMalloc, cudaMallocHost and GPU memory are reached\n",
                 process->copied_regions, bytes_text(process->copied_bytes, bytes));
     }
