@@ -82,7 +82,9 @@ static bool has_column(const struct sim_trace_field *field)
     return false;
 }
 
-static void details_write(FILE *file, const struct sim_trace_point *point, const uint64_t *values)
+enum { DETAILS_BYTES = 4096 };
+
+static void details_print(FILE *file, const struct sim_trace_point *point, const uint64_t *values)
 {
     const char *between = "";
     for (unsigned k = 0; k < point->field_count; k++) {
@@ -92,6 +94,27 @@ static void details_write(FILE *file, const struct sim_trace_point *point, const
             between = " ";
         }
     }
+}
+
+static void details_write(FILE *out, const struct sim_trace_point *point, const uint64_t *values)
+{
+    char text[DETAILS_BYTES] = "";
+    FILE *file = fmemopen(text, sizeof text, "w");
+    if (file != NULL) {
+        details_print(file, point, values);
+        (void)fclose(file);
+        text[sizeof text - 1] = '\0';
+        csv_text_write(out, text);
+    }
+}
+
+static bool has_details(const struct sim_trace_point *point)
+{
+    bool has = false;
+    for (unsigned k = 0; k < point->field_count && !has; k++) {
+        has = !has_column(&point->fields[k]);
+    }
+    return has;
 }
 
 void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
@@ -112,7 +135,9 @@ void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const s
         }
     }
     fputc(',', trace->file);
-    details_write(trace->file, point, values);
+    if (has_details(point)) {
+        details_write(trace->file, point, values);
+    }
     fputc('\n', trace->file);
 }
 

@@ -11,8 +11,9 @@
 enum { FINDINGS_MAX = 64, LEAKS_MAX = 8, LINE_BYTES = 1024 };
 
 // how: what the place is to it, "in".
-__attribute__((format(printf, 5, 6))) static void find(observe_process_t *process, const uint64_t *places,
-                                                       unsigned place_count, const char *how, const char *format, ...)
+__attribute__((format(printf, 6, 7))) static void find(observe_process_t *process, uint64_t at_ps,
+                                                       const uint64_t *places, unsigned place_count, const char *how,
+                                                       const char *format, ...)
 {
     observe_t *observe = process->observe;
     char title[128], what[384], where[384] = "", line[LINE_BYTES];
@@ -20,7 +21,7 @@ __attribute__((format(printf, 5, 6))) static void find(observe_process_t *proces
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    if (++observe->findings > FINDINGS_MAX || observe->options.line == NULL) {
+    if (++observe->findings > FINDINGS_MAX) {
         return;
     }
     observe_title(process, title, sizeof title);
@@ -30,10 +31,10 @@ __attribute__((format(printf, 5, 6))) static void find(observe_process_t *proces
     snprintf(line, sizeof line, "check: %s: %s%s%s%s%s%s", title, what, known ? "; " : "", known ? how : "",
              known ? " " : "", known ? where : "",
              observe->findings == FINDINGS_MAX ? " (further ones are not shown)" : "");
-    observe->options.line(observe->options.line_ctx, line);
+    observe_say(process, at_ps, line);
 }
 
-#define FIND(process, call, ...) find(process, (call)->places, OBSERVE_PLACES, "in", __VA_ARGS__)
+#define FIND(process, call, ...) find(process, (call)->at_ps, (call)->places, OBSERVE_PLACES, "in", __VA_ARGS__)
 
 // --- posts ----------------------------------------------------------------------------------------------------------
 
@@ -212,7 +213,8 @@ static void leak_look(void *ctx, struct observe_object *object)
     }
     char number[32];
     snprintf(number, sizeof number, object->kind == OBSERVE_MR ? "with key 0x%x" : "%u", object->number);
-    find(leaks->process, object->places, OBSERVE_PLACES, "made in", "%s %s is never %s", leak_name(object), number,
+    find(leaks->process, sim_now_ps(leaks->process->observe->sim), object->places, OBSERVE_PLACES, "made in",
+         "%s %s is never %s", leak_name(object), number,
          object->kind == OBSERVE_CONTEXT ? "closed"
          : object->kind == OBSERVE_MR    ? "deregistered"
                                          : "destroyed");
@@ -256,7 +258,7 @@ static void mistake_tell(observe_process_t *process, const struct observe_call *
     }
     const uint64_t there[2] = {record->place, 0};
     bool known = record->place != 0;
-    find(process, known ? there : call->places, known ? 1 : OBSERVE_PLACES, "in",
+    find(process, call->at_ps, known ? there : call->places, known ? 1 : OBSERVE_PLACES, "in",
          "qp %u: the buffer of the %s request wr_id 0x%" PRIx64 " (%s at 0x%" PRIx64 ") %s%s", check->qp,
          check->is_receive ? "RECV" : observe_opcode_name(check->opcode), check->wr_id, bytes, check->address,
          mistakes[check->mistake], known ? "" : ", as is seen when it completes");

@@ -47,13 +47,6 @@ static void add_time(struct text *text, uint64_t ps)
     add(text, "%s", time);
 }
 
-static void say(const observe_t *observe, const struct text *text)
-{
-    if (observe->options.line != NULL) {
-        observe->options.line(observe->options.line_ctx, text->bytes);
-    }
-}
-
 // --- lists ----------------------------------------------------------------------------------------------------------
 
 struct listing {
@@ -316,7 +309,7 @@ static void cause_explain(struct text *text, const struct observe_object *qp, co
 }
 
 // What is flushed behind a failure says nothing new, nor does what is flushed because the program asked for it.
-static void completion_diagnose(observe_process_t *process, const struct journal_record *record)
+static void completion_diagnose(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     const struct journal_completion *completion = &record->completion;
     struct observe_object *qp = observe_object_find(process, OBSERVE_QP, record->context, completion->qp);
@@ -343,7 +336,7 @@ static void completion_diagnose(observe_process_t *process, const struct journal
             "request flushed (wr_id 0x%" PRIx64 "): the queue pair went to the error state without a completion"
             " that says why; the other side or ibv_get_async_event does",
             completion->wr_id);
-        say(process->observe, &text);
+        observe_say(process, at_ps, text.bytes);
         return;
     }
     request_print(&text, completion);
@@ -352,7 +345,7 @@ static void completion_diagnose(observe_process_t *process, const struct journal
         add(&text, ": %s", faults[completion->vendor_error]);
     }
     cause_explain(&text, qp, peer, completion);
-    say(process->observe, &text);
+    observe_say(process, at_ps, text.bytes);
 }
 
 // --- refused calls --------------------------------------------------------------------------------------------------
@@ -384,7 +377,7 @@ static void subject_print(struct text *text, const struct journal_record *record
     }
 }
 
-static void refusal_diagnose(observe_process_t *process, const struct journal_record *record)
+static void refusal_diagnose(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     struct text text = {.used = 0};
     char reason[512];
@@ -394,11 +387,11 @@ static void refusal_diagnose(observe_process_t *process, const struct journal_re
     add(&text, ": %s", observe_call_name(record->call));
     subject_print(&text, record);
     add(&text, " fails with %s: %s", error != NULL ? error : "an error", reason);
-    say(process->observe, &text);
+    observe_say(process, at_ps, text.bytes);
 }
 
 // The library's own sentence; it comes from the program.
-static void sentence_say(observe_process_t *process, const struct journal_record *record)
+static void sentence_say(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     struct text text = {.used = 0};
     char sentence[JOURNAL_SENTENCE_BYTES];
@@ -409,16 +402,16 @@ static void sentence_say(observe_process_t *process, const struct journal_record
     }
     add_title(&text, process);
     add(&text, ": %s", sentence);
-    say(process->observe, &text);
+    observe_say(process, at_ps, text.bytes);
 }
 
-void observe_diagnose(observe_process_t *process, const struct journal_record *record)
+void observe_diagnose(observe_process_t *process, const struct observe_call *call, const struct journal_record *record)
 {
     if (record->call == JOURNAL_TCA_REFUSED) {
-        sentence_say(process, record);
+        sentence_say(process, call->at_ps, record);
     } else if (record->error != 0) {
-        refusal_diagnose(process, record);
+        refusal_diagnose(process, call->at_ps, record);
     } else if (record->call == JOURNAL_POLL_CQ) {
-        completion_diagnose(process, record);
+        completion_diagnose(process, call->at_ps, record);
     }
 }

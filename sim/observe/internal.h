@@ -133,10 +133,18 @@ const char *observe_qp_type_name(uint64_t type);
 void observe_reason_print(const struct journal_record *record, char *text, size_t room);
 void observe_access_print(uint32_t access, char *text, size_t room); // "local write, remote write"
 
+// --- observe.c ------------------------------------------------------------------------------------------------------
+
+// A line for the user, which is in the trace as well.
+void observe_say(observe_process_t *process, uint64_t at_ps, const char *text);
+
 // --- trace.c --------------------------------------------------------------------------------------------------------
 
 void observe_trace_note(observe_process_t *process, const struct observe_call *call,
                         const struct journal_record *record);
+// A sentence about what the process did: of a diagnosis or a check.
+void observe_trace_say(observe_process_t *process, uint64_t at_ps, const char *text);
+void observe_trace_free(observe_t *observe);
 void observe_trace_look(observe_t *observe); // writes the lines whose time has come
 
 // --- explain.c ------------------------------------------------------------------------------------------------------
@@ -156,4 +164,4 @@ void observe_check(observe_process_t *process, const struct observe_call *call, 
 // --- diagnosis.c ----------------------------------------------------------------------------------------------------
 
 // Before objects_note: what the record changes is as it was.
-void observe_diagnose(observe_process_t *process, const struct journal_record *record);
+void observe_diagnose(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);

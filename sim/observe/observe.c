@@ -38,7 +38,7 @@ void observe_destroy(observe_t *observe)
         free(process);
     }
     observe_explain_free(observe);
-    free(observe->lines);
+    observe_trace_free(observe);
     free(observe);
 }
 
@@ -82,7 +82,7 @@ void observe_note(observe_process_t *process, const struct observe_call *call, c
     calls->count++;
     calls->errors += record->error != 0;
     calls->ps += call->took_ps;
-    observe_diagnose(process, record);
+    observe_diagnose(process, call, record);
     if (process->observe->options.check) {
         observe_check(process, call, record);
     }
@@ -90,6 +90,17 @@ void observe_note(observe_process_t *process, const struct observe_call *call, c
     observe_requests_note(process, call, record);
     if (process->observe->options.trace != NULL) {
         observe_trace_note(process, call, record);
+    }
+}
+
+void observe_say(observe_process_t *process, uint64_t at_ps, const char *text)
+{
+    const struct observe_options *options = &process->observe->options;
+    if (options->line != NULL) {
+        options->line(options->line_ctx, text);
+    }
+    if (options->trace != NULL) {
+        observe_trace_say(process, at_ps, text);
     }
 }
 

@@ -13,6 +13,7 @@
 struct observe_line {
     uint64_t at_ps, order, took_ps;
     char component[104];
+    char *text; // a sentence, owned; NULL: a call
     struct journal_record record;
 };
 
@@ -104,6 +105,14 @@ static void form_fill(const struct field *field, uint64_t value, struct sim_trac
     }
 }
 
+static void sentence_write(const observe_t *observe, const struct observe_line *line)
+{
+    const char *const text = line->text;
+    const struct sim_trace_field field = {"text", SIM_TRACE_NAME, &text};
+    const struct sim_trace_point point = {"diagnosis", &field, 1, "what is said of it"};
+    observe->options.trace(observe->options.trace_ctx, line->at_ps, line->component, &point, (const uint64_t[]){0});
+}
+
 static void line_write(const observe_t *observe, const struct observe_line *line)
 {
     static const struct field took = {"took_ps", 0, 0, DECIMAL}, error = {"errno", 0, 0, DECIMAL};
@@ -178,8 +187,24 @@ static void first_drop(observe_t *observe)
 static void lines_write(observe_t *observe, uint64_t until_ps)
 {
     while (observe->line_count > 0 && observe->lines[0].at_ps <= until_ps) {
-        line_write(observe, &observe->lines[0]);
+        struct observe_line *first = &observe->lines[0];
+        if (first->text != NULL) {
+            sentence_write(observe, first);
+            free(first->text);
+        } else {
+            line_write(observe, first);
+        }
         first_drop(observe);
+    }
+}
+
+void observe_trace_say(observe_process_t *process, uint64_t at_ps, const char *text)
+{
+    observe_t *observe = process->observe;
+    struct observe_line line = {.at_ps = at_ps, .order = observe->line_order++, .text = strdup(text)};
+    snprintf(line.component, sizeof line.component, "%s.process%u.verbs", process->node, process->number);
+    if (line.text != NULL) {
+        push(observe, &line);
     }
 }
 
@@ -201,4 +226,12 @@ void observe_trace_note(observe_process_t *process, const struct observe_call *c
         .at_ps = call->at_ps, .order = observe->line_order++, .took_ps = call->took_ps, .record = *record};
     snprintf(line.component, sizeof line.component, "%s.verbs", call->thread);
     push(observe, &line);
+}
+
+void observe_trace_free(observe_t *observe)
+{
+    for (size_t i = 0; i < observe->line_count; i++) {
+        free(observe->lines[i].text);
+    }
+    free(observe->lines);
 }

@@ -42,6 +42,16 @@ TEST(Diagnosis, OfAWrongKeyListsTheRegionsOfTheOtherSide)
     observe_stage_close(&stage);
 }
 
+TEST(Diagnosis, IsInTheTraceAsWell)
+{
+    connected();
+    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
+    observe_stage_note(stage.node1, 2000, &record);
+    observe_trace_flush(stage.observe);
+    EXPECT_CONTAINS(stage.traced, "2000 node1.process1.verbs diagnosis text=node1 qp 1 -> node0 qp 1: RDMA_WRITE");
+    observe_stage_close(&stage);
+}
+
 TEST(Diagnosis, OfAKeyThatIsGoneSaysWhenItWent)
 {
     connected();

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "pair.h"
 
@@ -155,6 +156,33 @@ static void early_free(struct pair *pair, bool wrong)
     free(memory);
 }
 
+static void early_unmap(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    pair_meet(pair);
+    void *memory = mmap(NULL, PAIR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = ibv_reg_mr(pair->pd, memory, PAIR_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    pair_need(mr != NULL, "ibv_reg_mr");
+    if (wrong && !pair->server) {
+        munmap(memory, PAIR_BYTES);
+    }
+    pair_need(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+    if (!wrong || pair->server) {
+        munmap(memory, PAIR_BYTES);
+    }
+}
+
+// More reads under way than the other side has agreed to.
+static void many_reads(struct pair *pair, bool wrong)
+{
+    pair->reads = wrong ? 4 : 1;
+    pair_connect(pair);
+    if (!pair->server) {
+        pair_need(pair_send(pair, 1, IBV_WR_RDMA_READ, MESSAGE, true) == 0, "send");
+        (void)pair_wait(pair->cq);
+    }
+}
+
 // Two receive requests with the same memory.
 static void overlap(struct pair *pair, bool wrong)
 {
@@ -215,6 +243,7 @@ static const struct mistake {
     {"leaked-qp", leaked_qp},       {"early-free", early_free},
     {"overlap", overlap},           {"cq-overrun", cq_overrun},
     {"error-post", error_post},     {"early-destroy", early_destroy},
+    {"early-unmap", early_unmap},   {"many-reads", many_reads},
 };
 
 int main(int argc, char **argv)

@@ -95,8 +95,11 @@ int pair_to_rtr(struct pair *pair)
 
 int pair_to_rts(struct pair *pair)
 {
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTS, .timeout = 8, .retry_cnt = 2, .rnr_retry = 3, .max_rd_atomic = 1};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+                               .timeout = 8,
+                               .retry_cnt = 2,
+                               .rnr_retry = 3,
+                               .max_rd_atomic = pair->reads != 0 ? pair->reads : 1};
     return ibv_modify_qp(pair->qp, &attr,
                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                              IBV_QP_MAX_QP_RD_ATOMIC);

@@ -26,6 +26,7 @@ struct pair {
     struct ibv_qp_cap cap;   // to be changed before pair_open
     bool two_cqs, selective; // selective: sends are signalled where asked for
     int cq_entries;
+    uint8_t reads; // max_rd_atomic, where it is not 1
 };
 
 // Ends the program with 1 and says what failed, unless good.
