@@ -155,8 +155,7 @@ static void trace_take(void *ctx, uint64_t time_ps, const char *component, const
 
 static void diagnosis_take(void *ctx, const char *line)
 {
-    (void)ctx;
-    cli_observing_diagnosis(line);
+    cli_observing_diagnosis(((struct cli_exec *)ctx)->observing, line);
 }
 
 static void observed_take(void *ctx, observe_t *observe)

@@ -167,6 +167,9 @@ int cli_exec_results(struct cli_exec *exec, int status)
         junit_suite_begin(junit, job->scenario->name, job->path);
     }
     cli_statuses_add(junit, job->scenario, exec->programs, result->statuses, exec->went_on ? NULL : result->text);
+    if (junit != NULL) {
+        cli_observing_judge(exec->observing, result->findings, junit);
+    }
     if (!exec->functional) {
         status = judge(exec, status, junit);
     }

@@ -1,6 +1,7 @@
 #include "sim/cli/observing.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/cli/cli.h"
 #include "sim/cli/output.h"
@@ -86,9 +87,24 @@ void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, cons
     cli_trace_write(&observing->trace, time_ps, component, point, values);
 }
 
-void cli_observing_diagnosis(const char *line)
+void cli_observing_diagnosis(struct cli_observing *observing, const char *line)
 {
     cli_error("%s", line);
+    if (observing != NULL && strncmp(line, "check: ", 7) == 0) {
+        size_t used = strlen(observing->findings);
+        snprintf(observing->findings + used, sizeof observing->findings - used, "%s\n", line);
+    }
+}
+
+void cli_observing_judge(const struct cli_observing *observing, unsigned findings, junit_t *junit)
+{
+    char message[64];
+    if (!observing->given->check) {
+        return;
+    }
+    snprintf(message, sizeof message, "findings of --check: %u", findings);
+    junit_case_add(junit, "checks", 0, findings > 0 ? JUNIT_FAILED : JUNIT_PASSED, findings > 0 ? message : NULL,
+                   findings > 0 ? observing->findings : NULL);
 }
 
 enum { EXPLAINED_MAX = 8 };

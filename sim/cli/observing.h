@@ -5,6 +5,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/trace.h"
 #include "sim/report/breakdown.h"
+#include "sim/report/junit.h"
 
 // What the command line asks for.
 struct cli_observing_options {
@@ -23,6 +24,7 @@ struct cli_observing {
     breakdown_t *breakdown;
     unsigned explained;
     bool taken;   // the run came to its end
+    char findings[8192]; // the first lines of checks
     bool inexact; // the pieces of one did not add up, said
 };
 
@@ -34,5 +36,7 @@ bool cli_observing_end(struct cli_observing *observing, const char *directory);
 
 void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, const char *component,
                          const struct sim_trace_point *point, const uint64_t *values);
-void cli_observing_diagnosis(const char *line);
+void cli_observing_diagnosis(struct cli_observing *observing, const char *line); // observing: NULL: nothing is kept
+// What checks found, as a testcase; nothing where they were not asked for.
+void cli_observing_judge(const struct cli_observing *observing, unsigned findings, junit_t *junit);
 void cli_observing_take(struct cli_observing *observing, observe_t *observe);

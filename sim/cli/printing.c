@@ -140,7 +140,7 @@ static enum cli_exit output_take(struct printing *printing, uint32_t i, bool end
 static void diagnosis_take(void *ctx, const char *line)
 {
     (void)ctx;
-    cli_observing_diagnosis(line);
+    cli_observing_diagnosis(NULL, line);
 }
 
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)

@@ -60,6 +60,10 @@ run error-post wrong --check
 grep -Eq "$check qp [0-9]+ is in the error state: what is posted to it \(wr_id 0x2\) is flushed" "$folder/said" ||
     fail "a post to a queue pair in the error state is not told"
 
+run early-write wrong --check --junit "$folder/junit.xml"
+grep -q 'name="checks"' "$folder/junit.xml" && grep -q 'was changed before the request was complete' "$folder/junit.xml" ||
+    fail "a finding is no failure in the JUnit XML"
+
 run wrong-rkey wrong --quiet-diagnosis
 [ ! -s "$folder/said" ] || fail "--quiet-diagnosis says something"
 exit "$failed"
