@@ -68,6 +68,23 @@ static void entries_make(struct attach_slot *slot)
     atomic_store(&slot->entry_count, count);
 }
 
+// The journal: calls of all kinds, places and times of anything.
+static void notes_make(struct attach_slot *slot)
+{
+    uint32_t count = dice() % 8 == 0 ? (uint32_t)number() : (uint32_t)(dice() % 4);
+    for (uint32_t i = 0; i < count && i < 64; i++) {
+        struct attach_note *note = &slot->notes[i];
+        fill(note, sizeof *note);
+        note->record.call = (uint16_t)(dice() % 2 == 0 ? dice() % (JOURNAL_CALL_COUNT + 2) : number());
+        note->record.error = dice() % 2 == 0 ? 0 : note->record.error;
+        note->record.reason = (uint16_t)(dice() % (JOURNAL_REASON_COUNT + 2));
+        note->record.context = dice() % 2;
+        note->record.qp.number = (uint32_t)(dice() % 4);
+        note->entry = (uint32_t)(dice() % 4);
+    }
+    atomic_store(&slot->note_count, count);
+}
+
 // What would only wait, or end this.
 static bool is_dull(uint64_t op)
 {
@@ -89,6 +106,7 @@ static void request_make(void)
         return;
     }
     entries_make(slot);
+    notes_make(slot);
     fill(slot->structure, 256);
     for (unsigned i = 0; i < ATTACH_ARGUMENTS; i++) {
         slot->arguments[i] = number();
