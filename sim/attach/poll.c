@@ -254,9 +254,25 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, const str
     return woken;
 }
 
+// Of words of its own memory it is known that the loop polls them.
+static void words_found(const struct attach_thread *thread)
+{
+    const struct attach_process *process = thread->process;
+    uint64_t at_ps = sim_now_ps(process->server->sim) - thread->ahead_ps;
+    for (unsigned i = 0; i < thread->loop.word_count; i++) {
+        const struct attach_word *word = &thread->loop.words[i];
+        if (word->pinned == 0) {
+            observe_found(process->observed, word->address, word->bytes, at_ps);
+        }
+    }
+}
+
 enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request)
 {
     enum attach_woken woken = poll_iterations(thread, request);
+    if (woken == ATTACH_WOKEN_MEMORY && thread->process->server->options->explain) {
+        words_found(thread);
+    }
     thread->slot->values[1] = anything_happened(thread);
     thread->slot->values[2] = thread->loop.stored != 0;
     return woken;

@@ -69,8 +69,7 @@ static void thread_tell(struct attach_thread *thread, const struct attach_writte
         (waits_for & ATTACH_WAIT_MEMORY) != 0 && (written->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
     bool seen = attach_loop_written(thread, written);
     thread->loop.came = thread->loop.came || seen;
-    if ((thread->loop.waits && seen) ||
-        (!thread->loop.waits && waits_for_it && !written->quiet) ||
+    if ((thread->loop.waits && seen) || (!thread->loop.waits && waits_for_it && !written->quiet) ||
         ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
         sim_condition_signal(thread->process->server->sim, &thread->woken);
     }
@@ -105,5 +104,8 @@ void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
 {
     struct attach_process *process = ctx;
     struct attach_object *region = region_find(process, false, va);
+    if (process->server->options->explain) {
+        observe_written(process->observed, va, bytes);
+    }
     tell(process, &(struct attach_written){.quiet = region == NULL, .address = va, .bytes = bytes, .region = region});
 }

@@ -35,8 +35,8 @@ static const struct cli_option options[] = {
     {"trace-only", "GLOB", "only components or points of that name ('*.verbs', tlp_sent); may be given more than once",
      CLI_OPTION_LIST, offsetof(struct exec_options, observing.trace_only)},
     {"explain", "SELECT",
-     "where the time of an operation goes: of each kind the median, or 'send 4 KiB #100', 'write qp 5'", CLI_OPTION_MAYBE,
-     offsetof(struct exec_options, observing.explain)},
+     "where the time of an operation goes: of each kind the median, or 'send 4 KiB #100', 'write qp 5'",
+     CLI_OPTION_MAYBE, offsetof(struct exec_options, observing.explain)},
     {"timeline", "FILE.json", "with --explain: the paths as a trace for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
      offsetof(struct exec_options, observing.timeline)},
     {"summary", NULL, "print what each program did at the end: operations, rates, waits, and hints", CLI_OPTION_FLAG,
@@ -108,8 +108,13 @@ static bool programs_read(struct cli_programs *programs, const struct scn_scenar
                           const struct exec_options *given, const struct cli_list *operands)
 {
     if (given->nodes.count != operands->count - 1) {
-        cli_error("every program follows an --on NODE: there are %zu of these and %zu programs", given->nodes.count,
-                  operands->count - 1);
+        const char *explain = given->observing.explain;
+        bool may_be_select = explain != NULL && explain[0] == '\0' && operands->count > given->nodes.count + 1;
+        cli_error("every program follows an --on NODE: there are %zu of these and %zu programs%s", given->nodes.count,
+                  operands->count - 1,
+                  may_be_select ? "; what --explain selects begins with a kind (send, write, read, atomic, dma), a "
+                                  "size (4 KiB), a queue pair (qp 5) or a number (#100)"
+                                : "");
         return false;
     }
     if (!cli_programs_of_scenario(programs, scenario)) {
@@ -251,10 +256,16 @@ static bool options_right(const struct exec_options *given)
                         : given->junit != NULL   ? "--junit"
                         : given->update_baseline ? "--update-baseline"
                                                  : NULL;
+    const char *timed = !given->functional                 ? NULL
+                        : given->observing.explain != NULL ? "--explain"
+                        : given->observing.summary         ? "--summary"
+                                                           : NULL;
     if (wrong != NULL) {
         cli_error("%s does not go with --functional, where no expectation is judged", wrong);
+    } else if (timed != NULL) {
+        cli_error("%s does not go with --functional, where nothing takes simulated time", timed);
     }
-    return wrong == NULL;
+    return wrong == NULL && timed == NULL;
 }
 
 static int scenario_run(const struct exec_options *given, const struct cli_list *operands)

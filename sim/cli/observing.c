@@ -53,10 +53,16 @@ static bool explain_end(struct cli_observing *observing, const char *directory)
     char error[512] = "";
     enum sim_status status = SIM_OK;
     if (observing->explained == 0) {
-        cli_error("--explain: no operation of that kind ended while it was recorded");
-        return false;
+        const char *select = observing->given->explain;
+        const char *what = select[0] != '\0' ? select : "any";
+        cli_error("--explain: no operation (%s) ended that could be opened; there were: %s", what,
+                  observing->kinds[0] != '\0' ? observing->kinds : "none");
+        return select[0] == '\0';
     }
     breakdown_print(observing->breakdown, stdout);
+    if (directory == NULL) {
+        printf("the pieces of each part, in their order: breakdown.csv of --out DIR\n");
+    }
     if (directory != NULL) {
         status =
             breakdown_write(observing->breakdown, directory, "Where the time of operations goes", error, sizeof error);
@@ -113,7 +119,7 @@ static void explained_take(void *ctx, const struct observe_operation *operation,
                            size_t count)
 {
     struct cli_observing *observing = ctx;
-    char error[512], least[48], most[48], total[48], bytes[32];
+    char error[512], least[48], most[48], total[48], posted[48], bytes[32];
     const struct breakdown_case of = {operation->name, operation->node, operation->bytes, 1, operation->total_ps};
     if (observing->explained == EXPLAINED_MAX) {
         return;
@@ -128,8 +134,9 @@ static void explained_take(void *ctx, const struct observe_operation *operation,
     observe_time_print(operation->least_ps, least, sizeof least);
     observe_time_print(operation->most_ps, most, sizeof most);
     observe_bytes_print(operation->bytes, bytes, sizeof bytes);
-    printf("%s, %s: %s; of %llu from %s to %s\n", operation->name, bytes, total,
-           (unsigned long long)operation->count, least, most);
+    observe_time_print(operation->posted_ps, posted, sizeof posted);
+    printf("%s, %s: %s; of %llu from %s to %s; posted at %s (%llu ps)\n", operation->name, bytes, total,
+           (unsigned long long)operation->count, least, most, posted, (unsigned long long)operation->posted_ps);
 }
 
 void cli_observing_take(struct cli_observing *observing, observe_t *observe)
@@ -146,5 +153,6 @@ void cli_observing_take(struct cli_observing *observing, observe_t *observe)
     }
     if (observing->breakdown != NULL) {
         observe_explained_visit(observe, explained_take, observing);
+        observe_explained_kinds(observe, observing->kinds, sizeof observing->kinds);
     }
 }

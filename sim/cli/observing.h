@@ -23,9 +23,10 @@ struct cli_observing {
     char *yaml; // what exec.yaml says of verbs calls; NULL: nothing
     breakdown_t *breakdown;
     unsigned explained;
-    bool taken;   // the run came to its end
+    bool taken;          // the run came to its end
     char findings[8192]; // the first lines of checks
-    bool inexact; // the pieces of one did not add up, said
+    char kinds[512];     // of operations that there were
+    bool inexact;        // the pieces of one did not add up, said
 };
 
 // Asks attach_run for it; ctx of its options is the caller's, whose functions below pass on. false: said why.

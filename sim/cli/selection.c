@@ -14,7 +14,7 @@ static const struct kind {
     uint32_t opcodes;
 } kinds[] = {
     {"send", 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM},
-    {"write", 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM},
+    {"write", 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM | 1u << OBSERVE_OPCODE_FOUND},
     {"read", 1u << IBV_WR_RDMA_READ},
     {"dma", 1u << OBSERVE_OPCODE_DMA},
     {"atomic", 1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD},
@@ -68,6 +68,14 @@ static unsigned words_take(char *const *words, unsigned count, struct observe_se
     return count > 1 && scn_quantity_parse(SCN_QUANTITY_SIZE, size, &select->bytes, why) ? 2 : 0;
 }
 
+// The same thing was said before: one of two words has nothing of its own to say.
+static bool is_again(const struct observe_selection *before, const struct observe_selection *now)
+{
+    return (before->opcodes != UINT32_MAX && before->opcodes != now->opcodes) ||
+           (before->bytes != OBSERVE_ANY && before->bytes != now->bytes) ||
+           (before->qp != 0 && before->qp != now->qp) || (before->number != 0 && before->number != now->number);
+}
+
 bool cli_selection_parse(const char *text, struct observe_selection *select_out)
 {
     char copy[TEXT_MAX], *words[WORDS_MAX], *rest;
@@ -79,7 +87,12 @@ bool cli_selection_parse(const char *text, struct observe_selection *select_out)
         words[count++] = word;
     }
     while (at < count) {
+        struct observe_selection before = *select_out;
         unsigned taken = words_take(words + at, count - at, select_out);
+        if (taken != 0 && is_again(&before, select_out)) {
+            cli_error("--explain '%s': one kind, one size, one queue pair and one number at most", text);
+            return false;
+        }
         if (taken == 0) {
             cli_error(
                 "--explain '%s': '%s' is no kind (send, write, read, atomic, dma), no size (4 KiB), no queue pair "

@@ -15,7 +15,7 @@
 enum { CLASSES_MAX = 256, PATHS_MAX = 256, TOTALS_MAX = 1 << 20 };
 
 struct path {
-    uint64_t total_ps, number;
+    uint64_t total_ps, number, posted_ps;
     struct sim_piece *pieces;
     size_t count;
 };
@@ -33,7 +33,15 @@ struct class
     uint64_t stride; // of the operations, each so manieth has its path kept
 };
 
+// Operations of one kind, wanted or not.
+struct seen {
+    uint64_t count, least_bytes, most_bytes;
+};
+
+enum { OPCODES = 32 };
+
 struct observe_explained {
+    struct seen seen[OPCODES];
     struct class *classes[CLASSES_MAX];
     unsigned class_count;
     void *names; // a tree of texts: components live shorter than the run
@@ -150,12 +158,20 @@ static bool is_wanted(const struct observe_selection *select, const struct obser
            (select->bytes == OBSERVE_ANY || select->bytes == request->bytes) && (select->qp == 0 || select->qp == qp);
 }
 
+static void seen_note(struct seen *seen, uint64_t bytes)
+{
+    seen->least_bytes = seen->count == 0 || bytes < seen->least_bytes ? bytes : seen->least_bytes;
+    seen->most_bytes = bytes > seen->most_bytes ? bytes : seen->most_bytes;
+    seen->count++;
+}
+
 void observe_explain(const observe_process_t *from, uint32_t qp, const observe_process_t *to,
                      const struct observe_request *request, uint64_t end_ps)
 {
     observe_t *observe = from->observe;
     struct observe_explained *explained = observe->explained;
     const struct observe_selection *select = &observe->options.select;
+    seen_note(&explained->seen[request->opcode % OPCODES], request->bytes);
     if (!is_wanted(select, request, qp) || end_ps < request->posted_ps) {
         return;
     }
@@ -182,7 +198,13 @@ void observe_explain(const observe_process_t *from, uint32_t qp, const observe_p
     if (class->path_count == PATHS_MAX) {
         paths_thin(class);
     }
-    class->paths[class->path_count++] = (struct path){end_ps - request->posted_ps, number, pieces, count};
+    class->paths[class->path_count++] = (struct path){
+        .total_ps = end_ps - request->posted_ps,
+        .number = number,
+        .posted_ps = request->posted_ps,
+        .pieces = pieces,
+        .count = count,
+    };
 }
 
 // --- the end --------------------------------------------------------------------------------------------------------
@@ -226,6 +248,35 @@ static void classes_sort(struct observe_explained *explained)
     }
 }
 
+static const char *kind_name(uint32_t opcode)
+{
+    return opcode == OBSERVE_OPCODE_DMA     ? "DMA"
+           : opcode == OBSERVE_OPCODE_FOUND ? "RDMA_WRITE until found in memory"
+                                            : observe_opcode_name(opcode);
+}
+
+void observe_explained_kinds(const observe_t *observe, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < OPCODES && observe->explained != NULL && used < room; i++) {
+        const struct seen *seen = &observe->explained->seen[i];
+        char least[32], most[32];
+        observe_bytes_print(seen->least_bytes, least, sizeof least);
+        observe_bytes_print(seen->most_bytes, most, sizeof most);
+        if (seen->count != 0) {
+            bool one = seen->least_bytes == seen->most_bytes;
+            used +=
+                (size_t)snprintf(text + used, room - used, "%s%s, %s%s%s (%llu)", used == 0 ? "" : "; ", kind_name(i),
+                                 least, one ? "" : " to ", one ? "" : most, (unsigned long long)seen->count);
+        }
+    }
+    if (observe->datagrams != 0 && used < room) {
+        snprintf(text + used, room - used, "%s%llu datagrams, which have no path to the other side here",
+                 used == 0 ? "" : "; ", (unsigned long long)observe->datagrams);
+    }
+}
+
 void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx)
 {
     struct observe_explained *explained = observe->explained;
@@ -240,14 +291,14 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
             continue;
         }
         char name[224];
-        const char *kind = class->opcode == OBSERVE_OPCODE_DMA ? "DMA" : observe_opcode_name(class->opcode);
-        snprintf(name, sizeof name, "%s, %s to %s #%llu", kind, class->from->node, class->to->node,
+        snprintf(name, sizeof name, "%s, %s to %s #%llu", kind_name(class->opcode), class->from->node, class->to->node,
                  (unsigned long long)path->number);
         const struct observe_operation operation = {
             .name = name,
             .node = class->from->node,
             .bytes = class->bytes,
             .count = class->count,
+            .posted_ps = path->posted_ps,
             .total_ps = path->total_ps,
             .least_ps = class->totals[0],
             .most_ps = class->totals[class->total_count - 1],

@@ -60,6 +60,22 @@ struct observe_object {
     };
 };
 
+// An RDMA write that may be found in memory.
+struct observe_arrival {
+    const observe_process_t *from;
+    struct observe_request request;
+    uint64_t address; // where it goes
+    uint32_t qp;      // of the requester
+    bool under_way, arrived;
+};
+
+#define OBSERVE_ARRIVALS 64u
+// To a process. The last of them: who polls memory has few of them under way.
+struct observe_arrivals {
+    uint64_t posted;
+    struct observe_arrival list[OBSERVE_ARRIVALS];
+};
+
 #define OBSERVE_DMA_CHANNELS 4
 
 struct observe_calls {
@@ -82,6 +98,7 @@ struct observe_process {
     uint64_t waits[OBSERVE_WAITS], waited_ps[OBSERVE_WAITS];
     struct observe_request dmas[OBSERVE_DMA_CHANNELS]; // of the board, those that run; posted_ps 0: none
     uint64_t dma_count, dma_bytes;
+    struct observe_arrivals arrivals; // with explain
 };
 
 struct observe {
@@ -93,6 +110,7 @@ struct observe {
     size_t line_count, line_room;
     uint64_t line_order;
     unsigned findings; // of checks
+    uint64_t datagrams;
     uint64_t requests; // room for them in all queues
 };
 
@@ -120,6 +138,11 @@ struct observe_object *observe_qp_find(const observe_process_t *process, uint32_
 void observe_requests_note(observe_process_t *process, const struct observe_call *call,
                            const struct journal_record *record);
 void observe_queues_free(struct observe_object *object); // of a queue pair; of others nothing
+
+// --- arrivals.c -----------------------------------------------------------------------------------------------------
+
+void observe_arrivals_post(const struct observe_object *qp, const struct observe_request *request,
+                           uint64_t remote_address);
 
 // --- names.c --------------------------------------------------------------------------------------------------------
 

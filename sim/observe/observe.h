@@ -29,6 +29,8 @@ struct observe_receives {
 #define OBSERVE_ANY UINT64_MAX
 // In the place of an enum ibv_wr_opcode: a DMA of the board that libtca started.
 #define OBSERVE_OPCODE_DMA 30u
+// An RDMA write, until the other side's poll of its memory.
+#define OBSERVE_OPCODE_FOUND 29u
 
 // Which operations are to be explained.
 struct observe_selection {
@@ -89,6 +91,10 @@ unsigned observe_findings(const observe_t *observe); // of checks
 enum observe_wait { OBSERVE_POLLING, OBSERVE_WAITING, OBSERVE_WAITS };
 void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t count, uint64_t ps);
 
+// With explain. A device wrote to memory of the process; a thread of it found something by polling a word, at at_ps.
+void observe_written(observe_process_t *process, uint64_t address, uint32_t bytes);
+void observe_found(observe_process_t *process, uint64_t address, uint32_t bytes, uint64_t at_ps);
+
 // How its queues stand, a line each.
 void observe_states_print(const observe_process_t *process, const struct journal_state *states, unsigned count,
                           FILE *out);
@@ -101,12 +107,16 @@ void observe_bytes_print(uint64_t bytes, char *text, size_t room); // "64 B", "4
 struct observe_operation {
     const char *name;                                   // "SEND, node0 to node1 #12"
     const char *node;                                   // of the requester
+    uint64_t posted_ps;                                 // when the call that posted it began
     uint64_t bytes, count, total_ps, least_ps, most_ps; // count: operations of the kind
 };
 typedef void (*observe_explained_fn)(void *ctx, const struct observe_operation *operation,
                                      const struct sim_piece *pieces, size_t count);
 // The most frequent kinds first.
 void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx);
+
+// What operations there were, also those that nobody wanted: "SEND, 64 B (100); RDMA_WRITE, 4 B to 4 KiB (20)".
+void observe_explained_kinds(const observe_t *observe, char *text, size_t room);
 
 // Trace lines that wait for their time; at the end of the run.
 void observe_trace_flush(observe_t *observe);

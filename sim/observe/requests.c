@@ -113,7 +113,10 @@ static void send_note(observe_process_t *process, uint64_t at_ps, uint64_t took_
     }
     if (process->observe->explained != NULL && needs_receive(send->opcode)) {
         queue_posted(process->observe, &qp->messages, &request);
+    } else if (process->observe->explained != NULL && send->opcode == IBV_WR_RDMA_WRITE) {
+        observe_arrivals_post(object, &request, send->remote_address);
     }
+    process->observe->datagrams += qp->made.type == IBV_QPT_UD;
     qp->sends[opcode]++;
     qp->send_bytes[opcode] += send->bytes;
     qp->signaled += send->signaled != 0;
@@ -172,6 +175,7 @@ static void completion_note(observe_process_t *process, uint64_t at_ps, const st
         completion_explain(object, at_ps, completion, known ? &request : NULL);
     }
 }
+
 // --- the board's DMA ------------------------------------------------------------------------------------------------
 
 static void dma_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record)

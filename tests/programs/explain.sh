@@ -42,6 +42,10 @@ opens() {
 opens send '^SEND, node[01] to node[01] #[0-9]+, 2 B: .* of 50 from' --on node0 "ib_send_lat -n 50 -d $device" \
     --on node1 "ib_send_lat -n 50 -d $device node0"
 opens 'read #7' '^RDMA_READ, node1 to node0 #7, 2 B: ' --on node0 "ib_read_lat -n 50 -d $device" --on node1 "ib_read_lat -n 50 -d $device node0"
+if [ "$device" = ibsim0 ]; then # where devices write to a program's own memory
+    opens write '^RDMA_WRITE until found in memory, node[01] to node[01] #[0-9]+, 2 B: ' --on node0 "ib_write_lat -n 50 -d $device" \
+        --on node1 "ib_write_lat -n 50 -d $device node0"
+fi
 UCX_NET_DEVICES=$device:1 UCX_TLS=rc opens send '^SEND, node[01] to node[01] #[0-9]+, 17 B: ' \
     --on node0 'ucx_perftest -t tag_lat -s 8 -n 100 -w 10' --on node1 'ucx_perftest node0 -t tag_lat -s 8 -n 100 -w 10'
 cat >"$folder/pp.c" <<'C'
