@@ -52,7 +52,7 @@ struct store {
 
 struct host_core {
     sim_t *sim;
-    char *name;
+    const char *name; // lives as long as the simulation: records of causes have it
     struct host_core_config config;
     pcie_rc_t *rc;
     host_memory_t *memory;
@@ -153,7 +153,7 @@ enum sim_status host_core_create(sim_t *sim, const char *name, const struct host
     if (core == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
-    core->name = strdup(name);
+    core->name = sim_name_keep(sim, name);
     if (core->name == NULL) {
         free(core);
         return SIM_ERR_NO_MEMORY;
@@ -166,7 +166,6 @@ enum sim_status host_core_create(sim_t *sim, const char *name, const struct host
     sim_condition_init(&core->arrived);
     enum sim_status status = sim_counters_register(sim, name, counter_descs, core->counters, COUNTERS);
     if (status != SIM_OK) {
-        free(core->name);
         free(core);
         return status;
     }
@@ -181,7 +180,6 @@ void host_core_destroy(host_core_t *core)
     }
     sim_event_cancel(core->sim, &core->arrival);
     sim_counters_unregister(core->sim, core->counters);
-    free(core->name);
     free(core);
 }
 

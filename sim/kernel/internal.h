@@ -111,6 +111,7 @@ struct sim {
 
     struct sim_queue queue;
     uint64_t sequence;
+    void *names;               // of sim_name_keep, a tree
     struct sim_causes *causes; // NULL: not recorded
     sim_cause_t cause;         // of what runs now; 0: not recorded
     uint32_t late_events;      // initialised
@@ -140,6 +141,7 @@ struct sim {
 };
 
 void sim_counters_fini(sim_t *sim);
+void sim_names_fini(sim_t *sim);
 void sim_causes_fini(sim_t *sim);
 // A record, while causes are recorded.
 sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const char *component,

@@ -41,6 +41,7 @@ void sim_destroy(sim_t *sim)
     }
     sim_counters_fini(sim);
     sim_causes_fini(sim);
+    sim_names_fini(sim);
     sim_queue_fini(&sim->queue);
     sim_bridge_adopt(NULL);
     free(sim);

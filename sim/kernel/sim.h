@@ -73,6 +73,10 @@ void sim_set_look(sim_t *sim, void (*look)(void *ctx), void *ctx);
 // cut when too small). Returns the number of waiting threads, sleeping ones included.
 unsigned sim_describe_waiters(const sim_t *sim, char *buffer, size_t size);
 
+// The name of a component that may end before the simulation does: a copy that lives as long as that, the same one for
+// the same text. NULL: no memory.
+const char *sim_name_keep(sim_t *sim, const char *name);
+
 uint64_t sim_now_ps(const sim_t *sim);
 uint64_t sim_seed(const sim_t *sim);
 

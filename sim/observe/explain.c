@@ -4,7 +4,6 @@
 // The kernel's records (sim/kernel/cause.h) hold a path while it is young, so each operation is looked at when it ends.
 // All totals are kept, and of each kind of operation some hundred paths, evenly over the run: at the end the one whose
 // total is the median, or nearest to it, is the one to show.
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,32 +43,8 @@ struct observe_explained {
     struct seen seen[OPCODES];
     struct class *classes[CLASSES_MAX];
     unsigned class_count;
-    void *names; // a tree of texts: components live shorter than the run
     uint64_t missed;
 };
-
-// --- names ----------------------------------------------------------------------------------------------------------
-
-static int names_compare(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static const char *name_keep(struct observe_explained *explained, const char *name)
-{
-    if (name == NULL) {
-        return NULL;
-    }
-    char *const *found = tfind(name, &explained->names, names_compare);
-    if (found != NULL) {
-        return *found;
-    }
-    char *copy = strdup(name);
-    if (copy == NULL || tsearch(copy, &explained->names, names_compare) == NULL) {
-        sim_panic("observe", "no memory to explain");
-    }
-    return copy;
-}
 
 // --- classes --------------------------------------------------------------------------------------------------------
 
@@ -190,9 +165,6 @@ void observe_explain(const observe_process_t *from, uint32_t qp, const observe_p
         return;
     }
     count = pieces_join(pieces, pieces_trim(pieces, count, end_ps));
-    for (size_t i = 0; i < count; i++) {
-        pieces[i].component = name_keep(explained, pieces[i].component);
-    }
     struct sim_piece *shorter = realloc(pieces, (count + 1) * sizeof *pieces);
     pieces = shorter != NULL ? shorter : pieces;
     if (class->path_count == PATHS_MAX) {
@@ -328,7 +300,6 @@ void observe_explain_free(observe_t *observe)
         free(explained->classes[i]);
     }
     if (explained != NULL) {
-        tdestroy(explained->names, free);
         free(explained);
     }
 }

@@ -143,3 +143,16 @@ TEST(Life, RepeatsTwoThousandTimesWithoutGrowing)
     }
     EXPECT_BETWEEN((resident_pages() - before) * sysconf(_SC_PAGESIZE), -slack_bytes, slack_bytes);
 }
+
+TEST(Life, KeepsNamesOfWhatEndsBeforeIt)
+{
+    sim_t *sim = helper_sim_create();
+    char name[] = "node0.thread7";
+    const char *kept = sim_name_keep(sim, name);
+    name[12] = '8';
+    EXPECT_STREQ(kept, "node0.thread7");
+    EXPECT_STREQ(sim_name_keep(sim, name), "node0.thread8");
+    name[12] = '7';
+    EXPECT_TRUE(sim_name_keep(sim, name) == kept);
+    sim_destroy(sim);
+}
