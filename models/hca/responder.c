@@ -307,6 +307,8 @@ static enum verdict read_handle(struct hca_qp *qp, ib_packet_t *packet)
     }
     slot_fill(qp, slot, packet, packet->dma_bytes == 0 ? 1 : (packet->dma_bytes + mtu - 1) / mtu);
     slot->state = HCA_SLOT_READY;
+    // Table 76 (10.8.3.3): writes and atomics behind a read may be carried out before it.
+    slot->due_ps = sim_now_ps(qp->hca->sim) + hca_late_ps(qp->hca, ADVERSARY_READ);
     hca_reader_kick(qp);
     return discard(qp, packet);
 }
@@ -320,8 +322,8 @@ static enum verdict atomic_handle(struct hca_qp *qp, ib_packet_t *packet)
     }
     const struct hca_mr *mr = remote_check(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t));
     if (mr == NULL) {
-        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS,
-                      remote_fault(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t)), HCA_EVENT_QP_ACCESS_ERROR);
+        return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, remote_fault(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t)),
+                      HCA_EVENT_QP_ACCESS_ERROR);
     }
     struct hca_order *order = hca_order_take(hca);
     order->kind = HCA_ORDER_ATOMIC;
@@ -426,6 +428,7 @@ static enum verdict reliable_handle(struct hca_qp *qp, ib_packet_t *packet)
         return discard(qp, packet);
     }
     rsp->nak_sent = false;
+    rsp->spoils = rsp->spoils || packet->spoils;
     return connected_handle(qp, packet);
 }
 
@@ -484,7 +487,7 @@ static enum verdict handle(struct hca_qp *qp, ib_packet_t *packet)
 
 void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet)
 {
-    if (qp->rsp.parked.count > 0 || handle(qp, packet) == PARK) {
+    if (qp->rsp.parked.count > 0 || hca_adversity_holds(qp) || handle(qp, packet) == PARK) {
         ib_queue_push(&qp->rsp.parked, packet);
     }
 }
