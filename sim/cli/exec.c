@@ -7,6 +7,7 @@
 #include "sim/cli/observing.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/programs.h"
+#include "sim/cli/seeds.h"
 #include "sim/cli/selection.h"
 #include "sim/report/report.h"
 
@@ -17,6 +18,7 @@ struct exec_options {
     struct cli_list sets;
     const char *wall_limit, *out, *crossings;
     struct cli_observing_options observing;
+    struct cli_seeds_options seeds;
     bool functional, together, any_cpu, gpu_mpi;
 };
 
@@ -34,14 +36,21 @@ static const struct cli_option options[] = {
     {"trace-only", "GLOB", "only components or points of that name ('*.verbs', tlp_sent); may be given more than once",
      CLI_OPTION_LIST, offsetof(struct exec_options, observing.trace_only)},
     {"explain", "SELECT",
-     "where the time of an operation goes: of each kind the median, or 'send 4 KiB #100', 'write qp 5'", CLI_OPTION_MAYBE,
-     offsetof(struct exec_options, observing.explain)},
+     "where the time of an operation goes: of each kind the median, or 'send 4 KiB #100', 'write qp 5'",
+     CLI_OPTION_MAYBE, offsetof(struct exec_options, observing.explain)},
     {"timeline", "FILE.json", "with --explain: the paths as a trace for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
      offsetof(struct exec_options, observing.timeline)},
     {"summary", NULL, "print what each program did at the end: operations, rates, waits, and hints", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.summary)},
     {"quiet-diagnosis", NULL, "no lines for refused verbs calls and completions in error", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.quiet_diagnosis)},
+    {"adversarial", "SEED",
+     "whatever the specification leaves open happens: late, batched, retried, other schedules; drawn from the seed",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, seeds.adversarial)},
+    {"seeds", "A..B", "run with each of these seeds, side by side, and name those that fail", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, seeds.seeds)},
+    {"jobs", "N", "with --seeds: how many runs side by side (default: the processors)", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, seeds.jobs)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
@@ -59,6 +68,7 @@ static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
              "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
+             "                   [--adversarial SEED | --seeds A..B [--jobs N]]\n"
              "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
              "[--any-cpu]",
     .doc =
@@ -151,11 +161,11 @@ static void observed_take(void *ctx, observe_t *observe)
     cli_observing_take(&((struct executing *)ctx)->observing, observe);
 }
 
-static bool hash_write(const char *directory, const struct cli_programs *programs,
+static bool hash_write(const struct exec_options *given, const struct cli_programs *programs,
                        const struct attach_run_result *result, const char *verbs)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/exec.yaml", directory);
+    snprintf(path, sizeof path, "%s/exec.yaml", given->out);
     FILE *file = fopen(path, "w");
     if (file == NULL) {
         cli_error("%s cannot be written", path);
@@ -164,6 +174,9 @@ static bool hash_write(const char *directory, const struct cli_programs *program
     fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
     fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
             (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
+    if (given->seeds.adversarial != NULL) {
+        fprintf(file, "adversarial: %s\n", given->seeds.adversarial);
+    }
     cli_programs_outside_tell(result, "# Another run may differ", file);
     fprintf(file, "programs:\n");
     for (uint32_t i = 0; i < programs->count; i++) {
@@ -186,7 +199,7 @@ static bool results_write(const struct exec_options *given, const char *path, co
         cli_error("%s: %s", path, error);
         return false;
     }
-    return hash_write(given->out, programs, result, executing->observing.yaml);
+    return hash_write(given, programs, result, executing->observing.yaml);
 }
 
 static int programs_run(const struct exec_options *given, const char *path, const struct scn_scenario *scenario,
@@ -235,7 +248,13 @@ static bool seconds_read(const char *text, uint64_t *ms_out)
     return true;
 }
 
-static int scenario_run(const struct exec_options *given, const struct cli_list *operands)
+static bool writes_files(const struct exec_options *given)
+{
+    const struct cli_observing_options *observing = &given->observing;
+    return given->out != NULL || given->crossings != NULL || observing->trace != NULL || observing->timeline != NULL;
+}
+
+static int scenario_run(const struct exec_options *given, const struct cli_list *operands, char **argv)
 {
     struct cli_paths paths;
     struct cli_programs programs = {0};
@@ -245,7 +264,8 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
                                      .any_cpu = given->any_cpu,
                                      .crossings = given->crossings};
     cli_paths_find(&paths);
-    if (!seconds_read(given->wall_limit, &run.wall_limit_ms)) {
+    if (!seconds_read(given->wall_limit, &run.wall_limit_ms) ||
+        !cli_seeds_read(&given->seeds, writes_files(given), &run)) {
         return CLI_EXIT_INPUT;
     }
     run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;
@@ -254,7 +274,9 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     if (scenario != NULL && programs_read(&programs, scenario, given, operands)) {
         run.program_count = programs.count;
         run.library_directory = paths.libraries;
-        status = programs_run(given, operands->items[0], scenario, &programs, &run, &paths);
+        status = given->seeds.seeds != NULL
+                     ? cli_seeds_run(&given->seeds, argv)
+                     : programs_run(given, operands->items[0], scenario, &programs, &run, &paths);
     }
     cli_programs_free(&programs);
     scn_free(scenario);
@@ -268,7 +290,7 @@ enum cli_exit cli_exec(int argc, char **argv)
     int status = 0;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &operands);
     if (parsed == CLI_PARSED_RUN) {
-        status = scenario_run(&given, &operands);
+        status = scenario_run(&given, &operands, argv);
     }
     cli_list_free(&given.nodes);
     cli_list_free(&given.sets);
