@@ -22,7 +22,7 @@ const struct adversary_rule adversary_rules[ADVERSARY_PURPOSES] = {
                                10 * SIM_PS_PER_US},
     [ADVERSARY_REQUEST] = {"request", "work on a request takes longer, and other queue pairs go first", 150,
                            20 * SIM_PS_PER_US},
-    [ADVERSARY_GAP] = {"gap", "a message pauses behind a packet, and other queue pairs go on", 100, 2 * SIM_PS_PER_US},
+    [ADVERSARY_GAP] = {"gap", "a message pauses behind a packet, and other queue pairs go on", 100, 10 * SIM_PS_PER_US},
     [ADVERSARY_DAMAGE_REQUEST] = {"damage-request", "a request packet arrives damaged", 4, 0},
     [ADVERSARY_DAMAGE_ANSWER] = {"damage-answer", "a response to a read or an atomic arrives damaged", 4, 0},
     [ADVERSARY_ARRIVAL] = {"arrival",

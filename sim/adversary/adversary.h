@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/kernel/status.h"
@@ -58,18 +59,18 @@ uint64_t adversary_draw_ps(adversary_t *adversary, enum adversary_purpose purpos
 // Does it happen?
 static inline bool adversary_strikes(adversary_t *adversary, enum adversary_purpose purpose)
 {
-    return adversary != 0 && adversary_draw(adversary, purpose);
+    return adversary != NULL && adversary_draw(adversary, purpose);
 }
 
 // How much later: mostly 0, at most most_ps of its rule.
 static inline uint64_t adversary_late_ps(adversary_t *adversary, enum adversary_purpose purpose)
 {
-    return adversary == 0 ? 0 : adversary_draw_ps(adversary, purpose, adversary_rules[purpose].most_ps);
+    return adversary == NULL ? 0 : adversary_draw_ps(adversary, purpose, adversary_rules[purpose].most_ps);
 }
 
 // The same for what has a measure of its own.
 static inline uint64_t adversary_late_within_ps(adversary_t *adversary, enum adversary_purpose purpose,
                                                 uint64_t most_ps)
 {
-    return adversary == 0 ? 0 : adversary_draw_ps(adversary, purpose, most_ps);
+    return adversary == NULL ? 0 : adversary_draw_ps(adversary, purpose, most_ps);
 }
