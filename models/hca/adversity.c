@@ -7,11 +7,11 @@
 // of a message (perftest, Open MPI's eager RDMA) are not what is looked for.
 //
 // Damage (7.8.1: a packet with a wrong CRC is dropped) costs a queue pair at most one of its retries between two steps
-// forward, so that a retry_cnt of 1 is enough. One packet at a time is spoiled: a request that leaves for the first
-// time, or a response to a read or an atomic. The requester decides on both and tells the responder with the request,
-// on no wire; the next one is spoiled when that one is acknowledged. Spared are acknowledges (the last one of a program
-// that ends cannot be asked for again; they are late instead), unreliable services, queue pairs that do not retry or
-// would wait for ever (timeout 0), and loopback, which has no wire.
+// forward, so that a retry_cnt of 1 is enough. One packet at a time is spoiled: a request, or a response to a read or
+// an atomic. The requester decides on both and tells the responder with the request, on no wire; the next one is
+// spoiled when that one is acknowledged, and while no retry is spent. Spared are acknowledges (the last one of a
+// program that ends cannot be asked for again; they are late instead), unreliable services, queue pairs that do not
+// retry or would wait for ever (timeout 0), and loopback, which has no wire.
 #include "models/hca/internal.h"
 
 static void arrival_run(void *ctx)
@@ -58,9 +58,8 @@ void hca_adversity_read(struct hca_qp *qp, uint64_t due_ps)
 static bool may_be_spoiled(const struct hca_qp *qp, const ib_packet_t *packet)
 {
     const struct hca_sq *sq = &qp->sq;
-    bool again = ib_psn_distance(packet->psn, sq->max_psn) > 0;
     bool recovers = qp->attr.retry_count > 0 && qp->attr.timeout != 0 && sq->retries_left == qp->attr.retry_count;
-    return hca_is_reliable(qp->init.type) && recovers && !again && packet->dlid != qp->hca->lid;
+    return hca_is_reliable(qp->init.type) && recovers && packet->dlid != qp->hca->lid;
 }
 
 void hca_adversity_spoil(struct hca_qp *qp, ib_packet_t *packet)

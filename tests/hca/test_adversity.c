@@ -114,7 +114,7 @@ TEST(Adversity, AMessagePausesBetweenItsPacketsNoLongerThanItsRuleSays)
 }
 
 // All packets of the message have left when the first one is asked for again.
-TEST(Adversity, APacketThatIsSentAgainIsNotDamaged)
+TEST(Adversity, OnePacketAtATimeIsDamaged)
 {
     (void)long_under(ADVERSARY_DAMAGE_REQUEST, ALWAYS);
     EXPECT_EQ(damaged_packets, 1);
