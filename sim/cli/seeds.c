@@ -124,12 +124,17 @@ static enum cli_exit run_start(void *ctx, size_t i)
 {
     const struct seeds *seeds = ctx;
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    char *argv[1024] = {"tcasim"};
     size_t count = 0;
-    while (seeds->words[count] != NULL && count + 2 < sizeof argv / sizeof argv[0]) {
-        argv[count + 1] = seeds->words[count];
+    while (seeds->words[count] != NULL) {
         count++;
     }
+    char **argv = calloc(count + 2, sizeof *argv);
+    if (argv == NULL) {
+        cli_error("out of memory");
+        return CLI_EXIT_INPUT;
+    }
+    argv[0] = "tcasim";
+    memcpy(argv + 1, seeds->words, count * sizeof *argv);
     if (nothing < 0 || dup2(fileno(seeds->runs[i].errors), STDERR_FILENO) < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
         dup2(nothing, STDOUT_FILENO) < 0) {
         return CLI_EXIT_INPUT;
