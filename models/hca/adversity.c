@@ -6,7 +6,7 @@
 // become visible in ascending order: no clause says so, but every adapter does it, and programs that poll the last byte
 // of a message (perftest, Open MPI's eager RDMA) are not what is looked for.
 //
-// Damage (7.8.1: a packet with a wrong CRC is dropped) costs a queue pair at most one of its retries between two steps
+// Damage (7.8: a packet with a wrong CRC is dropped) costs a queue pair at most one of its retries between two steps
 // forward, so that a retry_cnt of 1 is enough. One packet at a time is spoiled: a request, or a response to a read or
 // an atomic. The requester decides on both and tells the responder with the request, on no wire; the next one is
 // spoiled when that one is acknowledged, and while no retry is spent. Spared are acknowledges (the last one of a
