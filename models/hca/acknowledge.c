@@ -28,6 +28,8 @@ void hca_responder_ack_list(struct hca_qp *qp)
     }
     rsp->ack_listed = true;
     rsp->ack_due_ps = sim_now_ps(qp->hca->sim) + qp->hca->config.port_tx_ps;
+    // 9.7.5.1.2: one acknowledge may stand for many requests, so it may wait for others.
+    rsp->ack_due_ps += hca_late_ps(qp->hca, ADVERSARY_ACKNOWLEDGE);
     hca_qp_list_push(&qp->hca->ackers, qp, offsetof(struct hca_qp, next_ack));
     hca_port_pump(qp->hca);
 }
@@ -100,6 +102,27 @@ ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp)
     packet->psn = rsp->ack_psn & IB_PSN_MASK;
     packet->msn = rsp->msn;
     return packet;
+}
+
+// An adversary may have kept it back. Who ends the queue pair now has seen what it acknowledges, and on an adapter it
+// would have left with that: the peer shall not retry for ever.
+void hca_responder_ack_last(struct hca_qp *qp)
+{
+    hca_t *hca = qp->hca;
+    struct hca_rsp *rsp = &qp->rsp;
+    if (hca->config.adversary == NULL || !rsp->ack_pending || is_negative(rsp) || !hca_responder_ack_may_leave(qp)) {
+        return;
+    }
+    ib_packet_t *packet = hca_responder_ack_make(qp);
+    packet->qp = qp;
+    packet->generation = qp->generation;
+    packet->due_ps = sim_now_ps(hca->sim);
+    packet->cause = sim_cause_now(hca->sim);
+    rsp->ack_pending = false;
+    rsp->responses_queued++;
+    ib_queue_push(&hca->responses, packet);
+    hca->counters[HCA_ACKS_SENT]++;
+    sim_event_schedule(hca->sim, &hca->port_event, 0); // who calls may be in the middle of a packet
 }
 
 void hca_responder_ack_left(struct hca_qp *qp)

@@ -9,6 +9,9 @@
 
 // --- completion queues -----------------------------------------------------------------------------------------------
 
+static void late_run(void *ctx);
+static void telling_run(void *ctx);
+
 static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
 {
     return entries != 0 && (entries & (entries - 1)) == 0 && entries <= hca->config.max_cq_entries &&
@@ -36,6 +39,8 @@ enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uin
     }
     const uint32_t generation = cq->generation + 1;
     *cq = (struct hca_cq){.hca = hca, .number = cqn, .init = *init, .used = true, .generation = generation};
+    sim_event_init(&cq->late, late_run, cq);
+    sim_event_init(&cq->telling, telling_run, cq);
     cqs[cqn] = cq;
     hca->eqs[init->eqn].users++;
     *cqn_out = cqn;
@@ -86,10 +91,21 @@ enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)
         return SIM_ERR_BUSY;
     }
     held_drop(cq);
+    sim_event_cancel(hca->sim, &cq->late);
+    sim_event_cancel(hca->sim, &cq->telling);
     cq->used = false;
     cq->generation++;
     hca->eqs[cq->init.eqn].users--;
     return SIM_OK;
+}
+
+void hca_cq_free(struct hca_cq *cq)
+{
+    if (cq != NULL) {
+        sim_event_cancel(cq->hca->sim, &cq->late);
+        sim_event_cancel(cq->hca->sim, &cq->telling);
+        free(cq);
+    }
 }
 
 static void entry_write(struct hca_cq *cq, const struct hca_cqe *cqe)
@@ -101,11 +117,28 @@ static void entry_write(struct hca_cq *cq, const struct hca_cqe *cqe)
     hca_dma_write(cq->hca, cq->init.base + (uint64_t)place * sizeof entry, &entry, sizeof entry);
 }
 
+static void telling_run(void *ctx)
+{
+    struct hca_cq *cq = ctx;
+    for (; cq->untold_events > 0; cq->untold_events--) {
+        hca_event_raise(cq->hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
+    }
+}
+
+// 11.4.2.2: a completion that comes to an armed queue raises one event. No clause says when, so a poll may have taken
+// the completion by then. What was there before the arming raises none.
 static void cq_tell(struct hca_cq *cq)
 {
     cq->arm = HCA_ARM_NONE;
     cq->told = cq->producer;
-    hca_event_raise(cq->hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
+    cq->untold_events++;
+    uint64_t late_ps = hca_late_ps(cq->hca, ADVERSARY_EVENT);
+    if (late_ps == 0) {
+        sim_event_cancel(cq->hca->sim, &cq->telling);
+        telling_run(cq);
+    } else if (!sim_event_pending(&cq->telling)) {
+        sim_event_schedule(cq->hca->sim, &cq->telling, late_ps);
+    }
 }
 
 static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
@@ -193,19 +226,24 @@ static void cq_record_read(struct hca_cq *cq)
     read->generation = cq->generation;
 }
 
-void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited)
+// Late completions are written together with those behind them, in their order (10.8.5: each work queue's completions
+// come in order; here those of the whole queue do). No clause says when.
+static void late_run(void *ctx)
 {
-    struct hca_cq *cq = hca_cq_find(hca, cqn);
-    if (cq == NULL || cq->overrun) {
-        return;
+    static const struct sim_work late = {"HCA", "late completion", false};
+    struct hca_cq *cq = ctx;
+    sim_cause_label(cq->hca->sim, cq->hca->name, &late);
+    held_write(cq);
+    if (cq->held != NULL && !cq->reading) {
+        cq_record_read(cq);
     }
-    if (cq->held == NULL && !cq_full(cq)) {
-        cqe_write(cq, cqe, solicited);
-        return;
-    }
+}
+
+static void held_push(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
+{
     struct hca_held_cqe *held = malloc(sizeof *held);
     if (held == NULL) {
-        sim_panic(hca->name, "no memory for a completion");
+        sim_panic(cq->hca->name, "no memory for a completion");
     }
     *held = (struct hca_held_cqe){.cqe = *cqe, .solicited = solicited};
     if (cq->held == NULL) {
@@ -214,7 +252,24 @@ void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solic
         cq->held_last->next = held;
     }
     cq->held_last = held;
-    if (!cq->reading) {
+}
+
+void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited)
+{
+    struct hca_cq *cq = hca_cq_find(hca, cqn);
+    if (cq == NULL || cq->overrun) {
+        return;
+    }
+    if (cq->held == NULL && !cq_full(cq)) {
+        uint64_t late_ps = hca_late_ps(hca, ADVERSARY_COMPLETION);
+        if (late_ps == 0) {
+            cqe_write(cq, cqe, solicited);
+            return;
+        }
+        sim_event_schedule(hca->sim, &cq->late, late_ps);
+    }
+    held_push(cq, cqe, solicited);
+    if (!cq->reading && !sim_event_pending(&cq->late)) {
         cq_record_read(cq);
     }
 }
@@ -254,6 +309,9 @@ enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_r
         return SIM_ERR_INVALID;
     }
     cq_consumer_set(cq, resize->consumer);
+    if (!cq->reading) { // late ones count as well
+        held_write(cq);
+    }
     if (cq->producer - cq->consumer > resize->entries) {
         return SIM_ERR_INVALID;
     }

@@ -81,6 +81,7 @@ void hca_qp_fail(struct hca_qp *qp)
         hca_receiver_discard(hca, ib_queue_pop(&qp->rsp.parked));
     }
     hca_rq_forget(qp->rq, qp);
+    hca_responder_ack_last(qp);
     qp->rsp.slot_send = qp->rsp.slot_next;
     qp->rsp.ack_pending = false;
     hca_flush_sends(qp);

@@ -55,8 +55,9 @@ struct hca_config {
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr, max_eq;
     uint32_t max_entries /* of a send or receive queue */, max_cq_entries, max_inline_bytes, responder_reads,
         initiator_reads;
-    bool blueflame_all; // told to the driver
-    uint32_t part_id;   // PCI device id, as the driver tells programs
+    bool blueflame_all;          // told to the driver
+    uint32_t part_id;            // PCI device id, as the driver tells programs
+    struct adversary *adversary; // the caller's: what may be late is (adversity.c); NULL: nothing is
 };
 
 // SIM_ERR_INVALID: a limit or depth of 0, or no such maximum payload. name is copied; counters are registered under it.

@@ -85,6 +85,7 @@ typedef struct ib_packet {
     uint32_t immediate, bytes; // bytes of payload
     bool ack_request, solicited, damaged, global;
     uint8_t fault; // of a NAK: why, for messages to people; on no wire
+    bool spoils;   // of a request: its answer is to arrive damaged (adversity.c); on no wire
     // the owner's
     struct ib_packet *next;
     struct ib_end *arrived_at;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/hca/objects.h"
+#include "sim/adversary/adversary.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/trace.h"
 
@@ -211,7 +212,8 @@ void hca_objects_fini(hca_t *hca);
 
 // --- completion.c ---------------------------------------------------------------------------------------------------
 
-void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // what waits for room
+void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // what waits for room, or is late
+void hca_cq_free(struct hca_cq *cq);                        // NULL: nothing
 struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn); // NULL: none
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
@@ -320,6 +322,7 @@ void hca_responder_ack_list(struct hca_qp *qp); // if one is pending and nothing
 bool hca_responder_ack_may_leave(const struct hca_qp *qp);
 ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp);
 void hca_responder_ack_left(struct hca_qp *qp);
+void hca_responder_ack_last(struct hca_qp *qp); // the queue pair ends: what is pending leaves at once
 void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn);
 // The peer gets a NAK for psn, and then the queue pair fails; fatal: with an event, as no completion tells of it.
 void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, uint32_t psn);
@@ -329,6 +332,18 @@ void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_fault faul
 void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, enum hca_event_type event,
                          uint32_t psn);
 void hca_responder_reset(struct hca_qp *qp);
+
+// --- adversity.c ----------------------------------------------------------------------------------------------------
+
+void hca_adversity_init(struct hca_qp *qp);
+void hca_adversity_stop(struct hca_qp *qp);
+static inline uint64_t hca_late_ps(const hca_t *hca, enum adversary_purpose purpose)
+{
+    return adversary_late_ps(hca->config.adversary, purpose);
+}
+void hca_adversity_spoil(struct hca_qp *qp, ib_packet_t *packet); // perhaps: this request packet, or its answer
+bool hca_adversity_holds(struct hca_qp *qp);                      // what has arrived; hca_responder_resume follows
+void hca_adversity_read(struct hca_qp *qp, uint64_t due_ps);      // hca_reader_kick follows
 
 // --- multicast.c ----------------------------------------------------------------------------------------------------
 

@@ -75,7 +75,10 @@ struct hca_cq {
     uint32_t told;               // producer at the last event
     enum hca_arm arm;
     bool used, reading, overrun;
-    struct hca_held_cqe *held, *held_last; // found no place; the record is being read
+    struct hca_held_cqe *held, *held_last; // found no place; the record is being read. Or they are late
+    // With an adversary: until they are written, and until events are raised, so many.
+    sim_event_t late, telling;
+    uint32_t untold_events;
 };
 
 // --- receive queues ------------------------------------------------------------------------------------------------
@@ -139,6 +142,8 @@ struct hca_sq {
     uint32_t since_ack_request;
     uint8_t retries_left, rnr_left;
     bool rnr_waiting;
+    bool spoiled; // by the adversary: the packet spoiled_psn or its answer, and it is not acknowledged yet
+    uint32_t spoiled_psn;
     uint64_t deadline_ps;
     sim_event_t timer;
 };
@@ -152,6 +157,7 @@ struct hca_slot {
     uint32_t psn, packets, sent_packets, rkey, bytes, msn;
     uint32_t pdn;
     uint64_t address, original;
+    uint64_t due_ps;     // reads: not before
     uint32_t order_mark; // reads: after so many ordered accesses of the QP
 };
 
@@ -176,6 +182,7 @@ struct hca_rsp {
     uint32_t ack_psn;
     uint64_t ack_due_ps;
     bool established;
+    bool spoils; // the next packet that answers arrives damaged
 };
 
 struct hca_qp {
@@ -189,6 +196,7 @@ struct hca_qp {
     struct hca_rsp rsp;
     struct hca_rq own_rq, *rq; // rq: of an XRC target, the one of the message under way
     bool send_listed, draining, flushing_receives;
+    sim_event_t arrival, read;             // with an adversary: until parked packets go on; until the next read
     uint64_t send_since_ps, read_since_ps; // listed
     struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
 };

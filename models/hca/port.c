@@ -58,10 +58,13 @@ void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid)
 
 // --- candidates ----------------------------------------------------------------------------------------------------
 
-// Packets of a queue pair that is gone or failed meanwhile do not leave.
+// Packets of a queue pair that is gone or failed meanwhile do not leave, but for its last acknowledge.
 static bool is_stale(const ib_packet_t *packet, bool response)
 {
     const struct hca_qp *qp = packet->qp;
+    if (packet->opcode == IB_ACKNOWLEDGE) {
+        return false;
+    }
     if (!qp->used || qp->generation != packet->generation || qp->state == HCA_ERROR) {
         return true;
     }

@@ -62,6 +62,7 @@ void hca_qp_unlist(struct hca_qp *qp)
 {
     hca_t *hca = qp->hca;
     sim_event_cancel(hca->sim, &qp->sq.work);
+    hca_adversity_stop(qp);
     hca->sending = hca->sending == qp ? NULL : hca->sending;
     hca->reading = hca->reading == qp ? NULL : hca->reading;
     if (qp->send_listed) {
@@ -131,6 +132,7 @@ static void queues_init(hca_t *hca, struct hca_qp *qp)
     qp->sq.stride_bytes = init->send_stride_bytes;
     hca_retry_init(qp);
     sim_event_init(&qp->sq.work, hca_sender_worked, qp);
+    hca_adversity_init(qp);
     qp->own_rq.base = init->receive_base;
     qp->own_rq.record = init->receive_record;
     qp->own_rq.entries = init->receive_entries;
@@ -230,6 +232,7 @@ static void qp_stop(struct hca_qp *qp)
 {
     hca_retry_stop(qp);
     hca_qp_unlist(qp);
+    hca_responder_ack_last(qp);
     hca_rq_forget(qp->rq, qp);
     while (qp->rsp.parked.count > 0) {
         hca_receiver_discard(qp->hca, ib_queue_pop(&qp->rsp.parked));
@@ -268,7 +271,7 @@ static void reset(struct hca_qp *qp)
     qp_stop(qp);
     sq->producer = sq->fetched = sq->next = sq->begun = sq->una = sq->worked = 0;
     sq->psn = sq->una_psn = sq->max_psn = sq->packet = sq->reads = sq->since_ack_request = 0;
-    sq->fetching = sq->stopped = sq->rnr_waiting = sq->recovering = false;
+    sq->fetching = sq->stopped = sq->rnr_waiting = sq->recovering = sq->spoiled = false;
     hca_rq_reset(&qp->own_rq);
     hca_responder_reset(qp);
     qp->attr = (struct hca_qp_attr){.state = HCA_RESET};
@@ -378,7 +381,7 @@ void hca_objects_fini(hca_t *hca)
     }
     for (uint32_t cqn = 1; cqn < hca->cq_capacity; cqn++) {
         (void)hca_fw_cq_destroy(hca, cqn);
-        free(hca->cqs[cqn]);
+        hca_cq_free(hca->cqs[cqn]);
     }
     for (uint32_t i = 0; i < hca->mr_capacity; i++) {
         free(hca->mrs[i].pages);

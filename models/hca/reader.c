@@ -19,6 +19,10 @@ static struct hca_slot *slot_ready(struct hca_qp *qp)
         struct hca_slot *slot = &rsp->slots[rsp->slot_send % rsp->slot_count];
         if (slot->state != HCA_SLOT_SENT) {
             bool in_order = slot->atomic || (int32_t)(rsp->order_done - slot->order_mark) >= 0;
+            if (slot->due_ps > sim_now_ps(qp->hca->sim)) {
+                hca_adversity_read(qp, slot->due_ps);
+                return NULL;
+            }
             return slot->state == HCA_SLOT_READY && in_order ? slot : NULL;
         }
         rsp->slot_send++;
@@ -35,6 +39,8 @@ static ib_packet_t *packet_make(struct hca_qp *qp, const struct hca_slot *slot, 
     packet->psn = (slot->psn + slot->sent_packets) & IB_PSN_MASK;
     packet->syndrome = IB_SYNDROME_ACK;
     packet->msn = slot->msn;
+    packet->damaged = qp->rsp.spoils;
+    qp->rsp.spoils = false;
     return packet;
 }
 

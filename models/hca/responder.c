@@ -308,6 +308,8 @@ static enum verdict read_handle(struct hca_qp *qp, ib_packet_t *packet)
     }
     slot_fill(qp, slot, packet, packet->dma_bytes == 0 ? 1 : (packet->dma_bytes + mtu - 1) / mtu);
     slot->state = HCA_SLOT_READY;
+    // Table 76 (10.8.3.3): writes and atomics behind a read may be carried out before it.
+    slot->due_ps = sim_now_ps(qp->hca->sim) + hca_late_ps(qp->hca, ADVERSARY_READ);
     hca_reader_kick(qp);
     return discard(qp, packet);
 }
@@ -427,6 +429,7 @@ static enum verdict reliable_handle(struct hca_qp *qp, ib_packet_t *packet)
         return discard(qp, packet);
     }
     rsp->nak_sent = false;
+    rsp->spoils = rsp->spoils || packet->spoils;
     return connected_handle(qp, packet);
 }
 
@@ -485,7 +488,7 @@ static enum verdict handle(struct hca_qp *qp, ib_packet_t *packet)
 
 void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet)
 {
-    if (qp->rsp.parked.count > 0 || handle(qp, packet) == PARK) {
+    if (qp->rsp.parked.count > 0 || hca_adversity_holds(qp) || handle(qp, packet) == PARK) {
         ib_queue_push(&qp->rsp.parked, packet);
     }
 }

@@ -14,10 +14,15 @@ void hca_retry_stop(struct hca_qp *qp)
     qp->sq.rnr_waiting = false;
 }
 
-// 4.096 us x 2^timeout (11.2.5.2); 0: none.
+// 4.096 us x 2^timeout (11.2.5.2); 0: none. An adversary is as late as may be, four times that (9.7.6.1.3), and a
+// millisecond at least, as adapters round it up: who is late on purpose may not make a retry of it.
 static uint64_t timeout_ps(const struct hca_qp *qp)
 {
-    return qp->attr.timeout == 0 ? 0 : UINT64_C(4096) * SIM_PS_PER_NS << qp->attr.timeout;
+    uint64_t least_ps = qp->attr.timeout == 0 ? 0 : UINT64_C(4096) * SIM_PS_PER_NS << qp->attr.timeout;
+    if (qp->hca->config.adversary == NULL || least_ps == 0) {
+        return least_ps;
+    }
+    return 4 * least_ps > SIM_PS_PER_MS ? 4 * least_ps : SIM_PS_PER_MS;
 }
 
 void hca_retry_watch(struct hca_qp *qp)
@@ -82,7 +87,10 @@ void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code)
     sq->rnr_left -= qp->attr.rnr_retry != 7;
     go_back(qp);
     sq->rnr_waiting = true;
-    sim_event_schedule(qp->hca->sim, &sq->timer, hca_rnr_timer_ps(timer_code));
+    // 9.7.5.2.8: it waits for at least that long.
+    uint64_t rnr_ps = hca_rnr_timer_ps(timer_code);
+    rnr_ps += adversary_late_within_ps(qp->hca->config.adversary, ADVERSARY_RNR, rnr_ps);
+    sim_event_schedule(qp->hca->sim, &sq->timer, rnr_ps);
 }
 
 static void timer_run(void *ctx)

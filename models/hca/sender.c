@@ -162,6 +162,9 @@ static ib_packet_t *packet_make(struct hca_qp *qp, unsigned opcode)
     packet->qp = qp;
     packet->generation = qp->generation;
     packet->index = qp->sq.next;
+    if (qp->hca->config.adversary != NULL) {
+        hca_adversity_spoil(qp, packet);
+    }
     return packet;
 }
 
@@ -290,6 +293,15 @@ static void engine_start(hca_t *hca)
     }
 }
 
+// No clause bounds the time between packets of a message; its own order is kept, others need not wait (9.5).
+static void pause(struct hca_qp *qp)
+{
+    uint64_t gap_ps = hca_late_ps(qp->hca, ADVERSARY_GAP);
+    if (gap_ps != 0 && qp->sq.packet > 0 && qp->state == HCA_RTS && !sim_event_pending(&qp->sq.work)) {
+        sim_event_schedule(qp->hca->sim, &qp->sq.work, gap_ps);
+    }
+}
+
 static void send_run(void *ctx)
 {
     static const struct sim_work sending = {"HCA", "send engine", false};
@@ -300,6 +312,7 @@ static void send_run(void *ctx)
     if (qp != NULL) { // else it failed or went meanwhile
         if (is_ready(qp)) {
             produce(qp);
+            pause(qp);
         }
         hca_sender_kick(qp);
     }
@@ -325,20 +338,31 @@ void hca_sender_worked(void *ctx)
     enlist(qp);
 }
 
+// What a queue pair takes for a request before the send engine has it. 9.5: there is no order between queue pairs.
+static uint64_t work_on_ps(const hca_t *hca)
+{
+    const struct hca_config *config = &hca->config;
+    uint64_t own_ps =
+        config->send_request_ps > config->send_packet_ps ? config->send_request_ps - config->send_packet_ps : 0;
+    return own_ps + hca_late_ps(hca, ADVERSARY_REQUEST);
+}
+
 void hca_sender_kick(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
-    const struct hca_config *config = &qp->hca->config;
     if (sq->next == sq->producer || (qp->state != HCA_RTS && qp->state != HCA_SQD) || sim_event_pending(&sq->work)) {
         return;
     }
     if (sq->next == sq->fetched) {
         hca_wqe_fetch(qp);
-    } else if (is_worked(sq) || config->send_request_ps <= config->send_packet_ps) {
+        return;
+    }
+    uint64_t work_ps = is_worked(sq) ? 0 : work_on_ps(qp->hca);
+    if (work_ps == 0) {
         sq->worked = is_worked(sq) ? sq->worked : sq->next + 1;
         enlist(qp);
     } else {
-        sim_event_schedule(qp->hca->sim, &sq->work, config->send_request_ps - config->send_packet_ps);
+        sim_event_schedule(qp->hca->sim, &sq->work, work_ps);
     }
 }
 

@@ -32,6 +32,7 @@ struct pcie_rc_config {
     uint64_t qpi_peer_write_ps;  // what the far side takes to put a line in order at its port
     uint64_t qpi_peer_read_ps;   // what it takes to pass the request for a line on, besides peer_ps
     uint32_t qpi_peer_lines_max; // outstanding lines, of writes and of reads each, in each direction
+    struct adversary *adversary; // how much later memory answers and writes are visible; NULL: on time
 };
 
 // The memory behind the root complex. Called at the simulated instant at which bytes are read or become visible.

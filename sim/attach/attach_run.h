@@ -28,18 +28,20 @@ struct attach_run_options {
     bool functional;               // without simulated time
     bool together;                 // all programs start at once; else see attach_node_main
     bool any_cpu;                  // do not keep simulator and programs on one processor
-    uint64_t wall_limit_ms;        // how long a program may run without calling in, and all may wait for the outside
-    uint64_t silence_limit_ms;     // functional: how long nobody may call in; 0: for ever
-    sim_counter_visit_fn counter;  // after the run; may be NULL
-    sim_trace_sink_fn trace;       // may be NULL
+    bool adversarial;              // legal but unkind behaviour, drawn from the seed; not with functional
+    uint64_t adversarial_seed;
+    uint64_t wall_limit_ms;       // how long a program may run without calling in, and all may wait for the outside
+    uint64_t silence_limit_ms;    // functional: how long nobody may call in; 0: for ever
+    sim_counter_visit_fn counter; // after the run; may be NULL
+    sim_trace_sink_fn trace;      // may be NULL
     void (*diagnosis)(void *ctx, const char *line); // refused calls and completions in error; NULL: nobody asks
     bool summary;                                   // counts of verbs calls
     bool check;                                     // mistakes that a real device cannot see, told as diagnoses are
     bool explain;                                   // critical paths of those that `select` says
     struct observe_selection select;
     void (*observed)(void *ctx, observe_t *observe); // after the run; may be NULL
-    const char *crossings;         // a file to be written with a line for each crossing; NULL: none
-    void (*turn)(void *ctx);       // timed runs: after each turn of a program, with what it printed; may be NULL
+    const char *crossings;                           // a file to be written with a line for each crossing; NULL: none
+    void (*turn)(void *ctx); // timed runs: after each turn of a program, with what it printed; may be NULL
     void *ctx;
 };
 

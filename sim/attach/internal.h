@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "models/host/core.h"
+#include "sim/adversary/adversary.h"
 #include "sim/attach/attach_run.h"
 #include "sim/attach/waiting.h"
 #include "sim/observe/observe.h"
@@ -59,7 +60,7 @@ struct attach_thread {
     bool patient; // it waits for the outside, and does not poll it
     bool free;    // functional: its program runs
     uint64_t seen_writes, seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
-    uint64_t waited_writes;  // when it got it after a wait for memory
+    uint64_t waited_writes; // when it got it after a wait for memory
     uint64_t waited_pinned_writes;
     struct attach_loop loop; // of empty polls
     struct attach_shared shared;
@@ -67,10 +68,10 @@ struct attach_thread {
     const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
     uint64_t turn_ps; // when it got its turn
-    bool repeats; // its library only sends again what a peer is not ready for, or refuses that
-    bool endless; // nothing but a device or another program ends what it asks for
-    bool polls;   // it asks again and again, since asked_ps
-    bool exits;   // it has said so, and waits for nothing
+    bool repeats;     // its library only sends again what a peer is not ready for, or refuses that
+    bool endless;     // nothing but a device or another program ends what it asks for
+    bool polls;       // it asks again and again, since asked_ps
+    bool exits;       // it has said so, and waits for nothing
 };
 
 struct attach_process {
@@ -152,6 +153,7 @@ struct attach_server {
     const struct attach_run_options *options;
     struct attach_run_result *result;
     plat_machine_t *machine;
+    adversary_t *adversary; // NULL: none
     sim_t *sim;
     char directory[64], path[96];
     struct attach_processors processors;
@@ -196,7 +198,7 @@ struct attach_server {
     size_t id_count, id_room;
     uint32_t ids_taken; // by processes and threads
     observe_t *observe;
-    FILE *crossings;    // one a line; NULL: nobody asked
+    FILE *crossings; // one a line; NULL: nobody asked
 };
 
 // What a program asks for, copied out of its reach.
@@ -317,6 +319,7 @@ int64_t attach_ids_real(const struct attach_process *process, uint64_t id);
 // Starts a simulated thread for a slot. false: no memory.
 bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
+void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose); // perhaps, for a while
 // Those that have taken a slot. announced: by their creator, who waits for them.
 void attach_threads_find(struct attach_server *server, bool announced);
 // The next of all, in their order. Begins with NULL and 0; NULL: none is left.
@@ -326,7 +329,8 @@ void attach_hash(struct attach_server *server, uint64_t value);
 
 // --- notes.c --------------------------------------------------------------------------------------------------------
 
-// The records of a turn, and how many of them were taken. entries_ps: when the work before each entry of the list began.
+// The records of a turn, and how many of them were taken. entries_ps: when the work before each entry of the list
+// began.
 struct attach_notes {
     uint32_t count, taken;
     uint64_t entries_ps[ATTACH_ENTRIES + 1];

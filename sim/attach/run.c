@@ -176,14 +176,21 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                    .network = -1,
                                    .bells_fd = -1,
                                    .watches = -1};
-    enum sim_status status = plat_machine_create(scenario, NULL, result->text, sizeof result->text, &server.machine);
+    enum sim_status status =
+        options->adversarial ? adversary_create(options->adversarial_seed, &server.adversary) : SIM_OK;
+    if (status == SIM_OK) {
+        const struct plat_options machine = {.adversary = server.adversary};
+        status = plat_machine_create(scenario, &machine, result->text, sizeof result->text, &server.machine);
+    }
     if (status != SIM_OK) {
+        adversary_destroy(server.adversary);
         return status;
     }
     server.sim = plat_machine_sim(server.machine);
     server.observe = observer_create(&server);
     if (server.observe == NULL) {
         plat_machine_destroy(server.machine);
+        adversary_destroy(server.adversary);
         return SIM_ERR_NO_MEMORY;
     }
     sim_condition_init(&server.process_ended);
@@ -220,6 +227,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     sim_event_cancel(server.sim, &server.pace);
     observe_destroy(server.observe);
     plat_machine_destroy(server.machine);
+    adversary_destroy(server.adversary);
     free(server.ids);
     if (server.crossings != NULL && !crossings_close(server.crossings)) {
         snprintf(result->text, sizeof result->text, "%s could not be written", options->crossings);

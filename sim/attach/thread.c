@@ -99,6 +99,18 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
     if (!thread->process->server->options->functional) {
         host_core_spend(thread->core, paid_ps - behind_ps, &own);
     }
+    attach_preempt(thread, ADVERSARY_CALL);
+}
+
+// Another program has the processor for a while. It is no time of the thread's own: what a loop of polls costs is not
+// learned from it.
+void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose)
+{
+    static const struct sim_work away = {"library", "preempted", false};
+    uint64_t late_ps = adversary_late_ps(thread->process->server->adversary, purpose);
+    if (late_ps != 0) {
+        host_core_spend(thread->core, late_ps, &away);
+    }
 }
 
 static bool write_possible(const struct attach_entry *entry)
@@ -353,6 +365,7 @@ static bool turn_take(struct attach_thread *thread)
 static void thread_main(void *arg)
 {
     struct attach_thread *thread = arg;
+    attach_preempt(thread, ADVERSARY_WAKE);
     while (turn_take(thread)) {
     }
     if (!thread->process->server->stopped) {

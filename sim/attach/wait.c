@@ -130,6 +130,10 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
     }
     bool told = sim_condition_wait(server->sim, &thread->woken, thread->waits_until_ps, &reason);
     thread->waits_for = 0;
+    if (!thread->loop.waits) { // a loop that is fast-forwarded does not sleep
+        thread->patient = false;
+        attach_preempt(thread, ADVERSARY_WAKE);
+    }
     return told;
 }
 

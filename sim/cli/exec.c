@@ -8,6 +8,7 @@
 #include "sim/cli/observing.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/programs.h"
+#include "sim/cli/seeds.h"
 #include "sim/cli/selection.h"
 #include "sim/cli/tests.h"
 
@@ -18,6 +19,7 @@ struct exec_options {
     struct cli_list sets;
     const char *wall_limit, *out, *crossings, *junit;
     struct cli_observing_options observing;
+    struct cli_seeds_options seeds;
     bool functional, together, any_cpu, gpu_mpi, update_baseline;
 };
 
@@ -49,6 +51,13 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, junit)},
     {"update-baseline", NULL, "record the numbers of expectations with of: in their baseline files", CLI_OPTION_FLAG,
      offsetof(struct exec_options, update_baseline)},
+    {"adversarial", "SEED",
+     "whatever the specification leaves open happens: late, batched, retried, other schedules; drawn from the seed",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, seeds.adversarial)},
+    {"seeds", "A..B", "run with each of these seeds, side by side, and name those that fail", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, seeds.seeds)},
+    {"jobs", "N", "with --seeds: how many runs side by side (default: the processors)", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, seeds.jobs)},
     {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
@@ -66,6 +75,7 @@ static const struct cli_syntax syntax = {
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
              "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--check] [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
+             "                   [--adversarial SEED | --seeds A..B [--jobs N]]\n"
              "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
              "[--any-cpu]\n"
              "                   [--junit FILE.xml] [--update-baseline]",
@@ -250,6 +260,24 @@ static int scenario_exec(struct cli_exec *exec, const struct exec_options *given
     return good || status > CLI_EXIT_INPUT ? status : CLI_EXIT_INPUT;
 }
 
+// The same with each of many seeds.
+static int seeds_exec(const struct cli_exec *exec, const struct exec_options *given, char **argv)
+{
+    struct cli_tests tests;
+    junit_t *junit = junit_create();
+    int status = CLI_EXIT_INPUT;
+    if (junit != NULL && cli_tests_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
+        junit_suite_begin(junit, exec->job.scenario->name, exec->job.path);
+        status = cli_seeds_run(&given->seeds, argv, junit);
+        if (tests.suites != NULL) {
+            junit_suites_write(junit, tests.suites);
+        }
+        status = cli_tests_end(&tests) || status > CLI_EXIT_INPUT ? status : CLI_EXIT_INPUT;
+    }
+    junit_destroy(junit);
+    return status;
+}
+
 static bool options_right(const struct exec_options *given)
 {
     const char *wrong = !given->functional       ? NULL
@@ -268,7 +296,14 @@ static bool options_right(const struct exec_options *given)
     return wrong == NULL && timed == NULL;
 }
 
-static int scenario_run(const struct exec_options *given, const struct cli_list *operands)
+static bool writes_files(const struct exec_options *given)
+{
+    const struct cli_observing_options *observing = &given->observing;
+    return given->out != NULL || given->crossings != NULL || given->update_baseline || observing->trace != NULL ||
+           observing->timeline != NULL;
+}
+
+static int scenario_run(const struct exec_options *given, const struct cli_list *operands, char **argv)
 {
     struct cli_paths paths;
     struct cli_programs programs = {0};
@@ -279,7 +314,8 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
                                      .any_cpu = given->any_cpu,
                                      .crossings = given->crossings};
     cli_paths_find(&paths);
-    if (!options_right(given) || !seconds_read(given->wall_limit, &run.wall_limit_ms)) {
+    if (!options_right(given) || !seconds_read(given->wall_limit, &run.wall_limit_ms) ||
+        !cli_seeds_read(&given->seeds, writes_files(given), &run)) {
         return CLI_EXIT_INPUT;
     }
     run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;
@@ -293,13 +329,14 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
                                     .update_baseline = given->update_baseline},
                             .programs = &programs,
                             .captures = &captures,
-                            .functional = given->functional};
+                            .functional = given->functional,
+                            .adversarial = given->seeds.adversarial};
     int status = CLI_EXIT_INPUT;
     cli_captures_init(&captures);
     if (exec.job.scenario != NULL && programs_read(&programs, exec.job.scenario, given, operands)) {
         run.program_count = programs.count;
         run.library_directory = paths.libraries;
-        status = scenario_exec(&exec, given, &run);
+        status = given->seeds.seeds != NULL ? seeds_exec(&exec, given, argv) : scenario_exec(&exec, given, &run);
     }
     cli_captures_fini(&captures);
     cli_programs_free(&programs);
@@ -314,7 +351,7 @@ enum cli_exit cli_exec(int argc, char **argv)
     int status = 0;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &operands);
     if (parsed == CLI_PARSED_RUN) {
-        status = scenario_run(&given, &operands);
+        status = scenario_run(&given, &operands, argv);
     }
     cli_list_free(&given.nodes);
     cli_list_free(&given.sets);

@@ -106,6 +106,9 @@ static bool hash_write(const struct cli_exec *exec)
     fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
     fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
             (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
+    if (exec->adversarial != NULL) {
+        fprintf(file, "adversarial: %s\n", exec->adversarial);
+    }
     cli_programs_outside_tell(result, "# Another run may differ", file);
     fprintf(file, "programs:\n");
     for (uint32_t i = 0; i < exec->programs->count; i++) {

@@ -13,7 +13,8 @@ struct cli_exec {
     struct cli_captures *captures;
     struct cli_observing *observing;
     bool functional;
-    report_t *report; // NULL: nobody wants one
+    const char *adversarial; // a seed; NULL: none
+    report_t *report;        // NULL: nobody wants one
     struct attach_run_result result;
     bool went_on; // the simulation came to its end
 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX 16
+#define NAMES_MAX 32
 #define WORD_MAX  32
 
 static const struct cli_option help_option = {.name = "help", .doc = "print this and end", .kind = CLI_OPTION_FLAG};

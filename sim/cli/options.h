@@ -7,10 +7,11 @@
 #include "sim/cli/cli.h"
 
 enum cli_option_kind {
-    CLI_OPTION_FLAG, // bool
-    CLI_OPTION_TEXT, // const char *, the last one given
-    CLI_OPTION_MAYBE, // the same; "" where it has no value: the next word is its value where `is_value` of the syntax says so
-    CLI_OPTION_LIST  // struct cli_list, all of them in order
+    CLI_OPTION_FLAG,  // bool
+    CLI_OPTION_TEXT,  // const char *, the last one given
+    CLI_OPTION_MAYBE, // the same; "" where it has no value: the next word is its value where `is_value` of the syntax
+                      // says so
+    CLI_OPTION_LIST   // struct cli_list, all of them in order
 };
 
 struct cli_option {
@@ -33,7 +34,7 @@ struct cli_syntax {
     size_t option_count;
     size_t operands_min, operands_max;
     bool (*is_value)(const char *word); // of options whose value may be left out; NULL: there are none
-    const char *operand; // what an operand is, for messages: "a scenario file"
+    const char *operand;                // what an operand is, for messages: "a scenario file"
 };
 
 enum cli_parsed { CLI_PARSED_RUN, CLI_PARSED_HELP, CLI_PARSED_WRONG };

@@ -82,7 +82,8 @@ enum sim_status plat_hca_create(struct plat_node *node)
 {
     char name[SCN_NAME_MAX + 8];
     snprintf(name, sizeof name, "%s.hca", node->config->name);
-    const struct hca_config config = config_of(&node->config->hca, &node->config->host);
+    struct hca_config config = config_of(&node->config->hca, &node->config->host);
+    config.adversary = node->machine->adversary;
     return hca_create(node->machine->sim, node->machine->pool, node->machine->packets, name, &config, &node->hca);
 }
 

@@ -70,6 +70,7 @@ struct plat_pull {
 
 struct plat_machine {
     const struct scn_scenario *scenario;
+    struct adversary *adversary; // NULL: none
     sim_t *sim;
     pcie_pool_t *pool;
     ib_pool_t *packets;

@@ -103,6 +103,7 @@ enum sim_status plat_machine_create(const struct scn_scenario *scenario, const s
         return plat_error_set(&where, SIM_ERR_NO_MEMORY, "%s", sim_status_text(SIM_ERR_NO_MEMORY));
     }
     machine->scenario = scenario;
+    machine->adversary = options != NULL ? options->adversary : NULL;
     sim_condition_init(&machine->all_booted);
     enum sim_status status = machine_build(machine, options, &where);
     if (status != SIM_OK) {

@@ -180,6 +180,7 @@ static enum sim_status root_complex_create(struct plat_node *node)
         .qpi_peer_write_ps = host->qpi_peer_write_ps,
         .qpi_peer_read_ps = host->qpi_peer_read_ps,
         .qpi_peer_lines_max = host->qpi_peer_lines_max,
+        .adversary = node->machine->adversary,
     };
     return pcie_rc_create(node->machine->sim, node->machine->pool, name_of(node, "root_complex").text, &config,
                           &host_memory_pcie_ops, node->memory, &node->rc);

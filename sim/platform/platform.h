@@ -55,7 +55,8 @@ struct plat_hooks {
 };
 
 struct plat_options {
-    const char *trace_rtl_path; // NULL: no waveform. Else an FST file of every RTL board
+    const char *trace_rtl_path;  // NULL: no waveform. Else an FST file of every RTL board
+    struct adversary *adversary; // the caller's, asked by hosts and HCAs; NULL: everything is on time
 };
 
 struct plat_result {

@@ -38,6 +38,7 @@ void rig_init_with(struct rig *rig, const struct hca_config *config, const char 
     memset(rig, 0, sizeof *rig);
     rig->config = *config;
     rig->host = preset_host(host, config);
+    rig->host.rc.adversary = config->adversary;
     ASSERT_EQ(sim_create(&sim_config, &rig->sim), SIM_OK);
     ASSERT_EQ(pcie_pool_create(&rig->pool), SIM_OK);
     rig->packets = ib_pool_create();

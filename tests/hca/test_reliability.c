@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "rig.h"
+#include "sim/adversary/adversary.h"
 #include "sim/kernel/random.h"
 
 enum { SLOT_BYTES = 16384, SLOTS = 16, ATOMIC_AT = 900000, FETCHED_AT = 900008 };
@@ -20,7 +21,15 @@ struct walk {
 };
 static struct walk walk;
 
-static void walk_init(const struct hca_config *config, uint64_t seed)
+static void walk_connect(uint8_t retry_count)
+{
+    struct hca_qp_attr to_b = rig_attr(&walk.b), to_a = rig_attr(&walk.a);
+    to_b.retry_count = to_a.retry_count = retry_count;
+    rig_connect_with(&walk.a, &to_b);
+    rig_connect_with(&walk.b, &to_a);
+}
+
+static void walk_init_with(const struct hca_config *config, uint64_t seed, uint8_t retry_count)
 {
     memset(&walk, 0, sizeof walk);
     rig_init_with(&walk.rig, config, "core-i7-2600k");
@@ -28,13 +37,18 @@ static void walk_init(const struct hca_config *config, uint64_t seed)
     walk.far = rig_process(&walk.rig, 1);
     walk.a = rig_qp(walk.near, HCA_RC);
     walk.b = rig_qp(walk.far, HCA_RC);
-    rig_connect(&walk.a, &walk.b);
+    walk_connect(retry_count);
     sim_random_init(&walk.random, seed, "walk");
     for (uint32_t i = 0; i < SLOTS * SLOT_BYTES; i++) {
         walk.model_near[i] = walk.near->memory[i] = (uint8_t)sim_random_u64(&walk.random);
         walk.model_far[i + 2 * SLOTS * SLOT_BYTES] = walk.far->memory[i + 2 * SLOTS * SLOT_BYTES] =
             (uint8_t)sim_random_u64(&walk.random);
     }
+}
+
+static void walk_init(const struct hca_config *config, uint64_t seed)
+{
+    walk_init_with(config, seed, 7);
 }
 
 // Request i uses slot i of the local side; writes and sends go to slot i of the far side's first part, reads come from
@@ -264,4 +278,60 @@ TEST(Reliability, ALostReadResponseIsReadAgain)
 TEST(Reliability, ALostAtomicResponseIsAnsweredFromMemoryOfIt)
 {
     expect_recovery((struct loss){HCA_OP_FETCH_ADD, 1, "duplicate_requests", 1});
+}
+
+// --- an adversary ----------------------------------------------------------------------------------------------------
+
+static adversary_t *adversarial_init(uint64_t seed, uint8_t retry_count, struct hca_config *config)
+{
+    adversary_t *adversary = NULL;
+    EXPECT_EQ(adversary_create(seed, &adversary), SIM_OK);
+    *config = preset_hca("connectx-qdr");
+    config->adversary = adversary;
+    walk_init_with(config, seed, retry_count);
+    return adversary;
+}
+
+TEST(Reliability, RandomRequestsSurviveAnAdversary)
+{
+    struct hca_config config;
+    for (uint64_t seed = 1; seed <= 16; seed++) {
+        adversary_t *adversary = adversarial_init(seed, 1, &config);
+        walk_run(400);
+        rig_fini(&walk.rig);
+        adversary_destroy(adversary);
+    }
+}
+
+static uint64_t damaged(void)
+{
+    return sim_counter_value(walk.rig.sim, "cable.0", "damaged_packets", NULL) +
+           sim_counter_value(walk.rig.sim, "cable.1", "damaged_packets", NULL);
+}
+
+// Every packet that may be is: one retry is all that it costs between two steps forward.
+TEST(Reliability, OneRetryIsEnoughForAllThatAnAdversaryDamages)
+{
+    static const enum adversary_purpose PURPOSES[] = {ADVERSARY_DAMAGE_REQUEST, ADVERSARY_DAMAGE_ANSWER};
+    struct hca_config config;
+    for (unsigned i = 0; i < 20; i++) {
+        adversary_t *adversary = adversarial_init(i, 1, &config);
+        adversary_only(adversary, PURPOSES[i % 2], i < 10 ? 1000 : 200);
+        walk_run(200);
+        EXPECT_TRUE(damaged() > 10);
+        EXPECT_TRUE(rig_counter(&walk.rig, 0, "retries") > 10);
+        rig_fini(&walk.rig);
+        adversary_destroy(adversary);
+    }
+}
+
+TEST(Reliability, AnAdversaryDamagesNothingOfWhoDoesNotRetry)
+{
+    struct hca_config config;
+    adversary_t *adversary = adversarial_init(3, 0, &config);
+    adversary_only(adversary, ADVERSARY_DAMAGE_REQUEST, 1000);
+    walk_run(100);
+    EXPECT_EQ(damaged(), 0);
+    rig_fini(&walk.rig);
+    adversary_destroy(adversary);
 }
