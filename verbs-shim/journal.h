@@ -40,7 +40,6 @@
     C(POST_RECV, "ibv_post_recv", receive)                                                                             \
     C(POST_SRQ_RECV, "ibv_post_srq_recv", receive)                                                                     \
     C(POLL_CQ, "ibv_poll_cq", completion)                                                                              \
-    C(POLL_CQ_EMPTY, "ibv_poll_cq", polls)                                                                             \
     C(REQ_NOTIFY_CQ, "ibv_req_notify_cq", object)                                                                      \
     C(GET_CQ_EVENT, "ibv_get_cq_event", object)                                                                        \
     C(GET_ASYNC_EVENT, "ibv_get_async_event", object)                                                                  \
@@ -65,7 +64,17 @@ enum journal_call {
     R(NONE, "")                                                                                                        \
     R(NO_MEMORY, "the device has no room for another one")                                                             \
     R(BUSY, "{a} other objects still use it")                                                                          \
-    R(LIMIT, "{a} is asked for, the device has at most {b}")                                                           \
+    R(LIMIT_SEND_WR, "max_send_wr is {a}, the device has at most {b}")                                                 \
+    R(LIMIT_SEND_SGE, "max_send_sge is {a}, the device has at most {b}")                                               \
+    R(LIMIT_INLINE, "max_inline_data is {a}, the device has at most {b}")                                              \
+    R(LIMIT_RECV_WR, "max_recv_wr is {a}, the device has at most {b}")                                                 \
+    R(LIMIT_RECV_SGE, "max_recv_sge is {a}, the device has at most {b}")                                               \
+    R(LIMIT_CQE, "{a} entries of a completion queue are asked for, the device has 1 to {b}")                           \
+    R(LIMIT_VECTOR, "comp_vector is {a}, the device has 0 to {b}")                                                     \
+    R(LIMIT_SRQ_WR, "max_wr is {a}, a shared receive queue has 1 to {b}")                                              \
+    R(LIMIT_SRQ_SGE, "max_sge is {a}, a shared receive queue has at most {b}")                                         \
+    R(LIMIT_SRQ_LIMIT, "srq_limit is {a}, the queue has {b} requests; only the limit can be changed")                  \
+    R(LID, "no port of the fabric has LID {a}")                                                                        \
     R(ZERO, "a size of 0 is asked for")                                                                                \
     R(OTHER_CONTEXT, "an object that is given belongs to another context")                                             \
     R(NO_CQ, "a completion queue is missing")                                                                          \
@@ -220,11 +229,6 @@ struct journal_refusal {
     char sentence[JOURNAL_SENTENCE_BYTES];
 };
 
-struct journal_polls {
-    uint32_t cq;
-    uint64_t count;
-};
-
 struct journal_record {
     uint16_t call; // enum journal_call
     uint16_t reason;
@@ -233,6 +237,7 @@ struct journal_record {
     uint64_t began_ps; // the caller's own time when the call began
     uint64_t place;    // of CHECK: the instruction that did it, where that is known; else 0
     uint32_t context;
+    uint32_t follows; // of a call with several records (a list, a poll): not its first one
     union {
         struct journal_object object;
         struct journal_device device;
@@ -243,7 +248,6 @@ struct journal_record {
         struct journal_send send;
         struct journal_receive receive;
         struct journal_completion completion;
-        struct journal_polls polls;
         struct journal_check check;
         struct journal_dma dma;
         struct journal_refusal refusal;

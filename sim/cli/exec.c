@@ -287,11 +287,12 @@ static bool options_right(const struct exec_options *given)
     const char *timed = !given->functional                 ? NULL
                         : given->observing.explain != NULL ? "--explain"
                         : given->observing.summary         ? "--summary"
+                        : given->observing.check           ? "--check"
                                                            : NULL;
     if (wrong != NULL) {
         cli_error("%s does not go with --functional, where no expectation is judged", wrong);
     } else if (timed != NULL) {
-        cli_error("%s does not go with --functional, where nothing takes simulated time", timed);
+        cli_error("%s does not go with --functional, where threads run freely and nothing takes simulated time", timed);
     }
     return wrong == NULL && timed == NULL;
 }

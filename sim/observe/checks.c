@@ -9,6 +9,8 @@
 
 // So many lines of a run, and objects of a kind that are listed.
 enum { FINDINGS_MAX = 64, LEAKS_MAX = 8, LINE_BYTES = 1024 };
+// Of a queue so many requests are compared with each other.
+enum { COMPARED_MAX = 4096 };
 
 // how: what the place is to it, "in".
 __attribute__((format(printf, 6, 7))) static void find(observe_process_t *process, uint64_t at_ps,
@@ -88,7 +90,7 @@ static void overlap_check(observe_process_t *process, const struct observe_call 
                           const struct journal_receive *receive)
 {
     const struct observe_queue *queue = &qp->qp.receive;
-    for (uint32_t i = 0; i < queue->depth && !qp->qp.overlap_told; i++) {
+    for (uint32_t i = 0; i < queue->depth && i < COMPARED_MAX && !qp->qp.overlap_told; i++) {
         const struct observe_request *other = &queue->requests[(queue->first + i) % queue->room];
         if (other->bytes != 0 && receive->bytes != 0 && other->address < receive->address + receive->bytes &&
             receive->address < other->address + other->bytes) {

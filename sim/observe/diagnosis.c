@@ -396,10 +396,7 @@ static void sentence_say(observe_process_t *process, uint64_t at_ps, const struc
     struct text text = {.used = 0};
     char sentence[JOURNAL_SENTENCE_BYTES];
     memcpy(sentence, record->refusal.sentence, sizeof sentence);
-    sentence[sizeof sentence - 1] = '\0';
-    for (char *at = sentence; *at != '\0'; at++) {
-        *at = *at >= ' ' && *at < 0x7f ? *at : '?';
-    }
+    observe_text_clean(sentence, sizeof sentence);
     add_title(&text, process);
     add(&text, ": %s", sentence);
     observe_say(process, at_ps, text.bytes);

@@ -138,6 +138,8 @@ struct observe_object *observe_qp_find(const observe_process_t *process, uint32_
 void observe_requests_note(observe_process_t *process, const struct observe_call *call,
                            const struct journal_record *record);
 void observe_queues_free(struct observe_object *object); // of a queue pair; of others nothing
+// The queue pair is reset or destroyed, and forgets what was posted.
+void observe_requests_drop(struct observe_object *qp);
 
 // --- arrivals.c -----------------------------------------------------------------------------------------------------
 
@@ -154,6 +156,8 @@ const char *observe_status_name(uint64_t status);    // of a completion, as the 
 const char *observe_qp_type_name(uint64_t type);
 // The sentence of a refusal, with its numbers. An unknown reason: the text of the errno value.
 void observe_reason_print(const struct journal_record *record, char *text, size_t room);
+// What comes from a program, for a terminal: ends, and has no control characters.
+void observe_text_clean(char *text, size_t room);
 void observe_access_print(uint32_t access, char *text, size_t room); // "local write, remote write"
 
 // --- observe.c ------------------------------------------------------------------------------------------------------

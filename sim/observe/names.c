@@ -187,6 +187,14 @@ void observe_time_print(uint64_t ps, char *text, size_t room)
     snprintf(text, room, "%" PRIu64 " ps", ps);
 }
 
+void observe_text_clean(char *text, size_t room)
+{
+    text[room - 1] = '\0';
+    for (char *at = text; *at != '\0'; at++) {
+        *at = *at >= ' ' && *at < 0x7f ? *at : '?';
+    }
+}
+
 // --- reasons --------------------------------------------------------------------------------------------------------
 
 static const char *const reasons[] = {

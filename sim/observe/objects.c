@@ -33,6 +33,7 @@ struct observe_object *observe_object_find(const observe_process_t *process, enu
 }
 
 // --- made and ended -------------------------------------------------------------------------------------------------
+
 static void object_free(void *node)
 {
     struct observe_object *object = node;
@@ -87,6 +88,9 @@ static void ended(observe_process_t *process, enum observe_kind kind, uint32_t c
     if (object == NULL || object->ended) {
         return;
     }
+    if (kind == OBSERVE_QP) {
+        observe_requests_drop(object);
+    }
     object->ended = true;
     object->ended_ps = at_ps;
     object->next_ended = NULL;
@@ -125,7 +129,10 @@ static void modify_note(observe_process_t *process, const struct journal_record 
     struct journal_modify *path = &object->qp.path;
     const uint32_t mask = modify->mask;
     object->qp.state = modify->to;
-    object->qp.flush_told = object->qp.flush_told && modify->to != IBV_QPS_RESET;
+    if (modify->to == IBV_QPS_RESET) { // IBA 10.3.1
+        observe_requests_drop(object);
+        object->qp.flush_told = object->qp.error_told = false;
+    }
     path->dest = (mask & IBV_QP_DEST_QPN) != 0 ? modify->dest : path->dest;
     path->send_psn = (mask & IBV_QP_SQ_PSN) != 0 ? modify->send_psn : path->send_psn;
     path->receive_psn = (mask & IBV_QP_RQ_PSN) != 0 ? modify->receive_psn : path->receive_psn;
@@ -153,7 +160,7 @@ static void object_made(observe_process_t *process, const struct observe_call *c
         object = made(process, OBSERVE_CONTEXT, record->context, 0, at_ps);
         if (object != NULL) {
             object->device = record->device;
-            object->device.device[sizeof object->device.device - 1] = '\0';
+            observe_text_clean(object->device.device, sizeof object->device.device);
         }
         break;
     case JOURNAL_REG_MR:
@@ -193,11 +200,38 @@ static void object_made(observe_process_t *process, const struct observe_call *c
     }
 }
 
+struct closing {
+    uint32_t context;
+    struct observe_object **list; // that have not ended
+    unsigned count;
+};
+
+static void closing_look(void *ctx, struct observe_object *object)
+{
+    struct closing *closing = ctx;
+    if (object->context == closing->context && !object->ended) {
+        closing->list[closing->count++] = object;
+    }
+}
+
+// It takes along what is left of it.
+static void context_ended(observe_process_t *process, uint32_t context, uint64_t at_ps)
+{
+    struct closing closing = {.context = context, .list = calloc(process->object_count + 1, sizeof *closing.list)};
+    if (closing.list != NULL) {
+        observe_objects_visit(process, closing_look, &closing);
+    }
+    for (unsigned i = 0; i < closing.count; i++) {
+        ended(process, closing.list[i]->kind, context, closing.list[i]->number, at_ps);
+    }
+    free(closing.list);
+}
+
 static void object_ended(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     switch (record->call) {
     case JOURNAL_CLOSE_DEVICE:
-        ended(process, OBSERVE_CONTEXT, record->context, 0, at_ps);
+        context_ended(process, record->context, at_ps);
         break;
     case JOURNAL_DEREG_MR:
         ended(process, OBSERVE_MR, record->context, record->mr.rkey, at_ps);
@@ -228,6 +262,12 @@ void observe_objects_note(observe_process_t *process, const struct observe_call 
     object_ended(process, call->at_ps, record);
     if (record->call == JOURNAL_MODIFY_QP) {
         modify_note(process, record);
+    }
+    struct observe_object *cq = record->call == JOURNAL_RESIZE_CQ
+                                    ? observe_object_find(process, OBSERVE_CQ, record->context, record->cq.handle)
+                                    : NULL;
+    if (cq != NULL) {
+        cq->cq.made.entries = record->cq.entries;
     }
 }
 

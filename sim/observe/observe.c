@@ -79,9 +79,9 @@ void observe_note(observe_process_t *process, const struct observe_call *call, c
         return;
     }
     struct observe_calls *calls = &process->calls[record->call];
-    calls->count++;
+    calls->count += record->follows == 0;
     calls->errors += record->error != 0;
-    calls->ps += call->took_ps;
+    calls->ps += record->follows == 0 ? call->took_ps : 0;
     observe_diagnose(process, call, record);
     if (process->observe->options.check) {
         observe_check(process, call, record);

@@ -56,8 +56,6 @@ static bool queue_take(struct observe_queue *queue, struct observe_request *requ
 static bool queue_completed(struct observe_queue *queue, uint64_t wr_id, bool error,
                             struct observe_request *request_out)
 {
-    queue->completed++;
-    queue->errors += error;
     bool found = false;
     while (!found && queue_take(queue, request_out)) {
         found = request_out->signaled || (error && request_out->wr_id == wr_id);
@@ -89,6 +87,34 @@ static void outstanding_add(const struct observe_object *qp, bool is_receive)
     struct observe_object *cq = cq_of(qp, is_receive);
     if (cq != NULL) {
         cq->cq.outstanding++;
+    }
+}
+
+// A request that asked for a completion is none of the completion queue's any more.
+static void outstanding_less(const struct observe_object *qp, bool is_receive)
+{
+    struct observe_object *cq = cq_of(qp, is_receive);
+    if (cq != NULL) {
+        cq->cq.outstanding -= cq->cq.outstanding > 0;
+    }
+}
+
+static void queue_drop(struct observe_object *qp, struct observe_queue *queue, bool is_receive)
+{
+    struct observe_request request;
+    while (queue_take(queue, &request)) {
+        if (request.signaled) {
+            outstanding_less(qp, is_receive);
+        }
+    }
+}
+
+void observe_requests_drop(struct observe_object *qp)
+{
+    struct observe_request request;
+    queue_drop(qp, &qp->qp.send, false);
+    queue_drop(qp, &qp->qp.receive, true);
+    while (queue_take(&qp->qp.messages, &request)) {
     }
 }
 
@@ -158,7 +184,6 @@ static void completion_note(observe_process_t *process, uint64_t at_ps, const st
     bool error = completion->status != IBV_WC_SUCCESS;
     if (cq != NULL) {
         cq->cq.taken++;
-        cq->cq.outstanding -= cq->cq.outstanding > 0;
         cq->cq.errors += error;
     }
     if (object == NULL) {
@@ -168,8 +193,14 @@ static void completion_note(observe_process_t *process, uint64_t at_ps, const st
     if (error && completion->status != IBV_WC_WR_FLUSH_ERR) {
         qp->state = IBV_QPS_ERR;
     }
+    struct observe_queue *queue = completion->is_receive ? &qp->receive : &qp->send;
     struct observe_request request;
-    bool known = queue_completed(completion->is_receive ? &qp->receive : &qp->send, completion->wr_id, error, &request);
+    queue->completed++;
+    queue->errors += error;
+    bool known = queue_completed(queue, completion->wr_id, error, &request);
+    if (known && request.signaled) {
+        outstanding_less(object, completion->is_receive != 0);
+    }
     active(qp, at_ps);
     if (process->observe->explained != NULL && !error) {
         completion_explain(object, at_ps, completion, known ? &request : NULL);

@@ -19,7 +19,7 @@ struct observe_line {
 
 // --- fields ---------------------------------------------------------------------------------------------------------
 
-enum form { DECIMAL, HEX, STATE, OPCODE, WC_OPCODE, STATUS, TYPE, ERROR };
+enum form { DECIMAL, HEX, STATE, OPCODE, WC_OPCODE, STATUS, TYPE };
 
 struct field {
     const char *name;
@@ -72,7 +72,6 @@ static const struct fields of_refusal = {{{NULL, 0, 0, DECIMAL}}};
 static const struct fields of_check = {{FIELD("mistake", check.mistake, DECIMAL), FIELD("qp", check.qp, DECIMAL),
                                         FIELD("wr_id", check.wr_id, HEX), FIELD("address", check.address, HEX),
                                         FIELD("length_bytes", check.bytes, DECIMAL)}};
-static const struct fields of_polls = {{FIELD("cq", polls.cq, DECIMAL), FIELD("count", polls.count, DECIMAL)}};
 
 static const struct fields *const fields_of[JOURNAL_CALL_COUNT] = {
 #define CALL(name, text, member) [JOURNAL_##name] = &of_##member,
@@ -97,6 +96,12 @@ static void form_fill(const struct field *field, uint64_t value, struct sim_trac
     };
     *out = (struct sim_trace_field){field->name, field->form == HEX ? SIM_TRACE_HEX : SIM_TRACE_DECIMAL, NULL};
     *value_out = value;
+    if (value == SIM_TRACE_ABSENT) { // a program's wr_id may be that; here it is a value
+        static const char *const most = "0xffffffffffffffff";
+        *out = (struct sim_trace_field){field->name, SIM_TRACE_NAME, &most};
+        *value_out = 0;
+        return;
+    }
     if (field->form != DECIMAL && field->form != HEX) {
         *name = names[field->form](value);
         out->form = SIM_TRACE_NAME;

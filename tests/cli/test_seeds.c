@@ -60,19 +60,24 @@ TEST(SeedsOption, TellsOfEachSeedThatFailsHowToRepeatIt)
 {
     struct process process;
     start(&process);
-    process_run(&process, "exec f.yaml --jobs 2 --seeds=7..8 --on node0 sh_-c_'echo_hello;echo_there_>&2;exit_4'");
+    process_run(&process, "exec f.yaml --jobs 2 --seeds=7..8 --junit j.xml --on node0 sh_-c_'echo_hello;echo_there_>&2;exit_4'");
     EXPECT_EQ(process.status, 4);
     EXPECT_CONTAINS(process.output, "seed 7: status 4\n    there\n");
     EXPECT_CONTAINS(
         process.output,
         "  tcasim exec f.yaml --adversarial 8 --on node0 'sh -c '\\''echo hello;echo there >&2;exit 4'\\'''\n");
     EXPECT_CONTAINS(process.output, "2 seeds, 2 failed: 7 8\n");
+    char *xml = process_file_read(&process, "j.xml");
+    EXPECT_CONTAINS(xml, "tests=\"2\" failures=\"2\"");
+    EXPECT_CONTAINS(xml, "name=\"seed 8\"");
+    EXPECT_CONTAINS(xml, "--adversarial 8");
+    free(xml);
     process_fini(&process);
 }
 
 TEST(SeedsOption, RunsTheCommandThatItPrints)
 {
-    char *argv[] = {"exec", "f.yaml", "--seeds", "1..9", "--jobs=3", "--on", "n", "a b", "--", "--jobs", NULL};
+    char *argv[] = {"exec", "f.yaml", "--seeds", "1..9", "--jobs=3", "--junit", "j.xml", "--on", "n", "a b", "--", "--jobs", NULL};
     char **words = cli_reproduction(argv, 5);
     static const char *const expected[] = {"exec", "f.yaml", "--adversarial", "5", "--on", "n", "a b", "--", "--jobs"};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {

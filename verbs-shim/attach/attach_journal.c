@@ -51,7 +51,7 @@ static void note(void *ctx, const struct journal_record *record)
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
     if (count == ATTACH_NOTES) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
-        count = 0;
+        count = atomic_load_explicit(&slot->note_count, memory_order_relaxed); // a signal's handler may have some
     }
     uint64_t ended_ps = local_ps(slot);
     bool timed = record->began_ps != 0 && ended_ps > record->began_ps;
@@ -151,6 +151,7 @@ void attach_journal_forked(void)
 {
     describer.describe = NULL;
     regions.count = 0;
+    attach_watches_forget();
 }
 
 void attach_journal_looked(void *ctx, const volatile void *word, bool found)

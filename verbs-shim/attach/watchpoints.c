@@ -3,6 +3,7 @@
 // A watch has one breakpoint at the beginning of the memory and one at its end, up to 8 aligned bytes each; a processor
 // has four. The kernel's own accesses do not count, nor do those of libraries (attach_library_enter): the breakpoints
 // are off meanwhile. Where the machine lets nobody have any (containers), it is said once.
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/attach/watchpoints.h"
 
-enum { WATCHES = 128, WATCHES_OF_THREAD = 2, ENDS = 2, RING_BYTES = 2 * 4096, PAGE_BYTES = 4096 };
+enum { WATCHES = 128, WATCHES_OF_THREAD = 2, ENDS = 2, RING_BYTES = 2 * 4096, PAGE_BYTES = 4096, FIRST_FD = 900 };
 
 struct breakpoint {
     int fd; // 0: none
@@ -47,6 +48,11 @@ static bool breakpoint_set(struct breakpoint *breakpoint, uintptr_t address, uns
     long fd = kernel_call(SYS_perf_event_open, (long)(uintptr_t)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
     if (fd < 0) {
         return false;
+    }
+    long high = kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_FD, 0, 0, 0); // a program may close the low ones
+    if (high >= 0) {
+        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
+        fd = high;
     }
     long ring = kernel_call(SYS_mmap, 0, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     breakpoint->fd = (int)fd;
@@ -157,6 +163,19 @@ bool attach_unwatch(void *ctx, int watch, uint64_t *place_out)
         in_use--;
     }
     return hit;
+}
+
+// The rings were not copied; the descriptors were, and would switch the parent's breakpoints.
+void attach_watches_forget(void)
+{
+    for (unsigned i = 0; i < WATCHES; i++) {
+        for (unsigned k = 0; k < ENDS; k++) {
+            watches[i].ends[k].ring = NULL;
+            breakpoint_clear(&watches[i].ends[k]);
+        }
+        watches[i].owner = NULL;
+    }
+    in_use = 0;
 }
 
 void attach_watches_enable(bool on)

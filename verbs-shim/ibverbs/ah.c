@@ -28,7 +28,10 @@ static int ah_create(struct ibverbs_ah *ah, struct ibverbs_pd *pd, const struct 
     if (!ibverbs_av_valid(pd->object.context, attr)) {
         return ibverbs_refuse(pd->object.context->device->library, -EINVAL, JOURNAL_WHY_ADDRESS_VECTOR, 0, 0);
     }
-    return ibverbs_ops(&pd->object)->ah_create(pd->object.device, attr, &ah->object.device);
+    int status = ibverbs_ops(&pd->object)->ah_create(pd->object.device, attr, &ah->object.device);
+    return status == -EINVAL
+               ? ibverbs_refuse(pd->object.context->device->library, status, JOURNAL_WHY_LID, attr->dlid, 0)
+               : status;
 }
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)

@@ -40,8 +40,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv_channel)
     struct ibverbs_context *context = channel->object.context;
     uint64_t began_ps = ibverbs_note_begin(entered);
     uint32_t handle = channel->handle, users = (uint32_t)ibv_channel->refcnt;
-    int error = users > 0 ? ibverbs_refuse(entered, EBUSY, JOURNAL_WHY_BUSY, users, 0)
-                          : -ibverbs_channel_end(&channel->object);
+    int error =
+        users > 0 ? ibverbs_refuse(entered, EBUSY, JOURNAL_WHY_BUSY, users, 0) : -ibverbs_channel_end(&channel->object);
     ibverbs_note_object(context, began_ps, JOURNAL_DESTROY_CHANNEL, error, handle, 0);
     return ibverbs_status(error);
 }

@@ -1,14 +1,16 @@
 #include "verbs-shim/ibverbs/check.h"
 
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
-enum { HASHED_MAX = 32768 }; // of the beginning, and of the end
+enum { HASHED_MAX = 32768, CHUNK_BYTES = 4096 }; // of the beginning, and of the end
 
 struct posted {
     uint64_t wr_id, address, bytes, hash;
     uint32_t opcode;
     int watch; // -1: none
-    bool signaled, is_source;
+    bool signaled, is_hashed;
 };
 
 // Requests that are under way, in their order.
@@ -38,33 +40,44 @@ static struct ibverbs_checked *checked_of(struct ibverbs_qp *qp)
     return qp->checked;
 }
 
-static void put(struct queue *queue, unsigned room, const struct posted *posted)
+static bool put(struct queue *queue, unsigned room, const struct posted *posted)
 {
     if (queue->list == NULL) {
         queue->list = calloc(room + 1, sizeof *queue->list);
         queue->room = queue->list != NULL ? room + 1 : 0;
     }
-    if (queue->count < queue->room) {
+    bool fits = queue->count < queue->room;
+    if (fits) {
         queue->list[(queue->first + queue->count++) % queue->room] = *posted;
     }
+    return fits;
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-static uint64_t hash_add(uint64_t hash, const unsigned char *data, uint64_t bytes)
+// By the kernel, as a program may have unmapped what is registered. false: it is not there.
+static bool hash_add(uint64_t *hash, uint64_t address, uint64_t bytes)
 {
-    for (uint64_t i = 0; i < bytes; i++) {
-        hash = (hash ^ data[i]) * 0x100000001b3u;
+    unsigned char chunk[CHUNK_BYTES];
+    for (uint64_t done = 0; done < bytes; done += sizeof chunk) {
+        size_t size = bytes - done < sizeof chunk ? (size_t)(bytes - done) : sizeof chunk;
+        const struct iovec to = {chunk, size}, from = {(void *)(uintptr_t)(address + done), size};
+        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)size) {
+            return false;
+        }
+        for (size_t i = 0; i < size; i++) {
+            *hash = (*hash ^ chunk[i]) * 0x100000001b3u;
+        }
     }
-    return hash;
+    return true;
 }
 
-static uint64_t hash_of(uint64_t address, uint64_t bytes)
+static bool hash_of(uint64_t address, uint64_t bytes, uint64_t *hash_out)
 {
-    const unsigned char *data = (const unsigned char *)(uintptr_t)address;
     uint64_t first = bytes < HASHED_MAX ? bytes : (uint64_t)HASHED_MAX;
     uint64_t last = bytes - first < HASHED_MAX ? bytes - first : (uint64_t)HASHED_MAX;
-    return hash_add(hash_add(0xcbf29ce484222325u, data, first), data + bytes - last, last);
+    *hash_out = 0xcbf29ce484222325u;
+    return hash_add(hash_out, address, first) && hash_add(hash_out, address + bytes - last, last);
 }
 
 // Is it all in a region of the program's own memory? Then it is there.
@@ -82,48 +95,6 @@ static bool is_registered(const struct ibverbs_qp *qp, uint64_t address, uint64_
 }
 
 // --- posted ---------------------------------------------------------------------------------------------------------
-
-static struct posted posted_make(struct ibverbs_qp *qp, uint64_t wr_id, const struct ibv_sge *list, int count,
-                                 bool is_source)
-{
-    void *ctx;
-    struct posted posted = {.wr_id = wr_id, .watch = -1, .signaled = true, .is_source = is_source};
-    if (count <= 0 || list[0].length == 0 || !is_registered(qp, list[0].addr, list[0].length)) {
-        return posted;
-    }
-    posted.address = list[0].addr;
-    posted.bytes = list[0].length;
-    if (is_source) {
-        posted.hash = hash_of(posted.address, posted.bytes);
-    } else {
-        const struct backend_journal_ops *journal = journal_of(qp, &ctx);
-        posted.watch = journal->watch(ctx, (const void *)(uintptr_t)posted.address, posted.bytes);
-    }
-    return posted;
-}
-
-void ibverbs_check_send(struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
-{
-    struct ibverbs_checked *checked = checked_of(qp);
-    bool is_source = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
-                     wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-    bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
-    if (checked != NULL) {
-        struct posted posted = posted_make(qp, wr->wr_id, wr->sg_list, is_inline ? 0 : wr->num_sge, is_source);
-        posted.opcode = wr->opcode;
-        posted.signaled = qp->all_signaled || (wr->send_flags & IBV_SEND_SIGNALED) != 0;
-        put(&checked->sends, qp->attr.cap.max_send_wr, &posted);
-    }
-}
-
-void ibverbs_check_receive(struct ibverbs_qp *qp, const struct ibv_recv_wr *wr)
-{
-    struct ibverbs_checked *checked = checked_of(qp);
-    if (checked != NULL) {
-        const struct posted posted = posted_make(qp, wr->wr_id, wr->sg_list, wr->num_sge, false);
-        put(&checked->receives, qp->attr.cap.max_recv_wr, &posted);
-    }
-}
 
 // --- complete -------------------------------------------------------------------------------------------------------
 
@@ -150,11 +121,60 @@ static void posted_end(struct ibverbs_qp *qp, const struct posted *posted, bool 
     if (posted->watch >= 0 && journal->unwatch(ctx, posted->watch, &place) && look) {
         mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_ACCESSED, place);
     }
-    if (look && posted->is_source && posted->bytes != 0 && is_registered(qp, posted->address, posted->bytes) &&
-        hash_of(posted->address, posted->bytes) != posted->hash) {
+    uint64_t hash;
+    if (look && posted->is_hashed && is_registered(qp, posted->address, posted->bytes) &&
+        hash_of(posted->address, posted->bytes, &hash) && hash != posted->hash) {
         mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_CHANGED, 0);
     }
 }
+
+static struct posted posted_make(struct ibverbs_qp *qp, uint64_t wr_id, const struct ibv_sge *list, int count,
+                                 bool is_source)
+{
+    void *ctx;
+    struct posted posted = {.wr_id = wr_id, .watch = -1, .signaled = true};
+    if (count <= 0 || list[0].length == 0 || !is_registered(qp, list[0].addr, list[0].length)) {
+        return posted;
+    }
+    posted.address = list[0].addr;
+    posted.bytes = list[0].length;
+    if (is_source) {
+        posted.is_hashed = hash_of(posted.address, posted.bytes, &posted.hash);
+    } else {
+        const struct backend_journal_ops *journal = journal_of(qp, &ctx);
+        posted.watch = journal->watch(ctx, (const void *)(uintptr_t)posted.address, posted.bytes);
+    }
+    return posted;
+}
+
+void ibverbs_check_send(struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
+{
+    struct ibverbs_checked *checked = checked_of(qp);
+    bool is_source = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+                     wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
+    if (checked != NULL) {
+        struct posted posted = posted_make(qp, wr->wr_id, wr->sg_list, is_inline ? 0 : wr->num_sge, is_source);
+        posted.opcode = wr->opcode;
+        posted.signaled = qp->all_signaled || (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+        if (!put(&checked->sends, qp->attr.cap.max_send_wr, &posted)) {
+            posted_end(qp, &posted, false, false);
+        }
+    }
+}
+
+void ibverbs_check_receive(struct ibverbs_qp *qp, const struct ibv_recv_wr *wr)
+{
+    struct ibverbs_checked *checked = checked_of(qp);
+    if (checked != NULL) {
+        const struct posted posted = posted_make(qp, wr->wr_id, wr->sg_list, wr->num_sge, false);
+        if (!put(&checked->receives, qp->attr.cap.max_recv_wr, &posted)) {
+            posted_end(qp, &posted, true, false);
+        }
+    }
+}
+
+// --- complete -----------------------------------------------------------------------------------------------------
 
 static struct ibverbs_qp *qp_find(const struct ibverbs_cq *cq, uint32_t number)
 {
@@ -169,7 +189,7 @@ void ibverbs_check_completion(struct ibverbs_cq *cq, const struct ibv_wc *wc)
 {
     struct ibverbs_qp *qp = qp_find(cq, wc->qp_num);
     bool error = wc->status != IBV_WC_SUCCESS, found = false;
-    // The opcode of a completion in error means nothing: its wr_id tells which queue it is of, or nobody can.
+    // Devices here set the opcode of completions in error as well.
     bool is_receive = (wc->opcode & IBV_WC_RECV) != 0;
     struct queue *queue = qp == NULL || qp->checked == NULL ? NULL
                           : is_receive                      ? &qp->checked->receives

@@ -1,6 +1,7 @@
 // Devices as programs find and open them.
 #include <endian.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,6 +117,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
         }
         free(context);
         (void)close(async_fd);
+        struct journal_record record = {.device = {.lid = 0}};
+        (void)snprintf(record.device.device, sizeof record.device.device, "%.15s", device->base.name);
+        ibverbs_note_library(device->library, began_ps, JOURNAL_OPEN_DEVICE, -status, &record);
         return ibverbs_fail(status);
     }
     context->number = device->library->contexts_opened++;
@@ -171,11 +175,12 @@ int ibv_close_device(struct ibv_context *base)
 {
     struct ibverbs_context *context = ibverbs_context_of(base);
     IBVERBS_ENTER(context->device->library);
-    ibverbs_note_object(context, ibverbs_note_begin(context->device->library), JOURNAL_CLOSE_DEVICE, 0, 0, 0);
+    uint64_t began_ps = ibverbs_note_begin(context->device->library);
     objects_destroy(context);
-    if (context->objects[IBVERBS_MR] != NULL) {
-        return EBUSY;
+    int error = context->objects[IBVERBS_MR] != NULL ? EBUSY : 0;
+    ibverbs_note_object(context, began_ps, JOURNAL_CLOSE_DEVICE, error, 0, 0);
+    if (error == 0) {
+        ibverbs_context_destroy(context);
     }
-    ibverbs_context_destroy(context);
-    return 0;
+    return error;
 }

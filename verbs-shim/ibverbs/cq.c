@@ -11,10 +11,10 @@ static int create_check(const struct ibverbs_context *context, const struct ibv_
         return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_ZERO, 0, 0);
     }
     if (init->cqe > (uint32_t)info->attr.max_cqe) {
-        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT, init->cqe, (uint32_t)info->attr.max_cqe);
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT_CQE, init->cqe, (uint32_t)info->attr.max_cqe);
     }
     if (init->comp_vector >= (uint32_t)info->completion_vectors) {
-        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT, init->comp_vector,
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT_VECTOR, init->comp_vector,
                               (uint32_t)info->completion_vectors - 1);
     }
     if (init->channel != NULL && init->channel->context != &context->verbs.context) {
@@ -89,7 +89,7 @@ int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
     int status;
     if (cqe < 1 || cqe > device->info.attr.max_cqe) {
         status =
-            ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_LIMIT, (uint64_t)cqe, (uint64_t)device->info.attr.max_cqe);
+            ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_LIMIT_CQE, (uint64_t)cqe, (uint64_t)device->info.attr.max_cqe);
     } else if (device->ops->cq_resize == NULL) {
         status = ibverbs_refuse(entered, -EOPNOTSUPP, JOURNAL_WHY_UNSUPPORTED, 0, 0);
     } else {
@@ -136,8 +136,10 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
     struct ibverbs_context *context = cq->object.context;
     int status = ibverbs_events_settle(context, &ibv_cq->comp_events_completed, cq->completions_taken);
     status = status != 0 ? status : ibverbs_events_settle(context, &ibv_cq->async_events_completed, cq->events_taken);
-    ibverbs_note_cq(cq, began_ps, JOURNAL_DESTROY_CQ, -status);
-    return ibverbs_status(status != 0 ? -status : -ibverbs_cq_end(&cq->object));
+    struct journal_record record = ibverbs_record_cq(cq);
+    status = status != 0 ? status : ibverbs_cq_end(&cq->object);
+    ibverbs_note_end(context, began_ps, JOURNAL_DESTROY_CQ, -status, &record);
+    return ibverbs_status(-status);
 }
 
 static int poll_locked(struct ibverbs_cq *cq, int max, struct ibv_wc *wc)
@@ -146,8 +148,8 @@ static int poll_locked(struct ibverbs_cq *cq, int max, struct ibv_wc *wc)
     uint64_t began_ps = ibverbs_notes_all(entered) ? ibverbs_note_begin(entered) : 0;
     int count = ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc);
     if (count > 0 && ibverbs_notes(entered)) {
-        ibverbs_note_taken(cq, wc, count);
         ibverbs_note_completions(cq, began_ps, wc, count);
+        ibverbs_note_taken(cq, wc, count);
     }
     return count;
 }

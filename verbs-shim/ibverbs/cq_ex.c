@@ -20,8 +20,8 @@ static int next_poll(struct ibv_cq_ex *current)
         return count == 0 ? ENOENT : -count;
     }
     if (ibverbs_notes(library)) {
-        ibverbs_note_taken(cq, &cq->wc, 1);
         ibverbs_note_completions(cq, began_ps, &cq->wc, 1);
+        ibverbs_note_taken(cq, &cq->wc, 1);
     }
     current->wr_id = cq->wc.wr_id;
     current->status = cq->wc.status;

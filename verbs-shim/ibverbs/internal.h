@@ -115,7 +115,7 @@ struct ibverbs_cq {
         struct ibv_cq_ex ex;
     };
     struct ibverbs_object object;
-    struct ibv_wc wc; // the extended interface's current completion
+    struct ibv_wc wc;            // the extended interface's current completion
     struct journal_request last; // that was taken
     uint64_t taken, taken_ps;
     uint32_t completions_taken, events_taken;

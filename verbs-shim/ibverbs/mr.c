@@ -99,13 +99,12 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
         .address = addr, .bytes = length, .iova = iova, .access = access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE};
     uint64_t began_ps = ibverbs_note_begin(entered);
     struct ibverbs_mr *mr = ibverbs_object_new(pd->object.context, sizeof *mr);
-    if (mr == NULL) {
-        return ibverbs_fail(-ENOMEM);
-    }
-    int status = mr_make(mr, pd, &region);
+    int status = mr != NULL ? mr_make(mr, pd, &region) : -ENOMEM;
     if (status != 0) {
         pd->object.context->device->library->unborn = NULL;
-        mr_free(mr, true);
+        if (mr != NULL) {
+            mr_free(mr, true);
+        }
         ibverbs_note_mr_refused(pd, began_ps, -status, &region);
         return ibverbs_fail(status);
     }
@@ -140,9 +139,13 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 int ibverbs_mr_end(struct ibverbs_object *object)
 {
     struct ibverbs_mr *mr = object->face;
-    bool abandoned = object->context->device->library->abandoned; // then its pins went with CUDA's state
+    struct ibverbs_library *library = object->context->device->library;
+    bool abandoned = library->abandoned; // then its pins went with CUDA's state
     int status = ibverbs_ops(object)->mr_deregister(object->device);
     if (status == 0) {
+        if (library->checks && mr->pin == NULL) {
+            library->journal->memory(library->process->backend.ctx, mr->base.addr, mr->base.length, false);
+        }
         ibverbs_pd_of(mr->base.pd)->object.users--;
         ibverbs_object_remove(object);
         mr_free(mr, !abandoned);
@@ -163,9 +166,6 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
                                            .handle = mr->base.handle,
                                            .lkey = mr->base.lkey,
                                            .rkey = mr->base.rkey}};
-    if (entered->checks && mr->pin == NULL) {
-        entered->journal->memory(entered->process->backend.ctx, mr->base.addr, mr->base.length, false);
-    }
     int error = -ibverbs_mr_end(&mr->object);
     ibverbs_note_end(context, began_ps, JOURNAL_DEREG_MR, error, &record);
     return ibverbs_status(error);

@@ -24,14 +24,19 @@ uint64_t ibverbs_note_begin(struct ibverbs_library *library)
 void ibverbs_note_end(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, int error,
                       struct journal_record *record)
 {
-    struct ibverbs_library *library = context->device->library;
+    record->context = context->number;
+    ibverbs_note_library(context->device->library, began_ps, call, error, record);
+}
+
+void ibverbs_note_library(struct ibverbs_library *library, uint64_t began_ps, enum journal_call call, int error,
+                          struct journal_record *record)
+{
     if (library->journal == NULL || library->abandoned) {
         return;
     }
     record->call = (uint16_t)call;
     record->error = error;
     record->began_ps = began_ps;
-    record->context = context->number;
     if (error != 0) {
         record->reason = (uint16_t)library->refused.reason;
         record->a = library->refused.a;
@@ -86,11 +91,16 @@ void ibverbs_note_mr_refused(struct ibverbs_pd *pd, uint64_t began_ps, int error
     ibverbs_note_end(pd->object.context, began_ps, JOURNAL_REG_MR, error, &record);
 }
 
-void ibverbs_note_cq(struct ibverbs_cq *cq, uint64_t began_ps, enum journal_call call, int error)
+struct journal_record ibverbs_record_cq(const struct ibverbs_cq *cq)
 {
     const struct ibverbs_channel *channel = (struct ibverbs_channel *)cq->base.channel;
-    struct journal_record record = {
+    return (struct journal_record){
         .cq = {cq->base.handle, (uint32_t)cq->base.cqe, channel != NULL ? channel->handle + 1 : 0}};
+}
+
+void ibverbs_note_cq(struct ibverbs_cq *cq, uint64_t began_ps, enum journal_call call, int error)
+{
+    struct journal_record record = ibverbs_record_cq(cq);
     ibverbs_note_end(cq->object.context, began_ps, call, error, &record);
 }
 
@@ -110,7 +120,7 @@ static struct journal_qp qp_describe(const struct ibv_qp_cap *cap, enum ibv_qp_t
                                .max_inline = cap->max_inline_data};
 }
 
-void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, enum journal_call call, int error)
+struct journal_record ibverbs_record_qp(const struct ibverbs_qp *qp)
 {
     const struct ibv_qp *base = &qp->base;
     struct journal_record record = {.qp = qp_describe(&qp->attr.cap, base->qp_type)};
@@ -120,7 +130,13 @@ void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, enum journal_call
     record.qp.receive_cq = base->recv_cq != NULL ? base->recv_cq->handle + 1 : 0;
     record.qp.srq = base->srq != NULL ? base->srq->handle + 1 : 0;
     record.qp.all_signaled = qp->all_signaled;
-    ibverbs_note_end(qp->object.context, began_ps, call, error, &record);
+    return record;
+}
+
+void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, int error)
+{
+    struct journal_record record = ibverbs_record_qp(qp);
+    ibverbs_note_end(qp->object.context, began_ps, JOURNAL_CREATE_QP, error, &record);
 }
 
 void ibverbs_note_qp_refused(struct ibverbs_context *context, uint64_t began_ps, int error,
@@ -195,10 +211,11 @@ void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct i
                         int error)
 {
     bool all = ibverbs_notes_all(qp->object.context->device->library);
+    uint32_t follows = 0;
     for (; wr != NULL && (count > 0 || error != 0); wr = wr->next) {
         int its_error = count > 0 ? 0 : error;
         if (all || its_error != 0) {
-            struct journal_record record = {.send = send_describe(qp, wr)};
+            struct journal_record record = {.follows = follows++, .send = send_describe(qp, wr)};
             ibverbs_note_end(qp->object.context, began_ps, JOURNAL_POST_SEND, its_error, &record);
         }
         if (its_error != 0) {
@@ -212,11 +229,13 @@ void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, e
                            const struct ibv_recv_wr *wr, unsigned count, int error)
 {
     bool all = ibverbs_notes_all(context->device->library);
+    uint32_t follows = 0;
     for (; wr != NULL && (count > 0 || error != 0); wr = wr->next) {
         int its_error = count > 0 ? 0 : error;
         bool has_list = its_error == 0 && wr->num_sge > 0;
         if (all || its_error != 0) {
             struct journal_record record = {
+                .follows = follows++,
                 .receive = {.wr_id = wr->wr_id,
                             .bytes = has_list ? segments_bytes(wr->sg_list, wr->num_sge) : 0,
                             .address = has_list ? wr->sg_list[0].addr : 0,
@@ -268,12 +287,13 @@ static struct journal_completion completion_describe(const struct ibverbs_cq *cq
 void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count)
 {
     struct ibverbs_library *library = cq->object.context->device->library;
+    uint32_t follows = 0;
     for (int i = 0; i < count; i++) {
         if (library->checks) {
             ibverbs_check_completion(cq, &wc[i]);
         }
         if (library->journal_all || wc[i].status != IBV_WC_SUCCESS) {
-            struct journal_record record = {.completion = completion_describe(cq, &wc[i])};
+            struct journal_record record = {.follows = follows++, .completion = completion_describe(cq, &wc[i])};
             ibverbs_note_end(cq->object.context, began_ps, JOURNAL_POLL_CQ, 0, &record);
         }
     }

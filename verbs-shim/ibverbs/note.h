@@ -24,6 +24,9 @@ uint64_t ibverbs_note_begin(struct ibverbs_library *library);
 // Adds what the library knows, and reports. error: a positive errno value or 0.
 void ibverbs_note_end(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, int error,
                       struct journal_record *record);
+// Of what has no context; record->context is 0.
+void ibverbs_note_library(struct ibverbs_library *library, uint64_t began_ps, enum journal_call call, int error,
+                          struct journal_record *record);
 static inline bool ibverbs_notes(const struct ibverbs_library *library)
 {
     return library->journal != NULL;
@@ -42,8 +45,11 @@ void ibverbs_note_context(struct ibverbs_context *context, uint64_t began_ps, in
 void ibverbs_note_mr(const struct ibverbs_mr *mr, uint64_t began_ps);
 void ibverbs_note_mr_refused(struct ibverbs_pd *pd, uint64_t began_ps, int error, const struct ibverbs_region *region);
 void ibverbs_note_cq(struct ibverbs_cq *cq, uint64_t began_ps, enum journal_call call, int error);
+struct journal_record ibverbs_record_cq(const struct ibverbs_cq *cq);
 void ibverbs_note_cq_refused(struct ibverbs_context *context, uint64_t began_ps, int error, uint32_t entries);
-void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, enum journal_call call, int error);
+void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, int error);
+// For what tells after the object is gone.
+struct journal_record ibverbs_record_qp(const struct ibverbs_qp *qp);
 void ibverbs_note_qp_refused(struct ibverbs_context *context, uint64_t began_ps, int error,
                              const struct ibv_qp_init_attr *init);
 void ibverbs_note_modify(struct ibverbs_qp *qp, uint64_t began_ps, int error, const struct ibv_qp_attr *attr, int mask,

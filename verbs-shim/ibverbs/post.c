@@ -85,9 +85,6 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
         count += error == 0;
         at = error == 0 ? at->next : at;
     }
-    for (const struct ibv_send_wr *each = wr; entered->checks && each != at; each = each->next) {
-        ibverbs_check_send(qp, each);
-    }
     if (count > 0) {
         const struct ibv_send_wr *refused = NULL;
         int status = ibverbs_ops(&qp->object)->post_send(qp->object.device, wr, count, &refused);
@@ -101,9 +98,13 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
     if (error != 0) {
         *bad = at;
     }
-    qp->sends_posted += error == 0 ? count : 0;
+    unsigned taken = sends_taken(wr, error != 0 ? at : NULL);
+    qp->sends_posted += taken;
+    for (const struct ibv_send_wr *each = wr; entered->checks && each != NULL && each != at; each = each->next) {
+        ibverbs_check_send(qp, each);
+    }
     if (ibverbs_notes(entered) && (error != 0 || ibverbs_notes_all(entered))) {
-        ibverbs_note_sends(qp, began_ps, wr, sends_taken(wr, error != 0 ? at : NULL), error);
+        ibverbs_note_sends(qp, began_ps, wr, taken, error);
     }
     return error;
 }
@@ -182,12 +183,14 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
     } else if (ibv_qp->state == IBV_QPS_RESET && wr != NULL) {
         error = ibverbs_refuse(entered, EINVAL, JOURNAL_WHY_STATE_RECEIVE, ibv_qp->state, 0);
     }
-    for (const struct ibv_recv_wr *each = wr; entered->checks && error == 0 && each != NULL; each = each->next) {
+    error = receives_post(&receives, error, wr, bad);
+    const struct ibv_recv_wr *refused = error != 0 ? *bad : NULL;
+    for (const struct ibv_recv_wr *each = wr; entered->checks && each != refused; each = each->next) {
         ibverbs_check_receive(qp, each);
     }
-    error = receives_post(&receives, error, wr, bad);
-    if (error == 0 && ibverbs_notes(entered)) {
-        qp->receives_posted += receives_taken(wr, NULL);
+    unsigned taken = receives_taken(wr, refused);
+    if (taken > 0 && ibverbs_notes(entered)) {
+        qp->receives_posted += taken;
         qp->last_receive_ps = entered->journal->now_ps(entered->process->backend.ctx);
     }
     return error;

@@ -64,17 +64,18 @@ static int limits_check(struct ibverbs_library *library, const struct ibverbs_de
                         const struct ibv_qp_cap *cap, bool receives)
 {
     const struct {
+        enum journal_reason reason;
         uint32_t asked, most;
     } limits[] = {
-        {cap->max_send_wr, (uint32_t)info->attr.max_qp_wr},
-        {cap->max_send_sge, (uint32_t)info->attr.max_sge},
-        {cap->max_inline_data, info->max_inline_bytes},
-        {receives ? cap->max_recv_wr : 0, (uint32_t)info->attr.max_qp_wr},
-        {receives ? cap->max_recv_sge : 0, (uint32_t)info->attr.max_sge},
+        {JOURNAL_WHY_LIMIT_SEND_WR, cap->max_send_wr, (uint32_t)info->attr.max_qp_wr},
+        {JOURNAL_WHY_LIMIT_SEND_SGE, cap->max_send_sge, (uint32_t)info->attr.max_sge},
+        {JOURNAL_WHY_LIMIT_INLINE, cap->max_inline_data, info->max_inline_bytes},
+        {JOURNAL_WHY_LIMIT_RECV_WR, receives ? cap->max_recv_wr : 0, (uint32_t)info->attr.max_qp_wr},
+        {JOURNAL_WHY_LIMIT_RECV_SGE, receives ? cap->max_recv_sge : 0, (uint32_t)info->attr.max_sge},
     };
     for (unsigned i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         if (limits[i].asked > limits[i].most) {
-            return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT, limits[i].asked, limits[i].most);
+            return ibverbs_refuse(library, -EINVAL, limits[i].reason, limits[i].asked, limits[i].most);
         }
     }
     return 0;
@@ -198,7 +199,7 @@ static void creation_note(struct ibverbs_context *context, uint64_t began_ps, in
                           const struct ibv_qp_init_attr *init)
 {
     if (status == 0) {
-        ibverbs_note_qp(qp, began_ps, JOURNAL_CREATE_QP, 0);
+        ibverbs_note_qp(qp, began_ps, 0);
     } else {
         ibverbs_note_qp_refused(context, began_ps, -status, init);
     }
@@ -286,9 +287,12 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
     uint64_t began_ps = ibverbs_note_begin(entered);
-    int status = ibverbs_events_settle(qp->object.context, &ibv_qp->events_completed, qp->events_taken);
-    ibverbs_note_qp(qp, began_ps, JOURNAL_DESTROY_QP, -status);
-    return ibverbs_status(status != 0 ? -status : -ibverbs_qp_end(&qp->object));
+    struct journal_record record = ibverbs_record_qp(qp);
+    struct ibverbs_context *context = qp->object.context;
+    int status = ibverbs_events_settle(context, &ibv_qp->events_completed, qp->events_taken);
+    status = status != 0 ? status : ibverbs_qp_end(&qp->object);
+    ibverbs_note_end(context, began_ps, JOURNAL_DESTROY_QP, -status, &record);
+    return ibverbs_status(-status);
 }
 
 // --- query ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Modify Queue Pair (IBA 11.2.4.2): the transition, then the ranges of the attributes.
-#include "verbs-shim/ibverbs/note.h"
+#include "verbs-shim/ibverbs/check.h"
 
 enum {
     PSN_MASK = 0xffffff,
@@ -145,11 +145,15 @@ static int modify(struct ibverbs_qp *qp, struct ibv_qp_attr *attr, int mask, enu
     attr->rq_psn &= PSN_MASK;
     attr->qp_access_flags &= ACCESS_MASK; // as drivers, which look for the rights that a queue pair can have
     int status = ibverbs_ops(&qp->object)->qp_modify(qp->object.device, attr, mask);
+    if (status == -EINVAL && (mask & IBV_QP_AV) != 0) {
+        (void)ibverbs_refuse(qp->object.context->device->library, 0, JOURNAL_WHY_LID, attr->ah_attr.dlid, 0);
+    }
     if (status != 0) {
         return -status;
     }
     if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) {
         qp->attr = (struct ibv_qp_attr){.cap = qp->attr.cap};
+        ibverbs_check_end(qp); // 10.3.1: its requests are gone
     }
     attr_store(&qp->attr, attr, mask);
     qp->base.state = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp->base.state;

@@ -3,11 +3,16 @@
 
 #include "verbs-shim/ibverbs/note.h"
 
-static bool create_valid(const struct ibverbs_context *context, const struct ibv_srq_attr *attr)
+static int create_check(const struct ibverbs_context *context, const struct ibv_srq_attr *attr)
 {
+    struct ibverbs_library *library = context->device->library;
     const struct ibv_device_attr *limits = &context->device->info.attr;
-    return attr->max_wr >= 1 && attr->max_wr <= (uint32_t)limits->max_srq_wr &&
-           attr->max_sge <= (uint32_t)limits->max_srq_sge;
+    if (attr->max_wr < 1 || attr->max_wr > (uint32_t)limits->max_srq_wr) {
+        return ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT_SRQ_WR, attr->max_wr, (uint32_t)limits->max_srq_wr);
+    }
+    return attr->max_sge > (uint32_t)limits->max_srq_sge ? ibverbs_refuse(library, -EINVAL, JOURNAL_WHY_LIMIT_SRQ_SGE,
+                                                                          attr->max_sge, (uint32_t)limits->max_srq_sge)
+                                                         : 0;
 }
 
 // xrc: the objects of XRC; NULL: it is not of XRC.
@@ -19,9 +24,9 @@ static int device_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct 
     if (context->device->info.attr.max_srq == 0) {
         return -EOPNOTSUPP;
     }
-    if (!create_valid(context, attr)) {
-        return ibverbs_refuse(context->device->library, -EINVAL, JOURNAL_WHY_LIMIT, attr->max_wr,
-                              (uint32_t)context->device->info.attr.max_srq_wr);
+    int status = create_check(context, attr);
+    if (status != 0) {
+        return status;
     }
     return xrc != NULL ? ops->srq_create_xrc(pd->object.device, attr, xrc, &srq->object, &srq->object.device)
                        : ops->srq_create(pd->object.device, attr, &srq->object, &srq->object.device);
@@ -89,17 +94,19 @@ struct ibv_srq *ibverbs_create_srq_ex(struct ibv_context *context, struct ibv_sr
     const uint32_t needed =
         IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     bool has_type = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+    int status = 0;
     if ((has_type && init->srq_type == IBV_SRQT_TM) || (init->comp_mask & ~needed) != 0 ||
         ibverbs_context_of(context)->device->ops->srq_create_xrc == NULL) {
-        return ibverbs_fail(-EOPNOTSUPP);
-    }
-    if (init->comp_mask != needed || init->srq_type != IBV_SRQT_XRC || init->pd->context != context ||
-        init->xrcd->context != context || init->cq->context != context) {
-        return ibverbs_fail(-EINVAL);
+        status = ibverbs_refuse(entered, -EOPNOTSUPP, JOURNAL_WHY_UNSUPPORTED, 0, 0);
+    } else if (init->comp_mask != needed || init->srq_type != IBV_SRQT_XRC) {
+        status = ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_UNSUPPORTED, 0, 0);
+    } else if (init->pd->context != context || init->xrcd->context != context || init->cq->context != context) {
+        status = ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_OTHER_CONTEXT, 0, 0);
     }
     struct ibverbs_srq *srq;
-    int status = srq_create(ibverbs_pd_of(init->pd), (struct ibv_srq_init_attr *)(void *)init,
-                            ibverbs_xrcd_of(init->xrcd), ibverbs_cq_of(init->cq), &srq);
+    status = status != 0 ? status
+                         : srq_create(ibverbs_pd_of(init->pd), (struct ibv_srq_init_attr *)(void *)init,
+                                      ibverbs_xrcd_of(init->xrcd), ibverbs_cq_of(init->cq), &srq);
     ibverbs_note_object(ibverbs_context_of(context), began_ps, JOURNAL_CREATE_SRQ, -status,
                         status == 0 ? srq->base.handle : 0, init->attr.max_wr);
     return status == 0 ? &srq->base : ibverbs_fail(status);
@@ -120,11 +127,15 @@ int ibv_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int mask)
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
+    uint64_t began_ps = ibverbs_note_begin(entered);
+    int status = 0;
     if ((mask & ~IBV_SRQ_LIMIT) != 0 || ((mask & IBV_SRQ_LIMIT) != 0 && attr->srq_limit > srq->max_wr)) {
-        return ibverbs_status(EINVAL);
+        status = ibverbs_refuse(entered, -EINVAL, JOURNAL_WHY_LIMIT_SRQ_LIMIT, attr->srq_limit, srq->max_wr);
+    } else if ((mask & IBV_SRQ_LIMIT) != 0) {
+        status = ibverbs_ops(&srq->object)->srq_arm(srq->object.device, attr->srq_limit);
     }
-    return ibverbs_status(
-        (mask & IBV_SRQ_LIMIT) != 0 ? -ibverbs_ops(&srq->object)->srq_arm(srq->object.device, attr->srq_limit) : 0);
+    ibverbs_note_object(srq->object.context, began_ps, JOURNAL_MODIFY_SRQ, -status, ibv_srq->handle, attr->srq_limit);
+    return ibverbs_status(-status);
 }
 
 int ibv_query_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr)
@@ -160,7 +171,10 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
                             ibverbs_refuse(entered, EBUSY, JOURNAL_WHY_BUSY, srq->object.users, 0), ibv_srq->handle, 0);
         return ibverbs_status(EBUSY);
     }
-    int status = ibverbs_events_settle(srq->object.context, &ibv_srq->events_completed, srq->events_taken);
-    ibverbs_note_object(srq->object.context, began_ps, JOURNAL_DESTROY_SRQ, -status, ibv_srq->handle, 0);
-    return ibverbs_status(status != 0 ? -status : -ibverbs_srq_end(&srq->object));
+    struct ibverbs_context *context = srq->object.context;
+    uint32_t handle = ibv_srq->handle;
+    int status = ibverbs_events_settle(context, &ibv_srq->events_completed, srq->events_taken);
+    status = status != 0 ? status : ibverbs_srq_end(&srq->object);
+    ibverbs_note_object(context, began_ps, JOURNAL_DESTROY_SRQ, -status, handle, 0);
+    return ibverbs_status(-status);
 }

@@ -170,9 +170,9 @@ void tcav_qp_outstanding(void *object, unsigned *sends_out, unsigned *receives_o
 
 // --- errors ---------------------------------------------------------------------------------------------------------
 
-static void flushed(struct tcav_qp *qp, struct tcav_cq *cq, uint64_t id)
+static void flushed(struct tcav_qp *qp, struct tcav_cq *cq, enum ibv_wc_opcode opcode, uint64_t id)
 {
-    const struct ibv_wc wc = {.wr_id = id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp->number};
+    const struct ibv_wc wc = {.wr_id = id, .status = IBV_WC_WR_FLUSH_ERR, .opcode = opcode, .qp_num = qp->number};
     tcav_cq_push(cq, &wc, true);
 }
 
@@ -184,16 +184,16 @@ void tcav_qp_fail(struct tcav_qp *qp)
     qp->resume_ps = 0;
     if (qp->inbound.has_receive) {
         qp->inbound.has_receive = false;
-        flushed(qp, qp->recv_cq, qp->inbound.receive.id);
+        flushed(qp, qp->recv_cq, IBV_WC_RECV, qp->inbound.receive.id);
     }
     qp->inbound.active = false;
     for (; qp->count != 0; qp->count--) {
-        flushed(qp, qp->send_cq, tcav_request_at(qp, 0)->id);
+        flushed(qp, qp->send_cq, IBV_WC_SEND, tcav_request_at(qp, 0)->id);
         qp->head = (qp->head + 1) % qp->size;
     }
     qp->sent = qp->reads_out = 0;
     for (; qp->rq.count != 0; qp->rq.count--) {
-        flushed(qp, qp->recv_cq, qp->rq.wrs[qp->rq.head].id);
+        flushed(qp, qp->recv_cq, IBV_WC_RECV, qp->rq.wrs[qp->rq.head].id);
         qp->rq.head = (qp->rq.head + 1) % qp->rq.size;
     }
     if (first && qp->srq != NULL) {
@@ -238,7 +238,7 @@ void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum
     tcav_grant_abandon(qp);
     // Those before it never got an answer.
     while (tcav_request_at(qp, 0) != request) {
-        flushed(qp, qp->send_cq, tcav_request_at(qp, 0)->id);
+        flushed(qp, qp->send_cq, IBV_WC_SEND, tcav_request_at(qp, 0)->id);
         qp->head = (qp->head + 1) % qp->size;
         qp->count--;
     }
