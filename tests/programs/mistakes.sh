@@ -52,6 +52,11 @@ told cq-overrun 1 "$check completion queue [0-9]+ may be overrun: it has [0-9]+ 
 told early-destroy 1 "$check qp [0-9]+ is destroyed while 1 of its send requests are not known to be complete" --check
 told early-unmap 1 "$check memory of a region \(8 KiB at 0x[0-9a-f]+\) was unmapped while it is registered; in munmap .* called by early_unmap" --check
 told many-reads 1 "$check qp [0-9]+ may have 4 reads and atomics outstanding, its peer takes 1" --check
+told unmap-in-flight 1 "$check memory of a region \(8 KiB at 0x[0-9a-f]+\) was unmapped while it is registered" --check
+for name in full-queue reset-again many-connections; do
+    run $name right --check --quiet-diagnosis
+    [ "$status" = 0 ] && ! grep -q 'check:' "$folder/said" || fail "$name is blamed"
+done
 run early-read wrong --check
 if ! grep -q 'the machine does not let this user have breakpoints' "$folder/said"; then
     told early-read 1 "$check qp [0-9]+: the buffer of the RDMA_READ request .* was accessed before the request was complete; in early_read \(mistake.c:[0-9]+\)" --check

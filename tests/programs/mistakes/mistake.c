@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "pair.h"
 
@@ -231,19 +232,121 @@ static void early_destroy(struct pair *pair, bool wrong)
     }
 }
 
+// What it sends from is unmapped while the request is under way.
+static void unmap_in_flight(struct pair *pair, bool wrong)
+{
+    pair_connect(pair);
+    if (pair->server) {
+        return;
+    }
+    void *memory = mmap(NULL, PAIR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = ibv_reg_mr(pair->pd, memory, PAIR_BYTES, IBV_ACCESS_LOCAL_WRITE), *own = pair->mr;
+    char *buffer = pair->buffer;
+    pair->mr = mr;
+    pair->buffer = memory;
+    pair_need(pair_send(pair, 1, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+    if (wrong) {
+        usleep(100); // what the request needs is sent by then
+        munmap(memory, PAIR_BYTES);
+    }
+    (void)pair_wait(pair->cq);
+    pair->mr = own;
+    pair->buffer = buffer;
+    pair_need(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+    if (!wrong) {
+        munmap(memory, PAIR_BYTES);
+    }
+}
+
+// --- correct programs that a careless check would blame -------------------------------------------------------------
+
+// Posts until the queue is full, polls one, fills its buffer again.
+static void full_queue(struct pair *pair, bool wrong)
+{
+    unsigned done = 0, posted = 0;
+    (void)wrong;
+    pair_connect(pair);
+    while (!pair->server && done < 4 * PAIR_DEPTH) {
+        if (posted < 4 * PAIR_DEPTH && pair_send(pair, posted, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0) {
+            posted++;
+            continue;
+        }
+        while (done < posted) {
+            pair_need(pair_wait(pair->cq).wr_id == done++, "order");
+        }
+        pair->buffer[0]++;
+    }
+}
+
+static void receives_fill(struct pair *pair)
+{
+    for (uint64_t i = 0; i < PAIR_DEPTH; i++) {
+        struct ibv_sge sge = {(uintptr_t)pair->buffer + i * MESSAGE, MESSAGE, pair->mr->lkey};
+        struct ibv_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1}, *bad;
+        pair_need(ibv_post_recv(pair->qp, &wr, &bad) == 0, "receive");
+    }
+}
+
+// Requests that nobody answered are forgotten, and their buffers posted again.
+static void reset_again(struct pair *pair, bool wrong)
+{
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    (void)wrong;
+    for (unsigned round = 0; round < 3; round++) {
+        pair_connect(pair);
+        receives_fill(pair);
+        pair_meet(pair);
+        pair_need(ibv_modify_qp(pair->qp, &reset, IBV_QP_STATE) == 0, "reset");
+    }
+    pair->buffer[0]++;
+}
+
+// A server with one completion queue and a queue pair for each connection, which grows.
+static void many_connections(struct pair *pair, bool wrong)
+{
+    (void)wrong;
+    struct ibv_qp *first = pair->qp;
+    struct ibv_qp_init_attr init = {
+        .send_cq = pair->cq, .recv_cq = pair->cq, .cap = {PAIR_DEPTH, PAIR_DEPTH, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    for (unsigned i = 0; i < 4; i++) {
+        pair->qp = ibv_create_qp(pair->pd, &init);
+        pair_need(pair->qp != NULL && pair_to_init(pair) == 0, "qp");
+        receives_fill(pair);
+        pair_need(ibv_destroy_qp(pair->qp) == 0, "ibv_destroy_qp");
+    }
+    pair->qp = first;
+    pair_connect(pair);
+    if (ibv_resize_cq(pair->cq, 4 * PAIR_DEPTH) == 0) {
+        receives_fill(pair);
+    }
+}
+
 static const struct mistake {
     const char *name;
     void (*run)(struct pair *pair, bool wrong);
 } mistakes[] = {
-    {"wrong-rkey", wrong_rkey},     {"no-receive", no_receive},
-    {"wrong-qp", wrong_qp},         {"rtr-before-init", rtr_before_init},
-    {"small-buffer", small_buffer}, {"early-dereg", early_dereg},
-    {"wrong-cq", wrong_cq},         {"unsignalled", unsignalled},
-    {"early-read", early_read},     {"early-write", early_write},
-    {"leaked-qp", leaked_qp},       {"early-free", early_free},
-    {"overlap", overlap},           {"cq-overrun", cq_overrun},
-    {"error-post", error_post},     {"early-destroy", early_destroy},
-    {"early-unmap", early_unmap},   {"many-reads", many_reads},
+    {"wrong-rkey", wrong_rkey},
+    {"no-receive", no_receive},
+    {"wrong-qp", wrong_qp},
+    {"rtr-before-init", rtr_before_init},
+    {"small-buffer", small_buffer},
+    {"early-dereg", early_dereg},
+    {"wrong-cq", wrong_cq},
+    {"unsignalled", unsignalled},
+    {"early-read", early_read},
+    {"early-write", early_write},
+    {"leaked-qp", leaked_qp},
+    {"early-free", early_free},
+    {"overlap", overlap},
+    {"cq-overrun", cq_overrun},
+    {"error-post", error_post},
+    {"early-destroy", early_destroy},
+    {"early-unmap", early_unmap},
+    {"many-reads", many_reads},
+    {"full-queue", full_queue},
+    {"reset-again", reset_again},
+    {"many-connections", many_connections},
+    {"unmap-in-flight", unmap_in_flight},
 };
 
 int main(int argc, char **argv)
