@@ -265,13 +265,18 @@ struct journal_request {
 struct journal_qp_state {
     uint64_t sends_posted, receives_posted, last_receive_ps; // last_receive_ps: when one was posted last
     uint32_t state, sends_outstanding, receives_outstanding;
+    uint32_t unsignaled; // sends behind the last one that asked for a completion
 };
+
+enum journal_armed { JOURNAL_ARMED_NO_CHANNEL, JOURNAL_ARMED_NOT, JOURNAL_ARMED_ALL, JOURNAL_ARMED_SOLICITED };
 
 struct journal_cq_state {
     uint64_t taken, taken_ps;           // completions that the program took, and when it took the last
     struct journal_request first, last; // of those that wait; that was taken last
     uint32_t waiting;
-    uint32_t is_polled; // the program's last empty poll was here
+    uint32_t is_polled;      // the program's last empty poll was here
+    uint32_t armed;          // enum journal_armed, as the program knows it
+    uint32_t unacknowledged; // events that it took
 };
 
 struct journal_state {

@@ -1,4 +1,5 @@
 // How a process's queues stand: one of its threads, all of which wait, gets a turn that is for this alone.
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/attach/internal.h"
@@ -16,13 +17,14 @@ static struct attach_thread *carrier_find(const struct attach_process *process)
     return NULL;
 }
 
-unsigned attach_ask(struct attach_process *process, struct journal_state *states_out, unsigned room)
+struct journal_state *attach_ask(struct attach_process *process, unsigned *count_out)
 {
+    *count_out = 0;
     struct attach_server *server = process->server;
     bool possible = !server->options->functional && !process->ended && !process->leaving && !server->stopped;
     struct attach_thread *thread = possible ? carrier_find(process) : NULL;
     if (thread == NULL) {
-        return 0;
+        return NULL;
     }
     attach_memory_settle(server, process->node);
     thread->slot->ask_count = 0;
@@ -30,28 +32,32 @@ unsigned attach_ask(struct attach_process *process, struct journal_state *states
     attach_turn_give(thread);
     bool answered = attach_turn_await(thread);
     thread->slot->ask = 0;
-    unsigned count = answered ? thread->slot->ask_count : 0;
-    unsigned most = ATTACH_DATA_BYTES / sizeof *states_out;
-    count = count < most ? count : most;
-    count = count < room ? count : room;
-    memcpy(states_out, thread->slot->data, count * sizeof *states_out);
-    return count;
+    struct journal_state *states = answered ? malloc(ATTACH_DATA_BYTES) : NULL;
+    if (states != NULL) {
+        unsigned count = thread->slot->ask_count, most = ATTACH_DATA_BYTES / sizeof *states;
+        *count_out = count < most ? count : most;
+        memcpy(states, thread->slot->data, *count_out * sizeof *states);
+    }
+    return states;
 }
 
 bool attach_receives(void *ctx, void *tag, uint32_t qp, struct observe_receives *receives_out)
 {
-    struct journal_state states[ATTACH_STATES_MAX];
     const struct attach_server *server = ctx;
     struct attach_process *process = server->processes;
     while (process != NULL && process != tag) { // it may be gone
         process = process->next;
     }
-    unsigned count = process != NULL ? attach_ask(process, states, ATTACH_STATES_MAX) : 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (!states[i].is_cq && states[i].number == qp) {
-            *receives_out = (struct observe_receives){states[i].qp.receives_posted, states[i].qp.last_receive_ps};
-            return true;
+    unsigned count = 0;
+    struct journal_state *states = process != NULL ? attach_ask(process, &count) : NULL;
+    bool found = false;
+    for (unsigned i = 0; i < count && !found; i++) {
+        found = !states[i].is_cq && states[i].number == qp;
+        if (found) {
+            *receives_out = (struct observe_receives){states[i].qp.receives_posted, states[i].qp.last_receive_ps,
+                                                      states[i].qp.receives_outstanding};
         }
     }
-    return false;
+    free(states);
+    return found;
 }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -197,13 +198,15 @@ void attach_waiters_print(struct attach_server *server, char *text, size_t room)
     unsigned looks = 0;
     text[0] = '\0';
     for (struct attach_process *process = server->processes; process != NULL && out != NULL; process = process->next) {
-        struct journal_state states[ATTACH_STATES_MAX];
+        unsigned count;
         for (unsigned i = 0; i < process->slots; i++) {
             if (process->threads[i] != NULL) {
                 thread_print(process->threads[i], looks++ < WHERE_MAX, out);
             }
         }
-        observe_states_print(process->observed, states, attach_ask(process, states, ATTACH_STATES_MAX), out);
+        struct journal_state *states = attach_ask(process, &count);
+        observe_states_print(process->observed, states, count, out);
+        free(states);
     }
     for (uint32_t i = server->started; i < server->options->program_count && out != NULL; i++) {
         fprintf(out, "%s was not started\n", server->options->programs[i].argv[0]);

@@ -350,9 +350,8 @@ void attach_notes_waited(struct attach_thread *thread, const struct attach_reque
 
 // --- ask.c ----------------------------------------------------------------------------------------------------------
 
-#define ATTACH_STATES_MAX 32u
-// How the queues of a process stand: the first `room` of them. 0: it cannot be asked now.
-unsigned attach_ask(struct attach_process *process, struct journal_state *states_out, unsigned room);
+// How the queues of a process stand; the caller frees them. NULL: it cannot be asked now.
+struct journal_state *attach_ask(struct attach_process *process, unsigned *count_out);
 bool attach_receives(void *server, void *process, uint32_t qp, struct observe_receives *receives_out); // for observe
 
 // --- ends.c ---------------------------------------------------------------------------------------------------------

@@ -123,12 +123,12 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .first_bell = server->bells_given,
     };
     attach_name_read(process);
-    process->observed = observe_process_begin(
-        server->observe, &(struct observe_place){.node = server->scenario->nodes[node].name,
-                                                 .number = process->number,
-                                                 .name = process->name,
-                                                 .began_ps = sim_now_ps(server->sim),
-                                                 .tag = process});
+    process->observed =
+        observe_process_begin(server->observe, &(struct observe_place){.node = server->scenario->nodes[node].name,
+                                                                       .number = process->number,
+                                                                       .name = process->name,
+                                                                       .began_ps = sim_now_ps(server->sim),
+                                                                       .tag = process});
     server->bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->node_processes[node]++;

@@ -240,9 +240,7 @@ static void away_tell(const struct attach_thread *thread, uint64_t seconds)
     pid_t tid = (pid_t)thread->slot->tid;
     char title[256], where[512], state = attach_state(process->pid, tid);
     const char *does = state == 'R' ? "computes" : state == 'T' ? "is stopped" : "sleeps in the kernel";
-    // The number is the program's word, and what sleeps in the kernel for good cannot be stopped.
-    bool stops = state == 'R' || state == 'S' || state == 'T';
-    bool known = stops && attach_where(process->pid, tid, where, sizeof where);
+    bool known = attach_where(process->pid, tid, where, sizeof where);
     attach_thread_title(thread, title, sizeof title);
     char since[48];
     observe_time_print(sim_now_ps(process->server->sim), since, sizeof since);

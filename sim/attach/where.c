@@ -1,7 +1,9 @@
 // Where a program's thread is: its innermost functions, by name. For messages; the thread is stopped for that moment.
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -17,14 +19,21 @@ struct frames {
     char *text;
     size_t room;
     unsigned count, seen;
-    bool left;                // what is behind the run's own libraries
+    bool left;                // what is behind the run's own libraries and the system's
     char entered[NAME_BYTES]; // the function of theirs that the program called
 };
+
+// What a program reaches the kernel through. Much of what is inside has no name.
+static bool is_system(const char *file)
+{
+    return strncmp(file, "libc.so", 7) == 0 || strncmp(file, "libpthread.so", 13) == 0 ||
+           strncmp(file, "ld-linux", 8) == 0 || strncmp(file, "linux-vdso", 10) == 0 || file[0] == '[';
+}
 
 // Those that stand between a program and the simulator: what is in them says nothing to the program's author.
 static bool is_own(const char *file)
 {
-    return strncmp(file, "libtcasim-", 10) == 0 || strncmp(file, "libibverbs.so", 13) == 0 ||
+    return strncmp(file, "libtcasim", 9) == 0 || strncmp(file, "libibverbs.so", 13) == 0 ||
            strncmp(file, "libtca", 6) == 0 || strncmp(file, "libcudart.so", 12) == 0 ||
            strncmp(file, "librdmacm.so", 12) == 0 || strncmp(file, "libacp.so", 9) == 0;
 }
@@ -53,18 +62,62 @@ static int no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwar
     return -1;
 }
 
-// "a.c:12" where the file says so (-g), else the file's name.
-static void source_of(Dwfl_Module *module, Dwarf_Addr pc, const char *file, char *text, size_t room)
+static const char *last_part(const char *path)
 {
-    Dwfl_Line *line = module != NULL ? dwfl_module_getsrc(module, pc) : NULL;
-    int number = 0;
-    const char *source = line != NULL ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
-    const char *slash = source != NULL ? strrchr(source, '/') : NULL;
-    if (source != NULL) {
-        snprintf(text, room, "%.60s:%d", slash != NULL ? slash + 1 : source, number);
-    } else {
-        snprintf(text, room, "%.60s", file);
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+// Much of libibverbs is inline: a program's author looks for the line that calls it.
+static bool is_header(const char *source)
+{
+    return strcmp(last_part(source), "verbs.h") == 0;
+}
+
+// Of an inlined call in a unit: where it stands.
+static const char *call_of(Dwarf_Die *unit, Dwarf_Die *scope, int *line_out)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word line = 0, file = 0;
+    Dwarf_Files *files;
+    size_t count;
+    if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attribute), &line) != 0 ||
+        dwarf_formudata(dwarf_attr(scope, DW_AT_call_file, &attribute), &file) != 0 ||
+        dwarf_getsrcfiles(unit, &files, &count) != 0) {
+        return NULL;
     }
+    *line_out = (int)line;
+    return dwarf_filesrc(files, file, NULL, NULL);
+}
+
+// The innermost line that is the program's own.
+static const char *inlined_by(Dwfl_Module *module, Dwarf_Addr pc, const char *source, int *line)
+{
+    Dwarf_Addr bias;
+    Dwarf_Die *unit = dwfl_module_addrdie(module, pc, &bias), *scopes = NULL;
+    int count = unit != NULL ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
+    for (int i = 0; i < count && is_header(source); i++) {
+        const char *caller =
+            dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine ? call_of(unit, &scopes[i], line) : NULL;
+        source = caller != NULL ? caller : source;
+    }
+    free(scopes);
+    return source;
+}
+
+// "a.c:12" where the file says so (-g), else the file's name. false: it is nothing of the program's.
+static bool source_of(Dwfl_Module *module, Dwarf_Addr pc, const char *file, char *text, size_t room)
+{
+    Dwfl_Line *found = module != NULL ? dwfl_module_getsrc(module, pc) : NULL;
+    int line = 0;
+    const char *source = found != NULL ? dwfl_lineinfo(found, NULL, &line, NULL, NULL, NULL) : NULL;
+    if (source == NULL) {
+        snprintf(text, room, "%.60s", file);
+        return true;
+    }
+    source = is_header(source) ? inlined_by(module, pc, source, &line) : source;
+    snprintf(text, room, "%.60s:%d", last_part(source), line);
+    return !is_header(source);
 }
 
 // Another one, from the innermost on. false: there are enough.
@@ -72,12 +125,14 @@ static bool place_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr pc)
 {
     const char *symbol = module != NULL ? dwfl_module_addrname(module, pc) : NULL;
     const char *path = module != NULL ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
-    const char *file = path != NULL ? path : "unknown memory", *slash = strrchr(file, '/');
+    const char *file = last_part(path != NULL ? path : "unknown memory");
     char source[96];
-    file = slash != NULL ? slash + 1 : file;
-    symbol = symbol != NULL ? symbol : "?";
-    if (!frames->left && is_own(file)) {
-        entered_print(frames, symbol, file);
+    bool named = symbol != NULL, world = strncmp(file, "libtcasim", 9) == 0;
+    symbol = named ? symbol : "?";
+    if (!frames->left && (is_own(file) || is_system(file))) {
+        if (named && !world) { // what stands in for the system has no names that a program knows
+            entered_print(frames, symbol, file);
+        }
         return true;
     }
     if (!frames->left && frames->entered[0] != '\0') {
@@ -85,8 +140,12 @@ static bool place_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr pc)
         frames->count++;
     }
     frames->left = true;
-    source_of(module, pc, file, source, sizeof source);
-    frame_print(frames, symbol, source);
+    if (is_own(file) || is_system(file)) { // they called the program: a thread's start, qsort
+        return true;
+    }
+    if (source_of(module, pc, file, source, sizeof source)) {
+        frame_print(frames, symbol, source);
+    }
     return strcmp(symbol, "main") != 0 && frames->count < FRAMES;
 }
 
@@ -107,6 +166,7 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
 
 struct stopped {
     pid_t pid, tid;
+    int signal; // that it is to have when it goes on
     struct user_regs_struct registers;
 };
 
@@ -169,18 +229,19 @@ static bool stop(struct stopped *stopped)
                 ptrace(PTRACE_GETREGS, stopped->tid, NULL, &stopped->registers) == 0;
     if (good) {
         gate_leave(stopped);
+        // It may have stopped for a signal, which it is to have.
+        stopped->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
     } else {
         (void)ptrace(PTRACE_DETACH, stopped->tid, NULL, NULL);
     }
     return good;
 }
 
-// The program's own words.
-static void text_clean(char *text)
+// The number is the program's word, and what sleeps in the kernel for good cannot be stopped.
+static bool can_stop(pid_t pid, pid_t tid)
 {
-    for (; *text != '\0'; text++) {
-        *text = *text >= ' ' && *text < 0x7f ? *text : '?';
-    }
+    char state = attach_state(pid, tid);
+    return state == 'R' || state == 'S' || state == 'T';
 }
 
 bool attach_where(pid_t pid, pid_t tid, char *text, size_t room)
@@ -192,15 +253,15 @@ bool attach_where(pid_t pid, pid_t tid, char *text, size_t room)
     struct stopped stopped = {.pid = pid, .tid = tid};
     Dwfl *dwfl = dwfl_begin(&callbacks);
     text[0] = '\0';
-    if (dwfl != NULL && stop(&stopped)) {
+    if (dwfl != NULL && can_stop(pid, tid) && stop(&stopped)) {
         if (dwfl_linux_proc_report(dwfl, pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
             dwfl_attach_state(dwfl, NULL, pid, &threads, &stopped)) {
             (void)dwfl_getthread_frames(dwfl, tid, frame_add, &frames);
         }
-        (void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+        (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stopped.signal);
     }
     dwfl_end(dwfl);
-    text_clean(text);
+    observe_text_clean(text, room);
     return frames.count != 0;
 }
 
@@ -219,6 +280,6 @@ bool attach_symbols(void *ctx, void *tag, const uint64_t *places, unsigned count
         }
     }
     dwfl_end(dwfl);
-    text_clean(text);
+    observe_text_clean(text, room);
     return frames.count != 0;
 }

@@ -156,8 +156,6 @@ const char *observe_status_name(uint64_t status);    // of a completion, as the 
 const char *observe_qp_type_name(uint64_t type);
 // The sentence of a refusal, with its numbers. An unknown reason: the text of the errno value.
 void observe_reason_print(const struct journal_record *record, char *text, size_t room);
-// What comes from a program, for a terminal: ends, and has no control characters.
-void observe_text_clean(char *text, size_t room);
 void observe_access_print(uint32_t access, char *text, size_t room); // "local write, remote write"
 
 // --- observe.c ------------------------------------------------------------------------------------------------------

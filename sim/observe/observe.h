@@ -24,6 +24,7 @@ typedef struct observe_process observe_process_t;
 // Receive requests of a queue pair, as its process counts them.
 struct observe_receives {
     uint64_t posted, last_ps;
+    uint32_t outstanding; // that wait for a message
 };
 
 #define OBSERVE_ANY UINT64_MAX
@@ -100,6 +101,9 @@ void observe_states_print(const observe_process_t *process, const struct journal
                           FILE *out);
 
 void observe_time_print(uint64_t ps, char *text, size_t room); // "12.3 us", for people
+
+// What comes from a program, for a terminal: ends, and has no control characters.
+void observe_text_clean(char *text, size_t room);
 
 void observe_bytes_print(uint64_t bytes, char *text, size_t room); // "64 B", "4 KiB"
 

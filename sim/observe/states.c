@@ -29,7 +29,31 @@ static void cq_print(const struct journal_state *state, const char *title, FILE 
         fprintf(out, "; %" PRIu64 " taken, the last at %s: ", cq->taken, time);
         request_print(&cq->last, out);
     }
+    if (cq->armed == JOURNAL_ARMED_NOT && cq->waiting > 0) {
+        fprintf(out, "; raises no event (ibv_req_notify_cq since the last one is missing)");
+    } else if (cq->armed == JOURNAL_ARMED_SOLICITED) {
+        fprintf(out, "; raises an event for solicited messages and errors only");
+    }
+    if (cq->unacknowledged > 0) {
+        fprintf(out, "; %u event%s not acknowledged (ibv_ack_cq_events)", cq->unacknowledged,
+                cq->unacknowledged == 1 ? "" : "s");
+    }
     fprintf(out, "\n");
+}
+
+enum { RNR_FOR_EVER = 7 }; // of rnr_retry
+
+// A sender that tries for ever gets no error.
+static void receives_print(const struct observe_object *peer, FILE *out)
+{
+    const struct observe_options *options = &peer->process->observe->options;
+    struct observe_receives receives;
+    bool asked = options->receives != NULL && peer->qp.made.srq == 0 && !peer->ended && !peer->process->ended;
+    if (asked && options->receives(options->receives_ctx, peer->process->tag, peer->number, &receives) &&
+        receives.outstanding == 0) {
+        fprintf(out, "; no receive request is there (%" PRIu64 " were posted): RNR is tried again for ever",
+                receives.posted);
+    }
 }
 
 static void qp_print(const observe_process_t *process, const struct journal_state *state, const char *title, FILE *out)
@@ -41,12 +65,19 @@ static void qp_print(const observe_process_t *process, const struct journal_stat
     if (peer != NULL) {
         fprintf(out, " -> %s qp %u", peer->process->node, peer->number);
     }
-    fprintf(out, " (%s): %u of %" PRIu64 " sends outstanding, %u of %" PRIu64 " receives\n",
+    fprintf(out, " (%s): %u of %" PRIu64 " sends outstanding, %u of %" PRIu64 " receives",
             observe_state_name(qp->state), qp->sends_outstanding, qp->sends_posted, qp->receives_outstanding,
             qp->receives_posted);
+    if (qp->unsignaled > 0) {
+        fprintf(out, "; the last %u asked for no completion", qp->unsignaled);
+    }
+    if (qp->sends_outstanding > 0 && peer != NULL && object->qp.path.rnr_retry == RNR_FOR_EVER) {
+        receives_print(peer, out);
+    }
+    fprintf(out, "\n");
 }
 
-// The queue that it polls, where completions wait in another one.
+// Of the queue that it polls, where that is empty.
 static void polled_print(const struct journal_state *states, unsigned count, const char *title, FILE *out)
 {
     const struct journal_state *polled = NULL;
@@ -55,9 +86,34 @@ static void polled_print(const struct journal_state *states, unsigned count, con
         polled = states[i].is_cq && states[i].cq.is_polled ? &states[i] : polled;
         elsewhere = elsewhere || (states[i].is_cq && !states[i].cq.is_polled && states[i].cq.waiting > 0);
     }
-    if (polled != NULL && elsewhere && polled->cq.waiting == 0) {
-        fprintf(out, "  %s polls cq %u, where nothing came\n", title, polled->number);
+    if (polled != NULL && polled->cq.waiting == 0) {
+        fprintf(out, "  %s polls cq %u, where nothing came%s\n", title, polled->number,
+                elsewhere ? ", but completions wait elsewhere" : "");
     }
+}
+
+// What may say why it does not go on.
+static bool is_notable(const struct journal_state *state)
+{
+    return state->is_cq ? state->cq.waiting > 0 || state->cq.unacknowledged > 0 : state->qp.sends_outstanding > 0;
+}
+
+enum { LISTED_MAX = 24 };
+
+static unsigned states_list(const observe_process_t *process, const struct journal_state *states, unsigned count,
+                            bool notable, unsigned listed, const char *title, FILE *out)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (is_notable(&states[i]) != notable || listed++ >= LISTED_MAX) {
+            continue;
+        }
+        if (states[i].is_cq) {
+            cq_print(&states[i], title, out);
+        } else {
+            qp_print(process, &states[i], title, out);
+        }
+    }
+    return listed;
 }
 
 void observe_states_print(const observe_process_t *process, const struct journal_state *states, unsigned count,
@@ -68,12 +124,10 @@ void observe_states_print(const observe_process_t *process, const struct journal
         return;
     }
     observe_title(process, title, sizeof title);
-    for (unsigned i = 0; i < count; i++) {
-        if (states[i].is_cq) {
-            cq_print(&states[i], title, out);
-        } else {
-            qp_print(process, &states[i], title, out);
-        }
+    unsigned listed = states_list(process, states, count, true, 0, title, out);
+    listed = states_list(process, states, count, false, listed, title, out);
+    if (listed > LISTED_MAX) {
+        fprintf(out, "  %s: %u more queues\n", title, listed - LISTED_MAX);
     }
     polled_print(states, count, title, out);
 }

@@ -63,6 +63,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_ou
     struct ibverbs_cq *cq = ((const struct ibverbs_object *)queued->event.user)->face;
     free(queued);
     cq->completions_taken++;
+    cq->armed = JOURNAL_ARMED_NOT;
     *cq_out = &cq->base;
     *cq_context_out = cq->base.cq_context;
     if (ibverbs_notes_all(entered)) {

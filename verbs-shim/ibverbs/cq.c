@@ -43,6 +43,7 @@ static int cq_make(struct ibverbs_context *context, const struct ibv_cq_init_att
     cq->base.cq_context = init->cq_context;
     cq->base.handle = context->handles++;
     cq->base.cqe = (int)entries;
+    cq->armed = JOURNAL_ARMED_NOT;
     (void)pthread_mutex_init(&cq->base.mutex, NULL);
     (void)pthread_cond_init(&cq->base.cond, NULL);
     if (init->channel != NULL) {
@@ -105,8 +106,10 @@ int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
 int ibverbs_cq_end(struct ibverbs_object *object)
 {
     struct ibverbs_cq *cq = object->face;
+    object->ending = true;
     int status = ibverbs_ops(object)->cq_destroy(object->device);
     if (status != 0) {
+        object->ending = false;
         return status;
     }
     object->context->device->library->polled = NULL;
@@ -194,6 +197,9 @@ int ibverbs_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     uint64_t began_ps = ibverbs_notes_all(entered) ? ibverbs_note_begin(entered) : 0;
     int error = -ibverbs_ops(&cq->object)->cq_arm(cq->object.device, solicited_only != 0);
+    if (error == 0 && cq->armed != JOURNAL_ARMED_ALL) { // 11.4.2.2: what asks for more holds
+        cq->armed = solicited_only != 0 ? JOURNAL_ARMED_SOLICITED : JOURNAL_ARMED_ALL;
+    }
     if (ibverbs_notes_all(entered)) {
         ibverbs_note_object(cq->object.context, began_ps, JOURNAL_REQ_NOTIFY_CQ, error, ibv_cq->handle,
                             solicited_only != 0);

@@ -55,6 +55,7 @@ struct ibverbs_object {
     void *face;   // the object that it is part of
     void *device; // the device's object
     unsigned users;
+    bool ending; // the device's object is going: who asks how things stand meanwhile does not look at it
 };
 
 // An event of an object waits in the list of its channel or context until the program takes it.
@@ -119,6 +120,7 @@ struct ibverbs_cq {
     struct journal_request last; // that was taken
     uint64_t taken, taken_ps;
     uint32_t completions_taken, events_taken;
+    enum journal_armed armed; // since it gave its last event; NOT also without a channel
 };
 
 struct ibverbs_srq {
@@ -146,6 +148,7 @@ struct ibverbs_qp {
     uint32_t events_taken;
     struct ibverbs_builder *builder; // NULL: not an extended QP
     uint64_t sends_posted, receives_posted, last_receive_ps;
+    uint32_t unsignaled;             // sends behind the last one that asked for a completion
     struct ibverbs_checked *checked; // NULL: nothing is looked for
 };
 

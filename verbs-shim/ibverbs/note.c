@@ -301,8 +301,9 @@ void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const st
 
 void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count)
 {
-    const struct ibverbs_library *library = cq->object.context->device->library;
+    struct ibverbs_library *library = cq->object.context->device->library;
     const struct ibv_wc *last = &wc[count - 1];
+    library->polled = library->polled == cq ? NULL : library->polled;
     cq->taken += (unsigned)count;
     cq->taken_ps = library->journal->now_ps(backend_of(library)->ctx);
     cq->last = (struct journal_request){last->wr_id, last->qp_num, last->opcode, last->status};
@@ -317,6 +318,7 @@ static struct journal_state qp_state(struct ibverbs_qp *qp)
     state.qp.sends_posted = qp->sends_posted;
     state.qp.receives_posted = qp->receives_posted;
     state.qp.last_receive_ps = qp->last_receive_ps;
+    state.qp.unsignaled = qp->unsignaled;
     unsigned sends = 0, receives = 0;
     if (ibverbs_ops(&qp->object)->qp_outstanding != NULL) {
         ibverbs_ops(&qp->object)->qp_outstanding(qp->object.device, &sends, &receives);
@@ -337,8 +339,21 @@ static struct journal_state cq_state(const struct ibverbs_cq *cq)
     state.cq.taken_ps = cq->taken_ps;
     state.cq.last = cq->last;
     state.cq.first = (struct journal_request){first.wr_id, first.qp_num, first.opcode, first.status};
+    state.cq.armed = cq->base.channel != NULL ? cq->armed : JOURNAL_ARMED_NO_CHANNEL;
+    state.cq.unacknowledged = cq->completions_taken - cq->base.comp_events_completed;
     state.cq.is_polled = cq->object.context->device->library->polled == cq;
     return state;
+}
+
+static unsigned objects_describe(const struct ibverbs_context *context, enum ibverbs_kind kind,
+                                 struct journal_state *states, unsigned count, unsigned room)
+{
+    for (const struct ibverbs_object *at = context->objects[kind]; at != NULL && count < room; at = at->next) {
+        if (!at->ending) {
+            states[count++] = kind == IBVERBS_QP ? qp_state(at->face) : cq_state(at->face);
+        }
+    }
+    return count;
 }
 
 unsigned ibverbs_describe(void *arg, struct journal_state *states, unsigned room)
@@ -346,14 +361,8 @@ unsigned ibverbs_describe(void *arg, struct journal_state *states, unsigned room
     const struct ibverbs_library *library = arg;
     unsigned count = 0;
     for (const struct ibverbs_context *context = library->contexts; context != NULL; context = context->next) {
-        for (const struct ibverbs_object *at = context->objects[IBVERBS_QP]; at != NULL && count < room;
-             at = at->next) {
-            states[count++] = qp_state(at->face);
-        }
-        for (const struct ibverbs_object *at = context->objects[IBVERBS_CQ]; at != NULL && count < room;
-             at = at->next) {
-            states[count++] = cq_state(at->face);
-        }
+        count = objects_describe(context, IBVERBS_QP, states, count, room);
+        count = objects_describe(context, IBVERBS_CQ, states, count, room);
     }
     return count;
 }

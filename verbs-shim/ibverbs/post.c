@@ -62,12 +62,16 @@ static int state_check(struct ibverbs_qp *qp)
     return ibverbs_refuse(qp->object.context->device->library, EINVAL, JOURNAL_WHY_STATE_SEND, state, 0);
 }
 
-static unsigned sends_taken(const struct ibv_send_wr *wr, const struct ibv_send_wr *refused)
+// The device took what is before `refused`.
+static unsigned sends_taken(struct ibverbs_qp *qp, const struct ibv_send_wr *wr, const struct ibv_send_wr *refused)
 {
     unsigned count = 0;
     for (; wr != NULL && wr != refused; wr = wr->next) {
+        bool signaled = qp->all_signaled || (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+        qp->unsignaled = signaled ? 0 : qp->unsignaled + 1;
         count++;
     }
+    qp->sends_posted += count;
     return count;
 }
 
@@ -98,8 +102,7 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
     if (error != 0) {
         *bad = at;
     }
-    unsigned taken = sends_taken(wr, error != 0 ? at : NULL);
-    qp->sends_posted += taken;
+    unsigned taken = sends_taken(qp, wr, error != 0 ? at : NULL);
     for (const struct ibv_send_wr *each = wr; entered->checks && each != NULL && each != at; each = each->next) {
         ibverbs_check_send(qp, each);
     }

@@ -266,8 +266,10 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv_qp)
 int ibverbs_qp_end(struct ibverbs_object *object)
 {
     struct ibverbs_qp *qp = object->face;
+    object->ending = true;
     int status = ibverbs_ops(object)->qp_destroy(object->device);
     if (status != 0) {
+        object->ending = false;
         return status;
     }
     ibverbs_check_end(qp);
