@@ -14,9 +14,12 @@ enum { GRACE_MS = 2000 };
 // Crossings between two looks at the clock; and so many, or so many sleeps, are a program that asks again and again:
 // one that computes for a minute, or sleeps for a month, does not.
 enum { CLOCK_CROSSINGS = 8, MANY_CROSSINGS = 10000 };
-// Longer than a program polls with a deadline of its own; and than one that sleeps in a loop does: an hour.
-#define POLLS_LIMIT_PS  (UINT64_C(1000000) * SIM_PS_PER_MS)
-#define SLEEPS_LIMIT_PS (UINT64_C(3600000) * SIM_PS_PER_MS)
+// Longer than a program polls with a deadline of its own; and than one that sleeps in a loop does: an hour. Where all
+// sleep shortly again and again, a hundred thousand times, longer than they give anybody to answer.
+enum { SHORT_SLEEPS = 100000, SHORT_SHARE = 1000 };
+#define POLLS_LIMIT_PS        (UINT64_C(1000000) * SIM_PS_PER_MS)
+#define SLEEPS_LIMIT_PS       (UINT64_C(3600000) * SIM_PS_PER_MS)
+#define SHORT_SLEEPS_LIMIT_PS (UINT64_C(100000) * SIM_PS_PER_MS)
 
 void attach_progress_note(struct attach_server *server)
 {
@@ -117,6 +120,20 @@ static bool all_endless(const struct attach_server *server)
     return all;
 }
 
+// Does nobody wait for longer than that?
+static bool all_short(const struct attach_server *server, uint64_t most_ps)
+{
+    bool all = server->started == server->options->program_count;
+    for (const struct attach_process *process = server->processes; process != NULL && all; process = process->next) {
+        all = process->ended || process->alarm_ps == SIM_NEVER_PS;
+        for (unsigned i = 0; i < process->slots && all && !process->ended; i++) {
+            const struct attach_thread *thread = process->threads[i];
+            all = thread == NULL || thread->endless || thread->waits_until_ps < thread->asked_ps + most_ps;
+        }
+    }
+    return all;
+}
+
 // May somebody outside the run let a program go on? That takes real time, however far simulated time goes.
 static bool has_others(const struct attach_server *server)
 {
@@ -151,8 +168,10 @@ static void still_note(struct attach_server *server, bool sleeps)
     still->since_ms = still->untold <= CLOCK_CROSSINGS ? now_ms : still->since_ms;
     uint64_t gone_ms = now_ms - still->since_ms;
     bool late = still->untold >= MANY_CROSSINGS && gone_ms > server->options->wall_limit_ms;
-    bool ends = (gone_ps > POLLS_LIMIT_PS && (attach_programs_over(server) || all_endless(server))) ||
-                (gone_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CROSSINGS);
+    bool ends =
+        (gone_ps > POLLS_LIMIT_PS && (attach_programs_over(server) || all_endless(server))) ||
+        (gone_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CROSSINGS) ||
+        (gone_ps > SHORT_SLEEPS_LIMIT_PS && still->sleeps >= SHORT_SLEEPS && all_short(server, gone_ps / SHORT_SHARE));
     ends = ends && !has_others(server);
     if (!late && !ends) {
         return;

@@ -169,6 +169,25 @@ TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
     EXPECT_EQ(hashes[0], hashes[1]);
 }
 
+// One that sleeps for long may have something to say to the others then.
+TEST(AttachedLife, EndsShortSleepsForNothingUnlessSomebodySleepsLong)
+{
+    struct stage stage;
+    stage_init(&stage);
+    stage_add(&stage, 0, "gone", "naps", NULL);
+    stage_run_before_limit(&stage);
+    EXPECT_CONTAINS(stage.result.text, "no program has found or done anything for 100 s of simulated time");
+    EXPECT_EQ(stage.result.outside, 0);
+    stage_fini(&stage);
+    stage_init(&stage);
+    stage_add(&stage, 0, "gone", "naps", NULL);
+    stage_add(&stage, 1, "gone", "sleep", NULL);
+    stage_run_before_limit(&stage);
+    EXPECT_CONTAINS(stage.result.text, "no program has found or done anything for 100 s of simulated time");
+    EXPECT_CONTAINS(stage.result.text, ") waits for a time (since 300");
+    stage_fini(&stage);
+}
+
 TEST(AttachedLife, NamesAProgramThatNeverCallsIn)
 {
     struct stage stage;
