@@ -204,10 +204,10 @@ struct journal_receive {
     uint32_t queue, segments, lkey; // queue: a queue pair's number, or the handle of a shared receive queue
 };
 
-// remote_address, rkey, posted_bytes, address, lkey: of a completion in error, where the device knows the request.
+// is_known: the device knows the request of a completion in error, and what follows is of it.
 struct journal_completion {
-    uint64_t wr_id, bytes, remote_address, posted_bytes, address; // address: of the first segment
-    uint32_t cq, qp, status, opcode, vendor_error, source_qp, rkey, lkey;
+    uint64_t wr_id, bytes, remote_address, posted_bytes, address, first_bytes; // address: of the first segment
+    uint32_t is_known, segments, cq, qp, status, opcode, vendor_error, source_qp, rkey, lkey;
     uint32_t is_receive;
 };
 

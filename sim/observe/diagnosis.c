@@ -53,15 +53,16 @@ struct listing {
     struct text *text;
     enum observe_kind kind;
     uint32_t context;
-    bool remote; // of regions: those that others may access
+    bool others;    // of regions: those that others may access
+    const char *by; // of regions: the key that is asked for
     unsigned count, more;
 };
 
-static void region_print(struct text *text, const struct observe_object *object)
+static void region_print(struct text *text, const struct observe_object *object, const char *by)
 {
     char access[96];
     observe_access_print(object->mr.access, access, sizeof access);
-    add(text, "rkey 0x%x [0x%" PRIx64 ", ", object->mr.rkey, object->mr.iova);
+    add(text, "%s 0x%x [0x%" PRIx64 ", ", by, by[0] == 'r' ? object->mr.rkey : object->mr.lkey, object->mr.iova);
     add_bytes(text, object->mr.bytes);
     add(text, ", %s]", access);
 }
@@ -73,7 +74,7 @@ static void object_list(void *ctx, struct observe_object *object)
         return;
     }
     uint32_t remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    if (listing->remote && (object->mr.access & remote) == 0) {
+    if (listing->others && (object->mr.access & remote) == 0) {
         return;
     }
     if (listing->count == LISTED_MAX) {
@@ -82,21 +83,38 @@ static void object_list(void *ctx, struct observe_object *object)
     }
     add(listing->text, "%s", listing->count++ == 0 ? "" : ", ");
     if (object->kind == OBSERVE_MR) {
-        region_print(listing->text, object);
+        region_print(listing->text, object, listing->by);
     } else {
         add(listing->text, "%u (%s)", object->number, observe_state_name(object->qp.state));
     }
 }
 
-static void list(struct text *text, const observe_process_t *process, enum observe_kind kind, uint32_t context,
-                 bool remote)
+// false: there is none.
+static bool list(struct listing listing, const observe_process_t *process)
 {
-    struct listing listing = {.text = text, .kind = kind, .context = context, .remote = remote};
     observe_objects_visit(process, object_list, &listing);
-    if (listing.count == 0) {
+    if (listing.more > 0) {
+        add(listing.text, " and %u more", listing.more);
+    }
+    return listing.count > 0;
+}
+
+// Those that others may access, where there are any, are what somebody else asks for.
+static void regions_list(struct text *text, const struct observe_object *qp, bool remote)
+{
+    struct listing listing = {
+        .text = text, .kind = OBSERVE_MR, .context = qp->context, .others = remote, .by = remote ? "rkey" : "lkey"};
+    bool any = list(listing, qp->process);
+    listing.others = false;
+    if (!any && !list(listing, qp->process)) {
         add(text, "none");
-    } else if (listing.more > 0) {
-        add(text, " and %u more", listing.more);
+    }
+}
+
+static void qps_list(struct text *text, const observe_process_t *process, uint32_t context)
+{
+    if (!list((struct listing){.text = text, .kind = OBSERVE_QP, .context = context}, process)) {
+        add(text, "none");
     }
 }
 
@@ -128,31 +146,56 @@ static void range_print(struct text *text, const struct journal_mr *mr, uint64_t
     }
 }
 
-// What is wrong with a key, seen from who has the region.
-static void key_explain(struct text *text, const struct observe_object *qp, uint32_t key, uint64_t address,
-                        const struct journal_completion *completion, bool remote)
+// What is wrong with the key of somebody else's request, seen from who has the region.
+static void rkey_explain(struct text *text, const struct observe_object *qp,
+                         const struct journal_completion *completion)
 {
-    const struct observe_object *region = observe_object_find(qp->process, OBSERVE_MR, qp->context, key);
-    switch ((enum journal_fault)completion->vendor_error) {
-    case JOURNAL_FAULT_KEY:
-        if (region != NULL && region->ended) {
-            add(text, ": it was deregistered at ");
-            add_time(text, region->ended_ps);
-        }
-        break;
-    case JOURNAL_FAULT_RANGE:
-        if (region != NULL) {
-            range_print(text, &region->mr, address, completion->posted_bytes);
-        }
-        break;
-    case JOURNAL_FAULT_RIGHTS:
-        add(text, ": %s is missing", remote ? access_name(completion) : "local write");
-        break;
-    default:
-        break;
+    const struct observe_object *region = observe_object_find(qp->process, OBSERVE_MR, qp->context, completion->rkey);
+    if (completion->vendor_error == JOURNAL_FAULT_KEY && region != NULL && region->ended) {
+        add(text, ": it was deregistered at ");
+        add_time(text, region->ended_ps);
     }
-    add(text, "; regions %s: ", remote ? "there" : "here");
-    list(text, qp->process, OBSERVE_MR, qp->context, remote);
+    if (completion->vendor_error == JOURNAL_FAULT_RANGE && region != NULL) {
+        range_print(text, &region->mr, completion->remote_address, completion->posted_bytes);
+    }
+    if (completion->vendor_error == JOURNAL_FAULT_RIGHTS && region != NULL) {
+        add(text, ": %s is missing in ", access_name(completion));
+        region_print(text, region, "rkey");
+        return;
+    }
+    add(text, "; regions there: ");
+    regions_list(text, qp, true);
+}
+
+static const struct observe_object *region_of_lkey(const struct observe_object *qp, uint32_t lkey)
+{
+    const struct observe_object *region = observe_object_find(qp->process, OBSERVE_MR, qp->context, lkey);
+    return region != NULL && region->mr.lkey == lkey ? region : NULL; // devices here have one key for both
+}
+
+// Of a list of segments the first is known.
+static void lkey_explain(struct text *text, const struct observe_object *qp,
+                         const struct journal_completion *completion)
+{
+    const struct observe_object *region = region_of_lkey(qp, completion->lkey);
+    uint64_t end = completion->address + completion->first_bytes;
+    if (completion->is_known && completion->segments > 0) {
+        add(text, "; %slkey 0x%x [0x%" PRIx64 ", ", completion->segments > 1 ? "the first of its segments: " : "",
+            completion->lkey, completion->address);
+        add_bytes(text, completion->first_bytes);
+        add(text, "]");
+    }
+    if (region != NULL && region->ended) {
+        add(text, ": it was deregistered at ");
+        add_time(text, region->ended_ps);
+    } else if (region != NULL && completion->vendor_error == JOURNAL_FAULT_RANGE &&
+               (completion->address < region->mr.iova || end > region->mr.iova + region->mr.bytes)) {
+        range_print(text, &region->mr, completion->address, completion->first_bytes);
+    } else if (completion->vendor_error == JOURNAL_FAULT_RIGHTS) {
+        add(text, ": local write is missing");
+    }
+    add(text, "; regions here: ");
+    regions_list(text, qp, false);
 }
 
 // --- the other side of a connection ---------------------------------------------------------------------------------
@@ -198,6 +241,8 @@ static void silence_explain(struct text *text, const struct observe_object *qp, 
 {
     uint32_t context = 0;
     const observe_process_t *there = process_of_lid(qp, &context);
+    const struct observe_object *own = observe_object_find(qp->process, OBSERVE_CONTEXT, qp->context, 0);
+    const char *device = own != NULL ? own->device.device : "";
     if (peer == NULL && there == NULL) {
         add(text, ": no program there has a port with LID %u (", qp->qp.path.dlid);
         lids_print(text, qp->process->observe, qp);
@@ -206,7 +251,7 @@ static void silence_explain(struct text *text, const struct observe_object *qp, 
     }
     if (peer == NULL) {
         add(text, ": %s has no queue pair %u; queue pairs there: ", there->node, qp->qp.path.dest);
-        list(text, there, OBSERVE_QP, context, false);
+        qps_list(text, there, context);
         return;
     }
     if (peer->ended || peer->process->ended) {
@@ -221,7 +266,8 @@ static void silence_explain(struct text *text, const struct observe_object *qp, 
     } else if (peer->qp.path.receive_psn != qp->qp.path.send_psn) {
         add(text, ": sq_psn is %u here, rq_psn %u there", qp->qp.path.send_psn, peer->qp.path.receive_psn);
     } else {
-        add(text, ": packets were lost, or the other side did not answer in time");
+        add(text, ": packets were lost, or the other side did not answer in time%s",
+            strncmp(device, "tca", 3) == 0 ? " (on this device a program answers inside its verbs calls)" : "");
     }
     add(text, " (timeout %u, retry_cnt %u)", qp->qp.path.timeout, qp->qp.path.retry_count);
 }
@@ -231,20 +277,20 @@ static void no_receive_explain(struct text *text, const struct observe_object *q
     if (peer == NULL) {
         return;
     }
-    add(text, ": receive queue of ");
+    const struct observe_options *options = &peer->process->observe->options;
+    bool shared = peer->qp.made.srq != 0;
+    add(text, ": %s of ", shared ? "shared receive queue" : "receive queue");
     add_title(text, peer->process);
     add(text, " qp %u empty", peer->number);
-    if (peer->process->observe->options.receives != NULL) {
-        struct observe_receives receives;
-        if (peer->process->observe->options.receives(peer->process->observe->options.receives_ctx, peer->process->tag,
-                                                     peer->number, &receives)) {
-            add(text, " (%" PRIu64 " posted", receives.posted);
-            if (receives.posted > 0) {
-                add(text, ", the last at ");
-                add_time(text, receives.last_ps);
-            }
-            add(text, ")");
+    struct observe_receives receives;
+    bool asks = options->receives != NULL && !shared && !peer->ended && !peer->process->ended;
+    if (asks && options->receives(options->receives_ctx, peer->process->tag, peer->number, &receives)) {
+        add(text, " (%" PRIu64 " posted", receives.posted);
+        if (receives.posted > 0) {
+            add(text, ", the last at ");
+            add_time(text, receives.last_ps);
         }
+        add(text, ")");
     }
     add(text, "; RNR %u times, gave up (rnr_retry %u)", qp->qp.path.rnr_retry + 1u, qp->qp.path.rnr_retry);
 }
@@ -257,16 +303,21 @@ static const char *const faults[] = {
 #undef FAULT
 };
 
+static bool has_remote(const struct journal_completion *completion)
+{
+    return !completion->is_receive &&
+           (completion->opcode == IBV_WC_RDMA_WRITE || completion->opcode == IBV_WC_RDMA_READ ||
+            completion->opcode == IBV_WC_COMP_SWAP || completion->opcode == IBV_WC_FETCH_ADD);
+}
+
 static void request_print(struct text *text, const struct journal_completion *completion)
 {
-    bool remote = completion->rkey != 0 || completion->remote_address != 0;
-    if (completion->is_receive) {
-        add(text, "receive request of ");
-    } else {
-        add(text, "%s of ", observe_wc_opcode_name(completion->opcode));
+    add(text, "%s", completion->is_receive ? "receive request" : observe_wc_opcode_name(completion->opcode));
+    if (completion->is_known) {
+        add(text, " of ");
+        add_bytes(text, completion->posted_bytes);
     }
-    add_bytes(text, completion->posted_bytes);
-    if (remote) {
+    if (completion->is_known && has_remote(completion)) {
         add(text, " %s 0x%" PRIx64 ", rkey 0x%x", completion->opcode == IBV_WC_RDMA_READ ? "from" : "to",
             completion->remote_address, completion->rkey);
     }
@@ -287,10 +338,17 @@ static void cause_explain(struct text *text, const struct observe_object *qp, co
     case JOURNAL_FAULT_DOMAIN:
     case JOURNAL_FAULT_RANGE:
     case JOURNAL_FAULT_RIGHTS:
-        if (remote && completion->rkey != 0 && peer != NULL) {
-            key_explain(text, peer, completion->rkey, completion->remote_address, completion, true);
-        } else if (!remote && completion->lkey != 0) {
-            key_explain(text, qp, completion->lkey, completion->address, completion, false);
+        if (!remote) {
+            lkey_explain(text, qp, completion);
+        } else if (!has_remote(completion)) {
+            add(text, " (of the other side's receive request)");
+        } else if (completion->is_known && peer != NULL) {
+            rkey_explain(text, peer, completion);
+        }
+        break;
+    case JOURNAL_FAULT_REQUEST:
+        if (qp->qp.made.type == IBV_QPT_UD) {
+            add(text, ": a datagram has at most the bytes of the port's active_mtu");
         }
         break;
     case JOURNAL_FAULT_NO_RECEIVE:
@@ -317,12 +375,13 @@ static void completion_diagnose(observe_process_t *process, uint64_t at_ps, cons
         return;
     }
     bool flushed = completion->status == IBV_WC_WR_FLUSH_ERR;
-    if (flushed && (qp->qp.flush_told || qp->qp.state == IBV_QPS_ERR)) {
+    const struct observe_object *peer = observe_peer(qp);
+    bool told = qp->qp.flush_told || qp->qp.state == IBV_QPS_ERR || (peer != NULL && peer->qp.flush_told);
+    if (flushed && told) {
         return;
     }
     qp->qp.flush_told = true;
     struct text text = {.used = 0};
-    const struct observe_object *peer = observe_peer(qp);
     add_title(&text, process);
     add(&text, " qp %u", qp->number);
     if (peer != NULL && !completion->is_receive) {
@@ -332,10 +391,14 @@ static void completion_diagnose(observe_process_t *process, uint64_t at_ps, cons
     }
     add(&text, ": ");
     if (flushed) {
-        add(&text,
-            "request flushed (wr_id 0x%" PRIx64 "): the queue pair went to the error state without a completion"
-            " that says why; the other side or ibv_get_async_event does",
-            completion->wr_id);
+        add(&text, "a %s request is flushed (wr_id 0x%" PRIx64 "): the queue pair went to the error state, as ",
+            completion->is_receive ? "receive" : "send", completion->wr_id);
+        if (peer != NULL) {
+            add(&text, "a completion of ");
+            add_title(&text, peer->process);
+            add(&text, " qp %u or ", peer->number);
+        }
+        add(&text, "ibv_get_async_event tells");
         observe_say(process, at_ps, text.bytes);
         return;
     }

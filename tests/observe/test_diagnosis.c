@@ -20,6 +20,7 @@ static struct journal_record failed_write(uint32_t fault, uint64_t address, uint
 {
     return (struct journal_record){.call = JOURNAL_POLL_CQ,
                                    .completion = {.wr_id = 7,
+                                                  .is_known = true,
                                                   .posted_bytes = 64,
                                                   .remote_address = address,
                                                   .rkey = key,
@@ -39,6 +40,56 @@ TEST(Diagnosis, OfAWrongKeyListsTheRegionsOfTheOtherSide)
                     "node1 qp 1 -> node0 qp 1: RDMA_WRITE of 64 B to 0x1000, rkey 0x999 (wr_id 0x7): "
                     "REM_ACCESS_ERR: no such region; regions there: rkey 0x100 [0x1000, 4 KiB, local write, "
                     "remote write]");
+    observe_stage_close(&stage);
+}
+
+// What programs send that forgot to exchange them.
+TEST(Diagnosis, OfAnAddressAndAKeyOfZeroPrintsThem)
+{
+    connected();
+    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0, 0);
+    observe_stage_note(stage.node1, 2000, &record);
+    EXPECT_CONTAINS(stage.lines, "RDMA_WRITE of 64 B to 0x0, rkey 0x0 (wr_id 0x7): REM_ACCESS_ERR: no such region; "
+                                 "regions there: rkey 0x100 [");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfAMissingRightShowsTheRegion)
+{
+    connected();
+    struct journal_record record = failed_write(JOURNAL_FAULT_RIGHTS, 0x1000, 0x100);
+    record.completion.opcode = IBV_WC_RDMA_READ;
+    observe_stage_note(stage.node1, 2000, &record);
+    EXPECT_CONTAINS(stage.lines, "the region does not allow this access: remote read is missing in rkey 0x100 [0x1000, "
+                                 "4 KiB, local write, remote write]");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfALocalKeyShowsTheSegmentAndTheRegionsHere)
+{
+    connected();
+    struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x100);
+    record.completion.status = IBV_WC_LOC_PROT_ERR;
+    record.completion.lkey = 0x777;
+    record.completion.address = 0x5000;
+    record.completion.first_bytes = 16;
+    record.completion.segments = 2;
+    observe_stage_note(stage.node1, 2000, &record);
+    EXPECT_CONTAINS(stage.lines, "LOC_PROT_ERR: no such region; the first of its segments: lkey 0x777 [0x5000, 16 B]; "
+                                 "regions here: lkey 0x200 [");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfAReceiverWithASharedQueueSaysSo)
+{
+    connected();
+    struct journal_record record = {.call = JOURNAL_CREATE_QP, .qp = {.number = 1, .type = IBV_QPT_RC, .srq = 1}};
+    observe_stage_note(stage.node0, 100, &record);
+    record = failed_write(JOURNAL_FAULT_NO_RECEIVE, 0, 0);
+    record.completion.opcode = IBV_WC_SEND;
+    record.completion.status = IBV_WC_RNR_RETRY_EXC_ERR;
+    observe_stage_note(stage.node1, 2000, &record);
+    EXPECT_CONTAINS(stage.lines, ": shared receive queue of node0 qp 1 empty; RNR");
     observe_stage_close(&stage);
 }
 

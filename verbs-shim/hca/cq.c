@@ -120,18 +120,13 @@ static uint64_t send_take(hca_qp_t *qp, uint32_t index)
     return qp->wr_ids[qp->send_done++ & (qp->send_entries - 1)];
 }
 
-static uint64_t receive_bytes(const struct hca_receive_ring *receive, uint32_t cookie)
-{
-    return cookie < receive->entries ? receive->bytes[cookie] : 0;
-}
-
 // Its entry in the send queue is not written again before its completion was taken.
 static struct hca_failure send_failure(const hca_qp_t *qp, uint32_t index)
 {
     const uint8_t *entry = qp->send_ring + (size_t)(index & (qp->send_entries - 1)) * qp->send_stride_bytes;
     struct hca_wqe_control control;
     memcpy(&control, entry, sizeof control);
-    struct hca_failure failure = {.qpn = qp->number, .opcode = (enum hca_opcode)control.opcode};
+    struct hca_failure failure = {.known = true, .opcode = (enum hca_opcode)control.opcode};
     size_t at = sizeof control;
     at += qp->type == HCA_UD ? sizeof(struct hca_wqe_datagram) : 0;
     at += qp->type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_xrc) : 0;
@@ -148,26 +143,37 @@ static struct hca_failure send_failure(const hca_qp_t *qp, uint32_t index)
     for (; (control.flags & HCA_WQE_INLINE) == 0 && at + sizeof data <= (size_t)control.units * HCA_WQE_UNIT_BYTES;
          at += sizeof data) {
         memcpy(&data, entry + at, sizeof data);
-        failure.address = failure.bytes == 0 ? data.address : failure.address;
-        failure.lkey = failure.bytes == 0 ? data.lkey : failure.lkey;
+        if (failure.segments++ == 0) {
+            failure.address = data.address;
+            failure.lkey = data.lkey;
+            failure.first_bytes = data.bytes;
+        }
         failure.bytes += data.bytes;
     }
     return failure;
 }
 
-// Before the completion is taken.
-static void failure_note(hca_cq_t *cq, const struct hca_cqe *cqe, const hca_qp_t *qp, const hca_srq_t *srq)
+static struct hca_failure receive_failure(const struct hca_receive_ring *receive, uint32_t cookie)
 {
-    if (cqe->status == HCA_OK || cqe->status == HCA_FLUSHED) {
-        return;
+    const struct hca_received *place = cookie < receive->entries ? &receive->places[cookie] : NULL;
+    struct hca_failure failure = {.known = place != NULL, .is_receive = true};
+    if (place != NULL) {
+        failure.bytes = place->bytes;
+        failure.address = place->address;
+        failure.first_bytes = place->first_bytes;
+        failure.lkey = place->lkey;
+        failure.segments = place->segments;
     }
-    if (cqe->kind == HCA_CQE_SEND) {
-        cq->failure = send_failure(qp, cqe->index);
-    } else {
-        cq->failure =
-            (struct hca_failure){.qpn = cqe->qpn,
-                                 .is_receive = true,
-                                 .bytes = receive_bytes(srq != NULL ? &srq->receive : &qp->receive, cqe->index)};
+    return failure;
+}
+
+// Before the completion is taken.
+static void failure_note(const struct hca_cqe *cqe, hca_qp_t *qp, const hca_srq_t *srq)
+{
+    if (cqe->status != HCA_OK && cqe->status != HCA_FLUSHED && qp != NULL) {
+        qp->failure = cqe->kind == HCA_CQE_SEND
+                          ? send_failure(qp, cqe->index)
+                          : receive_failure(srq != NULL ? &srq->receive : &qp->receive, cqe->index);
     }
 }
 
@@ -182,7 +188,7 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
     if (srq == NULL && (qp == NULL || cqe->srqn != HCA_NO_SRQ)) {
         return false;
     }
-    failure_note(cq, cqe, qp, srq);
+    failure_note(cqe, qp, srq);
     *wc = (struct hca_wc){.status = (enum hca_status)cqe->status,
                           .kind = (enum hca_cqe_kind)cqe->kind,
                           .opcode = (enum hca_opcode)cqe->opcode,
@@ -226,11 +232,6 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
         hca_cost(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)(cq->consumer - before) * CQE_WORDS + 1);
     }
     return count;
-}
-
-const struct hca_failure *hca_cq_failure(const hca_cq_t *cq)
-{
-    return &cq->failure;
 }
 
 static const volatile uint64_t *entry_word(const hca_cq_t *cq, uint32_t count)

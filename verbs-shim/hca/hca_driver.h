@@ -72,13 +72,13 @@ struct hca_wc {
     enum hca_fault fault; // of one in error
 };
 
-// The request that the last completion in error (but a flush) was of.
+// A request of a queue pair that failed, and was no flush. address, lkey, first_bytes: of its first segment.
 struct hca_failure {
-    uint32_t qpn; // 0: there was none
+    bool known;
     bool is_receive;
     enum hca_opcode opcode; // of a send
-    uint64_t bytes, remote_address, address;
-    uint32_t rkey, lkey;
+    uint64_t bytes, remote_address, address, first_bytes;
+    uint32_t rkey, lkey, segments;
 };
 
 // At least `entries`; user: comes back with events.
@@ -93,9 +93,9 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out);
 // As a program that polls an empty CQ in a loop: returns 0 when there is a completion to poll, -ETIMEDOUT. timeout_ns
 // 0: for ever.
 int hca_cq_wait(hca_cq_t *cq, uint64_t timeout_ns);
-const struct hca_failure *hca_cq_failure(const hca_cq_t *cq);
 // Entries that were not taken yet, and the first of them; takes no time.
 unsigned hca_cq_waiting(const hca_cq_t *cq, struct hca_wc *first_out);
+const struct hca_failure *hca_qp_failure(const hca_qp_t *qp); // the last one that was polled
 // Requests that were posted and did not come back yet.
 void hca_qp_outstanding(const hca_qp_t *qp, unsigned *sends_out, unsigned *receives_out);
 // The word whose first writing shows the next completion.

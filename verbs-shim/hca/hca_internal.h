@@ -54,7 +54,12 @@ struct hca_cq {
     struct backend_buffer record_buffer, buffer; // buffer: the ring
     volatile uint64_t *record;
     struct hca_cqe *ring;
-    struct hca_failure failure;
+};
+
+// What a receive request has room for; address, lkey, first_bytes: of its first segment.
+struct hca_received {
+    uint64_t bytes, address, first_bytes;
+    uint32_t lkey, segments;
 };
 
 // A receive queue, a QP's or shared: entries in order, and the requests they stand for by cookie.
@@ -62,9 +67,9 @@ struct hca_receive_ring {
     uint8_t *ring;
     volatile uint64_t *record;
     uint32_t entries, stride_bytes, segments, posted;
-    uint64_t *wr_ids;  // by cookie
-    uint64_t *bytes;   // the same: room for a message
-    uint32_t *cookies; // free ones
+    uint64_t *wr_ids;            // by cookie
+    struct hca_received *places; // the same
+    uint32_t *cookies;           // free ones
     uint32_t free_count;
 };
 
@@ -93,6 +98,7 @@ struct hca_qp {
     uint32_t send_posted, send_done;
     uint64_t *wr_ids;
     struct hca_receive_ring receive;
+    struct hca_failure failure;
 };
 
 static inline const struct backend_hca_ops *hca_ops(const hca_context_t *context)

@@ -168,11 +168,17 @@ static int receive_write(const hca_context_t *context, struct hca_receive_ring *
     uint8_t *entry = receive->ring + (size_t)(receive->posted & (receive->entries - 1)) * receive->stride_bytes;
     const struct hca_wqe_receive head = {.cookie = receive->cookies[--receive->free_count], .segments = wr->sge_count};
     memcpy(entry, &head, sizeof head);
-    receive->bytes[head.cookie] = 0;
+    struct hca_received *place = &receive->places[head.cookie];
+    *place = (struct hca_received){.segments = wr->sge_count};
+    if (wr->sge_count > 0) {
+        place->address = wr->sges[0].address;
+        place->first_bytes = wr->sges[0].bytes;
+        place->lkey = wr->sges[0].lkey;
+    }
     for (unsigned i = 0; i < wr->sge_count; i++) {
         const struct hca_wqe_data data = {
             .address = wr->sges[i].address, .lkey = wr->sges[i].lkey, .bytes = wr->sges[i].bytes};
-        receive->bytes[head.cookie] += data.bytes;
+        place->bytes += data.bytes;
         memcpy(entry + sizeof head + i * sizeof data, &data, sizeof data);
     }
     receive->wr_ids[head.cookie] = wr->wr_id;

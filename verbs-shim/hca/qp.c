@@ -31,9 +31,9 @@ int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_
                                          .segments = segments,
                                          .stride_bytes = hca_receive_stride(segments)};
     receive->wr_ids = malloc(entries * sizeof *receive->wr_ids);
-    receive->bytes = malloc(entries * sizeof *receive->bytes);
+    receive->places = malloc(entries * sizeof *receive->places);
     receive->cookies = malloc(entries * sizeof *receive->cookies);
-    if (receive->wr_ids == NULL || receive->bytes == NULL || receive->cookies == NULL) {
+    if (receive->wr_ids == NULL || receive->places == NULL || receive->cookies == NULL) {
         hca_receive_fini(receive);
         return -ENOMEM;
     }
@@ -44,9 +44,9 @@ int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_
 void hca_receive_fini(struct hca_receive_ring *receive)
 {
     free(receive->wr_ids);
-    free(receive->bytes);
+    free(receive->places);
     free(receive->cookies);
-    receive->bytes = NULL;
+    receive->places = NULL;
     receive->wr_ids = NULL;
     receive->cookies = NULL;
 }
@@ -385,6 +385,11 @@ int hca_srq_arm(hca_srq_t *srq, unsigned limit)
 {
     hca_context_t *context = srq->pd->context;
     return hca_ops(context)->srq_arm(context->backend.ctx, srq->number, limit);
+}
+
+const struct hca_failure *hca_qp_failure(const hca_qp_t *qp)
+{
+    return &qp->failure;
 }
 
 void hca_qp_outstanding(const hca_qp_t *qp, unsigned *sends_out, unsigned *receives_out)

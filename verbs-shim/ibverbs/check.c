@@ -176,18 +176,9 @@ void ibverbs_check_receive(struct ibverbs_qp *qp, const struct ibv_recv_wr *wr)
 
 // --- complete -----------------------------------------------------------------------------------------------------
 
-static struct ibverbs_qp *qp_find(const struct ibverbs_cq *cq, uint32_t number)
-{
-    const struct ibverbs_object *at = cq->object.context->objects[IBVERBS_QP];
-    while (at != NULL && ((const struct ibverbs_qp *)at->face)->base.qp_num != number) {
-        at = at->next;
-    }
-    return at != NULL ? at->face : NULL;
-}
-
 void ibverbs_check_completion(struct ibverbs_cq *cq, const struct ibv_wc *wc)
 {
-    struct ibverbs_qp *qp = qp_find(cq, wc->qp_num);
+    struct ibverbs_qp *qp = ibverbs_qp_of_number(cq->object.context, wc->qp_num);
     bool error = wc->status != IBV_WC_SUCCESS, found = false;
     // Devices here set the opcode of completions in error as well.
     bool is_receive = (wc->opcode & IBV_WC_RECV) != 0;

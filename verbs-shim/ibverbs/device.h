@@ -79,15 +79,15 @@ struct ibverbs_srq_xrc {
 
 // --- operations -----------------------------------------------------------------------------------------------------
 
-// The request that the last completion in error was of, as far as the device knows it.
+// A request that failed, as far as the device knows it.
 struct ibverbs_failure {
-    uint32_t qp;
     bool is_receive;
     uint32_t opcode; // enum ibv_wc_opcode
     uint64_t bytes;  // asked for; of a receive: that there was room for
     uint64_t remote_address;
     uint32_t rkey, lkey;
-    uint64_t address; // of the first segment, which lkey is of; inline data has none
+    uint64_t address, first_bytes; // of the first segment, which lkey is of; inline data has none
+    uint32_t segments;
 };
 
 struct ibverbs_device_ops {
@@ -133,8 +133,6 @@ struct ibverbs_device_ops {
     int (*cq_arm)(void *cq, bool solicited_only);             // IBA 11.4.2.2
     // How many completions cq_poll would take now, and the first of them; without taking one, and without the lock.
     unsigned (*cq_waiting)(void *cq, struct ibv_wc *first_out);
-    // Of the last completion that cq_poll gave with an error (but a flush). false: it is not known. NULL: never.
-    bool (*cq_failure)(void *cq, struct ibverbs_failure *failure_out);
     // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
     const volatile void *(*cq_place)(void *cq);
     // Is all that the device's library does in polls to send again what the peer is not ready for? Without the lock.
@@ -174,6 +172,8 @@ struct ibverbs_device_ops {
     int (*post_srq_recv)(void *srq, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
     unsigned (*send_room)(void *qp); // requests that post_send would take now
     // Requests that were posted and did not come back yet; without the lock.
+    // The last of its requests that came back in error, but for flushes. false: it is not known. NULL: never.
+    bool (*qp_failure)(void *qp, struct ibverbs_failure *failure_out);
     void (*qp_outstanding)(void *qp, unsigned *sends_out, unsigned *receives_out);
 };
 

@@ -258,6 +258,15 @@ static bool is_receive(const struct ibv_wc *wc)
     return (wc->opcode & IBV_WC_RECV) != 0;
 }
 
+struct ibverbs_qp *ibverbs_qp_of_number(const struct ibverbs_context *context, uint32_t number)
+{
+    const struct ibverbs_object *at = context->objects[IBVERBS_QP];
+    while (at != NULL && ((const struct ibverbs_qp *)at->face)->base.qp_num != number) {
+        at = at->next;
+    }
+    return at != NULL ? at->face : NULL;
+}
+
 static struct journal_completion completion_describe(const struct ibverbs_cq *cq, const struct ibv_wc *wc)
 {
     struct journal_completion completion = {.wr_id = wc->wr_id,
@@ -269,16 +278,20 @@ static struct journal_completion completion_describe(const struct ibverbs_cq *cq
                                             .vendor_error = wc->vendor_err,
                                             .source_qp = wc->src_qp,
                                             .is_receive = is_receive(wc)};
-    const struct ibverbs_device_ops *ops = cq->object.context->device->ops;
+    bool failed = wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR;
+    const struct ibverbs_qp *qp = failed ? ibverbs_qp_of_number(cq->object.context, wc->qp_num) : NULL;
     struct ibverbs_failure failure;
-    if (wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR && ops->cq_failure != NULL &&
-        ops->cq_failure(cq->object.device, &failure) && failure.qp == wc->qp_num) {
+    if (qp != NULL && ibverbs_ops(&qp->object)->qp_failure != NULL &&
+        ibverbs_ops(&qp->object)->qp_failure(qp->object.device, &failure)) {
+        completion.is_known = true;
         completion.opcode = failure.opcode;
         completion.is_receive = failure.is_receive;
         completion.posted_bytes = failure.bytes;
         completion.remote_address = failure.remote_address;
         completion.rkey = failure.rkey;
         completion.address = failure.address;
+        completion.first_bytes = failure.first_bytes;
+        completion.segments = failure.segments;
         completion.lkey = failure.lkey;
     }
     return completion;

@@ -65,6 +65,8 @@ void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct i
                         int error);
 void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, uint32_t queue,
                            const struct ibv_recv_wr *wr, unsigned count, int error);
+// A queue pair of the context. NULL: it has none such any more.
+struct ibverbs_qp *ibverbs_qp_of_number(const struct ibverbs_context *context, uint32_t number);
 // Of a poll that found something: what was taken last.
 void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count);
 // What a poll gave. Completions in error are reported in any case.

@@ -97,13 +97,6 @@ unsigned tcav_cq_waiting(void *object, struct ibv_wc *first_out)
     return cq->count;
 }
 
-bool tcav_cq_failure(void *object, struct ibverbs_failure *failure_out)
-{
-    const struct tcav_cq *cq = object;
-    *failure_out = cq->failure;
-    return cq->failure.qp != 0;
-}
-
 bool tcav_cq_repeats(void *object)
 {
     const struct tcav_cq *cq = object;

@@ -53,7 +53,6 @@ struct tcav_cq {
     bool *solicited;
     unsigned size, head, count, users;
     unsigned told; // of the entries, the first ones, that an event has told of
-    struct ibverbs_failure failure; // of the last completion in error
     bool armed, armed_solicited, overrun;
 };
 
@@ -149,6 +148,8 @@ struct tcav_qp {
     void *user;
     struct tcav_cq *send_cq, *recv_cq;
     struct tcav_srq *srq;
+    struct ibverbs_failure failure; // of the last completion in error
+    bool has_failure;
     struct ibv_qp_cap cap;
     bool all_signaled, active, drain_event, established;
     uint32_t number, remote_number;
@@ -382,7 +383,7 @@ int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);
 unsigned tcav_cq_waiting(void *cq, struct ibv_wc *first_out);
 void tcav_qp_outstanding(void *qp, unsigned *sends_out, unsigned *receives_out);
-bool tcav_cq_failure(void *cq, struct ibverbs_failure *failure_out);
+bool tcav_qp_failure(void *qp, struct ibverbs_failure *failure_out);
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);
 void tcav_cqs_fail(struct tcav_context *context); // the queue pairs of those that overflowed
 void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number);

@@ -16,7 +16,7 @@ static struct tcav_place host_place(const struct ibverbs_region *region)
 {
     tcaHandle handle;
     uintptr_t before = (uintptr_t)region->address % 4; // pages begin at a multiple
-    tca_note_quiet(true); // that it is none is no mistake of the program
+    tca_note_quiet(true);                              // that it is none is no mistake of the program
     int error = tcaCreateHandle(&handle, (char *)region->address - before, region->bytes + before, tcaMemoryCPU);
     tca_note_quiet(false);
     if (error != tcaSuccess) {
@@ -297,8 +297,7 @@ int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigne
     return 0;
 }
 
-enum journal_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count,
-                                   unsigned access)
+enum journal_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access)
 {
     enum journal_fault fault = JOURNAL_FAULT_NONE;
     for (unsigned i = 0; i < count && fault == JOURNAL_FAULT_NONE; i++) {

@@ -168,6 +168,13 @@ void tcav_qp_outstanding(void *object, unsigned *sends_out, unsigned *receives_o
     *receives_out = qp->rq.count + qp->inbound.has_receive;
 }
 
+bool tcav_qp_failure(void *object, struct ibverbs_failure *failure_out)
+{
+    const struct tcav_qp *qp = object;
+    *failure_out = qp->failure;
+    return qp->has_failure;
+}
+
 // --- errors ---------------------------------------------------------------------------------------------------------
 
 static void flushed(struct tcav_qp *qp, struct tcav_cq *cq, enum ibv_wc_opcode opcode, uint64_t id)
@@ -214,16 +221,18 @@ static enum journal_fault fault_of(const struct tcav_qp *qp, const struct tcav_r
     return status == IBV_WC_RNR_RETRY_EXC_ERR ? JOURNAL_FAULT_NO_RECEIVE : JOURNAL_FAULT_REQUEST;
 }
 
-static void failure_note(const struct tcav_qp *qp, const struct tcav_request *request)
+static void failure_note(struct tcav_qp *qp, const struct tcav_request *request)
 {
     bool has_list = request->sges > 0 && (request->flags & IBV_SEND_INLINE) == 0;
-    qp->send_cq->failure = (struct ibverbs_failure){.qp = qp->number,
-                                                    .opcode = tcav_send_opcode(request),
-                                                    .bytes = request->length,
-                                                    .remote_address = request->remote,
-                                                    .rkey = request->key,
-                                                    .lkey = has_list ? request->sge[0].lkey : 0,
-                                                    .address = has_list ? request->sge[0].addr : 0};
+    qp->has_failure = true;
+    qp->failure = (struct ibverbs_failure){.opcode = tcav_send_opcode(request),
+                                           .bytes = request->length,
+                                           .remote_address = request->remote,
+                                           .rkey = request->key,
+                                           .lkey = has_list ? request->sge[0].lkey : 0,
+                                           .address = has_list ? request->sge[0].addr : 0,
+                                           .first_bytes = has_list ? request->sge[0].length : 0,
+                                           .segments = has_list ? request->sges : 0};
 }
 
 void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status,

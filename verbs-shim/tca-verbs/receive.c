@@ -25,20 +25,18 @@ static void fail_receive(struct tcav_qp *qp, uint32_t message, enum ibv_wc_statu
 {
     const struct tcav_receive *receive = &qp->inbound.receive;
     bool length = status == IBV_WC_LOC_LEN_ERR;
-    enum journal_fault fault =
-        length ? JOURNAL_FAULT_RECEIVE_LENGTH
-               : tcav_list_fault(qp->pd, receive->sge, receive->sges, IBV_ACCESS_LOCAL_WRITE);
-    const struct ibv_wc wc = {.wr_id = receive->id,
-                              .status = status,
-                              .opcode = IBV_WC_RECV,
-                              .qp_num = qp->number,
-                              .vendor_err = fault};
-    qp->recv_cq->failure = (struct ibverbs_failure){.qp = qp->number,
-                                                    .is_receive = true,
-                                                    .opcode = IBV_WC_RECV,
-                                                    .bytes = tcav_list_bytes(receive->sge, receive->sges),
-                                                    .address = receive->sge[0].addr,
-                                                    .lkey = receive->sge[0].lkey};
+    enum journal_fault fault = length ? JOURNAL_FAULT_RECEIVE_LENGTH
+                                      : tcav_list_fault(qp->pd, receive->sge, receive->sges, IBV_ACCESS_LOCAL_WRITE);
+    const struct ibv_wc wc = {
+        .wr_id = receive->id, .status = status, .opcode = IBV_WC_RECV, .qp_num = qp->number, .vendor_err = fault};
+    qp->has_failure = true;
+    qp->failure = (struct ibverbs_failure){.is_receive = true,
+                                           .opcode = IBV_WC_RECV,
+                                           .bytes = tcav_list_bytes(receive->sge, receive->sges),
+                                           .address = receive->sge[0].addr,
+                                           .lkey = receive->sge[0].lkey,
+                                           .first_bytes = receive->sges > 0 ? receive->sge[0].length : 0,
+                                           .segments = receive->sges};
     qp->inbound.has_receive = false;
     tcav_cq_push(qp->recv_cq, &wc, true);
     tcav_answer_nak(qp, message, length ? TCAV_NAK_INVALID : TCAV_NAK_OPERATION, fault);
@@ -90,8 +88,7 @@ static bool range_check(struct tcav_qp *qp, const struct tcav_header *header, ui
         return false;
     }
     if (bytes != 0 && tcav_mr_find(qp->pd, header->key, header->address, bytes, access) == NULL) {
-        fail(qp, header->message, TCAV_NAK_ACCESS,
-             tcav_mr_fault(qp->pd, header->key, header->address, bytes, access));
+        fail(qp, header->message, TCAV_NAK_ACCESS, tcav_mr_fault(qp->pd, header->key, header->address, bytes, access));
         return false;
     }
     return true;

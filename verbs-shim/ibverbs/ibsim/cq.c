@@ -119,19 +119,20 @@ static enum journal_fault fault_of(enum hca_fault fault)
     return faults[fault];
 }
 
-bool ibsim_cq_failure(void *object, struct ibverbs_failure *failure_out)
+bool ibsim_qp_failure(void *object, struct ibverbs_failure *failure_out)
 {
-    const struct hca_failure *failure = hca_cq_failure(((struct ibsim_cq *)object)->hca);
+    const struct hca_failure *failure = hca_qp_failure(((struct ibsim_qp *)object)->hca);
     const struct hca_wc wc = {.kind = failure->is_receive ? HCA_CQE_RECEIVE : HCA_CQE_SEND, .opcode = failure->opcode};
-    *failure_out = (struct ibverbs_failure){.qp = failure->qpn,
-                                            .is_receive = failure->is_receive,
+    *failure_out = (struct ibverbs_failure){.is_receive = failure->is_receive,
                                             .opcode = opcode_of(&wc),
                                             .bytes = failure->bytes,
                                             .remote_address = failure->remote_address,
                                             .rkey = failure->rkey,
                                             .lkey = failure->lkey,
-                                            .address = failure->address};
-    return failure->qpn != 0;
+                                            .address = failure->address,
+                                            .first_bytes = failure->first_bytes,
+                                            .segments = failure->segments};
+    return failure->known;
 }
 
 // Immediate data goes as it lies in memory: in network byte order on both sides.

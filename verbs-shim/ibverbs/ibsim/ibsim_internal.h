@@ -50,7 +50,7 @@ int ibsim_cq_arm(void *cq, bool solicited_only);
 const volatile void *ibsim_cq_place(void *cq);
 unsigned ibsim_cq_waiting(void *cq, struct ibv_wc *first_out);
 void ibsim_qp_outstanding(void *qp, unsigned *sends_out, unsigned *receives_out);
-bool ibsim_cq_failure(void *cq, struct ibverbs_failure *failure_out);
+bool ibsim_qp_failure(void *qp, struct ibverbs_failure *failure_out);
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns);
 
 int ibsim_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out);
