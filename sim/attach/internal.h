@@ -37,6 +37,11 @@ struct attach_id {
     pid_t pid;
 };
 
+// Of a thread, not told to the observer yet, by enum observe_wait.
+struct attach_waits {
+    uint64_t count[OBSERVE_WAITS], ps[OBSERVE_WAITS];
+};
+
 struct attach_thread {
     struct attach_process *process;
     uint32_t index, id; // id: the run's number of it
@@ -68,10 +73,11 @@ struct attach_thread {
     const char *asks_for; // since its last crossing; NULL: it made none yet
     uint64_t asked_ps;
     uint64_t turn_ps; // when it got its turn
-    bool repeats;     // its library only sends again what a peer is not ready for, or refuses that
-    bool endless;     // nothing but a device or another program ends what it asks for
-    bool polls;       // it asks again and again, since asked_ps
-    bool exits;       // it has said so, and waits for nothing
+    struct attach_waits waits;
+    bool repeats; // its library only sends again what a peer is not ready for, or refuses that
+    bool endless; // nothing but a device or another program ends what it asks for
+    bool polls;   // it asks again and again, since asked_ps
+    bool exits;   // it has said so, and waits for nothing
 };
 
 struct attach_process {
@@ -347,6 +353,7 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
 void attach_notes_end(struct attach_thread *thread);
 // What the thread waited for the answer to a request.
 void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps);
+void attach_notes_over(struct attach_thread *thread); // the thread ends
 
 // --- ask.c ----------------------------------------------------------------------------------------------------------
 

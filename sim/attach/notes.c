@@ -47,6 +47,21 @@ static uint64_t took_ps(const struct attach_notes *notes, const struct attach_no
     return began_ps < at_ps ? at_ps - began_ps : 0;
 }
 
+// What the thread waited since it was last told of; but for what is within a call that waits and tells itself. Those of
+// libtca sleep and poll, those of libibverbs sleep: polls before them are the program's.
+static void waits_tell(struct attach_thread *thread, unsigned call, uint64_t within_ps)
+{
+    struct attach_waits *waits = &thread->waits;
+    bool polls = call == JOURNAL_TCA_WAIT || call == JOURNAL_TCA_WAIT_RECEIVE;
+    for (unsigned kind = OBSERVE_WAITS; kind-- > 0;) {
+        uint64_t most_ps = polls || kind == OBSERVE_WAITING ? within_ps : 0;
+        uint64_t less_ps = waits->ps[kind] < most_ps ? waits->ps[kind] : most_ps;
+        within_ps -= less_ps;
+        observe_waited(thread->process->observed, kind, waits->count[kind], waits->ps[kind] - less_ps);
+    }
+    *waits = (struct attach_waits){{0}, {0}};
+}
+
 void attach_note_take(struct attach_thread *thread, const struct attach_notes *notes, const struct attach_note *note,
                       uint64_t left_ps)
 {
@@ -62,6 +77,7 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
                                       .at_ps = at_ps,
                                       .took_ps = took_ps(notes, note, at_ps),
                                       .places = process->server->options->check ? note->places : NULL};
+    waits_tell(thread, note->record.call, observe_is_wait(note->record.call) ? call.took_ps : 0);
     observe_note(process->observed, &call, &note->record);
 }
 
@@ -70,14 +86,28 @@ void attach_notes_end(struct attach_thread *thread)
     atomic_store_explicit(&thread->slot->note_count, 0, memory_order_relaxed);
 }
 
+// Of an empty poll: the first one of a streak has not all of what the thread did before it.
+static uint64_t poll_cost_ps(const struct attach_thread *thread, const struct attach_request *request)
+{
+    bool goes_on = (request->arguments[6] & ATTACH_POLL_GOES_ON) != 0 || request->arguments[4] != 0;
+    uint64_t most_ps = thread->loop.iteration_ps;
+    return goes_on || request->own_ps < most_ps ? request->own_ps : most_ps;
+}
+
 void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps)
 {
-    observe_process_t *observed = thread->process->observed;
+    struct attach_waits *waits = &thread->waits;
     if (request->op == ATTACH_OP_POLL) {
-        bool goes_on = (request->arguments[6] & ATTACH_POLL_GOES_ON) != 0;
-        observe_waited(observed, OBSERVE_POLLING, 1 + thread->slot->values[0], ps + (goes_on ? request->own_ps : 0));
+        waits->count[OBSERVE_POLLING] += 1 + thread->slot->values[0];
+        waits->ps[OBSERVE_POLLING] += ps + poll_cost_ps(thread, request);
     } else if (request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
                request->op == ATTACH_OP_FUTEX_WAIT) {
-        observe_waited(observed, OBSERVE_WAITING, 1, ps);
+        waits->count[OBSERVE_WAITING]++;
+        waits->ps[OBSERVE_WAITING] += ps;
     }
+}
+
+void attach_notes_over(struct attach_thread *thread)
+{
+    waits_tell(thread, JOURNAL_CALL_COUNT, 0);
 }

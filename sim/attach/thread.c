@@ -242,6 +242,7 @@ static void process_end_await(struct attach_thread *thread)
 
 static void thread_end(struct attach_thread *thread)
 {
+    attach_notes_over(thread);
     struct attach_process *process = thread->process;
     host_core_fence(thread->core);
     if (!process->ended && process->thread_count > 1) {

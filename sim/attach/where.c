@@ -127,7 +127,8 @@ static bool place_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr pc)
     const char *path = module != NULL ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
     const char *file = last_part(path != NULL ? path : "unknown memory");
     char source[96];
-    bool named = symbol != NULL, world = strncmp(file, "libtcasim", 9) == 0 && strncmp(file, "libtcasim-check", 15) != 0;
+    bool named = symbol != NULL,
+         world = strncmp(file, "libtcasim", 9) == 0 && strncmp(file, "libtcasim-check", 15) != 0;
     symbol = named ? symbol : "?";
     if (!frames->left && (is_own(file) || is_system(file))) {
         if (named && !world) { // what stands in for the system has no names that a program knows

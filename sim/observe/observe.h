@@ -90,6 +90,7 @@ unsigned observe_findings(const observe_t *observe); // of checks
 
 // Empty polls, and what a thread waited.
 enum observe_wait { OBSERVE_POLLING, OBSERVE_WAITING, OBSERVE_WAITS };
+bool observe_is_wait(unsigned call); // of enum journal_call: it waits, and its time is not that of a call
 void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t count, uint64_t ps);
 
 // With explain. A device wrote to memory of the process; a thread of it found something by polling a word, at at_ps.

@@ -18,20 +18,28 @@ static uint64_t calls(const observe_process_t *process, enum journal_call call)
     return process->calls[call].count;
 }
 
+bool observe_is_wait(unsigned call)
+{
+    return call == JOURNAL_GET_CQ_EVENT || call == JOURNAL_GET_ASYNC_EVENT || call == JOURNAL_TCA_WAIT ||
+           call == JOURNAL_TCA_WAIT_RECEIVE;
+}
+
 static uint64_t calls_ps(const observe_process_t *process)
 {
     uint64_t ps = 0;
     for (unsigned i = 0; i < JOURNAL_CALL_COUNT; i++) {
-        bool waits = i == JOURNAL_GET_CQ_EVENT || i == JOURNAL_GET_ASYNC_EVENT || i == JOURNAL_TCA_WAIT ||
-                     i == JOURNAL_TCA_WAIT_RECEIVE;
-        ps += waits ? 0 : process->calls[i].ps;
+        ps += observe_is_wait(i) ? 0 : process->calls[i].ps;
     }
     return ps;
 }
 
 static uint64_t events_ps(const observe_process_t *process)
 {
-    return process->calls[JOURNAL_GET_CQ_EVENT].ps + process->calls[JOURNAL_GET_ASYNC_EVENT].ps;
+    uint64_t ps = 0;
+    for (unsigned i = 0; i < JOURNAL_CALL_COUNT; i++) {
+        ps += observe_is_wait(i) ? process->calls[i].ps : 0;
+    }
+    return ps;
 }
 
 static bool is_user(const observe_process_t *process)
@@ -138,10 +146,17 @@ static void process_print(const observe_process_t *process, FILE *out)
     char title[128], time[6][48], bytes[32];
     observe_title(process, title, sizeof title);
     fprintf(out, "%s (%s), %s:\n", title, process->name, time_text(lived_ps(process), time[0]));
-    fprintf(out, "  in verbs calls %s, polling %s (%" PRIu64 " empty polls), waiting for events %s, other waits %s\n",
+    uint64_t known_ps = calls_ps(process) + process->waited_ps[OBSERVE_POLLING] + events_ps(process) +
+                        process->waited_ps[OBSERVE_WAITING];
+    fprintf(out, "  in calls %s, polling %s (%" PRIu64 " empty polls), waiting for events %s, other waits %s; ",
             time_text(calls_ps(process), time[1]), time_text(process->waited_ps[OBSERVE_POLLING], time[2]),
             process->waits[OBSERVE_POLLING], time_text(events_ps(process), time[3]),
             time_text(process->waited_ps[OBSERVE_WAITING], time[4]));
+    if (known_ps <= lived_ps(process)) {
+        fprintf(out, "the rest (own costs, beginning and end) %s\n", time_text(lived_ps(process) - known_ps, time[5]));
+    } else {
+        fprintf(out, "of its threads together\n");
+    }
     fprintf(out, "  registrations: %" PRIu64 " of %s together, %s\n", calls(process, JOURNAL_REG_MR),
             bytes_text(process->registered_bytes, bytes), time_text(process->calls[JOURNAL_REG_MR].ps, time[5]));
     if (process->copied_regions != 0) {
