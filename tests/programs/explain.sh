@@ -92,8 +92,8 @@ grep -q 'verbs,ibv_post_send,.*opcode=SEND' "$folder/t.csv"
 awk -F, 'NR > 1 && $2 < last { print "not in order: " $0; exit 1 } { last = $2 + 0 }' "$folder/t.csv"
 
 # The times of a summary are parts of what a process lived, also where it sleeps until an event.
-timeout 60 "$tcasim" exec "$scenario" --out "$folder/sums" --on node0 "ib_write_bw -n 50 -e -d $device" \
-    --on node1 "ib_write_bw -n 50 -e -d $device node0" >/dev/null 2>&1
+timeout 60 "$tcasim" exec "$scenario" --out "$folder/sums" --on node0 "ib_send_bw -n 50 -e -d $device" \
+    --on node1 "ib_send_bw -n 50 -e -d $device node0" >/dev/null 2>&1
 awk '/lived_ps:/ { lived = $2; sum = 0 } /(calls|polling|events|waiting)_ps:/ { sum += $2 }
     /registrations:/ { seen++; if (sum > lived || sum < lived / 4) { print "parts " sum " of " lived; exit 1 } }
     END { if (seen != 2) { print seen " programs"; exit 1 } }' "$folder/sums/exec.yaml"
