@@ -160,6 +160,7 @@ static void cq_overrun(struct hca_cq *cq)
 {
     hca_t *hca = cq->hca;
     cq->overrun = true;
+    hca_lost_completion(cq, cq->held != NULL ? cq->held->cqe.qpn : 0);
     held_drop(cq);
     hca->counters[HCA_CQ_OVERRUNS]++;
     hca_event_raise(hca, cq->init.eqn, HCA_EVENT_CQ_ERROR, cq->number);

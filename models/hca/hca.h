@@ -17,6 +17,7 @@
 
 #include "models/hca/abi/hca_abi.h"
 #include "models/hca/ib_link.h"
+#include "models/hca/loss.h"
 #include "models/pcie/link.h"
 #include "sim/kernel/sim.h"
 
@@ -75,6 +76,10 @@ void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid);
 typedef void (*hca_gone_fn)(void *ctx, hca_t *hca);
 void hca_set_gone(hca_t *hca, hca_gone_fn gone, void *ctx);
 bool hca_is_gone(const hca_t *hca);
+
+// Called when something is lost (loss.h). name: of the adapter.
+typedef void (*hca_lost_fn)(void *ctx, const char *name, const struct hca_loss *loss);
+void hca_set_lost(hca_t *hca, hca_lost_fn lost, void *ctx);
 
 // Called when a queue pair joins a group, or leaves it: the fabric is to bring the group's packets here.
 typedef void (*hca_joined_fn)(void *ctx, hca_t *hca, uint16_t mlid, bool joins);

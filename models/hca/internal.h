@@ -121,6 +121,8 @@ struct hca {
     uint32_t member_count;
     hca_joined_fn joined; // may be NULL
     void *joined_ctx;
+    hca_lost_fn lost; // may be NULL
+    void *lost_ctx;
     struct hca_qp *qp_free;
     uint32_t qp_next;
     uint32_t pd_capacity, xrcd_capacity, mr_capacity, cq_capacity, srq_capacity,
@@ -310,6 +312,10 @@ void hca_port_pump(hca_t *hca);
 void hca_receiver_init(hca_t *hca);
 void hca_receiver_arrive(hca_t *hca, ib_packet_t *packet);
 void hca_receiver_resume(hca_t *hca); // something it may have stalled for is there again
+// loss.c. Counts it. qp: that it was for; NULL: there is none.
+void hca_lost_message(hca_t *hca, const ib_packet_t *packet, const struct hca_qp *qp, enum hca_loss_kind kind);
+void hca_lost_completion(const struct hca_cq *cq, uint32_t qpn);
+
 void hca_receiver_discard(hca_t *hca, ib_packet_t *packet);
 
 // --- responder.c, acknowledge.c -------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ static void dispatch(hca_t *hca, ib_packet_t *packet)
                 (response ? hca_sends(qp->init.type) : hca_receives(qp->init.type)) &&
                 (qp->init.type == HCA_UD || (packet->slid == qp->attr.dlid && packet->opcode < IB_OPCODES));
     if (!fits) {
-        hca->counters[HCA_PACKETS_DISCARDED]++;
+        hca_lost_message(hca, packet, NULL, packet->dlid != hca->lid ? HCA_LOSS_ADDRESS : HCA_LOSS_NO_QP);
         hca_receiver_discard(hca, packet);
     } else if (!response) {
         hca_responder_request(qp, packet);

@@ -91,8 +91,8 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
         hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_RNR | qp->attr.min_rnr_timer), qp->rsp.psn);
         return discard(qp, packet);
     }
+    hca_lost_message(qp->hca, packet, qp, HCA_LOSS_NO_RECEIVE);
     qp->rsp.drop_message = true; // 9.8.3, 9.8.2: without an entry the message is dropped
-    qp->hca->counters[HCA_PACKETS_DISCARDED]++;
     return discard(qp, packet);
 }
 
@@ -459,7 +459,10 @@ static enum verdict datagram_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     bool arrived = !packet->global || hca_route_is_here(qp->hca, packet);                           // 9.6.1.2
     if (!arrived || packet->qkey != qp->attr.qkey || (ib_packet_flags(packet) & IB_IS_SEND) == 0) { // 9.8.3.1
-        qp->hca->counters[HCA_PACKETS_DISCARDED]++;
+        hca_lost_message(qp->hca, packet, qp,
+                         !arrived                        ? HCA_LOSS_ADDRESS
+                         : packet->qkey != qp->attr.qkey ? HCA_LOSS_QKEY
+                                                         : HCA_LOSS_NO_QP);
         return discard(qp, packet);
     }
     return send_handle(qp, packet);

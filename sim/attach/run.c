@@ -149,6 +149,12 @@ static bool crossings_close(FILE *file)
     return fclose(file) == 0 && written;
 }
 
+static void hca_lost(void *ctx, const char *name, const struct hca_loss *loss)
+{
+    const struct attach_server *server = ctx;
+    observe_lost(server->observe, name, loss);
+}
+
 static observe_t *observer_create(struct attach_server *server)
 {
     const struct attach_run_options *options = server->options;
@@ -179,7 +185,8 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     enum sim_status status =
         options->adversarial ? adversary_create(options->adversarial_seed, &server.adversary) : SIM_OK;
     if (status == SIM_OK) {
-        const struct plat_options machine = {.adversary = server.adversary};
+        const struct plat_options machine = {
+            .adversary = server.adversary, .lost = options->diagnosis != NULL ? hca_lost : NULL, .lost_ctx = &server};
         status = plat_machine_create(scenario, &machine, result->text, sizeof result->text, &server.machine);
     }
     if (status != SIM_OK) {

@@ -9,48 +9,12 @@
 #include "sim/observe/internal.h"
 
 // Of what a side has, so many are listed.
-enum { LISTED_MAX = 4, LINE_BYTES = 1024 };
-
-struct text {
-    char bytes[LINE_BYTES];
-    size_t used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int written = vsnprintf(text->bytes + text->used, sizeof text->bytes - text->used, format, args);
-    va_end(args);
-    size_t room = sizeof text->bytes - text->used - 1;
-    text->used += written < 0 ? 0 : (size_t)written < room ? (size_t)written : room;
-}
-
-static void add_title(struct text *text, const observe_process_t *process)
-{
-    char title[128];
-    observe_title(process, title, sizeof title);
-    add(text, "%s", title);
-}
-
-static void add_bytes(struct text *text, uint64_t bytes)
-{
-    char quantity[32];
-    observe_bytes_print(bytes, quantity, sizeof quantity);
-    add(text, "%s", quantity);
-}
-
-static void add_time(struct text *text, uint64_t ps)
-{
-    char time[48];
-    observe_time_print(ps, time, sizeof time);
-    add(text, "%s", time);
-}
+enum { LISTED_MAX = 4 };
 
 // --- lists ----------------------------------------------------------------------------------------------------------
 
 struct listing {
-    struct text *text;
+    struct observe_text *text;
     enum observe_kind kind;
     uint32_t context;
     bool others;    // of regions: those that others may access
@@ -58,13 +22,14 @@ struct listing {
     unsigned count, more;
 };
 
-static void region_print(struct text *text, const struct observe_object *object, const char *by)
+static void region_print(struct observe_text *text, const struct observe_object *object, const char *by)
 {
     char access[96];
     observe_access_print(object->mr.access, access, sizeof access);
-    add(text, "%s 0x%x [0x%" PRIx64 ", ", by, by[0] == 'r' ? object->mr.rkey : object->mr.lkey, object->mr.iova);
-    add_bytes(text, object->mr.bytes);
-    add(text, ", %s]", access);
+    observe_text_add(text, "%s 0x%x [0x%" PRIx64 ", ", by, by[0] == 'r' ? object->mr.rkey : object->mr.lkey,
+                     object->mr.iova);
+    observe_text_bytes(text, object->mr.bytes);
+    observe_text_add(text, ", %s]", access);
 }
 
 static void object_list(void *ctx, struct observe_object *object)
@@ -81,11 +46,11 @@ static void object_list(void *ctx, struct observe_object *object)
         listing->more++;
         return;
     }
-    add(listing->text, "%s", listing->count++ == 0 ? "" : ", ");
+    observe_text_add(listing->text, "%s", listing->count++ == 0 ? "" : ", ");
     if (object->kind == OBSERVE_MR) {
         region_print(listing->text, object, listing->by);
     } else {
-        add(listing->text, "%u (%s)", object->number, observe_state_name(object->qp.state));
+        observe_text_add(listing->text, "%u (%s)", object->number, observe_state_name(object->qp.state));
     }
 }
 
@@ -94,27 +59,27 @@ static bool list(struct listing listing, const observe_process_t *process)
 {
     observe_objects_visit(process, object_list, &listing);
     if (listing.more > 0) {
-        add(listing.text, " and %u more", listing.more);
+        observe_text_add(listing.text, " and %u more", listing.more);
     }
     return listing.count > 0;
 }
 
 // Those that others may access, where there are any, are what somebody else asks for.
-static void regions_list(struct text *text, const struct observe_object *qp, bool remote)
+static void regions_list(struct observe_text *text, const struct observe_object *qp, bool remote)
 {
     struct listing listing = {
         .text = text, .kind = OBSERVE_MR, .context = qp->context, .others = remote, .by = remote ? "rkey" : "lkey"};
     bool any = list(listing, qp->process);
     listing.others = false;
     if (!any && !list(listing, qp->process)) {
-        add(text, "none");
+        observe_text_add(text, "none");
     }
 }
 
-static void qps_list(struct text *text, const observe_process_t *process, uint32_t context)
+static void qps_list(struct observe_text *text, const observe_process_t *process, uint32_t context)
 {
     if (!list((struct listing){.text = text, .kind = OBSERVE_QP, .context = context}, process)) {
-        add(text, "none");
+        observe_text_add(text, "none");
     }
 }
 
@@ -132,38 +97,38 @@ static const char *access_name(const struct journal_completion *completion)
     }
 }
 
-static void range_print(struct text *text, const struct journal_mr *mr, uint64_t address, uint64_t bytes)
+static void range_print(struct observe_text *text, const struct journal_mr *mr, uint64_t address, uint64_t bytes)
 {
     if (address < mr->iova) {
-        add(text, ": it begins ");
-        add_bytes(text, mr->iova - address);
-        add(text, " before the region");
+        observe_text_add(text, ": it begins ");
+        observe_text_bytes(text, mr->iova - address);
+        observe_text_add(text, " before the region");
     } else {
         uint64_t offset = address - mr->iova;
-        add(text, ": it ends ");
-        add_bytes(text, offset + bytes > mr->bytes ? offset + bytes - mr->bytes : 0);
-        add(text, " behind the region");
+        observe_text_add(text, ": it ends ");
+        observe_text_bytes(text, offset + bytes > mr->bytes ? offset + bytes - mr->bytes : 0);
+        observe_text_add(text, " behind the region");
     }
 }
 
 // What is wrong with the key of somebody else's request, seen from who has the region.
-static void rkey_explain(struct text *text, const struct observe_object *qp,
+static void rkey_explain(struct observe_text *text, const struct observe_object *qp,
                          const struct journal_completion *completion)
 {
     const struct observe_object *region = observe_object_find(qp->process, OBSERVE_MR, qp->context, completion->rkey);
     if (completion->vendor_error == JOURNAL_FAULT_KEY && region != NULL && region->ended) {
-        add(text, ": it was deregistered at ");
-        add_time(text, region->ended_ps);
+        observe_text_add(text, ": it was deregistered at ");
+        observe_text_time(text, region->ended_ps);
     }
     if (completion->vendor_error == JOURNAL_FAULT_RANGE && region != NULL) {
         range_print(text, &region->mr, completion->remote_address, completion->posted_bytes);
     }
     if (completion->vendor_error == JOURNAL_FAULT_RIGHTS && region != NULL) {
-        add(text, ": %s is missing in ", access_name(completion));
+        observe_text_add(text, ": %s is missing in ", access_name(completion));
         region_print(text, region, "rkey");
         return;
     }
-    add(text, "; regions there: ");
+    observe_text_add(text, "; regions there: ");
     regions_list(text, qp, true);
 }
 
@@ -174,33 +139,34 @@ static const struct observe_object *region_of_lkey(const struct observe_object *
 }
 
 // Of a list of segments the first is known.
-static void lkey_explain(struct text *text, const struct observe_object *qp,
+static void lkey_explain(struct observe_text *text, const struct observe_object *qp,
                          const struct journal_completion *completion)
 {
     const struct observe_object *region = region_of_lkey(qp, completion->lkey);
     uint64_t end = completion->address + completion->first_bytes;
     if (completion->is_known && completion->segments > 0) {
-        add(text, "; %slkey 0x%x [0x%" PRIx64 ", ", completion->segments > 1 ? "the first of its segments: " : "",
-            completion->lkey, completion->address);
-        add_bytes(text, completion->first_bytes);
-        add(text, "]");
+        observe_text_add(text, "; %slkey 0x%x [0x%" PRIx64 ", ",
+                         completion->segments > 1 ? "the first of its segments: " : "", completion->lkey,
+                         completion->address);
+        observe_text_bytes(text, completion->first_bytes);
+        observe_text_add(text, "]");
     }
     if (region != NULL && region->ended) {
-        add(text, ": it was deregistered at ");
-        add_time(text, region->ended_ps);
+        observe_text_add(text, ": it was deregistered at ");
+        observe_text_time(text, region->ended_ps);
     } else if (region != NULL && completion->vendor_error == JOURNAL_FAULT_RANGE &&
                (completion->address < region->mr.iova || end > region->mr.iova + region->mr.bytes)) {
         range_print(text, &region->mr, completion->address, completion->first_bytes);
     } else if (completion->vendor_error == JOURNAL_FAULT_RIGHTS) {
-        add(text, ": local write is missing");
+        observe_text_add(text, ": local write is missing");
     }
-    add(text, "; regions here: ");
+    observe_text_add(text, "; regions here: ");
     regions_list(text, qp, false);
 }
 
 // --- the other side of a connection ---------------------------------------------------------------------------------
 
-static void lids_print(struct text *text, const observe_t *observe, const struct observe_object *qp)
+static void lids_print(struct observe_text *text, const observe_t *observe, const struct observe_object *qp)
 {
     const struct observe_object *own = observe_object_find(qp->process, OBSERVE_CONTEXT, qp->context, 0);
     unsigned count = 0;
@@ -211,7 +177,7 @@ static void lids_print(struct text *text, const observe_t *observe, const struct
                 break;
             }
             if (own != NULL && strcmp(context->device.device, own->device.device) == 0 && count < LISTED_MAX) {
-                add(text, "%s%s has LID %u", count++ == 0 ? "" : ", ", process->node, context->device.lid);
+                observe_text_add(text, "%s%s has LID %u", count++ == 0 ? "" : ", ", process->node, context->device.lid);
             }
         }
     }
@@ -237,62 +203,69 @@ static const observe_process_t *process_of_lid(const struct observe_object *qp, 
 }
 
 // Nothing came back.
-static void silence_explain(struct text *text, const struct observe_object *qp, const struct observe_object *peer)
+static void silence_explain(struct observe_text *text, const struct observe_object *qp,
+                            const struct observe_object *peer)
 {
     uint32_t context = 0;
     const observe_process_t *there = process_of_lid(qp, &context);
     const struct observe_object *own = observe_object_find(qp->process, OBSERVE_CONTEXT, qp->context, 0);
     const char *device = own != NULL ? own->device.device : "";
     if (peer == NULL && there == NULL) {
-        add(text, ": no program there has a port with LID %u (", qp->qp.path.dlid);
+        observe_text_add(text, ": no program there has a port with LID %u (", qp->qp.path.dlid);
         lids_print(text, qp->process->observe, qp);
-        add(text, ")");
+        observe_text_add(text, ")");
         return;
     }
     if (peer == NULL) {
-        add(text, ": %s has no queue pair %u; queue pairs there: ", there->node, qp->qp.path.dest);
+        observe_text_add(text, ": %s has no queue pair %u; queue pairs there: ", there->node, qp->qp.path.dest);
         qps_list(text, there, context);
         return;
     }
     if (peer->ended || peer->process->ended) {
-        add(text, ": that queue pair %s at ", peer->ended ? "was destroyed" : "went with its process");
-        add_time(text, peer->ended ? peer->ended_ps : peer->process->ended_ps);
+        observe_text_add(text, ": that queue pair %s at ", peer->ended ? "was destroyed" : "went with its process");
+        observe_text_time(text, peer->ended ? peer->ended_ps : peer->process->ended_ps);
+    } else if (peer->qp.overran) {
+        observe_text_add(text, ": that queue pair failed, as a completion queue of it was full");
     } else if (peer->qp.state != IBV_QPS_RTR && peer->qp.state != IBV_QPS_RTS && peer->qp.state != IBV_QPS_SQD) {
-        add(text, ": that queue pair is in state %s and receives nothing", observe_state_name(peer->qp.state));
+        observe_text_add(text, ": that queue pair is in state %s and receives nothing",
+                         observe_state_name(peer->qp.state));
     } else if (peer->qp.path.dest != qp->number) {
-        add(text, ": that queue pair is connected to queue pair %u, not to this one", peer->qp.path.dest);
+        observe_text_add(text, ": that queue pair is connected to queue pair %u, not to this one", peer->qp.path.dest);
     } else if (peer->qp.path.mtu_bytes != qp->qp.path.mtu_bytes) {
-        add(text, ": path_mtu is %u B here and %u B there", qp->qp.path.mtu_bytes, peer->qp.path.mtu_bytes);
+        observe_text_add(text, ": path_mtu is %u B here and %u B there", qp->qp.path.mtu_bytes,
+                         peer->qp.path.mtu_bytes);
     } else if (peer->qp.path.receive_psn != qp->qp.path.send_psn) {
-        add(text, ": sq_psn is %u here, rq_psn %u there", qp->qp.path.send_psn, peer->qp.path.receive_psn);
+        observe_text_add(text, ": sq_psn is %u here, rq_psn %u there", qp->qp.path.send_psn, peer->qp.path.receive_psn);
     } else {
-        add(text, ": packets were lost, or the other side did not answer in time%s",
-            strncmp(device, "tca", 3) == 0 ? " (on this device a program answers inside its verbs calls)" : "");
+        observe_text_add(text, ": packets were lost, or the other side did not answer in time%s",
+                         strncmp(device, "tca", 3) == 0 ? " (on this device a program answers inside its verbs calls)"
+                                                        : "");
     }
-    add(text, " (timeout %u, retry_cnt %u)", qp->qp.path.timeout, qp->qp.path.retry_count);
+    observe_text_add(text, " (timeout %u, retry_cnt %u)", qp->qp.path.timeout, qp->qp.path.retry_count);
 }
 
-static void no_receive_explain(struct text *text, const struct observe_object *qp, const struct observe_object *peer)
+static void no_receive_explain(struct observe_text *text, const struct observe_object *qp,
+                               const struct observe_object *peer)
 {
     if (peer == NULL) {
         return;
     }
     const struct observe_options *options = &peer->process->observe->options;
     bool shared = peer->qp.made.srq != 0;
-    add(text, ": %s of ", shared ? "shared receive queue" : "receive queue");
-    add_title(text, peer->process);
-    add(text, " qp %u empty", peer->number);
+    observe_text_add(text, ": %s of ", shared ? "shared receive queue" : "receive queue");
+    observe_text_title(text, peer->process);
+    observe_text_add(text, " qp %u empty", peer->number);
     struct observe_receives receives;
     bool asks = options->receives != NULL && !shared && !peer->ended && !peer->process->ended;
     if (asks && options->receives(options->receives_ctx, peer->process->tag, peer->number, &receives)) {
-        add(text, " (%" PRIu64 " posted", receives.posted);
+        observe_text_add(text, " (%" PRIu64 " posted", receives.posted);
         if (receives.posted > 0) {
-            add(text, ", the last at ");
-            add_time(text, receives.last_ps);
+            observe_text_add(text, ", the last at ");
+            observe_text_time(text, receives.last_ps);
         }
-        add(text, ")");
+        observe_text_add(text, ")");
     }
-    add(text, "; RNR %u times, gave up (rnr_retry %u)", qp->qp.path.rnr_retry + 1u, qp->qp.path.rnr_retry);
+    observe_text_add(text, "; RNR %u times, gave up (rnr_retry %u)", qp->qp.path.rnr_retry + 1u, qp->qp.path.rnr_retry);
 }
 
 // --- completions ----------------------------------------------------------------------------------------------------
@@ -310,18 +283,19 @@ static bool has_remote(const struct journal_completion *completion)
             completion->opcode == IBV_WC_COMP_SWAP || completion->opcode == IBV_WC_FETCH_ADD);
 }
 
-static void request_print(struct text *text, const struct journal_completion *completion)
+static void request_print(struct observe_text *text, const struct journal_completion *completion)
 {
-    add(text, "%s", completion->is_receive ? "receive request" : observe_wc_opcode_name(completion->opcode));
+    observe_text_add(text, "%s",
+                     completion->is_receive ? "receive request" : observe_wc_opcode_name(completion->opcode));
     if (completion->is_known) {
-        add(text, " of ");
-        add_bytes(text, completion->posted_bytes);
+        observe_text_add(text, " of ");
+        observe_text_bytes(text, completion->posted_bytes);
     }
     if (completion->is_known && has_remote(completion)) {
-        add(text, " %s 0x%" PRIx64 ", rkey 0x%x", completion->opcode == IBV_WC_RDMA_READ ? "from" : "to",
-            completion->remote_address, completion->rkey);
+        observe_text_add(text, " %s 0x%" PRIx64 ", rkey 0x%x", completion->opcode == IBV_WC_RDMA_READ ? "from" : "to",
+                         completion->remote_address, completion->rkey);
     }
-    add(text, " (wr_id 0x%" PRIx64 ")", completion->wr_id);
+    observe_text_add(text, " (wr_id 0x%" PRIx64 ")", completion->wr_id);
 }
 
 static bool is_remote(uint32_t status)
@@ -329,7 +303,7 @@ static bool is_remote(uint32_t status)
     return status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_OP_ERR;
 }
 
-static void cause_explain(struct text *text, const struct observe_object *qp, const struct observe_object *peer,
+static void cause_explain(struct observe_text *text, const struct observe_object *qp, const struct observe_object *peer,
                           const struct journal_completion *completion)
 {
     bool remote = is_remote(completion->status);
@@ -341,14 +315,14 @@ static void cause_explain(struct text *text, const struct observe_object *qp, co
         if (!remote) {
             lkey_explain(text, qp, completion);
         } else if (!has_remote(completion)) {
-            add(text, " (of the other side's receive request)");
+            observe_text_add(text, " (of the other side's receive request)");
         } else if (completion->is_known && peer != NULL) {
             rkey_explain(text, peer, completion);
         }
         break;
     case JOURNAL_FAULT_REQUEST:
         if (qp->qp.made.type == IBV_QPT_UD) {
-            add(text, ": a datagram has at most the bytes of the port's active_mtu");
+            observe_text_add(text, ": a datagram has at most the bytes of the port's active_mtu");
         }
         break;
     case JOURNAL_FAULT_NO_RECEIVE:
@@ -359,8 +333,8 @@ static void cause_explain(struct text *text, const struct observe_object *qp, co
         break;
     case JOURNAL_FAULT_READS:
         if (peer != NULL) {
-            add(text, ": max_rd_atomic is %u here, max_dest_rd_atomic %u there", qp->qp.path.reads,
-                peer->qp.path.dest_reads);
+            observe_text_add(text, ": max_rd_atomic is %u here, max_dest_rd_atomic %u there", qp->qp.path.reads,
+                             peer->qp.path.dest_reads);
         }
         break;
     }
@@ -381,31 +355,32 @@ static void completion_diagnose(observe_process_t *process, uint64_t at_ps, cons
         return;
     }
     qp->qp.flush_told = true;
-    struct text text = {.used = 0};
-    add_title(&text, process);
-    add(&text, " qp %u", qp->number);
+    struct observe_text text = {.used = 0};
+    observe_text_title(&text, process);
+    observe_text_add(&text, " qp %u", qp->number);
     if (peer != NULL && !completion->is_receive) {
-        add(&text, " -> ");
-        add_title(&text, peer->process);
-        add(&text, " qp %u", peer->number);
+        observe_text_add(&text, " -> ");
+        observe_text_title(&text, peer->process);
+        observe_text_add(&text, " qp %u", peer->number);
     }
-    add(&text, ": ");
+    observe_text_add(&text, ": ");
     if (flushed) {
-        add(&text, "a %s request is flushed (wr_id 0x%" PRIx64 "): the queue pair went to the error state, as ",
-            completion->is_receive ? "receive" : "send", completion->wr_id);
+        observe_text_add(&text,
+                         "a %s request is flushed (wr_id 0x%" PRIx64 "): the queue pair went to the error state, as ",
+                         completion->is_receive ? "receive" : "send", completion->wr_id);
         if (peer != NULL) {
-            add(&text, "a completion of ");
-            add_title(&text, peer->process);
-            add(&text, " qp %u or ", peer->number);
+            observe_text_add(&text, "a completion of ");
+            observe_text_title(&text, peer->process);
+            observe_text_add(&text, " qp %u or ", peer->number);
         }
-        add(&text, "ibv_get_async_event tells");
+        observe_text_add(&text, "ibv_get_async_event tells");
         observe_say(process, at_ps, text.bytes);
         return;
     }
     request_print(&text, completion);
-    add(&text, ": %s", observe_status_name(completion->status));
+    observe_text_add(&text, ": %s", observe_status_name(completion->status));
     if (completion->vendor_error > 0 && completion->vendor_error < JOURNAL_FAULT_COUNT) {
-        add(&text, ": %s", faults[completion->vendor_error]);
+        observe_text_add(&text, ": %s", faults[completion->vendor_error]);
     }
     cause_explain(&text, qp, peer, completion);
     observe_say(process, at_ps, text.bytes);
@@ -413,55 +388,55 @@ static void completion_diagnose(observe_process_t *process, uint64_t at_ps, cons
 
 // --- refused calls --------------------------------------------------------------------------------------------------
 
-static void subject_print(struct text *text, const struct journal_record *record)
+static void subject_print(struct observe_text *text, const struct journal_record *record)
 {
     switch (record->call) {
     case JOURNAL_POST_SEND:
-        add(text, " on qp %u (wr_id 0x%" PRIx64 ", %s, ", record->send.qp, record->send.wr_id,
-            observe_opcode_name(record->send.opcode));
-        add_bytes(text, record->send.bytes);
-        add(text, ")");
+        observe_text_add(text, " on qp %u (wr_id 0x%" PRIx64 ", %s, ", record->send.qp, record->send.wr_id,
+                         observe_opcode_name(record->send.opcode));
+        observe_text_bytes(text, record->send.bytes);
+        observe_text_add(text, ")");
         break;
     case JOURNAL_POST_RECV:
-        add(text, " on qp %u (wr_id 0x%" PRIx64 ")", record->receive.queue, record->receive.wr_id);
+        observe_text_add(text, " on qp %u (wr_id 0x%" PRIx64 ")", record->receive.queue, record->receive.wr_id);
         break;
     case JOURNAL_MODIFY_QP:
-        add(text, " of qp %u from %s to %s", record->modify.number, observe_state_name(record->modify.from),
-            observe_state_name(record->modify.to));
+        observe_text_add(text, " of qp %u from %s to %s", record->modify.number,
+                         observe_state_name(record->modify.from), observe_state_name(record->modify.to));
         break;
     case JOURNAL_DESTROY_QP:
-        add(text, " of qp %u", record->qp.number);
+        observe_text_add(text, " of qp %u", record->qp.number);
         break;
     case JOURNAL_REG_MR:
-        add(text, " of ");
-        add_bytes(text, record->mr.bytes);
-        add(text, " at 0x%" PRIx64, record->mr.address);
+        observe_text_add(text, " of ");
+        observe_text_bytes(text, record->mr.bytes);
+        observe_text_add(text, " at 0x%" PRIx64, record->mr.address);
         break;
     }
 }
 
 static void refusal_diagnose(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
-    struct text text = {.used = 0};
+    struct observe_text text = {.used = 0};
     char reason[512];
     const char *error = record->error > 0 && record->error < 4096 ? strerrorname_np(record->error) : NULL;
     observe_reason_print(record, reason, sizeof reason);
-    add_title(&text, process);
-    add(&text, ": %s", observe_call_name(record->call));
+    observe_text_title(&text, process);
+    observe_text_add(&text, ": %s", observe_call_name(record->call));
     subject_print(&text, record);
-    add(&text, " fails with %s: %s", error != NULL ? error : "an error", reason);
+    observe_text_add(&text, " fails with %s: %s", error != NULL ? error : "an error", reason);
     observe_say(process, at_ps, text.bytes);
 }
 
 // The library's own sentence; it comes from the program.
 static void sentence_say(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
-    struct text text = {.used = 0};
+    struct observe_text text = {.used = 0};
     char sentence[JOURNAL_SENTENCE_BYTES];
     memcpy(sentence, record->refusal.sentence, sizeof sentence);
     observe_text_clean(sentence, sizeof sentence);
-    add_title(&text, process);
-    add(&text, ": %s", sentence);
+    observe_text_title(&text, process);
+    observe_text_add(&text, ": %s", sentence);
     observe_say(process, at_ps, text.bytes);
 }
 

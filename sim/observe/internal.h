@@ -28,6 +28,8 @@ struct observe_qp {
     struct journal_modify path; // attributes that were set last
     uint32_t state;
     bool flush_told;                           // why its requests come back
+    bool overran;                              // a completion queue of it
+    unsigned losses_told;                      // a bit for each enum hca_loss_kind
     bool error_told, reads_told, overlap_told; // by checks
     struct observe_queue send, receive;
     struct observe_queue messages; // sends for which the peer needs a receive request, until its completion is polled
@@ -130,6 +132,8 @@ struct observe_object *observe_peer(const struct observe_object *qp);
 // What a process calls itself: "node1", with its number where its node has more than one.
 void observe_title(const observe_process_t *process, char *text, size_t room);
 
+// The i-th one that the process opened.
+struct observe_object *observe_context_find(const observe_process_t *process, uint32_t i);
 // One that has not ended. NULL: there is none.
 struct observe_object *observe_qp_find(const observe_process_t *process, uint32_t context, uint32_t number);
 
@@ -157,6 +161,18 @@ const char *observe_qp_type_name(uint64_t type);
 // The sentence of a refusal, with its numbers. An unknown reason: the text of the errno value.
 void observe_reason_print(const struct journal_record *record, char *text, size_t room);
 void observe_access_print(uint32_t access, char *text, size_t room); // "local write, remote write"
+
+// --- text.c ---------------------------------------------------------------------------------------------------------
+
+// A line; what has no room is cut.
+struct observe_text {
+    char bytes[1024];
+    size_t used;
+};
+__attribute__((format(printf, 2, 3))) void observe_text_add(struct observe_text *text, const char *format, ...);
+void observe_text_title(struct observe_text *text, const observe_process_t *process);
+void observe_text_bytes(struct observe_text *text, uint64_t bytes);
+void observe_text_time(struct observe_text *text, uint64_t ps);
 
 // --- observe.c ------------------------------------------------------------------------------------------------------
 

@@ -113,6 +113,11 @@ void observe_objects_free(observe_process_t *process)
     process->objects = NULL;
 }
 
+struct observe_object *observe_context_find(const observe_process_t *process, uint32_t i)
+{
+    return observe_object_find(process, OBSERVE_CONTEXT, i, 0);
+}
+
 struct observe_object *observe_qp_find(const observe_process_t *process, uint32_t context, uint32_t number)
 {
     struct observe_object *object = observe_object_find(process, OBSERVE_QP, context, number);

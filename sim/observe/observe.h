@@ -88,6 +88,11 @@ void observe_note(observe_process_t *process, const struct observe_call *call, c
 void observe_process_exits(observe_process_t *process);
 unsigned observe_findings(const observe_t *observe); // of checks
 
+struct hca_loss; // models/hca/loss.h
+// What an adapter of that name ("node0.hca") lost without a word on the wire. A line for the first of a kind of each
+// queue pair.
+void observe_lost(observe_t *observe, const char *name, const struct hca_loss *loss);
+
 // Empty polls, and what a thread waited.
 enum observe_wait { OBSERVE_POLLING, OBSERVE_WAITING, OBSERVE_WAITS };
 bool observe_is_wait(unsigned call); // of enum journal_call: it waits, and its time is not that of a call

@@ -110,6 +110,11 @@ enum sim_status plat_machine_create(const struct scn_scenario *scenario, const s
         plat_machine_destroy(machine);
         return status;
     }
+    for (uint32_t i = 0; i < scenario->node_count && options != NULL && options->lost != NULL; i++) {
+        if (machine->nodes[i].hca != NULL) {
+            hca_set_lost(machine->nodes[i].hca, options->lost, options->lost_ctx);
+        }
+    }
     if (error_size != 0) {
         error[0] = '\0';
     }

@@ -54,9 +54,13 @@ struct plat_hooks {
     void (*progress)(void *ctx, unsigned permille);
 };
 
+struct hca_loss;
 struct plat_options {
     const char *trace_rtl_path;  // NULL: no waveform. Else an FST file of every RTL board
     struct adversary *adversary; // the caller's, asked by hosts and HCAs; NULL: everything is on time
+    // Of every HCA (models/hca/loss.h); NULL: nobody asks.
+    void (*lost)(void *ctx, const char *name, const struct hca_loss *loss);
+    void *lost_ctx;
 };
 
 struct plat_result {

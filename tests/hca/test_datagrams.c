@@ -44,6 +44,32 @@ static void datagram_receive(void *arg)
     EXPECT_EQ(wc.source_qpn, hca_qp_number(scene.a.qp));
 }
 
+static struct hca_loss lost;
+static unsigned losses;
+
+static void loss_take(void *ctx, const char *name, const struct hca_loss *loss)
+{
+    (void)ctx;
+    EXPECT_STREQ(name, "hca1");
+    lost = *loss;
+    losses++;
+}
+
+TEST(Datagrams, WhoListensHearsWhyOneIsDropped)
+{
+    scene_init(HCA_UD);
+    losses = 0;
+    hca_set_lost(scene.rig.nodes[1].hca, loss_take, NULL);
+    scene_run(datagrams_send, datagram_receive);
+    EXPECT_EQ(losses, 1);
+    EXPECT_EQ(lost.kind, HCA_LOSS_QKEY);
+    EXPECT_EQ(lost.qkey, 0x9999);
+    EXPECT_EQ(lost.own_qkey, 0x1234);
+    EXPECT_EQ(lost.source_lid, 1);
+    EXPECT_EQ(lost.qpn, hca_qp_number(scene.b.qp));
+    rig_fini(&scene.rig);
+}
+
 TEST(Datagrams, ADatagramArrivesBehindTheRoomForItsRouteHeader)
 {
     scene_init(HCA_UD);

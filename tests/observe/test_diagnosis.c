@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "models/hca/loss.h"
 #include "stage.h"
 #include "tests/shim/test.h"
 
@@ -90,6 +91,32 @@ TEST(Diagnosis, OfAReceiverWithASharedQueueSaysSo)
     record.completion.status = IBV_WC_RNR_RETRY_EXC_ERR;
     observe_stage_note(stage.node1, 2000, &record);
     EXPECT_CONTAINS(stage.lines, ": shared receive queue of node0 qp 1 empty; RNR");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfADatagramThatIsDroppedSaysWhyOnce)
+{
+    connected();
+    const struct hca_loss loss = {
+        .kind = HCA_LOSS_QKEY, .qpn = 1, .source_qpn = 1, .source_lid = 1, .qkey = 0x2222, .own_qkey = 0x1111};
+    observe_lost(stage.observe, "node1.hca", &loss);
+    observe_lost(stage.observe, "node1.hca", &loss);
+    EXPECT_STREQ(stage.lines,
+                 "node1: a message of node0 qp 1 for qp 1 is dropped: its Q_Key is 0x2222, the queue pair's "
+                 "is 0x1111 (what follows is counted: packets_discarded of node1.hca)\n");
+    observe_stage_close(&stage);
+}
+
+TEST(Diagnosis, OfSilenceNamesACompletionQueueThatWasFull)
+{
+    connected();
+    const struct hca_loss loss = {.kind = HCA_LOSS_CQ_OVERRUN, .qpn = 1, .entries = 16};
+    observe_lost(stage.observe, "node0.hca", &loss);
+    EXPECT_CONTAINS(stage.lines, "node0 qp 1: a completion found its completion queue full (16 entries");
+    struct journal_record record = failed_write(JOURNAL_FAULT_NO_ANSWER, 0x1000, 0x100);
+    record.completion.status = IBV_WC_RETRY_EXC_ERR;
+    observe_stage_note(stage.node1, 2000, &record);
+    EXPECT_CONTAINS(stage.lines, "nothing came back: that queue pair failed, as a completion queue of it was full");
     observe_stage_close(&stage);
 }
 
