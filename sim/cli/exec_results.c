@@ -169,7 +169,9 @@ int cli_exec_results(struct cli_exec *exec, int status)
     if (junit != NULL) {
         junit_suite_begin(junit, job->scenario->name, job->path);
     }
-    cli_statuses_add(junit, job->scenario, exec->programs, result->statuses, exec->went_on ? NULL : result->text);
+    char unfinished[sizeof result->ends + sizeof result->text];
+    snprintf(unfinished, sizeof unfinished, "%s%s", result->ends, result->text);
+    cli_statuses_add(junit, job->scenario, exec->programs, result->statuses, exec->went_on ? NULL : unfinished);
     if (junit != NULL) {
         cli_observing_judge(exec->observing, result->findings, junit);
     }

@@ -78,6 +78,9 @@ static bool explain_end(struct cli_observing *observing, const char *directory)
 
 bool cli_observing_end(struct cli_observing *observing, const char *directory)
 {
+    if (directory != NULL && observing->taken) {
+        breakdown_remove(directory);
+    }
     bool good = observing->breakdown == NULL || !observing->taken || explain_end(observing, directory);
     breakdown_destroy(observing->breakdown);
     free(observing->yaml);

@@ -1,8 +1,10 @@
 #include "sim/report/breakdown.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/report/breakdown_internal.h"
 #include "sim/report/csv.h"
@@ -252,6 +254,17 @@ enum sim_status breakdown_write(const breakdown_t *breakdown, const char *direct
     }
     report_plot_draw(&files, "breakdown.gp", "breakdown.svg");
     return files_commit(&files);
+}
+
+void breakdown_remove(const char *directory)
+{
+    static const char *const names[] = {"breakdown.csv", "breakdown.gp", "breakdown.svg"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (files_path(directory, names[i], path, sizeof path) == SIM_OK) {
+            (void)unlink(path);
+        }
+    }
 }
 
 // --- the timeline --------------------------------------------------------------------------------------------------

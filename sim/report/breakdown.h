@@ -30,6 +30,8 @@ void breakdown_print(const breakdown_t *breakdown, FILE *out);
 // plot.
 enum sim_status breakdown_write(const breakdown_t *breakdown, const char *directory, const char *title, char *error,
                                 size_t error_size);
+// Those of an earlier run in the directory go, which would pass for this one's.
+void breakdown_remove(const char *directory);
 // The rows as events of a trace that chrome://tracing and Perfetto show: a process a node, a thread a component.
 enum sim_status breakdown_timeline_write(const breakdown_t *breakdown, const char *path, char *error,
                                          size_t error_size);

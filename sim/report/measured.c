@@ -184,33 +184,16 @@ static bool counters_read(const struct reading *reading, struct measured_numbers
     return good;
 }
 
-// --- resolved.yaml --------------------------------------------------------------------------------------------------
+// --- YAML -----------------------------------------------------------------------------------------------------------
 
-static void keys_add(struct measured *measured, const struct scn_tree *tree, const char *path)
-{
-    if (tree->kind == SCN_TREE_SCALAR) {
-        struct measured_key *grown = realloc(measured->keys, (measured->key_count + 1) * sizeof *grown);
-        if (grown == NULL) {
-            sim_panic("report", "out of memory for the keys of a scenario");
-        }
-        measured->keys = grown;
-        measured->keys[measured->key_count++] = (struct measured_key){path, tree->text};
-        return;
-    }
-    size_t index = 0;
-    const char *dot = path[0] != '\0' ? "." : "";
-    for (const struct scn_tree *item = tree->first; item != NULL; item = item->next, index++) {
-        keys_add(measured, item,
-                 tree->kind == SCN_TREE_MAPPING ? scn_arena_format(&measured->arena, "%s%s%s", path, dot, item->key)
-                                                : scn_arena_format(&measured->arena, "%s%s%zu", path, dot, index));
-    }
-}
-
-// Of a sweep there is none.
-static bool keys_read(const char *directory, struct measured *measured, char *error, size_t error_size)
+// *tree_out NULL: there is no such file, or nothing in it. false: it cannot be read.
+static bool yaml_read(const char *directory, const char *name, struct measured *measured,
+                      const struct scn_tree **tree_out, bool *there_out, char *error, size_t error_size)
 {
     char path[PATH_MAX];
-    if (files_path(directory, "resolved.yaml", path, sizeof path) != SIM_OK) {
+    *tree_out = NULL;
+    *there_out = false;
+    if (files_path(directory, name, path, sizeof path) != SIM_OK) {
         snprintf(error, error_size, "%s: the name of the directory is too long", directory);
         return false;
     }
@@ -225,19 +208,104 @@ static bool keys_read(const char *directory, struct measured *measured, char *er
     struct scn_file *file = scn_arena_alloc(&measured->arena, sizeof *file);
     *file = (struct scn_file){.name = scn_arena_format(&measured->arena, "%s", path)};
     bool readable;
-    const struct scn_tree *tree = scn_tree_read(&measured->arena, &mistakes, file, &readable);
+    *tree_out = scn_tree_read(&measured->arena, &mistakes, file, &readable);
+    *there_out = mistakes.count == 0;
     if (mistakes.count > 0) {
         struct scn_messages messages = {0};
         scn_mistakes_export(&mistakes, &messages);
         snprintf(error, error_size, "%s", messages.lines[0]);
         scn_messages_free(&messages);
-        return false;
     }
-    measured->resolved = true;
+    return mistakes.count == 0;
+}
+
+static const char *path_of(struct measured *measured, const struct scn_tree *parent, const struct scn_tree *item,
+                           const char *path, size_t index)
+{
+    const char *dot = path[0] != '\0' ? "." : "";
+    return parent->kind == SCN_TREE_MAPPING ? scn_arena_format(&measured->arena, "%s%s%s", path, dot, item->key)
+                                            : scn_arena_format(&measured->arena, "%s%s%zu", path, dot, index);
+}
+
+static void keys_add(struct measured *measured, const struct scn_tree *tree, const char *path)
+{
+    if (tree->kind == SCN_TREE_SCALAR) {
+        struct measured_key *grown = realloc(measured->keys, (measured->key_count + 1) * sizeof *grown);
+        if (grown == NULL) {
+            sim_panic("report", "out of memory for the keys of a scenario");
+        }
+        measured->keys = grown;
+        measured->keys[measured->key_count++] = (struct measured_key){path, tree->text};
+        return;
+    }
+    size_t index = 0;
+    for (const struct scn_tree *item = tree->first; item != NULL; item = item->next, index++) {
+        keys_add(measured, item, path_of(measured, tree, item, path, index));
+    }
+}
+
+// Of a sweep there is none.
+static bool keys_read(const char *directory, struct measured *measured, char *error, size_t error_size)
+{
+    const struct scn_tree *tree;
+    bool good = yaml_read(directory, "resolved.yaml", measured, &tree, &measured->resolved, error, error_size);
     if (tree != NULL) {
         keys_add(measured, tree, "");
     }
-    return true;
+    return good;
+}
+
+static void counter_add(struct measured_numbers *numbers, struct measured_number number)
+{
+    struct measured_number *grown = realloc(numbers->items, (numbers->count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        sim_panic("report", "out of memory for %zu numbers", numbers->count);
+    }
+    number.order = numbers->count;
+    numbers->items = grown;
+    numbers->items[numbers->count++] = number;
+}
+
+// The numbers among its scalars. path: of the tree.
+static void exec_add(struct measured *measured, struct measured_numbers *numbers, const struct scn_tree *tree,
+                     const char *path)
+{
+    size_t index = 0;
+    for (const struct scn_tree *item = tree->first; item != NULL; item = item->next, index++) {
+        if (item->kind != SCN_TREE_SCALAR) {
+            exec_add(measured, numbers, item, path_of(measured, tree, item, path, index));
+            continue;
+        }
+        char *end;
+        long double value = strtold(item->text, &end);
+        bool is_number = item->text[0] != '\0' && item->text[strspn(item->text, "-.0123456789")] == '\0' &&
+                         *end == '\0' && isfinite(value);
+        if (is_number && tree->kind == SCN_TREE_MAPPING && strcmp(item->key, "hash") != 0) {
+            counter_add(numbers, (struct measured_number){.series = "exec",
+                                                          .component = path[0] != '\0' ? path : "run",
+                                                          .name = item->key,
+                                                          .text = item->text,
+                                                          .value = value});
+        }
+    }
+}
+
+static bool exec_read(const char *directory, struct measured *measured, char *error, size_t error_size)
+{
+    const struct scn_tree *tree;
+    bool there;
+    bool good = yaml_read(directory, "exec.yaml", measured, &tree, &there, error, error_size);
+    struct measured_numbers numbers = {0};
+    if (tree != NULL) {
+        exec_add(measured, &numbers, tree, "");
+    }
+    for (size_t i = 0; i < measured->counters.count; i++) {
+        counter_add(&numbers, measured->counters.items[i]);
+    }
+    free(measured->counters.items);
+    measured->counters = numbers;
+    copies_number(&measured->counters);
+    return good;
 }
 
 // --- all of it ------------------------------------------------------------------------------------------------------
@@ -263,7 +331,7 @@ enum sim_status measured_read(const char *directory, struct measured *measured_o
     if (!file_read(directory, "data.csv", &measured.data_table, &measured.data, data_read, error, error_size) ||
         !file_read(directory, "counters.csv", &measured.counter_table, &measured.counters, counters_read, error,
                    error_size) ||
-        !keys_read(directory, &measured, error, error_size)) {
+        !exec_read(directory, &measured, error, error_size) || !keys_read(directory, &measured, error, error_size)) {
         measured_free(&measured);
         return SIM_ERR_INVALID;
     }

@@ -1,5 +1,5 @@
 // The numbers in a directory of results, each with what tells it from the others: data.csv and counters.csv as `tcasim
-// run` and `tcasim exec --out` write them, and the keys of resolved.yaml.
+// run` and `tcasim exec --out` write them, those of exec.yaml but its hash, and the keys of resolved.yaml.
 //
 // Private to the room and its tests.
 #pragma once
@@ -32,7 +32,7 @@ struct measured_key {
 
 struct measured {
     struct table data_table, counter_table;
-    struct measured_numbers data, counters;
+    struct measured_numbers data, counters; // counters: after those of exec.yaml, whose components are their paths
     struct measured_key *keys;
     size_t key_count;
     bool resolved; // there is a resolved.yaml

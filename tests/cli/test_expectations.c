@@ -330,6 +330,22 @@ TEST(JunitOption, OfARunThatGotStuckSkipsItsExpectations)
     process_fini(&process);
 }
 
+// One crashed, and the other waits for it.
+TEST(JunitOption, OfARunThatGotStuckSaysWhoCrashed)
+{
+    struct process process;
+    start(&process, FAIL_BOUND);
+    process_run(&process, "exec f.yaml --junit j.xml --wall-limit 1 --on node1 sh_-c_'kill_-SEGV_$$' --on node0 "
+                          "sh_-c_'kill_-STOP_$$'");
+    EXPECT_EQ(process.status, 3);
+    char *text = process_file_read(&process, "j.xml");
+    ASSERT_TRUE(text != NULL);
+    EXPECT_CONTAINS(text, "was killed by signal 11 (SIGSEGV)");
+    EXPECT_CONTAINS(text, "<failure message=\"it ended with 139\"");
+    free(text);
+    process_fini(&process);
+}
+
 TEST(JunitOption, DoesNotOverwriteTheScenario)
 {
     struct process process;

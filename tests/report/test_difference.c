@@ -106,6 +106,28 @@ TEST(Difference, CountersOf64BitsAreExact)
     fixture_destroy(&pair.fixture);
 }
 
+TEST(Difference, NumbersOfExecCountButItsHash)
+{
+    static const char *const texts[] = {"# comment\nhash: 37615f46c83b02d2\nsimulated_ps: 1000\nverbs:\n  - node: "
+                                        "node0\n    queue_pairs:\n      - {qp: 1, "
+                                        "type: RC, sends: {SEND: {count: 7, bytes: 64}}}\n",
+                                        "# comment\nhash: 0000000000000000\nsimulated_ps: 2000\nverbs:\n  - node: "
+                                        "node1\n    queue_pairs:\n      - {qp: 1, "
+                                        "type: UD, sends: {SEND: {count: 8, bytes: 64}}}\n"};
+    struct pair pair;
+    pair_create(&pair, DATA_HEAD, DATA_HEAD);
+    file_put(&pair, 0, "exec.yaml", texts[0], strlen(texts[0]));
+    file_put(&pair, 1, "exec.yaml", texts[1], strlen(texts[1]));
+    difference_t *difference = differ(&pair, 0);
+    ASSERT_EQ(difference_count(difference), 2);
+    EXPECT_EQ(difference->counters.count, 5);
+    EXPECT_STREQ(difference->counters.items[0].first->name, "simulated_ps");
+    EXPECT_STREQ(difference->counters.items[2].first->component, "verbs.0.queue_pairs.0.sends.SEND");
+    EXPECT_STREQ(difference->counters.items[2].second->text, "8");
+    difference_destroy(difference);
+    fixture_destroy(&pair.fixture);
+}
+
 TEST(Difference, NamesKeysThatDifferAndDoesNotCountThem)
 {
     struct pair pair;
