@@ -124,6 +124,7 @@ void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const s
     if (!is_wanted(trace, component, point->name)) {
         return;
     }
+    trace->any = true;
     csv_text_write(trace->file, trace->series);
     fprintf(trace->file, ",%" PRIu64 ",%s,%s", time_ps, component, point->name);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
@@ -143,6 +144,11 @@ void cli_trace_write(void *ctx, uint64_t time_ps, const char *component, const s
 
 bool cli_trace_close(struct cli_trace *trace, bool keep)
 {
+    if (keep && !trace->any && trace->only != NULL && trace->only->count > 0) {
+        cli_error(
+            "--trace-only: nothing matched; a pattern is for whole names of components (node0.hca, '*.verbs') or of "
+            "trace points");
+    }
     bool written = ferror(trace->file) == 0;
     written = fclose(trace->file) == 0 && written;
     written = written && (!keep || rename(trace->temporary, trace->path) == 0);

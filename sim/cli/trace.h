@@ -1,5 +1,6 @@
 // Trace points as CSV: series, time_ps, component, point, then a column for each field that most points have, empty
-// where a point has no such field or no value, and one for all others (name=value). Written beside the file and renamed at the end.
+// where a point has no such field or no value, and one for all others (name=value). Written beside the file and renamed
+// at the end.
 #pragma once
 
 #include <stdint.h>
@@ -14,6 +15,7 @@ struct cli_trace {
     const char *series;          // of what comes next
     char *temporary;
     FILE *file;
+    bool any; // a trace point was wanted
 };
 
 // False, after printing why, when the file cannot be written. cli_output_usable has been asked before.

@@ -205,10 +205,26 @@ struct leaks {
     uint32_t context;
 };
 
+// librdmacm keeps what it opened for the process until that ends, as the original does.
+static bool is_kept(const struct observe_object *object)
+{
+    const struct observe_options *options = &object->process->observe->options;
+    bool may_be = object->kind == OBSERVE_CONTEXT ||
+                  (object->kind == OBSERVE_OTHER && object->other.value == JOURNAL_ALLOC_PD);
+    char where[384];
+    if (!may_be || options->where == NULL || object->places[0] == 0 ||
+        !options->where(options->where_ctx, object->process->tag, object->places, OBSERVE_PLACES, where,
+                        sizeof where)) {
+        return false;
+    }
+    where[strcspn(where, ")")] = '\0'; // behind it is who called it
+    return strstr(where, "(librdmacm.so") != NULL;
+}
+
 static void leak_look(void *ctx, struct observe_object *object)
 {
     struct leaks *leaks = ctx;
-    if (object->ended ||
+    if (object->ended || is_kept(object) ||
         (leaks->of_context && (object->context != leaks->context || object->kind == OBSERVE_CONTEXT)) ||
         ++leaks->count[object->kind] > LEAKS_MAX) {
         return;
