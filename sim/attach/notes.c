@@ -1,6 +1,8 @@
 // The journal's records of a thread's turn, at their times.
 #include "sim/attach/internal.h"
 
+_Static_assert(ATTACH_PLACES == OBSERVE_PLACES, "a note has as many places as its call");
+
 // A program that lies about times shall not overflow a clock.
 static const uint64_t own_max_ps = 1000000 * SIM_PS_PER_MS;
 

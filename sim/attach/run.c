@@ -171,6 +171,36 @@ static observe_t *observer_create(struct attach_server *server)
                                                                  .summary = options->summary});
 }
 
+static void machine_destroy(struct attach_server *server)
+{
+    observe_destroy(server->observe);
+    plat_machine_destroy(server->machine);
+    adversary_destroy(server->adversary);
+}
+
+// The machine, its adversary and who looks at it.
+static enum sim_status machine_create(struct attach_server *server)
+{
+    const struct attach_run_options *options = server->options;
+    enum sim_status status =
+        options->adversarial ? adversary_create(options->adversarial_seed, &server->adversary) : SIM_OK;
+    if (status == SIM_OK) {
+        const struct plat_options machine = {
+            .adversary = server->adversary, .lost = options->diagnosis != NULL ? hca_lost : NULL, .lost_ctx = server};
+        status = plat_machine_create(server->scenario, &machine, server->result->text, sizeof server->result->text,
+                                     &server->machine);
+    }
+    if (status == SIM_OK) {
+        server->sim = plat_machine_sim(server->machine);
+        server->observe = observer_create(server);
+        status = server->observe != NULL ? SIM_OK : SIM_ERR_NO_MEMORY;
+    }
+    if (status != SIM_OK) {
+        machine_destroy(server);
+    }
+    return status;
+}
+
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                                     struct attach_run_result *result)
 {
@@ -182,23 +212,9 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                    .network = -1,
                                    .bells_fd = -1,
                                    .watches = -1};
-    enum sim_status status =
-        options->adversarial ? adversary_create(options->adversarial_seed, &server.adversary) : SIM_OK;
-    if (status == SIM_OK) {
-        const struct plat_options machine = {
-            .adversary = server.adversary, .lost = options->diagnosis != NULL ? hca_lost : NULL, .lost_ctx = &server};
-        status = plat_machine_create(scenario, &machine, result->text, sizeof result->text, &server.machine);
-    }
+    enum sim_status status = machine_create(&server);
     if (status != SIM_OK) {
-        adversary_destroy(server.adversary);
         return status;
-    }
-    server.sim = plat_machine_sim(server.machine);
-    server.observe = observer_create(&server);
-    if (server.observe == NULL) {
-        plat_machine_destroy(server.machine);
-        adversary_destroy(server.adversary);
-        return SIM_ERR_NO_MEMORY;
     }
     sim_condition_init(&server.process_ended);
     sim_condition_init(&server.quiet);
@@ -232,9 +248,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     }
     sim_event_cancel(server.sim, &server.settle);
     sim_event_cancel(server.sim, &server.pace);
-    observe_destroy(server.observe);
-    plat_machine_destroy(server.machine);
-    adversary_destroy(server.adversary);
+    machine_destroy(&server);
     free(server.ids);
     if (server.crossings != NULL && !crossings_close(server.crossings)) {
         snprintf(result->text, sizeof result->text, "%s could not be written", options->crossings);

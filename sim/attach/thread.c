@@ -290,6 +290,39 @@ static bool turn_await(struct attach_thread *thread)
     return crossed;
 }
 
+// What the thread asks for, before what it did until then is replayed.
+static void request_begin(struct attach_thread *thread, struct attach_request *request)
+{
+    request_take(thread, request);
+    thread->exits = request->op == ATTACH_OP_THREAD_EXIT;
+    thread->announces = request->op == ATTACH_OP_CHILD ? request->arguments[0] : 0;
+    if (request->op == ATTACH_OP_FUTEX_WAIT) {
+        attach_futex_begin(thread, request);
+    } else if (waits_for_descriptors(request)) {
+        attach_watch_begin(thread, request);
+    }
+    if (request->op == ATTACH_OP_POLL) {
+        attach_loop_begin(thread, request);
+    } else if (request->op != ATTACH_OP_NOTHING) {
+        attach_loop_left(thread);
+    }
+    if (!looks_for_others(request)) {
+        attach_turn_note(thread, request->op == ATTACH_OP_POLL && (request->arguments[6] & ATTACH_POLL_GOES_ON) != 0);
+    }
+}
+
+static void crossing_count(const struct attach_thread *thread, const struct attach_request *request)
+{
+    struct attach_server *server = thread->process->server;
+    server->result->crossings++;
+    attach_hash(server, request->op);
+    attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
+    attach_hash(server, sim_now_ps(server->sim));
+    if (server->crossings != NULL) {
+        attach_crossing_write(server->crossings, thread, request);
+    }
+}
+
 // One turn and what came of it. false: there will be no other.
 static bool turn_take(struct attach_thread *thread)
 {
@@ -303,23 +336,8 @@ static bool turn_take(struct attach_thread *thread)
     if (attach_stopped(server)) {
         return false;
     }
-    request_take(thread, &request);
-    thread->exits = request.op == ATTACH_OP_THREAD_EXIT;
+    request_begin(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
-    thread->announces = request.op == ATTACH_OP_CHILD ? request.arguments[0] : 0;
-    if (request.op == ATTACH_OP_FUTEX_WAIT) {
-        attach_futex_begin(thread, &request);
-    } else if (waits_for_descriptors(&request)) {
-        attach_watch_begin(thread, &request);
-    }
-    if (request.op == ATTACH_OP_POLL) {
-        attach_loop_begin(thread, &request);
-    } else if (request.op != ATTACH_OP_NOTHING) {
-        attach_loop_left(thread);
-    }
-    if (!looks_for_others(&request)) {
-        attach_turn_note(thread, request.op == ATTACH_OP_POLL && (request.arguments[6] & ATTACH_POLL_GOES_ON) != 0);
-    }
     replay(thread, &request); // of one that was killed as well: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
     thread->announces = 0;
@@ -328,13 +346,7 @@ static bool turn_take(struct attach_thread *thread)
         attach_watch_end(thread);
         return false;
     }
-    server->result->crossings++;
-    attach_hash(server, request.op);
-    attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
-    attach_hash(server, sim_now_ps(server->sim));
-    if (server->crossings != NULL) {
-        attach_crossing_write(server->crossings, thread, &request);
-    }
+    crossing_count(thread, &request);
     if (request.op != ATTACH_OP_POLL) {
         thread->ahead_ps = 0;
     }

@@ -157,5 +157,9 @@ void cli_observing_take(struct cli_observing *observing, observe_t *observe)
     if (observing->breakdown != NULL) {
         observe_explained_visit(observe, explained_take, observing);
         observe_explained_kinds(observe, observing->kinds, sizeof observing->kinds);
+        if (observe_explained_missed(observe) > 0) {
+            printf("%llu operations are not told apart: there are more kinds than 256\n",
+                   (unsigned long long)observe_explained_missed(observe));
+        }
     }
 }

@@ -7,7 +7,7 @@
 #include "sim/cli/cli.h"
 #include "sim/scenario/units.h"
 
-enum { WORDS_MAX = 8, TEXT_MAX = 256 };
+enum { WORDS_MAX = 9, TEXT_MAX = 256 }; // more words than one of each takes
 
 static const struct kind {
     const char *name;
@@ -85,6 +85,10 @@ bool cli_selection_parse(const char *text, struct observe_selection *select_out)
     for (char *word = strtok_r(copy, " ", &rest); word != NULL && count < WORDS_MAX;
          word = strtok_r(NULL, " ", &rest)) {
         words[count++] = word;
+    }
+    if (count == WORDS_MAX) {
+        cli_error("--explain '%s': too many words", text);
+        return false;
     }
     while (at < count) {
         struct observe_selection before = *select_out;

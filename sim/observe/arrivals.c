@@ -6,8 +6,7 @@
 
 #include "sim/observe/internal.h"
 
-void observe_arrivals_post(const struct observe_object *qp, const struct observe_request *request,
-                           uint64_t remote_address)
+void observe_arrivals_post(struct observe_object *qp, const struct observe_request *request, uint64_t remote_address)
 {
     const struct observe_object *peer = observe_peer(qp);
     if (peer == NULL || request->bytes == 0) {

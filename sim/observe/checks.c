@@ -209,8 +209,8 @@ struct leaks {
 static bool is_kept(const struct observe_object *object)
 {
     const struct observe_options *options = &object->process->observe->options;
-    bool may_be = object->kind == OBSERVE_CONTEXT ||
-                  (object->kind == OBSERVE_OTHER && object->other.value == JOURNAL_ALLOC_PD);
+    bool may_be =
+        object->kind == OBSERVE_CONTEXT || (object->kind == OBSERVE_OTHER && object->other.value == JOURNAL_ALLOC_PD);
     char where[384];
     if (!may_be || options->where == NULL || object->places[0] == 0 ||
         !options->where(options->where_ctx, object->process->tag, object->places, OBSERVE_PLACES, where,

@@ -24,7 +24,7 @@ struct class
 {
     const observe_process_t *from, *to;
     uint32_t opcode;
-    uint64_t bytes, count;
+    uint64_t bytes, count, least_ps, most_ps;
     uint64_t *totals;
     size_t total_count, total_room;
     struct path paths[PATHS_MAX];
@@ -43,7 +43,7 @@ struct observe_explained {
     struct seen seen[OPCODES];
     struct class *classes[CLASSES_MAX];
     unsigned class_count;
-    uint64_t missed;
+    uint64_t missed, too_long; // of kinds for which there is no room; whose records are gone
 };
 
 // --- classes --------------------------------------------------------------------------------------------------------
@@ -71,6 +71,8 @@ static struct class *class_find(struct observe_explained *explained, const obser
 
 static void total_add(struct class *class, uint64_t total_ps)
 {
+    class->least_ps = class->count == 1 || total_ps < class->least_ps ? total_ps : class->least_ps;
+    class->most_ps = total_ps > class->most_ps ? total_ps : class->most_ps;
     if (class->total_count == class->total_room && class->total_room < TOTALS_MAX) {
         size_t room = class->total_room == 0 ? 64 : 2 * class->total_room;
         uint64_t *totals = realloc(class->totals, room * sizeof *totals);
@@ -161,7 +163,7 @@ void observe_explain(const observe_process_t *from, uint32_t qp, const observe_p
     struct sim_piece *pieces;
     size_t count;
     if (!chosen || !sim_cause_path_since(observe->sim, request->posted_ps, &pieces, &count)) {
-        explained->missed += chosen;
+        explained->too_long += chosen;
         return;
     }
     count = pieces_join(pieces, pieces_trim(pieces, count, end_ps));
@@ -243,10 +245,19 @@ void observe_explained_kinds(const observe_t *observe, char *text, size_t room)
                                  least, one ? "" : " to ", one ? "" : most, (unsigned long long)seen->count);
         }
     }
+    if (observe->explained != NULL && observe->explained->too_long != 0 && used < room) {
+        used += (size_t)snprintf(text + used, room - used, "%s%llu lasted longer than events are kept",
+                                 used == 0 ? "" : "; ", (unsigned long long)observe->explained->too_long);
+    }
     if (observe->datagrams != 0 && used < room) {
         snprintf(text + used, room - used, "%s%llu datagrams, which have no path to the other side here",
                  used == 0 ? "" : "; ", (unsigned long long)observe->datagrams);
     }
+}
+
+uint64_t observe_explained_missed(const observe_t *observe)
+{
+    return observe->explained != NULL ? observe->explained->missed : 0;
 }
 
 void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx)
@@ -272,8 +283,8 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
             .count = class->count,
             .posted_ps = path->posted_ps,
             .total_ps = path->total_ps,
-            .least_ps = class->totals[0],
-            .most_ps = class->totals[class->total_count - 1],
+            .least_ps = class->least_ps,
+            .most_ps = class->most_ps,
         };
         visit(ctx, &operation, path->pieces, path->count);
     }

@@ -27,6 +27,8 @@ struct observe_qp {
     struct journal_qp made;
     struct journal_modify path; // attributes that were set last
     uint32_t state;
+    struct observe_object *peer; // as of peer_changes of the observer
+    uint64_t peer_changes;
     bool flush_told;                           // why its requests come back
     bool overran;                              // a completion queue of it
     unsigned losses_told;                      // a bit for each enum hca_loss_kind
@@ -113,6 +115,7 @@ struct observe {
     uint64_t line_order;
     unsigned findings; // of checks
     uint64_t datagrams;
+    uint64_t changes;  // of objects, from 1 on
     uint64_t requests; // room for them in all queues
 };
 
@@ -128,7 +131,7 @@ typedef void (*observe_visit_fn)(void *ctx, struct observe_object *object);
 // In the order of kind, context and number.
 void observe_objects_visit(const observe_process_t *process, observe_visit_fn visit, void *ctx);
 // The queue pair that this one is connected to, and the process that has it. NULL: nobody has.
-struct observe_object *observe_peer(const struct observe_object *qp);
+struct observe_object *observe_peer(struct observe_object *qp);
 // What a process calls itself: "node1", with its number where its node has more than one.
 void observe_title(const observe_process_t *process, char *text, size_t room);
 
@@ -147,8 +150,7 @@ void observe_requests_drop(struct observe_object *qp);
 
 // --- arrivals.c -----------------------------------------------------------------------------------------------------
 
-void observe_arrivals_post(const struct observe_object *qp, const struct observe_request *request,
-                           uint64_t remote_address);
+void observe_arrivals_post(struct observe_object *qp, const struct observe_request *request, uint64_t remote_address);
 
 // --- names.c --------------------------------------------------------------------------------------------------------
 

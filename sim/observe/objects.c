@@ -263,6 +263,12 @@ void observe_objects_note(observe_process_t *process, const struct observe_call 
     if (record->error != 0) {
         return;
     }
+    bool posts = record->call == JOURNAL_POST_SEND || record->call == JOURNAL_POST_RECV ||
+                 record->call == JOURNAL_POST_SRQ_RECV || record->call == JOURNAL_POLL_CQ;
+    if (posts) {
+        return;
+    }
+    process->observe->changes++;
     object_made(process, call, record);
     object_ended(process, call->at_ps, record);
     if (record->call == JOURNAL_MODIFY_QP) {
@@ -322,7 +328,7 @@ static void peer_look(void *ctx, struct observe_object *object)
     }
 }
 
-struct observe_object *observe_peer(const struct observe_object *qp)
+static struct observe_object *peer_search(const struct observe_object *qp)
 {
     struct search search = {device_of(qp), qp->qp.path.dlid, qp->qp.path.dest, NULL};
     if (search.device == NULL) {
@@ -332,6 +338,16 @@ struct observe_object *observe_peer(const struct observe_object *qp)
         observe_objects_visit(process, peer_look, &search);
     }
     return search.found;
+}
+
+struct observe_object *observe_peer(struct observe_object *qp)
+{
+    const observe_t *observe = qp->process->observe;
+    if (qp->qp.peer_changes != observe->changes) {
+        qp->qp.peer = peer_search(qp);
+        qp->qp.peer_changes = observe->changes;
+    }
+    return qp->qp.peer;
 }
 
 void observe_title(const observe_process_t *process, char *text, size_t room)

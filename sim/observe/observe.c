@@ -15,6 +15,7 @@ observe_t *observe_create(sim_t *sim, const struct observe_options *options)
         observe->sim = sim;
         observe->options = *options;
         observe->processes_end = &observe->processes;
+        observe->changes = 1;
         if (options->trace != NULL || options->summary) {
             sim_trace_set_sink(sim, trace_sink, observe);
         }

@@ -125,6 +125,7 @@ typedef void (*observe_explained_fn)(void *ctx, const struct observe_operation *
 // The most frequent kinds first.
 void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx);
 
+uint64_t observe_explained_missed(const observe_t *observe); // of kinds behind the first 256
 // What operations there were, also those that nobody wanted: "SEND, 64 B (100); RDMA_WRITE, 4 B to 4 KiB (20)".
 void observe_explained_kinds(const observe_t *observe, char *text, size_t room);
 

@@ -58,7 +58,7 @@ static void receives_print(const struct observe_object *peer, FILE *out)
 
 static void qp_print(const observe_process_t *process, const struct journal_state *state, const char *title, FILE *out)
 {
-    const struct observe_object *object = observe_object_find(process, OBSERVE_QP, state->context, state->number);
+    struct observe_object *object = observe_object_find(process, OBSERVE_QP, state->context, state->number);
     const struct observe_object *peer = object != NULL ? observe_peer(object) : NULL;
     const struct journal_qp_state *qp = &state->qp;
     fprintf(out, "  %s qp %u", title, state->number);

@@ -328,19 +328,19 @@ void tcav_context_abandon(void *context);
 int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_out, uint32_t *lkey_out,
                      uint32_t *rkey_out);
 int tcav_mr_deregister(void *mr);
-// A region with that key, those bytes and all of `access`; NULL: none.
 bool tcav_mr_is_copied(void *mr); // no board reaches it
+// A region with that key, those bytes and all of `access`; NULL: none.
 struct tcav_mr *tcav_mr_find(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access);
 int tcav_mr_load(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, void *data, size_t bytes);
 int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, const void *data,
                   size_t bytes);
 struct tcav_place tcav_mr_place(const struct tcav_mr *mr, uint64_t address);
-// A list as one run of bytes. 0; -EFAULT: a key or a range is wrong.
-// Why tcav_mr_find gives none.
+// Why tcav_mr_find gives none; why tcav_list_check refuses.
 enum journal_fault tcav_mr_fault(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes,
                                  unsigned access);
 enum journal_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count,
                                    unsigned access);
+// A list as one run of bytes. 0; -EFAULT: a key or a range is wrong.
 int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access);
 int tcav_list_load(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset, void *data,
                    size_t bytes);
