@@ -1,6 +1,7 @@
 #!/bin/sh
 # job.sh [tcasim [reports]]: a regression test of a verbs program without hardware, for any CI: builds the program, runs
-# it on two simulated nodes, and holds what it prints and what the run counted against the expectations in pair.yaml.
+# it on two simulated nodes, and holds what it prints and what the run counted against the expectations in pair.yaml;
+# looks for mistakes that no device can see; and runs it under twenty adversaries.
 # reports: a folder for JUnit XML, a file for each run.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,19 +14,18 @@ reports=$(cd "${2:-$work/reports}" && pwd)
 gcc -O2 -Wall "$here/verbs_check.c" -o "$work/verbs_check" -libverbs
 cd "$work"
 
-# One run of the programs: its name, and further arguments of `tcasim exec`. The worst status is the job's.
+# One run: its name, and what `tcasim exec` is given. The worst status is the job's.
 worst=0
 run() {
-    name=$1
-    shift
+    name=$1 scenario=$2
+    shift 2
     status=0
-    "$tcasim" exec "$here/pair.yaml" --junit "$reports/$name.xml" "$@" || status=$?
+    "$tcasim" exec "$here/$scenario" --junit "$reports/$name.xml" "$@" || status=$?
     [ "$status" -le "$worst" ] || worst=$status
 }
 
-run expected
-
-# Further runs of the same programs stand here, a line each: under other schedules (seeds), with checks of how they use
-# verbs.
+run expected pair.yaml
+run checks pair.yaml --check
+run seeds seeds.yaml --seeds 1..20
 
 exit "$worst"
