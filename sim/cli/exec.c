@@ -10,7 +10,7 @@
 #include "sim/cli/programs.h"
 #include "sim/cli/seeds.h"
 #include "sim/cli/selection.h"
-#include "sim/cli/tests.h"
+#include "sim/cli/junit.h"
 
 enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
 
@@ -244,35 +244,35 @@ static bool seconds_read(const char *text, uint64_t *ms_out)
 // The programs with what is to be known of them, and the file of --junit.
 static int scenario_exec(struct cli_exec *exec, const struct exec_options *given, struct attach_run_options *run)
 {
-    struct cli_tests tests;
+    struct cli_junit tests;
     struct cli_observing observing;
     int status = CLI_EXIT_INPUT;
     exec->observing = &observing;
     if (!cli_exec_expectations_check(exec) ||
-        !cli_tests_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
+        !cli_junit_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
         return status;
     }
     exec->job.suites = tests.suites;
     bool good = cli_observing_begin(&observing, &given->observing, exec->job.path, exec->job.paths, run);
     status = good ? programs_run(exec, run) : status;
     good = cli_observing_end(&observing, exec->job.directory) && good;
-    good = cli_tests_end(&tests) && good;
+    good = cli_junit_end(&tests) && good;
     return good || status > CLI_EXIT_INPUT ? status : CLI_EXIT_INPUT;
 }
 
 // The same with each of many seeds.
 static int seeds_exec(const struct cli_exec *exec, const struct exec_options *given, char **argv)
 {
-    struct cli_tests tests;
+    struct cli_junit tests;
     junit_t *junit = junit_create();
     int status = CLI_EXIT_INPUT;
-    if (junit != NULL && cli_tests_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
+    if (junit != NULL && cli_junit_begin(&tests, given->junit, &exec->job.path, 1, exec->job.paths)) {
         junit_suite_begin(junit, exec->job.scenario->name, exec->job.path);
         status = cli_seeds_run(&given->seeds, argv, junit);
         if (tests.suites != NULL) {
             junit_suites_write(junit, tests.suites);
         }
-        status = cli_tests_end(&tests) || status > CLI_EXIT_INPUT ? status : CLI_EXIT_INPUT;
+        status = cli_junit_end(&tests) || status > CLI_EXIT_INPUT ? status : CLI_EXIT_INPUT;
     }
     junit_destroy(junit);
     return status;

@@ -12,7 +12,7 @@
 #include "sim/cli/output.h"
 #include "sim/cli/printing.h"
 #include "sim/cli/side.h"
-#include "sim/cli/tests.h"
+#include "sim/cli/junit.h"
 
 #define JOBS_MAX 1024
 
@@ -169,18 +169,18 @@ static bool options_right(const struct run_options *given, size_t files)
 static enum cli_exit jobs_test(struct cli_job *jobs, size_t count, const struct run_options *given,
                                const struct cli_paths *paths)
 {
-    struct cli_tests tests;
+    struct cli_junit tests;
     const char **scenarios = calloc(count, sizeof *scenarios);
     for (size_t i = 0; i < count && scenarios != NULL; i++) {
         scenarios[i] = jobs[i].path;
     }
     enum cli_exit result = CLI_EXIT_INPUT;
-    if (scenarios != NULL && cli_tests_begin(&tests, given->junit, scenarios, count, paths)) {
+    if (scenarios != NULL && cli_junit_begin(&tests, given->junit, scenarios, count, paths)) {
         for (size_t i = 0; i < count; i++) {
             jobs[i].suites = tests.suites;
         }
         result = jobs_run(jobs, count, given);
-        result = cli_tests_end(&tests) ? result : cli_exit_worse(result, CLI_EXIT_INPUT);
+        result = cli_junit_end(&tests) ? result : cli_exit_worse(result, CLI_EXIT_INPUT);
     }
     free(scenarios);
     return result;

@@ -7,7 +7,7 @@
 #include "sim/cli/paths.h"
 #include "sim/report/junit.h"
 
-struct cli_tests {
+struct cli_junit {
     const char *path; // NULL: none is asked for
     FILE *suites;     // where they are gathered; NULL: none is asked for
     char *text;
@@ -15,7 +15,7 @@ struct cli_tests {
 };
 
 // Looks whether the file can be written; of which scenarios: none of them may be overwritten. false: said why.
-bool cli_tests_begin(struct cli_tests *tests, const char *path, const char *const *scenarios, size_t count,
+bool cli_junit_begin(struct cli_junit *tests, const char *path, const char *const *scenarios, size_t count,
                      const struct cli_paths *paths);
 // Writes the file as a whole, or leaves the one that is there. false: said why.
-bool cli_tests_end(struct cli_tests *tests);
+bool cli_junit_end(struct cli_junit *tests);

@@ -1,4 +1,4 @@
-#include "sim/cli/tests.h"
+#include "sim/cli/junit.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -10,11 +10,11 @@
 #include "sim/cli/output.h"
 #include "sim/report/files.h"
 
-bool cli_tests_begin(struct cli_tests *tests, const char *path, const char *const *scenarios, size_t count,
+bool cli_junit_begin(struct cli_junit *tests, const char *path, const char *const *scenarios, size_t count,
                      const struct cli_paths *paths)
 {
     char directory[PATH_MAX];
-    *tests = (struct cli_tests){.path = path};
+    *tests = (struct cli_junit){.path = path};
     if (path == NULL) {
         return true;
     }
@@ -37,13 +37,13 @@ bool cli_tests_begin(struct cli_tests *tests, const char *path, const char *cons
 
 static void file_write(void *ctx, FILE *out)
 {
-    const struct cli_tests *tests = ctx;
+    const struct cli_junit *tests = ctx;
     junit_head_write(out);
     (void)fwrite(tests->text, 1, tests->size, out);
     junit_foot_write(out);
 }
 
-bool cli_tests_end(struct cli_tests *tests)
+bool cli_junit_end(struct cli_junit *tests)
 {
     char error[PATH_MAX + 256];
     if (tests->suites == NULL) {
@@ -55,6 +55,6 @@ bool cli_tests_end(struct cli_tests *tests)
         cli_error("%s", error);
     }
     free(tests->text);
-    *tests = (struct cli_tests){0};
+    *tests = (struct cli_junit){0};
     return written;
 }
