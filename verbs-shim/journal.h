@@ -202,6 +202,7 @@ struct journal_send {
 struct journal_receive {
     uint64_t wr_id, bytes, address;
     uint32_t queue, segments, lkey; // queue: a queue pair's number, or the handle of a shared receive queue
+    char poster[JOURNAL_NAME_BYTES]; // the program or library whose code posted it, cut after 15 characters
 };
 
 // is_known: the device knows the request of a completion in error, and what follows is of it.

@@ -54,6 +54,7 @@ struct observe_object {
     uint64_t made_ps, ended_ps;
     uint64_t places[OBSERVE_PLACES]; // with checks: where it was made
     bool ended;
+    uint8_t pool; // of a queue pair or SRQ: whose buffers its receive requests have, + 1; 0: of no library that is known
     struct observe_object *next_ended;
     union {
         struct journal_device device;
@@ -82,6 +83,13 @@ struct observe_arrivals {
 
 #define OBSERVE_DMA_CHANNELS 4
 
+#define OBSERVE_POOLS 3 // kinds of receive buffers that libraries have
+
+// Messages that came into the receive buffers of a library.
+struct observe_pool {
+    uint64_t count, bytes;
+};
+
 struct observe_calls {
     uint64_t count, errors, ps;
 };
@@ -102,6 +110,7 @@ struct observe_process {
     uint64_t waits[OBSERVE_WAITS], waited_ps[OBSERVE_WAITS];
     struct observe_request dmas[OBSERVE_DMA_CHANNELS]; // of the board, those that run; posted_ps 0: none
     uint64_t dma_count, dma_bytes;
+    struct observe_pool pools[OBSERVE_POOLS];
     struct observe_arrivals arrivals; // with explain
 };
 
@@ -151,6 +160,13 @@ void observe_requests_drop(struct observe_object *qp);
 // --- arrivals.c -----------------------------------------------------------------------------------------------------
 
 void observe_arrivals_post(struct observe_object *qp, const struct observe_request *request, uint64_t remote_address);
+
+// --- pools.c --------------------------------------------------------------------------------------------------------
+
+void observe_pool_posted(observe_process_t *process, const struct journal_record *record);
+void observe_pool_received(const struct observe_object *qp, const struct journal_completion *completion);
+void observe_pools_print(const observe_process_t *process, FILE *out);
+void observe_pools_yaml(const observe_process_t *process, FILE *out);
 
 // --- names.c --------------------------------------------------------------------------------------------------------
 

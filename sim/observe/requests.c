@@ -152,7 +152,7 @@ static void send_note(observe_process_t *process, uint64_t at_ps, uint64_t took_
 static void receive_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     struct observe_object *object = observe_qp_find(process, record->context, record->receive.queue);
-    if (object != NULL && record->call == JOURNAL_POST_RECV) {
+    if (object != NULL) {
         queue_posted(process->observe, &object->qp.receive,
                      &(struct observe_request){.wr_id = record->receive.wr_id,
                                                .posted_ps = at_ps,
@@ -192,6 +192,9 @@ static void completion_note(observe_process_t *process, uint64_t at_ps, const st
     struct observe_qp *qp = &object->qp;
     if (error && completion->status != IBV_WC_WR_FLUSH_ERR) {
         qp->state = IBV_QPS_ERR;
+    }
+    if (!error && completion->is_receive) {
+        observe_pool_received(object, completion);
     }
     struct observe_queue *queue = completion->is_receive ? &qp->receive : &qp->send;
     struct observe_request request;
@@ -244,6 +247,10 @@ void observe_requests_note(observe_process_t *process, const struct observe_call
         break;
     case JOURNAL_POST_RECV:
         receive_note(process, call->at_ps, record);
+        observe_pool_posted(process, record);
+        break;
+    case JOURNAL_POST_SRQ_RECV:
+        observe_pool_posted(process, record);
         break;
     case JOURNAL_POLL_CQ:
         completion_note(process, call->at_ps, record);

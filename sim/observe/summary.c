@@ -166,6 +166,7 @@ static void process_print(const observe_process_t *process, FILE *out)
                 "the processor; tcaMalloc, cudaMallocHost and GPU memory are reached\n",
                 process->copied_regions, bytes_text(process->copied_bytes, bytes));
     }
+    observe_pools_print(process, out);
     if (process->dma_count != 0) {
         fprintf(out, "  DMA of the board by libtca: %" PRIu64 ", %s; waited for notifications %" PRIu64 " times\n",
                 process->dma_count, bytes_text(process->dma_bytes, bytes), calls(process, JOURNAL_TCA_WAIT_RECEIVE));
@@ -236,6 +237,7 @@ void observe_summary_yaml(const observe_t *observe, FILE *out)
         if (process->dma_count != 0) {
             fprintf(out, "    dma: {count: %" PRIu64 ", bytes: %" PRIu64 "}\n", process->dma_count, process->dma_bytes);
         }
+        observe_pools_yaml(process, out);
         if (qp_any(process)) {
             fprintf(out, "    queue_pairs:\n");
             struct summing summing = {.out = out, .process = process};

@@ -48,6 +48,11 @@ if [ "$device" = ibsim0 ]; then # where devices write to a program's own memory
 fi
 UCX_NET_DEVICES=$device:1 UCX_TLS=rc opens send '^SEND, node[01] to node[01] #[0-9]+, 17 B: ' \
     --on node0 'ucx_perftest -t tag_lat -s 8 -n 100 -w 10' --on node1 'ucx_perftest node0 -t tag_lat -s 8 -n 100 -w 10'
+grep -q '^    eager: \[{library: UCX, count: [1-9][0-9]*, bytes: [0-9]*}\]$' "$folder/out/exec.yaml" || {
+    echo "UCX's eager copies are not counted:" >&2
+    cat "$folder/out/exec.yaml" >&2
+    exit 1
+}
 cat >"$folder/pp.c" <<'C'
 #include <mpi.h>
 int main(int argc, char **argv)
@@ -96,4 +101,5 @@ timeout 60 "$tcasim" exec "$scenario" --out "$folder/sums" --on node0 "ib_send_b
     --on node1 "ib_send_bw -n 50 -e -d $device node0" >/dev/null 2>&1
 awk '/lived_ps:/ { lived = $2; sum = 0 } /(calls|polling|events|waiting)_ps:/ { sum += $2 }
     /registrations:/ { seen++; if (sum > lived || sum < lived / 4) { print "parts " sum " of " lived; exit 1 } }
+    /eager:/ { print "perftest copies nothing"; exit 1 }
     END { if (seen != 2) { print seen " programs"; exit 1 } }' "$folder/sums/exec.yaml"

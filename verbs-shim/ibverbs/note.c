@@ -1,5 +1,6 @@
 #include "verbs-shim/ibverbs/check.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,10 +226,23 @@ void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct i
     }
 }
 
+static void poster_name(const void *caller, char name[JOURNAL_NAME_BYTES])
+{
+    Dl_info info;
+    if (dladdr(caller, &info) != 0 && info.dli_fname != NULL) {
+        const char *slash = strrchr(info.dli_fname, '/');
+        snprintf(name, JOURNAL_NAME_BYTES, "%s", slash != NULL ? slash + 1 : info.dli_fname);
+    }
+}
+
 void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, uint32_t queue,
-                           const struct ibv_recv_wr *wr, unsigned count, int error)
+                           const void *caller, const struct ibv_recv_wr *wr, unsigned count, int error)
 {
     bool all = ibverbs_notes_all(context->device->library);
+    char poster[JOURNAL_NAME_BYTES] = {0};
+    if (all) {
+        poster_name(caller, poster);
+    }
     uint32_t follows = 0;
     for (; wr != NULL && (count > 0 || error != 0); wr = wr->next) {
         int its_error = count > 0 ? 0 : error;
@@ -242,6 +256,7 @@ void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, e
                             .lkey = has_list ? wr->sg_list[0].lkey : 0,
                             .segments = (uint32_t)wr->num_sge,
                             .queue = queue}};
+            memcpy(record.receive.poster, poster, sizeof poster);
             ibverbs_note_end(context, began_ps, call, its_error, &record);
         }
         if (its_error != 0) {

@@ -63,8 +63,9 @@ unsigned ibverbs_describe(void *arg, struct journal_state *states, unsigned room
 // count: how many of the list were taken; with an error, the one behind them is the one that was refused.
 void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct ibv_send_wr *wr, unsigned count,
                         int error);
+// caller: an instruction of who posts.
 void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, uint32_t queue,
-                           const struct ibv_recv_wr *wr, unsigned count, int error);
+                           const void *caller, const struct ibv_recv_wr *wr, unsigned count, int error);
 // A queue pair of the context. NULL: it has none such any more.
 struct ibverbs_qp *ibverbs_qp_of_number(const struct ibverbs_context *context, uint32_t number);
 // Of a poll that found something: what was taken last.

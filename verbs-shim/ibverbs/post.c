@@ -132,6 +132,7 @@ struct receives {
     int (*post)(void *object, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out);
     enum journal_call call;
     uint32_t number, max_sge, max_wr;
+    const void *caller;
 };
 
 static unsigned receives_taken(const struct ibv_recv_wr *wr, const struct ibv_recv_wr *refused)
@@ -166,8 +167,8 @@ static int receives_post(const struct receives *receives, int error, struct ibv_
         *bad = at;
     }
     if (ibverbs_notes(library) && (error != 0 || ibverbs_notes_all(library))) {
-        ibverbs_note_receives(receives->object->context, began_ps, receives->call, receives->number, wr,
-                              receives_taken(wr, error != 0 ? at : NULL), error);
+        ibverbs_note_receives(receives->object->context, began_ps, receives->call, receives->number, receives->caller,
+                              wr, receives_taken(wr, error != 0 ? at : NULL), error);
     }
     return error;
 }
@@ -177,8 +178,13 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);
     struct ibverbs_qp *qp = ibverbs_qp_of(ibv_qp);
-    const struct receives receives = {&qp->object,    ibverbs_ops(&qp->object)->post_recv, JOURNAL_POST_RECV,
-                                      ibv_qp->qp_num, qp->attr.cap.max_recv_sge,           qp->attr.cap.max_recv_wr};
+    const struct receives receives = {.object = &qp->object,
+                                      .post = ibverbs_ops(&qp->object)->post_recv,
+                                      .call = JOURNAL_POST_RECV,
+                                      .number = ibv_qp->qp_num,
+                                      .max_sge = qp->attr.cap.max_recv_sge,
+                                      .max_wr = qp->attr.cap.max_recv_wr,
+                                      .caller = __builtin_return_address(0)};
     int error = 0;
     entered->refused.reason = JOURNAL_WHY_NONE;
     if (ibv_qp->recv_cq == NULL || ibv_qp->srq != NULL) {
@@ -203,9 +209,13 @@ int ibverbs_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struc
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
     struct ibverbs_srq *srq = ibverbs_srq_of(ibv_srq);
-    const struct receives receives = {&srq->object,          ibverbs_ops(&srq->object)->post_srq_recv,
-                                      JOURNAL_POST_SRQ_RECV, ibv_srq->handle,
-                                      srq->max_sge,          srq->max_wr};
+    const struct receives receives = {.object = &srq->object,
+                                      .post = ibverbs_ops(&srq->object)->post_srq_recv,
+                                      .call = JOURNAL_POST_SRQ_RECV,
+                                      .number = ibv_srq->handle,
+                                      .max_sge = srq->max_sge,
+                                      .max_wr = srq->max_wr,
+                                      .caller = __builtin_return_address(0)};
     entered->refused.reason = JOURNAL_WHY_NONE;
     return receives_post(&receives, 0, wr, bad);
 }
