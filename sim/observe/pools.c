@@ -52,7 +52,8 @@ void observe_pools_print(const observe_process_t *process, FILE *out)
             observe_bytes_print(pool->bytes, bytes, sizeof bytes);
             fprintf(out,
                     "  hint: eager copies: %" PRIu64 " messages (%s) came into receive buffers of %s, which copies "
-                    "them from there; from %s on they go straight to where the program wants them\n",
+                    "them from there (which takes time on a machine, and none here); from %s on they go straight to "
+                    "where the program wants them\n",
                     pool->count, bytes, pools[i].name, pools[i].limit);
         }
     }
