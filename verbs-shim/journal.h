@@ -9,6 +9,7 @@
 // Writing a record takes no simulated time. Records come from programs: who reads them believes nothing.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -201,7 +202,7 @@ struct journal_send {
 
 struct journal_receive {
     uint64_t wr_id, bytes, address;
-    uint32_t queue, segments, lkey; // queue: a queue pair's number, or the handle of a shared receive queue
+    uint32_t queue, segments, lkey;  // queue: a queue pair's number, or the handle of a shared receive queue
     char poster[JOURNAL_NAME_BYTES]; // the program or library whose code posted it, cut after 15 characters
 };
 
@@ -292,7 +293,9 @@ struct journal_state {
 struct backend_journal_ops {
     bool (*all)(void *ctx);    // are posts, polls and waits to be reported as well?
     bool (*checks)(void *ctx); // and mistakes to be looked for, which takes the libraries' time (not the simulated)?
-    uint64_t (*now_ps)(void *ctx);                                // the caller's own time, which takes none
+    uint64_t (*now_ps)(void *ctx); // the caller's own time, which takes none
+    // When a thread of the process got its turn last: for a time that is kept at every call and seldom asked for.
+    const _Atomic uint64_t *(*turn_ps)(void *ctx);
     void (*note)(void *ctx, const struct journal_record *record); // copied
     // For checks. watch: from now on accesses of the calling thread to the first and the last bytes of the memory are
     // counted; a number for unwatch, or -1: there is no room for another one, or the machine cannot. unwatch: have

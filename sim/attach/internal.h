@@ -204,6 +204,7 @@ struct attach_server {
     size_t id_count, id_room;
     uint32_t ids_taken; // by processes and threads
     observe_t *observe;
+    bool notes_all; // somebody wants to know of every call
     FILE *crossings; // one a line; NULL: nobody asked
 };
 
@@ -341,7 +342,8 @@ struct attach_notes {
     uint32_t count, taken;
     uint64_t entries_ps[ATTACH_ENTRIES + 1];
 };
-void attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes);
+// false: there are none.
+bool attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes);
 // The thread is where the work before that entry begins.
 void attach_notes_entry(const struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
 // The next of those that were written before that entry of the list.

@@ -6,11 +6,12 @@ _Static_assert(ATTACH_PLACES == OBSERVE_PLACES, "a note has as many places as it
 // A program that lies about times shall not overflow a clock.
 static const uint64_t own_max_ps = 1000000 * SIM_PS_PER_MS;
 
-void attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes)
+bool attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes)
 {
     uint32_t count = atomic_load_explicit(&thread->slot->note_count, memory_order_acquire);
     notes->count = count < ATTACH_NOTES ? count : ATTACH_NOTES;
     notes->taken = 0;
+    return notes->count != 0;
 }
 
 static uint64_t own_now_ps(const struct attach_thread *thread)

@@ -50,7 +50,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .timestamp_ps = core->timestamp_ps,
         .compute_scale = config->host.compute == SCN_COMPUTE_SCALED ? config->host.compute_scale : 0,
         .has_board = config->board.given,
-        .journal_all = observe_wants_all(server->observe),
+        .journal_all = server->notes_all,
         .journal_looks = server->options->explain,
         .checks = server->options->check,
         .has_hca = node->hca != NULL,

@@ -193,6 +193,7 @@ static enum sim_status machine_create(struct attach_server *server)
     if (status == SIM_OK) {
         server->sim = plat_machine_sim(server->machine);
         server->observe = observer_create(server);
+        server->notes_all = server->observe != NULL && observe_wants_all(server->observe);
         status = server->observe != NULL ? SIM_OK : SIM_ERR_NO_MEMORY;
     }
     if (status != SIM_OK) {

@@ -99,7 +99,9 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
     if (!thread->process->server->options->functional) {
         host_core_spend(thread->core, paid_ps - behind_ps, &own);
     }
-    attach_preempt(thread, ADVERSARY_CALL);
+    if (thread->process->server->adversary != NULL) {
+        attach_preempt(thread, ADVERSARY_CALL);
+    }
 }
 
 // Another program has the processor for a while. It is no time of the thread's own: what a loop of polls costs is not
@@ -168,7 +170,15 @@ static void work_replay(struct attach_thread *thread, struct attach_request *req
 static void replay(struct attach_thread *thread, struct attach_request *request)
 {
     struct attach_notes notes;
-    attach_notes_begin(thread, &notes);
+    if (!attach_notes_begin(thread, &notes)) {
+        for (uint32_t i = 0; i < request->entry_count; i++) {
+            const struct attach_entry entry = thread->slot->entries[i];
+            work_pay(thread, request, entry.after_ps);
+            entry_replay(thread, &entry);
+        }
+        work_pay(thread, request, request->tail_ps);
+        return;
+    }
     for (uint32_t i = 0; i < request->entry_count; i++) {
         const struct attach_entry entry = thread->slot->entries[i];
         work_replay(thread, request, &notes, i, entry.after_ps);
@@ -359,7 +369,9 @@ static bool turn_take(struct attach_thread *thread)
     bool aside = server->result->crossings % ASIDE_CROSSINGS == 0;
     uint64_t asked_ps = sim_now_ps(server->sim);
     thread->slot->result = attach_request_do(thread, &request);
-    attach_notes_waited(thread, &request, sim_now_ps(server->sim) - asked_ps);
+    if (server->notes_all) {
+        attach_notes_waited(thread, &request, sim_now_ps(server->sim) - asked_ps);
+    }
     attach_watch_end(thread);
     if (aside) { // not before: a thread that this one tells of begins there
         attach_accept(server);

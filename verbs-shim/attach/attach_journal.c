@@ -38,6 +38,12 @@ static uint64_t now_ps(void *ctx)
     return attach_own.began.now_ps;
 }
 
+static const _Atomic uint64_t *turn_ps(void *ctx)
+{
+    (void)ctx;
+    return &attach_client.turn_ps;
+}
+
 static void note(void *ctx, const struct journal_record *record)
 {
     struct attach_slot *slot = attach_slot();
@@ -166,6 +172,7 @@ const struct backend_journal_ops attach_journal_ops = {
     .all = all,
     .checks = checks,
     .now_ps = now_ps,
+    .turn_ps = turn_ps,
     .note = note,
     .watch = attach_watch,
     .unwatch = attach_unwatch,

@@ -440,6 +440,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     attach_own.crossing = false;
     int64_t result = slot->result;
     if (op != ATTACH_OP_THREAD_EXIT) {
+        atomic_store_explicit(&attach_client.turn_ps, slot->now_ps, memory_order_relaxed);
         alarm_look(slot);
     }
     compute_begin();

@@ -18,6 +18,7 @@ extern struct attach_client {
     struct attach_place place;
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
+    _Atomic uint64_t turn_ps; // when a thread got its turn last
     uint64_t own_signals; // a bit for each, from 1 on
     uint32_t shares;      // memory with other processes, or its parent did
     pthread_key_t thread_end;

@@ -42,6 +42,7 @@ struct ibverbs_library {
     bool abandoned; // the process has ended
     const struct backend_journal_ops *journal; // NULL: nobody listens
     bool journal_all;                          // to posts, polls and waits as well
+    const _Atomic uint64_t *turn_ps;           // of the process, with a journal
     bool checks;                               // and mistakes are looked for
     struct ibverbs_refusal refused;
     uint32_t contexts_opened;
