@@ -49,14 +49,14 @@ static void path_prepend(const char *name, const char *first)
     }
 }
 
-// The one that every program loads; world's, where it was built, loads it as well and must come first.
+// The one that every program loads; world's, where it was built, loads it as well and must come first. So does that of
+// --check, which stands in its place, with a path of the same length: a program's stack begins behind its environment.
 static void preload(const char *directory, bool gpu_mpi, bool check)
 {
     const struct {
         const char *name;
         bool wanted;
-    } libraries[] = {{"libtcasim-attach.so", true},
-                     {"libtcasim-check.so", check},
+    } libraries[] = {{check ? "/libtcasim-check.so" : "libtcasim-attach.so", true},
                      {"libtcasim-mpi-gpu.so", gpu_mpi},
                      {"libtcasim-world.so", true}};
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {

@@ -96,6 +96,45 @@ hash=$(plain)
 grep -q 'verbs,ibv_post_send,.*opcode=SEND' "$folder/t.csv"
 awk -F, 'NR > 1 && $2 < last { print "not in order: " $0; exit 1 } { last = $2 + 0 }' "$folder/t.csv"
 
+# Nor where a program's memory lies, and so how it is cut into packets.
+cat >"$folder/addresses.c" <<'C'
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    int on_stack;
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    struct ibv_context *context = ibv_open_device(list[0]);
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    void *first = malloc(100);
+    struct ibv_mr *mr = ibv_reg_mr(pd, first, 100, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+                                    .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_qp *qp = ibv_create_qp(pd, &init);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    struct ibv_sge sge = {(uint64_t)first, 100, mr->lkey};
+    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+    int posted = ibv_post_recv(qp, &wr, &bad);
+    printf("%d %p %p %p\n", posted, first, malloc(5000), (void *)&on_stack);
+    return 0;
+}
+C
+cc -o "$folder/addresses" "$folder/addresses.c" -libverbs
+addresses() {
+    timeout 60 "$tcasim" exec "$scenario" "$@" --on node0 "$folder/addresses" 2>/dev/null
+}
+places=$(addresses)
+[ "${places%% *}" = 0 ] && for option in --check --explain --summary "--trace $folder/t.csv"; do
+    # shellcheck disable=SC2086 # an option and its value
+    addresses $option | grep -qx "$places" || {
+        echo "$option moves a program's memory: $places, and $(addresses $option)" >&2
+        exit 1
+    }
+done
+
 # The times of a summary are parts of what a process lived, also where it sleeps until an event.
 timeout 60 "$tcasim" exec "$scenario" --out "$folder/sums" --on node0 "ib_send_bw -n 50 -e -d $device" \
     --on node1 "ib_send_bw -n 50 -e -d $device node0" >/dev/null 2>&1

@@ -1,6 +1,6 @@
 // The journal of an attached process: records wait in the thread's slot for its next crossing.
-#include <execinfo.h>
 #include <stdatomic.h>
+#include <unwind.h>
 
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
@@ -44,6 +44,28 @@ static const _Atomic uint64_t *turn_ps(void *ctx)
     return &attach_client.turn_ps;
 }
 
+struct frames {
+    uintptr_t *list;
+    unsigned count;
+};
+
+static _Unwind_Reason_Code frame_add(struct _Unwind_Context *context, void *arg)
+{
+    struct frames *frames = arg;
+    if (frames->count == ATTACH_PLACES) {
+        return _URC_END_OF_STACK;
+    }
+    frames->list[frames->count++] = _Unwind_GetIP(context);
+    return _URC_NO_REASON;
+}
+
+// As backtrace() of the C library, which would load a library first and so move what the program allocates.
+static void frames_take(uintptr_t places[ATTACH_PLACES])
+{
+    struct frames frames = {places, 0};
+    (void)_Unwind_Backtrace(frame_add, &frames);
+}
+
 static void note(void *ctx, const struct journal_record *record)
 {
     struct attach_slot *slot = attach_slot();
@@ -51,9 +73,10 @@ static void note(void *ctx, const struct journal_record *record)
     if (slot == NULL || attach_own.crossing) {
         return;
     }
-    void *places[ATTACH_PLACES];
-    bool wanted = attach_greeting()->checks != 0 && record->call != ATTACH_NOTE_LOOKED;
-    int depth = wanted ? backtrace(places, ATTACH_PLACES) : 0; // it may cross, when it loads what it needs
+    uintptr_t places[ATTACH_PLACES] = {0};
+    if (attach_greeting()->checks != 0 && record->call != ATTACH_NOTE_LOOKED) {
+        frames_take(places);
+    }
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
     if (count == ATTACH_NOTES) {
         (void)attach_cross(slot, ATTACH_OP_NOTHING);
@@ -70,8 +93,8 @@ static void note(void *ctx, const struct journal_record *record)
         .entry = entry_count(slot),
         .record = *record,
     };
-    for (int i = 0; i < depth; i++) {
-        slot->notes[count].places[i] = (uintptr_t)places[i];
+    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
+        slot->notes[count].places[i] = places[i];
     }
     atomic_store_explicit(&slot->note_count, count + 1, memory_order_release);
 }

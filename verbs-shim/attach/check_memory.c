@@ -3,7 +3,6 @@
 //
 // dlsym calls free itself: while a function is being looked up, and before that, the C library's own is called.
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,8 +27,6 @@ static int (*next_munmap)(void *, size_t) = kernel_munmap;
 // Those of an allocator of the program's own, where it has one.
 __attribute__((constructor)) static void look_up(void)
 {
-    void *place;
-    (void)backtrace(&place, 1); // loads what it needs here, and not in the middle of a call
     void *found[] = {dlsym(RTLD_NEXT, "free"), dlsym(RTLD_NEXT, "realloc"), dlsym(RTLD_NEXT, "munmap")};
     next_free = found[0] != NULL ? (void (*)(void *))found[0] : next_free;
     next_realloc = found[1] != NULL ? (void *(*)(void *, size_t))found[1] : next_realloc;

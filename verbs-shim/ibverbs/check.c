@@ -1,6 +1,7 @@
 #include "verbs-shim/ibverbs/check.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -32,10 +33,24 @@ static const struct backend_journal_ops *journal_of(const struct ibverbs_qp *qp,
 
 // --- queues ---------------------------------------------------------------------------------------------------------
 
+// Not of the program's heap: where its own buffers lie, and so the packets that they are cut into, shall be the same.
+static void *pages_new(size_t bytes)
+{
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages != MAP_FAILED ? pages : NULL;
+}
+
+static void pages_free(void *pages, size_t bytes)
+{
+    if (pages != NULL) {
+        (void)munmap(pages, bytes);
+    }
+}
+
 static struct ibverbs_checked *checked_of(struct ibverbs_qp *qp)
 {
     if (qp->checked == NULL) {
-        qp->checked = calloc(1, sizeof *qp->checked);
+        qp->checked = pages_new(sizeof *qp->checked);
     }
     return qp->checked;
 }
@@ -43,7 +58,7 @@ static struct ibverbs_checked *checked_of(struct ibverbs_qp *qp)
 static bool put(struct queue *queue, unsigned room, const struct posted *posted)
 {
     if (queue->list == NULL) {
-        queue->list = calloc(room + 1, sizeof *queue->list);
+        queue->list = pages_new((room + 1) * sizeof *queue->list);
         queue->room = queue->list != NULL ? room + 1 : 0;
     }
     bool fits = queue->count < queue->room;
@@ -200,7 +215,7 @@ static void queue_end(struct ibverbs_qp *qp, struct queue *queue, bool is_receiv
         posted_end(qp, &queue->list[queue->first], is_receive, false);
         queue->first = (queue->first + 1) % queue->room;
     }
-    free(queue->list);
+    pages_free(queue->list, queue->room * sizeof *queue->list);
 }
 
 void ibverbs_check_end(struct ibverbs_qp *qp)
@@ -208,7 +223,7 @@ void ibverbs_check_end(struct ibverbs_qp *qp)
     if (qp->checked != NULL) {
         queue_end(qp, &qp->checked->sends, false);
         queue_end(qp, &qp->checked->receives, true);
-        free(qp->checked);
+        pages_free(qp->checked, sizeof *qp->checked);
         qp->checked = NULL;
     }
 }
