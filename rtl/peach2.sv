@@ -60,48 +60,51 @@ module peach2 (
 
     // --- registers -------------------------------------------------------------------------------------------------
 
-    logic [24:0]  window_base;
-    logic [215:0] mask, lower, upper;
-    logic [7:0]   route_enable;
-    logic [255:0] subtract;
-    logic [255:0] source, destination, descriptor, notify_local, notify_remote;
-    logic [127:0] length, control, notify_value, status, completed, width, source_pitch, destination_pitch;
-    logic [31:0]  raise, clear, interrupt_enable, interrupt_value, pending;
-    logic [63:0]  interrupt_address;
-    logic         clear_write, message_valid, message_ready, interrupt_idle;
+    peach2_regs_pkg::chip_rw_t         chip;
+    peach2_regs_pkg::interrupt_rw_t    interrupt;
+    peach2_regs_pkg::interrupt_ro_t    interrupt_state;
+    peach2_regs_pkg::interrupt_pulse_t interrupt_pulse;
+    peach2_regs_pkg::counter_ro_t      counters;
+    logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0]   routes;
+    logic [peach2_regs_pkg::OFFSET_COUNT*peach2_regs_pkg::OFFSET_RW_BITS-1:0] offsets;
+    logic [peach2_regs_pkg::DMAC_COUNT*peach2_regs_pkg::DMAC_RW_BITS-1:0]     dmac;
+    logic [peach2_regs_pkg::DMAC_COUNT*peach2_regs_pkg::DMAC_RO_BITS-1:0]     dmac_state;
+    logic [peach2_regs_pkg::DMAC_COUNT*peach2_regs_pkg::DMAC_PULSE_BITS-1:0]  dmac_pulse;
+    logic         message_valid, message_ready, interrupt_idle;
     logic [3:0]   channel_interrupt;
-    logic [3:0]   start;
     logic         reg_access, reg_mapped, regfile_idle;
     logic [9:0]   reg_index;
     logic [3:0]   reg_enable;
     logic [31:0]  reg_wdata, reg_rdata;
-    logic [127:0] tlps_in, tlps_out, unroutable, unexpected;
-    logic [31:0]  unsupported, refused, unexpected_north, unexpected_dmac_q, holds_n, holds_e, holds_w, holds_s;
+    logic [31:0]  unroutable_n, unroutable_e, unroutable_w, unroutable_s;
+    logic [31:0]  unexpected_n, unexpected_e, unexpected_w, unexpected_s, unexpected_dmac_q;
+    logic [31:0]  holds_n, holds_s;
     logic         unexpected_dmac;
+
+    if (peach2_regs_pkg::OFFSET_COUNT != 4 || peach2_regs_pkg::DMAC_COUNT != 4) begin : gen_illegal
+        $error("peach2: registers.def does not fit the chip");
+    end
 
     peach2_regfile i_regfile (
         .clk_i, .rst_i,
         .access_i(reg_access), .index_i(reg_index), .enable_i(reg_enable), .wdata_i(reg_wdata),
         .rdata_o(reg_rdata), .mapped_o(reg_mapped),
-        .window_base_o(window_base), .mask_o(mask), .lower_o(lower), .upper_o(upper),
-        .route_enable_o(route_enable), .subtract_o(subtract),
-        .source_o(source), .destination_o(destination), .descriptor_o(descriptor),
-        .notify_local_o(notify_local), .notify_remote_o(notify_remote), .length_o(length), .control_o(control),
-        .notify_value_o(notify_value), .width_o(width), .source_pitch_o(source_pitch),
-        .destination_pitch_o(destination_pitch), .raise_o(raise), .clear_write_o(clear_write), .clear_o(clear),
-        .interrupt_enable_o(interrupt_enable), .interrupt_address_o(interrupt_address),
-        .interrupt_value_o(interrupt_value), .pending_i(pending), .start_o(start), .status_i(status),
-        .completed_i(completed),
-        .tlps_in_i(tlps_in), .tlps_out_i(tlps_out), .unroutable_i(unroutable), .unexpected_i(unexpected),
-        .unsupported_i(unsupported), .refused_i(refused), .holds_e_i(holds_e), .holds_w_i(holds_w),
+        .chip_rw_o(chip), .route_rw_o(routes), .offset_rw_o(offsets),
+        .interrupt_rw_o(interrupt), .interrupt_ro_i(interrupt_state), .interrupt_pulse_o(interrupt_pulse),
+        .dmac_rw_o(dmac), .dmac_ro_i(dmac_state), .dmac_pulse_o(dmac_pulse),
+        .counter_ro_i(counters),
         .idle_o(regfile_idle)
     );
 
     peach2_interrupt i_interrupt (
-        .clk_i, .rst_i, .raise_i(raise), .channel_i(channel_interrupt), .clear_write_i(clear_write), .clear_i(clear),
-        .enable_i(interrupt_enable), .pending_o(pending), .valid_o(message_valid), .ready_i(message_ready),
+        .clk_i, .rst_i, .pulse_i(interrupt_pulse), .channel_i(channel_interrupt), .enable_i(interrupt.enable),
+        .pending_o(interrupt_state.pending), .valid_o(message_valid), .ready_i(message_ready),
         .idle_o(interrupt_idle)
     );
+
+    // What the ports count together.
+    assign counters.unroutable_writes = unroutable_n + unroutable_e + unroutable_w + unroutable_s;
+    assign counters.unexpected_completions = unexpected_dmac_q + unexpected_e + unexpected_w + unexpected_s;
 
     // --- sources ---------------------------------------------------------------------------------------------------
 
@@ -118,10 +121,10 @@ module peach2 (
         .clk_i, .rst_i,
         .rx_valid_i(rx_valid_i[0]), .rx_beat_i({rx_mark_i[3:0], rx_data_i[127:0]}),
         .rx_bar0_i(rx_bar_i == 3'd0), .rx_ready_o(rx_ready_o[0]),
-        .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
+        .window_base_i(chip.window_base.prefix), .routes_i(routes),
         .valid_o(valid_n), .beat_o(beat_n), .dest_o(dest_n), .unsupported_o(read_unsupported[0]),
-        .ready_i(ready_n), .tlps_o(tlps_in[31:0]), .unroutable_o(unroutable[31:0]),
-        .unexpected_o(unexpected_north),
+        .ready_i(ready_n), .tlps_o(counters.tlps_in_n), .unroutable_o(unroutable_n),
+        .unexpected_o(unexpected_n),
         .idle_o(idle_n), .still_o(still_n)
     );
 
@@ -129,10 +132,10 @@ module peach2 (
         .clk_i, .rst_i,
         .rx_valid_i(rx_valid_i[1]), .rx_beat_i({rx_mark_i[7:4], rx_data_i[255:128]}),
         .rx_bar0_i(1'b0), .rx_ready_o(rx_ready_o[1]),
-        .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
+        .window_base_i(chip.window_base.prefix), .routes_i(routes),
         .valid_o(valid_e), .beat_o(beat_e), .dest_o(dest_e), .unsupported_o(read_unsupported[1]),
-        .ready_i(ready_e), .tlps_o(tlps_in[63:32]), .unroutable_o(unroutable[63:32]),
-        .unexpected_o(unexpected[63:32]),
+        .ready_i(ready_e), .tlps_o(counters.tlps_in_e), .unroutable_o(unroutable_e),
+        .unexpected_o(unexpected_e),
         .idle_o(idle_e), .still_o(still_e)
     );
 
@@ -140,10 +143,10 @@ module peach2 (
         .clk_i, .rst_i,
         .rx_valid_i(rx_valid_i[2]), .rx_beat_i({rx_mark_i[11:8], rx_data_i[383:256]}),
         .rx_bar0_i(1'b0), .rx_ready_o(rx_ready_o[2]),
-        .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
+        .window_base_i(chip.window_base.prefix), .routes_i(routes),
         .valid_o(valid_w), .beat_o(beat_w), .dest_o(dest_w), .unsupported_o(read_unsupported[2]),
-        .ready_i(ready_w), .tlps_o(tlps_in[95:64]), .unroutable_o(unroutable[95:64]),
-        .unexpected_o(unexpected[95:64]),
+        .ready_i(ready_w), .tlps_o(counters.tlps_in_w), .unroutable_o(unroutable_w),
+        .unexpected_o(unexpected_w),
         .idle_o(idle_w), .still_o(still_w)
     );
 
@@ -151,10 +154,10 @@ module peach2 (
         .clk_i, .rst_i,
         .rx_valid_i(rx_valid_i[3]), .rx_beat_i({rx_mark_i[15:12], rx_data_i[511:384]}),
         .rx_bar0_i(1'b0), .rx_ready_o(rx_ready_o[3]),
-        .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
+        .window_base_i(chip.window_base.prefix), .routes_i(routes),
         .valid_o(valid_s), .beat_o(beat_s), .dest_o(dest_s), .unsupported_o(read_unsupported[3]),
-        .ready_i(ready_s), .tlps_o(tlps_in[127:96]), .unroutable_o(unroutable[127:96]),
-        .unexpected_o(unexpected[127:96]),
+        .ready_i(ready_s), .tlps_o(counters.tlps_in_s), .unroutable_o(unroutable_s),
+        .unexpected_o(unexpected_s),
         .idle_o(idle_s), .still_o(still_s)
     );
 
@@ -254,11 +257,8 @@ module peach2 (
         .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_fetch_left_i(fetch_left_q),
         .cfg_finish_cycles_i(cfg_finish_cycles_q),
         .cfg_read_bytes_i(cfg_read_bytes_q), .cfg_read_tags_i(cfg_read_tags_q), .cfg_prefetch_i(cfg_prefetch_q),
-        .source_i(source), .destination_i(destination), .descriptor_i(descriptor), .notify_local_i(notify_local),
-        .notify_remote_i(notify_remote), .length_i(length), .control_i(control), .notify_value_i(notify_value),
-        .width_i(width), .source_pitch_i(source_pitch), .destination_pitch_i(destination_pitch),
-        .start_i(start), .status_o(status), .completed_o(completed),
-        .window_base_i(window_base), .mask_i(mask), .lower_i(lower), .upper_i(upper), .enable_i(route_enable),
+        .rw_i(dmac), .pulse_i(dmac_pulse), .ro_o(dmac_state),
+        .window_base_i(chip.window_base.prefix), .routes_i(routes),
         .imem_valid_o(dmac_mem_valid), .imem_index_o(dmac_mem_index), .imem_ready_i(dmac_mem_ready),
         .imem_rvalid_i(dmac_mem_rvalid), .imem_rdata_i(dmac_mem_rdata),
         .cpl_valid_i(valid_n && dest_n[peach2_pkg::DEST_DMAC]), .cpl_beat_i(beat_n), .cpl_ready_o(dmac_cpl_ready),
@@ -266,7 +266,7 @@ module peach2 (
         .rd_ready_i(ready_read),
         .wr_valid_o(valid_write), .wr_beat_o(beat_write), .wr_dest_o(dest_write),
         .wr_ready_i(ready_write),
-        .message_valid_i(message_valid), .message_address_i(interrupt_address), .message_value_i(interrupt_value),
+        .message_valid_i(message_valid), .message_address_i(interrupt.address), .message_value_i(interrupt.value),
         .message_ready_o(message_ready), .interrupt_o(channel_interrupt),
         .unexpected_o(unexpected_dmac), .idle_o(dmac_idle)
     );
@@ -292,7 +292,7 @@ module peach2 (
         .reg_rdata_i(reg_rdata), .reg_mapped_i(reg_mapped),
         .mem_read_o(mem_read), .mem_write_o(mem_write), .mem_index_o(mem_index), .mem_enable_o(mem_enable),
         .mem_wdata_o(mem_wdata), .mem_rdata_i(mem_rdata),
-        .unsupported_o(unsupported), .refused_o(refused), .idle_o(local_idle), .still_o(local_still)
+        .unsupported_o(counters.unsupported_reads), .refused_o(counters.refused_writes), .idle_o(local_idle), .still_o(local_still)
     );
 
     // --- outputs -----------------------------------------------------------------------------------------------------
@@ -306,9 +306,9 @@ module peach2 (
         .request_i(request_n),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_n),
-        .window_base_i(window_base), .subtract_i(subtract),
+        .window_base_i(chip.window_base.prefix), .offsets_i(offsets),
         .tx_valid_o(tx_valid_o[0]), .tx_beat_o(tx_n), .tx_ready_i(tx_ready_i[0]), .tx_room_i(tx_room_i[0]),
-        .tlps_o(tlps_out[31:0]),
+        .tlps_o(counters.tlps_out_n),
         .holds_o(holds_n), .idle_o(out_idle_n), .still_o(out_still_n)
     );
 
@@ -318,10 +318,10 @@ module peach2 (
         .request_i(request_e),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_e),
-        .window_base_i(window_base), .subtract_i(subtract),
+        .window_base_i(chip.window_base.prefix), .offsets_i(offsets),
         .tx_valid_o(tx_valid_o[1]), .tx_beat_o(tx_e), .tx_ready_i(tx_ready_i[1]), .tx_room_i(tx_room_i[1]),
-        .tlps_o(tlps_out[63:32]),
-        .holds_o(holds_e), .idle_o(out_idle_e), .still_o(out_still_e)
+        .tlps_o(counters.tlps_out_e),
+        .holds_o(counters.ring_holds_e), .idle_o(out_idle_e), .still_o(out_still_e)
     );
 
     peach2_egress #(.ON_RING(7'd1 << peach2_pkg::DEST_E)) i_egress_w (
@@ -329,10 +329,10 @@ module peach2 (
         .request_i(request_w),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_w),
-        .window_base_i(window_base), .subtract_i(subtract),
+        .window_base_i(chip.window_base.prefix), .offsets_i(offsets),
         .tx_valid_o(tx_valid_o[2]), .tx_beat_o(tx_w), .tx_ready_i(tx_ready_i[2]), .tx_room_i(tx_room_i[2]),
-        .tlps_o(tlps_out[95:64]),
-        .holds_o(holds_w), .idle_o(out_idle_w), .still_o(out_still_w)
+        .tlps_o(counters.tlps_out_w),
+        .holds_o(counters.ring_holds_w), .idle_o(out_idle_w), .still_o(out_still_w)
     );
 
     peach2_egress i_egress_s (
@@ -340,9 +340,9 @@ module peach2 (
         .request_i(request_s),
         .beat_n_i(beat_n), .beat_e_i(beat_e), .beat_w_i(beat_w), .beat_s_i(beat_s), .beat_local_i(beat_local),
         .beat_read_i(beat_read), .beat_write_i(beat_write), .ready_o(taken_s),
-        .window_base_i(window_base), .subtract_i(subtract),
+        .window_base_i(chip.window_base.prefix), .offsets_i(offsets),
         .tx_valid_o(tx_valid_o[3]), .tx_beat_o(tx_s), .tx_ready_i(tx_ready_i[3]), .tx_room_i(tx_room_i[3]),
-        .tlps_o(tlps_out[127:96]),
+        .tlps_o(counters.tlps_out_s),
         .holds_o(holds_s), .idle_o(out_idle_s), .still_o(out_still_s)
     );
 
@@ -363,10 +363,9 @@ module peach2 (
             unexpected_dmac_q <= unexpected_dmac_q + 32'd1;
         end
     end
-    assign unexpected[31:0] = unexpected_dmac_q;
 
     logic unused_ok;
-    assign unused_ok = &{1'b0, unexpected_north, holds_n, holds_s, dest_local[DESTS-1:4]};
+    assign unused_ok = &{1'b0, chip, unexpected_n, holds_n, holds_s, dest_local[DESTS-1:4]};
 
 `ifndef SYNTHESIS
     for (genvar p = 0; p < LINKS; p++) begin : gen_asserts

@@ -17,28 +17,14 @@ module peach2_dmac (
     input  logic [5:0]   cfg_read_tags_i,     // outstanding data reads, 1..32
     input  logic [2:0]   cfg_prefetch_i,      // descriptors fetched with one read, 1..4
 
-    // registers: channel c at [64 * c +: 64] or [32 * c +: 32]
-    input  logic [255:0] source_i,
-    input  logic [255:0] destination_i,
-    input  logic [255:0] descriptor_i,
-    input  logic [255:0] notify_local_i,
-    input  logic [255:0] notify_remote_i,
-    input  logic [127:0] length_i,
-    input  logic [127:0] control_i,
-    input  logic [127:0] notify_value_i,
-    input  logic [127:0] width_i,
-    input  logic [127:0] source_pitch_i,
-    input  logic [127:0] destination_pitch_i,
-    input  logic [3:0]   start_i,
-    output logic [127:0] status_o,
-    output logic [127:0] completed_o,
+    // registers, one channel's behind the other's
+    input  logic [4*peach2_regs_pkg::DMAC_RW_BITS-1:0]    rw_i,
+    input  logic [4*peach2_regs_pkg::DMAC_PULSE_BITS-1:0] pulse_i,
+    output logic [4*peach2_regs_pkg::DMAC_RO_BITS-1:0]    ro_o,
 
     // routes
     input  logic [24:0]  window_base_i,
-    input  logic [215:0] mask_i,
-    input  logic [215:0] lower_i,
-    input  logic [215:0] upper_i,
-    input  logic [7:0]   enable_i,
+    input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
 
     // the board's memory, a descriptor at a time
     output logic         imem_valid_o,
@@ -108,16 +94,10 @@ module peach2_dmac (
         peach2_dmac_channel u_channel (
             .clk_i(clk_i), .rst_i(rst_i), .cfg_start_cycles_i(cfg_start_cycles_i), .cfg_fetch_left_i(cfg_fetch_left_i),
             .cfg_finish_cycles_i(cfg_finish_cycles_i), .cfg_read_bytes_i(cfg_read_bytes_i),
-            .source_i(source_i[64*c +: 64]), .destination_i(destination_i[64*c +: 64]),
-            .length_i(length_i[32*c +: 32]), .descriptor_address_i(descriptor_i[64*c +: 64]),
-            .notify_local_i(notify_local_i[64*c +: 64]),
-            .notify_remote_i(notify_remote_i[64*c +: 64]), .notify_value_i(notify_value_i[32*c +: 32]),
-            .control_i(control_i[32*c +: 32]), .width_i(width_i[32*c +: 32]),
-            .source_pitch_i(source_pitch_i[32*c +: 32]), .destination_pitch_i(destination_pitch_i[32*c +: 32]),
-            .start_i(start_i[c]), .status_o(status_o[32*c +: 32]),
-            .completed_o(completed_o[32*c +: 32]),
-            .window_base_i(window_base_i), .mask_i(mask_i), .lower_i(lower_i), .upper_i(upper_i),
-            .enable_i(enable_i),
+            .regs_i(rw_i[peach2_regs_pkg::DMAC_RW_BITS*c +: peach2_regs_pkg::DMAC_RW_BITS]),
+            .pulse_i(pulse_i[peach2_regs_pkg::DMAC_PULSE_BITS*c +: peach2_regs_pkg::DMAC_PULSE_BITS]),
+            .regs_o(ro_o[peach2_regs_pkg::DMAC_RO_BITS*c +: peach2_regs_pkg::DMAC_RO_BITS]),
+            .window_base_i(window_base_i), .routes_i(routes_i),
             .fetch_begin_o(fetch_begin[c]), .fetch_address_o(fetch_address[64*c +: 64]),
             .fetch_board_o(fetch_board[c]), .fetch_stop_o(fetch_stop[c]),
             .fetch_settled_i(fetch_settled[c]), .fetch_valid_i(fetch_valid[c]), .fetch_fence_i(fetch_fence[c]),

@@ -14,29 +14,14 @@ module peach2_dmac_channel #(
     input  logic [15:0]  cfg_finish_cycles_i,
     input  logic [9:0]   cfg_read_bytes_i,
 
-    // registers
-    // all are taken over by start_i
-    input  logic [63:0]  source_i,
-    input  logic [63:0]  destination_i,
-    input  logic [31:0]  length_i,
-    input  logic [63:0]  descriptor_address_i,
-    input  logic [63:0]  notify_local_i,
-    input  logic [63:0]  notify_remote_i,
-    input  logic [31:0]  notify_value_i,
-    input  logic [31:0]  control_i,
-    input  logic [31:0]  width_i,
-    input  logic [31:0]  source_pitch_i,
-    input  logic [31:0]  destination_pitch_i,
-    input  logic         start_i,
-    output logic [31:0]  status_o,
-    output logic [31:0]  completed_o,
+    // registers; all are taken over at the start
+    input  peach2_regs_pkg::dmac_rw_t    regs_i,
+    input  peach2_regs_pkg::dmac_pulse_t pulse_i,
+    output peach2_regs_pkg::dmac_ro_t    regs_o,
 
     // routes, for the checks
     input  logic [24:0]  window_base_i,
-    input  logic [215:0] mask_i,
-    input  logic [215:0] lower_i,
-    input  logic [215:0] upper_i,
-    input  logic [7:0]   enable_i,
+    input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
 
     // descriptor fetch
     output logic         fetch_begin_o,
@@ -118,14 +103,14 @@ module peach2_dmac_channel #(
     logic [31:0] completed_d, completed_q;
     logic [OUTSTANDING_BITS-1:0] outstanding_d, outstanding_q;
 
-    peach2_pkg::descriptor_t descriptor;
+    peach2_regs_pkg::descriptor_t descriptor;
     logic        starts, chained;
     logic [1:0]  start_mode;
 
     assign descriptor = fetch_descriptor_i;
-    assign starts = start_i && state_q == CHANNEL_IDLE;
-    assign chained = mode_q != peach2_pkg::MODE_REGISTER;
-    assign start_mode = control_i[peach2_regs_pkg::DMAC_CONTROL_MODE_LSB +: 2];
+    assign starts = pulse_i.control_start && state_q == CHANNEL_IDLE;
+    assign chained = mode_q != peach2_regs_pkg::MODE_REGISTER;
+    assign start_mode = regs_i.control.mode;
 
     // Bits 16:15 of an offset in this board's block: its internal memory.
     function automatic logic in_memory(input logic [1:0] region);
@@ -150,8 +135,7 @@ module peach2_dmac_channel #(
     end
 
     peach2_route u_route (
-        .address_i(route_address), .window_base_i(window_base_i), .mask_i(mask_i), .lower_i(lower_i),
-        .upper_i(upper_i), .enable_i(enable_i), .in_window_o(in_window), .hit_o(hit)
+        .address_i(route_address), .window_base_i(window_base_i), .routes_i(routes_i), .in_window_o(in_window), .hit_o(hit)
     );
     // What goes to this board must go to its memory.
     assign routable = !in_window || (hit != 5'd0 && (!hit[peach2_pkg::DEST_LOCAL] || in_memory(route_address[16:15])));
@@ -185,7 +169,7 @@ module peach2_dmac_channel #(
         end
     end
 
-    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_pkg::DMA_OK && !strays &&
+    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_regs_pkg::DMA_OK && !strays &&
                              outstanding_q != {OUTSTANDING_BITS{1'b1}};
     assign segment_source_o = source_q;
     assign segment_destination_o = destination_q;
@@ -193,8 +177,26 @@ module peach2_dmac_channel #(
     assign segment_last_o = left_q == {14'd0, segment_bytes};
     assign segment_interrupt_o = segment_last_o && interrupt_q;
     assign segment_dest_o = dest_q;
-    assign abort_o = error_q != peach2_pkg::DMA_OK;
-    assign lost_o = error_q == peach2_pkg::DMA_READ_LOST;
+    assign abort_o = error_q != peach2_regs_pkg::DMA_OK;
+    assign lost_o = error_q == peach2_regs_pkg::DMA_READ_LOST;
+
+    // --- what is told ---
+    peach2_regs_pkg::dmac_status_t status, end_status;
+    peach2_regs_pkg::completion_status_t notify_word;
+    always_comb begin
+        status = '0;
+        status.busy = !idle_o;
+        status.done = done_q;
+        status.error = error_q;
+        status.ignored_starts = ignored_q;
+        end_status = status;
+        end_status.busy = 1'b0;
+        end_status.done = 1'b1;
+        notify_word.value = notify_value_q;
+        notify_word.status = end_status;
+        regs_o.status = status;
+        regs_o.completed = completed_q;
+    end
 
     // --- notification ---
     logic notify_state;
@@ -203,16 +205,16 @@ module peach2_dmac_channel #(
     assign notify_state = state_q == CHANNEL_NOTIFY_LOCAL || state_q == CHANNEL_NOTIFY_REMOTE;
     assign notify_misaligned = route_address[2:0] != 3'd0;
     assign notify_wanted = state_q == CHANNEL_NOTIFY_LOCAL ? notify_local_q
-                                                           : notify_remote_q && error_q == peach2_pkg::DMA_OK;
+                                                           : notify_remote_q && error_q == peach2_regs_pkg::DMA_OK;
     assign notify_valid_o = notify_state && notify_wanted && routable && !notify_misaligned;
     assign notify_address_o = route_address;
     assign notify_dest_o = route_dest;
-    assign notify_data_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, 2'b10, notify_value_q};
+    assign notify_data_o = notify_word;
 
     assign fetch_begin_o = state_q == CHANNEL_START && wait_q == cfg_fetch_left_i && chained && mode_q != 2'd3;
     assign fetch_address_o = source_q;
-    assign fetch_board_o = mode_q == peach2_pkg::MODE_CHAIN_BOARD;
-    assign fetch_stop_o = error_q != peach2_pkg::DMA_OK;
+    assign fetch_board_o = mode_q == peach2_regs_pkg::MODE_CHAIN_BOARD;
+    assign fetch_stop_o = error_q != peach2_regs_pkg::DMA_OK;
     // A fence holds its descriptor back until everything before it is written.
     assign fetch_ready_o = state_q == CHANNEL_NEXT && chained && (!fetch_fence_i || outstanding_q == '0);
 
@@ -247,13 +249,13 @@ module peach2_dmac_channel #(
                     wait_d = 16'd0;
                     state_d = chained ? CHANNEL_NEXT : CHANNEL_CHECK_SOURCE;
                     if (mode_q == 2'd3) begin
-                        error_d = peach2_pkg::DMA_INVALID;
+                        error_d = peach2_regs_pkg::DMA_INVALID;
                         state_d = CHANNEL_DRAIN;
                     end
                 end
             end
             CHANNEL_NEXT: begin
-                if (error_q != peach2_pkg::DMA_OK) begin
+                if (error_q != peach2_regs_pkg::DMA_OK) begin
                     state_d = CHANNEL_DRAIN;
                 end else if (takes) begin
                     state_d = CHANNEL_CHECK_SOURCE;
@@ -265,13 +267,13 @@ module peach2_dmac_channel #(
             CHANNEL_CHECK_SOURCE: begin
                 state_d = CHANNEL_DRAIN;
                 if (reserved_q) begin
-                    error_d = peach2_pkg::DMA_INVALID;
+                    error_d = peach2_regs_pkg::DMA_INVALID;
                 end else if (length_bad_q) begin
-                    error_d = peach2_pkg::DMA_LENGTH;
+                    error_d = peach2_regs_pkg::DMA_LENGTH;
                 end else if (misaligned) begin
-                    error_d = peach2_pkg::DMA_MISALIGNED;
+                    error_d = peach2_regs_pkg::DMA_MISALIGNED;
                 end else if (in_window && !hit[peach2_pkg::DEST_N]) begin
-                    error_d = peach2_pkg::DMA_UNROUTABLE;
+                    error_d = peach2_regs_pkg::DMA_UNROUTABLE;
                 end else begin
                     state_d = CHANNEL_CHECK_DESTINATION;
                 end
@@ -279,15 +281,15 @@ module peach2_dmac_channel #(
             CHANNEL_CHECK_DESTINATION: begin
                 state_d = CHANNEL_SEGMENT;
                 if (!routable) begin
-                    error_d = peach2_pkg::DMA_UNROUTABLE;
+                    error_d = peach2_regs_pkg::DMA_UNROUTABLE;
                     state_d = CHANNEL_DRAIN;
                 end
             end
             CHANNEL_SEGMENT: begin
-                if (error_q != peach2_pkg::DMA_OK) begin
+                if (error_q != peach2_regs_pkg::DMA_OK) begin
                     state_d = CHANNEL_DRAIN;
                 end else if (strays) begin
-                    error_d = peach2_pkg::DMA_UNROUTABLE;
+                    error_d = peach2_regs_pkg::DMA_UNROUTABLE;
                     state_d = CHANNEL_DRAIN;
                 end else if (moves && segment_last_o) begin
                     state_d = last_q ? CHANNEL_DRAIN : CHANNEL_NEXT;
@@ -321,17 +323,17 @@ module peach2_dmac_channel #(
         endcase
 
         // what came back wrong
-        if (retire_i && retire_error_i != peach2_pkg::DMA_OK) begin
+        if (retire_i && retire_error_i != peach2_regs_pkg::DMA_OK) begin
             error_d = retire_error_i;
         end
         if (notify_state && !notify_valid_o && notify_wanted) begin
-            error_d = notify_misaligned ? peach2_pkg::DMA_MISALIGNED : peach2_pkg::DMA_UNROUTABLE;
+            error_d = notify_misaligned ? peach2_regs_pkg::DMA_MISALIGNED : peach2_regs_pkg::DMA_UNROUTABLE;
         end
-        if (error_q != peach2_pkg::DMA_OK) begin // the first error stays
+        if (error_q != peach2_regs_pkg::DMA_OK) begin // the first error stays
             error_d = error_q;
         end
         if (starts) begin
-            error_d = peach2_pkg::DMA_OK;
+            error_d = peach2_regs_pkg::DMA_OK;
         end
     end
 
@@ -344,17 +346,17 @@ module peach2_dmac_channel #(
     always_ff @(posedge clk_i) begin
         if (starts) begin
             // a chain's first descriptor waits in source_q for the fetch unit to begin
-            source_q <= start_mode == peach2_pkg::MODE_REGISTER ? source_i : descriptor_address_i;
-            destination_q <= destination_i;
-            left_q <= length_i[23:0];
-            stride_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_STRIDE_LSB];
-            width_q <= width_i[17:0];
-            source_pitch_q <= source_pitch_i[21:0];
-            destination_pitch_q <= destination_pitch_i[21:0];
-            length_bad_q <= length_i == 32'd0 || length_i[31:24] != 8'd0 ||
-                            (control_i[peach2_regs_pkg::DMAC_CONTROL_STRIDE_LSB] &&
-                             (width_i == 32'd0 || width_i[31:18] != 14'd0 || source_pitch_i[31:22] != 10'd0 ||
-                              destination_pitch_i[31:22] != 10'd0));
+            source_q <= start_mode == peach2_regs_pkg::MODE_REGISTER ? regs_i.source : regs_i.descriptor;
+            destination_q <= regs_i.destination;
+            left_q <= regs_i.length[23:0];
+            stride_q <= regs_i.control.stride;
+            width_q <= regs_i.stride_width[17:0];
+            source_pitch_q <= regs_i.stride_source_pitch[21:0];
+            destination_pitch_q <= regs_i.stride_destination_pitch[21:0];
+            length_bad_q <= regs_i.length == 32'd0 || regs_i.length[31:24] != 8'd0 ||
+                            (regs_i.control.stride &&
+                             (regs_i.stride_width == 32'd0 || regs_i.stride_width[31:18] != 14'd0 || regs_i.stride_source_pitch[31:22] != 10'd0 ||
+                              regs_i.stride_destination_pitch[31:22] != 10'd0));
             reserved_q <= 1'b0;
             interrupt_q <= 1'b0;
             last_q <= 1'b1;
@@ -365,11 +367,11 @@ module peach2_dmac_channel #(
             left_q <= descriptor.length;
             stride_q <= descriptor.stride;
             width_q <= {descriptor.width, 2'd0};
-            source_pitch_q <= {descriptor.source_pitch_hi, descriptor.source_pitch_lo, 2'd0};
+            source_pitch_q <= {descriptor.source_pitch_19_16, descriptor.source_pitch_15_0, 2'd0};
             destination_pitch_q <= {descriptor.destination_pitch, 2'd0};
             length_bad_q <= descriptor.length == 24'd0 || (descriptor.stride && descriptor.width == 16'd0);
             reserved_q <= descriptor.reserved != 4'd0;
-            interrupt_q <= descriptor.irq;
+            interrupt_q <= descriptor.interrupt;
             last_q <= descriptor.last;
         end
         if (state_q == CHANNEL_CHECK_SOURCE) begin
@@ -409,7 +411,7 @@ module peach2_dmac_channel #(
         completed_d = completed_q;
         if (starts) begin
             completed_d = 32'd0;
-        end else if (retire_i && retire_last_i && retire_error_i == peach2_pkg::DMA_OK && !abort_o) begin
+        end else if (retire_i && retire_last_i && retire_error_i == peach2_regs_pkg::DMA_OK && !abort_o) begin
             completed_d = completed_q + 32'd1;
         end
     end
@@ -418,7 +420,7 @@ module peach2_dmac_channel #(
         if (rst_i) begin
             state_q <= CHANNEL_IDLE;
             wait_q <= 16'd0;
-            error_q <= peach2_pkg::DMA_OK;
+            error_q <= peach2_regs_pkg::DMA_OK;
             done_q <= 1'b0;
             completed_q <= 32'd0;
             outstanding_q <= '0;
@@ -430,7 +432,7 @@ module peach2_dmac_channel #(
             done_q <= done_d;
             completed_q <= completed_d;
             outstanding_q <= outstanding_d;
-            if (start_i && !starts && ignored_q != 8'hff) begin
+            if (pulse_i.control_start && !starts && ignored_q != 8'hff) begin
                 ignored_q <= ignored_q + 8'd1;
             end
         end
@@ -438,31 +440,29 @@ module peach2_dmac_channel #(
 
     always_ff @(posedge clk_i) begin
         if (rst_i) begin
-            mode_q <= peach2_pkg::MODE_REGISTER;
+            mode_q <= peach2_regs_pkg::MODE_REGISTER;
             notify_local_q <= 1'b0;
             notify_remote_q <= 1'b0;
             end_interrupt_q <= 1'b0;
         end else if (starts) begin
             mode_q <= start_mode;
-            notify_local_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_LOCAL_LSB];
-            notify_remote_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_NOTIFY_REMOTE_LSB];
-            end_interrupt_q <= control_i[peach2_regs_pkg::DMAC_CONTROL_INTERRUPT_LSB];
-            notify_local_address_q <= notify_local_i;
-            notify_remote_address_q <= notify_remote_i;
-            notify_value_q <= notify_value_i;
+            notify_local_q <= regs_i.control.notify_local;
+            notify_remote_q <= regs_i.control.notify_remote;
+            end_interrupt_q <= regs_i.control.interrupt;
+            notify_local_address_q <= regs_i.notify_local;
+            notify_remote_address_q <= regs_i.notify_remote;
+            notify_value_q <= regs_i.notify_value;
         end
     end
 
     assign idle_o = state_q == CHANNEL_IDLE;
-    assign status_o = {8'd0, ignored_q, 8'd0, error_q, 2'b00, done_q, !idle_o};
-    assign completed_o = completed_q;
 
     assign interrupt_o = (done_d && !done_q && end_interrupt_q) ||
-                         (retire_i && retire_interrupt_i && retire_error_i == peach2_pkg::DMA_OK && !abort_o);
+                         (retire_i && retire_interrupt_i && retire_error_i == peach2_regs_pkg::DMA_OK && !abort_o);
 
     // the fetch unit follows the chain; bits of registers without a field
     logic unused;
-    assign unused = &{1'b0, control_i, descriptor.next, descriptor.fence, source_end[32:0], destination_end[32:17],
+    assign unused = &{1'b0, regs_i, descriptor.next, descriptor.fence, source_end[32:0], destination_end[32:17],
                       destination_end[14:0]};
 
 `ifndef SYNTHESIS

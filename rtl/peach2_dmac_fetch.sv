@@ -51,7 +51,6 @@ module peach2_dmac_fetch #(
     input  logic [255:0] imem_rdata_i
 );
     localparam int unsigned DEPTH_BITS = $clog2(DEPTH);
-    localparam int unsigned FENCE_BIT = 156; // of descriptor_t
     localparam int unsigned TIMEOUT_BITS = 18; // about 1 ms at 250 MHz
 
     generate
@@ -109,7 +108,7 @@ module peach2_dmac_fetch #(
 
     // --- what arrives ---
     logic                   arrived; // one whole descriptor
-    peach2_pkg::descriptor_t descriptor;
+    peach2_regs_pkg::descriptor_t descriptor;
     logic                   accept;
     logic                   loops;
     logic [63:0]            follower; // where the arrived descriptor points
@@ -132,7 +131,7 @@ module peach2_dmac_fetch #(
     assign ended_d = !begin_i && (ended_q || (accept && descriptor.last));
 
     always_comb begin
-        hit_d = cpl_header_i ? (cpl_expected_o && cpl_error_i == peach2_pkg::DMA_OK) : hit_q;
+        hit_d = cpl_header_i ? (cpl_expected_o && cpl_error_i == peach2_regs_pkg::DMA_OK) : hit_q;
         if (state_d != FETCH_WAIT) begin // all is here, or given up: what may still come belongs to nobody
             hit_d = 1'b0;
         end
@@ -178,7 +177,7 @@ module peach2_dmac_fetch #(
                     state_d = FETCH_END;
                 end else if (address_bad) begin
                     state_d = FETCH_END;
-                    error_d = peach2_pkg::DMA_DESCRIPTOR;
+                    error_d = peach2_regs_pkg::DMA_DESCRIPTOR;
                 end else if ((read_valid_o && read_ready_i) || (imem_valid_o && imem_ready_i)) begin
                     state_d = FETCH_WAIT;
                     expected_d = next_q;
@@ -198,21 +197,21 @@ module peach2_dmac_fetch #(
                             next_d = next_q;
                         end
                         if (loops) begin
-                            error_d = peach2_pkg::DMA_CHAIN_LOOP;
+                            error_d = peach2_regs_pkg::DMA_CHAIN_LOOP;
                         end
                     end
                 end
-                if (cpl_expected_o && cpl_error_i != peach2_pkg::DMA_OK) begin
+                if (cpl_expected_o && cpl_error_i != peach2_regs_pkg::DMA_OK) begin
                     error_d = cpl_error_i;
                     due_d = 3'd0;
                 end
                 if (age_q[TIMEOUT_BITS]) begin
-                    error_d = peach2_pkg::DMA_READ_LOST;
+                    error_d = peach2_regs_pkg::DMA_READ_LOST;
                     due_d = 3'd0;
                 end
                 if (due_d == 3'd0) begin
                     generation_d = generation_q + 5'd1;
-                    state_d = (error_d != peach2_pkg::DMA_OK || ended_d) ? FETCH_END : FETCH_REQUEST;
+                    state_d = (error_d != peach2_regs_pkg::DMA_OK || ended_d) ? FETCH_END : FETCH_REQUEST;
                 end
             end
         endcase
@@ -220,7 +219,7 @@ module peach2_dmac_fetch #(
         if (begin_i) begin
             state_d = FETCH_REQUEST;
             next_d = address_i;
-            error_d = peach2_pkg::DMA_OK;
+            error_d = peach2_regs_pkg::DMA_OK;
         end
     end
 
@@ -235,7 +234,7 @@ module peach2_dmac_fetch #(
             generation_q <= 5'd0;
             hit_q <= 1'b0;
             half_q <= 1'b0;
-            error_q <= peach2_pkg::DMA_OK;
+            error_q <= peach2_regs_pkg::DMA_OK;
             ended_q <= 1'b0;
             age_q <= '0;
         end else begin
@@ -278,14 +277,14 @@ module peach2_dmac_fetch #(
     end
 
     assign valid_o = count != '0;
-    assign fence_o = held_q[read_q[DEPTH_BITS-1:0]][FENCE_BIT];
+    assign fence_o = held_q[read_q[DEPTH_BITS-1:0]][peach2_regs_pkg::DESCRIPTOR_FENCE_LSB];
     always_comb begin
         descriptor_o = '0;
         if (valid_o && ready_i) begin
             descriptor_o = held_q[read_q[DEPTH_BITS-1:0]];
         end
     end
-    assign failed_o = count == '0 && state_q == FETCH_END && error_q != peach2_pkg::DMA_OK;
+    assign failed_o = count == '0 && state_q == FETCH_END && error_q != peach2_regs_pkg::DMA_OK;
     assign error_o = error_q;
     assign settled_o = state_q == FETCH_IDLE || state_q == FETCH_END;
 

@@ -95,9 +95,9 @@ module peach2_dmac_reorder (
 
     always_comb begin
         unique case (header.status)
-            peach2_pkg::CPL_SUCCESS: answer = with_data ? peach2_pkg::DMA_OK : peach2_pkg::DMA_READ_ABORT;
-            peach2_pkg::CPL_UNSUPPORTED: answer = peach2_pkg::DMA_READ_UR;
-            default: answer = peach2_pkg::DMA_READ_ABORT;
+            peach2_pkg::CPL_SUCCESS: answer = with_data ? peach2_regs_pkg::DMA_OK : peach2_regs_pkg::DMA_READ_ABORT;
+            peach2_pkg::CPL_UNSUPPORTED: answer = peach2_regs_pkg::DMA_READ_UR;
+            default: answer = peach2_regs_pkg::DMA_READ_ABORT;
         endcase
     end
 
@@ -140,7 +140,7 @@ module peach2_dmac_reorder (
             age_q <= '0;
         end else begin
             if (sop) begin
-                filling_q <= expected && answer == peach2_pkg::DMA_OK && !beat.eop;
+                filling_q <= expected && answer == peach2_regs_pkg::DMA_OK && !beat.eop;
                 fetching_q <= !is_data;
                 fill_slot_q <= slot;
                 fill_word_q <= word_q[slot];
@@ -153,7 +153,7 @@ module peach2_dmac_reorder (
             if (write && beat.eop && left_q[fill_slot_q] == 10'd0) begin
                 done_q[fill_slot_q] <= 1'b1;
             end
-            if (sop && expected && answer != peach2_pkg::DMA_OK) begin
+            if (sop && expected && answer != peach2_regs_pkg::DMA_OK) begin
                 done_q[slot] <= 1'b1;
             end
             if (timed_out && open_q[head_q]) begin
@@ -188,19 +188,19 @@ module peach2_dmac_reorder (
         if (slot_take_i) begin
             word_q[tail_q[4:0]] <= take_word_i;
             left_q[tail_q[4:0]] <= take_bytes_i;
-            error_q[tail_q[4:0]] <= peach2_pkg::DMA_OK;
+            error_q[tail_q[4:0]] <= peach2_regs_pkg::DMA_OK;
         end
         if (write && beat.eop) begin
             word_q[fill_slot_q] <= fill_word_q + 5'd1;
         end
-        if (sop && expected && answer == peach2_pkg::DMA_OK) begin
+        if (sop && expected && answer == peach2_regs_pkg::DMA_OK) begin
             left_q[slot] <= left_after;
         end
-        if (sop && expected && answer != peach2_pkg::DMA_OK) begin
+        if (sop && expected && answer != peach2_regs_pkg::DMA_OK) begin
             error_q[slot] <= answer;
         end
         if (timed_out && open_q[head_q] && !done_q[head_q]) begin
-            error_q[head_q] <= peach2_pkg::DMA_READ_LOST;
+            error_q[head_q] <= peach2_regs_pkg::DMA_READ_LOST;
         end
     end
 

@@ -83,7 +83,7 @@ module peach2_dmac_writer (
     assign room = to_boundary > 13'd512 ? 10'd512 : to_boundary[9:0];
     assign bytes = left < room ? left : room;
     assign span = {1'b0, bytes} + {7'd0, destination[3:0]};
-    assign drop = head_error_i != peach2_pkg::DMA_OK || abort_i[head_channel_i];
+    assign drop = head_error_i != peach2_regs_pkg::DMA_OK || abort_i[head_channel_i];
 
     // --- status words, one channel at a time ---
     logic [3:0]  notify_waiting, notify_grant;
@@ -296,7 +296,7 @@ module peach2_dmac_writer (
         retire_o = 4'd0;
         retire_last_o = front_last;
         retire_interrupt_o = front_interrupt;
-        retire_error_o = peach2_pkg::DMA_OK;
+        retire_error_o = peach2_regs_pkg::DMA_OK;
         if (leaves) begin
             retire_o = 4'd1 << front_channel;
         end else if (head_pop_o && first_q) begin

@@ -25,7 +25,7 @@ module peach2_egress #(
     input  peach2_pkg::beat_t              beat_write_i,
     output logic [peach2_pkg::SOURCES-1:0] ready_o,       // source k's beat is taken
     input  logic [24:0]                    window_base_i, // bits 63:39
-    input  logic [4*64-1:0]                subtract_i,    // block b at [64*b +: 64]
+    input  logic [peach2_regs_pkg::OFFSET_COUNT*peach2_regs_pkg::OFFSET_RW_BITS-1:0] offsets_i,
     output logic                           tx_valid_o,
     output peach2_pkg::beat_t              tx_beat_o,
     input  logic                           tx_ready_i,
@@ -116,6 +116,7 @@ module peach2_egress #(
     peach2_pkg::request_t request, moved;
     logic [63:0]          address, target;
     logic [1:0]           block;
+    peach2_regs_pkg::offset_rw_t offset;
 
     assign request = chosen.data;
     assign address = {request.address_hi, request.address_lo, 2'b00};
@@ -123,11 +124,13 @@ module peach2_egress #(
 
     always_comb begin
         translated = chosen;
+        offset = '0;
         target = '0;
         moved = request;
         if (NORTH && push && chosen.sop && request.dw0.typ == peach2_pkg::TYPE_MEMORY &&
             address[63:peach2_pkg::WINDOW_BITS] == window_base_i) begin
-            target = address - subtract_i[64*block +: 64];
+            offset = offsets_i[peach2_regs_pkg::OFFSET_RW_BITS*block +: peach2_regs_pkg::OFFSET_RW_BITS];
+            target = address - offset.subtract;
             moved.address_hi = target[63:32];
             moved.address_lo = target[31:2];
             translated.data = moved;
@@ -196,5 +199,5 @@ module peach2_egress #(
 `endif
 
     logic unused_ok;
-    assign unused_ok = &{1'b0, window_base_i, subtract_i, target[1:0]};
+    assign unused_ok = &{1'b0, window_base_i, offsets_i, target[1:0]};
 endmodule

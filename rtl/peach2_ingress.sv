@@ -23,10 +23,7 @@ module peach2_ingress #(
     input  logic                         rx_bar0_i,     // the packet hit BAR 0 (N; valid with the header)
     output logic                         rx_ready_o,
     input  logic [24:0]                  window_base_i,
-    input  logic [8*27-1:0]              mask_i,
-    input  logic [8*27-1:0]              lower_i,
-    input  logic [8*27-1:0]              upper_i,
-    input  logic [7:0]                   enable_i,
+    input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
     output logic                         valid_o,
     output peach2_pkg::beat_t            beat_o,
     output logic [peach2_pkg::DESTS-1:0] dest_o,        // one-hot, stable over a packet
@@ -76,7 +73,7 @@ module peach2_ingress #(
     // Only while a header passes, so that a simulator has nothing to do otherwise.
     assign address = routing ? {request.address_hi, request.address_lo, 2'b00} : '0;
     peach2_route i_route (
-        .address_i(address), .window_base_i, .mask_i, .lower_i, .upper_i, .enable_i,
+        .address_i(address), .window_base_i, .routes_i,
         .in_window_o(in_window), .hit_o(hit)
     );
 

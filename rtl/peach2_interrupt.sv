@@ -3,10 +3,8 @@
 module peach2_interrupt (
     input  logic        clk_i,
     input  logic        rst_i,
-    input  logic [31:0] raise_i,   // ones of a write to RAISE
+    input  peach2_regs_pkg::interrupt_pulse_t pulse_i,
     input  logic [3:0]  channel_i, // DMA channels that end with an interrupt
-    input  logic        clear_write_i,
-    input  logic [31:0] clear_i,   // ones of a write to CLEAR
     input  logic [31:0] enable_i,
     output logic [31:0] pending_o,
     // the message, taken by the DMAC's writer
@@ -22,11 +20,11 @@ module peach2_interrupt (
     always_comb begin
         pending_d = pending_q;
         sent_d = sent_q;
-        if (clear_write_i) begin
-            pending_d = pending_q & ~clear_i;
+        if (pulse_i.clear_written) begin
+            pending_d = pending_q & ~pulse_i.clear;
             sent_d = 1'b0;
         end
-        pending_d = pending_d | (raise_i & RAISED_BITS) | {28'd0, channel_i};
+        pending_d = pending_d | (pulse_i.raise & RAISED_BITS) | {28'd0, channel_i};
         if (valid_o && ready_i) begin
             sent_d = 1'b1;
         end
@@ -45,4 +43,8 @@ module peach2_interrupt (
     assign pending_o = pending_q;
     assign valid_o = (pending_q & enable_i) != 32'd0 && !sent_q;
     assign idle_o = !valid_o;
+
+    // A write that raises nothing does nothing.
+    logic unused_ok;
+    assign unused_ok = &{1'b0, pulse_i.raise_written};
 endmodule

@@ -1,4 +1,4 @@
-// Types shared by the modules of PEACH2: TLP headers, packet beats, ports, and the DMAC's vocabulary.
+// Types shared by the modules of PEACH2: TLP headers, packet beats, ports and the shared window.
 //
 // A packet is a stream of 128-bit beats. Beat 0 is the header (four DWs; completions leave the fourth unused). Payload
 // starts in beat 1 and lies on the lanes of its address: the DW for address A travels on lane A[3:2], its byte A on
@@ -86,47 +86,5 @@ package peach2_pkg;
     localparam int unsigned WINDOW_BITS = 39;
     localparam int unsigned NODE_BITS = 35;
     localparam int unsigned BLOCK_BITS = 33;
-    // Entries of the route table: N E W S, this board, and E W S once more. Compared in units of 4 KB.
-    localparam int unsigned ROUTES = 8;
-    localparam int unsigned ROUTE_LSB = 12;
-    localparam int unsigned ROUTE_BITS = WINDOW_BITS - ROUTE_LSB;
-
-    // Errors of a DMA, as in STATUS.ERROR and in the completion status word.
-    typedef enum logic [3:0] {
-        DMA_OK          = 4'd0,
-        DMA_MISALIGNED  = 4'd1,  // an address or the length is no multiple of 4, or the low 4 address bits differ
-        DMA_LENGTH      = 4'd2,  // length 0, or more than 24 bits
-        DMA_UNROUTABLE  = 4'd3,  // no route takes all of the destination, or the source lies in another node
-        DMA_READ_UR     = 4'd4,  // a read was answered Unsupported Request
-        DMA_READ_ABORT  = 4'd5,  // a read was answered Completer Abort
-        DMA_READ_LOST   = 4'd6,  // a read was not answered in time
-        DMA_CHAIN_LOOP  = 4'd7,  // the chain comes back to a descriptor it had
-        DMA_DESCRIPTOR  = 4'd8,  // a descriptor address is no multiple of 32 or outside the board's memory
-        DMA_INVALID     = 4'd9   // no such mode, or reserved bits of a descriptor are set
-    } dma_error_e;
-
-    typedef enum logic [1:0] {
-        MODE_REGISTER   = 2'd0,
-        MODE_CHAIN_HOST = 2'd1,
-        MODE_CHAIN_BOARD = 2'd2
-    } dma_mode_e;
-
-    // A descriptor, 32 bytes, DW 0 in bits 31:0 (docs/decisions/0005-whole-board.md).
-    typedef struct packed {
-        logic [19:0] destination_pitch; // DWs
-        logic [3:0]  source_pitch_hi;
-        logic [39:0] next;              // bus address, or byte offset in the board's memory
-        logic [15:0] source_pitch_lo;   // DWs
-        logic [15:0] width;             // DWs in a row
-        logic        last;              // end of the chain
-        logic        stride;            // rows of width, pitches apart
-        logic        irq;               // when its last write is issued
-        logic        fence;             // not before every earlier write of the channel is issued
-        logic [3:0]  reserved;          // must be 0
-        logic [23:0] length;            // bytes
-        logic [63:0] destination;
-        logic [63:0] source;
-    } descriptor_t;
-    localparam int unsigned DESCRIPTOR_BITS = 256;
 
 endpackage

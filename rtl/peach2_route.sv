@@ -3,34 +3,36 @@
 // An address in the shared window takes the output with the lowest number whose route is enabled and whose bounds
 // hold its masked window offset; an address elsewhere takes none.
 module peach2_route (
-    input  logic [63:0]    address_i,
-    input  logic [24:0]    window_base_i, // bits 63:39
-    // Bits 38:12 of the route registers, entry k at [27*k +: 27]: 0 N, 1 E, 2 W, 3 S, 4 this
-    // board, 5 E, 6 W, 7 S. A cable port has two entries, as what one direction of a ring reaches wraps around.
-    input  logic [8*27-1:0] mask_i,
-    input  logic [8*27-1:0] lower_i,
-    input  logic [8*27-1:0] upper_i,
-    input  logic [7:0]     enable_i,
-    output logic           in_window_o,
-    output logic [4:0]     hit_o          // one-hot or zero: N E W S, this board
+    input  logic [63:0] address_i,
+    input  logic [24:0] window_base_i, // bits 63:39
+    // 0 N, 1 E, 2 W, 3 S, 4 this board, 5 E, 6 W, 7 S. A cable port has two entries, as what one direction of a ring
+    // reaches wraps around.
+    input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
+    output logic        in_window_o,
+    output logic [4:0]  hit_o          // one-hot or zero: N E W S, this board
 );
-    localparam int unsigned BITS = peach2_pkg::ROUTE_BITS;
-    localparam int unsigned LSB = peach2_pkg::ROUTE_LSB;
+    localparam int unsigned ROUTES = peach2_regs_pkg::ROUTE_COUNT;
+    localparam int unsigned BITS = peach2_regs_pkg::ROUTE_RW_BITS;
 
-    localparam int unsigned ROUTES = peach2_pkg::ROUTES;
+    if (ROUTES != 8) begin : gen_illegal
+        $error("peach2_route: registers.def does not fit the ports");
+    end
 
+    peach2_regs_pkg::route_mask_t address; // as the registers have it
+    peach2_regs_pkg::route_rw_t   route;
     logic [ROUTES-1:0] match, first;
-    logic [BITS-1:0] offset;
 
     assign in_window_o = address_i[63:peach2_pkg::WINDOW_BITS] == window_base_i;
-    assign offset = address_i[LSB +: BITS];
+    assign address = address_i;
 
     always_comb begin
         match = '0;
+        route = '0;
         if (in_window_o) begin
             for (int unsigned k = 0; k < ROUTES; k++) begin
-                match[k] = enable_i[k] && (offset & mask_i[BITS*k +: BITS]) >= lower_i[BITS*k +: BITS] &&
-                           (offset & mask_i[BITS*k +: BITS]) <= upper_i[BITS*k +: BITS];
+                route = routes_i[BITS*k +: BITS];
+                match[k] = route.control.enable && (address.pages & route.mask.pages) >= route.lower.pages &&
+                           (address.pages & route.mask.pages) <= route.upper.pages;
             end
         end
     end
@@ -45,5 +47,5 @@ module peach2_route (
 `endif
 
     logic unused_ok;
-    assign unused_ok = &{1'b0, address_i[LSB-1:0]};
+    assign unused_ok = &{1'b0, address, route};
 endmodule

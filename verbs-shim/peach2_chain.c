@@ -1,30 +1,10 @@
 // Chains of descriptors, in pinned host memory or in the board's memory.
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rtl/peach2_regs.h"
 #include "verbs-shim/peach2_internal.h"
-
-// descriptor_t of rtl/peach2_pkg.sv. The board reads little-endian words.
-struct descriptor {
-    uint64_t source;
-    uint64_t destination;
-    uint32_t length_flags; // length in bits 23:0
-    uint32_t rows;         // width in bits 15:0, low half of the source pitch in bits 31:16, in DWs
-    uint64_t next_pitches; // 39:0 bus address, or byte offset in the board's memory; the rest of the pitches
-};
-_Static_assert(sizeof(struct descriptor) == 32, "a descriptor has 32 bytes");
-
-#define LENGTH_MAX     0xffffffu
-#define FLAG_WAIT      0x10000000u
-#define FLAG_INTERRUPT 0x20000000u
-#define FLAG_STRIDE    0x40000000u
-#define FLAG_LAST      0x80000000u
-
-#define NEXT_BITS               40
-#define NEXT_MASK               ((1ull << NEXT_BITS) - 1)
-#define SOURCE_PITCH_HIGH_SHIFT 40
-#define DESTINATION_PITCH_SHIFT 44
 
 struct peach2_chain {
     peach2_handle_t *handle;
@@ -37,55 +17,48 @@ struct peach2_chain {
 
 static uint64_t descriptor_place(const peach2_chain_t *chain, uint32_t index)
 {
-    return chain->first + (uint64_t)index * sizeof(struct descriptor);
+    return chain->first + (uint64_t)index * PEACH2_DESCRIPTOR_BYTES;
 }
 
 // --- building ------------------------------------------------------------------------------------------------------
 
-static void descriptor_store(peach2_chain_t *chain, uint32_t index, const struct descriptor *descriptor)
+static void descriptor_store(peach2_chain_t *chain, uint32_t index, const struct peach2_descriptor *descriptor)
 {
     const struct backend *backend = &chain->handle->backend;
+    uint64_t words[PEACH2_DESCRIPTOR_WORDS];
+    peach2_descriptor_pack(descriptor, words);
     switch (chain->place) {
     case PEACH2_CHAIN_HOST:
-        ((struct descriptor *)chain->buffer.address)[index] = *descriptor;
-        backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, sizeof *descriptor / 8);
+        memcpy((uint8_t *)chain->buffer.address + (size_t)index * sizeof words, words, sizeof words);
+        backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, PEACH2_DESCRIPTOR_WORDS);
         break;
     case PEACH2_CHAIN_BOARD:
         backend->ops->write_combined(backend->ctx, BACKEND_BAR_REGISTERS,
-                                     PEACH2_MEMORY_BASE + descriptor_place(chain, index), descriptor,
-                                     sizeof *descriptor);
+                                     PEACH2_MEMORY_BASE + descriptor_place(chain, index), words, sizeof words);
         break;
     }
 }
 
-static struct descriptor descriptor_of(const struct peach2_transfer *transfer)
+static struct peach2_descriptor descriptor_of(const struct peach2_transfer *transfer)
 {
-    struct descriptor descriptor = {
-        .source = transfer->source,
-        .destination = transfer->destination,
-        .length_flags = transfer->bytes | ((transfer->flags & PEACH2_TRANSFER_WAIT) != 0 ? FLAG_WAIT : 0) |
-                        ((transfer->flags & PEACH2_TRANSFER_INTERRUPT) != 0 ? FLAG_INTERRUPT : 0),
-    };
-    if (peach2_transfer_is_block(transfer)) {
-        uint32_t source_pitch = transfer->source_pitch / 4, destination_pitch = transfer->destination_pitch / 4;
-        descriptor.length_flags |= FLAG_STRIDE;
-        descriptor.rows = transfer->width / 4 | (source_pitch & 0xffff) << 16;
-        descriptor.next_pitches = (uint64_t)(source_pitch >> 16) << SOURCE_PITCH_HIGH_SHIFT |
-                                  (uint64_t)destination_pitch << DESTINATION_PITCH_SHIFT;
-    }
-    return descriptor;
+    bool stride = peach2_transfer_is_block(transfer);
+    return (struct peach2_descriptor){.source = transfer->source,
+                                      .destination = transfer->destination,
+                                      .length = transfer->bytes,
+                                      .fence = (transfer->flags & PEACH2_TRANSFER_FENCE) != 0,
+                                      .interrupt = (transfer->flags & PEACH2_TRANSFER_INTERRUPT) != 0,
+                                      .stride = stride,
+                                      .width = stride ? transfer->width / 4 : 0,
+                                      .source_pitch = stride ? transfer->source_pitch / 4 : 0,
+                                      .destination_pitch = stride ? transfer->destination_pitch / 4 : 0};
 }
 
 static void descriptors_build(peach2_chain_t *chain, const struct peach2_transfer *transfers)
 {
     for (uint32_t i = 0; i < chain->count; i++) {
-        bool last = i + 1 == chain->count;
-        struct descriptor descriptor = descriptor_of(&transfers[i]);
-        if (last) {
-            descriptor.length_flags |= FLAG_LAST;
-        } else {
-            descriptor.next_pitches |= descriptor_place(chain, i + 1);
-        }
+        struct peach2_descriptor descriptor = descriptor_of(&transfers[i]);
+        descriptor.last = i + 1 == chain->count;
+        descriptor.next = descriptor.last ? 0 : descriptor_place(chain, i + 1);
         descriptor_store(chain, i, &descriptor);
     }
     chain->handle->backend.ops->fence(chain->handle->backend.ctx);
@@ -102,7 +75,7 @@ static int transfers_check(enum peach2_chain_place place, uint32_t board_index, 
         return -ENOSPC;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (transfers[i].bytes > LENGTH_MAX) {
+        if (transfers[i].bytes > PEACH2_DESCRIPTOR_LENGTH_MAX) {
             return -ERANGE;
         }
         int error = peach2_transfer_check(&transfers[i]);
@@ -118,13 +91,13 @@ static int chain_place(peach2_chain_t *chain, uint32_t board_index)
     const struct backend *backend = &chain->handle->backend;
     switch (chain->place) {
     case PEACH2_CHAIN_HOST: {
-        size_t bytes = (size_t)chain->count * sizeof(struct descriptor);
+        size_t bytes = (size_t)chain->count * PEACH2_DESCRIPTOR_BYTES;
         int error = backend->ops->alloc_pinned(backend->ctx, bytes, &chain->buffer);
         chain->first = error == 0 ? chain->buffer.bus_address : 0;
         return error;
     }
     case PEACH2_CHAIN_BOARD:
-        chain->first = (uint64_t)board_index * sizeof(struct descriptor);
+        chain->first = (uint64_t)board_index * PEACH2_DESCRIPTOR_BYTES;
         return 0;
     }
     return -EINVAL;
@@ -190,22 +163,20 @@ int peach2_chain_relink(peach2_chain_t *chain, uint32_t index, uint32_t next_ind
         return -EINVAL;
     }
     const struct backend *backend = &chain->handle->backend;
-    struct descriptor descriptor;
+    uint64_t words[PEACH2_DESCRIPTOR_WORDS];
     if (chain->place == PEACH2_CHAIN_HOST) {
-        descriptor = ((struct descriptor *)chain->buffer.address)[index];
-    } else {
-        uint64_t words[sizeof descriptor / 8];
-        for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-            uint64_t offset = PEACH2_MEMORY_BASE + descriptor_place(chain, index) + i * 8ull;
-            int error = peach2_register_read(chain->handle, offset, 8, &words[i]);
-            if (error != 0) {
-                return error;
-            }
-        }
-        descriptor = (struct descriptor){words[0], words[1], (uint32_t)words[2], (uint32_t)(words[2] >> 32), words[3]};
+        memcpy(words, (const uint8_t *)chain->buffer.address + (size_t)index * sizeof words, sizeof words);
     }
-    descriptor.length_flags &= ~FLAG_LAST;
-    descriptor.next_pitches = (descriptor.next_pitches & ~NEXT_MASK) | descriptor_place(chain, next_index);
+    for (unsigned i = 0; chain->place == PEACH2_CHAIN_BOARD && i < PEACH2_DESCRIPTOR_WORDS; i++) {
+        uint64_t offset = PEACH2_MEMORY_BASE + descriptor_place(chain, index) + i * sizeof words[0];
+        int error = peach2_register_read(chain->handle, offset, sizeof words[0], &words[i]);
+        if (error != 0) {
+            return error;
+        }
+    }
+    struct peach2_descriptor descriptor = peach2_descriptor_unpack(words);
+    descriptor.last = false;
+    descriptor.next = descriptor_place(chain, next_index);
     descriptor_store(chain, index, &descriptor);
     backend->ops->fence(backend->ctx);
     return 0;

@@ -11,21 +11,14 @@
 #define TURNS_PER_LOOK 64u
 #define PS_PER_NS      1000u
 
-static const char *const error_names[] = {
-    [PEACH2_DMA_OK] = "no error",
-    [PEACH2_DMA_MISALIGNED] = "misaligned",
-    [PEACH2_DMA_LENGTH] = "bad length",
-    [PEACH2_DMA_UNROUTABLE] = "unroutable",
-    [PEACH2_DMA_READ_UR] = "read answered Unsupported Request",
-    [PEACH2_DMA_READ_ABORT] = "read answered Completer Abort",
-    [PEACH2_DMA_READ_LOST] = "read not answered",
-    [PEACH2_DMA_CHAIN_LOOP] = "chain loops",
-    [PEACH2_DMA_DESCRIPTOR] = "bad descriptor address",
-};
-
 const char *peach2_dma_error_name(unsigned error)
 {
-    return error < sizeof error_names / sizeof error_names[0] ? error_names[error] : "unknown error";
+    static const char *const names[] = {
+#define NAME(name, value, text) [value] = text,
+        PEACH2_DMA_ERRORS(NAME)
+#undef NAME
+    };
+    return error < sizeof names / sizeof names[0] && names[error] != NULL ? names[error] : "unknown error";
 }
 
 uint64_t peach2_dmac_register(unsigned channel, unsigned reg)
@@ -60,10 +53,10 @@ int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struc
     return 0;
 }
 
-void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_mode mode, uint32_t notify_control)
+void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_dma_mode mode, uint32_t notify_control)
 {
     handle->control[channel] =
-        PEACH2_DMAC_CONTROL_START_MASK | (uint32_t)mode << PEACH2_DMAC_CONTROL_MODE_LSB | notify_control;
+        PEACH2_DMAC_CONTROL_START_MASK | PEACH2_PUT(mode, DMAC_CONTROL_MODE) | notify_control;
 }
 
 int peach2_transfer_check(const struct peach2_transfer *transfer)
@@ -130,7 +123,7 @@ int peach2_dma_start(peach2_handle_t *handle, unsigned channel)
 
 static int status_split(uint64_t status, unsigned *error_out)
 {
-    *error_out = (unsigned)((status & PEACH2_DMAC_STATUS_ERROR_MASK) >> PEACH2_DMAC_STATUS_ERROR_LSB);
+    *error_out = (unsigned)PEACH2_FIELD(status, DMAC_STATUS_ERROR);
     return *error_out == PEACH2_DMA_OK ? 0 : -EREMOTEIO;
 }
 

@@ -3,17 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rtl/peach2_regs.h"
 #include "verbs-shim/peach2_internal.h"
-
-_Static_assert(PEACH2_BOARD_DESCRIPTORS == PEACH2_MEMORY_DESCRIPTORS &&
-                   PEACH2_DMA_BYTES_MAX == PEACH2_TRANSFER_BYTES_MAX,
-               "the driver's limits are those of the chip");
 
 // Major version of the register map that this driver was written for, as in the upper half of VERSION.
 #define VERSION_MAJOR (PEACH2_CHIP_VERSION_RESET >> 16)
 
-#define BOARD_MEMORY_BYTES (PEACH2_BOARD_DESCRIPTORS * 32u)
+#define BOARD_MEMORY_BYTES (PEACH2_BOARD_DESCRIPTORS * PEACH2_DESCRIPTOR_BYTES)
 
 // --- open and close ------------------------------------------------------------------------------------------------
 

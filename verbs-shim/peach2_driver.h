@@ -17,14 +17,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rtl/peach2_regs.h"
 #include "verbs-shim/backend.h"
 
 #define PEACH2_NODES_MAX         16
-#define PEACH2_CHANNELS          4
-#define PEACH2_BOARD_DESCRIPTORS 1024
-#define PEACH2_DMA_BYTES_MAX     0xfffffcu
-#define PEACH2_DMA_WIDTH_MAX     0x3fffcu
-#define PEACH2_DMA_PITCH_MAX     0x3ffffcu
+#define PEACH2_CHANNELS          PEACH2_DMAC_COUNT
+#define PEACH2_BOARD_DESCRIPTORS PEACH2_MEMORY_DESCRIPTORS
+#define PEACH2_DMA_BYTES_MAX     (PEACH2_DESCRIPTOR_LENGTH_MAX & ~3u)
+#define PEACH2_DMA_WIDTH_MAX     (4 * PEACH2_DESCRIPTOR_WIDTH_MAX)
+#define PEACH2_DMA_PITCH_MAX     (4 * PEACH2_DESCRIPTOR_SOURCE_PITCH_MAX)
 #define PEACH2_HOST_BYTES_MAX    (8ull << 30) // of a node's host memory, what the window reaches
 #define PEACH2_GPUS_MAX          2            // of a node, what the window reaches: the first ones,
 #define PEACH2_GPU_BYTES_MAX     (8ull << 30) // and this much of the BAR of each
@@ -54,19 +55,7 @@ struct peach2_route {
 // that is none of E, W and S, a port that leads to more than two ranges of consecutive nodes, or too many GPUs.
 int peach2_routes_make(const struct peach2_routing *routing, struct peach2_route routes_out[PEACH2_ROUTES_MAX]);
 
-// Errors of a DMA, as the board reports them (dma_error_e in rtl/peach2_pkg.sv).
-enum peach2_dma_error {
-    PEACH2_DMA_OK,
-    PEACH2_DMA_MISALIGNED, // an address or the length is no multiple of 4, or the low 4 address bits differ
-    PEACH2_DMA_LENGTH,     // length 0, or more than 24 bits
-    PEACH2_DMA_UNROUTABLE, // no route takes the destination, or the source lies in another node
-    PEACH2_DMA_READ_UR,    // a read was answered Unsupported Request
-    PEACH2_DMA_READ_ABORT, // a read was answered Completer Abort
-    PEACH2_DMA_READ_LOST,  // a read was not answered in time
-    PEACH2_DMA_CHAIN_LOOP, // the chain comes back to a descriptor it had
-    PEACH2_DMA_DESCRIPTOR  // a descriptor address is no multiple of 32 or outside the board's memory
-};
-// A name for people, also for codes that are not known.
+// For messages, of an enum peach2_dma_error, also of a code that is not known.
 const char *peach2_dma_error_name(unsigned error);
 
 // -ENXIO: no PEACH2 that this driver knows answers behind the BAR. -EINVAL: routes that the registers cannot express
@@ -107,7 +96,7 @@ struct peach2_notify {
 };
 
 enum peach2_transfer_flags {
-    PEACH2_TRANSFER_WAIT = 1,     // in a chain: starts when every earlier write of the channel has been issued
+    PEACH2_TRANSFER_FENCE = 1,    // in a chain: starts when every earlier write of the channel has been issued
     PEACH2_TRANSFER_INTERRUPT = 2 // interrupts the own host when its last write has been issued
 };
 

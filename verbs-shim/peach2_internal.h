@@ -42,8 +42,7 @@ int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struc
                           uint32_t *control_out);
 
 // MODE of CONTROL.
-enum peach2_mode { PEACH2_MODE_REGISTER, PEACH2_MODE_CHAIN_HOST, PEACH2_MODE_CHAIN_BOARD };
-void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_mode mode, uint32_t notify_control);
+void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_dma_mode mode, uint32_t notify_control);
 
 static inline void peach2_pay_call(const peach2_handle_t *handle)
 {

@@ -6,7 +6,6 @@
 
 #include "models/peach2/twin_internal.h"
 
-enum { MODE_REGISTER, MODE_CHAIN_HOST, MODE_CHAIN_BOARD, MODE_INVALID };
 enum { CHECK_SOURCE_CYCLES = 1, CHECK_CYCLES = 2 }; // the two checks
 enum { MEMORY_REGION = PEACH2_MEMORY_BASE / TWIN_MEMORY_BYTES };
 
@@ -33,7 +32,7 @@ static void enter(struct twin_channel *channel, enum twin_channel_state state, u
 
 bool twin_channel_failed(const struct twin_channel *channel, uint64_t edge)
 {
-    return channel->error != TWIN_OK && channel->error_from <= edge;
+    return channel->error != PEACH2_DMA_OK && channel->error_from <= edge;
 }
 
 static void enter_drain(struct twin_channel *channel, uint64_t from)
@@ -54,9 +53,9 @@ static void error_await(struct twin_channel *channel)
 }
 
 // The first error stays. Segments are no longer issued from `from` on.
-static void fail(struct twin_channel *channel, enum twin_error error, uint64_t from)
+static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint64_t from)
 {
-    if (channel->error != TWIN_OK) {
+    if (channel->error != PEACH2_DMA_OK) {
         return;
     }
     channel->error = error;
@@ -74,7 +73,7 @@ static void fail(struct twin_channel *channel, enum twin_error error, uint64_t f
 }
 
 // Nothing more of the transfer is issued.
-static void transfer_fail(struct twin_channel *channel, enum twin_error error, uint64_t from)
+static void transfer_fail(struct twin_channel *channel, enum peach2_dma_error error, uint64_t from)
 {
     enter(channel, TWIN_CHANNEL_DRAIN, from);
     fail(channel, error, from);
@@ -118,10 +117,10 @@ static bool strays(const struct twin_channel *channel)
 static void enter_segment(struct twin_channel *channel, uint64_t from)
 {
     enter(channel, TWIN_CHANNEL_SEGMENT, from);
-    if (channel->error != TWIN_OK) {
+    if (channel->error != PEACH2_DMA_OK) {
         error_await(channel);
     } else if (strays(channel)) {
-        transfer_fail(channel, TWIN_UNROUTABLE, from + 1);
+        transfer_fail(channel, PEACH2_DMA_UNROUTABLE, from + 1);
     }
 }
 
@@ -167,21 +166,21 @@ static bool misaligned(const struct twin_transfer *transfer)
                                  transfer->source_pitch % 16 != transfer->destination_pitch % 16));
 }
 
-static enum twin_error source_check(struct twin_channel *channel)
+static enum peach2_dma_error source_check(struct twin_channel *channel)
 {
     struct twin_transfer *transfer = &channel->transfer;
     uint8_t hit = twin_route_find(channel->twin, transfer->source, &transfer->source_in_window);
     transfer->source_block = transfer->source >> TWIN_BLOCK_BITS;
     if (transfer->reserved) {
-        return TWIN_INVALID;
+        return PEACH2_DMA_INVALID;
     }
     if (transfer->length_bad) {
-        return TWIN_LENGTH;
+        return PEACH2_DMA_LENGTH;
     }
     if (misaligned(transfer)) {
-        return TWIN_MISALIGNED;
+        return PEACH2_DMA_MISALIGNED;
     }
-    return transfer->source_in_window && hit != TWIN_N ? TWIN_UNROUTABLE : TWIN_OK;
+    return transfer->source_in_window && hit != TWIN_N ? PEACH2_DMA_UNROUTABLE : PEACH2_DMA_OK;
 }
 
 // false: the window has no route.
@@ -196,14 +195,14 @@ static bool route_check(const struct twin_channel *channel, uint64_t address, ui
 static void transfer_begin(struct twin_channel *channel, uint64_t from)
 {
     struct twin_transfer *transfer = &channel->transfer;
-    enum twin_error error = source_check(channel);
-    if (error != TWIN_OK) {
+    enum peach2_dma_error error = source_check(channel);
+    if (error != PEACH2_DMA_OK) {
         transfer_fail(channel, error, from + CHECK_SOURCE_CYCLES);
         return;
     }
     bool routable = route_check(channel, transfer->destination, &transfer->dest, &transfer->in_window);
     if (!routable || (transfer->dest == TWIN_LOCAL && !in_memory(transfer->destination))) {
-        transfer_fail(channel, TWIN_UNROUTABLE, from + CHECK_CYCLES);
+        transfer_fail(channel, PEACH2_DMA_UNROUTABLE, from + CHECK_CYCLES);
         return;
     }
     transfer->block = transfer->destination >> TWIN_BLOCK_BITS;
@@ -235,27 +234,23 @@ static void register_take(struct twin_channel *channel)
                                                .last = true};
 }
 
-// The layout is in docs/decisions/0005-whole-board.md.
-enum { FLAGS_RESERVED = 0xf << 24, FLAG_FENCE = 1 << 28, FLAG_INTERRUPT = 1 << 29, FLAG_STRIDE = 1 << 30 };
-#define FLAG_LAST (1u << 31)
-
-static void descriptor_take(struct twin_channel *channel, const struct twin_descriptor *descriptor, uint64_t edge)
+static void descriptor_take(struct twin_channel *channel, const struct twin_descriptor *held, uint64_t edge)
 {
-    const uint32_t *words = descriptor->words;
+    const struct peach2_descriptor descriptor = peach2_descriptor_unpack(held->words);
     channel->transfer = (struct twin_transfer){
-        .source = words[0] | (uint64_t)words[1] << 32,
-        .destination = words[2] | (uint64_t)words[3] << 32,
-        .left = words[4] & 0xffffff,
-        .width = (words[5] & 0xffff) * 4,
-        .source_pitch = (words[5] >> 16 | (words[7] >> 8 & 0xf) << 16) * 4,
-        .destination_pitch = (words[7] >> 12) * 4,
-        .stride = (words[4] & FLAG_STRIDE) != 0,
-        .interrupt = (words[4] & FLAG_INTERRUPT) != 0,
-        .last = (words[4] & FLAG_LAST) != 0,
+        .source = descriptor.source,
+        .destination = descriptor.destination,
+        .left = descriptor.length,
+        .width = descriptor.width * 4,
+        .source_pitch = descriptor.source_pitch * 4,
+        .destination_pitch = descriptor.destination_pitch * 4,
+        .stride = descriptor.stride,
+        .interrupt = descriptor.interrupt,
+        .last = descriptor.last,
+        .reserved = descriptor.reserved != 0,
     };
     struct twin_transfer *transfer = &channel->transfer;
     transfer->length_bad = transfer->left == 0 || (transfer->stride && transfer->width == 0);
-    transfer->reserved = (words[4] & FLAGS_RESERVED) != 0;
     twin_fetch_pop(fetch_of(channel), edge);
     transfer_begin(channel, edge + 1);
 }
@@ -266,12 +261,12 @@ void twin_channel_feed(struct twin_channel *channel)
     if (channel->state != TWIN_CHANNEL_NEXT) {
         return;
     }
-    if (channel->error != TWIN_OK) {
+    if (channel->error != PEACH2_DMA_OK) {
         error_await(channel);
     }
     const struct twin_descriptor *descriptor = twin_fetch_front(fetch);
     if (descriptor != NULL) {
-        bool fence = (descriptor->words[4] & FLAG_FENCE) != 0;
+        bool fence = peach2_descriptor_unpack(descriptor->words).fence;
         if (!fence || channel->outstanding == 0) {
             uint64_t edge = twin_later(channel->from, descriptor->from);
             edge = fence ? twin_later(edge, channel->drained_from) : edge;
@@ -280,7 +275,7 @@ void twin_channel_feed(struct twin_channel *channel)
                 descriptor_take(channel, &taken, edge);
             }
         }
-    } else if (fetch->state == TWIN_FETCH_END && fetch->error != TWIN_OK) {
+    } else if (fetch->state == TWIN_FETCH_END && fetch->error != PEACH2_DMA_OK) {
         transfer_fail(channel, fetch->error, twin_later(channel->from, fetch->from) + 1);
     }
 }
@@ -316,7 +311,7 @@ static bool notify_begin(struct twin_channel *channel, bool wanted, uint64_t add
     }
     bool routable = route_check(channel, address, &channel->notify_dest, &inside);
     if (address % 8 != 0 || !routable) {
-        fail(channel, address % 8 != 0 ? TWIN_MISALIGNED : TWIN_UNROUTABLE, from + 1);
+        fail(channel, address % 8 != 0 ? PEACH2_DMA_MISALIGNED : PEACH2_DMA_UNROUTABLE, from + 1);
         return false;
     }
     channel->notify_address = address;
@@ -336,7 +331,7 @@ static void enter_notify_local(struct twin_channel *channel, uint64_t from)
 static void enter_notify_remote(struct twin_channel *channel, uint64_t from)
 {
     enter(channel, TWIN_CHANNEL_NOTIFY_REMOTE, from);
-    bool wanted = channel->notify_remote && channel->error == TWIN_OK;
+    bool wanted = channel->notify_remote && channel->error == PEACH2_DMA_OK;
     if (!notify_begin(channel, wanted, channel->notify_remote_address, from)) {
         enter_notify_local(channel, from + 1);
     }
@@ -353,12 +348,12 @@ void twin_channel_notified(struct twin_channel *channel, uint64_t edge)
 
 uint64_t twin_channel_lost(const struct twin_channel *channel)
 {
-    return channel->error == TWIN_READ_LOST ? channel->error_from : TWIN_NEVER;
+    return channel->error == PEACH2_DMA_READ_LOST ? channel->error_from : TWIN_NEVER;
 }
 
 void twin_channel_retire(struct twin_channel *channel, const struct twin_report *report, uint64_t edge)
 {
-    if (report->error == TWIN_OK && report->last && !twin_channel_failed(channel, edge)) {
+    if (report->error == PEACH2_DMA_OK && report->last && !twin_channel_failed(channel, edge)) {
         channel->completed++;
         channel->completed_edge = edge;
         channel->raised = report->interrupt ? twin_interrupt_raise(channel->twin, 1u << channel->index, edge) : 0;
@@ -366,7 +361,7 @@ void twin_channel_retire(struct twin_channel *channel, const struct twin_report 
     if (--channel->outstanding == 0) {
         channel->drained_from = twin_later(channel->drained_from, edge + 1);
     }
-    if (report->error != TWIN_OK) {
+    if (report->error != PEACH2_DMA_OK) {
         fail(channel, report->error, edge + 1);
     }
     if (channel->outstanding == 0) {
@@ -385,7 +380,7 @@ static void start_at(struct twin_channel *channel, uint64_t edge)
         channel->ignored += channel->ignored < UINT8_MAX;
         return;
     }
-    channel->mode = (control & PEACH2_DMAC_CONTROL_MODE_MASK) >> PEACH2_DMAC_CONTROL_MODE_LSB;
+    channel->mode = PEACH2_FIELD(control, DMAC_CONTROL_MODE);
     channel->notify_local = (control & PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK) != 0;
     channel->notify_remote = (control & PEACH2_DMAC_CONTROL_NOTIFY_REMOTE_MASK) != 0;
     channel->end_interrupt = (control & PEACH2_DMAC_CONTROL_INTERRUPT_MASK) != 0;
@@ -394,15 +389,15 @@ static void start_at(struct twin_channel *channel, uint64_t edge)
     channel->notify_value = reg32(channel, PEACH2_DMAC_NOTIFY_VALUE);
     register_take(channel);
     channel->chain_address = reg64(channel, PEACH2_DMAC_DESCRIPTOR);
-    channel->error = TWIN_OK;
+    channel->error = PEACH2_DMA_OK;
     channel->done = false;
     channel->completed = 0;
     uint64_t begun = edge + 2;
     enter(channel, TWIN_CHANNEL_START, edge + 1);
     twin_event_set(channel->twin, &channel->event, begun + config->start_cycles);
-    if (channel->mode == MODE_CHAIN_HOST || channel->mode == MODE_CHAIN_BOARD) {
+    if (channel->mode == PEACH2_MODE_CHAIN_HOST || channel->mode == PEACH2_MODE_CHAIN_BOARD) {
         uint32_t cycles = config->fetch_cycles < config->start_cycles ? config->fetch_cycles : config->start_cycles;
-        twin_fetch_begin(fetch_of(channel), channel->mode == MODE_CHAIN_BOARD, channel->chain_address, begun + cycles);
+        twin_fetch_begin(fetch_of(channel), channel->mode == PEACH2_MODE_CHAIN_BOARD, channel->chain_address, begun + cycles);
     }
 }
 
@@ -441,15 +436,16 @@ static void channel_run(void *ctx)
         return;
     }
     switch (channel->mode) {
-    case MODE_REGISTER:
+    case PEACH2_MODE_REGISTER:
         transfer_begin(channel, edge);
         break;
-    case MODE_INVALID:
-        transfer_fail(channel, TWIN_INVALID, edge);
-        break;
-    default:
+    case PEACH2_MODE_CHAIN_HOST:
+    case PEACH2_MODE_CHAIN_BOARD:
         enter(channel, TWIN_CHANNEL_NEXT, edge);
         twin_channel_feed(channel);
+        break;
+    default:
+        transfer_fail(channel, PEACH2_DMA_INVALID, edge);
         break;
     }
 }
@@ -458,8 +454,8 @@ uint32_t twin_channel_status(const peach2_twin_t *twin, unsigned index, uint64_t
 {
     const struct twin_channel *channel = &twin->channels[index];
     bool idle = channel->state == TWIN_CHANNEL_IDLE && channel->from <= edge;
-    uint32_t status = (uint32_t)channel->error << PEACH2_DMAC_STATUS_ERROR_LSB |
-                      (uint32_t)channel->ignored << PEACH2_DMAC_STATUS_IGNORED_STARTS_LSB;
+    uint32_t status =
+        PEACH2_PUT(channel->error, DMAC_STATUS_ERROR) | PEACH2_PUT(channel->ignored, DMAC_STATUS_IGNORED_STARTS);
     status |= idle ? 0 : PEACH2_DMAC_STATUS_BUSY_MASK;
     status |= idle && channel->done ? PEACH2_DMAC_STATUS_DONE_MASK : 0;
     return status;

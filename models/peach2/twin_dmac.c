@@ -35,7 +35,7 @@ static void fetch_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     struct twin_fetch *fetch = &twin->fetches[index];
     uint8_t tag = (uint8_t)(0x80 | fetch->generation << 2 | index);
     uint64_t address = fetch->next;
-    uint32_t bytes = twin_fetch_burst(fetch) * TWIN_DESCRIPTOR_BYTES;
+    uint32_t bytes = twin_fetch_burst(fetch) * PEACH2_DESCRIPTOR_BYTES;
     twin->reader.fetch_owner = index;
     static const struct sim_work fetch_begins = {"descriptor", "fetch", true};
     sim_cause_t cause = sim_cause_now(twin->sim);
@@ -61,7 +61,7 @@ static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     slot->generation = reorder->tail / TWIN_SLOTS & 3;
     slot->open = true;
     bool last = transfer->left == bytes;
-    slot->report = (struct twin_report){TWIN_OK, (uint8_t)index, last, last && transfer->interrupt};
+    slot->report = (struct twin_report){PEACH2_DMA_OK, (uint8_t)index, last, last && transfer->interrupt};
     uint8_t tag = reorder->tail++ & 0x7f;
     if (reorder->used++ == 0) {
         twin_event_by(twin, &reorder->timeout, edge + 1 + TWIN_TIMEOUT_CYCLES);
@@ -132,17 +132,17 @@ void twin_reader_moved(peach2_twin_t *twin, uint64_t last)
 
 // --- completions ----------------------------------------------------------------------------------------------------
 
-static enum twin_error answer_of(const pcie_tlp_t *tlp)
+static enum peach2_dma_error answer_of(const pcie_tlp_t *tlp)
 {
     switch (tlp->cpl_status) {
     case PCIE_CPL_SC:
-        return tlp->kind == PCIE_TLP_CPLD ? TWIN_OK : TWIN_READ_ABORT;
+        return tlp->kind == PCIE_TLP_CPLD ? PEACH2_DMA_OK : PEACH2_DMA_READ_ABORT;
     case PCIE_CPL_UR:
-        return TWIN_READ_UR;
+        return PEACH2_DMA_READ_UR;
     case PCIE_CPL_CA:
         break;
     }
-    return TWIN_READ_ABORT;
+    return PEACH2_DMA_READ_ABORT;
 }
 
 // Most writes carry what one completion brought.
@@ -182,14 +182,14 @@ pcie_tlp_t *twin_slot_write(peach2_twin_t *twin, struct twin_slot *slot, uint32_
 }
 
 // false: no slot waits for it. The header comes at edge `from`.
-static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error answer, uint64_t from)
+static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from)
 {
     struct twin_slot *slot = &twin->reorder.slots[tlp->tag % TWIN_SLOTS];
     uint32_t bytes = pcie_tlp_payload_bytes(tlp);
     if (!slot->open || slot->done_from != TWIN_NEVER || slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
         return false;
     }
-    if (answer != TWIN_OK) {
+    if (answer != PEACH2_DMA_OK) {
         slot->report.error = answer;
         slot->done_from = from + 1;
     } else {
@@ -205,7 +205,7 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error 
 
 void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
 {
-    enum twin_error answer = answer_of(tlp);
+    enum peach2_dma_error answer = answer_of(tlp);
     bool expected =
         (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from) : slot_complete(twin, tlp, answer, from);
     twin->reorder.unexpected += expected ? 0 : 1;
@@ -238,7 +238,7 @@ static void timeout_run(void *ctx)
     if (head->done_from != TWIN_NEVER) {
         due = edge + TWIN_TIMEOUT_CYCLES;
     } else if (due <= edge) {
-        head->report.error = TWIN_READ_LOST;
+        head->report.error = PEACH2_DMA_READ_LOST;
         head->done_from = edge + 1;
         due = edge + 2 + TWIN_TIMEOUT_CYCLES;
         twin_writer_plan(twin);

@@ -4,8 +4,7 @@
 
 #include "models/peach2/twin_internal.h"
 
-enum { DESCRIPTORS_PER_PAGE = 4096 / TWIN_DESCRIPTOR_BYTES };
-#define NEXT_MASK ((1ull << 40) - 1)
+enum { DESCRIPTORS_PER_PAGE = 4096 / PEACH2_DESCRIPTOR_BYTES };
 
 static struct twin_channel *channel_of(const struct twin_fetch *fetch)
 {
@@ -46,7 +45,7 @@ static bool room(const struct twin_fetch *fetch)
 uint32_t twin_fetch_burst(const struct twin_fetch *fetch)
 {
     uint32_t to_boundary =
-        DESCRIPTORS_PER_PAGE - (uint32_t)(fetch->next / TWIN_DESCRIPTOR_BYTES % DESCRIPTORS_PER_PAGE);
+        DESCRIPTORS_PER_PAGE - (uint32_t)(fetch->next / PEACH2_DESCRIPTOR_BYTES % DESCRIPTORS_PER_PAGE);
     return to_boundary < fetch->twin->config.prefetch ? to_boundary : fetch->twin->config.prefetch;
 }
 
@@ -70,8 +69,8 @@ static void enter_request(struct twin_fetch *fetch, uint64_t from)
         enter_end(fetch, from + 1);
         return;
     }
-    if (fetch->next % TWIN_DESCRIPTOR_BYTES != 0 || (fetch->board && fetch->next >= TWIN_MEMORY_BYTES)) {
-        fetch->error = TWIN_DESCRIPTOR;
+    if (fetch->next % PEACH2_DESCRIPTOR_BYTES != 0 || (fetch->board && fetch->next >= TWIN_MEMORY_BYTES)) {
+        fetch->error = PEACH2_DMA_DESCRIPTOR;
         enter_end(fetch, from + 1);
         return;
     }
@@ -87,7 +86,7 @@ void twin_fetch_begin(struct twin_fetch *fetch, bool board, uint64_t address, ui
 {
     fetch->board = board;
     fetch->next = address;
-    fetch->error = TWIN_OK;
+    fetch->error = PEACH2_DMA_OK;
     fetch->ended = false;
     fetch->half = false;
     fetch->saved = address;
@@ -102,7 +101,7 @@ void twin_fetch_begin(struct twin_fetch *fetch, bool board, uint64_t address, ui
 void twin_fetch_stop(struct twin_fetch *fetch)
 {
     const struct twin_channel *channel = channel_of(fetch);
-    if (fetch->state == TWIN_FETCH_REQUEST && channel->error != TWIN_OK) {
+    if (fetch->state == TWIN_FETCH_REQUEST && channel->error != PEACH2_DMA_OK) {
         twin_event_set(fetch->twin, &fetch->event, twin_later(fetch->from, channel->error_from));
     }
 }
@@ -135,16 +134,16 @@ static void brent(struct twin_fetch *fetch, uint64_t follower)
 }
 
 // A whole descriptor at that edge.
-static void arrive(struct twin_fetch *fetch, const uint32_t words[8], uint64_t edge)
+static void arrive(struct twin_fetch *fetch, const uint64_t words[PEACH2_DESCRIPTOR_WORDS], uint64_t edge)
 {
     fetch->due--;
-    fetch->expected += TWIN_DESCRIPTOR_BYTES;
+    fetch->expected += PEACH2_DESCRIPTOR_BYTES;
     if (!fetch->follows) {
         return;
     }
-    bool last = words[4] >> 31 != 0;
-    uint64_t follower = (words[6] | (uint64_t)words[7] << 32) & NEXT_MASK;
-    bool loops = !last && follower == fetch->saved;
+    const struct peach2_descriptor descriptor = peach2_descriptor_unpack(words);
+    uint64_t follower = descriptor.next;
+    bool last = descriptor.last, loops = !last && follower == fetch->saved;
     struct twin_descriptor *held = &fetch->held[fetch->write++ % TWIN_HELD_DESCRIPTORS];
     memcpy(held->words, words, sizeof held->words);
     held->from = edge + 1;
@@ -152,7 +151,7 @@ static void arrive(struct twin_fetch *fetch, const uint32_t words[8], uint64_t e
     fetch->next = last ? fetch->next : follower;
     fetch->follows = !last && !loops && follower == fetch->expected;
     if (loops) {
-        fetch->error = TWIN_CHAIN_LOOP;
+        fetch->error = PEACH2_DMA_CHAIN_LOOP;
     }
     brent(fetch, follower);
 }
@@ -162,7 +161,7 @@ static void answered(struct twin_fetch *fetch, uint64_t edge)
 {
     fetch->generation = (fetch->generation + 1) & 31;
     sim_event_cancel(fetch->twin->sim, &fetch->event);
-    if (fetch->error != TWIN_OK || fetch->ended) {
+    if (fetch->error != PEACH2_DMA_OK || fetch->ended) {
         enter_end(fetch, edge + 1);
     } else {
         enter_request(fetch, edge + 1);
@@ -195,16 +194,16 @@ static void words_arrive(struct twin_fetch *fetch, pcie_tlp_t *tlp, uint64_t fro
         if (!fetch->half) {
             memcpy(fetch->low, data + TWIN_BEAT_BYTES * beat, sizeof fetch->low);
         } else {
-            uint32_t words[8];
+            uint64_t words[PEACH2_DESCRIPTOR_WORDS];
             memcpy(words, fetch->low, sizeof fetch->low);
-            memcpy(words + 4, data + TWIN_BEAT_BYTES * beat, sizeof fetch->low);
+            memcpy(words + 2, data + TWIN_BEAT_BYTES * beat, sizeof fetch->low);
             arrive(fetch, words, from + 1 + beat);
         }
         fetch->half = !fetch->half;
     }
 }
 
-bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error answer, uint64_t from)
+bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from)
 {
     struct twin_fetch *fetch = &twin->fetches[tlp->tag & 3];
     if (fetch->state != TWIN_FETCH_WAIT || fetch->board || (tlp->tag >> 2 & 31) != fetch->generation) {
@@ -212,7 +211,7 @@ bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error a
     }
     static const struct sim_work fetch_ends = {NULL, "fetch", true};
     sim_cause_mark(twin->sim, twin->name, &fetch_ends);
-    if (answer != TWIN_OK) {
+    if (answer != PEACH2_DMA_OK) {
         fetch->error = answer;
         answered(fetch, from);
         return true;
@@ -254,7 +253,7 @@ static void memory_run(void *ctx)
         candidates |= wants ? 1u << i : 0;
     }
     if (candidates != 0 && port->free_from <= edge) {
-        uint32_t words[8];
+        uint64_t words[PEACH2_DESCRIPTOR_WORDS];
         port->owner = twin_round_robin(candidates, port->owner);
         port->free_from = edge + 2;
         struct twin_fetch *fetch = &twin->fetches[port->owner];
@@ -274,7 +273,7 @@ static void fetch_run(void *ctx)
         enter_end(fetch, twin_edge(fetch->twin) + 1);
         return;
     }
-    fetch->error = TWIN_READ_LOST;
+    fetch->error = PEACH2_DMA_READ_LOST;
     answered(fetch, twin_edge(fetch->twin));
 }
 

@@ -18,7 +18,6 @@ enum {
     TWIN_SLOTS = 32,
     TWIN_SLOT_BYTES = 512,
     TWIN_PIECES = 4,
-    TWIN_DESCRIPTOR_BYTES = 32,
     TWIN_HELD_DESCRIPTORS = 8,
     TWIN_MEMORY_BYTES = 32 << 10,
     TWIN_REGISTERS = 1024, // DWs
@@ -33,20 +32,6 @@ enum twin_dest { TWIN_N, TWIN_E, TWIN_W, TWIN_S, TWIN_LOCAL, TWIN_DMAC, TWIN_DIS
 
 // The first four are the ports.
 enum twin_source { TWIN_SOURCE_LOCAL = 4, TWIN_SOURCE_READ, TWIN_SOURCE_WRITE, TWIN_SOURCES };
-
-// dma_error_e
-enum twin_error {
-    TWIN_OK,
-    TWIN_MISALIGNED,
-    TWIN_LENGTH,
-    TWIN_UNROUTABLE,
-    TWIN_READ_UR,
-    TWIN_READ_ABORT,
-    TWIN_READ_LOST,
-    TWIN_CHAIN_LOOP,
-    TWIN_DESCRIPTOR,
-    TWIN_INVALID
-};
 
 // --- packets between the parts --------------------------------------------------------------------------------------
 
@@ -170,7 +155,7 @@ struct twin_channel {
     enum twin_channel_state state;
     uint64_t from;
     struct twin_transfer transfer;
-    enum twin_error error;
+    enum peach2_dma_error error;
     uint64_t error_from;
     uint32_t outstanding;  // segments
     uint64_t drained_from; // outstanding is 0 from there on
@@ -192,7 +177,7 @@ struct twin_channel {
 enum twin_fetch_state { TWIN_FETCH_IDLE, TWIN_FETCH_REQUEST, TWIN_FETCH_WAIT, TWIN_FETCH_END };
 
 struct twin_descriptor {
-    uint32_t words[8];
+    uint64_t words[PEACH2_DESCRIPTOR_WORDS];
     uint64_t from;
 };
 
@@ -204,10 +189,10 @@ struct twin_fetch {
     bool board;
     uint64_t next, expected;
     bool follows, ended, half;
-    uint32_t low[4];
+    uint64_t low[PEACH2_DESCRIPTOR_WORDS / 2];
     uint32_t due;
     uint8_t generation;
-    enum twin_error error;
+    enum peach2_dma_error error;
     uint64_t saved;
     uint32_t steps, power;
     struct twin_descriptor held[TWIN_HELD_DESCRIPTORS];
@@ -218,7 +203,7 @@ struct twin_fetch {
 
 // What the channel of a read is told of it.
 struct twin_report {
-    enum twin_error error;
+    enum peach2_dma_error error;
     uint8_t channel;
     bool last, interrupt;
 };
@@ -428,7 +413,7 @@ uint64_t twin_fetch_wants(const struct twin_fetch *fetch);
 uint32_t twin_fetch_burst(const struct twin_fetch *fetch);
 void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge); // the read goes out
 // A completion for a descriptor read, its header at edge `from`. false: unexpected.
-bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum twin_error answer, uint64_t from);
+bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from);
 struct twin_descriptor *twin_fetch_front(struct twin_fetch *fetch); // NULL: none
 void twin_fetch_pop(struct twin_fetch *fetch, uint64_t edge);
 

@@ -103,10 +103,14 @@ static bool notify_issue(peach2_twin_t *twin, uint64_t edge)
     }
     writer->notify_owner = twin_round_robin(candidates, writer->notify_owner);
     struct twin_channel *channel = &twin->channels[writer->notify_owner];
-    const uint32_t words[2] = {channel->notify_value,
-                               PEACH2_DMAC_STATUS_DONE_MASK | (uint32_t)channel->error << PEACH2_DMAC_STATUS_ERROR_LSB |
-                                   (uint32_t)channel->ignored << PEACH2_DMAC_STATUS_IGNORED_STARTS_LSB};
-    pcie_tlp_t *tlp = pcie_tlp_write(twin->pool, twin->config.requester, channel->notify_address, STATUS_BYTES, words);
+    const struct peach2_completion_status status = {
+        .value = channel->notify_value,
+        .status = PEACH2_PUT(1, DMAC_STATUS_DONE) | PEACH2_PUT(channel->error, DMAC_STATUS_ERROR) |
+                  PEACH2_PUT(channel->ignored, DMAC_STATUS_IGNORED_STARTS)};
+    uint64_t words[PEACH2_COMPLETION_STATUS_WORDS];
+    peach2_completion_status_pack(&status, words);
+    pcie_tlp_t *tlp = pcie_tlp_write(twin->pool, twin->config.requester, channel->notify_address,
+                                     PEACH2_COMPLETION_STATUS_BYTES, words);
     issue(twin, tlp, channel->notify_dest, NULL, edge);
     issue_at(writer, writer->issue_tail - 1)->notifier = channel;
     channel->notify_due = false;
@@ -167,7 +171,7 @@ static void header_issue(peach2_twin_t *twin, uint64_t edge)
         return;
     }
     struct twin_channel *channel = &twin->channels[slot->report.channel];
-    if (!writer->first || (slot->report.error == TWIN_OK && !twin_channel_failed(channel, edge))) {
+    if (!writer->first || (slot->report.error == PEACH2_DMA_OK && !twin_channel_failed(channel, edge))) {
         if (credit) {
             data_issue(twin, slot, edge);
         }
@@ -192,9 +196,9 @@ static uint64_t read_edge(peach2_twin_t *twin, uint64_t credit)
     }
     const struct twin_channel *channel = &twin->channels[slot->report.channel];
     uint64_t ready = ready_from(twin, slot), written = twin_later(ready, credit), dropped = TWIN_NEVER;
-    if (twin->writer.first && slot->report.error != TWIN_OK) {
+    if (twin->writer.first && slot->report.error != PEACH2_DMA_OK) {
         dropped = ready;
-    } else if (twin->writer.first && channel->error != TWIN_OK) {
+    } else if (twin->writer.first && channel->error != PEACH2_DMA_OK) {
         dropped = twin_later(ready, channel->error_from);
     }
     return written < dropped ? written : dropped;

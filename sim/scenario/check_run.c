@@ -222,9 +222,9 @@ static void check_bytes(struct scn_loader *loader, const struct scn_run *run)
         if (run->bytes[i] % WORD_BYTES != 0) {
             scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B is not a multiple of %d B, as %s needs",
                              run->bytes[i], WORD_BYTES, dma ? "DMA" : "a message by PIO");
-        } else if (dma && run->bytes[i] > PEACH2_TRANSFER_BYTES_MAX) {
+        } else if (dma && run->bytes[i] > (PEACH2_DESCRIPTOR_LENGTH_MAX & ~3u)) {
             scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B are more than the %u B of one transfer",
-                             run->bytes[i], (unsigned)PEACH2_TRANSFER_BYTES_MAX);
+                             run->bytes[i], (unsigned)(PEACH2_DESCRIPTOR_LENGTH_MAX & ~3u));
         }
     }
 }

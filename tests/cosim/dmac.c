@@ -358,13 +358,21 @@ void dmac_start(struct dmac *dmac, const struct dmac_order *order)
 // The layout of docs/decisions/0005.
 void dmac_describe(struct dmac *dmac, unsigned mode, uint64_t at, const struct dmac_transfer *transfer, uint64_t next)
 {
-    uint64_t source_pitch = transfer->source_pitch / 4, destination_pitch = transfer->destination_pitch / 4;
-    uint64_t words[4] = {transfer->source, transfer->destination};
-    words[2] = transfer->bytes | (uint64_t)transfer->reserved << 24 | (uint64_t)transfer->fence << 28 |
-               (uint64_t)transfer->interrupt << 29 | (uint64_t)transfer->stride << 30 | (uint64_t)(next == 0) << 31 |
-               (uint64_t)(transfer->width / 4) << 32 | (source_pitch & 0xffff) << 48;
-    words[3] = next | source_pitch >> 16 << 40 | destination_pitch << 44;
-    if (mode == MODE_CHAIN_BOARD) {
+    const struct peach2_descriptor descriptor = {.source = transfer->source,
+                                                 .destination = transfer->destination,
+                                                 .length = transfer->bytes,
+                                                 .reserved = transfer->reserved,
+                                                 .fence = transfer->fence,
+                                                 .interrupt = transfer->interrupt,
+                                                 .stride = transfer->stride,
+                                                 .last = next == 0,
+                                                 .width = transfer->width / 4,
+                                                 .source_pitch = transfer->source_pitch / 4,
+                                                 .next = next,
+                                                 .destination_pitch = transfer->destination_pitch / 4};
+    uint64_t words[PEACH2_DESCRIPTOR_WORDS];
+    peach2_descriptor_pack(&descriptor, words);
+    if (mode == PEACH2_MODE_CHAIN_BOARD) {
         queue(dmac, PEACH2_MEMORY_BASE + at, sizeof words, words);
         put(dmac, dmac_window(SPACE_BOARD, (uint32_t)at), sizeof words, words, false);
     } else {
@@ -408,7 +416,7 @@ struct dmac_transfer dmac_copy(uint32_t from, unsigned space, uint32_t to, uint3
 struct dmac_order dmac_order(unsigned channel, struct dmac_transfer transfer)
 {
     return (struct dmac_order){.channel = channel,
-                               .mode = MODE_REGISTER,
+                               .mode = PEACH2_MODE_REGISTER,
                                .notify_local = true,
                                .notify_remote = true,
                                .transfer = transfer,

@@ -16,19 +16,6 @@ enum {
     CHAIN_OFFSET = 0x8000,  // descriptors in the host's memory
     TARGET_OFFSET = 0x10000 // zero in every memory
 };
-enum {
-    DMAC_OK,
-    DMAC_MISALIGNED,
-    DMAC_LENGTH,
-    DMAC_UNROUTABLE,
-    DMAC_READ_UR,
-    DMAC_READ_ABORT,
-    DMAC_READ_LOST,
-    DMAC_CHAIN_LOOP,
-    DMAC_DESCRIPTOR,
-    DMAC_INVALID
-};
-enum { MODE_REGISTER, MODE_CHAIN_HOST, MODE_CHAIN_BOARD };
 enum { DMAC_CHANNELS = 4, DMAC_TIMEOUT_CYCLES = 1 << 18 };
 
 struct dmac_space {
@@ -121,7 +108,7 @@ void dmac_set64(struct dmac *dmac, unsigned channel, uint32_t offset, uint64_t v
 void dmac_prepare(struct dmac *dmac, const struct dmac_order *order); // all but CONTROL
 void dmac_go(struct dmac *dmac, const struct dmac_order *order);      // CONTROL
 void dmac_start(struct dmac *dmac, const struct dmac_order *order);   // both
-// A descriptor at a bus address (MODE_CHAIN_HOST) or an offset in the board's memory; next: 0 ends the chain.
+// A descriptor at a bus address (PEACH2_MODE_CHAIN_HOST) or an offset in the board's memory; next: 0 ends the chain.
 void dmac_describe(struct dmac *dmac, unsigned mode, uint64_t at, const struct dmac_transfer *transfer, uint64_t next);
 // Descriptors one behind the other from `at` on.
 void dmac_chain(struct dmac *dmac, unsigned mode, uint64_t at, const struct dmac_transfer *transfers, unsigned count);

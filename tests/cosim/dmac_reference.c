@@ -48,7 +48,7 @@ void dmac_expect_end(struct dmac *dmac, const struct dmac_order *order, unsigned
     if (order->notify_local) {
         dmac_expect_bytes(dmac, order->local, sizeof word, &word);
     }
-    if (order->notify_remote && error == DMAC_OK) {
+    if (order->notify_remote && error == PEACH2_DMA_OK) {
         dmac_expect_bytes(dmac, order->remote, sizeof word, &word);
     }
 }
@@ -58,7 +58,7 @@ void dmac_expect_works(struct dmac *dmac, unsigned channel)
     struct dmac_order order = dmac_order(channel, dmac_copy(0x123c, SPACE_SOUTH, 0xf00c, 600));
     memset(dmac->rules, 0, sizeof dmac->rules);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &order.transfer);
     dmac_compare(dmac);
 }

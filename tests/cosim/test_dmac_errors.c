@@ -35,7 +35,7 @@ static void refuse_in_register_mode(struct dmac_transfer transfer, unsigned erro
 static void refuse_in_chain(unsigned mode, struct dmac_transfer transfer, unsigned error)
 {
     struct dmac *dmac = dmac_create(NULL);
-    uint64_t at = mode == MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET) : 0x20;
+    uint64_t at = mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET) : 0x20;
     struct dmac_order order = dmac_order_chain(2, mode, at);
     struct dmac_transfer chain[] = {dmac_copy(0x1000, SPACE_EAST, 0x1000, 0x300), transfer,
                                     dmac_copy(0x2000, SPACE_EAST, 0x2000, 0x300)};
@@ -53,8 +53,8 @@ static void refuse_in_chain(unsigned mode, struct dmac_transfer transfer, unsign
 static void refuse_everywhere(struct dmac_transfer transfer, unsigned error)
 {
     refuse_in_register_mode(transfer, error);
-    refuse_in_chain(MODE_CHAIN_HOST, transfer, error);
-    refuse_in_chain(MODE_CHAIN_BOARD, transfer, error);
+    refuse_in_chain(PEACH2_MODE_CHAIN_HOST, transfer, error);
+    refuse_in_chain(PEACH2_MODE_CHAIN_BOARD, transfer, error);
 }
 
 // --- what a transfer may be
@@ -66,7 +66,7 @@ TEST(DmacErrors, MisalignedAreAddressesThatAreNoMultipleOf4)
         struct dmac_transfer transfer = good();
         transfer.source += i;
         transfer.destination += i;
-        refuse_everywhere(transfer, DMAC_MISALIGNED);
+        refuse_everywhere(transfer, PEACH2_DMA_MISALIGNED);
     }
 }
 
@@ -75,7 +75,7 @@ TEST(DmacErrors, MisalignedAreAddressesThatDifferInTheirLowFourBits)
     for (unsigned i = 1; i < 16; i++) {
         struct dmac_transfer transfer = good();
         transfer.destination += i;
-        refuse_everywhere(transfer, DMAC_MISALIGNED);
+        refuse_everywhere(transfer, PEACH2_DMA_MISALIGNED);
     }
 }
 
@@ -84,7 +84,7 @@ TEST(DmacErrors, MisalignedAreLengthsThatAreNoMultipleOf4)
     for (unsigned i = 1; i < 4; i++) {
         struct dmac_transfer transfer = good();
         transfer.bytes += i;
-        refuse_everywhere(transfer, DMAC_MISALIGNED);
+        refuse_everywhere(transfer, PEACH2_DMA_MISALIGNED);
     }
 }
 
@@ -96,9 +96,9 @@ TEST(DmacErrors, MisalignedAreRowsAndPitchesThatAreNoMultipleOf4)
         source.source_pitch += i;
         both.source_pitch += i;
         both.destination_pitch += i;
-        refuse_in_register_mode(wide, DMAC_MISALIGNED);
-        refuse_in_register_mode(source, DMAC_MISALIGNED);
-        refuse_in_register_mode(both, DMAC_MISALIGNED);
+        refuse_in_register_mode(wide, PEACH2_DMA_MISALIGNED);
+        refuse_in_register_mode(source, PEACH2_DMA_MISALIGNED);
+        refuse_in_register_mode(both, PEACH2_DMA_MISALIGNED);
     }
 }
 
@@ -107,7 +107,7 @@ TEST(DmacErrors, MisalignedArePitchesThatDifferInTheirLowFourBits)
     for (unsigned i = 4; i < 16; i += 4) {
         struct dmac_transfer rows = good_rows();
         rows.destination_pitch += i;
-        refuse_everywhere(rows, DMAC_MISALIGNED);
+        refuse_everywhere(rows, PEACH2_DMA_MISALIGNED);
     }
 }
 
@@ -117,9 +117,9 @@ TEST(DmacErrors, LengthIsNeitherZeroNorMoreThan24Bits)
     none.bytes = 0;
     large.bytes = 0x1000000;
     larger.bytes = 0x80000100;
-    refuse_everywhere(none, DMAC_LENGTH);
-    refuse_in_register_mode(large, DMAC_LENGTH);
-    refuse_in_register_mode(larger, DMAC_LENGTH);
+    refuse_everywhere(none, PEACH2_DMA_LENGTH);
+    refuse_in_register_mode(large, PEACH2_DMA_LENGTH);
+    refuse_in_register_mode(larger, PEACH2_DMA_LENGTH);
 }
 
 TEST(DmacErrors, LengthIsTheErrorOfRowsThatAreEmptyOrTooWide)
@@ -129,10 +129,10 @@ TEST(DmacErrors, LengthIsTheErrorOfRowsThatAreEmptyOrTooWide)
     wide.width = 0x40000;
     source.source_pitch = 0x400000;
     destination.destination_pitch = 0x400000;
-    refuse_everywhere(none, DMAC_LENGTH);
-    refuse_in_register_mode(wide, DMAC_LENGTH);
-    refuse_in_register_mode(source, DMAC_LENGTH);
-    refuse_in_register_mode(destination, DMAC_LENGTH);
+    refuse_everywhere(none, PEACH2_DMA_LENGTH);
+    refuse_in_register_mode(wide, PEACH2_DMA_LENGTH);
+    refuse_in_register_mode(source, PEACH2_DMA_LENGTH);
+    refuse_in_register_mode(destination, PEACH2_DMA_LENGTH);
 }
 
 TEST(DmacErrors, InvalidIsModeThree)
@@ -140,7 +140,7 @@ TEST(DmacErrors, InvalidIsModeThree)
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_order order = dmac_order(1, good());
     order.mode = 3;
-    dmac_expect_refused(dmac, &order, DMAC_INVALID);
+    dmac_expect_refused(dmac, &order, PEACH2_DMA_INVALID);
     dmac_destroy(dmac);
 }
 
@@ -149,8 +149,8 @@ TEST(DmacErrors, InvalidAreReservedBitsOfADescriptor)
     for (uint8_t bit = 1; bit < 16; bit = (uint8_t)(bit << 1)) {
         struct dmac_transfer transfer = good();
         transfer.reserved = bit;
-        refuse_in_chain(MODE_CHAIN_HOST, transfer, DMAC_INVALID);
-        refuse_in_chain(MODE_CHAIN_BOARD, transfer, DMAC_INVALID);
+        refuse_in_chain(PEACH2_MODE_CHAIN_HOST, transfer, PEACH2_DMA_INVALID);
+        refuse_in_chain(PEACH2_MODE_CHAIN_BOARD, transfer, PEACH2_DMA_INVALID);
     }
 }
 
@@ -161,7 +161,7 @@ static void refuse_destination(uint64_t destination)
 {
     struct dmac_transfer transfer = good();
     transfer.destination = destination;
-    refuse_everywhere(transfer, DMAC_UNROUTABLE);
+    refuse_everywhere(transfer, PEACH2_DMA_UNROUTABLE);
 }
 
 TEST(DmacErrors, UnroutableIsADestinationWithoutARoute)
@@ -170,10 +170,10 @@ TEST(DmacErrors, UnroutableIsADestinationWithoutARoute)
     struct dmac_order order = dmac_order(0, dmac_copy(0, SPACE_WEST, 0, 256));
     uint32_t control = PEACH2_ROUTE_BASE + PORT_W * PEACH2_ROUTE_STRIDE + PEACH2_ROUTE_CONTROL;
     chip_set32(dmac->chip, control, 0);
-    dmac_expect_refused(dmac, &order, DMAC_UNROUTABLE);
+    dmac_expect_refused(dmac, &order, PEACH2_DMA_UNROUTABLE);
     chip_set32(dmac->chip, control, PEACH2_ROUTE_CONTROL_ENABLE_MASK);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_destroy(dmac);
 }
 
@@ -190,7 +190,7 @@ TEST(DmacErrors, UnroutableAreRowsThatRunOutOfTheirBlock)
 {
     struct dmac_transfer rows = good_rows();
     rows.destination = chip_window(3, 0, BLOCK_BYTES - 7 * 0x80 - 0x10);
-    refuse_everywhere(rows, DMAC_UNROUTABLE);
+    refuse_everywhere(rows, PEACH2_DMA_UNROUTABLE);
 }
 
 TEST(DmacErrors, UnroutableIsADestinationThatRunsIntoTheWindow)
@@ -212,7 +212,7 @@ TEST(DmacErrors, UnroutableIsASourceThatIsNotTheOwnHosts)
         transfer.source = sources[i];
         // What is read on the way to the edge is never written.
         transfer.destination = dmac_window(SPACE_WEST, 0x10000);
-        refuse_everywhere(transfer, DMAC_UNROUTABLE);
+        refuse_everywhere(transfer, PEACH2_DMA_UNROUTABLE);
     }
 }
 
@@ -256,14 +256,14 @@ static void refuse_notification(bool remote, uint64_t address, unsigned error)
 
 TEST(DmacErrors, MisalignedIsAStatusWordThatIsNoMultipleOf8)
 {
-    refuse_notification(true, dmac_window(SPACE_EAST, TARGET_OFFSET + 4), DMAC_MISALIGNED);
-    refuse_notification(false, dmac_window(SPACE_HOST, TARGET_OFFSET + 1), DMAC_MISALIGNED);
+    refuse_notification(true, dmac_window(SPACE_EAST, TARGET_OFFSET + 4), PEACH2_DMA_MISALIGNED);
+    refuse_notification(false, dmac_window(SPACE_HOST, TARGET_OFFSET + 1), PEACH2_DMA_MISALIGNED);
 }
 
 TEST(DmacErrors, UnroutableIsAStatusWordWithoutARoute)
 {
-    refuse_notification(true, dmac_status_address(SPACE_WEST, 0), DMAC_UNROUTABLE);
-    refuse_notification(false, dmac_status_address(SPACE_WEST, 0), DMAC_UNROUTABLE);
+    refuse_notification(true, dmac_status_address(SPACE_WEST, 0), PEACH2_DMA_UNROUTABLE);
+    refuse_notification(false, dmac_status_address(SPACE_WEST, 0), PEACH2_DMA_UNROUTABLE);
 }
 
 TEST(DmacErrors, UnroutableIsAStatusWordForTheBoardOutsideItsMemory)
@@ -271,7 +271,7 @@ TEST(DmacErrors, UnroutableIsAStatusWordForTheBoardOutsideItsMemory)
     static const uint32_t offsets[] = {PEACH2_CHIP_BASE + PEACH2_CHIP_SCRATCH, PEACH2_MEMORY_BASE - 8,
                                        PEACH2_MEMORY_BASE + BOARD_BYTES};
     for (unsigned i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
-        refuse_notification(true, chip_window(OWN_NODE, BLOCK_BOARD, offsets[i]), DMAC_UNROUTABLE);
-        refuse_notification(false, chip_window(OWN_NODE, BLOCK_BOARD, offsets[i]), DMAC_UNROUTABLE);
+        refuse_notification(true, chip_window(OWN_NODE, BLOCK_BOARD, offsets[i]), PEACH2_DMA_UNROUTABLE);
+        refuse_notification(false, chip_window(OWN_NODE, BLOCK_BOARD, offsets[i]), PEACH2_DMA_UNROUTABLE);
     }
 }

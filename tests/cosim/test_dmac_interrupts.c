@@ -74,7 +74,7 @@ TEST(DmacInterrupts, TellTheHostOfTheEndAfterDataAndStatusWord)
         struct dmac_order order = copy_with_interrupt(channel);
         dmac_start(dmac, &order);
         dmac_stall(dmac, 30);
-        dmac_expect_end(dmac, &order, DMAC_OK);
+        dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
         dmac_expect(dmac, &order.transfer);
         EXPECT_EQ(pending(dmac), 1u << channel);
         EXPECT_EQ(messages.count, 1);
@@ -91,7 +91,7 @@ TEST(DmacInterrupts, TellTheHostOfTheEndWithAnErrorToo)
     struct dmac_order order = copy_with_interrupt(0);
     order.transfer.bytes = 0;
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_LENGTH);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_LENGTH);
     EXPECT_EQ(pending(dmac), 1);
     EXPECT_EQ(messages.count, 1);
     dmac_compare(dmac);
@@ -105,7 +105,7 @@ TEST(DmacInterrupts, AreNotSentUnlessAskedFor)
     struct dmac_order order = copy_with_interrupt(0);
     order.interrupt = false;
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(pending(dmac), 0);
     EXPECT_EQ(messages.count, 0);
     dmac_destroy(dmac);
@@ -116,7 +116,7 @@ TEST(DmacInterrupts, TellTheHostOfADescriptorAsSoonAsItIsWritten)
 {
     struct messages messages;
     struct dmac *dmac = create(&messages, 4);
-    struct dmac_order order = dmac_order_chain(2, MODE_CHAIN_BOARD, 0);
+    struct dmac_order order = dmac_order_chain(2, PEACH2_MODE_CHAIN_BOARD, 0);
     struct dmac_transfer chain[3];
     for (uint32_t i = 0; i < 3; i++) {
         chain[i] = dmac_copy(0x1000 * i, SPACE_HOST, 0x1000 * i, 0x400);
@@ -124,9 +124,9 @@ TEST(DmacInterrupts, TellTheHostOfADescriptorAsSoonAsItIsWritten)
     }
     chain[1].interrupt = true;
     dmac->rules[0] = (struct dmac_rule){chain[2].source, 0x400, ANSWER_DATA, 5000, 0};
-    dmac_chain(dmac, MODE_CHAIN_BOARD, 0, chain, 3);
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_BOARD, 0, chain, 3);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(pending(dmac), 4);
     EXPECT_EQ(messages.count, 1);
     EXPECT_EQ(messages.writes_before, 8);
@@ -138,13 +138,13 @@ TEST(DmacInterrupts, AreNotRaisedByADescriptorThatIsDropped)
 {
     struct messages messages;
     struct dmac *dmac = create(&messages, UINT32_MAX);
-    struct dmac_order order = dmac_order_chain(2, MODE_CHAIN_BOARD, 0);
+    struct dmac_order order = dmac_order_chain(2, PEACH2_MODE_CHAIN_BOARD, 0);
     struct dmac_transfer chain[] = {dmac_copy(0, SPACE_HOST, 0, 0x400), dmac_copy(0x1000, SPACE_HOST, 0x1000, 0x400)};
     chain[0].interrupt = chain[1].interrupt = true;
     dmac->rules[0] = (struct dmac_rule){chain[0].source + 0x300, 4, ANSWER_ABORT, 0, 0};
-    dmac_chain(dmac, MODE_CHAIN_BOARD, 0, chain, 2);
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_BOARD, 0, chain, 2);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_READ_ABORT);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_READ_ABORT);
     EXPECT_EQ(pending(dmac), 0);
     EXPECT_EQ(messages.count, 0);
     dmac_destroy(dmac);

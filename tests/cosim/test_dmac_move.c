@@ -7,7 +7,7 @@ static void move(struct dmac *dmac, struct dmac_transfer transfer)
 {
     struct dmac_order order = dmac_order(0, transfer);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &transfer);
 }
 
@@ -107,10 +107,10 @@ TEST(DmacMove, TakesTheWidestRowsAndPitchesOfADescriptor)
     rows.source_pitch = 0; // ...would leave the memory, so the same row again
     rows.destination_pitch = 0x1000;
     struct dmac_transfer chain[] = {block, rows};
-    struct dmac_order order = dmac_order_chain(1, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
-    dmac_chain(dmac, MODE_CHAIN_HOST, order.descriptor, chain, 2);
+    struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, chain, 2);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &block);
     dmac_expect(dmac, &rows);
     dmac_compare(dmac);
@@ -127,7 +127,7 @@ static void follow(unsigned mode, uint64_t base, const uint32_t *places, unsigne
         dmac_expect(dmac, &transfer);
     }
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(dmac_completed(dmac, 3), count);
     dmac_compare(dmac);
     dmac_destroy(dmac);
@@ -136,8 +136,8 @@ static void follow(unsigned mode, uint64_t base, const uint32_t *places, unsigne
 TEST(DmacMove, FollowsChainsThatAreScattered)
 {
     static const uint32_t places[] = {0x400, 0x420, 0x20, 0x40, 0xfe0, 0x1000, 0x60, 0x460, 0x440};
-    follow(MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), places, sizeof places / sizeof places[0]);
-    follow(MODE_CHAIN_BOARD, 0, places, sizeof places / sizeof places[0]);
+    follow(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), places, sizeof places / sizeof places[0]);
+    follow(PEACH2_MODE_CHAIN_BOARD, 0, places, sizeof places / sizeof places[0]);
 }
 
 TEST(DmacMove, FollowsChainsOfHundredsOfDescriptors)
@@ -147,14 +147,14 @@ TEST(DmacMove, FollowsChainsOfHundredsOfDescriptors)
     for (unsigned i = 0; i < COUNT; i++) {
         places[i] = 32 * i;
     }
-    follow(MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), places, COUNT);
-    follow(MODE_CHAIN_BOARD, 0, places, COUNT);
+    follow(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), places, COUNT);
+    follow(PEACH2_MODE_CHAIN_BOARD, 0, places, COUNT);
 }
 
 TEST(DmacMove, ReadsTheLastDescriptorOfTheBoardsMemory)
 {
     static const uint32_t places[] = {0, BOARD_BYTES - 32};
-    follow(MODE_CHAIN_BOARD, 0, places, 2);
+    follow(PEACH2_MODE_CHAIN_BOARD, 0, places, 2);
 }
 
 // --- random transfers ----------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ static struct dmac_transfer make_transfer(struct dmac *dmac, unsigned channel)
 static uint64_t place(unsigned mode, unsigned channel, unsigned slot)
 {
     uint32_t offset = 0x800 * channel + 32 * slot;
-    return mode == MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + offset) : offset;
+    return mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + offset) : offset;
 }
 
 // Mostly one behind the other.
@@ -236,14 +236,14 @@ static void make_work(struct dmac *dmac, struct random_work *work)
         order->remote = dmac_status_address(SPACE_EAST + pick(dmac, 3), c);
         order->value += pick(dmac, 1 << 30);
         work->transfers[c][0] = order->transfer;
-        work->counts[c] = order->mode == MODE_REGISTER ? 1 : 1 + pick(dmac, CHAIN_MAX);
+        work->counts[c] = order->mode == PEACH2_MODE_REGISTER ? 1 : 1 + pick(dmac, CHAIN_MAX);
         for (unsigned i = 1; i < work->counts[c]; i++) {
             work->transfers[c][i] = make_transfer(dmac, c);
         }
         for (unsigned i = 0; i < work->counts[c]; i++) {
             dmac_expect(dmac, &work->transfers[c][i]);
         }
-        if (order->mode != MODE_REGISTER) {
+        if (order->mode != PEACH2_MODE_REGISTER) {
             order->transfer = (struct dmac_transfer){0};
             make_chain(dmac, work, c);
         }
@@ -294,7 +294,7 @@ static void run_random(uint64_t seed, const struct cosim_peach2_config *config, 
         dmac_stall(dmac, 200);
     }
     for (unsigned c = 0; c < work.channels; c++) {
-        dmac_expect_end(dmac, &work.orders[c], DMAC_OK);
+        dmac_expect_end(dmac, &work.orders[c], PEACH2_DMA_OK);
         EXPECT_EQ(dmac_completed(dmac, c), work.counts[c]);
     }
     EXPECT_EQ(work.told, told);

@@ -34,10 +34,10 @@ static void start_and_spoil(uint32_t start_cycles, unsigned mode)
     rows.destination_pitch = 0x94;
     struct dmac_order order = dmac_order_chain(2, mode, dmac_address(SPACE_HOST, CHAIN_OFFSET));
     order.transfer = rows;
-    dmac_chain(dmac, MODE_CHAIN_HOST, order.descriptor, &rows, 1);
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, &rows, 1);
     dmac_start(dmac, &order);
     spoil_registers(dmac, 2);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &rows);
     dmac_compare(dmac);
     dmac_destroy(dmac);
@@ -46,8 +46,8 @@ static void start_and_spoil(uint32_t start_cycles, unsigned mode)
 TEST(DmacOrder, RegistersAreTakenOverAtTheStart)
 {
     for (uint32_t start_cycles = 0; start_cycles < 100; start_cycles += 7) {
-        start_and_spoil(start_cycles, MODE_REGISTER);
-        start_and_spoil(start_cycles, MODE_CHAIN_HOST);
+        start_and_spoil(start_cycles, PEACH2_MODE_REGISTER);
+        start_and_spoil(start_cycles, PEACH2_MODE_CHAIN_HOST);
     }
 }
 
@@ -60,7 +60,7 @@ TEST(DmacOrder, StartsOfABusyChannelAreIgnoredAndCounted)
         dmac_set64(dmac, 2, PEACH2_DMAC_DESTINATION, dmac_window(SPACE_WEST, TARGET_OFFSET));
         dmac_set32(dmac, 2, PEACH2_DMAC_CONTROL, PEACH2_DMAC_CONTROL_START_MASK);
     }
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(dmac_status(dmac, 2) >> PEACH2_DMAC_STATUS_IGNORED_STARTS_LSB, 3);
     dmac_expect(dmac, &order.transfer);
     dmac_compare(dmac);
@@ -75,11 +75,11 @@ static void fetch_times(uint32_t fetch_cycles, uint64_t times_ps[2])
     config.fetch_cycles = fetch_cycles;
     struct dmac *dmac = dmac_create(&config);
     struct dmac_transfer transfer = dmac_copy(0, SPACE_EAST, 0, 64);
-    struct dmac_order order = dmac_order_chain(0, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
+    struct dmac_order order = dmac_order_chain(0, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
     unsigned from = dmac->chip->ports[PORT_N].count, reads = 0;
-    dmac_chain(dmac, MODE_CHAIN_HOST, order.descriptor, &transfer, 1);
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, &transfer, 1);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     for (unsigned i = from; i < dmac->chip->ports[PORT_N].count && reads < 2; i++) {
         if (dmac->chip->ports[PORT_N].left[i].tlp->kind == PCIE_TLP_MRD) {
             times_ps[reads++] = dmac->chip->ports[PORT_N].left[i].time_ps;
@@ -159,7 +159,7 @@ static void poll_while_north_stalls(uint32_t finish_cycles, unsigned words)
         dmac_run(dmac);
         done += count_done(dmac, from, 1 + words) > 0;
         dmac_expect(dmac, &order.transfer);
-        dmac_expect_end(dmac, &order, DMAC_OK);
+        dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     }
     EXPECT_TRUE(done > 50);
     dmac_compare(dmac);
@@ -227,17 +227,17 @@ static void hand_on(bool fence, struct dmac_transfer *hops)
 
 static void run_hops(struct dmac *dmac, unsigned mode, const struct dmac_transfer *hops)
 {
-    uint64_t at = mode == MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET) : 0;
+    uint64_t at = mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET) : 0;
     struct dmac_order order = dmac_order_chain(0, mode, at);
     dmac_chain(dmac, mode, at, hops, 4);
     dmac_run(dmac);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
 }
 
 TEST(DmacOrder, AFencedDescriptorReadsWhatEarlierOnesWrote)
 {
-    for (unsigned mode = MODE_CHAIN_HOST; mode <= MODE_CHAIN_BOARD; mode++) {
+    for (unsigned mode = PEACH2_MODE_CHAIN_HOST; mode <= PEACH2_MODE_CHAIN_BOARD; mode++) {
         struct dmac *dmac = dmac_create(NULL);
         struct dmac_transfer hops[4];
         hand_on(true, hops);
@@ -257,7 +257,7 @@ TEST(DmacOrder, DescriptorsWithoutAFenceOverlap)
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_transfer hops[4];
     hand_on(false, hops);
-    run_hops(dmac, MODE_CHAIN_BOARD, hops);
+    run_hops(dmac, PEACH2_MODE_CHAIN_BOARD, hops);
     dmac_expect(dmac, &hops[0]);
     EXPECT_MEMEQ(dmac_got(dmac, hops[0].destination), dmac_got(dmac, hops[0].source), 0x700);
     EXPECT_EQ(dmac_got(dmac, hops[3].destination)[0], 0); // read before anything was written
@@ -269,11 +269,11 @@ TEST(DmacOrder, AFenceCostsNothingWhenNothingIsUnderWay)
 {
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_transfer transfer = dmac_copy(0, SPACE_EAST, 0, 64);
-    struct dmac_order order = dmac_order_chain(0, MODE_CHAIN_BOARD, 0);
+    struct dmac_order order = dmac_order_chain(0, PEACH2_MODE_CHAIN_BOARD, 0);
     transfer.fence = true;
-    dmac_chain(dmac, MODE_CHAIN_BOARD, 0, &transfer, 1);
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_BOARD, 0, &transfer, 1);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &transfer);
     dmac_compare(dmac);
     dmac_destroy(dmac);
@@ -289,7 +289,7 @@ TEST(DmacOrder, StatusWordsReachTheBoardsMemory)
     order.local = dmac_status_address(SPACE_BOARD, 1);
     order.remote = dmac_status_address(SPACE_BOARD, 2);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &order.transfer);
     dmac_compare(dmac);
     dmac_destroy(dmac);
@@ -323,7 +323,7 @@ TEST(DmacOrder, NoStatusWordIsSentThatWasNotAskedFor)
     order.notify_local = order.notify_remote = false;
     order.local = order.remote = 3; // nobody looks at them
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &order.transfer);
     dmac_compare(dmac);
     dmac_destroy(dmac);
@@ -336,7 +336,7 @@ TEST(DmacOrder, NoStatusWordIsSentThatWasNotAskedFor)
 // data fails while the second completion is `gap` cycles behind the first.
 static void fail_while_fetching(struct dmac *dmac, uint32_t gap, enum dmac_answer answer, unsigned error)
 {
-    struct dmac_order order = dmac_order_chain(1, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET + 32));
+    struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET + 32));
     dmac->split = true;
     dmac->rules[0] = (struct dmac_rule){order.descriptor, 5 * 32, ANSWER_DATA, 50, gap};
     dmac->rules[1] = (struct dmac_rule){dmac_address(SPACE_HOST, 0x1000), 4, answer, 25, 0};
@@ -354,7 +354,7 @@ static void sweep_failures(enum dmac_answer answer, unsigned error)
         for (uint32_t i = 0; i < 5; i++) {
             chain[i] = dmac_copy(0x1000 * (i + 1), SPACE_EAST, 0x1000 * i, 16);
         }
-        dmac_chain(dmac, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET + 32), chain, 5);
+        dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET + 32), chain, 5);
         for (uint32_t gap = 1; gap <= 60; gap++) {
             fail_while_fetching(dmac, gap, answer, error);
         }
@@ -366,8 +366,8 @@ static void sweep_failures(enum dmac_answer answer, unsigned error)
 
 TEST(DmacOrder, AReadThatFailsWhileDescriptorsArriveEndsTheChannel)
 {
-    sweep_failures(ANSWER_UNSUPPORTED, DMAC_READ_UR);
-    sweep_failures(ANSWER_ABORT, DMAC_READ_ABORT);
+    sweep_failures(ANSWER_UNSUPPORTED, PEACH2_DMA_READ_UR);
+    sweep_failures(ANSWER_ABORT, PEACH2_DMA_READ_ABORT);
 }
 
 // As before, but the second descriptor is bad, found as soon as it comes.
@@ -383,10 +383,10 @@ TEST(DmacOrder, ABadDescriptorWhileOthersArriveEndsTheChannel)
             chain[i] = dmac_copy(0x1000 * (i + 1), SPACE_EAST, 0x1000 * i, 16);
         }
         chain[1].bytes = 0;
-        dmac_chain(dmac, MODE_CHAIN_HOST, at, chain, 5);
+        dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, at, chain, 5);
         dmac_expect(dmac, &chain[0]);
         for (uint32_t gap = 1; gap <= 60; gap++) {
-            fail_while_fetching(dmac, gap, ANSWER_DATA, DMAC_LENGTH);
+            fail_while_fetching(dmac, gap, ANSWER_DATA, PEACH2_DMA_LENGTH);
         }
         dmac_compare_partly(dmac);
         dmac_expect_works(dmac, 1);

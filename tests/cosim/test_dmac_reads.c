@@ -18,7 +18,7 @@ static struct dmac_rule late(uint32_t from, uint32_t bytes, uint32_t cycles)
 static void end_lost(struct dmac *dmac, const struct dmac_order *order)
 {
     dmac_start(dmac, order);
-    dmac_expect_end(dmac, order, DMAC_READ_LOST);
+    dmac_expect_end(dmac, order, PEACH2_DMA_READ_LOST);
     dmac_compare(dmac);
 }
 
@@ -30,7 +30,7 @@ TEST(DmacReads, LostIsAReadThatIsNotAnswered)
     struct dmac_order order = dmac_order(1, dmac_copy(0x1000, SPACE_EAST, 0, 0x400));
     dmac->rules[0] = never(0x1200, 4);
     dmac_start(dmac, &order);
-    dmac_expect_end(dmac, &order, DMAC_READ_LOST);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_READ_LOST);
     EXPECT_EQ(dmac_completed(dmac, 1), 0);
     order.transfer.bytes = 0x200;
     dmac_expect(dmac, &order.transfer);
@@ -54,7 +54,7 @@ TEST(DmacReads, LostIsAReadOfWhichAPartIsNotAnswered)
 TEST(DmacReads, LostIsADescriptorThatIsNotAnswered)
 {
     struct dmac *dmac = dmac_create(NULL);
-    struct dmac_order order = dmac_order_chain(1, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
+    struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
     dmac->rules[0] = never(CHAIN_OFFSET, 32);
     end_lost(dmac, &order);
     dmac_expect_works(dmac, 1);
@@ -75,7 +75,7 @@ static uint64_t cycles_until_lost(unsigned channels, uint32_t bytes)
     dmac_run(dmac);
     uint64_t cycles = cosim_peach2_cycles(dmac->chip->board) - before;
     for (unsigned c = 0; c < channels; c++) {
-        dmac_expect_end(dmac, &orders[c], DMAC_READ_LOST);
+        dmac_expect_end(dmac, &orders[c], PEACH2_DMA_READ_LOST);
     }
     dmac_compare(dmac);
     dmac_destroy(dmac);
@@ -102,8 +102,8 @@ TEST(DmacReads, AnswersAfterALostOneAreStillWaitedForByOtherChannels)
     dmac->rules[1] = late(0x2000, 0x400, DMAC_TIMEOUT_CYCLES + 5000);
     dmac_start(dmac, &lost);
     dmac_start(dmac, &slow);
-    dmac_expect_end(dmac, &lost, DMAC_READ_LOST);
-    dmac_expect_end(dmac, &slow, DMAC_OK);
+    dmac_expect_end(dmac, &lost, PEACH2_DMA_READ_LOST);
+    dmac_expect_end(dmac, &slow, PEACH2_DMA_OK);
     dmac_expect(dmac, &slow.transfer);
     dmac_compare(dmac);
     dmac_destroy(dmac);
@@ -126,8 +126,8 @@ TEST(DmacReads, LateDescriptorsAreCountedAndChangeNothing)
 {
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_transfer transfer = dmac_copy(0x1000, SPACE_EAST, 0, 0x400);
-    struct dmac_order order = dmac_order_chain(1, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
-    dmac_chain(dmac, MODE_CHAIN_HOST, order.descriptor, &transfer, 1);
+    struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, &transfer, 1);
     dmac->rules[0] = late(CHAIN_OFFSET, 32, DMAC_TIMEOUT_CYCLES + 2000);
     end_lost(dmac, &order);
     EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 1);
@@ -154,7 +154,7 @@ TEST(DmacReads, LateAnswersAreToldFromThoseThatAreDueByTheirGeneration)
     dmac->rules[0] = late(0, 0x2000, 3000);
     dmac_start(dmac, &order);
     dmac_after(dmac, 1500, answer_first_reads_again, 32);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(dmac->read_count, 64);
     EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 32);
     dmac_expect(dmac, &order.transfer);
@@ -166,14 +166,14 @@ TEST(DmacReads, LateDescriptorsAreToldFromThoseThatAreDueByTheirGeneration)
 {
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_transfer transfer = dmac_copy(0x1000, SPACE_EAST, 0, 0x400);
-    struct dmac_order order = dmac_order_chain(1, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
-    dmac_chain(dmac, MODE_CHAIN_HOST, order.descriptor, &transfer, 1);
+    struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, &transfer, 1);
     dmac->rules[0] = never(CHAIN_OFFSET, 32);
     end_lost(dmac, &order);
     dmac->rules[0] = late(CHAIN_OFFSET, 32, 3000);
     dmac_start(dmac, &order);
     dmac_after(dmac, 1500, answer_first_reads_again, 1);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 1);
     dmac_expect(dmac, &transfer);
     dmac_compare(dmac);
@@ -188,7 +188,7 @@ TEST(DmacReads, AnswersThatComeTwiceAreCountedAndChangeNothing)
     dmac_start(dmac, &order);
     dmac_run(dmac);
     answer_first_reads_again(dmac, 16);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 16);
     dmac_expect(dmac, &order.transfer);
     dmac_compare(dmac);
@@ -209,7 +209,7 @@ TEST(DmacReads, AnswersThatComeTwiceBeforeTheirTurnAreCountedAndChangeNothing)
     dmac->rules[0] = late(0x1000, 0x100, 2000);
     dmac_start(dmac, &order);
     dmac_after(dmac, 1200, answer_all_but_the_first_again, 16);
-    dmac_expect_end(dmac, &order, DMAC_OK);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 15);
     dmac_expect(dmac, &order.transfer);
     dmac_compare(dmac);
@@ -226,11 +226,11 @@ static uint64_t bits_of(const struct dmac_order *order, unsigned error)
 // In time or lost, but one of both, and the whole of it.
 static bool ended_lost(struct dmac *dmac, const struct dmac_order *order)
 {
-    bool lost = dmac_status(dmac, order->channel) >> PEACH2_DMAC_STATUS_ERROR_LSB == DMAC_READ_LOST;
+    bool lost = dmac_status(dmac, order->channel) >> PEACH2_DMAC_STATUS_ERROR_LSB == PEACH2_DMA_READ_LOST;
     uint64_t word = 0;
-    dmac_expect_end(dmac, order, lost ? DMAC_READ_LOST : DMAC_OK);
+    dmac_expect_end(dmac, order, lost ? PEACH2_DMA_READ_LOST : PEACH2_DMA_OK);
     memcpy(&word, dmac_got(dmac, order->local), sizeof word);
-    EXPECT_EQ(word, bits_of(order, lost ? DMAC_READ_LOST : DMAC_OK));
+    EXPECT_EQ(word, bits_of(order, lost ? PEACH2_DMA_READ_LOST : PEACH2_DMA_OK));
     return lost;
 }
 
@@ -248,7 +248,7 @@ static bool answer_at_the_timeout(uint32_t from, uint32_t bytes, uint32_t cycles
     dmac_start(dmac, &first);
     dmac_start(dmac, &second);
     bool lost = ended_lost(dmac, &first);
-    dmac_expect_end(dmac, &second, DMAC_OK);
+    dmac_expect_end(dmac, &second, PEACH2_DMA_OK);
     if (!lost) {
         dmac_expect(dmac, &first.transfer);
     }
@@ -278,8 +278,8 @@ static bool answer_descriptor_at_the_timeout(uint32_t cycles)
 {
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_transfer chain[] = {dmac_copy(0x1000, SPACE_EAST, 0, 0x40), dmac_copy(0x2000, SPACE_EAST, 0x1000, 0x40)};
-    struct dmac_order order = dmac_order_chain(1, MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
-    dmac_chain(dmac, MODE_CHAIN_HOST, order.descriptor, chain, 2);
+    struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, chain, 2);
     dmac->rules[0] = late(CHAIN_OFFSET, 64, cycles);
     dmac_start(dmac, &order);
     bool lost = ended_lost(dmac, &order);

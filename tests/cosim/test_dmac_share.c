@@ -28,7 +28,7 @@ static void count_bytes(struct dmac *dmac, unsigned port, uint64_t address, uint
 // All of a channel's transfer, and the same as a chain of fifteen.
 static struct dmac_order prepare(struct dmac *dmac, unsigned channel, unsigned mode)
 {
-    uint64_t at = mode == MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + 0x400 * channel) : 0x400 * channel;
+    uint64_t at = mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + 0x400 * channel) : 0x400 * channel;
     struct dmac_order order = dmac_order_chain(channel, mode, at);
     struct dmac_transfer chain[15];
     order.notify_local = order.notify_remote = false;
@@ -41,7 +41,7 @@ static struct dmac_order prepare(struct dmac *dmac, unsigned channel, unsigned m
         chain[i].destination += 0x800 * i;
         chain[i].bytes = 0x800;
     }
-    dmac_chain(dmac, mode == MODE_REGISTER ? MODE_CHAIN_BOARD : mode, at, chain, 15);
+    dmac_chain(dmac, mode == PEACH2_MODE_REGISTER ? PEACH2_MODE_CHAIN_BOARD : mode, at, chain, 15);
     dmac_prepare(dmac, &order);
     return order;
 }
@@ -70,7 +70,7 @@ static void share(const struct cosim_peach2_config *config, unsigned mode, bool 
 
 TEST(DmacShare, FourChannelsMoveAboutTheSame)
 {
-    for (unsigned mode = MODE_REGISTER; mode <= MODE_CHAIN_BOARD; mode++) {
+    for (unsigned mode = PEACH2_MODE_REGISTER; mode <= PEACH2_MODE_CHAIN_BOARD; mode++) {
         share(NULL, mode, false);
         share(NULL, mode, true);
     }
@@ -82,8 +82,8 @@ TEST(DmacShare, FourChannelsMoveAboutTheSameWithFewTagsOrMany)
     for (unsigned i = 0; i < sizeof tags / sizeof tags[0]; i++) {
         struct cosim_peach2_config config = chip_config();
         config.read_tags = tags[i];
-        share(&config, MODE_REGISTER, false);
-        share(&config, MODE_CHAIN_BOARD, false);
+        share(&config, PEACH2_MODE_REGISTER, false);
+        share(&config, PEACH2_MODE_CHAIN_BOARD, false);
     }
 }
 
@@ -171,7 +171,7 @@ TEST(DmacShare, TheDmacEntersARingOnlyWhileItHasRoom)
         struct dmac_order order = dmac_order(0, dmac_copy(0, space, 0, 0x1000));
         order.remote = dmac_status_address(space, 0);
         dmac_start(dmac, &order);
-        dmac_expect_end(dmac, &order, DMAC_OK);
+        dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
         dmac_expect(dmac, &order.transfer);
         dmac_compare(dmac);
         dmac_destroy(dmac);

@@ -147,7 +147,7 @@ TEST(DriverChain, LaysOutRowsAndFlagsAsTheBoardReadsThem)
          .width = 0x3fffc,
          .source_pitch = 0x3ffffc,
          .destination_pitch = 0x123450,
-         .flags = PEACH2_TRANSFER_WAIT},
+         .flags = PEACH2_TRANSFER_FENCE},
         {.source = 0x100000, .destination = 0x9000200000, .bytes = 64, .flags = PEACH2_TRANSFER_INTERRUPT}};
     EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 5, rows, 2, &chain), 0);
     struct words words = board_descriptor(&m, 5);

@@ -21,7 +21,7 @@ static void transfer_add(struct builder *builder, const struct peach2_transfer *
 {
     if (builder->transfers != NULL) {
         builder->transfers[builder->count] = *transfer;
-        builder->transfers[builder->count].flags = builder->wait ? PEACH2_TRANSFER_WAIT : 0;
+        builder->transfers[builder->count].flags = builder->wait ? PEACH2_TRANSFER_FENCE : 0;
     }
     builder->wait = false;
     builder->count++;
