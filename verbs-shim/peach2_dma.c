@@ -55,8 +55,7 @@ int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struc
 
 void peach2_mode_prepare(peach2_handle_t *handle, unsigned channel, enum peach2_dma_mode mode, uint32_t notify_control)
 {
-    handle->control[channel] =
-        PEACH2_DMAC_CONTROL_START_MASK | PEACH2_PUT(mode, DMAC_CONTROL_MODE) | notify_control;
+    handle->control[channel] = PEACH2_DMAC_CONTROL_START_MASK | PEACH2_PUT(mode, DMAC_CONTROL_MODE) | notify_control;
 }
 
 int peach2_transfer_check(const struct peach2_transfer *transfer)

@@ -85,8 +85,7 @@ void hca_set_lost(hca_t *hca, hca_lost_fn lost, void *ctx);
 typedef void (*hca_joined_fn)(void *ctx, hca_t *hca, uint16_t mlid, bool joins);
 void hca_set_joined(hca_t *hca, hca_joined_fn joined, void *ctx);
 
-// --- control plane
-// ------------------------------------------------------------------------------------------------------
+// --- control plane --------------------------------------------------------------------------------------------------
 // SIM_ERR_INVALID: a wrong number or attribute; SIM_ERR_NO_MEMORY: no more of these; SIM_ERR_BUSY: in use.
 
 // Calls done when everything that the adapter has accepted or written so far is in host memory. A command that ends an

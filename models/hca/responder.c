@@ -266,8 +266,7 @@ static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
     return DONE;
 }
 
-// --- reads and atomics
-// -------------------------------------------------------------------------------------------------
+// --- reads and atomics ----------------------------------------------------------------------------------------------
 
 static struct hca_slot *slot_take(struct hca_qp *qp)
 {

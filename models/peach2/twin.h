@@ -4,11 +4,13 @@
 // exactly, times to the clock cycle. Everything happens at edges of the chip's clock, multiples of its period since
 // the start of the simulation; a packet of n beats occupies what it passes for n cycles. States and names are those of
 // the RTL, whose modules say what each part does.
-// Leaves out: waveforms; that the chip reads the registers of one request two cycles apart, and later ones only when earlier ones have left (here all are those
-// of the first's edge, and an answer of several beats that stalls may leave some cycles early).
+// Leaves out: waveforms; that the chip reads the registers of one request two cycles apart, and later ones only when
+// earlier ones have left (here all are those of the first's edge, and an answer of several beats that stalls may leave
+// some cycles early).
 #pragma once
 
 #include "models/peach2/core.h"
+#include "rtl/peach2_regs.h"
 #include "sim/kernel/sim.h"
 
 typedef struct peach2_twin peach2_twin_t;
@@ -40,8 +42,7 @@ enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *na
 void peach2_twin_destroy(peach2_twin_t *twin);
 
 // The registers COUNTER.*, in their order, as they are now; costs no packet and no time.
-#define PEACH2_TWIN_COUNTERS 14
-void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_TWIN_COUNTERS]);
+void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_COUNTER_REGISTERS]);
 
 // For peach2_board_set_core, with the twin as the core. A packet of which the router has decided leaves even if
 // set_tx_ready(false) comes before its first beat, unless that comes from inside tx, as the board's does.

@@ -397,7 +397,8 @@ static void start_at(struct twin_channel *channel, uint64_t edge)
     twin_event_set(channel->twin, &channel->event, begun + config->start_cycles);
     if (channel->mode == PEACH2_MODE_CHAIN_HOST || channel->mode == PEACH2_MODE_CHAIN_BOARD) {
         uint32_t cycles = config->fetch_cycles < config->start_cycles ? config->fetch_cycles : config->start_cycles;
-        twin_fetch_begin(fetch_of(channel), channel->mode == PEACH2_MODE_CHAIN_BOARD, channel->chain_address, begun + cycles);
+        twin_fetch_begin(fetch_of(channel), channel->mode == PEACH2_MODE_CHAIN_BOARD, channel->chain_address,
+                         begun + cycles);
     }
 }
 

@@ -71,12 +71,10 @@ static uint32_t counter_read(const peach2_twin_t *twin, uint32_t offset)
     return offset < PEACH2_COUNTER_TLPS_OUT_N ? twin->ingresses[port].tlps : twin->outputs[port].tlps;
 }
 
-void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_TWIN_COUNTERS])
+void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_COUNTER_REGISTERS])
 {
     const struct peach2_register_block *block = &peach2_register_blocks[PEACH2_BLOCK_COUNTER];
-    _Static_assert(PEACH2_TWIN_COUNTERS == sizeof peach2_counter_words / sizeof peach2_counter_words[0],
-                   "one for each register");
-    for (unsigned i = 0; i < PEACH2_TWIN_COUNTERS; i++) {
+    for (unsigned i = 0; i < PEACH2_COUNTER_REGISTERS; i++) {
         values[i] = counter_read(twin, block->words[i].offset);
     }
 }

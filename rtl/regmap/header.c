@@ -44,10 +44,11 @@ static void fields_write(FILE *out)
         }
     }
     fprintf(out, "};\n");
-    fprintf(out, "\n// The field of a register's value: PEACH2_FIELD(status, DMAC_STATUS_ERROR)\n"
-                 "#define PEACH2_FIELD(value, field) (((value)&PEACH2_##field##_MASK) >> PEACH2_##field##_LSB)\n"
-                 "// The value as that field of a register: PEACH2_PUT(error, DMAC_STATUS_ERROR)\n"
-                 "#define PEACH2_PUT(value, field) ((uint32_t)(value) << PEACH2_##field##_LSB & PEACH2_##field##_MASK)\n");
+    fprintf(out,
+            "\n// The field of a register's value: PEACH2_FIELD(status, DMAC_STATUS_ERROR)\n"
+            "#define PEACH2_FIELD(value, field) (((value)&PEACH2_##field##_MASK) >> PEACH2_##field##_LSB)\n"
+            "// The value as that field of a register: PEACH2_PUT(error, DMAC_STATUS_ERROR)\n"
+            "#define PEACH2_PUT(value, field) ((uint32_t)(value) << PEACH2_##field##_LSB & PEACH2_##field##_MASK)\n");
 }
 
 static void resets_write(FILE *out)
@@ -59,6 +60,22 @@ static void resets_write(FILE *out)
             fprintf(out, "#define PEACH2_%s_%s_RESET 0x%" PRIx64 "u\n", reg->block, reg->name, reg->reset);
         }
     }
+}
+
+// In the order of their offsets, without holes.
+static void counters_write(FILE *out)
+{
+    fprintf(out, "\n// X(register, name in lower case, unit, what it counts), one behind the other from offset 0 on\n"
+                 "#define PEACH2_COUNTERS(X)");
+    for (EACH(counter)) {
+        const struct reg *reg = regs;
+        while (strcmp(reg->block, "COUNTER") != 0 || strcmp(reg->name, counters[counter_i].name) != 0) {
+            reg++;
+        }
+        fprintf(out, " \\\n    X(%s, \"%s\", \"%s\", \"%s\")", reg->name, lower(reg->name).text,
+                counters[counter_i].unit, reg->doc);
+    }
+    fprintf(out, "\nenum { PEACH2_COUNTER_REGISTERS = %zu };\n", counter_count);
 }
 
 // --- codes ----------------------------------------------------------------------------------------------------------
@@ -108,7 +125,9 @@ static void struct_write(FILE *out, const struct layout *layout)
         if (strcmp(part->layout, layout->name) == 0 && part_is_first(part) && part_value_bits(part) > 1 &&
             part_value_bits(part) < 64) {
             uint64_t most = (UINT64_C(1) << part_value_bits(part)) - 1;
-            fprintf(out, most <= UINT32_MAX ? "#define PEACH2_%s_%s_MAX 0x%" PRIx64 "u\n" : "#define PEACH2_%s_%s_MAX UINT64_C(0x%" PRIx64 ")\n",
+            fprintf(out,
+                    most <= UINT32_MAX ? "#define PEACH2_%s_%s_MAX 0x%" PRIx64 "u\n"
+                                       : "#define PEACH2_%s_%s_MAX UINT64_C(0x%" PRIx64 ")\n",
                     layout->name, part->name, most);
         }
     }
@@ -135,15 +154,17 @@ static void codec_write(FILE *out, const struct layout *layout)
         }
         fprintf(out, ";\n");
     }
-    fprintf(out, "}\nstatic inline struct peach2_%s peach2_%s_unpack(const uint64_t words[PEACH2_%s_WORDS])\n{\n"
-                 "    struct peach2_%s value;\n",
+    fprintf(out,
+            "}\nstatic inline struct peach2_%s peach2_%s_unpack(const uint64_t words[PEACH2_%s_WORDS])\n{\n"
+            "    struct peach2_%s value;\n",
             name.text, name.text, layout->name, name.text);
     for (EACH(part)) {
         const struct part *part = &parts[part_i];
         if (strcmp(part->layout, layout->name) == 0) {
             const char *type = type_of(part_value_bits(part));
-            fprintf(out, "    value.%s %s (%s)((words[%" PRIu32 "] >> %" PRIu32 " & UINT64_C(0x%" PRIx64 ")) << %" PRIu32
-                         ");\n",
+            fprintf(out,
+                    "    value.%s %s (%s)((words[%" PRIu32 "] >> %" PRIu32 " & UINT64_C(0x%" PRIx64 ")) << %" PRIu32
+                    ");\n",
                     lower(part->name).text, part_is_first(part) ? "=" : "|=", type, part->lsb / 64, part->lsb % 64,
                     part->width == 64 ? UINT64_MAX : (UINT64_C(1) << part->width) - 1, part->from);
         }
@@ -166,6 +187,7 @@ void header_write(FILE *out)
     }
     resets_write(out);
     fields_write(out);
+    counters_write(out);
     for (EACH(enum)) {
         enum_write(out, &enums[enum_i]);
     }

@@ -5,6 +5,7 @@
 
 #define BLOCK(name, base, stride, count, doc)
 #define REG(block, name, offset, width, access, reset, doc)
+#define COUNTER(name, offset, unit, doc)
 #define FIELD(block, reg, name, lsb, width, access, doc)
 #define ENUM(name, prefix, width, doc)
 #define CODE(codes, name, value, text, doc)
@@ -23,12 +24,22 @@ const struct block blocks[] = {
 #define BLOCK(name, base, stride, count, doc)
 
 #undef REG
+#undef COUNTER
 #define REG(block, name, offset, width, access, reset, doc) {#block, #name, offset, width, ACCESS_##access, reset, doc},
+#define COUNTER(name, offset, unit, doc)                    REG(COUNTER, name, offset, 32, RO, 0, doc)
 const struct reg regs[] = {
 #include "registers.def"
 };
 #undef REG
+#undef COUNTER
 #define REG(block, name, offset, width, access, reset, doc)
+
+#define COUNTER(name, offset, unit, doc) {#name, unit},
+const struct counter counters[] = {
+#include "registers.def"
+};
+#undef COUNTER
+#define COUNTER(name, offset, unit, doc)
 
 #undef FIELD
 #define FIELD(block, reg, name, lsb, width, access, doc) {#block, #reg, #name, lsb, width, ACCESS_##access, doc},
@@ -76,9 +87,9 @@ const struct constant constants[] = {
 #include "registers.def"
 };
 
-const size_t block_count = COUNT(blocks), reg_count = COUNT(regs), field_count = COUNT(fields),
-             enum_count = COUNT(enums), code_count = COUNT(codes), layout_count = COUNT(layouts),
-             part_count = COUNT(parts), constant_count = COUNT(constants);
+const size_t block_count = COUNT(blocks), reg_count = COUNT(regs), counter_count = COUNT(counters),
+             field_count = COUNT(fields), enum_count = COUNT(enums), code_count = COUNT(codes),
+             layout_count = COUNT(layouts), part_count = COUNT(parts), constant_count = COUNT(constants);
 
 // --- looking --------------------------------------------------------------------------------------------------------
 
@@ -275,11 +286,20 @@ static bool layout_check(const struct layout *layout)
     return end == layout->bits || complain(layout->name, "", "is not filled");
 }
 
+// Who reads them all reads one behind the other.
+static bool counter_check(const struct reg *reg)
+{
+    static uint32_t next;
+    bool follows = strcmp(reg->block, "COUNTER") != 0 || reg->offset == next;
+    next += strcmp(reg->block, "COUNTER") == 0 ? 4 : 0;
+    return follows || complain(reg->block, reg->name, "counters lie one behind the other");
+}
+
 bool map_check(void)
 {
     bool good = true;
     for (EACH(reg)) {
-        good = reg_check(&regs[reg_i]) && good;
+        good = reg_check(&regs[reg_i]) && counter_check(&regs[reg_i]) && good;
     }
     for (EACH(field)) {
         good = field_check(&fields[field_i]) && good;

@@ -22,6 +22,10 @@ struct reg {
     const char *doc;
 };
 
+struct counter {
+    const char *name, *unit;
+};
+
 struct field {
     const char *block, *reg, *name;
     uint32_t lsb, width;
@@ -61,16 +65,20 @@ struct constant {
 
 extern const struct block blocks[];
 extern const struct reg regs[];
+extern const struct counter counters[];
 extern const struct field fields[];
 extern const struct codes enums[];
 extern const struct code codes[];
 extern const struct layout layouts[];
 extern const struct part parts[];
 extern const struct constant constants[];
-extern const size_t block_count, reg_count, field_count, enum_count, code_count, layout_count, part_count,
-    constant_count;
+extern const size_t block_count, reg_count, counter_count, field_count, enum_count, code_count, layout_count,
+    part_count, constant_count;
 
-#define EACH(table) size_t table##_i = 0; table##_i < table##_count; table##_i++
+#define EACH(table)                                                                                                    \
+    size_t table##_i = 0;                                                                                              \
+    table##_i < table##_count;                                                                                         \
+    table##_i++
 
 const char *access_name(enum access access);
 const struct block *block_find(const char *name);

@@ -77,7 +77,8 @@ void markdown_write(FILE *out)
         "fields that belong to none are ignored and read as 0. A read of an offset where nothing lies, or of more than "
         "16 DWs of\n"
         "registers, is answered Unsupported Request.\n\n"
-        "Access: RW; RO, the chip gives the value; WO, a write acts once and reads as 0; ID, always the reset value.\n");
+        "Access: RW; RO, the chip gives the value; WO, a write acts once and reads as 0; ID, always the reset "
+        "value.\n");
     for (EACH(block)) {
         block_write(out, &blocks[block_i]);
     }

@@ -152,8 +152,8 @@ static void layout_write(FILE *out, const struct layout *layout)
         }
         snprintf(name, sizeof name, "%s", lower(part->name).text);
         if (part_value_bits(part) != part->width) {
-            snprintf(name, sizeof name, "%s_%" PRIu32 "_%" PRIu32, lower(part->name).text,
-                     part->from + part->width - 1, part->from);
+            snprintf(name, sizeof name, "%s_%" PRIu32 "_%" PRIu32, lower(part->name).text, part->from + part->width - 1,
+                     part->from);
         }
         member_write(out, part->width, name);
     }

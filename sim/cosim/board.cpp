@@ -10,8 +10,7 @@
 
 #include <sys/stat.h>
 
-// --- into the chip
-// -----------------------------------------------------------------------------------------------------
+// --- into the chip --------------------------------------------------------------------------------------------------
 
 // Puts the current beat of the port's first packet on its wires.
 void cosim_peach2::offer(unsigned port)
@@ -62,8 +61,7 @@ void cosim_peach2::advance(unsigned port)
     ops.rx_taken(ctx, port, tlp);
 }
 
-// --- out of the chip
-// ---------------------------------------------------------------------------------------------------
+// --- out of the chip ------------------------------------------------------------------------------------------------
 
 // The chip's inside is not looked into: what leaves it follows from what came in last. Tags with this bit are the
 // descriptor fetch's (rtl/).
@@ -117,8 +115,7 @@ void cosim_peach2::take_tx()
     tx_changed = false;
 }
 
-// --- an edge
-// -----------------------------------------------------------------------------------------------------------
+// --- an edge --------------------------------------------------------------------------------------------------------
 
 void cosim_peach2::evaluate(uint64_t edge)
 {
@@ -152,8 +149,7 @@ static bool may_be_written(const char *path)
     return stat(path, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-// --- the C face
-// --------------------------------------------------------------------------------------------------------
+// --- the C face -----------------------------------------------------------------------------------------------------
 
 sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const char *name,
                                const cosim_peach2_config *config, const cosim_peach2_ops *ops, void *ctx,
@@ -255,7 +251,7 @@ uint64_t cosim_peach2_cycles(const cosim_peach2_t *board)
     return board->cycles;
 }
 
-void cosim_peach2_counters(const cosim_peach2_t *board, uint32_t values[COSIM_COUNTERS])
+void cosim_peach2_counters(const cosim_peach2_t *board, uint32_t values[PEACH2_COUNTER_REGISTERS])
 {
     board->model->counters(values);
 }

@@ -14,6 +14,7 @@ extern "C" {
 #endif
 
 #include "models/pcie/tlp.h"
+#include "rtl/peach2_regs.h"
 #include "sim/kernel/sim.h"
 
 typedef struct cosim_clock cosim_clock_t;
@@ -23,13 +24,13 @@ typedef struct cosim_peach2 cosim_peach2_t;
 
 struct cosim_peach2_config {
     uint16_t requester;
-    uint32_t mps_bytes;      // 128, 256, 512, ...
-    uint32_t start_cycles;   // dmac_start_cycles
-    uint32_t fetch_cycles;   // dmac_fetch_cycles
+    uint32_t mps_bytes;    // 128, 256, 512, ...
+    uint32_t start_cycles; // dmac_start_cycles
+    uint32_t fetch_cycles; // dmac_fetch_cycles
     uint32_t finish_cycles;
-    uint32_t read_bytes;     // 64, 128, 256, 512
-    uint32_t read_tags;      // 1..32
-    uint32_t prefetch;       // 1..4
+    uint32_t read_bytes; // 64, 128, 256, 512
+    uint32_t read_tags;  // 1..32
+    uint32_t prefetch;   // 1..4
 };
 
 struct cosim_peach2_ops {
@@ -61,8 +62,7 @@ void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room);
 uint64_t cosim_peach2_cycles(const cosim_peach2_t *board); // evaluated so far
 
 // The registers COUNTER.*, in their order, as they are now; costs no packet and no time.
-#define COSIM_COUNTERS 14
-void cosim_peach2_counters(const cosim_peach2_t *board, uint32_t values[COSIM_COUNTERS]);
+void cosim_peach2_counters(const cosim_peach2_t *board, uint32_t values[PEACH2_COUNTER_REGISTERS]);
 
 // For `tcasim bench`: a bare loop of clock and eval on the same model with the same beats as a recorded run: streams
 // `packets` memory writes of mps_bytes from N to E as fast as they are taken, `cycles_out` cycles in all. No scheduler,

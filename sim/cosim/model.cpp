@@ -69,7 +69,7 @@ cosim_model::~cosim_model()
     }
 }
 
-void cosim_model::counters(uint32_t values[COSIM_COUNTERS]) const
+void cosim_model::counters(uint32_t values[PEACH2_COUNTER_REGISTERS]) const
 {
     if (plain_ != nullptr) {
         cosim_counters_read(*plain_->rootp, values);

@@ -77,7 +77,7 @@ class cosim_model
         }
     }
 
-    void counters(uint32_t values[COSIM_COUNTERS]) const;
+    void counters(uint32_t values[PEACH2_COUNTER_REGISTERS]) const;
 
     const cosim_pins &pins() const
     {

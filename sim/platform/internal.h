@@ -18,8 +18,6 @@
 #define PLAT_FPGA_CONTROL_BASE 0x3100000000ull
 #define PLAT_HCA_UAR_BASE      0x3200000000ull
 
-#define PLAT_CHIP_COUNTERS 14
-
 struct plat_node {
     plat_machine_t *machine;
     const struct scn_node *config;
@@ -30,7 +28,7 @@ struct plat_node {
     peach2_board_t *board;
     cosim_peach2_t *chip; // one of these two, by the board's fidelity
     peach2_twin_t *twin;
-    uint64_t chip_counters[PLAT_CHIP_COUNTERS]; // as of the last plat_chip_counters_read
+    uint64_t chip_counters[PEACH2_COUNTER_REGISTERS]; // as of the last plat_chip_counters_read
     pcie_link_t *slot;
     struct plat_gpus gpus;
     pcie_link_t *gpu_slots[SCN_GPUS_MAX];

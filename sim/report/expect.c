@@ -82,8 +82,7 @@ static char *recorded_judge(const struct scn_check *expect, double value, double
     return text_make("%.9g is not within %s %% of %.9g in %s%s", value, percent, recorded, observed->of, difference);
 }
 
-// --- all numbers of an expectation
-// ------------------------------------------------------------------------------------
+// --- all numbers of an expectation ----------------------------------------------------------------------------------
 
 static char *number_judge(const struct scn_check *expect, const struct observed_number *number, const double *recorded)
 {
@@ -253,8 +252,7 @@ void report_outcomes_free(struct report_outcomes *outcomes)
     *outcomes = (struct report_outcomes){0};
 }
 
-// --- telling and recording
-// ----------------------------------------------------------------------------------------------
+// --- telling and recording ------------------------------------------------------------------------------------------
 
 void report_outcomes_print(const struct report_outcomes *outcomes, FILE *out)
 {

@@ -55,8 +55,7 @@ RULE(Completions, ComeOnceAndInOrderOfTheRequests)
     stage_play(device, mix, count_messages);
 }
 
-// --- polls that take nothing
-// -------------------------------------------------------------------------------------------
+// --- polls that take nothing ----------------------------------------------------------------------------------------
 
 static void poll_for_nothing(struct side *side)
 {

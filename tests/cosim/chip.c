@@ -46,8 +46,8 @@ struct chip *chip_create(const struct cosim_peach2_config *config)
     EXPECT_EQ(sim_create(&sim_config, &chip->sim), SIM_OK);
     EXPECT_EQ(pcie_pool_create(&chip->pool), SIM_OK);
     EXPECT_EQ(cosim_clock_create(chip->sim, CHIP_PERIOD_PS, &chip->clock), SIM_OK);
-    EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "chip", config != NULL ? config : &usual, &ops, chip,
-                                  NULL, &chip->board),
+    EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "chip", config != NULL ? config : &usual, &ops, chip, NULL,
+                                  &chip->board),
               SIM_OK);
     return chip;
 }

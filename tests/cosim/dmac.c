@@ -11,8 +11,7 @@ static uint64_t cycles_ps(uint64_t cycles)
     return cycles * CHIP_PERIOD_PS;
 }
 
-// --- memories
-// ----------------------------------------------------------------------------------------------------------
+// --- memories -------------------------------------------------------------------------------------------------------
 
 uint64_t dmac_window(unsigned space, uint32_t offset)
 {
@@ -86,8 +85,7 @@ const uint8_t *dmac_got(struct dmac *dmac, uint64_t address)
     return space == NULL ? NULL : space->got + offset;
 }
 
-// --- the host's answers
-// ------------------------------------------------------------------------------------------------
+// --- the host's answers ---------------------------------------------------------------------------------------------
 
 static uint32_t piece_bytes(struct dmac *dmac, uint64_t address, uint32_t left)
 {
@@ -184,8 +182,7 @@ void dmac_answer_again(struct dmac *dmac, pcie_tlp_t *read)
               pcie_tlp_completion(read, REQUESTER_HOST, 0, pcie_tlp_byte_count(read), data));
 }
 
-// --- what leaves the chip
-// ------------------------------------------------------------------------------------------------
+// --- what leaves the chip -------------------------------------------------------------------------------------------
 
 static void take_write(struct dmac *dmac, unsigned port, pcie_tlp_t *tlp)
 {
@@ -214,8 +211,7 @@ static void on_tx(struct chip *chip, unsigned port, pcie_tlp_t *tlp)
     }
 }
 
-// --- time
-// --------------------------------------------------------------------------------------------------------------
+// --- time -----------------------------------------------------------------------------------------------------------
 
 static void on_timer(void *ctx)
 {
@@ -306,8 +302,7 @@ void dmac_destroy(struct dmac *dmac)
     free(dmac);
 }
 
-// --- registers and descriptors
-// -----------------------------------------------------------------------------------------
+// --- registers and descriptors --------------------------------------------------------------------------------------
 
 static void queue(struct dmac *dmac, uint64_t offset, uint32_t bytes, const void *data)
 {
@@ -403,8 +398,7 @@ uint32_t dmac_completed(struct dmac *dmac, unsigned channel)
     return dmac_get32(dmac, PEACH2_DMAC_BASE + channel * PEACH2_DMAC_STRIDE + PEACH2_DMAC_COMPLETED);
 }
 
-// --- orders
-// ------------------------------------------------------------------------------------------------------------
+// --- orders ---------------------------------------------------------------------------------------------------------
 
 struct dmac_transfer dmac_copy(uint32_t from, unsigned space, uint32_t to, uint32_t bytes)
 {
@@ -433,8 +427,7 @@ struct dmac_order dmac_order_chain(unsigned channel, unsigned mode, uint64_t des
     return order;
 }
 
-// --- the reference
-// -----------------------------------------------------------------------------------------------------
+// --- the reference --------------------------------------------------------------------------------------------------
 
 void dmac_expect(struct dmac *dmac, const struct dmac_transfer *transfer)
 {

@@ -57,8 +57,7 @@ static void refuse_everywhere(struct dmac_transfer transfer, unsigned error)
     refuse_in_chain(PEACH2_MODE_CHAIN_BOARD, transfer, error);
 }
 
-// --- what a transfer may be
-// ----------------------------------------------------------------------------------------------
+// --- what a transfer may be -----------------------------------------------------------------------------------------
 
 TEST(DmacErrors, MisalignedAreAddressesThatAreNoMultipleOf4)
 {
@@ -154,8 +153,7 @@ TEST(DmacErrors, InvalidAreReservedBitsOfADescriptor)
     }
 }
 
-// --- where it may go
-// -----------------------------------------------------------------------------------------------------
+// --- where it may go ------------------------------------------------------------------------------------------------
 
 static void refuse_destination(uint64_t destination)
 {
@@ -229,8 +227,7 @@ TEST(DmacErrors, UnroutableIsTheBoardOutsideItsMemory)
     }
 }
 
-// --- where the status words may go
-// ---------------------------------------------------------------------------------------
+// --- where the status words may go ----------------------------------------------------------------------------------
 
 static void refuse_notification(bool remote, uint64_t address, unsigned error)
 {

@@ -4,8 +4,7 @@
 
 #include "tests/cosim/dmac.h"
 
-// --- chains
-// --------------------------------------------------------------------------------------------------------------
+// --- chains ---------------------------------------------------------------------------------------------------------
 
 static void refuse_loop(unsigned mode, uint32_t tail, uint32_t loop)
 {
@@ -93,11 +92,11 @@ TEST(DmacErrors, DescriptorIsANextThatIsMisalignedOrBeyondTheBoardsMemory)
     refuse_next(PEACH2_MODE_CHAIN_BOARD, 0, 0x24);
     refuse_next(PEACH2_MODE_CHAIN_BOARD, BOARD_BYTES - 32, BOARD_BYTES);
     refuse_next(PEACH2_MODE_CHAIN_BOARD, 0, UINT64_C(0x8000000000));
-    refuse_next(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), dmac_address(SPACE_HOST, CHAIN_OFFSET) + 0x30);
+    refuse_next(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET),
+                dmac_address(SPACE_HOST, CHAIN_OFFSET) + 0x30);
 }
 
-// --- reads that fail
-// -----------------------------------------------------------------------------------------------------
+// --- reads that fail ------------------------------------------------------------------------------------------------
 
 static unsigned error_of(enum dmac_answer answer)
 {
@@ -167,8 +166,7 @@ TEST(DmacErrors, ReadUrAndReadAbortAreTheErrorsOfDescriptorsToo)
     fail_descriptor(ANSWER_ABORT);
 }
 
-// --- which error
-// -----------------------------------------------------------------------------------------------------------
+// --- which error ----------------------------------------------------------------------------------------------------
 
 TEST(DmacErrors, TheFirstFailedReadIsToldWhateverTheOrderOfTheAnswers)
 {
@@ -217,8 +215,7 @@ TEST(DmacErrors, OneChannelsErrorLeavesTheOthersAlone)
     dmac_destroy(dmac);
 }
 
-// --- failures at random
-// ----------------------------------------------------------------------------------------------------
+// --- failures at random ---------------------------------------------------------------------------------------------
 
 enum { WORK_BYTES = 0x1000, PART_BYTES = 0x400, SEGMENT_BYTES = 0x100 };
 
@@ -227,7 +224,8 @@ static struct dmac_order random_mode(struct dmac *dmac, uint32_t channel)
 {
     struct dmac_transfer whole = dmac_copy(WORK_BYTES * channel, SPACE_EAST, WORK_BYTES * channel, WORK_BYTES);
     unsigned mode = chip_random(&dmac->random) % 3;
-    uint64_t at = mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + 0x100 * channel) : 0x100 * channel;
+    uint64_t at =
+        mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + 0x100 * channel) : 0x100 * channel;
     struct dmac_order order = dmac_order_chain(channel, mode, at);
     struct dmac_transfer parts[WORK_BYTES / PART_BYTES];
     for (uint32_t i = 0; i < WORK_BYTES / PART_BYTES; i++) {

@@ -55,8 +55,8 @@ static void raise_from(struct dmac *dmac, unsigned port, uint32_t bits)
 {
     uint64_t raise = PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_RAISE;
     chip_send(dmac->chip, port, port == PORT_N ? BAR_REGISTERS : 0,
-              pcie_tlp_write(dmac->chip->pool, 1,
-                             port == PORT_N ? raise : chip_window(OWN_NODE, BLOCK_BOARD, raise), sizeof bits, &bits));
+              pcie_tlp_write(dmac->chip->pool, 1, port == PORT_N ? raise : chip_window(OWN_NODE, BLOCK_BOARD, raise),
+                             sizeof bits, &bits));
 }
 
 static struct dmac_order copy_with_interrupt(unsigned channel)

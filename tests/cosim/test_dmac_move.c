@@ -157,7 +157,7 @@ TEST(DmacMove, ReadsTheLastDescriptorOfTheBoardsMemory)
     follow(PEACH2_MODE_CHAIN_BOARD, 0, places, 2);
 }
 
-// --- random transfers ----------------------------------------------------------------------------------------------------
+// --- random transfers -----------------------------------------------------------------------------------------------
 
 enum { CHAIN_MAX = 12 };
 
@@ -191,7 +191,8 @@ static uint32_t span(const struct dmac_transfer *transfer, uint32_t pitch)
 // Destinations of a channel lie in its own quarter of every memory, and may overlap there.
 static struct dmac_transfer make_transfer(struct dmac *dmac, unsigned channel)
 {
-    struct dmac_transfer transfer = {.bytes = 4 + 4 * pick(dmac, pick(dmac, 2) ? 16 : 700), .fence = pick(dmac, 5) == 0};
+    struct dmac_transfer transfer = {.bytes = 4 + 4 * pick(dmac, pick(dmac, 2) ? 16 : 700),
+                                     .fence = pick(dmac, 5) == 0};
     if (pick(dmac, 3) == 0) {
         make_rows(dmac, &transfer);
     }
@@ -288,7 +289,8 @@ static void run_random(uint64_t seed, const struct cosim_peach2_config *config, 
     dmac->user = &work;
     for (unsigned c = 0; c < work.channels; c++) {
         dmac_start(dmac, &work.orders[c]);
-        told += work.orders[c].local == dmac_status_address(SPACE_BOARD, c) ? 1 : 2; // none leaves for the board's memory
+        told +=
+            work.orders[c].local == dmac_status_address(SPACE_BOARD, c) ? 1 : 2; // none leaves for the board's memory
     }
     if (stalls) {
         dmac_stall(dmac, 200);

@@ -4,8 +4,7 @@
 
 #include "tests/cosim/dmac.h"
 
-// --- starting
-// ------------------------------------------------------------------------------------------------------------
+// --- starting -------------------------------------------------------------------------------------------------------
 
 static void spoil_registers(struct dmac *dmac, unsigned channel)
 {
@@ -102,8 +101,7 @@ TEST(DmacOrder, AChainsFirstFetchBeginsWhileTheSequencerStarts)
     EXPECT_EQ(latest[1], late[1]);
 }
 
-// --- STATUS
-// --------------------------------------------------------------------------------------------------------------
+// --- STATUS ---------------------------------------------------------------------------------------------------------
 
 enum { STATUS_0 = PEACH2_DMAC_BASE + PEACH2_DMAC_STATUS };
 
@@ -213,8 +211,7 @@ TEST(DmacOrder, StatusSaysDoneOnlyAfterTheDataLeftWhenNorthIsBusy)
     dmac_destroy(dmac);
 }
 
-// --- fences
-// --------------------------------------------------------------------------------------------------------------
+// --- fences ---------------------------------------------------------------------------------------------------------
 
 // Four copies, each of what the one before it wrote.
 static void hand_on(bool fence, struct dmac_transfer *hops)
@@ -279,8 +276,7 @@ TEST(DmacOrder, AFenceCostsNothingWhenNothingIsUnderWay)
     dmac_destroy(dmac);
 }
 
-// --- status words
-// --------------------------------------------------------------------------------------------------------
+// --- status words ---------------------------------------------------------------------------------------------------
 
 TEST(DmacOrder, StatusWordsReachTheBoardsMemory)
 {
@@ -329,8 +325,7 @@ TEST(DmacOrder, NoStatusWordIsSentThatWasNotAskedFor)
     dmac_destroy(dmac);
 }
 
-// --- failures while descriptors arrive
-// -------------------------------------------------------------------------------------
+// --- failures while descriptors arrive ------------------------------------------------------------------------------
 
 // A chain of five from the middle of 64 bytes on, so that a burst comes in several completions. The first descriptor's
 // data fails while the second completion is `gap` cycles behind the first.

@@ -22,7 +22,7 @@ static void end_lost(struct dmac *dmac, const struct dmac_order *order)
     dmac_compare(dmac);
 }
 
-// --- never ---------------------------------------------------------------------------------------------------------------
+// --- never ----------------------------------------------------------------------------------------------------------
 
 TEST(DmacReads, LostIsAReadThatIsNotAnswered)
 {
@@ -109,7 +109,7 @@ TEST(DmacReads, AnswersAfterALostOneAreStillWaitedForByOtherChannels)
     dmac_destroy(dmac);
 }
 
-// --- late ----------------------------------------------------------------------------------------------------------------
+// --- late -----------------------------------------------------------------------------------------------------------
 
 TEST(DmacReads, LateAnswersAreCountedAndChangeNothing)
 {
@@ -216,7 +216,7 @@ TEST(DmacReads, AnswersThatComeTwiceBeforeTheirTurnAreCountedAndChangeNothing)
     dmac_destroy(dmac);
 }
 
-// --- at the very moment --------------------------------------------------------------------------------------------------
+// --- at the very moment ---------------------------------------------------------------------------------------------
 
 static uint64_t bits_of(const struct dmac_order *order, unsigned error)
 {
@@ -277,7 +277,8 @@ TEST(DmacReads, AnswersToALostChannelDoNotReachTheNextUserOfTheirSlot)
 static bool answer_descriptor_at_the_timeout(uint32_t cycles)
 {
     struct dmac *dmac = dmac_create(NULL);
-    struct dmac_transfer chain[] = {dmac_copy(0x1000, SPACE_EAST, 0, 0x40), dmac_copy(0x2000, SPACE_EAST, 0x1000, 0x40)};
+    struct dmac_transfer chain[] = {dmac_copy(0x1000, SPACE_EAST, 0, 0x40),
+                                    dmac_copy(0x2000, SPACE_EAST, 0x1000, 0x40)};
     struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
     dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, chain, 2);
     dmac->rules[0] = late(CHAIN_OFFSET, 64, cycles);

@@ -3,8 +3,7 @@
 
 #include "tests/cosim/dmac.h"
 
-// --- channels
-// --------------------------------------------------------------------------------------------------------------
+// --- channels -------------------------------------------------------------------------------------------------------
 
 // Neither the start, when one channel has its descriptors before the others, nor the end.
 enum { COUNT_FROM = 0x2000, COUNT_TO = 0x12000, FAIR_SHARE = (COUNT_TO - COUNT_FROM) / DMAC_CHANNELS };
@@ -28,7 +27,8 @@ static void count_bytes(struct dmac *dmac, unsigned port, uint64_t address, uint
 // All of a channel's transfer, and the same as a chain of fifteen.
 static struct dmac_order prepare(struct dmac *dmac, unsigned channel, unsigned mode)
 {
-    uint64_t at = mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + 0x400 * channel) : 0x400 * channel;
+    uint64_t at =
+        mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + 0x400 * channel) : 0x400 * channel;
     struct dmac_order order = dmac_order_chain(channel, mode, at);
     struct dmac_transfer chain[15];
     order.notify_local = order.notify_remote = false;
@@ -87,8 +87,7 @@ TEST(DmacShare, FourChannelsMoveAboutTheSameWithFewTagsOrMany)
     }
 }
 
-// --- the bubble rule
-// ---------------------------------------------------------------------------------------------------------
+// --- the bubble rule ------------------------------------------------------------------------------------------------
 
 enum { SOURCE_REQUESTER = 0x40 };
 
@@ -193,8 +192,7 @@ TEST(DmacShare, AnswersEnterARingOnlyWhileItHasRoom)
     dmac_destroy(dmac);
 }
 
-// --- a ring that is full
-// ----------------------------------------------------------------------------------------------------
+// --- a ring that is full --------------------------------------------------------------------------------------------
 
 enum { IP_TLPS = 16, IP_ROOM = 12, CROWD = 1200 };
 

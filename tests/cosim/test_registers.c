@@ -76,8 +76,7 @@ TEST(Registers, TakeAccessesBackToBack)
     struct chip *chip = chip_create(NULL);
     for (uint32_t i = 0; i < COUNT; i++) {
         chip_send(chip, PORT_N, BAR_REGISTERS, pcie_tlp_write(chip->pool, 1, SCRATCH, sizeof i, &i));
-        chip_send(chip, PORT_N, BAR_REGISTERS,
-                  pcie_tlp_write(chip->pool, 1, PEACH2_MEMORY_BASE + 4 * i + 1, 2, "ab"));
+        chip_send(chip, PORT_N, BAR_REGISTERS, pcie_tlp_write(chip->pool, 1, PEACH2_MEMORY_BASE + 4 * i + 1, 2, "ab"));
         chip_send(chip, PORT_N, BAR_REGISTERS, pcie_tlp_read(chip->pool, 1, (uint8_t)i, SCRATCH, 4));
     }
     chip_run(chip);

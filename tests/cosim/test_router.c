@@ -199,7 +199,7 @@ TEST(Router, SharesAnOutputFairly)
     chip_destroy(chip);
 }
 
-// --- backpressure ------------------------------------------------------------------------------------------------------
+// --- backpressure ---------------------------------------------------------------------------------------------------
 
 TEST(Router, HoldsPacketsBackWhileThePortStalls)
 {
@@ -233,7 +233,7 @@ TEST(Router, LetsOtherPortsPassAStalledOne)
     chip_destroy(chip);
 }
 
-// --- everything at once ------------------------------------------------------------------------------------------------
+// --- everything at once ---------------------------------------------------------------------------------------------
 
 struct traffic {
     struct chip *chip;
@@ -264,8 +264,9 @@ static void send_random(void *ctx)
     uint32_t number = traffic->sequence[from->port]++;
     memset(data, (int)(number * 7 + from->port), sizeof data);
     memcpy(data, &number, sizeof number);
-    chip_send(traffic->chip, from->port, BAR_WINDOW,
-              pcie_tlp_write(traffic->chip->pool, (uint16_t)from->port, chip_window(nodes[to], 0, offset), bytes, data));
+    chip_send(
+        traffic->chip, from->port, BAR_WINDOW,
+        pcie_tlp_write(traffic->chip->pool, (uint16_t)from->port, chip_window(nodes[to], 0, offset), bytes, data));
     if (--traffic->left_to_send[from->port] > 0) {
         sim_event_schedule(traffic->chip->sim, &traffic->send[from->port], chip_random(&traffic->state) % 150000);
     }

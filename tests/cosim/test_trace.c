@@ -57,7 +57,8 @@ TEST(Trace, NeverReplacesWhatIsNoFile)
     char directory[] = "/tmp/tcasim-trace-XXXXXX";
     cosim_peach2_t *board = NULL;
     ASSERT_TRUE(mkdtemp(directory) != NULL);
-    EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "board", &config, &ops, NULL, directory, &board), SIM_ERR_IO);
+    EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "board", &config, &ops, NULL, directory, &board),
+              SIM_ERR_IO);
     EXPECT_TRUE(board == NULL);
     EXPECT_EQ(rmdir(directory), 0);
     chip_destroy(chip);

@@ -11,8 +11,7 @@ struct backend_process *backend_current(void)
     return open_box != NULL ? open_box->current : NULL;
 }
 
-// --- memory and time
-// --------------------------------------------------------------------------------------------------
+// --- memory and time ------------------------------------------------------------------------------------------------
 
 static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_out)
 {
@@ -52,8 +51,7 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
     box_run_until(box, box->now_ps + amount * ps[kind]);
 }
 
-// --- BARs
-// -------------------------------------------------------------------------------------------------------------
+// --- BARs -----------------------------------------------------------------------------------------------------------
 
 static uint8_t *bar_at(struct box *box, enum backend_bar bar, uint64_t offset)
 {
@@ -116,8 +114,7 @@ static const struct backend_ops ops = {
     .cost = cost,
 };
 
-// --- processes
-// --------------------------------------------------------------------------------------------------------
+// --- processes ------------------------------------------------------------------------------------------------------
 
 struct box *box_open(void)
 {

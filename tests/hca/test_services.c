@@ -96,8 +96,7 @@ TEST(Services, ACableThatComesBackInTimeLosesNothing)
     rig_fini(&scene.rig);
 }
 
-// --- reset, doorbells
-// -------------------------------------------------------------------------------------------------
+// --- reset, doorbells -----------------------------------------------------------------------------------------------
 
 static void reset_and_again(void *arg)
 {
@@ -348,8 +347,7 @@ TEST(Services, AFenceWaitsForTheReadBeforeItAndNothingElseDoes)
     expect_fence(false, 0x3c);
 }
 
-// --- completions that nobody asked for
-// ---------------------------------------------------------------------------------
+// --- completions that nobody asked for ------------------------------------------------------------------------------
 
 static void seldom_signaled(void *arg)
 {

@@ -145,7 +145,7 @@ static void on_rx_taken(void *ctx, unsigned port, pcie_tlp_t *tlp)
     on_rx_taken_at(ctx, port, tlp, sim_now_ps(((struct bench *)ctx)->sim));
 }
 
-// --- what programs do
+// --- what programs do -----------------------------------------------------------------------------------------------
 
 uint32_t bench_dice(struct bench *bench, uint32_t sides)
 {

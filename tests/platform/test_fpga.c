@@ -150,8 +150,7 @@ TEST(FpgaTransfer, RefusesWhatItCannotDo)
     expect_failed(scenario, "writing the descriptor");
 }
 
-// --- errors
-// ------------------------------------------------------------------------------------------------------------
+// --- errors ---------------------------------------------------------------------------------------------------------
 
 struct attempt {
     struct site site;
@@ -226,8 +225,7 @@ TEST(FpgaErrors, ForgetAWriteThatNobodyClaims)
     expect_error(FPGA_WRITE, 0x1000000000ull, 0, 64, FPGA_OK);
 }
 
-// --- its place in the node
-// -----------------------------------------------------------------------------------------------
+// --- its place in the node ------------------------------------------------------------------------------------------
 
 static void access_control_wide(void *arg, peach2_handle_t *board)
 {

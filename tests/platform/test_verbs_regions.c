@@ -89,8 +89,7 @@ TEST(TcaRegions, AreNotWrittenByAnAnsweredReadOnceTheyAreGone)
     EXPECT_BETWEEN(expect_unwritten(IBV_WR_RDMA_READ, true, true), 10, 60);
 }
 
-// --- a board that is busy with other regions
-// ---------------------------------------------------------------------------
+// --- a board that is busy with other regions ------------------------------------------------------------------------
 
 // value[0]: how many of the eight writes were done when a region of which none is was gone.
 static void deregisters_beside(void *arg, peach2_handle_t *board)

@@ -34,8 +34,7 @@ static struct card *card_of(void *ctx)
     return NULL;
 }
 
-// --- the driver
-// -------------------------------------------------------------------------------------------------------
+// --- the driver -----------------------------------------------------------------------------------------------------
 
 static unsigned count(void *ctx)
 {
@@ -173,8 +172,7 @@ static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
     return is_gpu(bar) ? card->memory[bar - BACKEND_BAR_GPU0].bus_address : card->inner.ops->bar_bus_address(ctx, bar);
 }
 
-// --- life
-// -------------------------------------------------------------------------------------------------------------
+// --- life -----------------------------------------------------------------------------------------------------------
 
 void card_install(struct cluster *cluster, peach2_handle_t *board)
 {

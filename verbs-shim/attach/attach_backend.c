@@ -321,8 +321,7 @@ API bool attach_poll(uint64_t site, const volatile void *place, bool repeats)
     return attach_poll_again(&poll, ATTACH_WAIT_MEMORY, repeats) == ATTACH_WOKEN_MEMORY;
 }
 
-// --- looking in a waiting thread's place
-// ------------------------------------------------------------------------------
+// --- looking in a waiting thread's place ----------------------------------------------------------------------------
 
 static void (*_Atomic looker)(void);
 static _Atomic bool look_progresses;

@@ -3,8 +3,7 @@
 
 #include "verbs-shim/cuda/internal.h"
 
-// --- pieces
-// -----------------------------------------------------------------------------------------------------------
+// --- pieces ---------------------------------------------------------------------------------------------------------
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
@@ -32,8 +31,7 @@ uint64_t cuda_side_offset(const struct cuda_side *side, const struct cuda_piece 
     return piece->row * side->pitch + piece->column;
 }
 
-// --- what the pointers are
-// --------------------------------------------------------------------------------------------
+// --- what the pointers are ------------------------------------------------------------------------------------------
 
 // Bytes from the first to behind the last one; false: too many to count.
 static bool extent(const struct cuda_copy *copy, uint64_t pitch, uint64_t *bytes_out)
@@ -97,8 +95,7 @@ static cudaError_t kind_check(const struct cuda_copy *copy, enum cudaMemcpyKind 
     return fits ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// --- ways
-// -------------------------------------------------------------------------------------------------------------
+// --- ways -----------------------------------------------------------------------------------------------------------
 
 static cudaError_t copy_inside_host(struct cuda_context *context, const struct cuda_copy *copy)
 {
@@ -225,8 +222,7 @@ static cudaError_t copy_run(struct cuda_context *context, const struct cuda_copy
                                                               : error;
 }
 
-// --- calls
-// ------------------------------------------------------------------------------------------------------------
+// --- calls ----------------------------------------------------------------------------------------------------------
 
 // Without gaps rows are one run.
 static void rows_merge(struct cuda_copy *copy)

@@ -40,8 +40,7 @@ const char *cudaGetErrorName(cudaError_t error);
 cudaError_t cudaGetLastError(void);    // and forgets it
 cudaError_t cudaPeekAtLastError(void); // and keeps it
 
-// --- devices
-// ----------------------------------------------------------------------------------------------------------
+// --- devices --------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaGetDeviceCount(int *count); // *count 0 with cudaErrorNoDevice
 cudaError_t cudaSetDevice(int device);
@@ -61,8 +60,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peer);
 
-// --- memory
-// -----------------------------------------------------------------------------------------------------------
+// --- memory ---------------------------------------------------------------------------------------------------------
 
 // No bytes: success and NULL. cudaErrorMemoryAllocation.
 cudaError_t cudaMalloc(void **pointer, size_t bytes);
@@ -76,8 +74,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 // Pageable memory: cudaErrorInvalidValue.
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
 
-// --- copies
-// -----------------------------------------------------------------------------------------------------------
+// --- copies ---------------------------------------------------------------------------------------------------------
 
 // A kind that the addresses contradict, and a range that does not lie in one allocation, are cudaErrorInvalidValue; no
 // such kind: cudaErrorInvalidMemcpyDirection; a pitch below the width: cudaErrorInvalidPitchValue;
@@ -95,8 +92,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 cudaError_t cudaMemset(void *pointer, int value, size_t bytes); // of device memory
 cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream);
 
-// --- streams and events
-// -----------------------------------------------------------------------------------------------
+// --- streams and events ---------------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
@@ -121,8 +117,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes,
                              cudaStream_t stream);
 
-// --- known by name: cudaErrorNotSupported
-// -----------------------------------------------------------------------------
+// --- known by name: cudaErrorNotSupported ---------------------------------------------------------------------------
 
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void *pointer);

@@ -118,8 +118,7 @@ cudaError_t cudaRuntimeGetVersion(int *version)
     return version_get(version);
 }
 
-// --- all of a device
-// --------------------------------------------------------------------------------------------------
+// --- all of a device ------------------------------------------------------------------------------------------------
 
 cudaError_t cudaDeviceSynchronize(void)
 {
@@ -157,8 +156,7 @@ cudaError_t cudaDeviceReset(void)
     return cuda_leave(context, error);
 }
 
-// --- peers
-// ------------------------------------------------------------------------------------------------------------
+// --- peers ----------------------------------------------------------------------------------------------------------
 
 static bool can_access(const struct cuda_context *context, int device, int peer)
 {

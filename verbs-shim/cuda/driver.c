@@ -61,8 +61,7 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
     return CUDA_SUCCESS;
 }
 
-// --- pointers
-// -----------------------------------------------------------------------------------------------------------
+// --- pointers -------------------------------------------------------------------------------------------------------
 
 struct place {
     struct cuda_context *context;
@@ -181,8 +180,7 @@ CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr poin
     return CUDA_SUCCESS;
 }
 
-// --- errors
-// -------------------------------------------------------------------------------------------------------------
+// --- errors ---------------------------------------------------------------------------------------------------------
 
 #define ROW(code, text)                                                                                                \
     {                                                                                                                  \

@@ -20,8 +20,7 @@ static cudaError_t event_enter(cudaEvent_t event, struct cuda_context **context_
     return error == cudaSuccess ? event_check(*context_out, event) : error;
 }
 
-// --- life
-// -------------------------------------------------------------------------------------------------------------
+// --- life -----------------------------------------------------------------------------------------------------------
 
 void cuda_events_drop(struct cuda_context *context, unsigned gpu)
 {
@@ -84,8 +83,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
     return cuda_leave(context, error);
 }
 
-// --- use
-// --------------------------------------------------------------------------------------------------------------
+// --- use ------------------------------------------------------------------------------------------------------------
 
 static cudaError_t event_record(struct cuda_context *context, cudaEvent_t event, cudaStream_t stream)
 {

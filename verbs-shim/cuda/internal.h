@@ -145,22 +145,19 @@ struct cuda_pinned *cuda_pinned_around(const struct cuda_context *context, const
 cudaError_t cuda_allocations_drop(struct cuda_context *context, unsigned gpu); // of the driver as well
 void cuda_memory_free(struct cuda_context *context);                           // the heap's part alone
 
-// --- stream.c, event.c
-// ------------------------------------------------------------------------------------------------
+// --- stream.c, event.c ----------------------------------------------------------------------------------------------
 
 // 0 and cudaStreamLegacy are the current device's default one.
 cudaError_t cuda_stream_queue(struct cuda_context *context, cudaStream_t stream, struct cuda_queue **queue_out);
 void cuda_streams_drop(struct cuda_context *context, unsigned gpu);
 void cuda_events_drop(struct cuda_context *context, unsigned gpu);
 
-// --- pin.c
-// ------------------------------------------------------------------------------------------------------------
+// --- pin.c ----------------------------------------------------------------------------------------------------------
 
 // Closes the windows onto this memory.
 void cuda_pins_revoke(struct cuda_context *context, unsigned gpu, uint64_t device_address, uint64_t bytes);
 
-// --- copies
-// -----------------------------------------------------------------------------------------------------------
+// --- copies ---------------------------------------------------------------------------------------------------------
 
 enum cuda_place { CUDA_PAGEABLE, CUDA_PINNED, CUDA_DEVICE };
 

@@ -5,8 +5,7 @@
 
 #include "verbs-shim/cuda/internal.h"
 
-// --- pointers
-// ---------------------------------------------------------------------------------------------------------
+// --- pointers -------------------------------------------------------------------------------------------------------
 
 bool cuda_pointer_device(const struct cuda_context *context, const void *pointer, unsigned *gpu_out,
                          uint64_t *device_address_out)
@@ -78,8 +77,7 @@ void cuda_memory_free(struct cuda_context *context)
     }
 }
 
-// --- of the device
-// ----------------------------------------------------------------------------------------------------
+// --- of the device --------------------------------------------------------------------------------------------------
 
 static cudaError_t allocate(struct cuda_context *context, void **pointer, size_t bytes)
 {
@@ -191,8 +189,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     return cuda_leave(context, error != cudaSuccess ? error : memory_info(context, free_bytes, total_bytes));
 }
 
-// --- of the host
-// ------------------------------------------------------------------------------------------------------
+// --- of the host ----------------------------------------------------------------------------------------------------
 
 static cudaError_t host_allocate(struct cuda_context *context, void **pointer, size_t bytes, unsigned flags)
 {
@@ -266,8 +263,7 @@ cudaError_t cudaFreeHost(void *pointer)
     return cuda_leave(context, error != cudaSuccess ? error : host_release(context, pointer));
 }
 
-// --- attributes
-// -------------------------------------------------------------------------------------------------------
+// --- attributes -----------------------------------------------------------------------------------------------------
 
 static cudaError_t attributes_get(struct cuda_context *context, struct cudaPointerAttributes *attributes,
                                   const void *pointer)

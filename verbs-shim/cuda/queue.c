@@ -3,8 +3,7 @@
 
 #include "verbs-shim/cuda/internal.h"
 
-// --- life
-// -------------------------------------------------------------------------------------------------------------
+// --- life -----------------------------------------------------------------------------------------------------------
 
 static cudaError_t queue_make(struct cuda_context *context, unsigned gpu, bool blocking, struct cuda_queue **queue_out)
 {
@@ -71,8 +70,7 @@ void cuda_queues_free(struct cuda_device *device)
     device->first = device->helper = NULL;
 }
 
-// --- submission
-// -------------------------------------------------------------------------------------------------------
+// --- submission -----------------------------------------------------------------------------------------------------
 
 static cudaError_t push(struct cuda_context *context, struct cuda_queue *queue, const struct backend_gpu_work *work)
 {
@@ -163,8 +161,7 @@ cudaError_t cuda_detour_end(struct cuda_context *context, struct cuda_queue *que
     return cuda_submit_after(context, queue, detour, detour->last);
 }
 
-// --- waiting
-// ----------------------------------------------------------------------------------------------------------
+// --- waiting --------------------------------------------------------------------------------------------------------
 
 cudaError_t cuda_wait(struct cuda_context *context, struct cuda_queue *queue, uint64_t ticket)
 {

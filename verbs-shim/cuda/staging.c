@@ -4,8 +4,7 @@
 
 #include "verbs-shim/cuda/internal.h"
 
-// --- the bounce buffers
-// -------------------------------------------------------------------------------------------------
+// --- the bounce buffers ---------------------------------------------------------------------------------------------
 
 cudaError_t cuda_bounce_prepare(struct cuda_context *context)
 {
@@ -47,8 +46,7 @@ static cudaError_t bounce_wait(struct cuda_context *context, const struct cuda_b
     return bounce->queue != NULL ? cuda_wait(context, bounce->queue, bounce->ticket) : cudaSuccess;
 }
 
-// --- pieces
-// -------------------------------------------------------------------------------------------------------------
+// --- pieces ---------------------------------------------------------------------------------------------------------
 
 // Between a bounce buffer, where rows lie without gaps, and the program's memory.
 static void piece_copy(struct cuda_context *context, const struct cuda_side *host, const struct cuda_piece *piece,
@@ -81,8 +79,7 @@ static cudaError_t piece_submit(struct cuda_context *context, struct cuda_queue 
     return error;
 }
 
-// --- ways
-// ---------------------------------------------------------------------------------------------------------------
+// --- ways -----------------------------------------------------------------------------------------------------------
 
 static cudaError_t to_device(struct cuda_context *context, const struct cuda_copy *copy, struct cuda_queue *queue,
                              uint64_t limit)

@@ -35,8 +35,7 @@ void cuda_streams_drop(struct cuda_context *context, unsigned gpu)
     }
 }
 
-// --- life
-// -------------------------------------------------------------------------------------------------------------
+// --- life -----------------------------------------------------------------------------------------------------------
 
 static cudaError_t stream_make(struct cuda_context *context, cudaStream_t *stream_out, unsigned flags)
 {
@@ -98,8 +97,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cuda_leave(context, error != cudaSuccess ? error : stream_drop(context, stream));
 }
 
-// --- waiting
-// ----------------------------------------------------------------------------------------------------------
+// --- waiting --------------------------------------------------------------------------------------------------------
 
 static cudaError_t stream_enter(cudaStream_t stream, struct cuda_context **context_out, struct cuda_queue **queue_out)
 {

@@ -78,8 +78,7 @@ static void pay_call(const struct library *library)
     library->backend.ops->cost(library->backend.ctx, BACKEND_COST_CALL, 1);
 }
 
-// --- open and close
-// -----------------------------------------------------------------------------------------------------
+// --- open and close -------------------------------------------------------------------------------------------------
 
 gdr_t gdr_open(void)
 {
@@ -153,8 +152,7 @@ static struct window *window_find(gdr_t g, gdr_mh_t handle)
     return link != NULL && (g == NULL || (*link)->gdr == g) ? *link : NULL;
 }
 
-// --- pinning
-// ------------------------------------------------------------------------------------------------------------
+// --- pinning --------------------------------------------------------------------------------------------------------
 
 static bool is_permitted(const void *pointer, uint64_t p2p_token, uint32_t va_space)
 {
@@ -230,8 +228,7 @@ int gdr_get_info(gdr_t g, gdr_mh_t handle, gdr_info_t *info)
     return 0;
 }
 
-// --- mapping
-// ------------------------------------------------------------------------------------------------------------
+// --- mapping --------------------------------------------------------------------------------------------------------
 
 int gdr_map(gdr_t g, gdr_mh_t handle, void **va, size_t size)
 {
@@ -306,8 +303,7 @@ int gdr_copy_from_mapping(gdr_mh_t handle, void *h_ptr, const void *map_d_ptr, s
     return error != 0 ? EIO : 0;
 }
 
-// --- versions
-// -----------------------------------------------------------------------------------------------------------
+// --- versions -------------------------------------------------------------------------------------------------------
 
 void gdr_runtime_get_version(int *major, int *minor)
 {

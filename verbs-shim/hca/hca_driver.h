@@ -34,8 +34,7 @@ typedef struct hca_xrcd hca_xrcd_t;
 int hca_open(const struct backend *backend, hca_context_t **context_out);
 int hca_close(hca_context_t *context); // -EBUSY
 
-// --- protection domains, regions
-// --------------------------------------------------------------------------------------
+// --- protection domains, regions ------------------------------------------------------------------------------------
 
 int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out);
 int hca_pd_destroy(hca_pd_t *pd); // -EBUSY
@@ -54,8 +53,7 @@ int hca_mr_deregister(hca_mr_t *mr);
 uint32_t hca_mr_lkey(const hca_mr_t *mr);
 uint32_t hca_mr_rkey(const hca_mr_t *mr);
 
-// --- completion queues
-// ------------------------------------------------------------------------------------------------
+// --- completion queues ----------------------------------------------------------------------------------------------
 
 struct hca_wc {
     uint64_t wr_id;
@@ -103,8 +101,7 @@ const volatile uint64_t *hca_cq_place(const hca_cq_t *cq);
 // The next completion (solicited ones only, or any; errors always count) raises HCA_EVENT_COMPLETION, once.
 int hca_cq_arm(hca_cq_t *cq, bool solicited_only);
 
-// --- events
-// -----------------------------------------------------------------------------------------------------------
+// --- events ---------------------------------------------------------------------------------------------------------
 
 struct hca_event {
     enum hca_event_type type;
@@ -118,8 +115,7 @@ int hca_event_get(hca_context_t *context, uint64_t timeout_ns, struct hca_event 
 // Is there one? Takes no time: for a thread that sleeps in the kernel, and is asked in its sleep.
 bool hca_event_waits(const hca_context_t *context);
 
-// --- queue pairs, shared receive queues, address handles
-// ----------------------------------------------------------------
+// --- queue pairs, shared receive queues, address handles ------------------------------------------------------------
 
 // A target has neither CQs nor queues of its own; an initiator receives nothing.
 struct hca_qp_create {
@@ -169,8 +165,7 @@ struct hca_route {
 int hca_ah_create(hca_pd_t *pd, uint16_t dlid, uint8_t sl, const struct hca_route *route, hca_ah_t **ah_out);
 int hca_ah_destroy(hca_ah_t *ah);
 
-// --- work requests
-// ----------------------------------------------------------------------------------------------------
+// --- work requests --------------------------------------------------------------------------------------------------
 
 struct hca_sge {
     uint64_t address;

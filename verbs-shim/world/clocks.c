@@ -18,8 +18,7 @@
 
 static uint64_t process_began_ps;
 
-// --- reading
-// ----------------------------------------------------------------------------------------------------------
+// --- reading --------------------------------------------------------------------------------------------------------
 
 // A run of nothing but clock reads is a loop that waits for a time (perftest calibrates for 219 ms). It is
 // fast-forwarded in steps that grow with what it has waited already, so that it is late by less than 1 %. A step comes
@@ -149,8 +148,7 @@ uint64_t world_deadline_after_ms(int milliseconds)
     return world_deadline_after(&delay);
 }
 
-// --- what stands in the place of the vdso's
-// ---------------------------------------------------------------------------
+// --- what stands in the place of the vdso's -------------------------------------------------------------------------
 
 static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out)
 {
@@ -220,8 +218,7 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
     return status;
 }
 
-// --- overwriting
-// ------------------------------------------------------------------------------------------------------
+// --- overwriting ----------------------------------------------------------------------------------------------------
 
 // movabs rax, target; jmp rax
 enum { JUMP_BYTES = 12 };

@@ -83,8 +83,7 @@ pid_t world_id_real_signed(pid_t id)
     return id < -1 ? -world_id_real(-id) : world_id_real(id);
 }
 
-// --- what the program is
-// ----------------------------------------------------------------------------------------------
+// --- what the program is --------------------------------------------------------------------------------------------
 
 pid_t getpid(void)
 {
@@ -137,8 +136,7 @@ int tcsetpgrp(int fd, pid_t group)
     return WORLD_REAL(tcsetpgrp)(fd, world_id_real(group));
 }
 
-// --- whom it means
-// ----------------------------------------------------------------------------------------------------
+// --- whom it means --------------------------------------------------------------------------------------------------
 
 // The news is listed last, so that no crossing stands between it and the signal.
 static void signal_told(void)
@@ -232,8 +230,7 @@ int pidfd_open(pid_t process, unsigned flags)
     return WORLD_REAL(pidfd_open)(world_id_real(process), flags);
 }
 
-// --- who gets a descriptor's signals, and who holds a file's lock
-// -----------------------------------------------------
+// --- who gets a descriptor's signals, and who holds a file's lock ---------------------------------------------------
 
 static int owner_ex_set(int fd, const struct f_owner_ex *owner)
 {
@@ -281,8 +278,7 @@ int fcntl64(int fd, int command, ...)
     return descriptor_control(fd, command, argument);
 }
 
-// --- what sockets tell of who is at their other end
-// -------------------------------------------------------------------
+// --- what sockets tell of who is at their other end -----------------------------------------------------------------
 
 int getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict bytes)
 {
@@ -309,8 +305,7 @@ void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t))
     }
 }
 
-// --- system calls by their numbers
-// ------------------------------------------------------------------------------------
+// --- system calls by their numbers ----------------------------------------------------------------------------------
 
 static long kernel_number(long number)
 {

@@ -83,8 +83,7 @@ int gethostbyname_r(const char *restrict name, struct hostent *restrict entry, c
     return WORLD_REAL(gethostbyname_r)(address != NULL ? address : name, entry, buffer, bytes, found, error);
 }
 
-// --- every node's own "any" and "localhost"
-// ---------------------------------------------------------------------------
+// --- every node's own "any" and "localhost" -------------------------------------------------------------------------
 
 // "Any address" is the node's own: another node's program may listen on the same port. false: it is something else.
 static bool any_replace(const struct sockaddr *address, socklen_t bytes, const struct attach_place *place,

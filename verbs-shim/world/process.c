@@ -19,8 +19,7 @@
 
 extern char **environ;
 
-// --- births
-// -----------------------------------------------------------------------------------------------------------
+// --- births ---------------------------------------------------------------------------------------------------------
 
 // Returns its number of the run.
 static pid_t born(pid_t child)
@@ -87,8 +86,7 @@ int posix_spawnp(pid_t *restrict child, const char *restrict file, const posix_s
     return spawned(WORLD_REAL(posix_spawnp)(child, file, actions, attributes, argv, env), child);
 }
 
-// --- another program
-// --------------------------------------------------------------------------------------------------
+// --- another program ------------------------------------------------------------------------------------------------
 
 static void exec_begin(void)
 {
@@ -205,8 +203,7 @@ int system(const char *command)
     return child < 0 ? -1 : status;
 }
 
-// --- ends
-// -------------------------------------------------------------------------------------------------------------
+// --- ends -----------------------------------------------------------------------------------------------------------
 
 // A child that has ended is looked for without waiting; its end wakes who waits.
 long world_call_wait4(const long *a)

@@ -62,8 +62,7 @@ struct spin {
 
 static __thread struct spin spin;
 
-// --- the jump that closes a loop
-// --------------------------------------------------------------------------------------
+// --- the jump that closes a loop ------------------------------------------------------------------------------------
 
 struct jump {
     uintptr_t at; // 0: not in use
@@ -140,8 +139,7 @@ static void jump_break(uintptr_t at, const struct reads *reads)
     }
 }
 
-// --- looking
-// ----------------------------------------------------------------------------------------------------------
+// --- looking --------------------------------------------------------------------------------------------------------
 
 static void look_after(unsigned microseconds)
 {

@@ -35,8 +35,7 @@ enum { TIMERS_MAX = 64, ITIMER_SLOT = 0 };
 static struct timer timers[TIMERS_MAX] = {
     [ITIMER_SLOT] = {.kind = KIND_ITIMER, .deadline_ps = ATTACH_NEVER_PS, .signal_number = SIGALRM}};
 
-// --- the list
-// ---------------------------------------------------------------------------------------------------------
+// --- the list -------------------------------------------------------------------------------------------------------
 
 static void fire(struct timer *timer, uint64_t times)
 {
@@ -144,8 +143,7 @@ static struct timer *timer_take(enum kind kind, clockid_t clock)
     return NULL;
 }
 
-// --- alarm and setitimer
-// ----------------------------------------------------------------------------------------------
+// --- alarm and setitimer --------------------------------------------------------------------------------------------
 
 static struct timeval timeval_of(struct timespec time)
 {
@@ -190,8 +188,7 @@ unsigned alarm(unsigned seconds)
     return (unsigned)before.it_value.tv_sec + (before.it_value.tv_usec != 0);
 }
 
-// --- timer_create
-// -----------------------------------------------------------------------------------------------------
+// --- timer_create ---------------------------------------------------------------------------------------------------
 
 // An identifier is the place in the list; 0 is never one, as that place belongs to setitimer.
 static struct timer *timer_of(timer_t id)
@@ -272,8 +269,7 @@ int timer_delete(timer_t id)
     return timer != NULL ? 0 : -1;
 }
 
-// --- timerfd
-// ----------------------------------------------------------------------------------------------------------
+// --- timerfd --------------------------------------------------------------------------------------------------------
 
 int timerfd_create(int clock, int flags)
 {

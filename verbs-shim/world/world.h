@@ -26,8 +26,7 @@ void *world_real_find(void **slot, const char *name);
 // The process is in lock step, and the caller may cross.
 bool world_timed(void);
 
-// --- time (clocks.c)
-// --------------------------------------------------------------------------------------------------
+// --- time (clocks.c) ------------------------------------------------------------------------------------------------
 
 #define WORLD_PS_PER_NS 1000u
 #define WORLD_PS_PER_US 1000000u
@@ -46,8 +45,7 @@ uint64_t world_deadline_after_ms(int milliseconds);
 bool world_time_valid(const struct timespec *time); // of a length, or in a clock
 void world_clocks_start(void);
 
-// --- signals (signals.c)
-// --------------------------------------------------------------------------------------------------
+// --- signals (signals.c) --------------------------------------------------------------------------------------------
 
 // From now on the handler is the shim's, whatever the program asks for. It is no loop to be looked at (spin.c).
 void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), int flags);
@@ -56,14 +54,12 @@ void world_signal_pass(int number, siginfo_t *info, void *context);
 // The set without the shim's signals, in the copy; NULL: NULL.
 const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy);
 
-// --- the time stamp counter (tsc.c)
-// -----------------------------------------------------------------------------------
+// --- the time stamp counter (tsc.c) ---------------------------------------------------------------------------------
 
 void world_tsc_start(void);
 void world_tsc_trap(bool on);
 
-// --- system calls that wait (trap.c)
-// ------------------------------------------------------------------------------------
+// --- system calls that wait (trap.c) --------------------------------------------------------------------------------
 
 void world_trap_start(void);
 // Signals with handlers that the calling thread has had. restarts: but for those with SA_RESTART.
@@ -72,8 +68,7 @@ void world_trap_unblock(void); // its signal, in the calling thread
 // In simulated time, where it is one of calls.h; false: it is none. The result is the kernel's.
 bool world_call(long number, const long *arguments, long *result_out);
 
-// --- numbers of processes and threads (ids.c)
-// -----------------------------------------------------------------------
+// --- numbers of processes and threads (ids.c) -----------------------------------------------------------------------
 
 pid_t world_real_pid(void); // the machine's
 pid_t world_real_tid(void);
@@ -86,21 +81,18 @@ void world_id_known(pid_t id, pid_t real);
 struct msghdr;
 void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
 
-// --- paths (paths.c)
-// --------------------------------------------------------------------------------------------------
+// --- paths (paths.c) ------------------------------------------------------------------------------------------------
 
 enum { WORLD_PATH_BYTES = 4096 };
 
 // The path, or where it lies for this process: in the buffer.
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
 
-// --- which machine this is (identity.c)
-// ---------------------------------------------------------------------------------
+// --- which machine this is (identity.c) -----------------------------------------------------------------------------
 
 uint32_t world_identity(void); // of the node in this run
 
-// --- what is on its way between programs (loopback.c)
-// -----------------------------------------------------------------
+// --- what is on its way between programs (loopback.c) ---------------------------------------------------------------
 
 bool world_loopback_uses(int fd);
 // What the thread has sent is where it goes, and the answers of the kernel to it, `packets` of them one after the
@@ -109,14 +101,12 @@ void world_loopback_settle(unsigned packets);
 #define WORLD_DATA_PACKETS    1
 #define WORLD_CONNECT_PACKETS 3
 
-// --- connections (descriptors.c)
-// ---------------------------------------------------------------------------------------
+// --- connections (descriptors.c) ------------------------------------------------------------------------------------
 
 // A connection begins.
 void world_connected(int fd);
 
-// --- memory that processes share (shared.c)
-// ------------------------------------------------------------------------------
+// --- memory that processes share (shared.c) -------------------------------------------------------------------------
 
 // An access to it while one notes where the thread reads; it may be repeated. false: it was none.
 bool world_shared_fault(uintptr_t address, greg_t *registers);
@@ -125,8 +115,7 @@ void world_shared_pages_restart(void); // those so far are not read by the loop
 bool world_shared_busy(void);          // it is looking for mappings, or changing their rights
 void world_shared_start(void);
 
-// --- loops over it (spin_shared.c)
-// ---------------------------------------------------------------------------------------
+// --- loops over it (spin_shared.c) ----------------------------------------------------------------------------------
 
 // From now on accesses are looked at one by one. false: the process shares no memory.
 bool world_spin_shared_begin(void);
@@ -136,20 +125,18 @@ bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned
 // A step is done: of such an access?
 bool world_spin_shared_stepped(greg_t *registers);
 
-// --- timers (timers.c)
-// ------------------------------------------------------------------------------------------------
+// --- timers (timers.c) ----------------------------------------------------------------------------------------------
 
 void world_timer_closed(int fd); // the descriptor of a timer, perhaps
 
-// --- memory that is polled without a call (spin.c)
-// --------------------------------------------------------------------
+// --- memory that is polled without a call (spin.c) ------------------------------------------------------------------
 
 void world_spin_start(void); // of the calling thread
 int world_spin_signal(void);
 void world_spin_look_later(void);
 void world_spin_end(void);
 
-// --- locks (locks.c), processors (affinity.c)
+// --- locks (locks.c), processors (affinity.c) -----------------------------------------------------------------------
 
 void world_locks_start(void);
 

@@ -95,7 +95,7 @@ struct hca_wqe_data {
     uint32_t bytes;
 };
 
-// --- receive queues
+// --- receive queues -------------------------------------------------------------------------------------------------
 // --------------------------------------------------------------------------------------------------- Entries are used
 // in order; their place may be written again once a completion or the count of the ones after it says that the HCA has
 // taken them.
@@ -106,8 +106,7 @@ struct hca_wqe_receive {
     uint64_t reserved;
 };
 
-// --- completions
-// ------------------------------------------------------------------------------------------------------
+// --- completions ----------------------------------------------------------------------------------------------------
 
 // IBA 11.6.2.
 enum hca_status {
@@ -172,8 +171,7 @@ struct hca_cqe {
     uint8_t kind, flags, status, owner;
 };
 
-// --- events
-// -----------------------------------------------------------------------------------------------------------
+// --- events ---------------------------------------------------------------------------------------------------------
 
 enum hca_event_type {
     HCA_EVENT_COMPLETION, // object: CQ
@@ -198,8 +196,7 @@ struct hca_eqe {
     uint8_t type, unused[6], owner; // owner as in struct hca_cqe
 };
 
-// --- objects (the control plane)
-// ----------------------------------------------------------------------------------------
+// --- objects (the control plane) ------------------------------------------------------------------------------------
 
 // XRC (annex A14 of the specification): the initiator sends like RC, and each request names a shared receive queue; the
 // target takes requests like RC, for any of the shared receive queues of its domain.
