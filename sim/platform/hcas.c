@@ -1,6 +1,7 @@
 // The HCA of a node, its slot, and the InfiniBand switches and cables.
 #include <stdio.h>
 
+#include "sim/platform/configs.h"
 #include "sim/platform/internal.h"
 #include "sim/scenario/ib_fabric.h"
 
@@ -31,7 +32,7 @@ static uint32_t ps_per_byte(const struct scn_hca *hca)
     return (uint32_t)(SIM_PS_PER_US / hca->port_bytes_per_us);
 }
 
-static struct hca_config config_of(const struct scn_hca *hca, const struct scn_host *host)
+struct hca_config plat_hca_config(const struct scn_hca *hca, const struct scn_host *host)
 {
     return (struct hca_config){
         .pcie_generation = hca->slot.generation,
@@ -82,7 +83,7 @@ enum sim_status plat_hca_create(struct plat_node *node)
 {
     char name[SCN_NAME_MAX + 8];
     snprintf(name, sizeof name, "%s.hca", node->config->name);
-    struct hca_config config = config_of(&node->config->hca, &node->config->host);
+    struct hca_config config = plat_hca_config(&node->config->hca, &node->config->host);
     config.adversary = node->machine->adversary;
     return hca_create(node->machine->sim, node->machine->pool, node->machine->packets, name, &config, &node->hca);
 }
@@ -107,7 +108,7 @@ enum sim_status plat_hca_connect_host(struct plat_node *node)
 
 struct pcie_end_config plat_hca_slot_end(const struct plat_node *node)
 {
-    const struct hca_config config = config_of(&node->config->hca, &node->config->host);
+    const struct hca_config config = plat_hca_config(&node->config->hca, &node->config->host);
     return hca_slot_end(&config);
 }
 

@@ -1,6 +1,7 @@
 // The links of a machine: the slot of each board, GPU, FPGA and HCA, and the cables between boards.
 #include <stdio.h>
 
+#include "sim/platform/configs.h"
 #include "sim/platform/internal.h"
 
 // TLPs of each class that a root port takes before the root complex has to wait. An assumption; deep enough that a root
@@ -25,7 +26,7 @@ static struct pcie_end_config link_end(uint64_t tx_ps, uint64_t rx_ps, uint32_t 
     };
 }
 
-static struct pcie_end_config root_port(const struct scn_host *host)
+struct pcie_end_config plat_root_port_config(const struct scn_host *host)
 {
     return link_end(host->root_port_tx_ps, host->root_port_rx_ps, host->posted_header_credits,
                     host->posted_data_credits, host->nonposted_header_credits, ROOT_PORT_QUEUE_TLPS);
@@ -73,7 +74,7 @@ static enum sim_status slot_create(struct plat_node *node)
     char name[SCN_NAME_MAX + 8];
     snprintf(name, sizeof name, "%s.slot", config->name);
     const struct pcie_link_config link =
-        link_config(&config->slot, config->host.mps_bytes, root_port(&config->host), hard_ip(&config->board));
+        link_config(&config->slot, config->host.mps_bytes, plat_root_port_config(&config->host), hard_ip(&config->board));
     enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->slot);
     if (status == SIM_OK) {
         status = slot_windows_add(node);
@@ -100,7 +101,7 @@ static enum sim_status gpu_slot_create(struct plat_node *node, unsigned index)
     char name[SCN_NAME_MAX + 32];
     snprintf(name, sizeof name, "%s.slot", gpu->name);
     const struct pcie_link_config link = link_config(&gpu->config->slot, node->config->host.mps_bytes,
-                                                     root_port(&node->config->host), gpu_end(gpu->config));
+                                                     plat_root_port_config(&node->config->host), gpu_end(gpu->config));
     enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->gpu_slots[index]);
     if (status != SIM_OK) {
         return status;
@@ -134,7 +135,7 @@ static enum sim_status fpga_slot_create(struct plat_node *node)
     char name[SCN_NAME_MAX + 16];
     snprintf(name, sizeof name, "%s.fpga.slot", node->config->name);
     const struct pcie_link_config link =
-        link_config(&fpga->slot, node->config->host.mps_bytes, root_port(&node->config->host), fpga_end(fpga));
+        link_config(&fpga->slot, node->config->host.mps_bytes, plat_root_port_config(&node->config->host), fpga_end(fpga));
     enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->fpga_slot);
     if (status != SIM_OK) {
         return status;
@@ -165,7 +166,7 @@ static enum sim_status hca_slot_create(struct plat_node *node)
     char name[SCN_NAME_MAX + 16];
     snprintf(name, sizeof name, "%s.hca.slot", node->config->name);
     uint32_t mps_bytes = hca->mps_bytes < host->mps_bytes ? hca->mps_bytes : host->mps_bytes;
-    const struct pcie_link_config link = link_config(&hca->slot, mps_bytes, root_port(host), plat_hca_slot_end(node));
+    const struct pcie_link_config link = link_config(&hca->slot, mps_bytes, plat_root_port_config(host), plat_hca_slot_end(node));
     enum sim_status status = pcie_link_create(node->machine->sim, node->machine->pool, name, &link, &node->hca_slot);
     return status == SIM_OK ? plat_hca_connect_host(node) : status;
 }

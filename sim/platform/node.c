@@ -1,6 +1,7 @@
 // One node: host memory, root complex, core, GPUs, FPGA, HCA, board and chip.
 #include <stdio.h>
 
+#include "sim/platform/configs.h"
 #include "sim/platform/internal.h"
 
 // --- names ---------------------------------------------------------------------------------------------------------
@@ -164,10 +165,9 @@ static enum sim_status memory_create(struct plat_node *node, struct plat_error *
     return host_memory_create(node->machine->sim, name_of(node, "memory").text, bytes, &node->memory);
 }
 
-static enum sim_status root_complex_create(struct plat_node *node)
+struct pcie_rc_config plat_rc_config(const struct scn_host *host)
 {
-    const struct scn_host *host = &node->config->host;
-    const struct pcie_rc_config config = {
+    return (struct pcie_rc_config){
         .memory_read_ps = host->memory_read_ps,
         .memory_write_ps = host->memory_write_ps,
         .memory_reads_max = host->memory_reads_max,
@@ -180,8 +180,13 @@ static enum sim_status root_complex_create(struct plat_node *node)
         .qpi_peer_write_ps = host->qpi_peer_write_ps,
         .qpi_peer_read_ps = host->qpi_peer_read_ps,
         .qpi_peer_lines_max = host->qpi_peer_lines_max,
-        .adversary = node->machine->adversary,
     };
+}
+
+static enum sim_status root_complex_create(struct plat_node *node)
+{
+    struct pcie_rc_config config = plat_rc_config(&node->config->host);
+    config.adversary = node->machine->adversary;
     return pcie_rc_create(node->machine->sim, node->machine->pool, name_of(node, "root_complex").text, &config,
                           &host_memory_pcie_ops, node->memory, &node->rc);
 }
@@ -194,10 +199,9 @@ static uint64_t flush_far_ps(const struct scn_host *host)
     return host->flush_wc_far_ps > host->flush_wc_ps ? host->flush_wc_far_ps : host->flush_wc_ps;
 }
 
-static enum sim_status core_create(struct plat_node *node)
+struct host_core_config plat_core_config(const struct scn_host *host)
 {
-    const struct scn_host *host = &node->config->host;
-    const struct host_core_config config = {
+    return (struct host_core_config){
         .store_wc_ps = host->store_wc_ps,
         .flush_wc_ps = host->flush_wc_ps,
         .flush_wc_far_ps = flush_far_ps(host),
@@ -212,6 +216,11 @@ static enum sim_status core_create(struct plat_node *node)
         .call_ps = host->call_ps,
         .copy_bytes_per_us = host->copy_bytes_per_us,
     };
+}
+
+static enum sim_status core_create(struct plat_node *node)
+{
+    const struct host_core_config config = plat_core_config(&node->config->host);
     return host_core_create(node->machine->sim, name_of(node, "core").text, &config, node->rc, node->memory,
                             &node->core);
 }

@@ -1,4 +1,4 @@
-// Values of the presets in configs/, so that tests run with the numbers that scenarios will use.
+// Presets of configs/ as scenarios have them, for tests that build hosts and HCAs by themselves.
 #pragma once
 
 #include "models/hca/hca.h"
@@ -12,4 +12,4 @@ struct preset_host {
 };
 
 struct hca_config preset_hca(const char *name);
-struct preset_host preset_host(const char *name, const struct hca_config *hca);
+struct preset_host preset_host(const char *name);

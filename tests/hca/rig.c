@@ -37,7 +37,8 @@ void rig_init_with(struct rig *rig, const struct hca_config *config, const char 
     const struct sim_config sim_config = {.seed = 1};
     memset(rig, 0, sizeof *rig);
     rig->config = *config;
-    rig->host = preset_host(host, config);
+    rig->host = preset_host(host);
+    rig->host.rc.mps_bytes = config->mps_bytes;
     rig->host.rc.adversary = config->adversary;
     ASSERT_EQ(sim_create(&sim_config, &rig->sim), SIM_OK);
     ASSERT_EQ(pcie_pool_create(&rig->pool), SIM_OK);
