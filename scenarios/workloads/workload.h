@@ -72,8 +72,8 @@ struct workload {
     uint32_t rank, ranks; // 0 reports
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
-    peach2_handle_t *board;            // NULL: the node has none, or the program needs none
-    fpga_handle_t *fpga;               // NULL: the node has none
+    peach2_handle_t *board;           // NULL: the node has none, or the program needs none
+    fpga_handle_t *fpga;              // NULL: the node has none
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;
@@ -102,23 +102,7 @@ struct workload {
 };
 
 // Return 0, or a negative errno after fail().
-int workload_pingpong(struct workload *workload);
-int workload_local_dma(struct workload *workload);
-int workload_traversal(struct workload *workload);
-int workload_tca_pingpong(struct workload *workload);
-int workload_ring_exchange(struct workload *workload);
-int workload_two_flows(struct workload *workload);
-int workload_all_to_all(struct workload *workload);
-int workload_halo(struct workload *workload);
-int workload_proxy_read(struct workload *workload);
-int workload_staged_pingpong(struct workload *workload);
-int workload_cuda_pingpong(struct workload *workload);
-int workload_gdr_copy(struct workload *workload);
-int workload_stream(struct workload *workload);
-int workload_fpga_transfer(struct workload *workload);
-int workload_verbs_latency(struct workload *workload);
-int workload_verbs_bandwidth(struct workload *workload);
-int workload_acp_latency(struct workload *workload);
-int workload_acp_bandwidth(struct workload *workload);
-int workload_acp_memory(struct workload *workload);
+#define WORKLOAD(id, function, name, nodes, method, keys) int workload_##function(struct workload *workload);
+#include "sim/scenario/workloads.def"
+#undef WORKLOAD
 int workload_verbs_beside(struct workload *workload); // ranks 2 and 3 of both

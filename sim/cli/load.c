@@ -51,6 +51,9 @@ struct scn_scenario *cli_point_load(const char *path, const struct cli_paths *pa
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     enum sim_status status = scn_load_point(path, &options, point, &scenario, &messages);
-    mistakes_print(&messages);
+    if (status != SIM_OK) { // warnings were printed for the scenario as a whole
+        mistakes_print(&messages);
+    }
+    scn_messages_free(&messages);
     return status == SIM_OK ? scenario : NULL;
 }

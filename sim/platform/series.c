@@ -7,45 +7,22 @@
 
 #include "sim/platform/routes.h"
 #include "sim/scenario/routes.h"
+#include "sim/scenario/workloads.h"
 
 #define PERFTEST_INLINE_BYTES 220 // perftest 3.0: of the latency programs
 
-// --- the programs --------------------------------------------------------------------------------------------------
+// --- the workloads --------------------------------------------------------------------------------------------------
 
-// Which nodes have a rank. Alone: the node, which needs no board. On the way: node, the first node on the way from
-// there to peer, and peer.
-// Verbs: two processes on the two nodes, which may be one, and two more for a flow beside. ACP: the same, and further
-// ranks on the other nodes by turns.
-enum placement { PLACE_ALONE, PLACE_NODE, PLACE_PAIR, PLACE_WAY, PLACE_ALL, PLACE_VERBS, PLACE_ACP };
-
-struct program {
-    enum placement placement;
-    int (*run)(struct workload *workload);
-    bool serves_reads;
-    bool without_board;
+static int (*const workloads[])(struct workload *workload) = {
+#define WORKLOAD(id, function, name, nodes, method, keys) [SCN_WORKLOAD_##id] = workload_##function,
+#include "sim/scenario/workloads.def"
+#undef WORKLOAD
 };
 
-static const struct program programs[] = {
-    [SCN_PROGRAM_PINGPONG] = {PLACE_PAIR, workload_pingpong, false},
-    [SCN_PROGRAM_LOCAL_DMA] = {PLACE_NODE, workload_local_dma, false},
-    [SCN_PROGRAM_TRAVERSAL] = {PLACE_WAY, workload_traversal, false},
-    [SCN_PROGRAM_TCA_PINGPONG] = {PLACE_PAIR, workload_tca_pingpong, false},
-    [SCN_PROGRAM_RING_EXCHANGE] = {PLACE_ALL, workload_ring_exchange, false},
-    [SCN_PROGRAM_TWO_FLOWS] = {PLACE_WAY, workload_two_flows, false},
-    [SCN_PROGRAM_ALL_TO_ALL] = {PLACE_ALL, workload_all_to_all, false},
-    [SCN_PROGRAM_HALO] = {PLACE_ALL, workload_halo, false},
-    [SCN_PROGRAM_PROXY_READ] = {PLACE_PAIR, workload_proxy_read, true},
-    [SCN_PROGRAM_STREAM] = {PLACE_ALL, workload_stream, false},
-    [SCN_PROGRAM_STAGED_PINGPONG] = {PLACE_PAIR, workload_staged_pingpong, false},
-    [SCN_PROGRAM_CUDA_PINGPONG] = {PLACE_ALONE, workload_cuda_pingpong, false},
-    [SCN_PROGRAM_GDR_COPY] = {PLACE_ALONE, workload_gdr_copy, false},
-    [SCN_PROGRAM_FPGA_TRANSFER] = {PLACE_ALONE, workload_fpga_transfer, false},
-    [SCN_PROGRAM_VERBS_LATENCY] = {PLACE_VERBS, workload_verbs_latency, false},
-    [SCN_PROGRAM_VERBS_BANDWIDTH] = {PLACE_VERBS, workload_verbs_bandwidth, false},
-    [SCN_PROGRAM_ACP_LATENCY] = {PLACE_ACP, workload_acp_latency, false},
-    [SCN_PROGRAM_ACP_BANDWIDTH] = {PLACE_ACP, workload_acp_bandwidth, false},
-    [SCN_PROGRAM_ACP_MEMORY] = {PLACE_ACP, workload_acp_memory, false},
-};
+static enum scn_workload_nodes nodes_of(const struct scn_run *run)
+{
+    return scn_workload_row(run->workload)->nodes;
+}
 
 // The first two on their nodes, the others on the nodes behind these, by turns.
 static uint32_t place_acp(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
@@ -69,25 +46,25 @@ static uint32_t place_ranks(const struct scn_scenario *scenario, const struct sc
                             const struct scn_routes *routes, uint32_t nodes_out[PLAT_RANKS_MAX])
 {
     nodes_out[0] = run->node;
-    switch (programs[run->program].placement) {
-    case PLACE_ALONE:
-    case PLACE_NODE:
+    switch (nodes_of(run)) {
+    case SCN_NODES_ANY_NODE:
+    case SCN_NODES_NODE:
         return 1;
-    case PLACE_PAIR:
+    case SCN_NODES_PAIR:
         nodes_out[1] = run->peer;
         return 2;
-    case PLACE_WAY:
+    case SCN_NODES_WAY:
         nodes_out[1] =
             scn_routes_neighbour(scenario, run->node, (enum scn_port)routes->ports[run->node][run->peer], NULL);
         nodes_out[2] = run->peer;
         return 3;
-    case PLACE_VERBS:
+    case SCN_NODES_VERBS:
         nodes_out[1] = nodes_out[3] = run->peer;
         nodes_out[2] = run->node;
         return run->beside.given ? 4 : 2;
-    case PLACE_ACP:
+    case SCN_NODES_ACP:
         return place_acp(scenario, run, ranks_index, nodes_out);
-    case PLACE_ALL:
+    case SCN_NODES_ALL:
         break;
     }
     for (uint32_t i = 0; i < scenario->node_count; i++) {
@@ -161,7 +138,7 @@ static uint32_t inline_of(const struct scn_run *run)
     if (run->verbs.inline_bytes != SCN_INLINE_DEFAULT) {
         return run->verbs.inline_bytes;
     }
-    return run->program == SCN_PROGRAM_VERBS_LATENCY ? PERFTEST_INLINE_BYTES : 0;
+    return run->workload == SCN_WORKLOAD_VERBS_LATENCY ? PERFTEST_INLINE_BYTES : 0;
 }
 
 static struct workload_verbs verbs_of(const struct plat_series *series)
@@ -242,21 +219,21 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
         snprintf(error, error_size, "series '%s': there is no node %u", run->series, run->node);
         return SIM_ERR_INVALID;
     }
-    enum placement placement = programs[run->program].placement;
-    if (placement == PLACE_ALONE) {
+    enum scn_workload_nodes placement = nodes_of(run);
+    if (placement == SCN_NODES_ANY_NODE) {
         return SIM_OK;
     }
-    if (placement == PLACE_VERBS || placement == PLACE_ACP) {
+    if (placement == SCN_NODES_VERBS || placement == SCN_NODES_ACP) {
         return check_verbs(scenario, run, error, error_size);
     }
     if (!scenario->nodes[run->node].board.given) {
         snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
         return SIM_ERR_INVALID;
     }
-    if (placement == PLACE_NODE) {
+    if (placement == SCN_NODES_NODE) {
         return SIM_OK;
     }
-    if (placement == PLACE_ALL) {
+    if (placement == SCN_NODES_ALL) {
         return check_all(scenario, run, error, error_size);
     }
     const char *name = scenario->nodes[run->node].name;
@@ -271,9 +248,9 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
     }
     struct scn_routes routes;
     scn_routes_find(scenario, &routes);
-    if (placement == PLACE_WAY && routes.hops[run->node][run->peer] < 2) {
+    if (placement == SCN_NODES_WAY && routes.hops[run->node][run->peer] < 2) {
         snprintf(error, error_size, "series '%s': %s needs a node between %s and %s", run->series,
-                 scn_program_name(run->program), name, scenario->nodes[run->peer].name);
+                 scn_workload_name(run->workload), name, scenario->nodes[run->peer].name);
         return SIM_ERR_INVALID;
     }
     return SIM_OK;
@@ -323,7 +300,7 @@ static void rank_report(void *ctx, const struct workload_point *measured)
         .total_ps = measured->total_ps,
         .min_ps = measured->min_ps,
         .max_ps = measured->max_ps,
-        .ranks = programs[series->run->program].placement == PLACE_ACP ? series->rank_count : 0,
+        .ranks = nodes_of(series->run) == SCN_NODES_ACP ? series->rank_count : 0,
         .memory_bytes = measured->memory_bytes,
     };
     series->points_done++;
@@ -383,20 +360,20 @@ static void services_stop(struct plat_series *series, peach2_handle_t *board)
 static void rank_run(void *arg, peach2_handle_t *board)
 {
     struct plat_rank *rank = arg;
-    bool serves = programs[rank->series->run->program].serves_reads;
+    bool serves = scn_workload_uses(rank->series->run->workload, SCN_USES_SERVICE);
     rank->workload.board = board;
     rank->workload.fpga = plat_machine_fpga(rank->series->machine, rank->workload.node);
     if (serves) {
         service_start(rank, board);
     }
-    bool beside = programs[rank->series->run->program].placement == PLACE_VERBS && rank->workload.rank > 1;
+    bool beside = nodes_of(rank->series->run) == SCN_NODES_VERBS && rank->workload.rank > 1;
     int error =
-        beside ? workload_verbs_beside(&rank->workload) : programs[rank->series->run->program].run(&rank->workload);
+        beside ? workload_verbs_beside(&rank->workload) : workloads[rank->series->run->workload](&rank->workload);
     if (error == 0 && ++rank->series->ranks_done == rank->series->rank_count && serves) {
         services_stop(rank->series, board);
     }
     if (error != 0 && plat_machine_failure(rank->series->machine) == NULL) {
-        rank_fail(rank, "%s: %s", scn_program_name(rank->series->run->program), strerror(-error));
+        rank_fail(rank, "%s: %s", scn_workload_name(rank->series->run->workload), strerror(-error));
     }
 }
 

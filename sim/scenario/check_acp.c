@@ -8,18 +8,12 @@
 #define ATOMIC_BYTES   8
 #define QUEUE_COMMANDS 1024
 
-bool scn_is_acp(enum scn_program program)
-{
-    return program == SCN_PROGRAM_ACP_LATENCY || program == SCN_PROGRAM_ACP_BANDWIDTH ||
-           program == SCN_PROGRAM_ACP_MEMORY;
-}
-
 uint64_t scn_acp_ranks(const struct scn_scenario *scenario, const struct scn_run *run, uint64_t ranks)
 {
     if (ranks != 0) {
         return ranks;
     }
-    bool all = run->verbs.operation == SCN_OPERATION_BARRIER || run->program == SCN_PROGRAM_ACP_MEMORY;
+    bool all = run->verbs.operation == SCN_OPERATION_BARRIER || run->workload == SCN_WORKLOAD_ACP_MEMORY;
     return all ? scenario->node_count : run->verbs.operation == SCN_OPERATION_REMOTE_COPY ? 3 : 2;
 }
 
@@ -27,7 +21,7 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
 {
     enum scn_operation operation = run->verbs.operation;
     struct scn_place place = scn_loader_place(loader, &run->verbs.operation, run);
-    bool memory = run->program == SCN_PROGRAM_ACP_MEMORY;
+    bool memory = run->workload == SCN_WORKLOAD_ACP_MEMORY;
     if (!scn_loader_is_good(loader, &run->verbs.operation)) {
         return;
     }
@@ -35,13 +29,13 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
         scn_mistakes_add(&loader->mistakes, place, "operation: acp-memory puts to all ranks, and takes none");
     } else if (!memory && operation == SCN_OPERATION_NONE) {
         scn_mistakes_add(&loader->mistakes, place, "missing key 'operation' in run: %s needs one",
-                         scn_program_name(run->program));
+                         scn_workload_name(run->workload));
     } else if (!memory && operation < SCN_OPERATION_FETCH_ADD) {
         scn_mistakes_add(&loader->mistakes, place,
                          "operation: %s is libibverbs'; ACP has put, get, remote-copy, "
                          "fetch-add and barrier",
                          scn_operation_name(operation));
-    } else if (run->program == SCN_PROGRAM_ACP_BANDWIDTH && operation == SCN_OPERATION_BARRIER) {
+    } else if (run->workload == SCN_WORKLOAD_ACP_BANDWIDTH && operation == SCN_OPERATION_BARRIER) {
         scn_mistakes_add(&loader->mistakes, place, "operation: a barrier has no bandwidth");
     }
     bool atomic = operation == SCN_OPERATION_FETCH_ADD;
@@ -63,7 +57,7 @@ static void check_ranks(struct scn_loader *loader, const struct scn_run *run)
         least = run->verbs.operation == SCN_OPERATION_REMOTE_COPY ? 3 : least;
         if (ranks < least) {
             scn_mistakes_add(&loader->mistakes, place, "ranks: %s needs %" PRIu64 " and more, not %" PRIu64,
-                             scn_program_name(run->program), least, ranks);
+                             scn_workload_name(run->workload), least, ranks);
         } else if (boards && ranks > scenario->node_count) {
             scn_mistakes_add(&loader->mistakes, place,
                              "ranks: one process of a node has tca0, so that %" PRIu32 " nodes have no %" PRIu64
@@ -98,7 +92,7 @@ static void check_devices(struct scn_loader *loader, const struct scn_run *run)
 static void check_keys(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_verbs *verbs = &run->verbs;
-    bool bandwidth = run->program == SCN_PROGRAM_ACP_BANDWIDTH;
+    bool bandwidth = run->workload == SCN_WORKLOAD_ACP_BANDWIDTH;
     const struct {
         const void *field;
         const char *key;
@@ -116,7 +110,7 @@ static void check_keys(struct scn_loader *loader, const struct scn_run *run)
         if (keys[i].used && scn_loader_is_good(loader, keys[i].field)) {
             scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, keys[i].field, run),
                              "%s: %s does not use it: the library decides", keys[i].key,
-                             scn_program_name(run->program));
+                             scn_workload_name(run->workload));
         }
     }
     if (bandwidth && verbs->depth > QUEUE_COMMANDS && scn_loader_is_good(loader, &verbs->depth)) {

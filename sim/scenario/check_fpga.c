@@ -79,7 +79,7 @@ bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run)
     if (!method) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run),
                          "method: %s is of the FPGA; %s moves data by a board", scn_method_name(run->method),
-                         scn_program_name(run->program));
+                         scn_workload_name(run->workload));
     }
     const enum scn_memory *const fields[] = {&run->from, &run->to};
     for (unsigned i = 0; i < 2; i++) {

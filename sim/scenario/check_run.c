@@ -9,6 +9,7 @@
 #include "sim/scenario/keys.h"
 #include "sim/scenario/names.h"
 #include "sim/scenario/units.h"
+#include "sim/scenario/workloads.h"
 
 #define WORD_BYTES 4
 
@@ -43,58 +44,13 @@ bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t t
     return !are_cables_good(loader) || is_connected(loader->scenario, from, to);
 }
 
-// Keys of a run that not every program uses.
-enum used_key {
-    USES_CHANNEL = 1,     // the others choose theirs
-    USES_WARMUP = 2,      // the others measure every repetition
-    USES_DESCRIPTORS = 4, // the others build their chains themselves
-    USES_NOTIFY = 8,      // on libtca
-    USES_COLUMNS = 16,
-    USES_RANKS = 32, // on ACP
-    USES_BOARD_DMA = USES_CHANNEL | USES_WARMUP | USES_DESCRIPTORS,
-    USES_LIBTCA = USES_WARMUP | USES_NOTIFY,
-};
-
-// Which nodes a program runs on, by what it moves data, and which keys it uses.
-enum rule_method { BY_ANY, BY_DMA, BY_PIO, BY_REGISTER, BY_CHAIN, BY_CUDA };
-struct program_rule {
-    bool peer;   // between `node` and `peer`; otherwise on `node` alone or on every node
-    bool single; // on `node` alone
-    bool alone;  // and without a board; any number of bytes
-    bool gpus;   // from and to a GPU's memory
-    bool verbs;  // on libibverbs (check_verbs.c)
-    enum rule_method method;
-    unsigned uses;
-};
-static const struct program_rule rules[] = {
-    [SCN_PROGRAM_PINGPONG] = {.peer = true, .gpus = true, .uses = USES_BOARD_DMA},
-    [SCN_PROGRAM_LOCAL_DMA] = {.single = true, .gpus = true, .method = BY_DMA, .uses = USES_BOARD_DMA},
-    [SCN_PROGRAM_TRAVERSAL] = {.peer = true, .method = BY_PIO, .uses = USES_WARMUP},
-    [SCN_PROGRAM_TCA_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
-    [SCN_PROGRAM_RING_EXCHANGE] = {.method = BY_CHAIN, .uses = USES_LIBTCA},
-    [SCN_PROGRAM_TWO_FLOWS] = {.peer = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
-    [SCN_PROGRAM_ALL_TO_ALL] = {.method = BY_CHAIN, .uses = USES_LIBTCA},
-    [SCN_PROGRAM_HALO] = {.method = BY_CHAIN, .uses = USES_LIBTCA | USES_COLUMNS},
-    [SCN_PROGRAM_PROXY_READ] = {.peer = true, .method = BY_REGISTER, .uses = USES_WARMUP},
-    [SCN_PROGRAM_STREAM] = {.method = BY_DMA, .uses = USES_CHANNEL | USES_DESCRIPTORS},
-    [SCN_PROGRAM_STAGED_PINGPONG] = {.peer = true, .gpus = true, .method = BY_CHAIN, .uses = USES_LIBTCA},
-    [SCN_PROGRAM_CUDA_PINGPONG] = {.single = true, .alone = true, .gpus = true, .method = BY_CUDA, .uses = USES_WARMUP},
-    [SCN_PROGRAM_GDR_COPY] = {.single = true, .alone = true, .gpus = true, .method = BY_PIO, .uses = USES_WARMUP},
-    [SCN_PROGRAM_FPGA_TRANSFER] = {.single = true, .alone = true, .gpus = true, .uses = USES_WARMUP | USES_DESCRIPTORS},
-    [SCN_PROGRAM_VERBS_LATENCY] = {.peer = true, .alone = true, .gpus = true, .verbs = true, .uses = USES_WARMUP},
-    [SCN_PROGRAM_VERBS_BANDWIDTH] = {.peer = true, .alone = true, .gpus = true, .verbs = true, .uses = USES_WARMUP},
-    [SCN_PROGRAM_ACP_LATENCY] = {.peer = true, .alone = true, .verbs = true, .uses = USES_WARMUP | USES_RANKS},
-    [SCN_PROGRAM_ACP_BANDWIDTH] = {.peer = true, .alone = true, .verbs = true, .uses = USES_WARMUP | USES_RANKS},
-    [SCN_PROGRAM_ACP_MEMORY] = {.peer = true, .alone = true, .verbs = true, .uses = USES_RANKS},
-};
-
 static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
                             unsigned use, bool is_default, const char *reason)
 {
     // What has the value of nobody asking is let pass: resolved scenarios write every key.
-    if ((rules[run->program].uses & use) == 0 && !is_default && scn_loader_is_good(loader, field)) {
+    if (!scn_workload_uses(run->workload, use) && !is_default && scn_loader_is_good(loader, field)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s does not use it: %s", key,
-                         scn_program_name(run->program), reason);
+                         scn_workload_name(run->workload), reason);
     }
 }
 
@@ -102,16 +58,16 @@ static void check_unused(struct scn_loader *loader, const struct scn_run *run)
 {
     bool single = run->method == SCN_METHOD_REGISTER || run->method == SCN_METHOD_PIO; // told by check_descriptors
     bool one = single || (run->descriptors_count == 1 && run->descriptors[0] == 1);
-    complain_unused(loader, run, &run->channel, "channel", USES_CHANNEL, run->channel == SCN_FALLBACK_CHANNEL,
+    complain_unused(loader, run, &run->channel, "channel", SCN_USES_CHANNEL, run->channel == SCN_FALLBACK_CHANNEL,
                     "it chooses its channels itself");
-    complain_unused(loader, run, &run->warmup, "warmup", USES_WARMUP,
+    complain_unused(loader, run, &run->warmup, "warmup", SCN_USES_WARMUP,
                     run->warmup == 0 || run->warmup == SCN_FALLBACK_WARMUP, "every repetition counts");
-    complain_unused(loader, run, run->descriptors, "descriptors", USES_DESCRIPTORS, one, "it builds its chains itself");
-    complain_unused(loader, run, &run->notify, "notify", USES_NOTIFY, run->notify == SCN_NOTIFY_HOST,
+    complain_unused(loader, run, run->descriptors, "descriptors", SCN_USES_DESCRIPTORS, one, "it builds its chains itself");
+    complain_unused(loader, run, &run->notify, "notify", SCN_USES_NOTIFY, run->notify == SCN_NOTIFY_HOST,
                     "only programs on libtca wait for notifications");
-    complain_unused(loader, run, &run->columns, "columns", USES_COLUMNS, run->columns == SCN_FALLBACK_COLUMNS,
+    complain_unused(loader, run, &run->columns, "columns", SCN_USES_COLUMNS, run->columns == SCN_FALLBACK_COLUMNS,
                     "only a halo has a grid");
-    complain_unused(loader, run, run->ranks, "ranks", USES_RANKS, run->ranks_count == 1 && run->ranks[0] == 0,
+    complain_unused(loader, run, run->ranks, "ranks", SCN_USES_RANKS, run->ranks_count == 1 && run->ranks[0] == 0,
                     "only programs on ACP do");
 }
 
@@ -121,7 +77,7 @@ static void check_grid(struct scn_loader *loader, const struct scn_run *run)
     const struct scn_scenario *scenario = loader->scenario;
     uint32_t nodes = scenario->node_count;
     struct scn_place place = scn_loader_place(loader, &run->columns, run);
-    if (run->program != SCN_PROGRAM_HALO || nodes == 0 || run->columns == 0 ||
+    if (run->workload != SCN_WORKLOAD_HALO || nodes == 0 || run->columns == 0 ||
         !scn_loader_is_good(loader, &run->columns) || scn_loader_is_bad(loader, &scenario->node_count, true)) {
         return;
     }
@@ -130,7 +86,7 @@ static void check_grid(struct scn_loader *loader, const struct scn_run *run)
                          nodes, run->columns);
     } else if ((nodes & (nodes - 1)) != 0) {
         scn_mistakes_add(&loader->mistakes, place,
-                         "program: the all-reduce of a halo needs 2, 4, 8 or 16 nodes, not %" PRIu32, nodes);
+                         "workload: the all-reduce of a halo needs 2, 4, 8 or 16 nodes, not %" PRIu32, nodes);
     }
 }
 
@@ -138,12 +94,12 @@ static void check_board(struct scn_loader *loader, const struct scn_run *run, co
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_node *node = *field < scenario->node_count ? &scenario->nodes[*field] : NULL;
-    if (node != NULL && scn_loader_is_good(loader, &run->program) && !rules[run->program].alone &&
+    if (node != NULL && scn_loader_is_good(loader, &run->workload) && scn_workload_needs_board(run->workload) &&
         scn_loader_is_good(loader, field) && !node->board.given && !scn_loader_is_bad(loader, node, true) &&
         !scn_loader_is_bad(loader, &node->board, true)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
                          "%s: a %s needs a board, '%s' has none", field == &run->node ? "node" : "peer",
-                         scn_program_name(run->program), node->name);
+                         scn_workload_name(run->workload), node->name);
     }
 }
 
@@ -156,10 +112,10 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
         !scn_loader_is_good(loader, field)) {
         return;
     }
-    if (scn_loader_is_good(loader, &run->program) && !rules[run->program].gpus) {
+    if (scn_loader_is_good(loader, &run->workload) && !scn_workload_uses(run->workload, SCN_USES_GPUS)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
                          "%s: %s keeps its data in host memory", field == &run->from ? "from" : "to",
-                         scn_program_name(run->program));
+                         scn_workload_name(run->workload));
         return;
     }
     uint32_t count = scenario->nodes[node].gpu_count;
@@ -173,15 +129,15 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
     struct scn_place place = scn_loader_place(loader, &run->peer, run);
-    const char *name = scn_program_name(run->program);
-    bool local = !rules[run->program].peer;
-    if (!scn_loader_is_good(loader, &run->program) || !scn_loader_is_good(loader, &run->peer) ||
+    const char *name = scn_workload_name(run->workload);
+    bool local = !scn_workload_has_peer(run->workload);
+    if (!scn_loader_is_good(loader, &run->workload) || !scn_loader_is_good(loader, &run->peer) ||
         !scn_loader_is_good(loader, &run->node)) {
         return;
     }
     if (local && run->peer != SCN_NODE_NONE) {
         scn_mistakes_add(&loader->mistakes, place, "peer: %s %s and takes no peer", name,
-                         rules[run->program].single ? "stays on one node" : "runs on every node");
+                         scn_workload_row(run->workload)->nodes != SCN_NODES_ALL ? "stays on one node" : "runs on every node");
     } else if (!local && run->peer == SCN_NODE_NONE) {
         if (scenario->node_count > 0) {
             scn_mistakes_add(&loader->mistakes, place, "missing key 'peer' in run: a %s needs one", name);
@@ -254,22 +210,22 @@ static void check_fits(struct scn_loader *loader, const struct scn_run *run, uin
 }
 
 // What a rule wants instead of the method; NULL: it is right.
-static const char *method_wanted(enum rule_method rule, enum scn_method method)
+static const char *method_wanted(enum scn_workload_method rule, enum scn_method method)
 {
     bool cuda = method == SCN_METHOD_UVA || method == SCN_METHOD_NO_UVA;
     bool chain = method == SCN_METHOD_CHAIN_HOST || method == SCN_METHOD_CHAIN_BOARD;
     switch (rule) {
-    case BY_ANY:
+    case SCN_BY_ANY:
         return cuda ? "pio or a DMA method" : NULL;
-    case BY_DMA:
+    case SCN_BY_DMA:
         return cuda || method == SCN_METHOD_PIO ? "a DMA method" : NULL;
-    case BY_PIO:
+    case SCN_BY_PIO:
         return method != SCN_METHOD_PIO ? "pio" : NULL;
-    case BY_REGISTER:
+    case SCN_BY_REGISTER:
         return method != SCN_METHOD_REGISTER ? "register" : NULL;
-    case BY_CHAIN:
+    case SCN_BY_CHAIN:
         return !chain ? "chain-host or chain-board" : NULL;
-    case BY_CUDA:
+    case SCN_BY_CUDA:
         break;
     }
     return !cuda ? "uva or no-uva" : NULL;
@@ -277,10 +233,10 @@ static const char *method_wanted(enum rule_method rule, enum scn_method method)
 
 static void check_method(struct scn_loader *loader, const struct scn_run *run)
 {
-    const char *wanted = method_wanted(rules[run->program].method, run->method);
+    const char *wanted = method_wanted(scn_workload_row(run->workload)->method, run->method);
     if (wanted != NULL) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run), "method: %s needs %s, not %s",
-                         scn_program_name(run->program), wanted, scn_method_name(run->method));
+                         scn_workload_name(run->workload), wanted, scn_method_name(run->method));
     }
 }
 
@@ -289,31 +245,31 @@ static void check_places(struct scn_loader *loader, const struct scn_run *run)
 {
     struct scn_place place = scn_loader_place(loader, &run->from, run);
     bool from_gpu = run->from != SCN_MEMORY_HOST, to_gpu = run->to != SCN_MEMORY_HOST;
-    if (!scn_loader_is_good(loader, &run->program) || !scn_loader_is_good(loader, &run->from) ||
+    if (!scn_loader_is_good(loader, &run->workload) || !scn_loader_is_good(loader, &run->from) ||
         !scn_loader_is_good(loader, &run->to)) {
         return;
     }
-    if (run->program == SCN_PROGRAM_PINGPONG && run->method == SCN_METHOD_PIO && from_gpu) {
+    if (run->workload == SCN_WORKLOAD_PINGPONG && run->method == SCN_METHOD_PIO && from_gpu) {
         scn_mistakes_add(&loader->mistakes, place, "from: a pingpong by pio sends from host memory");
     }
-    if (rules[run->program].peer && (run->to == SCN_MEMORY_GPU2 || run->to == SCN_MEMORY_GPU3)) {
+    if (scn_workload_has_peer(run->workload) && (run->to == SCN_MEMORY_GPU2 || run->to == SCN_MEMORY_GPU3)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->to, run),
                          "to: the board's window reaches gpu0 and gpu1 of another node");
     }
-    if (run->program == SCN_PROGRAM_STAGED_PINGPONG && !from_gpu) {
+    if (run->workload == SCN_WORKLOAD_STAGED_PINGPONG && !from_gpu) {
         scn_mistakes_add(&loader->mistakes, place, "from: staged-pingpong sends from a GPU's memory");
     }
-    if (run->program == SCN_PROGRAM_CUDA_PINGPONG && (!from_gpu || !to_gpu || run->from == run->to)) {
+    if (run->workload == SCN_WORKLOAD_CUDA_PINGPONG && (!from_gpu || !to_gpu || run->from == run->to)) {
         scn_mistakes_add(&loader->mistakes, place, "from: cuda-pingpong needs two GPUs, one in from: and one in to:");
     }
-    if (run->program == SCN_PROGRAM_GDR_COPY && from_gpu == to_gpu) {
+    if (run->workload == SCN_WORKLOAD_GDR_COPY && from_gpu == to_gpu) {
         scn_mistakes_add(&loader->mistakes, place, "from: gdr-copy needs a GPU in from: or in to:, and not in both");
     }
 }
 
 static void check_run(struct scn_loader *loader, const struct scn_run *run)
 {
-    if (scn_loader_is_good(loader, &run->program) && rules[run->program].verbs) {
+    if (scn_loader_is_good(loader, &run->workload) && scn_workload_is_verbs(run->workload)) {
         check_unused(loader, run);
         scn_check_verbs_run(loader, run);
         return;
@@ -323,11 +279,11 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
     check_places(loader, run);
     check_peer(loader, run);
-    if (scn_loader_is_good(loader, &run->program)) {
+    if (scn_loader_is_good(loader, &run->workload)) {
         check_unused(loader, run);
         check_grid(loader, run);
     }
-    if (method && scn_loader_is_good(loader, &run->program) && run->program == SCN_PROGRAM_FPGA_TRANSFER) {
+    if (method && scn_loader_is_good(loader, &run->workload) && run->workload == SCN_WORKLOAD_FPGA_TRANSFER) {
         scn_check_fpga_run(loader, run);
         return;
     }
@@ -336,12 +292,12 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     if (!method || !scn_check_board_run(loader, run) || !scn_loader_is_good(loader, &run->method)) {
         return;
     }
-    if (scn_loader_is_good(loader, &run->program)) {
+    if (scn_loader_is_good(loader, &run->workload)) {
         check_method(loader, run);
     }
     check_descriptors(loader, run);
     if (scn_loader_is_good(loader, run->bytes)) {
-        if (!scn_loader_is_good(loader, &run->program) || !rules[run->program].alone) {
+        if (!scn_loader_is_good(loader, &run->workload) || scn_workload_needs_board(run->workload)) {
             check_bytes(loader, run);
         }
         check_fits(loader, run, run->node);

@@ -103,7 +103,7 @@ static void check_nodes(struct scn_loader *loader, const struct scn_run *run)
     const struct scn_scenario *scenario = loader->scenario;
     if (run->peer == SCN_NODE_NONE && scn_loader_is_good(loader, &run->peer) && scenario->node_count > 0) {
         scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->peer, run),
-                         "missing key 'peer' in run: a %s needs one", scn_program_name(run->program));
+                         "missing key 'peer' in run: a %s needs one", scn_workload_name(run->workload));
     }
     if (!scn_loader_is_good(loader, &run->node) || run->node >= scenario->node_count ||
         run->peer >= scenario->node_count || !scn_loader_is_good(loader, &run->verbs.device)) {
@@ -171,7 +171,7 @@ static void check_bytes(struct scn_loader *loader, const struct scn_run *run, co
 static void require(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key)
 {
     scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "missing key '%s' in run: a %s needs one",
-                     key, scn_program_name(run->program));
+                     key, scn_workload_name(run->workload));
 }
 
 // The processor sets the last byte of each message, and sees it come.
@@ -206,7 +206,7 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
         scn_mistakes_add(&loader->mistakes, place, "operation: %s has no %s", transport_text(verbs->transport),
                          scn_operation_name(verbs->operation));
     }
-    if (run->program == SCN_PROGRAM_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE) {
+    if (run->workload == SCN_WORKLOAD_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE) {
         check_polled(loader, run, &run->from);
         check_polled(loader, run, &run->to);
     }
@@ -248,14 +248,14 @@ static void refuse(struct scn_loader *loader, const struct scn_run *run, const v
                    const char *reason)
 {
     scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s does not use it: %s", key,
-                     scn_program_name(run->program), reason);
+                     scn_workload_name(run->workload), reason);
 }
 
 void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_verbs *verbs = &run->verbs;
-    bool latency = run->program == SCN_PROGRAM_VERBS_LATENCY || scn_is_acp(run->program);
+    bool latency = run->workload == SCN_WORKLOAD_VERBS_LATENCY || scn_is_acp(run->workload);
     if (run->method != SCN_METHOD_NONE && scn_loader_is_good(loader, &run->method)) {
         refuse(loader, run, &run->method, "method", "the device decides how data moves");
     }
@@ -269,7 +269,7 @@ void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run)
         require(loader, run, &verbs->device, "device");
     }
     check_nodes(loader, run);
-    if (scn_is_acp(run->program)) {
+    if (scn_is_acp(run->workload)) {
         scn_check_acp_run(loader, run);
         return;
     }
@@ -304,7 +304,7 @@ bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run)
         {&verbs->volume_bytes, "volume", verbs->volume_bytes != 0},
         {&run->beside.operation, "beside", run->beside.given},
     };
-    for (size_t i = 0; scn_loader_is_good(loader, &run->program) && i < sizeof keys / sizeof keys[0]; i++) {
+    for (size_t i = 0; scn_loader_is_good(loader, &run->workload) && i < sizeof keys / sizeof keys[0]; i++) {
         if (keys[i].used && scn_loader_is_good(loader, keys[i].field)) {
             refuse(loader, run, keys[i].field, keys[i].key, reason);
         }

@@ -17,7 +17,7 @@ const struct scn_key *scn_key_find(const struct scn_kind *kind, const char *name
                 *base = inner;
                 return found;
             }
-        } else if (strcmp(key->name, name) == 0) {
+        } else if (strcmp(key->name, name) == 0 || (key->was != NULL && strcmp(key->was, name) == 0)) {
             return key;
         }
     }
@@ -131,11 +131,6 @@ const char *scn_port_name(enum scn_port port)
 const char *scn_method_name(enum scn_method method)
 {
     return choice_name(&scn_kind_run, "method", method);
-}
-
-const char *scn_program_name(enum scn_program program)
-{
-    return choice_name(&scn_kind_run, "program", program);
 }
 
 const char *scn_operation_name(enum scn_operation operation)

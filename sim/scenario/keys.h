@@ -65,6 +65,7 @@ struct scn_kind;
 
 struct scn_key {
     const char *name;
+    const char *was; // its name in the version before, still taken with a warning; NULL: the same
     enum scn_unit unit;
     const char *fallback; // the default as it would be written; NULL: required
     uint64_t min, max;    // of a number; of a text's length; of a list's elements. max 0 of a real: unbounded

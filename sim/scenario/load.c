@@ -142,8 +142,10 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
         points_check(&loader, path, options);
     }
     *messages = (struct scn_messages){0};
-    if (loader.mistakes.count > 0) {
+    if (loader.mistakes.count + loader.mistakes.warnings > 0) {
         scn_mistakes_export(&loader.mistakes, messages);
+    }
+    if (loader.mistakes.count > 0) {
         scn_free(&loaded->scenario);
         return readable ? SIM_ERR_INVALID : SIM_ERR_IO;
     }

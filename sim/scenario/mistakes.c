@@ -12,17 +12,31 @@ struct scn_mistake {
     const char *text;
 };
 
-void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_place place, const char *format, ...)
+static void put(struct scn_mistakes *mistakes, struct scn_place place, const char *text)
 {
     struct scn_mistake *mistake = scn_arena_alloc(mistakes->arena, sizeof *mistake);
+    *mistake = (struct scn_mistake){
+        .older = mistakes->newest, .place = place, .number = mistakes->count + mistakes->warnings, .text = text};
+    mistakes->newest = mistake;
+}
+
+void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_place place, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    mistake->text = scn_arena_vformat(mistakes->arena, format, args);
+    put(mistakes, place, scn_arena_vformat(mistakes->arena, format, args));
     va_end(args);
-    mistake->place = place;
-    mistake->number = mistakes->count++;
-    mistake->older = mistakes->newest;
-    mistakes->newest = mistake;
+    mistakes->count++;
+}
+
+void scn_mistakes_warn(struct scn_mistakes *mistakes, struct scn_place place, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *text = scn_arena_vformat(mistakes->arena, format, args);
+    va_end(args);
+    put(mistakes, place, scn_arena_format(mistakes->arena, "warning: %s", text));
+    mistakes->warnings++;
 }
 
 char *scn_place_text(struct scn_arena *arena, struct scn_place place)
@@ -72,7 +86,8 @@ static void line_add(struct scn_messages *messages, char *line)
 
 void scn_mistakes_export(const struct scn_mistakes *mistakes, struct scn_messages *messages)
 {
-    struct scn_mistake **sorted = scn_arena_alloc(mistakes->arena, (mistakes->count + 1) * sizeof(void *));
+    struct scn_mistake **sorted =
+        scn_arena_alloc(mistakes->arena, (mistakes->count + mistakes->warnings + 1) * sizeof(void *));
     size_t count = 0;
     for (struct scn_mistake *mistake = mistakes->newest; mistake != NULL; mistake = mistake->older) {
         sorted[count++] = mistake;

@@ -26,11 +26,15 @@ struct scn_mistake;
 struct scn_mistakes {
     struct scn_arena *arena;
     struct scn_mistake *newest;
-    size_t count;
+    size_t count;    // of mistakes
+    size_t warnings; // what is told, and no mistake
 };
 
 __attribute__((format(printf, 3, 4))) void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_place place,
                                                             const char *format, ...);
+
+__attribute__((format(printf, 3, 4))) void scn_mistakes_warn(struct scn_mistakes *mistakes, struct scn_place place,
+                                                             const char *format, ...);
 
 // "file:line:column", or "file".
 char *scn_place_text(struct scn_arena *arena, struct scn_place place);

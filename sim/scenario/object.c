@@ -160,6 +160,9 @@ static void load_in_table_order(struct scn_loader *loader, const struct scn_kind
             continue;
         }
         const struct scn_tree *entry = scn_tree_find(tree, key->name);
+        if (entry == NULL && key->was != NULL) {
+            entry = scn_tree_find(tree, key->was);
+        }
         if (entry != NULL) {
             load_entry(loader, kind, tree, entry, base);
         }
@@ -169,6 +172,19 @@ static void load_in_table_order(struct scn_loader *loader, const struct scn_kind
 static bool is_form(const struct scn_kind *kind, const char *name)
 {
     return kind->presets != NULL && (strcmp(name, "preset") == 0 || strcmp(name, "with") == 0);
+}
+
+static void check_old_name(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,
+                           const struct scn_tree *entry)
+{
+    if (strcmp(key->name, entry->key) == 0) {
+        return;
+    }
+    if (scn_tree_find(tree, key->name) != NULL) {
+        scn_mistakes_add(&loader->mistakes, entry->key_place, "'%s' and '%s' are the same key", entry->key, key->name);
+    } else {
+        scn_mistakes_warn(&loader->mistakes, entry->key_place, "'%s' is called '%s' now", entry->key, key->name);
+    }
 }
 
 static void check_names(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree)
@@ -186,6 +202,8 @@ static void check_names(struct scn_loader *loader, const struct scn_kind *kind, 
         } else if (has_preset && (key->flags & SCN_KEY_OWN) == 0) {
             scn_mistakes_add(&loader->mistakes, entry->key_place,
                              "'%s' beside preset: belongs under with:", entry->key);
+        } else {
+            check_old_name(loader, key, tree, entry);
         }
     }
 }

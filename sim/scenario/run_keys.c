@@ -2,26 +2,11 @@
 #include "sim/scenario/keys.h"
 #include "sim/scenario/sizes.h"
 
-static const struct scn_choice programs[] = {{"pingpong", SCN_PROGRAM_PINGPONG},
-                                             {"local-dma", SCN_PROGRAM_LOCAL_DMA},
-                                             {"traversal", SCN_PROGRAM_TRAVERSAL},
-                                             {"tca-pingpong", SCN_PROGRAM_TCA_PINGPONG},
-                                             {"ring-exchange", SCN_PROGRAM_RING_EXCHANGE},
-                                             {"two-flows", SCN_PROGRAM_TWO_FLOWS},
-                                             {"all-to-all", SCN_PROGRAM_ALL_TO_ALL},
-                                             {"halo", SCN_PROGRAM_HALO},
-                                             {"proxy-read", SCN_PROGRAM_PROXY_READ},
-                                             {"stream", SCN_PROGRAM_STREAM},
-                                             {"staged-pingpong", SCN_PROGRAM_STAGED_PINGPONG},
-                                             {"cuda-pingpong", SCN_PROGRAM_CUDA_PINGPONG},
-                                             {"gdr-copy", SCN_PROGRAM_GDR_COPY},
-                                             {"fpga-transfer", SCN_PROGRAM_FPGA_TRANSFER},
-                                             {"verbs-latency", SCN_PROGRAM_VERBS_LATENCY},
-                                             {"verbs-bandwidth", SCN_PROGRAM_VERBS_BANDWIDTH},
-                                             {"acp-latency", SCN_PROGRAM_ACP_LATENCY},
-                                             {"acp-bandwidth", SCN_PROGRAM_ACP_BANDWIDTH},
-                                             {"acp-memory", SCN_PROGRAM_ACP_MEMORY},
-                                             {NULL, 0}};
+static const struct scn_choice workloads[] = {
+#define WORKLOAD(id, function, name, nodes, method, keys) {name, SCN_WORKLOAD_##id},
+#include "sim/scenario/workloads.def"
+#undef WORKLOAD
+    {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST},
                                              {"gpu0", SCN_MEMORY_GPU0},
@@ -47,10 +32,11 @@ static const struct scn_key run_keys[] = {
      .min = 1,
      SCN_FIELD(struct scn_run, series),
      .doc = "name of the curve in data.csv"},
-    {.name = "program",
+    {.name = "workload",
+     .was = "program",
      .unit = SCN_UNIT_CHOICE,
-     .choices = programs,
-     SCN_FIELD(struct scn_run, program),
+     .choices = workloads,
+     SCN_FIELD(struct scn_run, workload),
      .doc = "what is measured: see scenarios/workloads/README.md"},
     {.name = "method",
      .unit = SCN_UNIT_CHOICE,

@@ -220,26 +220,10 @@ struct scn_fault {
     uint64_t after_tlps; // sent over the cable, both directions together, replays left out
 };
 
-enum scn_program {
-    SCN_PROGRAM_PINGPONG,
-    SCN_PROGRAM_LOCAL_DMA,
-    SCN_PROGRAM_TRAVERSAL,
-    SCN_PROGRAM_TCA_PINGPONG,
-    SCN_PROGRAM_RING_EXCHANGE,
-    SCN_PROGRAM_TWO_FLOWS,
-    SCN_PROGRAM_ALL_TO_ALL,
-    SCN_PROGRAM_HALO,
-    SCN_PROGRAM_PROXY_READ,
-    SCN_PROGRAM_STREAM,
-    SCN_PROGRAM_STAGED_PINGPONG,
-    SCN_PROGRAM_CUDA_PINGPONG,
-    SCN_PROGRAM_GDR_COPY,
-    SCN_PROGRAM_FPGA_TRANSFER,
-    SCN_PROGRAM_VERBS_LATENCY,
-    SCN_PROGRAM_VERBS_BANDWIDTH,
-    SCN_PROGRAM_ACP_LATENCY,
-    SCN_PROGRAM_ACP_BANDWIDTH,
-    SCN_PROGRAM_ACP_MEMORY
+enum scn_workload {
+#define WORKLOAD(id, function, name, nodes, method, keys) SCN_WORKLOAD_##id,
+#include "sim/scenario/workloads.def"
+#undef WORKLOAD
 };
 enum scn_method {
     SCN_METHOD_PIO,
@@ -309,7 +293,7 @@ struct scn_beside {
 // One series of measurements, made in a simulation of its own: every (bytes, descriptors) pair is one point.
 struct scn_run {
     char series[SCN_NAME_MAX];
-    enum scn_program program;
+    enum scn_workload workload;
     enum scn_method method;
     uint32_t node, peer;          // who measures; peer is SCN_NODE_NONE for local programs
     uint32_t channel;             // DMA channel 0..3
@@ -476,14 +460,14 @@ struct scn_load_options {
     bool without_sweep; // ignore `sweep:`; for one of its points, whose settings are in sets
 };
 
-// Reads, resolves and checks. SIM_OK: *scenario_out is owned by the caller. SIM_ERR_INVALID or SIM_ERR_IO: every
+// Reads, resolves and checks. SIM_OK: *scenario_out is owned by the caller; messages has warnings, or nothing. SIM_ERR_INVALID or SIM_ERR_IO: every
 // mistake is in messages (at least one) and *scenario_out is untouched.
 enum sim_status scn_load(const char *path, const struct scn_load_options *options, struct scn_scenario **scenario_out,
                          struct scn_messages *messages);
 void scn_free(struct scn_scenario *scenario);
 
 // Programs on ACP. What `ranks: 0` stands for.
-bool scn_is_acp(enum scn_program program);
+bool scn_is_acp(enum scn_workload workload);
 uint64_t scn_acp_ranks(const struct scn_scenario *scenario, const struct scn_run *run, uint64_t ranks);
 
 // One point of the sweep of the scenario that scn_load gave for the same path and options. The point has the
@@ -541,5 +525,5 @@ const char *scn_key_suggest(const char *word);
 // Names as they stand in YAML.
 const char *scn_port_name(enum scn_port port);
 const char *scn_method_name(enum scn_method method);
-const char *scn_program_name(enum scn_program program);
+const char *scn_workload_name(enum scn_workload workload);
 const char *scn_operation_name(enum scn_operation operation);

@@ -193,6 +193,9 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
         complain(loader, setting, scn_arena_format(loader->arena, "'%s' has no keys", key->name));
     } else {
         apply(loader, setting, key, base);
+        if (strcmp(key->name, path) != 0) {
+            scn_mistakes_warn(&loader->mistakes, setting->place, "'%s' is called '%s' now", path, key->name);
+        }
     }
 }
 

@@ -12,7 +12,7 @@
     "cables:\n"                                                                                                        \
     "  - {from: node0.E, to: node1.W, preset: pearl-gen2-x8}\n"                                                        \
     "runs:\n"                                                                                                          \
-    "  - {series: pio, program: pingpong, method: pio, node: node0, peer: node1, bytes: [8 B, 64 B]}\n"
+    "  - {series: pio, workload: pingpong, method: pio, node: node0, peer: node1, bytes: [8 B, 64 B]}\n"
 
 static void start(struct process *process)
 {

@@ -11,9 +11,9 @@ static const char scenario[] = "# Question: does the twin do what the RTL does?\
                                "cables:\n"
                                "  - {from: node0.E, to: node1.W, preset: pearl-gen2-x8}\n"
                                "runs:\n"
-                               "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1,\n"
+                               "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1,\n"
                                "     bytes: [8 B, 4 KiB], iterations: 2, warmup: 1}\n"
-                               "  - {series: pio, program: pingpong, method: pio, node: node0, peer: node1,\n"
+                               "  - {series: pio, workload: pingpong, method: pio, node: node0, peer: node1,\n"
                                "     bytes: [8 B], iterations: 2}\n";
 
 TEST(CrosscheckCommand, ComparesEverySeriesOnBothKindsOfBoard)

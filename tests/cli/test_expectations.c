@@ -110,7 +110,7 @@ TEST(Expectations, ThoseAboutSeriesOfRunsAreMeasured)
     process_file_write(&process, "f.yaml",
                        HARDWARE TIME PROGRAMS
                        "runs:\n"
-                       "  - {series: s, program: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B}\n"
+                       "  - {series: s, workload: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B}\n"
                        "expect:\n"
                        "  - {name: slow, value: {series: s, column: latency_us}, min: 100}\n");
     process_run(&process, "exec f.yaml");
@@ -143,7 +143,7 @@ TEST(Expectations, HardwareIsLentWithoutThoseOfItsSeries)
     process_file_write(&process, "f.yaml",
                        HARDWARE
                        "runs:\n"
-                       "  - {series: s, program: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B}\n"
+                       "  - {series: s, workload: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B}\n"
                        "expect:\n"
                        "  - {name: slow, value: {series: s, column: latency_us}, min: 100}\n");
     process_run(&process, "exec f.yaml --on node0 true");

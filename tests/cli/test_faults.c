@@ -43,7 +43,7 @@ TEST(FaultCommand, AProgramThatWaitsForWhatWasLostEndsWithThreeAndTheReason)
                                "topology: {kind: pair, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"
                                "faults: [{cable: {from: node0.E, to: node1.W}, at: 20 us}]\n"
                                "runs:\n"
-                               "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1,\n"
+                               "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1,\n"
                                "     bytes: 64 B, iterations: 100}\n";
     struct process process;
     process_init(&process);
@@ -63,7 +63,7 @@ TEST(FaultCommand, AProgramWhoseWaitsEndEndsWithOneAndTheReason)
         "topology: {kind: pair, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"
         "faults: [{cable: {from: node0.E, to: node1.W}, at: 20 us}]\n"
         "runs:\n"
-        "  - {series: tca, program: tca-pingpong, method: chain-host, node: node0, peer: node1,\n"
+        "  - {series: tca, workload: tca-pingpong, method: chain-host, node: node0, peer: node1,\n"
         "     bytes: 64 B, iterations: 100}\n";
     struct process process;
     process_init(&process);

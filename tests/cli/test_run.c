@@ -14,7 +14,7 @@ static const char head[] = "# Question: does the program do what it says?\n"
                            "cables:\n"
                            "  - {from: node0.E, to: node1.W, preset: pearl-gen2-x8}\n"
                            "runs:\n"
-                           "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1,\n"
+                           "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1,\n"
                            "     bytes: [8 B, 64 B, 256 B], iterations: 2, warmup: 1}\n"
                            "compare:\n"
                            "  - {id: H09, value: {series: dma, column: latency_us, take: min}}\n"
@@ -266,7 +266,7 @@ TEST(CheckCommand, ReportsColumnsAmongTheOtherMistakes)
     process_file_write(&process, "bad.yaml", "title: t\nruns:\n  - {series: s}\nplot:\n  - {title: p, y: speed}\n");
     process_run(&process, "check bad.yaml");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "bad.yaml:3:5: missing key 'program' in run\n");
+    EXPECT_CONTAINS(process.errors, "bad.yaml:3:5: missing key 'workload' in run\n");
     EXPECT_CONTAINS(process.errors,
                     "bad.yaml:5:5: 'p': 'speed' is not a numeric column of data.csv (there are: bytes,");
     process_fini(&process);
@@ -279,6 +279,28 @@ TEST(CheckCommand, SaysThatThereAreNoMistakes)
     process_run(&process, "check good.yaml");
     EXPECT_EQ(process.status, 0);
     EXPECT_STREQ(process.output, "1 scenario, no mistakes\n");
+    process_fini(&process);
+}
+
+TEST(CheckCommand, TakesAKeyByItsOldNameWithAWarning)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "old.yaml",
+                       "title: t\n"
+                       "nodes: [{name: n, count: 2, preset: ha-pacs-tca-2013}]\n"
+                       "cables: [{from: n0.E, to: n1.W, preset: pearl-gen2-x8}]\n"
+                       "runs:\n"
+                       "  - {series: s, program: pingpong, method: register, node: n0, peer: n1, bytes: 8 B}\n");
+    process_run(&process, "check old.yaml --set runs.*.program=tca-pingpong --set runs.*.method=chain-board");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.errors, "old.yaml:5:17: warning: 'program' is called 'workload' now\n"
+                                 "--set runs.*.program=tca-pingpong: warning: 'program' is called 'workload' now\n");
+    process_run(&process, "run old.yaml --quiet --out out --set runs.*.iterations=1");
+    EXPECT_EQ(process.status, 0);
+    char *resolved = process_file_read(&process, "out/resolved.yaml");
+    EXPECT_CONTAINS(resolved, "workload: pingpong");
+    free(resolved);
     process_fini(&process);
 }
 

@@ -9,14 +9,14 @@
     "title: A small pair\n"                                                                                            \
     "topology: {kind: pair, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"                                         \
     "runs:\n"                                                                                                          \
-    "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1, bytes: [8 B], iterations: 2}\n"
+    "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1, bytes: [8 B], iterations: 2}\n"
 #define SWEEP "sweep: {nodes.*.host.poll: [20 ns, 40 ns]}\n"
 #define GPUS                                                                                                           \
     "# Question: do two GPUs need a board?\n"                                                                          \
     "title: Two GPUs\n"                                                                                                \
     "nodes: [{name: n, host: {preset: xeon-e5-2670}, gpus: [{preset: k20}, {preset: k20}]}]\n"                         \
     "runs:\n"                                                                                                          \
-    "  - {series: cuda, program: cuda-pingpong, method: uva, node: n, from: gpu0, to: gpu1, bytes: [7 B, 100 KB]}\n"
+    "  - {series: cuda, workload: cuda-pingpong, method: uva, node: n, from: gpu0, to: gpu1, bytes: [7 B, 100 KB]}\n"
 #define FAILS "expect:\n  - {name: too fast, value: {series: cuda, column: latency_us}, max: 0.1}\n"
 
 static void start(struct process *process)

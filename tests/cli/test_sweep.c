@@ -9,7 +9,7 @@
 
 #define RUNS                                                                                                           \
     "runs:\n"                                                                                                          \
-    "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1,\n"                               \
+    "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1,\n"                               \
     "     bytes: [8 B, 4 KiB], iterations: 2, warmup: 1}\n"
 #define HEAD                                                                                                           \
     "# Question: does a sweep do what it says?\n"                                                                      \

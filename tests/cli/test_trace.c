@@ -15,7 +15,7 @@ static const char scenario[] = "# Question: what does a DMA do on the wires?\n"
                                "cables:\n"
                                "  - {from: node0.E, to: node1.W, preset: pearl-gen2-x8}\n"
                                "runs:\n"
-                               "  - {series: dma, program: pingpong, method: register, node: node0, peer: node1,\n"
+                               "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1,\n"
                                "     bytes: [64 B], iterations: 2, warmup: 1}\n";
 
 static void start(struct process *process)

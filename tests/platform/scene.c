@@ -124,10 +124,10 @@ void scene_free(struct scn_scenario *scene)
     free(scene);
 }
 
-struct scn_run *scene_run(struct scn_scenario *scene, enum scn_program program, enum scn_method method)
+struct scn_run *scene_run(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method)
 {
     struct scn_run *run = &scene->runs[scene->run_count++];
-    *run = (struct scn_run){.program = program, .method = method, .node = 0, .peer = 1, .iterations = 3, .warmup = 1};
+    *run = (struct scn_run){.workload = workload, .method = method, .node = 0, .peer = 1, .iterations = 3, .warmup = 1};
     snprintf(run->series, sizeof run->series, "series");
     return run;
 }

@@ -65,7 +65,7 @@ static void pull(struct scn_scenario *scene, uint32_t cable, uint64_t at_ps, uin
 static struct scn_scenario *streams(enum scn_fidelity fidelity, enum scn_method method, uint32_t node)
 {
     struct scn_scenario *scene = ring(fidelity);
-    struct scn_run *series = scene_run(scene, SCN_PROGRAM_STREAM, method);
+    struct scn_run *series = scene_run(scene, SCN_WORKLOAD_STREAM, method);
     series->node = node;
     series->peer = SCN_NODE_NONE;
     series->iterations = MESSAGES;
@@ -228,11 +228,11 @@ TEST(PulledCable, GivesTheSameTwice)
 // --- programs that wait for what was lost ----------------------------------------------------------------------------
 
 // Whatever the program: it ends by itself, or says what it waits for; and never takes wrong data.
-static void expect_ended(enum scn_program program, enum scn_method method, enum scn_notify notify, uint64_t tlps,
+static void expect_ended(enum scn_workload workload, enum scn_method method, enum scn_notify notify, uint64_t tlps,
                          const char *says)
 {
     struct scn_scenario *scene = ring(SCN_FIDELITY_TWIN);
-    struct scn_run *series = scene_run(scene, program, method);
+    struct scn_run *series = scene_run(scene, workload, method);
     struct outcome outcome;
     series->columns = 2;
     series->notify = notify;
@@ -255,13 +255,13 @@ TEST(PulledCable, LeavesProgramsThatSayWhatTheyWaitFor)
 {
     static const char stuck[] = "waits for node", timeout[] = "tcaWaitDMARecvDesc: tag 1 did not come to slot";
     for (uint64_t tlps = 0; tlps < 60; tlps += 6) {
-        expect_ended(SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO, SCN_NOTIFY_HOST, tlps, stuck);
-        expect_ended(SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, tlps, stuck);
-        expect_ended(SCN_PROGRAM_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, tlps, stuck);
-        expect_ended(SCN_PROGRAM_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, tlps, stuck);
-        expect_ended(SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, tlps, timeout);
-        expect_ended(SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, tlps, timeout);
-        expect_ended(SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, tlps, timeout);
-        expect_ended(SCN_PROGRAM_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, tlps, timeout);
+        expect_ended(SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_WORKLOAD_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_WORKLOAD_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, tlps, stuck);
+        expect_ended(SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, tlps, timeout);
+        expect_ended(SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, tlps, timeout);
+        expect_ended(SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, tlps, timeout);
+        expect_ended(SCN_WORKLOAD_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, tlps, timeout);
     }
 }

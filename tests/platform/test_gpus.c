@@ -40,10 +40,10 @@ static struct scn_scenario *no_board(void)
 }
 
 // Three sizes; the program checks every byte of each. Returns the time of an operation of the last one.
-static uint64_t moved_ps(struct scn_scenario *scene, enum scn_program program, enum scn_method method,
+static uint64_t moved_ps(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method,
                          enum scn_memory from, enum scn_memory to)
 {
-    struct scn_run *run = scene_run(scene, program, method);
+    struct scn_run *run = scene_run(scene, workload, method);
     struct outcome outcome = {0};
     const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point};
     run->from = from;
@@ -65,17 +65,17 @@ TEST(GpuWorkloads, PingPongBetweenAllMemoriesOfTwoNodes)
 {
     for (unsigned i = 0; i < 9; i++) {
         enum scn_memory from = memories[i / 3], to = memories[i % 3];
-        (void)moved_ps(pair(), SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER, from, to);
-        (void)moved_ps(pair(), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, from, to);
+        (void)moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER, from, to);
+        (void)moved_ps(pair(), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, from, to);
     }
-    (void)moved_ps(pair(), SCN_PROGRAM_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
-    (void)moved_ps(pair(), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU1, SCN_MEMORY_GPU0);
+    (void)moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
+    (void)moved_ps(pair(), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU1, SCN_MEMORY_GPU0);
 }
 
 TEST(GpuWorkloads, PollGpuMemoryThroughItsWindow)
 {
-    uint64_t memory_ps = moved_ps(pair(), SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_HOST);
-    uint64_t gpu_ps = moved_ps(pair(), SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1);
+    uint64_t memory_ps = moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_HOST);
+    uint64_t gpu_ps = moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1);
     EXPECT_TRUE(gpu_ps > memory_ps); // a poll goes over the bus
 }
 
@@ -84,28 +84,28 @@ TEST(GpuWorkloads, StageCopiesInHostMemoryFasterThanTheBoardReadsAGpu)
     struct scn_scenario *scene = pair();
     scene->nodes[0].host.peer_reads_max = scene->nodes[1].host.peer_reads_max = 3;
     uint64_t staged_ps =
-        moved_ps(scene, SCN_PROGRAM_STAGED_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
+        moved_ps(scene, SCN_WORKLOAD_STAGED_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
     scene = pair();
     scene->nodes[0].host.peer_reads_max = scene->nodes[1].host.peer_reads_max = 3;
     uint64_t direct_ps =
-        moved_ps(scene, SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
+        moved_ps(scene, SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
     EXPECT_TRUE(staged_ps < direct_ps);
-    (void)moved_ps(pair(), SCN_PROGRAM_STAGED_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU1, SCN_MEMORY_HOST);
+    (void)moved_ps(pair(), SCN_WORKLOAD_STAGED_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU1, SCN_MEMORY_HOST);
 }
 
 TEST(GpuWorkloads, CopyBetweenGpusOfANodeWithoutABoard)
 {
-    uint64_t uva_ps = moved_ps(no_board(), SCN_PROGRAM_CUDA_PINGPONG, SCN_METHOD_UVA, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
+    uint64_t uva_ps = moved_ps(no_board(), SCN_WORKLOAD_CUDA_PINGPONG, SCN_METHOD_UVA, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
     uint64_t staged_ps =
-        moved_ps(no_board(), SCN_PROGRAM_CUDA_PINGPONG, SCN_METHOD_NO_UVA, SCN_MEMORY_GPU1, SCN_MEMORY_GPU0);
+        moved_ps(no_board(), SCN_WORKLOAD_CUDA_PINGPONG, SCN_METHOD_NO_UVA, SCN_MEMORY_GPU1, SCN_MEMORY_GPU0);
     // 70000 B once over Gen2 x16, and twice.
     EXPECT_BETWEEN(staged_ps - uva_ps, 9000000, 12000000);
 }
 
 TEST(GpuWorkloads, CopyThroughTheWindowOfANodeWithoutABoard)
 {
-    uint64_t down_ps = moved_ps(no_board(), SCN_PROGRAM_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1);
-    uint64_t up_ps = moved_ps(no_board(), SCN_PROGRAM_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_GPU0, SCN_MEMORY_HOST);
+    uint64_t down_ps = moved_ps(no_board(), SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1);
+    uint64_t up_ps = moved_ps(no_board(), SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_GPU0, SCN_MEMORY_HOST);
     EXPECT_TRUE(up_ps > 2 * down_ps);
 }
 
@@ -119,7 +119,7 @@ static uint64_t far_ps(bool down, uint64_t bytes, uint64_t load_uc_ps, uint64_t 
     host->load_uc_ps = load_uc_ps;
     host->flush_wc_far_ps = flush_far_ps;
     scene->nodes[0].gpus[1].socket = 1;
-    struct scn_run *run = scene_run(scene, SCN_PROGRAM_GDR_COPY, SCN_METHOD_PIO);
+    struct scn_run *run = scene_run(scene, SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO);
     struct outcome outcome = {0};
     const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point};
     *(down ? &run->to : &run->from) = SCN_MEMORY_GPU1;
@@ -145,10 +145,10 @@ TEST(GpuWindow, OfTheOtherSocketIsWrittenByTenLinesAtOnce)
     EXPECT_BETWEEN(far_ps(true, 64000, 40000, 0), 11000000, 11500000);
 }
 
-static void expect_failure(struct scn_scenario *scene, enum scn_program program, enum scn_method method,
+static void expect_failure(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method,
                            enum scn_memory from, enum scn_memory to, const char *why)
 {
-    struct scn_run *run = scene_run(scene, program, method);
+    struct scn_run *run = scene_run(scene, workload, method);
     struct outcome outcome = {0};
     const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point};
     run->from = from;
@@ -163,20 +163,20 @@ static void expect_failure(struct scn_scenario *scene, enum scn_program program,
 
 TEST(GpuWorkloads, FailWithTheErrorThatCudaReturns)
 {
-    expect_failure(no_board(), SCN_PROGRAM_CUDA_PINGPONG, SCN_METHOD_UVA, SCN_MEMORY_GPU0, SCN_MEMORY_GPU3,
+    expect_failure(no_board(), SCN_WORKLOAD_CUDA_PINGPONG, SCN_METHOD_UVA, SCN_MEMORY_GPU0, SCN_MEMORY_GPU3,
                    "cudaDeviceEnablePeerAccess: invalid device ordinal");
-    expect_failure(no_board(), SCN_PROGRAM_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU2,
+    expect_failure(no_board(), SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU2,
                    "cudaSetDevice: invalid device ordinal");
-    expect_failure(pair(), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU3, SCN_MEMORY_HOST,
+    expect_failure(pair(), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU3, SCN_MEMORY_HOST,
                    "cudaSetDevice: invalid device ordinal");
     struct scn_scenario *scene = pair();
     scene_gpus(scene, 1, 3);
     scene_gpus(scene, 0, 3);
-    expect_failure(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER, SCN_MEMORY_HOST, SCN_MEMORY_GPU2,
+    expect_failure(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER, SCN_MEMORY_HOST, SCN_MEMORY_GPU2,
                    "the window of the fabric does not reach");
     scene = no_board();
     scene->nodes[0].gpus[1].bar_bytes = 65536; // one page
-    expect_failure(scene, SCN_PROGRAM_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1,
+    expect_failure(scene, SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1,
                    "into the window: Cannot allocate memory");
 }
 

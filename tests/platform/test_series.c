@@ -54,10 +54,10 @@ static struct plat_result run(const struct scn_scenario *scene, struct record *r
     return result;
 }
 
-static void expect_series(enum scn_program program, enum scn_method method, uint64_t descriptors)
+static void expect_series(enum scn_workload workload, enum scn_method method, uint64_t descriptors)
 {
     struct scn_scenario *scene = scene_line(2);
-    struct scn_run *series = scene_run(scene, program, method);
+    struct scn_run *series = scene_run(scene, workload, method);
     struct record *record = malloc(sizeof *record);
     ASSERT_TRUE(record != NULL);
     scene_size(series, 4, descriptors);
@@ -70,7 +70,7 @@ static void expect_series(enum scn_program program, enum scn_method method, uint
     EXPECT_EQ(record->points, 3);
     EXPECT_EQ(record->permille, 1000);
     EXPECT_EQ(record->last.bytes, 1000 * descriptors);
-    EXPECT_EQ(record->last.operations, program == SCN_PROGRAM_PINGPONG ? 6 : 3);
+    EXPECT_EQ(record->last.operations, workload == SCN_WORKLOAD_PINGPONG ? 6 : 3);
     EXPECT_TRUE(record->last.min_ps <= record->last.total_ps / record->last.operations);
     EXPECT_TRUE(record->last.max_ps >= record->last.total_ps / record->last.operations);
     free(record);
@@ -79,31 +79,31 @@ static void expect_series(enum scn_program program, enum scn_method method, uint
 
 TEST(Series, RunsAPingPongByPio)
 {
-    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO, 1);
+    expect_series(SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, 1);
 }
 
 TEST(Series, RunsAPingPongByRegisterMode)
 {
-    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER, 1);
+    expect_series(SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER, 1);
 }
 
 TEST(Series, RunsAPingPongByChains)
 {
-    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_CHAIN_HOST, 3);
-    expect_series(SCN_PROGRAM_PINGPONG, SCN_METHOD_CHAIN_BOARD, 3);
+    expect_series(SCN_WORKLOAD_PINGPONG, SCN_METHOD_CHAIN_HOST, 3);
+    expect_series(SCN_WORKLOAD_PINGPONG, SCN_METHOD_CHAIN_BOARD, 3);
 }
 
 TEST(Series, RunsLocalDma)
 {
-    expect_series(SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_REGISTER, 1);
-    expect_series(SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_CHAIN_HOST, 5);
-    expect_series(SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD, 5);
+    expect_series(SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_REGISTER, 1);
+    expect_series(SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_CHAIN_HOST, 5);
+    expect_series(SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD, 5);
 }
 
 TEST(Series, GiveTheSameBytesTwice)
 {
     struct scn_scenario *scene = scene_line(3);
-    struct scn_run *series = scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER);
+    struct scn_run *series = scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER);
     struct record *first = malloc(sizeof *first), *second = malloc(sizeof *second);
     ASSERT_TRUE(first != NULL && second != NULL);
     series->peer = 2;
@@ -126,7 +126,7 @@ TEST(Series, TakeLongerOverAnotherNode)
     ASSERT_TRUE(record != NULL);
     for (unsigned hops = 1; hops <= 2; hops++) {
         struct scn_scenario *scene = scene_line(3);
-        struct scn_run *series = scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO);
+        struct scn_run *series = scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO);
         series->peer = hops;
         scene_size(series, 8, 1);
         (void)run(scene, record);
@@ -152,14 +152,14 @@ TEST(Series, RefusesPeersThatNoCablesJoin)
 {
     struct scn_scenario *scene = scene_line(2);
     scene->cable_count = 0;
-    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO), 8, 1);
+    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 8, 1);
     expect_refusal(scene, "series 'series': no cables join node0 and node1");
 }
 
 TEST(Series, RefusesAPingPongOfANodeWithItself)
 {
     struct scn_scenario *scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO), 8, 1);
+    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 8, 1);
     scene->runs[0].peer = 0;
     expect_refusal(scene, "node0 needs another node as its peer");
 }
@@ -178,23 +178,23 @@ static void expect_failure(struct scn_scenario *scene, const char *text)
 TEST(Series, FailWithTheNameOfTheDmaError)
 {
     struct scn_scenario *scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER), 6, 1);
+    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER), 6, 1);
     expect_failure(scene, "node0: ping-pong of 6 B: the DMA failed: misaligned");
     scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_REGISTER), 16 * MIB, 1);
+    scene_size(scene_run(scene, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_REGISTER), 16 * MIB, 1);
     expect_failure(scene, "local DMA of 1 x 16777216 B: bad length");
 }
 
 TEST(Series, FailWhereTheMethodCannotDoWhatIsAsked)
 {
     struct scn_scenario *scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_PIO), 8, 1);
+    scene_size(scene_run(scene, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_PIO), 8, 1);
     expect_failure(scene, "local DMA is not done by PIO");
     scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_PROGRAM_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD), 8, 1025);
+    scene_size(scene_run(scene, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD), 8, 1025);
     expect_failure(scene, "building the chain: No space left on device");
     scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_PIO), 6, 1);
+    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 6, 1);
     expect_failure(scene, "needs a multiple of 4 B, not 6 B");
 }
 
@@ -203,7 +203,7 @@ TEST(Series, EndAtTheTimeLimitAndSayWhoWaits)
     struct scn_scenario *scene = scene_line(2);
     struct record *record = malloc(sizeof *record);
     ASSERT_TRUE(record != NULL);
-    scene_size(scene_run(scene, SCN_PROGRAM_PINGPONG, SCN_METHOD_REGISTER), 1 * MIB, 1);
+    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER), 1 * MIB, 1);
     scene->time_limit_ps = 100000000; // 100 us; a transfer takes 300
     struct plat_result result = run(scene, record);
     EXPECT_EQ(result.outcome, SIM_RUN_TIME_LIMIT);

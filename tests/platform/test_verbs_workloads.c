@@ -32,13 +32,13 @@ static struct scn_scenario *pair_load(void)
 }
 
 // Of the nodes of the file: its only run becomes this one.
-static struct scn_run *run_make(struct scn_scenario *scenario, enum scn_program program, enum scn_device device,
+static struct scn_run *run_make(struct scn_scenario *scenario, enum scn_workload workload, enum scn_device device,
                                 enum scn_operation operation)
 {
     struct scn_run *run = &scenario->runs[0];
     bool atomic = operation == SCN_OPERATION_COMPARE_SWAP || operation == SCN_OPERATION_FETCH_ADD;
     static const uint64_t sizes[] = {1, 8, 255, 70000};
-    run->program = program;
+    run->workload = workload;
     run->method = SCN_METHOD_NONE;
     run->node = 0;
     run->peer = 1;
@@ -65,12 +65,12 @@ static struct outcome run_points(struct scn_scenario *scenario)
     return outcome;
 }
 
-static void expect_all(enum scn_program program, enum scn_device device, enum scn_memory memory)
+static void expect_all(enum scn_workload workload, enum scn_device device, enum scn_memory memory)
 {
     struct scn_scenario *scenario = pair_load();
     for (unsigned i = SCN_OPERATION_SEND; i <= SCN_OPERATION_FETCH_ADD; i++) {
-        struct scn_run *run = run_make(scenario, program, device, (enum scn_operation)i);
-        bool polled = program == SCN_PROGRAM_VERBS_LATENCY && run->verbs.operation == SCN_OPERATION_WRITE;
+        struct scn_run *run = run_make(scenario, workload, device, (enum scn_operation)i);
+        bool polled = workload == SCN_WORKLOAD_VERBS_LATENCY && run->verbs.operation == SCN_OPERATION_WRITE;
         run->from = run->to = polled ? SCN_MEMORY_HOST : memory;
         (void)run_points(scenario);
     }
@@ -79,26 +79,26 @@ static void expect_all(enum scn_program program, enum scn_device device, enum sc
 
 TEST(VerbsLatency, MeasuresEveryOperationOnBothDevices)
 {
-    expect_all(SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_TCA0, SCN_MEMORY_HOST);
-    expect_all(SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_IBSIM0, SCN_MEMORY_HOST);
+    expect_all(SCN_WORKLOAD_VERBS_LATENCY, SCN_DEVICE_TCA0, SCN_MEMORY_HOST);
+    expect_all(SCN_WORKLOAD_VERBS_LATENCY, SCN_DEVICE_IBSIM0, SCN_MEMORY_HOST);
 }
 
 TEST(VerbsLatency, MeasuresEveryOperationOnGpuMemory)
 {
-    expect_all(SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_TCA0, SCN_MEMORY_GPU0);
-    expect_all(SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_IBSIM0, SCN_MEMORY_GPU0);
+    expect_all(SCN_WORKLOAD_VERBS_LATENCY, SCN_DEVICE_TCA0, SCN_MEMORY_GPU0);
+    expect_all(SCN_WORKLOAD_VERBS_LATENCY, SCN_DEVICE_IBSIM0, SCN_MEMORY_GPU0);
 }
 
 TEST(VerbsBandwidth, MeasuresEveryOperationOnBothDevices)
 {
-    expect_all(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_DEVICE_TCA0, SCN_MEMORY_HOST);
-    expect_all(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_MEMORY_HOST);
+    expect_all(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_TCA0, SCN_MEMORY_HOST);
+    expect_all(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_MEMORY_HOST);
 }
 
 TEST(VerbsBandwidth, MeasuresEveryOperationOnGpuMemory)
 {
-    expect_all(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_DEVICE_TCA0, SCN_MEMORY_GPU0);
-    expect_all(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_MEMORY_GPU0);
+    expect_all(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_TCA0, SCN_MEMORY_GPU0);
+    expect_all(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_MEMORY_GPU0);
 }
 
 // Both directions over three queue pairs, which are shallower than the repetitions are many.
@@ -106,7 +106,7 @@ static void expect_both_ways(enum scn_device device)
 {
     struct scn_scenario *scenario = pair_load();
     for (unsigned i = SCN_OPERATION_SEND; i <= SCN_OPERATION_FETCH_ADD; i++) {
-        struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_BANDWIDTH, device, (enum scn_operation)i);
+        struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_BANDWIDTH, device, (enum scn_operation)i);
         run->verbs.queue_pairs = 3;
         run->verbs.depth = 7;
         run->verbs.cq_mod = 4;
@@ -126,7 +126,7 @@ TEST(VerbsBandwidth, GoesBothWaysOverSeveralQueuePairs)
 static void expect_greatest(enum scn_device device)
 {
     struct scn_scenario *scenario = pair_load();
-    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_BANDWIDTH, device, SCN_OPERATION_SEND);
+    struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_BANDWIDTH, device, SCN_OPERATION_SEND);
     run->verbs.queue_pairs = 16;
     run->verbs.depth = 8160;
     run->verbs.receive_depth = run->verbs.cq_mod = 8192;
@@ -153,11 +153,11 @@ TEST(VerbsLatency, KnowsUnreliableConnectionsAndDatagrams)
                  {SCN_TRANSPORT_UD, SCN_OPERATION_SEND_IMM, 2048}};
     struct scn_scenario *scenario = pair_load();
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_IBSIM0, cases[i].operation);
+        struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_LATENCY, SCN_DEVICE_IBSIM0, cases[i].operation);
         run->verbs.transport = cases[i].transport;
         run->bytes[3] = cases[i].most_bytes;
         (void)run_points(scenario);
-        run->program = SCN_PROGRAM_VERBS_BANDWIDTH;
+        run->workload = SCN_WORKLOAD_VERBS_BANDWIDTH;
         (void)run_points(scenario);
     }
     scn_free(scenario);
@@ -167,7 +167,7 @@ TEST(VerbsLatency, KnowsUnreliableConnectionsAndDatagrams)
 TEST(VerbsLatency, WaitsForAPeerThatIsSlowToGetReady)
 {
     struct scn_scenario *scenario = pair_load();
-    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND);
+    struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_LATENCY, SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND);
     run->verbs.transport = SCN_TRANSPORT_UD;
     run->bytes_count = 1;
     run->verbs.receive_depth = 1;
@@ -179,7 +179,7 @@ TEST(VerbsLatency, WaitsForAPeerThatIsSlowToGetReady)
 static uint64_t latency_ps(enum scn_device device, enum scn_operation operation, uint32_t peer, uint32_t inline_bytes)
 {
     struct scn_scenario *scenario = pair_load();
-    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_LATENCY, device, operation);
+    struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_LATENCY, device, operation);
     run->peer = peer;
     run->bytes[0] = 8;
     run->bytes_count = 1;
@@ -201,7 +201,7 @@ TEST(VerbsLatency, IsHalfARoundTripOfAMessageAndAllOfARead)
 static uint64_t library_ps(uint64_t device_line_ps, uint64_t lock_ps)
 {
     struct scn_scenario *scenario = pair_load();
-    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_LATENCY, SCN_DEVICE_TCA0, SCN_OPERATION_SEND);
+    struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_LATENCY, SCN_DEVICE_TCA0, SCN_OPERATION_SEND);
     run->bytes[0] = 8;
     run->bytes_count = 1;
     for (unsigned i = 0; i < 2; i++) {
@@ -239,10 +239,10 @@ TEST(VerbsLatency, GoesThroughTheAdapterFromANodeToItself)
 
 // --- a flow beside --------------------------------------------------------------------------------------------------
 
-static struct outcome beside_run(enum scn_program program, enum scn_operation beside, uint64_t bytes)
+static struct outcome beside_run(enum scn_workload workload, enum scn_operation beside, uint64_t bytes)
 {
     struct scn_scenario *scenario = pair_load();
-    struct scn_run *run = run_make(scenario, program, SCN_DEVICE_IBSIM0, SCN_OPERATION_FETCH_ADD);
+    struct scn_run *run = run_make(scenario, workload, SCN_DEVICE_IBSIM0, SCN_OPERATION_FETCH_ADD);
     run->iterations = 200;
     run->beside = (struct scn_beside){
         .given = beside != SCN_OPERATION_NONE, .operation = beside, .bytes = bytes, .depth = 64, .cq_mod = 16};
@@ -253,23 +253,23 @@ static struct outcome beside_run(enum scn_program program, enum scn_operation be
 
 TEST(VerbsBeside, EveryFlowBesideTakesItsTimeFromTheMeasuredOne)
 {
-    const uint64_t alone_ps = beside_run(SCN_PROGRAM_VERBS_LATENCY, SCN_OPERATION_NONE, 0).last.total_ps;
+    const uint64_t alone_ps = beside_run(SCN_WORKLOAD_VERBS_LATENCY, SCN_OPERATION_NONE, 0).last.total_ps;
     for (unsigned i = SCN_OPERATION_SEND; i <= SCN_OPERATION_FETCH_ADD; i++) {
-        EXPECT_TRUE(beside_run(SCN_PROGRAM_VERBS_LATENCY, (enum scn_operation)i, 8).last.total_ps > alone_ps);
+        EXPECT_TRUE(beside_run(SCN_WORKLOAD_VERBS_LATENCY, (enum scn_operation)i, 8).last.total_ps > alone_ps);
     }
 }
 
 TEST(VerbsBeside, TwoEqualFlowsShareTheAtomicsOfAnAdapter)
 {
-    uint64_t alone_ps = beside_run(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_OPERATION_NONE, 0).last.total_ps;
-    uint64_t both_ps = beside_run(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_OPERATION_FETCH_ADD, 8).last.total_ps;
+    uint64_t alone_ps = beside_run(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_NONE, 0).last.total_ps;
+    uint64_t both_ps = beside_run(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_FETCH_ADD, 8).last.total_ps;
     EXPECT_BETWEEN(both_ps * 10 / alone_ps, 18, 22);
 }
 
 TEST(VerbsBeside, GivesTheSameTimesTwice)
 {
-    const struct outcome first = beside_run(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_OPERATION_SEND_IMM, 5000);
-    const struct outcome second = beside_run(SCN_PROGRAM_VERBS_BANDWIDTH, SCN_OPERATION_SEND_IMM, 5000);
+    const struct outcome first = beside_run(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_SEND_IMM, 5000);
+    const struct outcome second = beside_run(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_SEND_IMM, 5000);
     EXPECT_EQ(first.last.total_ps, second.last.total_ps);
     EXPECT_EQ(first.result.events, second.result.events);
 }
@@ -280,7 +280,7 @@ static void expect_refused(void (*change)(struct scn_scenario *scenario, struct 
                            enum sim_status status, const char *why)
 {
     struct scn_scenario *scenario = pair_load();
-    struct scn_run *run = run_make(scenario, SCN_PROGRAM_VERBS_LATENCY, device, SCN_OPERATION_SEND);
+    struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_LATENCY, device, SCN_OPERATION_SEND);
     struct outcome outcome = {0};
     const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point};
     change(scenario, run);

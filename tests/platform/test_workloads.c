@@ -37,10 +37,10 @@ static struct scn_scenario *ring(unsigned nodes)
 }
 
 // Three sizes, moved `factor` times in a repetition.
-static void expect_program(struct scn_scenario *scene, enum scn_program program, enum scn_method method,
+static void expect_program(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method,
                            enum scn_notify notify, uint64_t factor)
 {
-    struct scn_run *series = scene_run(scene, program, method);
+    struct scn_run *series = scene_run(scene, workload, method);
     struct outcome outcome;
     series->peer = scene->node_count - 1;
     series->notify = notify;
@@ -60,43 +60,43 @@ static void expect_program(struct scn_scenario *scene, enum scn_program program,
 
 TEST(Workloads, PlayPingPongOnLibtca)
 {
-    expect_program(scene_line(2), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
-    expect_program(scene_line(2), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 1);
-    expect_program(scene_line(2), SCN_PROGRAM_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 1);
+    expect_program(scene_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
+    expect_program(scene_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 1);
+    expect_program(scene_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 1);
 }
 
 TEST(Workloads, ExchangeWithNeighboursOnARing)
 {
-    expect_program(ring(2), SCN_PROGRAM_RING_EXCHANGE, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 2);
-    expect_program(ring(5), SCN_PROGRAM_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 2);
+    expect_program(ring(2), SCN_WORKLOAD_RING_EXCHANGE, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 2);
+    expect_program(ring(5), SCN_WORKLOAD_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 2);
 }
 
 TEST(Workloads, ShareALink)
 {
-    expect_program(scene_line(3), SCN_PROGRAM_TWO_FLOWS, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 2);
+    expect_program(scene_line(3), SCN_WORKLOAD_TWO_FLOWS, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 2);
 }
 
 TEST(Workloads, SendFromAllToAll)
 {
-    expect_program(ring(4), SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 3);
-    expect_program(ring(7), SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_BOARD, 6);
+    expect_program(ring(4), SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 3);
+    expect_program(ring(7), SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_BOARD, 6);
 }
 
 TEST(Workloads, ExchangeHalosOnAGrid)
 {
-    expect_program(ring(8), SCN_PROGRAM_HALO, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 3); // 4 rows, 2 columns
-    expect_program(ring(2), SCN_PROGRAM_HALO, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
+    expect_program(ring(8), SCN_WORKLOAD_HALO, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 3); // 4 rows, 2 columns
+    expect_program(ring(2), SCN_WORKLOAD_HALO, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
 }
 
 TEST(Workloads, ReadByProxy)
 {
-    expect_program(scene_line(3), SCN_PROGRAM_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, 1);
+    expect_program(scene_line(3), SCN_WORKLOAD_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, 1);
 }
 
 TEST(Workloads, MeasureOneChip)
 {
     struct scn_scenario *scene = scene_line(4);
-    struct scn_run *series = scene_run(scene, SCN_PROGRAM_TRAVERSAL, SCN_METHOD_PIO);
+    struct scn_run *series = scene_run(scene, SCN_WORKLOAD_TRAVERSAL, SCN_METHOD_PIO);
     struct outcome outcome;
     series->peer = 3;
     scene_size(series, 8, 1);
@@ -107,11 +107,11 @@ TEST(Workloads, MeasureOneChip)
     scene_free(scene);
 }
 
-static void expect_refused(unsigned nodes, enum scn_program program, uint64_t bytes, enum sim_status status,
+static void expect_refused(unsigned nodes, enum scn_workload workload, uint64_t bytes, enum sim_status status,
                            const char *why)
 {
     struct scn_scenario *scene = scene_line(nodes);
-    struct scn_run *series = scene_run(scene, program, SCN_METHOD_CHAIN_BOARD);
+    struct scn_run *series = scene_run(scene, workload, SCN_METHOD_CHAIN_BOARD);
     struct outcome outcome;
     series->peer = 1;
     series->columns = 2;
@@ -124,10 +124,10 @@ static void expect_refused(unsigned nodes, enum scn_program program, uint64_t by
 
 TEST(Workloads, RefuseWhatTheyCannotDo)
 {
-    expect_refused(2, SCN_PROGRAM_TWO_FLOWS, 8, SIM_ERR_INVALID, "needs a node between");
-    expect_refused(2, SCN_PROGRAM_TCA_PINGPONG, 6, SIM_OK, "multiple of 4 B");
-    expect_refused(3, SCN_PROGRAM_HALO, 6, SIM_OK, "multiple of 4 B");
-    expect_refused(3, SCN_PROGRAM_HALO, 8, SIM_OK, "no grid of 2 columns"); // holds libtca's memory by then
+    expect_refused(2, SCN_WORKLOAD_TWO_FLOWS, 8, SIM_ERR_INVALID, "needs a node between");
+    expect_refused(2, SCN_WORKLOAD_TCA_PINGPONG, 6, SIM_OK, "multiple of 4 B");
+    expect_refused(3, SCN_WORKLOAD_HALO, 6, SIM_OK, "multiple of 4 B");
+    expect_refused(3, SCN_WORKLOAD_HALO, 8, SIM_OK, "no grid of 2 columns"); // holds libtca's memory by then
 }
 
 TEST(Workloads, GiveTheSameTimesTwice)
@@ -135,7 +135,7 @@ TEST(Workloads, GiveTheSameTimesTwice)
     struct outcome first, second;
     for (unsigned i = 0; i < 2; i++) {
         struct scn_scenario *scene = ring(4);
-        scene_size(scene_run(scene, SCN_PROGRAM_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD), 4096, 1);
+        scene_size(scene_run(scene, SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD), 4096, 1);
         run(scene, SIM_OK, i == 0 ? &first : &second);
         scene_free(scene);
     }

@@ -75,8 +75,8 @@ agrees)
     sed '/^programs:/,$d' "$scenario" >"$folder/inside.yaml"
     cat >>"$folder/inside.yaml" <<-END
 	runs:
-	  - {series: put, program: acp-latency, device: $device, operation: put, node: node0, peer: node1, iterations: 20, bytes: [8 B, 4 KiB, 1 MiB]}
-	  - {series: get, program: acp-latency, device: $device, operation: get, node: node0, peer: node1, iterations: 20, bytes: [8 B, 4 KiB, 1 MiB]}
+	  - {series: put, workload: acp-latency, device: $device, operation: put, node: node0, peer: node1, iterations: 20, bytes: [8 B, 4 KiB, 1 MiB]}
+	  - {series: get, workload: acp-latency, device: $device, operation: get, node: node0, peer: node1, iterations: 20, bytes: [8 B, 4 KiB, 1 MiB]}
 	END
     "$tcasim" run --quiet "$folder/inside.yaml" --out "$folder/inside"
     awk -F, -v device="$device" '

@@ -17,7 +17,7 @@ trap 'rm -rf "$folder"' EXIT
 {
     cat "$scenario"
     echo "runs:"
-    echo "  - {series: inside, program: verbs-latency, device: $device, operation: $operation, node: node0, peer: node1,"
+    echo "  - {series: inside, workload: verbs-latency, device: $device, operation: $operation, node: node0, peer: node1,"
     echo "     bytes: $bytes B, iterations: 200}"
 } >"$folder/inside.yaml"
 "$tcasim" run "$folder/inside.yaml" --out "$folder/out" >/dev/null

@@ -70,7 +70,7 @@ void fixture_load_parts(struct fixture *fixture, const struct fixture_parts *par
     snprintf(text, sizeof text, "%s\nnodes: %s\ncables: %s\nruns: [{%s}]\n%s\n", part(parts->top, "title: t"),
              part(parts->nodes, "[{name: a, preset: ha-pacs-tca-2013}, {name: b, preset: ha-pacs-tca-2013}]"),
              part(parts->cables, "[{from: a.E, to: b.W, preset: pearl-gen2-x8}]"),
-             part(parts->run, "series: s, program: pingpong, method: register, node: a, peer: b, bytes: 8 B"),
+             part(parts->run, "series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 8 B"),
              part(parts->rest, ""));
     fixture_load_text(fixture, text, NULL);
 }

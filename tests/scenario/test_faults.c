@@ -23,7 +23,7 @@ TEST(Faults, NameACableThatATopologyMade)
     static const char text[] = "title: t\n"
                                "topology: {kind: two_rings, nodes: 8, preset: ha-pacs-tca-2013, cable: pearl-gen2-x8}\n"
                                "faults: [{cable: {from: node6.S, to: node2.S}, after_tlps: 7}]\n"
-                               "runs: [{series: s, program: halo, method: chain-host, node: node0, bytes: 64 B}]\n";
+                               "runs: [{series: s, workload: halo, method: chain-host, node: node0, bytes: 64 B}]\n";
     struct fixture fixture;
     fixture_load_text(&fixture, text, NULL);
     EXPECT_STREQ(fixture_message(&fixture), "");

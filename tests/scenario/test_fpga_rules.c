@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define PPX  "[{name: a, preset: ppx}]"
-#define RUN  "series: s, program: fpga-transfer, node: a, "
+#define RUN  "series: s, workload: fpga-transfer, node: a, "
 #define READ RUN "method: direct, from: gpu0, to: fpga, "
 
 static void refuse(const char *nodes, const char *run, const char *message)
@@ -62,10 +62,10 @@ TEST(FpgaRules, SizesFitADescriptorAndTheMemory)
 TEST(FpgaRules, OtherProgramsLeaveTheFpgaAlone)
 {
     const char *tca = "[{name: a, preset: ha-pacs-tca-2013, with: {fpga: {preset: arria10-ppx}}}]";
-    accept(tca, "series: s, program: local-dma, method: register, node: a, bytes: 4 B");
-    refuse(tca, "series: s, program: local-dma, method: register, node: a, bytes: 4 B, from: fpga",
+    accept(tca, "series: s, workload: local-dma, method: register, node: a, bytes: 4 B");
+    refuse(tca, "series: s, workload: local-dma, method: register, node: a, bytes: 4 B, from: fpga",
            "from: only fpga-transfer reaches the FPGA's memory");
-    refuse(tca, "series: s, program: local-dma, method: via-cpu, node: a, bytes: 4 B",
+    refuse(tca, "series: s, workload: local-dma, method: via-cpu, node: a, bytes: 4 B",
            "method: via-cpu is of the FPGA; local-dma moves data by a board");
 }
 

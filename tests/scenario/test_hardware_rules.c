@@ -3,7 +3,7 @@
 
 #define NODE(name, with) "{name: " name ", preset: ha-pacs-tca-2013, with: " with "}"
 #define LINK             ", preset: pearl-gen2-x8}"
-#define LOCAL            "series: s, program: local-dma, method: register, node: a, bytes: 8 B"
+#define LOCAL            "series: s, workload: local-dma, method: register, node: a, bytes: 8 B"
 
 static void refuse_cables(const char *cables, const char *message)
 {

@@ -86,5 +86,5 @@ TEST(Keys, OfPortsMethodsAndProgramsHaveNames)
     EXPECT_STREQ(scn_port_name(SCN_PORT_W), "W");
     EXPECT_STREQ(scn_port_name(SCN_PORT_S), "S");
     EXPECT_STREQ(scn_method_name(SCN_METHOD_CHAIN_HOST), "chain-host");
-    EXPECT_STREQ(scn_program_name(SCN_PROGRAM_LOCAL_DMA), "local-dma");
+    EXPECT_STREQ(scn_workload_name(SCN_WORKLOAD_LOCAL_DMA), "local-dma");
 }

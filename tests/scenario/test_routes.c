@@ -8,7 +8,7 @@
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 
-#define LOCAL     "series: s, program: local-dma, method: register, node: n0, bytes: 8 B"
+#define LOCAL     "series: s, workload: local-dma, method: register, node: n0, bytes: 8 B"
 #define E_W(a, b) "{from: n" #a ".E, to: n" #b ".W, preset: pearl-gen2-x8}"
 #define S_S(a, b) "{from: n" #a ".S, to: n" #b ".S, preset: pearl-gen2-x8}"
 #define COUNT(n)  "[{name: n, count: " #n ", preset: ha-pacs-tca-2013}]"

@@ -29,10 +29,10 @@ static void accept_rest(const char *rest)
 
 TEST(RunRules, PingpongNeedsAnotherNode)
 {
-    accept_run("series: s, program: pingpong, method: pio, node: b, peer: a, bytes: 8 B");
-    refuse_run("series: s, program: pingpong, method: pio, node: a, bytes: 8 B",
+    accept_run("series: s, workload: pingpong, method: pio, node: b, peer: a, bytes: 8 B");
+    refuse_run("series: s, workload: pingpong, method: pio, node: a, bytes: 8 B",
                "missing key 'peer' in run: a pingpong needs one");
-    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: a, bytes: 8 B",
+    refuse_run("series: s, workload: pingpong, method: pio, node: a, peer: a, bytes: 8 B",
                "peer: a pingpong needs another node than 'a'");
 }
 
@@ -40,34 +40,34 @@ TEST(RunRules, PingpongNeedsCablesBetweenItsNodes)
 {
     struct fixture_parts parts = {.cables = "[]"};
     fixture_expect_refused(&parts, "peer: no cables lead from 'a' to 'b'");
-    parts.run = "series: s, program: local-dma, method: register, node: a, bytes: 8 B";
+    parts.run = "series: s, workload: local-dma, method: register, node: a, bytes: 8 B";
     fixture_expect_accepted(&parts);
 }
 
 TEST(RunRules, LocalDmaStaysOnItsNode)
 {
-    accept_run("series: s, program: local-dma, method: register, node: a, bytes: 8 B");
-    refuse_run("series: s, program: local-dma, method: register, node: a, peer: b, bytes: 8 B",
+    accept_run("series: s, workload: local-dma, method: register, node: a, bytes: 8 B");
+    refuse_run("series: s, workload: local-dma, method: register, node: a, peer: b, bytes: 8 B",
                "peer: local-dma stays on one node and takes no peer");
-    refuse_run("series: s, program: local-dma, method: pio, node: a, bytes: 8 B",
+    refuse_run("series: s, workload: local-dma, method: pio, node: a, bytes: 8 B",
                "method: local-dma needs a DMA method, not pio");
 }
 
 TEST(RunRules, MessagesAreWordsOfFourBytes)
 {
-    accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 12 B");
-    accept_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 12 B");
-    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 6 B",
+    accept_run("series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 12 B");
+    accept_run("series: s, workload: pingpong, method: pio, node: a, peer: b, bytes: 12 B");
+    refuse_run("series: s, workload: pingpong, method: pio, node: a, peer: b, bytes: 6 B",
                "bytes: 6 B is not a multiple of 4 B, as a message by PIO needs");
-    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: [8 B, 6 B]",
+    refuse_run("series: s, workload: pingpong, method: register, node: a, peer: b, bytes: [8 B, 6 B]",
                "bytes: 6 B is not a multiple of 4 B, as DMA needs");
-    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 0 B",
+    refuse_run("series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 0 B",
                "bytes: 0 B is out of range (1 B .. 1 GiB)");
 }
 
-#define PINGPONG "series: s, program: pingpong, method: register, node: a, peer: b, bytes: 8 B"
-#define HALO     "series: s, program: halo, method: chain-host, node: a, bytes: 8 B, columns: 2"
-#define STREAM   "series: s, program: stream, method: register, node: a, bytes: 8 B"
+#define PINGPONG "series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 8 B"
+#define HALO     "series: s, workload: halo, method: chain-host, node: a, bytes: 8 B, columns: 2"
+#define STREAM   "series: s, workload: stream, method: register, node: a, bytes: 8 B"
 
 TEST(RunRules, KeysThatAProgramDoesNotUseAreRefused)
 {
@@ -86,82 +86,82 @@ TEST(RunRules, KeysThatAProgramDoesNotUseAreRefused)
 TEST(RunRules, AHaloNeedsAWholeGrid)
 {
     accept_run(HALO);
-    refuse_run("series: s, program: halo, method: chain-host, node: a, bytes: 8 B",
+    refuse_run("series: s, workload: halo, method: chain-host, node: a, bytes: 8 B",
                "columns: 2 nodes are no grid of 4 columns");
 }
 
 TEST(RunRules, PioSendsFromHostMemory)
 {
-    accept_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, to: gpu0");
-    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, from: gpu0",
+    accept_run("series: s, workload: pingpong, method: pio, node: a, peer: b, bytes: 8 B, to: gpu0");
+    refuse_run("series: s, workload: pingpong, method: pio, node: a, peer: b, bytes: 8 B, from: gpu0",
                "from: a pingpong by pio sends from host memory");
 }
 
 TEST(RunRules, ATransferHasALimitOfItsOwn)
 {
-    accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 16777212 B");
-    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 16 MiB",
+    accept_run("series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 16777212 B");
+    refuse_run("series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 16 MiB",
                "bytes: 16777216 B are more than the 16777212 B of one transfer");
 }
 
 TEST(RunRules, RegisterModeMakesOneTransfer)
 {
-    accept_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 8 B, descriptors: 1");
-    refuse_run("series: s, program: pingpong, method: register, node: a, peer: b, bytes: 8 B, descriptors: 2",
+    accept_run("series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 8 B, descriptors: 1");
+    refuse_run("series: s, workload: pingpong, method: register, node: a, peer: b, bytes: 8 B, descriptors: 2",
                "descriptors: method register makes one transfer, not 2");
-    refuse_run("series: s, program: pingpong, method: pio, node: a, peer: b, bytes: 8 B, descriptors: [1, 3]",
+    refuse_run("series: s, workload: pingpong, method: pio, node: a, peer: b, bytes: 8 B, descriptors: [1, 3]",
                "descriptors: method pio makes one transfer, not 3");
 }
 
 TEST(RunRules, BoardMemoryHoldsSoManyDescriptors)
 {
-    accept_run("series: s, program: pingpong, method: chain-board, node: a, peer: b, bytes: 8 B, descriptors: 1024");
-    accept_run("series: s, program: pingpong, method: chain-host, node: a, peer: b, bytes: 8 B, descriptors: 1025");
-    refuse_run("series: s, program: pingpong, method: chain-board, node: a, peer: b, bytes: 8 B, descriptors: 1025",
+    accept_run("series: s, workload: pingpong, method: chain-board, node: a, peer: b, bytes: 8 B, descriptors: 1024");
+    accept_run("series: s, workload: pingpong, method: chain-host, node: a, peer: b, bytes: 8 B, descriptors: 1025");
+    refuse_run("series: s, workload: pingpong, method: chain-board, node: a, peer: b, bytes: 8 B, descriptors: 1025",
                "descriptors: the board's memory holds 1024, not 1025");
 }
 
 TEST(RunRules, BuffersFitIntoMemory)
 {
-    accept_run("series: s, program: pingpong, method: chain-host, node: a, peer: b, bytes: 4 MiB, descriptors: 512");
-    refuse_run("series: s, program: local-dma, method: chain-host, node: a, bytes: 4 MiB, descriptors: 1024",
+    accept_run("series: s, workload: pingpong, method: chain-host, node: a, peer: b, bytes: 4 MiB, descriptors: 512");
+    refuse_run("series: s, workload: local-dma, method: chain-host, node: a, bytes: 4 MiB, descriptors: 1024",
                "bytes: 4 GiB do not fit into a quarter of the memory of 'a'");
 }
 
 TEST(RunRules, SeriesHaveTheirOwnNames)
 {
-    accept_run("series: s, program: local-dma, method: register, node: a, bytes: 8 B}, {series: t, program: local-dma, "
+    accept_run("series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: t, workload: local-dma, "
                "method: register, node: a, bytes: 8 B");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: 8 B}, {series: s, program: local-dma, "
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: s, workload: local-dma, "
                "method: register, node: a, bytes: 8 B",
                "series: two runs or programs are called 's'");
 }
 
 TEST(ListRules, HoldUpToSixtyFourValues)
 {
-    accept_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 4 B, to: 256 B, step: 4 B}");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 4 B, to: 260 B, step: 4 B}",
+    accept_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 4 B, to: 256 B, step: 4 B}");
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 4 B, to: 260 B, step: 4 B}",
                "bytes: more than 64 values");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: []", "bytes: the list is empty");
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: []", "bytes: the list is empty");
 }
 
 TEST(ListRules, SweepsGoUpward)
 {
-    accept_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 8 B, factor: 2}");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 4 B, factor: 2}",
+    accept_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 8 B, factor: 2}");
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 4 B, factor: 2}",
                "bytes: from: is larger than to:");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 16 B, factor: 1}",
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 16 B, factor: 1}",
                "bytes: 1 is out of range (2 or more)");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 16 B}",
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 16 B}",
                "bytes: expected {from: ..., to: ..., factor: ...} or step: instead of factor:");
 }
 
 TEST(ListRules, SweepsEndAtTheirLastValue)
 {
-    accept_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 72 B, factor: 3}");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 64 B, factor: 3}",
+    accept_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 72 B, factor: 3}");
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 64 B, factor: 3}",
                "bytes: to: is not reached from from: by these steps");
-    refuse_run("series: s, program: local-dma, method: register, node: a, bytes: {from: 8 B, to: 60 B, step: 8 B}",
+    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 60 B, step: 8 B}",
                "bytes: to: is not reached from from: by these steps");
 }
 

@@ -7,7 +7,7 @@
 
 #include "sim/scenario/topology.h"
 
-#define RUN "runs: [{series: s, program: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B}]\n"
+#define RUN "runs: [{series: s, workload: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B}]\n"
 
 static void load_with(struct fixture *fixture, const char *topology, const char *rest, const char *set)
 {
