@@ -8,7 +8,6 @@
 
 #include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
-#include "sim/kernel/log.h"
 #include "sim/kernel/sim.h"
 #include "sim/kernel/thread.h"
 #include "sim/kernel/trace.h"
@@ -134,10 +133,6 @@ struct sim {
     unsigned counter_table_count;
     sim_trace_sink_fn trace_sink;
     void *trace_ctx;
-    sim_log_sink_fn log_sink;
-    void *log_ctx;
-    enum sim_log_level log_level;
-    unsigned log_warnings;
 };
 
 void sim_counters_fini(sim_t *sim);
@@ -146,7 +141,6 @@ void sim_causes_fini(sim_t *sim);
 // A record, while causes are recorded.
 sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const char *component,
                           const struct sim_work *work);
-void sim_log_init(sim_t *sim);
 
 // Nanoseconds with picoseconds behind the point where there are any: "12", "12.345". Returns buffer.
 enum { SIM_NS_TEXT_BYTES = 32 };

@@ -21,7 +21,6 @@ enum sim_status sim_create(const struct sim_config *config, sim_t **sim_out)
     }
     sim->config = *config;
     sim_queue_init(&sim->queue);
-    sim_log_init(sim);
     sim_bridge_adopt(sim);
     *sim_out = sim;
     return SIM_OK;
