@@ -44,7 +44,7 @@ struct hca_config {
     uint64_t send_packet_ps;    // of that, and for each other packet: the send engine, which all queue pairs share
     uint64_t receive_packet_ps; // the receive engine, for each packet
     uint64_t read_packet_ps;    // the engine of responses, for each packet
-    uint64_t place_ps;          // order at the responder: a packet that writes memory
+    uint64_t write_dispatch_ps;          // order at the responder: a packet that writes memory
     uint64_t atomic_ps;         // an atomic, besides its read of memory
     // depths
     uint32_t prefetch_requests; // of a send or receive queue, read ahead of their use

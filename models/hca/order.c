@@ -164,7 +164,7 @@ static void place(hca_t *hca, struct hca_order *order)
     uint32_t at = 0;
     (void)pop(hca);
     hca->order_free_ps = sim_now_ps(hca->sim);
-    hca_wait_add(hca, HCA_WAIT_WRITE, order->since_ps + hca->config.place_ps);
+    hca_wait_add(hca, HCA_WAIT_WRITE, order->since_ps + hca->config.write_dispatch_ps);
     for (unsigned i = 0; i < order->piece_count && is_current(order); i++) {
         hca_dma_write(hca, order->pieces[i].bus, ib_packet_received(order->packet) + at, order->pieces[i].bytes);
         at += order->pieces[i].bytes;
@@ -182,8 +182,8 @@ void hca_order_pump(hca_t *hca)
             return;
         }
         uint64_t begin_ps = order->since_ps > hca->order_free_ps ? order->since_ps : hca->order_free_ps;
-        if (begin_ps + hca->config.place_ps > sim_now_ps(hca->sim)) {
-            sim_event_schedule_at(hca->sim, &hca->order_event, begin_ps + hca->config.place_ps);
+        if (begin_ps + hca->config.write_dispatch_ps > sim_now_ps(hca->sim)) {
+            sim_event_schedule_at(hca->sim, &hca->order_event, begin_ps + hca->config.write_dispatch_ps);
             return;
         }
         place(hca, order);

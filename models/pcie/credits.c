@@ -20,8 +20,8 @@ void pcie_credits_init(pcie_end_t *end)
     }
     rx->unreported_since_ps = SIM_NEVER_PS;
     pcie_ring_init(&rx->freeing, sizeof(struct pcie_freeing));
-    pcie_late_init(end, PCIE_LATE_FREE, free_event_run);
-    pcie_late_init(end, PCIE_LATE_UPDATE, update_event_run);
+    pcie_update_init(end, PCIE_UPDATE_FREE, free_event_run);
+    pcie_update_init(end, PCIE_UPDATE_FC, update_event_run);
 }
 
 void pcie_credits_clear(pcie_end_t *end)
@@ -31,8 +31,8 @@ void pcie_credits_clear(pcie_end_t *end)
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
         rx->classes[class].to_free = (struct pcie_credits){0};
     }
-    pcie_late_cancel(end, PCIE_LATE_FREE);
-    pcie_late_cancel(end, PCIE_LATE_UPDATE);
+    pcie_update_cancel(end, PCIE_UPDATE_FREE);
+    pcie_update_cancel(end, PCIE_UPDATE_FC);
 }
 
 // What a TLP occupied. Infinite credits are never returned.
@@ -121,13 +121,13 @@ static void free_event_set(pcie_end_t *end, enum pcie_class class, uint32_t inde
     struct pcie_receiver *rx = &end->rx;
     if (!rx->update_due[class] && urgency_ahead(end, class)) {
         const struct pcie_freeing *freeing = pcie_ring_at(&rx->freeing, index);
-        pcie_late_by(end, PCIE_LATE_FREE, freeing->at_ps);
+        pcie_update_by(end, PCIE_UPDATE_FREE, freeing->at_ps);
     }
 }
 
 static void update_arm(pcie_end_t *end, uint64_t released_ps)
 {
-    pcie_late_by(end, PCIE_LATE_UPDATE, released_ps + end->link->interval_ps);
+    pcie_update_by(end, PCIE_UPDATE_FC, released_ps + end->link->interval_ps);
 }
 
 // Into the ring, in order of time; returns its index. What is released at once may come before what is known ahead.
@@ -184,7 +184,7 @@ void pcie_credits_granted(pcie_end_t *end, enum pcie_class class)
     free_event_set(end, class, 0);
 }
 
-// Late. What is urgent of the releases by now is to be reported.
+// Update phase. What is urgent of the releases by now is to be reported.
 static void releases_judge(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;
@@ -207,7 +207,7 @@ void pcie_credits_free_mark(pcie_end_t *end)
 static void free_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
-    pcie_late_begun(end, PCIE_LATE_FREE);
+    pcie_update_begun(end, PCIE_UPDATE_FREE);
     pcie_credits_free_mark(end);
     pcie_end_settle(end);
     pcie_dllps_flush(end);
@@ -223,7 +223,7 @@ void pcie_credits_update_mark(pcie_end_t *end)
         // Credits that were reported early moved the beginning of the interval.
         uint64_t due_ps = rx->unreported_since_ps + end->link->interval_ps;
         if (due_ps > sim_now_ps(end->sim)) {
-            pcie_late_at(end, PCIE_LATE_UPDATE, due_ps);
+            pcie_update_at(end, PCIE_UPDATE_FC, due_ps);
             return;
         }
         for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
@@ -239,7 +239,7 @@ void pcie_credits_update_mark(pcie_end_t *end)
 static void update_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
-    pcie_late_begun(end, PCIE_LATE_UPDATE);
+    pcie_update_begun(end, PCIE_UPDATE_FC);
     pcie_credits_update_mark(end);
     pcie_end_settle(end);
     pcie_dllps_flush(end);

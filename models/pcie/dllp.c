@@ -79,7 +79,7 @@ void pcie_dllps_send_one(pcie_end_t *end)
     end->counters[PCIE_COUNT_WIRE_BYTES] += DLLP_BYTES;
     *(struct pcie_dllp *)pcie_ring_push(&peer->dllps) = dllp;
     if (dllp.kind == PCIE_DLLP_NAK || pcie_transmitter_waits(end->peer)) {
-        pcie_late_by(end->peer, PCIE_LATE_DLLP, dllp.arrive_ps);
+        pcie_update_by(end->peer, PCIE_UPDATE_DLLP, dllp.arrive_ps);
     }
 }
 
@@ -132,7 +132,7 @@ void pcie_dllps_await(pcie_end_t *end)
     for (uint32_t i = 0; i < rx->dllps.count; i++) {
         const struct pcie_dllp *dllp = pcie_ring_at(&rx->dllps, i);
         if (waits || dllp->kind == PCIE_DLLP_NAK) {
-            pcie_late_by(end, PCIE_LATE_DLLP, dllp->arrive_ps);
+            pcie_update_by(end, PCIE_UPDATE_DLLP, dllp->arrive_ps);
             return;
         }
     }
@@ -141,7 +141,7 @@ void pcie_dllps_await(pcie_end_t *end)
 void pcie_dllps_arrive(void *ctx)
 {
     pcie_end_t *end = ctx;
-    pcie_late_begun(end, PCIE_LATE_DLLP);
+    pcie_update_begun(end, PCIE_UPDATE_DLLP);
     pcie_end_settle(end);
     pcie_dllps_await(end);
     pcie_dllps_flush(end);

@@ -5,9 +5,9 @@
 // `replay` until an ACK comes back. What flies towards an end is kept by that end.
 //
 // Events of an end. A TLP costs two, its departure (send) and its delivery (deliver); the others run once in many TLPs.
-// All but the delivery are late (sim/kernel/sim.h): owners offer and release, TLPs and DLLPs arrive, and then, with all
-// of that known, the end decides what it puts on the wire. The first late event of an instant settles what the others
-// of that instant are about (pcie_end_settle), so that their order does not matter.
+// All but the delivery are update events (sim/kernel/sim.h): owners offer and release, TLPs and DLLPs arrive, and then,
+// with all of that known, the end decides what it puts on the wire. The first update event of an instant settles what
+// the others of that instant are about (pcie_end_settle), so that their order does not matter.
 #pragma once
 
 #include "models/pcie/link.h"
@@ -80,7 +80,7 @@ struct pcie_freeing {
 };
 
 // Events of an end that change what it knows or send DLLPs, and that may be settled by another one (pcie_end_settle).
-enum pcie_late { PCIE_LATE_DLLP, PCIE_LATE_ACK, PCIE_LATE_FREE, PCIE_LATE_UPDATE, PCIE_LATES };
+enum pcie_late { PCIE_UPDATE_DLLP, PCIE_UPDATE_ACK, PCIE_UPDATE_FREE, PCIE_UPDATE_FC, PCIE_UPDATES };
 
 // What follows is laid out by cache lines of the machine that simulates, each with what is used together: an end lies
 // idle for long between two of its events, so that each line it touches comes from far away.
@@ -128,7 +128,7 @@ struct pcie_inbound {
 
 // The receiver's half (clauses 3.5.3 and 2.6.1.2).
 struct pcie_receiver {
-    PCIE_LINE uint64_t late_due_ps[PCIE_LATES]; // SIM_NEVER_PS: that event is not pending
+    PCIE_LINE uint64_t update_due_ps[PCIE_UPDATES]; // SIM_NEVER_PS: that event is not pending
     struct pcie_ring dllps;                     // struct pcie_dllp
     bool ack_due, nak_due;
     bool update_due[PCIE_CLASS_COUNT];
@@ -144,7 +144,7 @@ struct pcie_receiver {
     PCIE_LINE sim_event_t deliver_event;
     struct {
         PCIE_LINE sim_event_t event;
-    } late[PCIE_LATES];
+    } updates[PCIE_UPDATES];
 };
 
 struct pcie_end {
@@ -194,48 +194,48 @@ static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps
     }
 }
 
-static inline void pcie_late_at(pcie_end_t *end, enum pcie_late which, uint64_t due_ps)
+static inline void pcie_update_at(pcie_end_t *end, enum pcie_late which, uint64_t due_ps)
 {
-    end->rx.late_due_ps[which] = due_ps;
-    sim_event_schedule_at(end->sim, &end->rx.late[which].event, due_ps);
+    end->rx.update_due_ps[which] = due_ps;
+    sim_event_schedule_at(end->sim, &end->rx.updates[which].event, due_ps);
 }
 
-static inline void pcie_late_by(pcie_end_t *end, enum pcie_late which, uint64_t due_ps)
+static inline void pcie_update_by(pcie_end_t *end, enum pcie_late which, uint64_t due_ps)
 {
-    if (end->rx.late_due_ps[which] > due_ps) {
-        pcie_late_at(end, which, due_ps);
+    if (end->rx.update_due_ps[which] > due_ps) {
+        pcie_update_at(end, which, due_ps);
     }
 }
 
-static inline void pcie_late_init(pcie_end_t *end, enum pcie_late which, sim_event_fn run)
+static inline void pcie_update_init(pcie_end_t *end, enum pcie_late which, sim_event_fn run)
 {
-    end->rx.late_due_ps[which] = SIM_NEVER_PS;
-    sim_event_init_late(end->sim, &end->rx.late[which].event, run, end);
+    end->rx.update_due_ps[which] = SIM_NEVER_PS;
+    sim_event_init_update(end->sim, &end->rx.updates[which].event, run, end);
 }
 
-static inline void pcie_late_cancel(pcie_end_t *end, enum pcie_late which)
+static inline void pcie_update_cancel(pcie_end_t *end, enum pcie_late which)
 {
-    end->rx.late_due_ps[which] = SIM_NEVER_PS;
-    sim_event_cancel(end->sim, &end->rx.late[which].event);
+    end->rx.update_due_ps[which] = SIM_NEVER_PS;
+    sim_event_cancel(end->sim, &end->rx.updates[which].event);
 }
 
 // At the beginning of its function.
-static inline void pcie_late_begun(pcie_end_t *end, enum pcie_late which)
+static inline void pcie_update_begun(pcie_end_t *end, enum pcie_late which)
 {
-    end->rx.late_due_ps[which] = SIM_NEVER_PS;
+    end->rx.update_due_ps[which] = SIM_NEVER_PS;
 }
 
 // Takes an event that is due now out of the queue; the caller does what it is for.
-static inline bool pcie_late_claim(pcie_end_t *end, enum pcie_late which)
+static inline bool pcie_update_claim(pcie_end_t *end, enum pcie_late which)
 {
-    if (end->rx.late_due_ps[which] > sim_now_ps(end->sim)) {
+    if (end->rx.update_due_ps[which] > sim_now_ps(end->sim)) {
         return false;
     }
-    pcie_late_cancel(end, which);
+    pcie_update_cancel(end, which);
     return true;
 }
 
-// Late, before anything is decided: takes what has arrived and was released by now, and marks the DLLPs that are due.
+// Update phase, before anything is decided: takes what has arrived and was released by now, and marks the DLLPs that are due.
 void pcie_end_settle(pcie_end_t *end);
 
 void pcie_transmitter_init(pcie_end_t *end);
@@ -260,7 +260,7 @@ void pcie_receiver_ack_mark(pcie_end_t *end); // for ack_event
 
 void pcie_credits_init(pcie_end_t *end);
 void pcie_credits_clear(pcie_end_t *end);
-void pcie_credits_take(pcie_end_t *end);                           // late: counts what was released by now
+void pcie_credits_take(pcie_end_t *end);                           // update phase: counts what was released by now
 void pcie_credits_granted(pcie_end_t *end, enum pcie_class class); // what was free is reported
 void pcie_credits_free_mark(pcie_end_t *end);                      // for free_event
 void pcie_credits_update_mark(pcie_end_t *end);                    // for update_event
@@ -269,7 +269,7 @@ void pcie_credits_watch(pcie_end_t *end, enum pcie_class class);
 
 bool pcie_dllps_waiting(const pcie_end_t *end);
 void pcie_dllps_send_one(pcie_end_t *end);
-void pcie_dllps_flush(pcie_end_t *end); // late: sends what waits, now or when the wire is free
+void pcie_dllps_flush(pcie_end_t *end); // update phase: sends what waits, now or when the wire is free
 void pcie_dllps_take(pcie_end_t *end);  // what has arrived by now
 void pcie_dllps_await(pcie_end_t *end); // sets the event for what the transmitter waits for
 void pcie_dllps_arrive(void *end);      // event

@@ -16,8 +16,8 @@ void pcie_receiver_init(pcie_end_t *end)
     pcie_ring_init(&rx->arriving, sizeof(struct pcie_arriving));
     pcie_ring_init(&rx->dllps, sizeof(struct pcie_dllp));
     sim_event_init(&rx->deliver_event, deliver_event_run, end);
-    pcie_late_init(end, PCIE_LATE_ACK, ack_event_run);
-    pcie_late_init(end, PCIE_LATE_DLLP, pcie_dllps_arrive);
+    pcie_update_init(end, PCIE_UPDATE_ACK, ack_event_run);
+    pcie_update_init(end, PCIE_UPDATE_DLLP, pcie_dllps_arrive);
     pcie_credits_init(end);
 }
 
@@ -50,8 +50,8 @@ void pcie_receiver_cut(pcie_end_t *end)
     if (rx->arriving.count == 0) {
         sim_event_cancel(end->sim, &rx->deliver_event);
     }
-    pcie_late_cancel(end, PCIE_LATE_ACK);
-    pcie_late_cancel(end, PCIE_LATE_DLLP);
+    pcie_update_cancel(end, PCIE_UPDATE_ACK);
+    pcie_update_cancel(end, PCIE_UPDATE_DLLP);
     pcie_credits_clear(end);
 }
 
@@ -75,9 +75,9 @@ void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arr
         sim_event_schedule_at(end->sim, &rx->deliver_event, arriving->arrive_ps + end->config.rx_ps);
     }
     if (at_once || (every > 0 && arriving->sequence + 1 - rx->acknowledged >= every)) {
-        pcie_late_by(end, PCIE_LATE_ACK, arriving->arrive_ps);
-    } else if (rx->late_due_ps[PCIE_LATE_ACK] == SIM_NEVER_PS) {
-        pcie_late_at(end, PCIE_LATE_ACK, arriving->arrive_ps + end->link->interval_ps);
+        pcie_update_by(end, PCIE_UPDATE_ACK, arriving->arrive_ps);
+    } else if (rx->update_due_ps[PCIE_UPDATE_ACK] == SIM_NEVER_PS) {
+        pcie_update_at(end, PCIE_UPDATE_ACK, arriving->arrive_ps + end->link->interval_ps);
     }
 }
 
@@ -202,14 +202,14 @@ void pcie_receiver_ack_mark(pcie_end_t *end)
         due_ps = ack_due_ps(end, 0);
     }
     if (due_ps != SIM_NEVER_PS) {
-        pcie_late_at(end, PCIE_LATE_ACK, due_ps);
+        pcie_update_at(end, PCIE_UPDATE_ACK, due_ps);
     }
 }
 
 static void ack_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
-    pcie_late_begun(end, PCIE_LATE_ACK);
+    pcie_update_begun(end, PCIE_UPDATE_ACK);
     pcie_receiver_ack_mark(end);
     pcie_end_settle(end);
     pcie_dllps_flush(end);

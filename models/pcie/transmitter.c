@@ -30,8 +30,8 @@ void pcie_transmitter_init(pcie_end_t *end)
     pcie_ring_init(&tx->replay, sizeof(pcie_tlp_t *));
     tx->next = PCIE_CLASS_COUNT;
     tx->until_corrupt = config->corrupt_every_tlps;
-    sim_event_init_late(end->sim, &tx->send_event, send_event_run, end);
-    sim_event_init_late(end->sim, &tx->replay_event, replay_event_run, end);
+    sim_event_init_update(end->sim, &tx->send_event, send_event_run, end);
+    sim_event_init_update(end->sim, &tx->replay_event, replay_event_run, end);
 }
 
 void pcie_transmitter_clear(pcie_end_t *end)
@@ -329,17 +329,17 @@ static void ready_tell(pcie_end_t *end, enum pcie_class class)
 void pcie_end_settle(pcie_end_t *end)
 {
     pcie_dllps_take(end);
-    if (pcie_late_claim(end, PCIE_LATE_DLLP)) {
+    if (pcie_update_claim(end, PCIE_UPDATE_DLLP)) {
         pcie_dllps_await(end);
         pcie_transmitter_wake(end);
     }
-    if (pcie_late_claim(end, PCIE_LATE_ACK)) {
+    if (pcie_update_claim(end, PCIE_UPDATE_ACK)) {
         pcie_receiver_ack_mark(end);
     }
-    if (pcie_late_claim(end, PCIE_LATE_FREE)) {
+    if (pcie_update_claim(end, PCIE_UPDATE_FREE)) {
         pcie_credits_free_mark(end);
     }
-    if (pcie_late_claim(end, PCIE_LATE_UPDATE)) {
+    if (pcie_update_claim(end, PCIE_UPDATE_FC)) {
         pcie_credits_update_mark(end);
     }
 }

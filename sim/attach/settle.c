@@ -75,7 +75,7 @@ static void settle(void *ctx)
 
 void attach_settle_init(struct attach_server *server)
 {
-    sim_event_init_late(server->sim, &server->settle, settle, server);
+    sim_event_init_update(server->sim, &server->settle, settle, server);
 }
 
 static unsigned outside_waiters(const struct attach_server *server)

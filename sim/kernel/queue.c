@@ -66,7 +66,7 @@ void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx)
     *event = (sim_event_t){.fn = fn, .ctx = ctx};
 }
 
-void sim_event_init_late(sim_t *sim, sim_event_t *event, sim_event_fn fn, void *ctx)
+void sim_event_init_update(sim_t *sim, sim_event_t *event, sim_event_fn fn, void *ctx)
 {
     *event = (sim_event_t){.fn = fn, .ctx = ctx, .rank = ++sim->late_events};
 }

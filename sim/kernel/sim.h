@@ -4,10 +4,9 @@
 // goes back within a process, so the C face subtracts the time at which the simulation was created. One simulation is
 // alive at a time; any number may follow one another in a process.
 //
-// The order of an instant: first the events that state facts, in the order in which they were scheduled; then the late
-// ones, which decide from the facts, in the order in which they were initialised. What a late event schedules for its
-// own instant follows by the same rule. So what is decided does not depend on who scheduled first
-// (docs/decisions/0010).
+// The order of an instant, evaluate and update: first the evaluate events, in the order in which they were scheduled;
+// then the update events, in the order in which they were initialised. What an update event schedules for its own
+// instant follows by the same rule. So what is decided does not depend on who scheduled first (docs/decisions/0010).
 //
 // Leaves out: everything about PCI Express, RDMA and YAML.
 #pragma once
@@ -101,13 +100,13 @@ typedef struct sim_event {
     sim_event_fn fn;
     void *ctx;
     uint32_t place; // where in the queue, 0 when not pending
-    uint32_t rank;  // 0: states facts; otherwise late
+    uint32_t rank;  // 0: evaluate; otherwise update
     uint32_t cause; // of its being due when it is (cause.h)
 } sim_event_t;
 
 void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx);
-// A late event: see above. For what decides once it is known all that happens at an instant.
-void sim_event_init_late(sim_t *sim, sim_event_t *event, sim_event_fn fn, void *ctx);
+// An update event: for what decides when all evaluate events of the instant have run.
+void sim_event_init_update(sim_t *sim, sim_event_t *event, sim_event_fn fn, void *ctx);
 // Schedules at now + delay_ps; a pending event is moved there, with a new sequence number.
 void sim_event_schedule(sim_t *sim, sim_event_t *event, uint64_t delay_ps);
 void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps);

@@ -56,7 +56,7 @@ struct hca_config plat_hca_config(const struct scn_hca *hca, const struct scn_ho
         .send_packet_ps = hca->send_packet_ps,
         .receive_packet_ps = hca->receive_packet_ps,
         .read_packet_ps = hca->read_packet_ps,
-        .place_ps = hca->place_ps,
+        .write_dispatch_ps = hca->write_dispatch_ps,
         .atomic_ps = hca->atomic_ps,
         .prefetch_requests = hca->prefetch_requests,
         .gather_packets = hca->gather_packets,

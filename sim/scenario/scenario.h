@@ -161,7 +161,7 @@ struct scn_hca {
     uint32_t mps_bytes, mrrs_bytes, read_tags, write_tlps;
     uint32_t port_gap_bytes, max_mtu_bytes, active_mtu_bytes;
     uint64_t port_tx_ps, port_rx_ps;
-    uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, place_ps, atomic_ps;
+    uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, write_dispatch_ps, atomic_ps;
     uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
     uint32_t responder_reads, initiator_reads, max_inline_bytes;
     enum scn_blueflame blueflame;

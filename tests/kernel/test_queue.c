@@ -199,7 +199,7 @@ TEST(Queue, RunsLateEventsBehindAllOthersOfTheirInstant)
     for (int i = 0; i < 3; i++) {
         actor_init(&actors[i], &record, (char)('a' + i));
     }
-    sim_event_init_late(record.sim, &actors[0].event, actor_event, &actors[0]);
+    sim_event_init_update(record.sim, &actors[0].event, actor_event, &actors[0]);
     sim_event_schedule(record.sim, &actors[0].event, 100);
     sim_event_schedule(record.sim, &actors[1].event, 100);
     sim_event_schedule(record.sim, &actors[2].event, 101);
@@ -214,7 +214,7 @@ TEST(Queue, RunsLateEventsOfOneTimeInTheOrderOfTheirInit)
     struct actor actors[4];
     for (int i = 0; i < 4; i++) {
         actor_init(&actors[i], &record, (char)('a' + i));
-        sim_event_init_late(record.sim, &actors[i].event, actor_event, &actors[i]);
+        sim_event_init_update(record.sim, &actors[i].event, actor_event, &actors[i]);
     }
     const int order[4] = {2, 0, 3, 1};
     const uint64_t far_ps = 100000000; // in the other level of the queue
@@ -226,29 +226,29 @@ TEST(Queue, RunsLateEventsOfOneTimeInTheOrderOfTheirInit)
     sim_destroy(record.sim);
 }
 
-struct late {
+struct updater {
     struct record *record;
     struct actor *actors;
     sim_event_t decides;
 };
 
-static void late_decides(void *ctx)
+static void updater_decides(void *ctx)
 {
-    struct late *late = ctx;
-    sim_event_schedule(late->record->sim, &late->actors[1].event, 0);
+    struct updater *updater = ctx;
+    sim_event_schedule(updater->record->sim, &updater->actors[1].event, 0);
 }
 
-TEST(Queue, RunsWhatALateEventSchedulesForNowBeforeTheNextLateOne)
+TEST(Queue, RunsWhatAnUpdateEventSchedulesForNowBeforeTheNextUpdate)
 {
     struct record record = {.sim = helper_sim_create()};
     struct actor actors[2];
-    struct late late = {.record = &record, .actors = actors};
+    struct updater updater = {.record = &record, .actors = actors};
     actor_init(&actors[0], &record, 'a');
     actor_init(&actors[1], &record, 'b');
-    sim_event_init_late(record.sim, &late.decides, late_decides, &late);
-    sim_event_init_late(record.sim, &actors[0].event, actor_event, &actors[0]);
+    sim_event_init_update(record.sim, &updater.decides, updater_decides, &updater);
+    sim_event_init_update(record.sim, &actors[0].event, actor_event, &actors[0]);
     sim_event_schedule(record.sim, &actors[0].event, 100);
-    sim_event_schedule(record.sim, &late.decides, 100);
+    sim_event_schedule(record.sim, &updater.decides, 100);
     EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
     EXPECT_STREQ(record.letters, "ba");
     sim_destroy(record.sim);
