@@ -161,25 +161,25 @@ int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_o
     return status_split(status, error_out);
 }
 
-bool peach2_patience_ends(const struct backend *backend, struct peach2_patience *patience)
+bool peach2_poll_timer_ends(const struct backend *backend, struct peach2_poll_timer *timer)
 {
-    if (++patience->turns % TURNS_PER_LOOK != 0) {
+    if (++timer->turns % TURNS_PER_LOOK != 0) {
         return false;
     }
     uint64_t now_ps = backend->ops->time_ps(backend->ctx);
-    if (patience->turns == TURNS_PER_LOOK) {
-        patience->start_ps = now_ps;
+    if (timer->turns == TURNS_PER_LOOK) {
+        timer->start_ps = now_ps;
     }
-    patience->waited_ns = (now_ps - patience->start_ps) / PS_PER_NS;
-    return patience->timeout_ns != 0 && patience->waited_ns >= patience->timeout_ns;
+    timer->waited_ns = (now_ps - timer->start_ps) / PS_PER_NS;
+    return timer->timeout_ns != 0 && timer->waited_ns >= timer->timeout_ns;
 }
 
 int peach2_dma_wait(peach2_handle_t *handle, unsigned channel, unsigned *error_out)
 {
-    struct peach2_patience patience = {.timeout_ns = PEACH2_DMA_TIMEOUT_NS};
+    struct peach2_poll_timer timer = {.timeout_ns = PEACH2_DMA_TIMEOUT_NS};
     int error;
     do {
         error = peach2_dma_poll(handle, channel, error_out);
-    } while (error == -EAGAIN && !peach2_patience_ends(&handle->backend, &patience));
+    } while (error == -EAGAIN && !peach2_poll_timer_ends(&handle->backend, &timer));
     return error == -EAGAIN ? -ETIMEDOUT : error;
 }

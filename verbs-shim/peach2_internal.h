@@ -2,7 +2,7 @@
 #pragma once
 
 #include "verbs-shim/peach2_driver.h"
-#include "verbs-shim/peach2_patience.h"
+#include "verbs-shim/peach2_poll_timer.h"
 
 // The window: 512 GiB over 16 nodes, each with four blocks of 8 GiB (rtl/peach2_pkg.sv).
 #define PEACH2_NODE_SHIFT  35

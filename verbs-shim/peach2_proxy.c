@@ -223,8 +223,8 @@ int peach2_reader_wait(peach2_reader_t *reader, uint64_t timeout_ns, unsigned *e
     }
     volatile uint64_t *word =
         (volatile uint64_t *)reader->completions.address + reader->finished % PEACH2_PROXY_REQUESTS;
-    uint64_t patience_ns = timeout_ns != 0 ? timeout_ns : PEACH2_DMA_TIMEOUT_NS;
-    int error = peach2_wait_status(reader->handle, word, patience_ns, NULL, error_out);
+    uint64_t limit_ns = timeout_ns != 0 ? timeout_ns : PEACH2_DMA_TIMEOUT_NS;
+    int error = peach2_wait_status(reader->handle, word, limit_ns, NULL, error_out);
     reader->finished += error != -ETIMEDOUT;
     return error;
 }

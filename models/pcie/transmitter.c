@@ -4,7 +4,7 @@
 static const struct sim_trace_point tlp_sent = {"tlp_sent", PCIE_TRACE_FIELDS,
                                                 "the first symbol of a TLP goes on the wire (replays included)"};
 
-enum { PATIENCE = 8 }; // of the replay timer when nothing was lost, in time-outs
+enum { REPLAY_SLACK = 8 }; // of the replay timer when nothing was lost, in time-outs
 
 static void send_event_run(void *ctx);
 static void replay_event_run(void *ctx);
@@ -231,8 +231,8 @@ static void replay_event_set(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
     tx->replay_armed = true;
-    uint64_t patience_ps = tx->gap || tx->resending ? 0 : PATIENCE * end->link->replay_timeout_ps;
-    pcie_event_by(end->sim, &tx->replay_event, tx->replay_deadline_ps + patience_ps);
+    uint64_t slack_ps = tx->gap || tx->resending ? 0 : REPLAY_SLACK * end->link->replay_timeout_ps;
+    pcie_event_by(end->sim, &tx->replay_event, tx->replay_deadline_ps + slack_ps);
 }
 
 // Of a TLP that was offered, or is sent again, by `cause`, came through the pipeline at ready_ps, and begins now.

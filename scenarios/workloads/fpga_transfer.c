@@ -12,7 +12,7 @@
 #include "scenarios/workloads/region.h"
 #include "verbs-shim/cuda/pin.h"
 
-#define PATIENCE_NS 1000000000ull // longer than a device waits for an answer
+#define TIMEOUT_NS 1000000000ull // longer than a device waits for an answer
 
 struct fpga_transfer {
     struct workload *workload;
@@ -101,7 +101,7 @@ static int descriptor_run(const struct fpga_transfer *t, uint64_t bus_address, u
     if (error != 0) {
         return give_up(t, error, "writing the descriptor");
     }
-    error = fpga_wait(w->fpga, direction, id, PATIENCE_NS, &cause);
+    error = fpga_wait(w->fpga, direction, id, TIMEOUT_NS, &cause);
     if (error != 0) {
         return give_up(t, error, error == -EREMOTEIO ? fpga_error_name(cause) : "waiting");
     }

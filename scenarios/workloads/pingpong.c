@@ -16,7 +16,7 @@
 
 // How long to wait before asking the own board whether its DMA failed: then the other rank was never told, and never
 // answers. Longer than any message takes.
-#define PATIENCE_NS 10000000ull
+#define TIMEOUT_NS 10000000ull
 
 struct addresses {
     uint64_t receive, ack; // on the bus of the node that says them; in a GPU's memory: offset in its window
@@ -93,17 +93,17 @@ static int ack_wait(struct pingpong *p)
 {
     struct workload *w = p->workload;
     volatile uint64_t *ack = p->ack.address;
-    uint64_t patience_ns = PATIENCE_NS;
+    uint64_t timeout_ns = TIMEOUT_NS;
     uint32_t point = 0;
     unsigned dma_error = PEACH2_DMA_OK;
     int error;
-    while ((error = peach2_wait_status(w->board, ack, patience_ns, &point, &dma_error)) == -ETIMEDOUT) {
+    while ((error = peach2_wait_status(w->board, ack, timeout_ns, &point, &dma_error)) == -ETIMEDOUT) {
         error = peach2_dma_poll(w->board, w->channel, &dma_error);
         if (error == -EREMOTEIO) {
             break;
         }
         if (error == 0) {
-            patience_ns = 0;
+            timeout_ns = 0;
         } else if (error != -EAGAIN) {
             return give_up(p, error, "reading the board's status");
         }
@@ -133,7 +133,7 @@ static int window_wait(struct pingpong *p, uint64_t word)
         if (error != 0) {
             return give_up(p, error, "polling GPU memory");
         }
-        if (backend->ops->time_ps(backend->ctx) - start_ps > PATIENCE_NS * 1000) {
+        if (backend->ops->time_ps(backend->ctx) - start_ps > TIMEOUT_NS * 1000) {
             return give_up(p, -ETIMEDOUT, "polling GPU memory");
         }
     } while (value != word);

@@ -13,7 +13,7 @@
 #include "scenarios/workloads/region.h"
 
 // For a completion word after everything was sent, and for an own DMA; longer than any message takes.
-#define PATIENCE_NS 1000000ull
+#define TIMEOUT_NS 1000000ull
 
 struct addresses {
     uint64_t messages, words; // on the bus of the node that says them
@@ -85,7 +85,7 @@ static int message_send(struct stream *s, uint32_t index)
     }
     if (error == 0) {
         volatile uint64_t *word = (volatile uint64_t *)s->words.address + w->iterations;
-        error = peach2_wait_status(w->board, word, PATIENCE_NS, NULL, &dma_error);
+        error = peach2_wait_status(w->board, word, TIMEOUT_NS, NULL, &dma_error);
     }
     peach2_chain_destroy(chain);
     if (error != 0) {
@@ -120,7 +120,7 @@ static int message_receive(struct stream *s, uint32_t index)
     unsigned dma_error = PEACH2_DMA_OK;
     uint32_t value = 0;
     volatile uint64_t *word = (volatile uint64_t *)s->words.address + index;
-    int error = peach2_wait_status(s->workload->board, word, PATIENCE_NS, &value, &dma_error);
+    int error = peach2_wait_status(s->workload->board, word, TIMEOUT_NS, &value, &dma_error);
     if (error == -ETIMEDOUT) {
         return error;
     }

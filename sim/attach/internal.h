@@ -62,7 +62,7 @@ struct attach_thread {
     bool watch_blind;   // not all could be watched: it is asked whenever anything may have changed
     unsigned waits_for; // enum attach_wait_flags while it waits
     uint64_t waits_until_ps;
-    bool patient; // it waits for the outside, and does not poll it
+    bool blocked_outside; // on an external event, without polling
     bool free;    // functional: its program runs
     uint64_t seen_writes, seen_turns, seen_wakes, seen_ends, seen_event_writes; // when it last got its turn
     uint64_t waited_writes; // when it got it after a wait for memory

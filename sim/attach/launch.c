@@ -242,7 +242,7 @@ static void start_await(struct attach_server *server, uint32_t index)
     }
     uint64_t latest_ps = sim_now_ps(server->sim) + START_LATEST_PS;
     bool in_time = index > 0 && !server->options->together;
-    while (in_time && !attach_all_patient(server)) {
+    while (in_time && !attach_all_blocked_outside(server)) {
         in_time = sim_condition_wait(server->sim, &server->quiet, latest_ps, &reason);
     }
 }

@@ -16,7 +16,7 @@ static bool only_deadlines(const struct attach_server *server)
     const struct attach_thread *thread;
     unsigned index = 0;
     while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
-        if (!thread->patient) {
+        if (!thread->blocked_outside) {
             return false;
         }
         deadline_ps = thread->waits_until_ps < deadline_ps ? thread->waits_until_ps : deadline_ps;
@@ -24,14 +24,14 @@ static bool only_deadlines(const struct attach_server *server)
     return deadline_ps != SIM_NEVER_PS && sim_next_due_ps(server->sim) >= deadline_ps;
 }
 
-bool attach_all_patient(const struct attach_server *server)
+bool attach_all_blocked_outside(const struct attach_server *server)
 {
     struct attach_process *process = NULL;
     const struct attach_thread *thread;
     unsigned index = 0;
     bool all = true;
     while (all && (thread = attach_thread_next(server, &process, &index)) != NULL) {
-        all = thread->patient || process->ended;
+        all = thread->blocked_outside || process->ended;
     }
     return all;
 }
@@ -61,7 +61,7 @@ static void settle(void *ctx)
         }
         attach_outside_wake(server, server->end_wakes != server->settled_ends);
         settled(server);
-    } else if (server->started < server->options->program_count && attach_all_patient(server)) {
+    } else if (server->started < server->options->program_count && attach_all_blocked_outside(server)) {
         sim_condition_signal(server->sim, &server->quiet);
     } else if ((server->idle_asks < IDLE_ASKS || server->idle_at_ps != sim_now_ps(server->sim)) &&
                only_deadlines(server)) {

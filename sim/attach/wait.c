@@ -125,23 +125,23 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
     struct attach_server *server = thread->process->server;
     thread->waits_for = flags;
     thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
-    if (thread->patient) {
+    if (thread->blocked_outside) {
         sim_event_schedule(server->sim, &server->settle, 0);
     }
     bool told = sim_condition_wait(server->sim, &thread->woken, thread->waits_until_ps, &reason);
     thread->waits_for = 0;
     if (!thread->loop.waits) { // a loop that is fast-forwarded does not sleep
-        thread->patient = false;
+        thread->blocked_outside = false;
         attach_preempt(thread, ADVERSARY_WAKE);
     }
     return told;
 }
 
-void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool patient)
+void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside)
 {
-    thread->patient = patient;
+    thread->blocked_outside = blocked_outside;
     (void)sleep_until(thread, flags, deadline_ps < ATTACH_LAST_PS ? deadline_ps : SIM_NEVER_PS);
-    thread->patient = false;
+    thread->blocked_outside = false;
 }
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
@@ -161,9 +161,9 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
         sim_thread_sleep(sim, 0);
     }
     while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {
-        thread->patient = (all & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
+        thread->blocked_outside = (all & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
         (void)sleep_until(thread, all, deadline_ps);
-        thread->patient = false;
+        thread->blocked_outside = false;
         if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) &&
             !something_came(thread, all, seen_writes, &woken)) {
             return sim_now_ps(sim) >= deadline_ps ? ATTACH_WOKEN_DEADLINE : ATTACH_WOKEN_OUTSIDE;

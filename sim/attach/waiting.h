@@ -107,9 +107,9 @@ const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 // The thread has had its turn. looked: it polled and found nothing, and may have done nothing else.
 void attach_turn_note(const struct attach_thread *thread, bool looked);
-// Until the thread's condition is signalled, its process's alarm, or the deadline. patient: it waits for the outside,
+// Until the thread's condition is signalled, its process's alarm, or the deadline. blocked_outside: on an external event,
 // and does not poll it.
-void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool patient);
+void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
 // The earlier of the two.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set another alarm.
@@ -142,7 +142,7 @@ void attach_shared_destroy(struct attach_thread *thread);
 
 // Those who wait for the outside look again.
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
-bool attach_all_patient(const struct attach_server *server);       // does everybody wait for the outside?
+bool attach_all_blocked_outside(const struct attach_server *server);       // does everybody wait for the outside?
 void attach_settle_init(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
 bool attach_idle(struct attach_server *server);

@@ -57,12 +57,12 @@ static bool all_drained(const struct walk *walk)
 // Until nobody waits for anything any more.
 static void drain(struct walk_node *node)
 {
-    const uint64_t patience_ps = 2000000 * US;
+    const uint64_t timeout_ps = 2000000 * US;
     uint64_t start_ps = stage_now_ps(node->side);
     for (unsigned peer = 0; peer < node->walk->stage->nodes; peer++) {
         walk_flush(node, peer);
     }
-    while (!all_drained(node->walk) && stage_now_ps(node->side) - start_ps < patience_ps) {
+    while (!all_drained(node->walk) && stage_now_ps(node->side) - start_ps < timeout_ps) {
         poll_some(node);
         node->drained = is_drained(node);
         stage_sleep(node->side, US / 2);

@@ -9,7 +9,7 @@
 
 #include "loop.h"
 
-#define PATIENCE_MS 10000
+#define TIMEOUT_MS 10000
 #define BYTES       4096
 
 static void *send_later(void *arg)
@@ -34,7 +34,7 @@ static void send_with_event(struct loop *loop)
     CHECK(ibv_req_notify_cq(loop->cq, 0) == 0);
     CHECK(poll(&waits, 1, 0) == 0);
     CHECK(pthread_create(&thread, NULL, send_later, loop) == 0);
-    CHECK(poll(&waits, 1, PATIENCE_MS) == 1);
+    CHECK(poll(&waits, 1, TIMEOUT_MS) == 1);
     CHECK(ibv_get_cq_event(loop->channel, &cq, &user) == 0 && cq == loop->cq && user == loop);
     CHECK(poll(&waits, 1, 0) == 0); // taken
     ibv_ack_cq_events(cq, 1);

@@ -110,7 +110,7 @@ TEST(IbsimErrors, AReceiverWithoutABufferUsesUpTheRetries)
     scene_end(scene);
 }
 
-static void send_patiently(struct scene_side *side)
+static void send_with_endless_retries(struct scene_side *side)
 {
     send_expect(side, IBV_WC_SUCCESS);
 }
@@ -125,7 +125,7 @@ static void receive_late(struct scene_side *side)
 TEST(IbsimErrors, EndlessRetriesReachALateReceive)
 {
     struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, send_patiently, receive_late);
+    scene_run(scene, send_with_endless_retries, receive_late);
     EXPECT_MEMEQ(scene->sides[1].memory, scene->sides[0].memory, BYTES);
     scene_end(scene);
 }

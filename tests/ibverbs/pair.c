@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE_NS 1000000000u // of devices that take time
+#define TIMEOUT_NS 1000000000u // of devices that take time
 #define RIGHTS      (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 // --- setup ----------------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ int pair_send(struct pair *pair, struct ibv_send_wr *wr)
 struct ibv_wc pair_expect_wc(struct pair_side *side, uint64_t wr_id, enum ibv_wc_status status)
 {
     struct ibv_wc wc = {0};
-    EXPECT_EQ(ibverbs_cq_wait(side->cq, PATIENCE_NS), 0);
+    EXPECT_EQ(ibverbs_cq_wait(side->cq, TIMEOUT_NS), 0);
     EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, wr_id);
     EXPECT_STREQ(ibv_wc_status_str(wc.status), ibv_wc_status_str(status));

@@ -10,7 +10,7 @@
 #include "verbs-shim/cuda/pin.h"
 #include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/peach2_driver.h"
-#include "verbs-shim/peach2_patience.h"
+#include "verbs-shim/peach2_poll_timer.h"
 #include "verbs-shim/tca-api.h"
 
 #define TCA_MESSAGE_MAX 256

@@ -11,7 +11,7 @@
 #include "verbs-shim/libtca/note.h"
 
 // How long a notification is looked for in host memory alone before the board's memory is looked at once.
-#define PATIENCE_NS 100000ull
+#define WAIT_SLICE_NS 100000ull
 
 // How long the board's memory is looked at without a pause, and the part of a longer wait that a look may be late.
 #define BUSY_NS      1000000ull
@@ -112,7 +112,7 @@ static void place_learn(const struct wait *wait, bool board)
 // time at first; in a long one a look comes late by 1/128 of it, so that it does not keep the bus busy.
 static uint64_t look_ns(const struct wait *wait, uint64_t waited_ns)
 {
-    uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, look = PATIENCE_NS;
+    uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, look = WAIT_SLICE_NS;
     if (expects_board(wait)) {
         look = waited_ns < BUSY_NS ? 0 : waited_ns / LATE_DIVISOR;
         look = look < LATE_MAX_NS ? look : LATE_MAX_NS;
@@ -121,21 +121,21 @@ static uint64_t look_ns(const struct wait *wait, uint64_t waited_ns)
 }
 
 // false: the wait is over. *waited_ns_out: how long it lasted so far.
-static bool may_wait(const struct wait *wait, struct peach2_patience *patience, uint64_t looked_ns,
+static bool may_wait(const struct wait *wait, struct peach2_poll_timer *timer, uint64_t looked_ns,
                      uint64_t *waited_ns_out)
 {
     if (looked_ns == 0) {
-        bool ends = peach2_patience_ends(&wait->context->backend, patience);
-        *waited_ns_out = patience->waited_ns;
+        bool ends = peach2_poll_timer_ends(&wait->context->backend, timer);
+        *waited_ns_out = timer->waited_ns;
         return !ends;
     }
     *waited_ns_out += looked_ns;
-    return patience->timeout_ns == 0 || *waited_ns_out < patience->timeout_ns;
+    return timer->timeout_ns == 0 || *waited_ns_out < timer->timeout_ns;
 }
 
 static int notification_take(const struct wait *wait)
 {
-    struct peach2_patience patience = {.timeout_ns = wait->context->timeout_ns};
+    struct peach2_poll_timer timer = {.timeout_ns = wait->context->timeout_ns};
     uint64_t waited_ns = 0, looked_ns;
     do {
         bool there;
@@ -152,7 +152,7 @@ static int notification_take(const struct wait *wait)
             place_learn(wait, true);
             return 0;
         }
-    } while (may_wait(wait, &patience, looked_ns, &waited_ns));
+    } while (may_wait(wait, &timer, looked_ns, &waited_ns));
     return -ETIMEDOUT;
 }
 

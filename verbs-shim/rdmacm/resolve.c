@@ -61,7 +61,7 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)
 }
 
 // What asking another node (ARP) or the subnet administrator takes: an interrupt there and one here. Without simulated
-// time it is the other program's patience: a server that has served one connection may be about to listen for the next.
+// time it is the other program's timeout: a server that has served one connection may be about to listen for the next.
 uint64_t cm_answer_ns(void)
 {
     enum { FUNCTIONAL_NS = 20000000 };

@@ -124,8 +124,8 @@ void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain)
 bool tcav_channel_drain(struct tcav_context *context)
 {
     uint64_t start_ps = tcav_now_ps(context);
-    const uint64_t patience_ps = PEACH2_DMA_TIMEOUT_NS * TCAV_NS;
-    while ((context->sending != NULL || context->ready != NULL) && tcav_now_ps(context) - start_ps < patience_ps) {
+    const uint64_t timeout_ps = PEACH2_DMA_TIMEOUT_NS * TCAV_NS;
+    while ((context->sending != NULL || context->ready != NULL) && tcav_now_ps(context) - start_ps < timeout_ps) {
         tcav_channels_step(context);
     }
     return context->sending == NULL && context->ready == NULL;

@@ -1,6 +1,6 @@
 // Unreliable datagrams (IBA 9.8.3, 10.2.3): a packet of the connection's rings to whatever queue pair, at most the MTU.
 // A send ends when it lies in a ring. What nobody receives is dropped and counted: at the target a wrong Q_Key, no
-// queue pair or no receive; at the sender a node that does not answer within the meeting's patience.
+// queue pair or no receive; at the sender a node that does not answer before the meeting times out.
 //
 // A datagram may come from a node with which this one has never met. Who has such queue pairs lets the board interrupt
 // when somebody introduces himself, and then reads the units of all nodes; that costs a poll one look at a word.
@@ -15,9 +15,9 @@
 enum { GRH_VERSION = 6, NEXT_HEADER_IBA = 0x1b };
 enum { ICRC_AND_HEADERS = 4 + 12 + 8 }; // behind a GRH beside the payload: BTH, DETH, ICRC
 // Much longer than two live libraries need to meet, some 10 us. What is dropped, programs send again.
-#define MEETING_PATIENCE_PS (200000 * TCAV_NS)
+#define MEETING_TIMEOUT_PS (200000 * TCAV_NS)
 // Who takes nothing from its ring for so long computes, or was killed.
-#define ROOM_PATIENCE_PS (1000000 * TCAV_NS)
+#define ROOM_TIMEOUT_PS (1000000 * TCAV_NS)
 
 // --- address handles ------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ static enum way way_to(struct tcav_context *context, const struct tcav_request *
     *peer_out = peer;
     if (peer->state == TCAV_PEER_MEETING) {
         peer->since_ps = peer->since_ps != 0 ? peer->since_ps : tcav_now_ps(context);
-        return tcav_now_ps(context) - peer->since_ps < MEETING_PATIENCE_PS ? WAY_WAITS : WAY_NONE;
+        return tcav_now_ps(context) - peer->since_ps < MEETING_TIMEOUT_PS ? WAY_WAITS : WAY_NONE;
     }
     bool small = request->length <= TCAV_SMALL_PAYLOAD;
     unsigned slots = (request->length + TCAV_LARGE_PAYLOAD - 1) / TCAV_LARGE_PAYLOAD;
@@ -161,7 +161,7 @@ static enum way way_to(struct tcav_context *context, const struct tcav_request *
         return WAY_OPEN;
     }
     peer->full_ps = peer->full_ps != 0 ? peer->full_ps : tcav_now_ps(context);
-    return tcav_now_ps(context) - peer->full_ps < ROOM_PATIENCE_PS ? WAY_WAITS : WAY_NONE;
+    return tcav_now_ps(context) - peer->full_ps < ROOM_TIMEOUT_PS ? WAY_WAITS : WAY_NONE;
 }
 
 static bool send(struct tcav_qp *qp, const struct tcav_request *request, struct tcav_peer *peer)

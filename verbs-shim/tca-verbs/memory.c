@@ -8,7 +8,7 @@
 #include "verbs-shim/tca.h"
 
 // The longest message takes a third of it.
-#define DEREGISTER_PATIENCE_PS (1000000000ull * TCAV_NS)
+#define DEREGISTER_TIMEOUT_PS (1000000000ull * TCAV_NS)
 
 // --- places ---------------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ static int use_end(struct tcav_mr *mr)
     if (!is_used(mr)) {
         return 0;
     }
-    uint64_t until_ps = tcav_now_ps(context) + DEREGISTER_PATIENCE_PS;
+    uint64_t until_ps = tcav_now_ps(context) + DEREGISTER_TIMEOUT_PS;
     while (is_used(mr) && tcav_now_ps(context) < until_ps) {
         if (tcav_progress(context) == 0) {
             tcav_progress_pause(context);

@@ -152,14 +152,14 @@ static void timers_step(struct tcav_qp *qp, bool look)
         return;
     }
     uint64_t now_ps = tcav_now_ps(context);
-    uint64_t patience_ps = ((4096 * TCAV_NS) << qp->timeout) * (qp->retries + 1);
+    uint64_t timeout_ps = ((4096 * TCAV_NS) << qp->timeout) * (qp->retries + 1);
     if (qp->resume_ps != 0 && now_ps >= qp->resume_ps) {
         qp->resume_ps = 0;
         qp->progress_ps = now_ps;
     }
     if (qp->progress_ps == 0 || qp->resume_ps != 0 || moving) {
         qp->progress_ps = now_ps;
-    } else if (qp->timeout != 0 && now_ps - qp->progress_ps > patience_ps) {
+    } else if (qp->timeout != 0 && now_ps - qp->progress_ps > timeout_ps) {
         tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, JOURNAL_FAULT_NONE);
     }
 }

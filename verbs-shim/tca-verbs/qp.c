@@ -111,13 +111,13 @@ int tcav_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out
 static void answers_flush(struct tcav_qp *qp)
 {
     struct tcav_context *context = qp->pd->context;
-    const uint64_t patience_ps = 100000 * TCAV_NS;
+    const uint64_t timeout_ps = 100000 * TCAV_NS;
     if (context->abandoned || qp->peer == NULL || (!qp->answer_due && qp->job_count == 0)) {
         return;
     }
     uint64_t start_ps = tcav_now_ps(context);
     while ((qp->answer_due || qp->job_count != 0) && qp->peer->state == TCAV_PEER_CONNECTED &&
-           tcav_now_ps(context) - start_ps < patience_ps) {
+           tcav_now_ps(context) - start_ps < timeout_ps) {
         (void)tcav_progress(context);
     }
 }

@@ -6,11 +6,11 @@
 
 #include "verbs-shim/backend.h"
 
-struct peach2_patience {
+struct peach2_poll_timer {
     uint64_t timeout_ns; // 0: for ever
     uint64_t turns, start_ps;
     uint64_t waited_ns; // at the last look at the clock
 };
 
 // After each turn that found nothing: is it enough?
-bool peach2_patience_ends(const struct backend *backend, struct peach2_patience *patience);
+bool peach2_poll_timer_ends(const struct backend *backend, struct peach2_poll_timer *timer);
