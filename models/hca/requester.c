@@ -3,7 +3,7 @@
 
 static bool returns_data(const struct hca_request *request)
 {
-    return request->opcode >= HCA_OP_READ;
+    return hca_opcode_has(request->opcode, HCA_HAS_RESPONSE);
 }
 
 // --- completions ---------------------------------------------------------------------------------------------------
@@ -197,7 +197,8 @@ static void response_handle(struct hca_qp *qp, const ib_packet_t *packet)
     uint32_t at = (uint32_t)ib_psn_distance(request->first_psn, packet->psn) * qp->attr.path_mtu_bytes;
     uint32_t left = request->bytes - at;
     uint32_t expected = left < qp->attr.path_mtu_bytes ? left : qp->attr.path_mtu_bytes;
-    if (atomic != (request->opcode > HCA_OP_READ) || !returns_data(request) || (!atomic && packet->bytes != expected)) {
+    if (atomic != hca_opcode_has(request->opcode, HCA_HAS_ATOMIC) || !returns_data(request) ||
+        (!atomic && packet->bytes != expected)) {
         sq->fault = HCA_FAULT_PACKET;
         hca_requester_end(qp, HCA_BAD_RESPONSE);
         return;

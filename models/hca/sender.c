@@ -68,14 +68,16 @@ void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned o
 
 static unsigned packet_opcode(const struct hca_request *request, uint32_t packet)
 {
-    static const uint8_t ONLY[] = {IB_SEND_ONLY, IB_SEND_ONLY_IMM, IB_WRITE_ONLY, IB_WRITE_ONLY_IMM};
-    static const uint8_t LAST[] = {IB_SEND_LAST, IB_SEND_LAST_IMM, IB_WRITE_LAST, IB_WRITE_LAST_IMM};
-    bool write = request->opcode >= HCA_OP_WRITE;
+    // [write][immediate]
+    static const uint8_t ONLY[2][2] = {{IB_SEND_ONLY, IB_SEND_ONLY_IMM}, {IB_WRITE_ONLY, IB_WRITE_ONLY_IMM}};
+    static const uint8_t LAST[2][2] = {{IB_SEND_LAST, IB_SEND_LAST_IMM}, {IB_WRITE_LAST, IB_WRITE_LAST_IMM}};
+    bool write = hca_opcode_has(request->opcode, HCA_HAS_REMOTE);
+    bool immediate = hca_opcode_has(request->opcode, HCA_HAS_IMMEDIATE);
     if (request->packets == 1) {
-        return ONLY[request->opcode];
+        return ONLY[write][immediate];
     }
     if (packet + 1 == request->packets) {
-        return LAST[request->opcode];
+        return LAST[write][immediate];
     }
     if (packet == 0) {
         return write ? IB_WRITE_FIRST : IB_SEND_FIRST;
@@ -119,10 +121,10 @@ static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hc
         packet->srqn = xrc.srqn;
         raw += sizeof xrc;
     }
-    if (request->opcode >= HCA_OP_WRITE) {
+    if (hca_opcode_has(request->opcode, HCA_HAS_REMOTE)) {
         memcpy(&remote, raw, sizeof remote);
     }
-    if (request->opcode >= HCA_OP_COMPARE_SWAP) {
+    if (hca_opcode_has(request->opcode, HCA_HAS_ATOMIC)) {
         memcpy(&atomic, raw + sizeof remote, sizeof atomic);
     }
     uint32_t done = request->opcode == HCA_OP_READ ? qp->sq.packet * mtu : 0;
@@ -228,7 +230,7 @@ static bool is_worked(const struct hca_sq *sq)
 static bool may_begin(struct hca_qp *qp, struct hca_request *request)
 {
     struct hca_sq *sq = &qp->sq;
-    bool reads = request->opcode >= HCA_OP_READ;
+    bool reads = hca_opcode_has(request->opcode, HCA_HAS_RESPONSE);
     if (request->status == HCA_OK && reads && qp->attr.max_rd_atomic == 0) {
         request->status = HCA_LOCAL_OPERATION;
     }
@@ -266,7 +268,7 @@ static bool is_ready(struct hca_qp *qp)
 static void produce(struct hca_qp *qp)
 {
     struct hca_request *request = hca_wqe_request(qp, qp->sq.next);
-    if (request->opcode >= HCA_OP_READ) {
+    if (hca_opcode_has(request->opcode, HCA_HAS_RESPONSE)) {
         read_send(qp, request);
     } else if (!message_send(qp, request)) {
         return;

@@ -26,14 +26,14 @@ static uint16_t data_offset(enum hca_qp_type type, unsigned opcode)
     size_t offset = sizeof(struct hca_wqe_control);
     offset += type == HCA_UD ? sizeof(struct hca_wqe_datagram) : 0;
     offset += type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_xrc) : 0;
-    offset += opcode >= HCA_OP_WRITE ? sizeof(struct hca_wqe_remote) : 0;
-    offset += opcode >= HCA_OP_COMPARE_SWAP ? sizeof(struct hca_wqe_atomic) : 0;
+    offset += hca_opcode_has(opcode, HCA_HAS_REMOTE) ? sizeof(struct hca_wqe_remote) : 0;
+    offset += hca_opcode_has(opcode, HCA_HAS_ATOMIC) ? sizeof(struct hca_wqe_atomic) : 0;
     return (uint16_t)offset;
 }
 
 static enum hca_status length_check(const struct hca_qp *qp, unsigned opcode, uint64_t bytes)
 {
-    if (bytes > UINT64_C(1) << 31 || (opcode >= HCA_OP_COMPARE_SWAP && bytes != sizeof(uint64_t)) ||
+    if (bytes > UINT64_C(1) << 31 || (hca_opcode_has(opcode, HCA_HAS_ATOMIC) && bytes != sizeof(uint64_t)) ||
         (qp->init.type == HCA_UD && bytes > qp->hca->config.active_mtu_bytes)) {
         return HCA_LOCAL_LENGTH;
     }
@@ -53,7 +53,7 @@ static void request_parse(struct hca_qp *qp, uint32_t count)
     uint32_t inlined = (control.flags & HCA_WQE_INLINE) != 0 ? control.inline_bytes : 0;
     bool sane = control.qpn == qp->number && control.index == (uint16_t)count && whole <= qp->sq.stride_bytes &&
                 request->data_offset + inlined <= whole && hca_opcode_allowed(qp->init.type, control.opcode) &&
-                ((control.flags & HCA_WQE_INLINE) == 0 || control.opcode < HCA_OP_READ);
+                ((control.flags & HCA_WQE_INLINE) == 0 || hca_opcode_has(control.opcode, HCA_HAS_DATA));
     if (!sane) {
         request->status = HCA_LOCAL_OPERATION;
         return;

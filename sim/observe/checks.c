@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include "sim/observe/internal.h"
+#include "verbs-shim/ibverbs/opcodes.h"
 
 // So many lines of a run, and objects of a kind that are listed.
 enum { FINDINGS_MAX = 64, LEAKS_MAX = 8, LINE_BYTES = 1024 };
@@ -58,8 +59,7 @@ static void cq_check(observe_process_t *process, const struct observe_call *call
 static void reads_check(observe_process_t *process, const struct observe_call *call, struct observe_object *qp,
                         const struct journal_send *send)
 {
-    bool reads = send->opcode == IBV_WR_RDMA_READ || send->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-                 send->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    bool reads = ibverbs_opcode_has(send->opcode, HCA_HAS_RESPONSE);
     const struct observe_object *peer = reads && !qp->qp.reads_told ? observe_peer(qp) : NULL;
     if (peer != NULL && qp->qp.path.reads > peer->qp.path.dest_reads) {
         qp->qp.reads_told = true;

@@ -34,13 +34,10 @@ const char *observe_state_name(uint64_t state)
 const char *observe_opcode_name(uint64_t opcode)
 {
     static const char *const names[] = {
-        [IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
-        [IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
-        [IBV_WR_SEND] = "SEND",
-        [IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
-        [IBV_WR_RDMA_READ] = "RDMA_READ",
-        [IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
-        [IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
+#define OPCODE(id, verb, completion, transports, operands) [IBV_WR_##verb] = #verb,
+#include "models/hca/abi/opcodes.def"
+#undef OPCODE
+        // those that no device has
         [IBV_WR_LOCAL_INV] = "LOCAL_INV",
         [IBV_WR_BIND_MW] = "BIND_MW",
         [IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",

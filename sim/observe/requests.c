@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include "sim/observe/internal.h"
+#include "verbs-shim/ibverbs/opcodes.h"
 
 // Requests in all queues that are believed.
 enum { REQUESTS_MAX = 1 << 22 };
@@ -71,7 +72,7 @@ static void active(struct observe_qp *qp, uint64_t at_ps)
 
 static bool needs_receive(uint32_t opcode)
 {
-    return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    return ibverbs_opcode_has(opcode, HCA_HAS_RECEIVE);
 }
 
 // at_ps: when the call ended. An operation begins where the call does.

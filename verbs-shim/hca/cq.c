@@ -130,14 +130,14 @@ static struct hca_failure send_failure(const hca_qp_t *qp, uint32_t index)
     size_t at = sizeof control;
     at += qp->type == HCA_UD ? sizeof(struct hca_wqe_datagram) : 0;
     at += qp->type == HCA_XRC_INITIATOR ? sizeof(struct hca_wqe_xrc) : 0;
-    if (control.opcode >= HCA_OP_WRITE) {
+    if (hca_opcode_has(control.opcode, HCA_HAS_REMOTE)) {
         struct hca_wqe_remote remote;
         memcpy(&remote, entry + at, sizeof remote);
         failure.remote_address = remote.address;
         failure.rkey = remote.rkey;
         at += sizeof remote;
     }
-    at += control.opcode >= HCA_OP_COMPARE_SWAP ? sizeof(struct hca_wqe_atomic) : 0;
+    at += hca_opcode_has(control.opcode, HCA_HAS_ATOMIC) ? sizeof(struct hca_wqe_atomic) : 0;
     failure.bytes = control.inline_bytes;
     struct hca_wqe_data data;
     for (; (control.flags & HCA_WQE_INLINE) == 0 && at + sizeof data <= (size_t)control.units * HCA_WQE_UNIT_BYTES;

@@ -28,7 +28,8 @@ static int send_check(const hca_qp_t *qp, const struct hca_send_wr *wr)
     }
     bool inlined = (wr->flags & HCA_WQE_INLINE) != 0;
     if (!hca_opcode_allowed(qp->type, wr->opcode) || (qp->type == HCA_UD && wr->ah == NULL) ||
-        (inlined ? wr->opcode >= HCA_OP_READ || sge_bytes(wr) > qp->inline_bytes : wr->sge_count > qp->send_segments)) {
+        (inlined ? !hca_opcode_has(wr->opcode, HCA_HAS_DATA) || sge_bytes(wr) > qp->inline_bytes
+                 : wr->sge_count > qp->send_segments)) {
         return -EINVAL;
     }
     return 0;
@@ -78,12 +79,12 @@ static size_t heads_write(const hca_qp_t *qp, const struct hca_send_wr *wr, uint
         memcpy(to + at, &xrc, sizeof xrc);
         at += sizeof xrc;
     }
-    if (wr->opcode >= HCA_OP_WRITE) {
+    if (hca_opcode_has(wr->opcode, HCA_HAS_REMOTE)) {
         const struct hca_wqe_remote remote = {.address = wr->remote_address, .rkey = wr->rkey};
         memcpy(to + at, &remote, sizeof remote);
         at += sizeof remote;
     }
-    if (wr->opcode >= HCA_OP_COMPARE_SWAP) {
+    if (hca_opcode_has(wr->opcode, HCA_HAS_ATOMIC)) {
         const struct hca_wqe_atomic atomic = {.swap_add = wr->swap_add, .compare = wr->compare};
         memcpy(to + at, &atomic, sizeof atomic);
         at += sizeof atomic;

@@ -165,8 +165,7 @@ static struct posted posted_make(struct ibverbs_qp *qp, uint64_t wr_id, const st
 void ibverbs_check_send(struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
 {
     struct ibverbs_checked *checked = checked_of(qp);
-    bool is_source = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
-                     wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    bool is_source = ibverbs_opcode_has(wr->opcode, HCA_HAS_DATA);
     bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
     if (checked != NULL) {
         struct posted posted = posted_make(qp, wr->wr_id, wr->sg_list, is_inline ? 0 : wr->num_sge, is_source);

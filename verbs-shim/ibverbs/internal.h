@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "verbs-shim/ibverbs/device.h"
+#include "verbs-shim/ibverbs/opcodes.h"
 
 struct ibverbs_library;
 struct ibverbs_context;
@@ -288,8 +289,6 @@ void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // the readers
 
 // IBV_QP_EX_WITH_* that a type of queue pair has (IBA 10.2.4).
 uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type);
-// IBV_QP_EX_WITH_* of an opcode; 0: it is none.
-uint32_t ibverbs_opcode_op(enum ibv_wr_opcode opcode);
 // IBA 10.3.1 and table 91 of 11.2.4.2: whether the transition exists and the mask (IBV_QP_STATE apart) has what it
 // needs, and nothing that it does not allow.
 bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);

@@ -184,7 +184,7 @@ static uint64_t segments_bytes(const struct ibv_sge *list, int count)
 
 static bool is_atomic(enum ibv_wr_opcode opcode)
 {
-    return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    return ibverbs_opcode_has(opcode, HCA_HAS_ATOMIC);
 }
 
 static struct journal_send send_describe(const struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
@@ -201,7 +201,7 @@ static struct journal_send send_describe(const struct ibverbs_qp *qp, const stru
         send.address = wr->sg_list[0].addr;
         send.lkey = (wr->send_flags & IBV_SEND_INLINE) == 0 ? wr->sg_list[0].lkey : 0;
     }
-    if (qp->base.qp_type != IBV_QPT_UD && wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM) {
+    if (ibverbs_opcode_has(wr->opcode, HCA_HAS_REMOTE)) {
         send.remote_address = is_atomic(wr->opcode) ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
         send.rkey = is_atomic(wr->opcode) ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
     }

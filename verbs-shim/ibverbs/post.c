@@ -5,11 +5,6 @@
 // Too many of a receive are EINVAL, as rdma-core's own tests ask of every device.
 #include "verbs-shim/ibverbs/check.h"
 
-enum {
-    SEND_DATA = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
-                IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM
-};
-
 // --- send -----------------------------------------------------------------------------------------------------------
 
 static uint64_t inline_bytes(const struct ibv_send_wr *wr)
@@ -25,15 +20,15 @@ int ibverbs_send_check(struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
 {
     struct ibverbs_library *library = qp->object.context->device->library;
     const struct ibv_qp_cap *cap = &qp->attr.cap;
-    uint32_t op = ibverbs_opcode_op(wr->opcode);
+    const struct ibverbs_opcode *opcode = ibverbs_opcode(wr->opcode);
     bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
-    if ((op & qp->send_ops) == 0) {
+    if (opcode == NULL || (opcode->operation & qp->send_ops) == 0) {
         return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_OPCODE, wr->opcode, qp->base.qp_type);
     }
     if (wr->num_sge < 0) {
         return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_SEGMENTS, (uint32_t)wr->num_sge, cap->max_send_sge);
     }
-    if (is_inline && (op & SEND_DATA) == 0) {
+    if (is_inline && (opcode->traits & HCA_HAS_DATA) == 0) {
         return ibverbs_refuse(library, EINVAL, JOURNAL_WHY_INLINE_OPCODE, wr->opcode, 0);
     }
     if ((wr->send_flags & IBV_SEND_IP_CSUM) != 0) {

@@ -5,54 +5,21 @@
 
 // --- operations -----------------------------------------------------------------------------------------------------
 
-enum {
-    QP_TYPE_MAX = IBV_QPT_XRC_RECV,
-    OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
-    OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
-    OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD
-};
+enum { QP_TYPE_MAX = IBV_QPT_XRC_RECV };
 
 uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type)
 {
     switch (type) {
     case IBV_QPT_RC:
     case IBV_QPT_XRC_SEND:
-        return OPS_RC;
+        return ibverbs_opcode_operations(HCA_ON_RC);
     case IBV_QPT_UC:
-        return OPS_UC;
+        return ibverbs_opcode_operations(HCA_ON_UC);
     case IBV_QPT_UD:
-        return OPS_UD;
+        return ibverbs_opcode_operations(HCA_ON_UD);
     case IBV_QPT_RAW_PACKET:
     case IBV_QPT_XRC_RECV: // it sends nothing
     case IBV_QPT_DRIVER:
-        break;
-    }
-    return 0;
-}
-
-uint32_t ibverbs_opcode_op(enum ibv_wr_opcode opcode)
-{
-    switch (opcode) {
-    case IBV_WR_RDMA_WRITE:
-        return IBV_QP_EX_WITH_RDMA_WRITE;
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-        return IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-    case IBV_WR_SEND:
-        return IBV_QP_EX_WITH_SEND;
-    case IBV_WR_SEND_WITH_IMM:
-        return IBV_QP_EX_WITH_SEND_WITH_IMM;
-    case IBV_WR_RDMA_READ:
-        return IBV_QP_EX_WITH_RDMA_READ;
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-        return IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-        return IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-    case IBV_WR_LOCAL_INV:
-    case IBV_WR_BIND_MW:
-    case IBV_WR_SEND_WITH_INV:
-    case IBV_WR_TSO:
-    case IBV_WR_DRIVER1:
-    case IBV_WR_ATOMIC_WRITE:
         break;
     }
     return 0;

@@ -63,9 +63,7 @@ int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
             },
         .max_inline_bytes = TCAV_INLINE_BYTES,
         .qp_types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UD,
-        .send_ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
-                    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+        .send_ops = ibverbs_opcode_operations(HCA_ON_RC),
         .completion_vectors = 1,
     };
     return 0;

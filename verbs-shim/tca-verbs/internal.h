@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "verbs-shim/gdrcopy/gdrapi.h"
+#include "verbs-shim/ibverbs/opcodes.h"
 #include "verbs-shim/peach2_driver.h"
 #include "verbs-shim/tca-verbs/packet.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"

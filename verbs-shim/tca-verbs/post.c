@@ -12,29 +12,17 @@ unsigned tcav_send_room(void *object)
 
 static void operands_set(struct tcav_request *request, const struct ibv_send_wr *wr, enum ibv_qp_type type)
 {
-    switch (wr->opcode) {
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+    if (ibverbs_opcode_has(wr->opcode, HCA_HAS_ATOMIC)) {
         request->remote = wr->wr.atomic.remote_addr;
         request->key = wr->wr.atomic.rkey;
         request->swap_add = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? wr->wr.atomic.swap : wr->wr.atomic.compare_add;
         request->compare = wr->wr.atomic.compare_add;
-        break;
-    case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-    case IBV_WR_RDMA_READ:
+    } else if (ibverbs_opcode_has(wr->opcode, HCA_HAS_REMOTE)) {
         request->remote = wr->wr.rdma.remote_addr;
         request->key = wr->wr.rdma.rkey;
-        break;
-    case IBV_WR_SEND:
-    case IBV_WR_SEND_WITH_IMM:
-        if (type == IBV_QPT_UD) {
-            const struct tcav_ah *ah = ibverbs_ah_object(wr->wr.ud.ah);
-            request->to = (struct tcav_destination){*ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey};
-        }
-        break;
-    default: // the face lets no other through
-        break;
+    } else if (type == IBV_QPT_UD) {
+        const struct tcav_ah *ah = ibverbs_ah_object(wr->wr.ud.ah);
+        request->to = (struct tcav_destination){*ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey};
     }
 }
 

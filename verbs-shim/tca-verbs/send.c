@@ -8,33 +8,30 @@
 
 static const struct property {
     enum tcav_kind kind, ask;
-    enum ibv_wc_opcode completion;
-    bool read, immediate;
     uint32_t direct_bytes; // from here on the board may move the data itself
 } properties[] = {
-    [IBV_WR_SEND] = {TCAV_SEND, TCAV_ASK_SEND, IBV_WC_SEND, false, false, TCAV_SEND_DIRECT_BYTES},
-    [IBV_WR_SEND_WITH_IMM] = {TCAV_SEND, TCAV_ASK_SEND, IBV_WC_SEND, false, true, TCAV_SEND_DIRECT_BYTES},
-    [IBV_WR_RDMA_WRITE] = {TCAV_WRITE, TCAV_ASK_WRITE, IBV_WC_RDMA_WRITE, false, false, TCAV_WRITE_DIRECT_BYTES},
-    [IBV_WR_RDMA_WRITE_WITH_IMM] = {TCAV_WRITE, TCAV_ASK_WRITE, IBV_WC_RDMA_WRITE, false, true,
-                                    TCAV_WRITE_DIRECT_BYTES},
-    [IBV_WR_RDMA_READ] = {TCAV_READ, TCAV_READ, IBV_WC_RDMA_READ, true, false, TCAV_READ_DIRECT_BYTES},
-    [IBV_WR_ATOMIC_CMP_AND_SWP] = {TCAV_SWAP, TCAV_SWAP, IBV_WC_COMP_SWAP, true, false, 0},
-    [IBV_WR_ATOMIC_FETCH_AND_ADD] = {TCAV_ADD, TCAV_ADD, IBV_WC_FETCH_ADD, true, false, 0},
+    [IBV_WR_SEND] = {TCAV_SEND, TCAV_ASK_SEND, TCAV_SEND_DIRECT_BYTES},
+    [IBV_WR_SEND_WITH_IMM] = {TCAV_SEND, TCAV_ASK_SEND, TCAV_SEND_DIRECT_BYTES},
+    [IBV_WR_RDMA_WRITE] = {TCAV_WRITE, TCAV_ASK_WRITE, TCAV_WRITE_DIRECT_BYTES},
+    [IBV_WR_RDMA_WRITE_WITH_IMM] = {TCAV_WRITE, TCAV_ASK_WRITE, TCAV_WRITE_DIRECT_BYTES},
+    [IBV_WR_RDMA_READ] = {TCAV_READ, TCAV_READ, TCAV_READ_DIRECT_BYTES},
+    [IBV_WR_ATOMIC_CMP_AND_SWP] = {TCAV_SWAP, TCAV_SWAP, 0},
+    [IBV_WR_ATOMIC_FETCH_AND_ADD] = {TCAV_ADD, TCAV_ADD, 0},
 };
 
 bool tcav_send_is_read(const struct tcav_request *request)
 {
-    return properties[request->opcode].read;
+    return ibverbs_opcode_has(request->opcode, HCA_HAS_RESPONSE);
 }
 
 enum ibv_wc_opcode tcav_send_opcode(const struct tcav_request *request)
 {
-    return properties[request->opcode].completion;
+    return ibverbs_opcode(request->opcode)->completion;
 }
 
 struct tcav_header tcav_send_header(const struct tcav_qp *qp, const struct tcav_request *request, enum tcav_kind kind)
 {
-    bool immediate = properties[request->opcode].immediate;
+    bool immediate = ibverbs_opcode_has(request->opcode, HCA_HAS_IMMEDIATE);
     return (struct tcav_header){
         .qp = qp->remote_number,
         .kind = (uint8_t)kind,
@@ -67,7 +64,7 @@ static enum ibv_wc_status request_check(const struct tcav_qp *qp, const struct t
     if (read && qp->reads_max == 0) {
         return IBV_WC_LOC_QP_OP_ERR;
     }
-    bool atomic = read && request->opcode != IBV_WR_RDMA_READ;
+    bool atomic = ibverbs_opcode_has(request->opcode, HCA_HAS_ATOMIC);
     if (atomic && request->length != 8) {
         return IBV_WC_LOC_LEN_ERR;
     }
@@ -103,7 +100,7 @@ static bool read_send(struct tcav_qp *qp, struct tcav_request *request)
     struct tcav_header header = tcav_send_header(qp, request, properties[request->opcode].kind);
     struct tcav_place place = {.block = TCAV_NOWHERE};
     const struct tcav_operands operands = {request->compare, request->swap_add};
-    bool atomic = request->opcode != IBV_WR_RDMA_READ;
+    bool atomic = ibverbs_opcode_has(request->opcode, HCA_HAS_ATOMIC);
     if (!atomic && request->length >= TCAV_READ_DIRECT_BYTES) {
         place = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
     }

@@ -35,15 +35,34 @@ static inline uint64_t hca_doorbell_arm(uint32_t cqn, bool solicited_only, uint3
 // --- send queue ------------------------------------------------------------------------------------------------------
 
 enum hca_opcode {
-    HCA_OP_SEND,
-    HCA_OP_SEND_IMM,
-    HCA_OP_WRITE,
-    HCA_OP_WRITE_IMM,
-    HCA_OP_READ,
-    HCA_OP_COMPARE_SWAP,
-    HCA_OP_FETCH_ADD,
+#define OPCODE(id, verb, completion, transports, operands) HCA_OP_##id,
+#include "models/hca/abi/opcodes.def"
+#undef OPCODE
     HCA_OPCODES
 };
+
+enum hca_opcode_trait {
+    HCA_HAS_DATA = 1, // is sent: segments, or inline
+    HCA_HAS_IMMEDIATE = 2,
+    HCA_HAS_REMOTE = 4,    // address and key
+    HCA_HAS_ATOMIC = 8,    // operands of 8 B
+    HCA_HAS_RESPONSE = 16, // data of the peer, which go to the segments
+    HCA_HAS_RECEIVE = 32,  // takes a receive request of the peer
+    HCA_ON_UD = 64,
+    HCA_ON_UC = 128,
+    HCA_ON_RC = 256
+};
+
+// Has the operation any of these traits? An opcode that is none has no trait.
+static inline bool hca_opcode_has(unsigned opcode, unsigned traits)
+{
+    static const uint16_t all[HCA_OPCODES] = {
+#define OPCODE(id, verb, completion, transports, operands) [HCA_OP_##id] = (transports) | (operands),
+#include "models/hca/abi/opcodes.def"
+#undef OPCODE
+    };
+    return opcode < HCA_OPCODES && (all[opcode] & traits) != 0;
+}
 
 #define HCA_WQE_SIGNALED  0x01u // a completion also when all goes well
 #define HCA_WQE_SOLICITED 0x02u
@@ -96,9 +115,8 @@ struct hca_wqe_data {
 };
 
 // --- receive queues -------------------------------------------------------------------------------------------------
-// --------------------------------------------------------------------------------------------------- Entries are used
-// in order; their place may be written again once a completion or the count of the ones after it says that the HCA has
-// taken them.
+// Entries are used in order. One may be written again once a completion, or the count of those behind it, says that the
+// HCA has taken it.
 
 struct hca_wqe_receive {
     uint32_t cookie; // comes back in the completion
@@ -216,19 +234,9 @@ static inline bool hca_receives(enum hca_qp_type type)
 // What a service type carries. The driver refuses other requests, and so does the HCA.
 static inline bool hca_opcode_allowed(enum hca_qp_type type, unsigned opcode)
 {
-    switch (type) {
-    case HCA_RC:
-    case HCA_XRC_INITIATOR:
-        return opcode < HCA_OPCODES;
-    case HCA_UC:
-        return opcode <= HCA_OP_WRITE_IMM;
-    case HCA_UD:
-        return opcode <= HCA_OP_SEND_IMM;
-    case HCA_XRC_TARGET:
-    case HCA_QP_TYPES:
-        break;
-    }
-    return false;
+    static const uint16_t on[HCA_QP_TYPES] = {
+        [HCA_RC] = HCA_ON_RC, [HCA_XRC_INITIATOR] = HCA_ON_RC, [HCA_UC] = HCA_ON_UC, [HCA_UD] = HCA_ON_UD};
+    return type < HCA_QP_TYPES && hca_opcode_has(opcode, on[type]);
 }
 
 enum hca_qp_state { HCA_RESET, HCA_INIT, HCA_RTR, HCA_RTS, HCA_SQD, HCA_SQE, HCA_ERROR, HCA_QP_STATES };

@@ -82,10 +82,10 @@ static enum ibv_wc_status status_of(enum hca_status status)
 static enum ibv_wc_opcode opcode_of(const struct hca_wc *wc)
 {
     static const enum ibv_wc_opcode sends[HCA_OPCODES] = {
-        [HCA_OP_SEND] = IBV_WC_SEND,          [HCA_OP_SEND_IMM] = IBV_WC_SEND,
-        [HCA_OP_WRITE] = IBV_WC_RDMA_WRITE,   [HCA_OP_WRITE_IMM] = IBV_WC_RDMA_WRITE,
-        [HCA_OP_READ] = IBV_WC_RDMA_READ,     [HCA_OP_COMPARE_SWAP] = IBV_WC_COMP_SWAP,
-        [HCA_OP_FETCH_ADD] = IBV_WC_FETCH_ADD};
+#define OPCODE(id, verb, completion, transports, operands) [HCA_OP_##id] = IBV_WC_##completion,
+#include "models/hca/abi/opcodes.def"
+#undef OPCODE
+    };
     switch (wc->kind) {
     case HCA_CQE_RECEIVE:
         return IBV_WC_RECV;

@@ -11,10 +11,6 @@
 #define DEFAULT_PKEY 0xffff
 #define GROUPS       8192 // as ibv_devinfo prints them for these adapters
 #define GROUP_QPS    248
-#define RC_OPS                                                                                                         \
-    (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |                                  \
-     IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |               \
-     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
 // --- queries ---------------------------------------------------------------------------------------------------------
 
@@ -66,7 +62,7 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
         .max_inline_bytes = hca.max_inline_bytes,
         .qp_types =
             1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_XRC_RECV,
-        .send_ops = RC_OPS,
+        .send_ops = ibverbs_opcode_operations(HCA_ON_RC),
         .completion_vectors = 1,
     };
     return 0;

@@ -5,6 +5,7 @@
 
 #include "verbs-shim/hca/hca_driver.h"
 #include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/ibverbs/opcodes.h"
 
 // Work requests and completions are translated here, a list at a time; the process is one thread.
 struct ibsim_scratch {

@@ -78,18 +78,6 @@ static struct hca_sge *sges_translate(const struct ibv_sge *from, int count, str
 
 // --- send ------------------------------------------------------------------------------------------------------------
 
-static enum hca_opcode opcode_of(enum ibv_wr_opcode opcode)
-{
-    static const enum hca_opcode opcodes[] = {[IBV_WR_SEND] = HCA_OP_SEND,
-                                              [IBV_WR_SEND_WITH_IMM] = HCA_OP_SEND_IMM,
-                                              [IBV_WR_RDMA_WRITE] = HCA_OP_WRITE,
-                                              [IBV_WR_RDMA_WRITE_WITH_IMM] = HCA_OP_WRITE_IMM,
-                                              [IBV_WR_RDMA_READ] = HCA_OP_READ,
-                                              [IBV_WR_ATOMIC_CMP_AND_SWP] = HCA_OP_COMPARE_SWAP,
-                                              [IBV_WR_ATOMIC_FETCH_AND_ADD] = HCA_OP_FETCH_ADD};
-    return opcodes[opcode]; // the face lets no others through
-}
-
 static uint32_t flags_of(unsigned flags)
 {
     return ((flags & IBV_SEND_SIGNALED) != 0 ? HCA_WQE_SIGNALED : 0) |
@@ -99,24 +87,14 @@ static uint32_t flags_of(unsigned flags)
 
 static void remote_translate(const struct ibv_send_wr *wr, struct hca_send_wr *to)
 {
-    switch (to->opcode) {
-    case HCA_OP_WRITE:
-    case HCA_OP_WRITE_IMM:
-    case HCA_OP_READ:
-        to->remote_address = wr->wr.rdma.remote_addr;
-        to->rkey = wr->wr.rdma.rkey;
-        break;
-    case HCA_OP_COMPARE_SWAP:
-    case HCA_OP_FETCH_ADD:
+    if (hca_opcode_has(to->opcode, HCA_HAS_ATOMIC)) {
         to->remote_address = wr->wr.atomic.remote_addr;
         to->rkey = wr->wr.atomic.rkey;
         to->compare = wr->wr.atomic.compare_add;
         to->swap_add = to->opcode == HCA_OP_FETCH_ADD ? wr->wr.atomic.compare_add : wr->wr.atomic.swap;
-        break;
-    case HCA_OP_SEND:
-    case HCA_OP_SEND_IMM:
-    case HCA_OPCODES:
-        break;
+    } else if (hca_opcode_has(to->opcode, HCA_HAS_REMOTE)) {
+        to->remote_address = wr->wr.rdma.remote_addr;
+        to->rkey = wr->wr.rdma.rkey;
     }
 }
 
@@ -126,7 +104,7 @@ static struct hca_send_wr send_translate(const struct ibv_send_wr *wr, const str
     struct hca_send_wr to = {.wr_id = wr->wr_id,
                              .sges = sges,
                              .sge_count = (unsigned)wr->num_sge,
-                             .opcode = opcode_of(wr->opcode),
+                             .opcode = ibverbs_opcode(wr->opcode)->device, // the face lets no other through
                              .flags = flags_of(wr->send_flags),
                              .immediate = wr->imm_data};
     remote_translate(wr, &to);
