@@ -124,54 +124,6 @@ struct backend_gpu_ops {
     int (*wait)(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket);
 };
 
-// --- the HCA --------------------------------------------------------------------------------------------------------
-// What its kernel driver offers: objects by number. Attributes are those of models/hca/abi/hca_abi.h. Functions return
-// 0 or -EINVAL (a wrong number or attribute), -ENOMEM (no more of them), -EBUSY (in use), -EIO (the HCA is gone).
-
-struct hca_device_info;
-struct hca_port_info;
-struct hca_eq_init;
-struct hca_cq_init;
-struct hca_cq_resize;
-struct hca_srq_init;
-struct hca_qp_init;
-struct hca_qp_attr;
-
-struct backend_hca_ops {
-    // A page of the UAR BAR for this process.
-    int (*uar_alloc)(void *ctx, uint32_t *uar_out);
-    void (*uar_free)(void *ctx, uint32_t uar);
-    int (*query_device)(void *ctx, struct hca_device_info *info_out);
-    int (*query_port)(void *ctx, struct hca_port_info *info_out);
-    int (*pd_create)(void *ctx, uint32_t *pdn_out);
-    int (*pd_destroy)(void *ctx, uint32_t pdn);
-    int (*xrcd_create)(void *ctx, uint32_t *xrcdn_out);
-    int (*xrcd_destroy)(void *ctx, uint32_t xrcdn);
-    // Pins [iova, iova + bytes) of the program's memory, whatever it is (heap, static data, stacks, pinned buffers),
-    // until the region is deregistered; or takes the range at bus_address as it is when that is not 0. A program that
-    // gives the memory back meanwhile finds the region's bytes nowhere. -EFAULT: there is no such memory, or the region
-    // lets devices write and the program may not. -ENOMEM: more than the node can pin.
-    int (*mr_register)(void *ctx, uint32_t pdn, uint64_t iova, uint64_t bytes, uint32_t access, uint64_t bus_address,
-                       uint32_t *key_out);
-    int (*mr_deregister)(void *ctx, uint32_t key);
-    int (*eq_create)(void *ctx, const struct hca_eq_init *init, uint32_t *eqn_out);
-    int (*eq_destroy)(void *ctx, uint32_t eqn);
-    int (*cq_create)(void *ctx, const struct hca_cq_init *init, uint32_t *cqn_out);
-    int (*cq_resize)(void *ctx, uint32_t cqn, const struct hca_cq_resize *resize);
-    int (*cq_destroy)(void *ctx, uint32_t cqn);
-    int (*srq_create)(void *ctx, const struct hca_srq_init *init, uint32_t *srqn_out);
-    int (*srq_arm)(void *ctx, uint32_t srqn, uint32_t limit);
-    int (*srq_query)(void *ctx, uint32_t srqn, uint32_t *limit_out); // 0: not armed
-    int (*srq_destroy)(void *ctx, uint32_t srqn);
-    int (*qp_create)(void *ctx, const struct hca_qp_init *init, uint32_t *qpn_out);
-    int (*qp_modify)(void *ctx, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr);
-    int (*qp_query)(void *ctx, uint32_t qpn, struct hca_qp_attr *attr_out);
-    int (*qp_destroy)(void *ctx, uint32_t qpn);
-    // The queue pair receives what goes to the group, and the fabric brings it. -EBUSY: it does already.
-    int (*group_attach)(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
-    int (*group_detach)(void *ctx, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
-};
-
 // --- threads of libraries -------------------------------------------------------------------------------------------
 // A library may have a thread of its own beside the program's, on a core of its own: on the machine a pthread. With it
 // come a lock that is handed on in the order of asking (a ticket lock, so that no thread starves) and a way to sleep
@@ -205,11 +157,17 @@ struct backend_thread_ops {
     void (*unlock)(void *ctx, enum backend_thread thread);
 };
 
+struct hca_command;
+
 struct backend_ops {
     const struct backend_thread_ops *thread; // NULL: libraries have no threads
     const struct backend_gpu_ops *gpu;       // NULL, or a count of 0: the node has no GPU
-    const struct backend_hca_ops *hca;       // NULL: the node has no HCA
     const struct backend_journal_ops *journal; // NULL: nobody listens
+    // A command of the HCA (models/hca/abi/commands.def), as its kernel driver takes it; outputs are in the command.
+    // -EINVAL: a wrong number or operand. -ENOMEM: no more of these objects, or more than the node can pin. -EBUSY: in
+    // use. -EIO: the HCA is gone. -EFAULT: a region of no memory, or devices may write to it and the program may not.
+    // NULL: the node has no HCA.
+    int (*hca_command)(void *ctx, struct hca_command *command);
     // The node's board is the process's alone until it has released it as often, or ended: what open(2) and close(2) of
     // the driver's device do. -EBUSY: another process has it. NULL: there is no other process.
     int (*board_claim)(void *ctx);

@@ -18,8 +18,9 @@ static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
            base % sizeof(struct hca_cqe) == 0;
 }
 
-enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out)
+enum sim_status hca_cmd_cq_create(hca_t *hca, struct hca_command *command)
 {
+    const struct hca_cq_init *init = &command->cq_create;
     if (!hca_eq_valid(hca, init->eqn) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
         return SIM_ERR_INVALID;
     }
@@ -43,7 +44,7 @@ enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uin
     sim_event_init(&cq->telling, telling_run, cq);
     cqs[cqn] = cq;
     hca->eqs[init->eqn].users++;
-    *cqn_out = cqn;
+    command->number = cqn;
     return SIM_OK;
 }
 
@@ -81,9 +82,9 @@ void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn)
     cq->held_last = last;
 }
 
-enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn)
+enum sim_status hca_cmd_cq_destroy(hca_t *hca, struct hca_command *command)
 {
-    struct hca_cq *cq = hca_cq_find(hca, cqn);
+    struct hca_cq *cq = hca_cq_find(hca, command->number);
     if (cq == NULL) {
         return SIM_ERR_INVALID;
     }
@@ -303,9 +304,10 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
     }
 }
 
-enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize)
+enum sim_status hca_cmd_cq_resize(hca_t *hca, struct hca_command *command)
 {
-    struct hca_cq *cq = hca_cq_find(hca, cqn);
+    const struct hca_cq_resize *resize = &command->cq_resize;
+    struct hca_cq *cq = hca_cq_find(hca, command->number);
     if (cq == NULL || cq->overrun || !ring_valid(hca, resize->base, resize->entries)) {
         return SIM_ERR_INVALID;
     }

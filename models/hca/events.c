@@ -18,8 +18,9 @@ bool hca_eq_valid(const hca_t *hca, uint32_t eqn)
     return eqn >= 1 && eqn <= hca->config.max_eq && hca->eqs[eqn].used;
 }
 
-enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out)
+enum sim_status hca_cmd_eq_create(hca_t *hca, struct hca_command *command)
 {
+    const struct hca_eq_init *init = &command->eq_create;
     if (init->entries < 2 || (init->entries & (init->entries - 1)) != 0 || init->base % sizeof(struct hca_eqe) != 0 ||
         init->record % 8 != 0) {
         return SIM_ERR_INVALID;
@@ -29,14 +30,14 @@ enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uin
             hca->eqs[eqn] = (struct hca_eq){.init = *init, .used = true, .generation = hca->eqs[eqn].generation + 1};
             hca->fence_address = init->base;
             hca->fence_possible = true;
-            *eqn_out = eqn;
+            command->number = eqn;
             return SIM_OK;
         }
     }
     return SIM_ERR_NO_MEMORY;
 }
 
-enum sim_status hca_fw_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out)
+enum sim_status hca_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out)
 {
     if (!hca_eq_valid(hca, eqn)) {
         return SIM_ERR_INVALID;
@@ -59,12 +60,12 @@ static void held_drop(struct hca_eq *eq)
     }
 }
 
-enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn)
+enum sim_status hca_cmd_eq_destroy(hca_t *hca, struct hca_command *command)
 {
-    if (!hca_eq_valid(hca, eqn)) {
+    if (!hca_eq_valid(hca, command->number)) {
         return SIM_ERR_INVALID;
     }
-    struct hca_eq *eq = &hca->eqs[eqn];
+    struct hca_eq *eq = &hca->eqs[command->number];
     if (eq->users > 0) {
         return SIM_ERR_BUSY;
     }

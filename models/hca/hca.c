@@ -203,10 +203,10 @@ void hca_destroy(hca_t *hca)
     free(hca);
 }
 
-void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
+enum sim_status hca_cmd_query_device(hca_t *hca, struct hca_command *command)
 {
     const struct hca_config *config = &hca->config;
-    *info_out = (struct hca_device_info){
+    command->query_device = (struct hca_device_info){
         .max_qp = config->max_qp,
         .max_cq = config->max_cq,
         .max_srq = config->max_srq,
@@ -224,11 +224,12 @@ void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out)
         .uar_pages = HCA_UAR_PAGES,
         .blueflame_all = config->blueflame_all,
     };
+    return SIM_OK;
 }
 
-void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out)
+enum sim_status hca_cmd_query_port(hca_t *hca, struct hca_command *command)
 {
-    *info_out = (struct hca_port_info){
+    command->query_port = (struct hca_port_info){
         .active = hca->port != NULL && ib_end_is_up(hca->port),
         .lid = hca->lid,
         .gid_prefix = hca_gid_prefix(),
@@ -237,4 +238,5 @@ void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out)
         .active_mtu_bytes = hca->config.active_mtu_bytes,
         .rate_mbps = UINT64_C(8000000) / hca->config.port_ps_per_byte,
     };
+    return SIM_OK;
 }

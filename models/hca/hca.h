@@ -99,44 +99,12 @@ struct hca_fence {
 };
 bool hca_fw_fence(hca_t *hca, struct hca_fence *fence); // false: it never had an event queue, so it wrote nothing
 
-void hca_fw_query_device(const hca_t *hca, struct hca_device_info *info_out);
-void hca_fw_query_port(const hca_t *hca, struct hca_port_info *info_out);
+// Carries out a command. Beside the above, CQ_RESIZE gives SIM_ERR_INVALID also when more completions are in the queue
+// than the new ring takes, or it is overrun, and SIM_ERR_BUSY when the old ring has no place for its last entry;
+// GROUP_ATTACH gives SIM_ERR_BUSY when the queue pair is attached already.
+enum sim_status hca_fw_command(hca_t *hca, struct hca_command *command);
 
-enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out);
-enum sim_status hca_fw_pd_destroy(hca_t *hca, uint32_t pdn);
-
-// A domain of XRC: never HCA_NO_XRCD.
-enum sim_status hca_fw_xrcd_create(hca_t *hca, uint32_t *xrcdn_out);
-enum sim_status hca_fw_xrcd_destroy(hca_t *hca, uint32_t xrcdn);
-
-// The key is both lkey and rkey. A key of a region that is gone is not used again soon.
-enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uint32_t *key_out);
-enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key);
-
-// A number of an event queue is never 0. Events of the port go to every event queue.
-enum sim_status hca_fw_eq_create(hca_t *hca, const struct hca_eq_init *init, uint32_t *eqn_out);
-enum sim_status hca_fw_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out);
-enum sim_status hca_fw_eq_destroy(hca_t *hca, uint32_t eqn);
-enum sim_status hca_fw_cq_create(hca_t *hca, const struct hca_cq_init *init, uint32_t *cqn_out);
-// SIM_ERR_INVALID: also when more completions are in it than the new ring takes, or it is overrun. SIM_ERR_BUSY: the
-// old ring has no place for its last entry.
-enum sim_status hca_fw_cq_resize(hca_t *hca, uint32_t cqn, const struct hca_cq_resize *resize);
-enum sim_status hca_fw_cq_destroy(hca_t *hca, uint32_t cqn);
-
-enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out);
-enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit);
-enum sim_status hca_fw_srq_query(const hca_t *hca, uint32_t srqn, uint32_t *limit_out); // 0: not armed
-enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn);
-
-enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uint32_t *qpn_out);
-// Transitions and their attributes: IBA 10.3.1 and table 91, in qp_states.c.
-enum sim_status hca_fw_qp_modify(hca_t *hca, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr);
-enum sim_status hca_fw_qp_query(const hca_t *hca, uint32_t qpn, struct hca_qp_attr *attr_out);
-enum sim_status hca_fw_qp_destroy(hca_t *hca, uint32_t qpn);
-
-// UD. SIM_ERR_BUSY: it is attached already.
-enum sim_status hca_fw_group_attach(hca_t *hca, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
-enum sim_status hca_fw_group_detach(hca_t *hca, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid);
+enum sim_status hca_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out); // how it was made
 
 // Attributes that a transition needs and may have; false: there is no such transition.
 bool hca_qp_transition(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to, uint32_t *required_out,

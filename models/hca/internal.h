@@ -113,6 +113,7 @@ struct hca {
     struct hca_pd *pds, *xrcds;
     struct hca_mr *mrs;
     uint32_t mr_next, mr_count;
+    uint64_t uars; // a bit for each page of the UAR BAR that a process has
     struct hca_eq *eqs;
     struct hca_cq **cqs;
     struct hca_rq **srqs;
@@ -163,6 +164,13 @@ struct hca {
 
 extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_trace_sent, hca_trace_received,
     hca_trace_atomic, hca_trace_completion, hca_trace_rnr, hca_trace_retry;
+
+// --- commands (models/hca/abi/commands.def) --------------------------------------------------------------------------
+
+#define COMMAND(id, name, object, effect, traits, operand)                                                             \
+    enum sim_status hca_cmd_##name(hca_t *hca, struct hca_command *command);
+#include "models/hca/abi/commands.def"
+#undef COMMAND
 
 // --- endpoint.c -----------------------------------------------------------------------------------------------------
 

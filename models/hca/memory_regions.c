@@ -9,7 +9,7 @@ bool hca_pd_valid(const hca_t *hca, uint32_t pdn)
     return pdn < hca->pd_capacity && hca->pds[pdn].used;
 }
 
-enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out)
+enum sim_status hca_cmd_pd_create(hca_t *hca, struct hca_command *command)
 {
     uint32_t pdn = 0;
     while (hca_pd_valid(hca, pdn)) {
@@ -22,7 +22,7 @@ enum sim_status hca_fw_pd_create(hca_t *hca, uint32_t *pdn_out)
     }
     hca->pds = pds;
     pds[pdn].used = true;
-    *pdn_out = pdn;
+    command->number = pdn;
     return SIM_OK;
 }
 
@@ -31,7 +31,7 @@ bool hca_xrcd_valid(const hca_t *hca, uint32_t xrcdn)
     return xrcdn != HCA_NO_XRCD && xrcdn < hca->xrcd_capacity && hca->xrcds[xrcdn].used;
 }
 
-enum sim_status hca_fw_xrcd_create(hca_t *hca, uint32_t *xrcdn_out)
+enum sim_status hca_cmd_xrcd_create(hca_t *hca, struct hca_command *command)
 {
     uint32_t xrcdn = HCA_NO_XRCD + 1;
     while (hca_xrcd_valid(hca, xrcdn)) {
@@ -44,31 +44,31 @@ enum sim_status hca_fw_xrcd_create(hca_t *hca, uint32_t *xrcdn_out)
     }
     hca->xrcds = xrcds;
     xrcds[xrcdn].used = true;
-    *xrcdn_out = xrcdn;
+    command->number = xrcdn;
     return SIM_OK;
 }
 
-enum sim_status hca_fw_xrcd_destroy(hca_t *hca, uint32_t xrcdn)
+enum sim_status hca_cmd_xrcd_destroy(hca_t *hca, struct hca_command *command)
 {
-    if (!hca_xrcd_valid(hca, xrcdn)) {
+    if (!hca_xrcd_valid(hca, command->number)) {
         return SIM_ERR_INVALID;
     }
-    if (hca->xrcds[xrcdn].users > 0) {
+    if (hca->xrcds[command->number].users > 0) {
         return SIM_ERR_BUSY;
     }
-    hca->xrcds[xrcdn].used = false;
+    hca->xrcds[command->number].used = false;
     return SIM_OK;
 }
 
-enum sim_status hca_fw_pd_destroy(hca_t *hca, uint32_t pdn)
+enum sim_status hca_cmd_pd_destroy(hca_t *hca, struct hca_command *command)
 {
-    if (!hca_pd_valid(hca, pdn)) {
+    if (!hca_pd_valid(hca, command->number)) {
         return SIM_ERR_INVALID;
     }
-    if (hca->pds[pdn].users > 0) {
+    if (hca->pds[command->number].users > 0) {
         return SIM_ERR_BUSY;
     }
-    hca->pds[pdn].used = false;
+    hca->pds[command->number].used = false;
     return SIM_OK;
 }
 
@@ -88,8 +88,9 @@ static bool init_valid(const hca_t *hca, const struct hca_mr_init *init)
     return power && rights && init->bytes > 0 && init->iova <= UINT64_MAX - init->bytes && hca_pd_valid(hca, init->pdn);
 }
 
-enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uint32_t *key_out)
+enum sim_status hca_cmd_mr_register(hca_t *hca, struct hca_command *command)
 {
+    const struct hca_mr_init *init = &command->mr_register;
     if (!init_valid(hca, init)) {
         return SIM_ERR_INVALID;
     }
@@ -123,7 +124,7 @@ enum sim_status hca_fw_mr_create(hca_t *hca, const struct hca_mr_init *init, uin
     hca->mr_next = (hca->mr_next + 1) % hca->config.max_mr;
     hca->mr_count++;
     hca->pds[init->pdn].users++;
-    *key_out = mr->key;
+    command->number = mr->key;
     return SIM_OK;
 }
 
@@ -134,9 +135,9 @@ static struct hca_mr *mr_find(const hca_t *hca, uint32_t key)
     return mr != NULL && mr->used && mr->key == key ? mr : NULL;
 }
 
-enum sim_status hca_fw_mr_destroy(hca_t *hca, uint32_t key)
+enum sim_status hca_cmd_mr_deregister(hca_t *hca, struct hca_command *command)
 {
-    struct hca_mr *mr = mr_find(hca, key);
+    struct hca_mr *mr = mr_find(hca, command->number);
     if (mr == NULL) {
         return SIM_ERR_INVALID;
     }

@@ -13,8 +13,11 @@ static bool is_member(const struct hca_member *member, uint32_t qpn, const uint8
     return member->qpn == qpn && member->mlid == mlid && memcmp(member->mgid, mgid, sizeof member->mgid) == 0;
 }
 
-enum sim_status hca_fw_group_attach(hca_t *hca, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid)
+enum sim_status hca_cmd_group_attach(hca_t *hca, struct hca_command *command)
 {
+    const uint8_t *mgid = command->group_attach.mgid;
+    uint16_t mlid = command->group_attach.mlid;
+    uint32_t qpn = command->number;
     const struct hca_qp *qp = hca_qp_find(hca, qpn);
     if (qp == NULL || qp->init.type != HCA_UD || !ib_is_multicast(mlid) || mgid[0] != 0xff) {
         return SIM_ERR_INVALID;
@@ -49,10 +52,11 @@ static void member_remove(hca_t *hca, uint32_t index)
     }
 }
 
-enum sim_status hca_fw_group_detach(hca_t *hca, uint32_t qpn, const uint8_t mgid[16], uint16_t mlid)
+enum sim_status hca_cmd_group_detach(hca_t *hca, struct hca_command *command)
 {
+    const struct hca_group *group = &command->group_detach;
     for (uint32_t i = 0; i < hca->member_count; i++) {
-        if (is_member(&hca->members[i], qpn, mgid, mlid)) {
+        if (is_member(&hca->members[i], command->number, group->mgid, group->mlid)) {
             member_remove(hca, i);
             return SIM_OK;
         }

@@ -187,8 +187,9 @@ static void struct_give(hca_t *hca, struct hca_qp *qp)
     hca->qp_free = qp;
 }
 
-enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uint32_t *qpn_out)
+enum sim_status hca_cmd_qp_create(hca_t *hca, struct hca_command *command)
 {
+    const struct hca_qp_init *init = &command->qp_create;
     if (!init_valid(hca, init)) {
         return SIM_ERR_INVALID;
     }
@@ -223,7 +224,7 @@ enum sim_status hca_fw_qp_create(hca_t *hca, const struct hca_qp_init *init, uin
     qp->used = true;
     hca->qps[number] = qp;
     users_add(hca, &qp->init, 1);
-    *qpn_out = number;
+    command->number = number;
     return SIM_OK;
 }
 
@@ -246,19 +247,19 @@ static void qp_stop(struct hca_qp *qp)
     qp->flushing_receives = false;
 }
 
-enum sim_status hca_fw_qp_destroy(hca_t *hca, uint32_t qpn)
+enum sim_status hca_cmd_qp_destroy(hca_t *hca, struct hca_command *command)
 {
-    struct hca_qp *qp = hca_qp_find(hca, qpn);
+    struct hca_qp *qp = hca_qp_find(hca, command->number);
     if (qp == NULL) {
         return SIM_ERR_INVALID;
     }
     qp_stop(qp);
-    hca_groups_forget(hca, qpn);
+    hca_groups_forget(hca, command->number);
     hca_rq_reset(&qp->own_rq);
     users_add(hca, &qp->init, UINT32_MAX); // one less
     memory_free(qp);
     qp->used = false;
-    hca->qps[qpn] = NULL;
+    hca->qps[command->number] = NULL;
     struct_give(hca, qp);
     return SIM_OK;
 }
@@ -327,9 +328,11 @@ static void state_enter(struct hca_qp *qp, enum hca_qp_state to)
     }
 }
 
-enum sim_status hca_fw_qp_modify(hca_t *hca, uint32_t qpn, uint32_t mask, const struct hca_qp_attr *attr)
+enum sim_status hca_cmd_qp_modify(hca_t *hca, struct hca_command *command)
 {
-    struct hca_qp *qp = hca_qp_find(hca, qpn);
+    uint32_t mask = command->qp_modify.mask;
+    const struct hca_qp_attr *attr = &command->qp_modify.attr;
+    struct hca_qp *qp = hca_qp_find(hca, command->number);
     if (qp == NULL) {
         return SIM_ERR_INVALID;
     }
@@ -354,24 +357,25 @@ enum sim_status hca_fw_qp_modify(hca_t *hca, uint32_t qpn, uint32_t mask, const 
     return SIM_OK;
 }
 
-enum sim_status hca_fw_qp_query(const hca_t *hca, uint32_t qpn, struct hca_qp_attr *attr_out)
+enum sim_status hca_cmd_qp_query(hca_t *hca, struct hca_command *command)
 {
-    const struct hca_qp *qp = hca_qp_find(hca, qpn);
+    const struct hca_qp *qp = hca_qp_find(hca, command->number);
+    struct hca_qp_attr *attr = &command->qp_query;
     if (qp == NULL) {
         return SIM_ERR_INVALID;
     }
-    *attr_out = qp->attr;
-    attr_out->state = qp->state;
-    attr_out->current_state = qp->state;
-    attr_out->receive_psn = qp->rsp.psn;
-    attr_out->send_psn = qp->sq.psn;
+    *attr = qp->attr;
+    attr->state = qp->state;
+    attr->current_state = qp->state;
+    attr->receive_psn = qp->rsp.psn;
+    attr->send_psn = qp->sq.psn;
     return SIM_OK;
 }
 
 void hca_objects_fini(hca_t *hca)
 {
     for (uint32_t qpn = 1; qpn < hca->qp_capacity; qpn++) {
-        (void)hca_fw_qp_destroy(hca, qpn);
+        (void)hca_cmd_qp_destroy(hca, &(struct hca_command){.number = qpn});
     }
     while (hca->qp_free != NULL) {
         free(struct_take(hca));
@@ -380,7 +384,7 @@ void hca_objects_fini(hca_t *hca)
         free(hca->srqs[srqn]);
     }
     for (uint32_t cqn = 1; cqn < hca->cq_capacity; cqn++) {
-        (void)hca_fw_cq_destroy(hca, cqn);
+        (void)hca_cmd_cq_destroy(hca, &(struct hca_command){.number = cqn});
         hca_cq_free(hca->cqs[cqn]);
     }
     for (uint32_t i = 0; i < hca->mr_capacity; i++) {

@@ -241,8 +241,9 @@ static void users_add(struct hca_rq *rq, uint32_t count)
     }
 }
 
-enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, uint32_t *srqn_out)
+enum sim_status hca_cmd_srq_create(hca_t *hca, struct hca_command *command)
 {
+    const struct hca_srq_init *init = &command->srq_create;
     bool power = init->entries != 0 && (init->entries & (init->entries - 1)) == 0;
     bool stride = init->stride_bytes >= 32 && init->stride_bytes <= HCA_WQE_BYTES_MAX &&
                   (init->stride_bytes & (init->stride_bytes - 1)) == 0;
@@ -281,13 +282,14 @@ enum sim_status hca_fw_srq_create(hca_t *hca, const struct hca_srq_init *init, u
     rq->shared = true;
     hca_rq_init(rq, hca);
     users_add(rq, 1);
-    *srqn_out = srqn;
+    command->number = srqn;
     return SIM_OK;
 }
 
-enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit)
+enum sim_status hca_cmd_srq_arm(hca_t *hca, struct hca_command *command)
 {
-    struct hca_rq *rq = hca_srq_find(hca, srqn);
+    uint32_t limit = command->srq_arm.limit;
+    struct hca_rq *rq = hca_srq_find(hca, command->number);
     if (rq == NULL || limit > rq->entries) {
         return SIM_ERR_INVALID;
     }
@@ -295,13 +297,13 @@ enum sim_status hca_fw_srq_arm(hca_t *hca, uint32_t srqn, uint32_t limit)
     return SIM_OK;
 }
 
-enum sim_status hca_fw_srq_query(const hca_t *hca, uint32_t srqn, uint32_t *limit_out)
+enum sim_status hca_cmd_srq_query(hca_t *hca, struct hca_command *command)
 {
-    const struct hca_rq *rq = hca_srq_find(hca, srqn);
+    const struct hca_rq *rq = hca_srq_find(hca, command->number);
     if (rq == NULL) {
         return SIM_ERR_INVALID;
     }
-    *limit_out = rq->limit;
+    command->srq_query.limit = rq->limit;
     return SIM_OK;
 }
 
@@ -327,9 +329,9 @@ static void targets_leave(struct hca_rq *rq)
     rq->waiters = NULL;
 }
 
-enum sim_status hca_fw_srq_destroy(hca_t *hca, uint32_t srqn)
+enum sim_status hca_cmd_srq_destroy(hca_t *hca, struct hca_command *command)
 {
-    struct hca_rq *rq = hca_srq_find(hca, srqn);
+    struct hca_rq *rq = hca_srq_find(hca, command->number);
     if (rq == NULL) {
         return SIM_ERR_INVALID;
     }

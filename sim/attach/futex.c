@@ -83,23 +83,22 @@ static void let_go(struct attach_thread *thread, enum attach_futex_state state)
     }
 }
 
-// Which word a request means.
-static struct attach_futex futex_of(const struct attach_request *request)
-{
-    const uint64_t *arguments = request->arguments;
-    return (struct attach_futex){
-        .address = arguments[0], .shared = arguments[1] != 0, .bitset = (uint32_t)arguments[2]};
-}
 
 void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request)
 {
-    thread->futex = futex_of(request);
-    thread->futex.state = ATTACH_FUTEX_WAITS;
+    const struct attach_args_futex_wait *args = &request->args.futex_wait;
+    thread->futex = (struct attach_futex){.state = ATTACH_FUTEX_WAITS,
+                                          .address = args->address,
+                                          .shared = args->shared != 0,
+                                          .bitset = args->bitset};
     thread->futex.order = ++thread->process->server->futex_order;
 }
 
-int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
+int64_t attach_serve_futex_wait(struct attach_thread *thread, const struct attach_args_futex_wait *args,
+                                struct attach_reply_futex_wait *reply)
 {
+    uint64_t deadline_ps = args->deadline_ps;
+    (void)reply;
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
     while (thread->futex.state == ATTACH_FUTEX_WAITS && !process->ended &&
@@ -114,12 +113,11 @@ int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps)
     return state == ATTACH_FUTEX_WAITS && sim_now_ps(sim) >= deadline_ps ? -ETIMEDOUT : -EINTR;
 }
 
-static uint64_t wake(const struct attach_process *process, const struct attach_request *request)
+static uint64_t wake(const struct attach_process *process, const struct attach_futex *futex, uint64_t most)
 {
-    const struct attach_futex futex = futex_of(request);
     struct attach_thread *waiter;
     uint64_t woken = 0;
-    while (woken < request->arguments[3] && (waiter = waiter_first(process, &futex, UINT64_MAX)) != NULL) {
+    while (woken < most && (waiter = waiter_first(process, futex, UINT64_MAX)) != NULL) {
         let_go(waiter, ATTACH_FUTEX_WOKEN);
         woken++;
     }
@@ -136,29 +134,32 @@ static int64_t yield_to(const struct attach_process *process, uint64_t woken)
     return (int64_t)woken;
 }
 
-int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request)
+int64_t attach_serve_futex_wake(struct attach_thread *thread, const struct attach_args_futex_wake *args,
+                                struct attach_reply_futex_wake *reply)
 {
-    return yield_to(process, wake(process, request));
+    const struct attach_futex futex = {.address = args->address, .shared = args->shared != 0, .bitset = args->bitset};
+    (void)reply;
+    return yield_to(thread->process, wake(thread->process, &futex, args->most));
 }
 
-int64_t attach_futex_move(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_futex_requeue(struct attach_thread *thread, const struct attach_args_futex_requeue *args,
+                                   struct attach_reply_futex_requeue *reply)
 {
-    const uint64_t *arguments = request->arguments;
-    const struct attach_futex futex = futex_of(request);
-    uint64_t woken = wake(thread->process, request);
+    const struct attach_futex futex = {.address = args->address, .shared = args->shared != 0, .bitset = UINT32_MAX};
+    uint64_t woken = wake(thread->process, &futex, args->most);
     uint64_t before = thread->process->server->futex_order + 1, moved = 0;
     struct attach_thread *waiter;
-    while (moved < arguments[4] && (waiter = waiter_first(thread->process, &futex, before)) != NULL) {
+    while (moved < args->most_moved && (waiter = waiter_first(thread->process, &futex, before)) != NULL) {
         // The address is that of the process which asks: of another one the waiter looks again.
         bool own = waiter->process == thread->process;
-        waiter->futex.address = own ? arguments[5] : waiter->futex.address;
+        waiter->futex.address = own ? args->to : waiter->futex.address;
         waiter->futex.order = ++thread->process->server->futex_order;
         if (!own) {
             let_go(waiter, ATTACH_FUTEX_INTERRUPTED);
         }
         moved++;
     }
-    thread->slot->values[0] = moved;
+    reply->moved = moved;
     return yield_to(thread->process, woken);
 }
 

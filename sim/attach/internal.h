@@ -214,8 +214,7 @@ struct attach_request {
     uint32_t entry_count;
     uint64_t tail_ps;
     uint64_t own_ps; // all that the thread spent since its last crossing
-    uint64_t arguments[ATTACH_ARGUMENTS];
-    _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
+    union attach_args args;
 };
 
 uint64_t attach_real_ms(void);
@@ -409,11 +408,6 @@ void attach_turn_give(struct attach_thread *thread);
 bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
 bool attach_turn_is_program(const struct attach_thread *thread);
 
-// --- crossings.c ----------------------------------------------------------------------------------------------------
-
-// A line of the run's file of crossings, before the request is carried out.
-void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
-
 // --- memory.c --------------------------------------------------------------------------------------------------------
 
 extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
@@ -428,13 +422,27 @@ enum sim_run_outcome attach_functional_run(struct attach_server *server);
 // The thread's program has its turn until it asks for something. false: it has ended.
 bool attach_functional_await(struct attach_thread *thread);
 
-// --- request.c, request_gpu.c, request_hca.c ------------------------------------------------------------------------
+// --- request_table.c ------------------------------------------------------------------------------------------------
 
-// Carries out one request. The values go to the slot.
+const char *attach_op_name(uint32_t op);
+// The arguments of a request, copied out of the program's reach.
+void attach_args_take(union attach_args *args, uint32_t op, const struct attach_slot *slot);
+// Checks and carries out one request. The reply goes to the slot.
 int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
-int64_t attach_request_gpu(struct attach_thread *thread, const struct attach_request *request);
-int attach_region_destroy(struct attach_thread *thread, const struct attach_object *object);
-int64_t attach_request_hca(struct attach_thread *thread, const struct attach_request *request);
+// A line of the run's file of crossings, before the request is carried out. Two runs of the same programs are the same
+// where their files are, and the first line that differs is where to look.
+void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
+
+// --- request.c, request_gpu.c, request_hca.c, poll.c, futex.c -------------------------------------------------------
+
+// Serves a request, whose fields hold what the table says. reply is all zero at first.
+#define REQUEST(ID, name, ARGUMENTS, REPLY)                                                                            \
+    int64_t attach_serve_##name(struct attach_thread *thread, const struct attach_args_##name *args,                   \
+                                struct attach_reply_##name *reply_out);
+#include "verbs-shim/attach/requests.def"
+#undef REQUEST
+
+int attach_hca_object_destroy(struct attach_thread *thread, const struct attach_object *object);
 bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint64_t offset, uint64_t bytes);
 // In its driver; returns the driver's status. To be removed from the process's list by the caller.
 int attach_object_destroy(struct attach_thread *thread, const struct attach_object *object);

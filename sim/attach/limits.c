@@ -71,9 +71,9 @@ bool attach_programs_over(const struct attach_server *server)
 
 // --- what a thread asks for -----------------------------------------------------------------------------------------
 
-static const char *const requests[] = {
-#define REQUEST(name, doc) "the end of " #name,
-    ATTACH_REQUESTS(REQUEST)
+static const char *const ends_of[] = {
+#define REQUEST(ID, name, ARGUMENTS, REPLY) "the end of " #ID,
+#include "verbs-shim/attach/requests.def"
 #undef REQUEST
 };
 
@@ -81,29 +81,29 @@ static const char *asked(const struct attach_request *request)
 {
     switch (request->op) {
     case ATTACH_OP_WAIT:
-        return attach_wait_reason((unsigned)request->arguments[0], request->arguments[1]);
+        return attach_wait_reason(request->args.wait.flags, request->args.wait.deadline_ps);
     case ATTACH_OP_POLL:
-        return attach_wait_reason((unsigned)request->arguments[2], 0);
+        return attach_wait_reason(request->args.poll.flags, 0);
     case ATTACH_OP_WAIT_WORD:
         return attach_wait_reason(ATTACH_WAIT_MEMORY, 0);
     case ATTACH_OP_FUTEX_WAIT:
         return attach_wait_reason(ATTACH_WAIT_FUTEX, 0);
     }
-    return request->op < ATTACH_OPS ? requests[request->op] : "nothing that there is";
+    return request->op < ATTACH_OPS ? ends_of[request->op] : "nothing that there is";
 }
 
 static bool polls_empty(const struct attach_request *request)
 {
     return request->op == ATTACH_OP_POLL &&
-           (request->entry_count == 0 || (request->arguments[6] & ATTACH_POLL_REPEATS) != 0);
+           (request->entry_count == 0 || (request->args.poll.what & ATTACH_POLL_REPEATS) != 0);
 }
 
 // It can go on by nothing but what a device or another program does.
 static bool is_endless(const struct attach_request *request)
 {
-    return polls_empty(request) || (request->op == ATTACH_OP_WAIT && request->arguments[1] == SIM_NEVER_PS) ||
-           (request->op == ATTACH_OP_FUTEX_WAIT && request->arguments[3] == SIM_NEVER_PS) ||
-           (request->op == ATTACH_OP_WAIT_WORD && request->arguments[3] == 0);
+    return polls_empty(request) || (request->op == ATTACH_OP_WAIT && request->args.wait.deadline_ps == SIM_NEVER_PS) ||
+           (request->op == ATTACH_OP_FUTEX_WAIT && request->args.futex_wait.deadline_ps == SIM_NEVER_PS) ||
+           (request->op == ATTACH_OP_WAIT_WORD && request->args.wait_word.timeout_ns == 0);
 }
 
 // --- limits ---------------------------------------------------------------------------------------------------------
@@ -208,8 +208,8 @@ static bool stores(const struct attach_thread *thread, const struct attach_reque
 // Something that is heard by other programs, or was heard of them: a lock that is handed over, a message by the kernel.
 static bool is_told(const struct attach_request *request)
 {
-    bool found = request->op == ATTACH_OP_POLL && (request->arguments[6] & ATTACH_POLL_FOUND) != 0;
-    bool yields = request->op == ATTACH_OP_WAIT && request->arguments[0] == 0 && request->arguments[1] == 0;
+    bool found = request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_FOUND) != 0;
+    bool yields = request->op == ATTACH_OP_WAIT && request->args.wait.flags == 0 && request->args.wait.deadline_ps == 0;
     return found || yields || request->op == ATTACH_OP_FUTEX_WAKE || request->op == ATTACH_OP_FUTEX_REQUEUE;
 }
 
@@ -217,7 +217,7 @@ static bool is_told(const struct attach_request *request)
 static bool is_still(struct attach_thread *thread, const struct attach_request *request)
 {
     bool polls = request->op == ATTACH_OP_POLL, reads_clock = request->op == ATTACH_OP_NOTHING;
-    thread->repeats = polls ? (request->arguments[6] & ATTACH_POLL_REPEATS) != 0 : reads_clock && thread->repeats;
+    thread->repeats = polls ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0 : reads_clock && thread->repeats;
     return (!stores(thread, request) || thread->repeats) &&
            (polls || reads_clock || request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
             request->op == ATTACH_OP_FUTEX_WAIT || request->op == ATTACH_OP_FUTEX_WAKE ||
@@ -227,8 +227,8 @@ static bool is_still(struct attach_thread *thread, const struct attach_request *
 // In a loop over memory without any call, until something outside writes there.
 static bool spins(const struct attach_request *request)
 {
-    return polls_empty(request) && request->arguments[0] == UINT64_MAX &&
-           (request->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0;
+    return polls_empty(request) && request->args.poll.iterations == UINT64_MAX &&
+           (request->args.poll.flags & ATTACH_WAIT_OUTSIDE) != 0;
 }
 
 void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request)
@@ -236,7 +236,7 @@ void attach_crossing_note(struct attach_thread *thread, const struct attach_requ
     struct attach_server *server = thread->process->server;
     bool still = is_still(thread, request), reads_clock = still && request->op == ATTACH_OP_NOTHING;
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
-                          (request->arguments[0] & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
+                          (request->args.wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT || spins(request);
     bool polled = thread->endless && thread->polls;
     if (!reads_clock || !polled) { // one that polls and reads a clock polls

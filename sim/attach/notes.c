@@ -92,7 +92,7 @@ void attach_notes_end(struct attach_thread *thread)
 // Of an empty poll: the first one of a streak has not all of what the thread did before it.
 static uint64_t poll_cost_ps(const struct attach_thread *thread, const struct attach_request *request)
 {
-    bool goes_on = (request->arguments[6] & ATTACH_POLL_GOES_ON) != 0 || request->arguments[4] != 0;
+    bool goes_on = (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0 || request->args.poll.polled.word_count != 0;
     uint64_t most_ps = thread->loop.iteration_ps;
     return goes_on || request->own_ps < most_ps ? request->own_ps : most_ps;
 }
@@ -101,7 +101,7 @@ void attach_notes_waited(struct attach_thread *thread, const struct attach_reque
 {
     struct attach_waits *waits = &thread->waits;
     if (request->op == ATTACH_OP_POLL) {
-        waits->count[OBSERVE_POLLING] += 1 + thread->slot->values[0];
+        waits->count[OBSERVE_POLLING] += 1 + thread->loop.skipped;
         waits->ps[OBSERVE_POLLING] += ps + poll_cost_ps(thread, request);
     } else if (request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
                request->op == ATTACH_OP_FUTEX_WAIT) {

@@ -20,17 +20,18 @@ static const uint64_t iteration_max_ps = SIM_PS_PER_MS, skip_max_ps = 1000 * SIM
 
 static struct attach_loop loop_of(const struct attach_thread *thread, const struct attach_request *request)
 {
-    const uint64_t *arguments = request->arguments;
+    const struct attach_args_poll *args = &request->args.poll;
+    const struct attach_polled *polled = &args->polled;
     uint64_t least_ps = host_core_config(thread->core)->poll_ps;
-    struct attach_loop loop = {.iteration_ps = arguments[1], .flags = (unsigned)arguments[2]};
-    if (arguments[4] != 0) {
+    struct attach_loop loop = {.iteration_ps = args->iteration_ps, .flags = args->flags};
+    if (polled->word_count != 0) {
         loop.iteration_ps = request->own_ps;
-        loop.word_count = arguments[4] <= ATTACH_RANGES_MAX ? (unsigned)arguments[4] : 0;
-        memcpy(loop.words, request->structure, loop.word_count * sizeof loop.words[0]);
-        loop.any_pinned = arguments[5] != 0 || loop.word_count == 0;
+        loop.word_count = polled->word_count <= ATTACH_RANGES_MAX ? polled->word_count : 0;
+        memcpy(loop.words, polled->words, loop.word_count * sizeof loop.words[0]);
+        loop.any_pinned = polled->any_pinned != 0 || loop.word_count == 0;
     } else {
-        loop.poll_count = arguments[3] <= ATTACH_POLLS_MAX ? (unsigned)arguments[3] : 0;
-        memcpy(loop.polls, request->structure, loop.poll_count * sizeof loop.polls[0]);
+        loop.poll_count = polled->poll_count <= ATTACH_POLLS_MAX ? polled->poll_count : 0;
+        memcpy(loop.polls, polled->polls, loop.poll_count * sizeof loop.polls[0]);
         loop.any_pinned = loop.poll_count == 0;
     }
     loop.iteration_ps = loop.iteration_ps > least_ps ? loop.iteration_ps : least_ps;
@@ -170,7 +171,7 @@ static unsigned stored_hit(const struct attach_loop *loop, uint64_t start_ps, ui
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
-    bool goes_on = (request->arguments[6] & ATTACH_POLL_GOES_ON) != 0;
+    bool goes_on = (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0;
     if (goes_on) {
         region_learn(thread, true);
     } else {
@@ -210,19 +211,19 @@ static void paid_meanwhile(struct attach_thread *thread)
     loop->others = loop->others || loop->stored != 0 || (others && loop->poll_count == 0);
 }
 
-static enum attach_woken poll_iterations(struct attach_thread *thread, const struct attach_request *request)
+static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t iterations)
 {
     static const struct sim_work polling = {"polling", "until the next poll", false};
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
-    uint64_t start_ps = sim_now_ps(sim), iterations = request->arguments[0];
+    uint64_t start_ps = sim_now_ps(sim);
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     struct attach_loop *loop = &thread->loop;
     uint64_t most = skip_max_ps / loop->iteration_ps;
     uint64_t end_ps = start_ps + (iterations < most ? iterations : most) * loop->iteration_ps;
     end_ps = loop->word_count != 0 ? SIM_NEVER_PS : end_ps; // nothing else ends it
     if (thread->ahead_ps != 0) {
-        thread->slot->values[0] = 0;
+        loop->skipped = 0;
         return loop->came ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;
     }
     paid_meanwhile(thread);
@@ -242,7 +243,7 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, const str
         loop->hit = stored_hit(loop, start_ps, now_ps);
     }
     uint64_t seen_ps = now_ps > start_ps ? iteration_seen_ps(loop, start_ps, now_ps) : start_ps;
-    thread->slot->values[0] = (seen_ps - start_ps) / loop->iteration_ps;
+    loop->skipped = (seen_ps - start_ps) / loop->iteration_ps;
     if (seen_ps >= now_ps) {
         host_core_spend(thread->core, seen_ps - now_ps, &polling);
     } else {
@@ -267,13 +268,15 @@ static void words_found(const struct attach_thread *thread)
     }
 }
 
-enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_poll(struct attach_thread *thread, const struct attach_args_poll *args,
+                          struct attach_reply_poll *reply)
 {
-    enum attach_woken woken = poll_iterations(thread, request);
+    enum attach_woken woken = poll_iterations(thread, args->iterations);
     if (woken == ATTACH_WOKEN_MEMORY && thread->process->server->options->explain) {
         words_found(thread);
     }
-    thread->slot->values[1] = anything_happened(thread);
-    thread->slot->values[2] = thread->loop.stored != 0;
+    reply->iterations = thread->loop.skipped;
+    reply->happened = anything_happened(thread);
+    reply->stored = thread->loop.stored != 0;
     return woken;
 }

@@ -1,4 +1,5 @@
-// What programs ask for: accesses, waits, memory, threads. Every number is checked here before a model sees it.
+// What programs ask for: accesses, waits, memory, threads. What the table of requests does not check
+// (request_table.c) is checked here before a model sees it.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -40,16 +41,24 @@ bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint
     return !gpu || attach_memory_owned(process, node->bars[bar].base + offset, bytes);
 }
 
-static int64_t read_register(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_nothing(struct attach_thread *thread, const struct attach_args_nothing *args,
+                             struct attach_reply_nothing *reply)
 {
-    uint64_t bar = request->arguments[0], offset = request->arguments[1], bytes = request->arguments[2], value;
-    bool whole = (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) && offset % bytes == 0;
-    if (!whole || !attach_bar_allowed(thread->process, bar, offset, bytes)) {
+    (void)thread;
+    (void)args;
+    (void)reply;
+    return 0;
+}
+
+int64_t attach_serve_read(struct attach_thread *thread, const struct attach_args_read *args,
+                          struct attach_reply_read *reply)
+{
+    uint32_t bytes = args->bytes;
+    bool whole = (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) && args->offset % bytes == 0;
+    if (!whole || !attach_bar_allowed(thread->process, args->bar, args->offset, bytes)) {
         return -EINVAL;
     }
-    int status = thread->backend.ops.read(&thread->backend, (enum backend_bar)bar, offset, (unsigned)bytes, &value);
-    thread->slot->values[0] = value;
-    return status;
+    return thread->backend.ops.read(&thread->backend, (enum backend_bar)args->bar, args->offset, bytes, &reply->value);
 }
 
 static bool program_write(struct attach_process *process, uint64_t address, const void *data, size_t bytes)
@@ -59,46 +68,56 @@ static bool program_write(struct attach_process *process, uint64_t address, cons
     return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
 }
 
-static int64_t read_combined(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_read_combined(struct attach_thread *thread, const struct attach_args_read_combined *args,
+                                   struct attach_reply_read_combined *reply)
 {
-    uint64_t bar = request->arguments[0], offset = request->arguments[1], bytes = request->arguments[2];
-    uint64_t address = request->arguments[3];
-    if (bytes > read_max_bytes || (address == 0 && bytes > ATTACH_DATA_BYTES) ||
-        !attach_bar_allowed(thread->process, bar, offset, bytes)) {
+    uint64_t bytes = args->bytes;
+    (void)reply;
+    if (bytes > read_max_bytes || (args->address == 0 && bytes > ATTACH_DATA_BYTES) ||
+        !attach_bar_allowed(thread->process, args->bar, args->offset, bytes)) {
         return -EINVAL;
     }
     unsigned char *data = malloc(bytes != 0 ? bytes : 1);
     if (data == NULL) {
         return -ENOMEM;
     }
-    int64_t status = thread->backend.ops.read_combined(&thread->backend, (enum backend_bar)bar, offset, data, bytes);
-    if (address == 0) {
+    int64_t status = thread->backend.ops.read_combined(&thread->backend, (enum backend_bar)args->bar, args->offset,
+                                                       data, bytes);
+    if (args->address == 0) {
         memcpy(thread->slot->data, data, bytes);
-    } else if (!program_write(thread->process, address, data, bytes)) {
+    } else if (!program_write(thread->process, args->address, data, bytes)) {
         status = -EFAULT;
     }
     free(data);
     return status;
 }
 
-static int64_t wait_word(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_wait_word(struct attach_thread *thread, const struct attach_args_wait_word *args,
+                               struct attach_reply_wait_word *reply)
 {
     sim_t *sim = thread->process->server->sim;
-    uint64_t bus_address = request->arguments[0], timeout_ns = request->arguments[3];
+    uint64_t bus_address = args->bus_address, timeout_ns = args->timeout_ns;
     const struct attach_process *process = thread->process;
     bool known = bus_address != 0 ? attach_pinned_owned(process, bus_address, sizeof(uint64_t))
                                   : host_memory_pinned_address(thread->backend.memory, &process->owner,
-                                                               request->arguments[4], &bus_address);
+                                                               args->address, &bus_address);
     if (!known || bus_address % sizeof(uint64_t) != 0) {
         return -EINVAL;
     }
     uint64_t most_ns = (SIM_NEVER_PS / 4 - sim_now_ps(sim)) / SIM_PS_PER_NS;
     uint64_t deadline_ps =
         timeout_ns == 0 || timeout_ns >= most_ns ? SIM_NEVER_PS : sim_now_ps(sim) + timeout_ns * SIM_PS_PER_NS;
-    thread->slot->values[0] = deadline_ps;
-    bool came = host_core_poll(thread->core, bus_address, request->arguments[1], request->arguments[2],
+    reply->deadline_ps = deadline_ps;
+    bool came = host_core_poll(thread->core, bus_address, args->mask, args->value,
                                attach_alarm_before(process, deadline_ps));
     return came ? 0 : sim_now_ps(sim) < deadline_ps ? -EINTR : -ETIMEDOUT;
+}
+
+int64_t attach_serve_wait(struct attach_thread *thread, const struct attach_args_wait *args,
+                          struct attach_reply_wait *reply)
+{
+    (void)reply;
+    return attach_thread_wait(thread, args->flags, args->deadline_ps);
 }
 
 // --- pinned memory --------------------------------------------------------------------------------------------------
@@ -125,15 +144,16 @@ static void pinned_free(struct attach_thread *thread, const struct attach_object
     thread->backend.ops.free_pinned(&thread->backend, &buffer);
 }
 
-static int64_t alloc(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_alloc(struct attach_thread *thread, const struct attach_args_alloc *args,
+                           struct attach_reply_alloc *reply)
 {
     struct attach_process *process = thread->process;
-    uint64_t bytes = (request->arguments[0] + 4095) & ~UINT64_C(4095);
+    uint64_t bytes = (args->bytes + 4095) & ~UINT64_C(4095);
     struct backend_buffer buffer;
-    if (request->arguments[0] == 0) {
+    if (args->bytes == 0) {
         return -EINVAL;
     }
-    int status = request->arguments[0] > pinned_max_bytes
+    int status = args->bytes > pinned_max_bytes
                      ? -ENOMEM
                      : thread->backend.ops.alloc_pinned(&thread->backend, bytes, &buffer);
     if (status != 0) {
@@ -155,15 +175,38 @@ static int64_t alloc(struct attach_thread *thread, const struct attach_request *
     if (fd >= 0) {
         close(fd);
     }
-    thread->slot->values[0] = buffer.bus_address;
+    reply->bus_address = buffer.bus_address;
     return good ? 0 : -ENOMEM;
+}
+
+int64_t attach_serve_free(struct attach_thread *thread, const struct attach_args_free *args,
+                          struct attach_reply_free *reply)
+{
+    (void)reply;
+    return attach_object_release(thread, OBJECT_PINNED, 0, args->bus_address);
+}
+
+int64_t attach_serve_quiet(struct attach_thread *thread, const struct attach_args_quiet *args,
+                           struct attach_reply_quiet *reply)
+{
+    (void)reply;
+    return attach_ranges_add(thread->process, &thread->process->quiet, args->bus_address, args->bytes);
+}
+
+int64_t attach_serve_news(struct attach_thread *thread, const struct attach_args_news *args,
+                          struct attach_reply_news *reply)
+{
+    (void)reply;
+    return attach_ranges_add(thread->process, &thread->process->news, args->bus_address, args->bytes);
 }
 
 // The board has no notion of processes: channels, descriptors and the places where nodes meet are there once. So one
 // process a node has it at a time, as TCA Verbs is made for.
-static int64_t board_claim(struct attach_thread *thread)
+int64_t attach_serve_board_claim(struct attach_thread *thread, const struct attach_args_board_claim *args,
+                                 struct attach_reply_board_claim *reply)
 {
     struct attach_process *process = thread->process;
+    (void)args;
     const struct attach_process **owner = &process->server->board_owners[process->node];
     if (!process->server->scenario->nodes[process->node].board.given) {
         return -ENODEV;
@@ -173,18 +216,28 @@ static int64_t board_claim(struct attach_thread *thread)
         (void)sim_condition_wait(process->server->sim, &process->server->process_ended, SIM_NEVER_PS, &reason);
     }
     if (*owner != NULL) {
-        thread->slot->values[0] = (*owner)->id;
+        reply->owner = (*owner)->id;
         return *owner == process ? 0 : -EBUSY;
     }
     *owner = process;
     return attach_object_keep(thread, &(struct attach_object){.kind = OBJECT_BOARD});
 }
 
-static int64_t memory_check(const struct attach_process *process, const uint64_t *arguments)
+int64_t attach_serve_board_release(struct attach_thread *thread, const struct attach_args_board_release *args,
+                                   struct attach_reply_board_release *reply)
 {
-    uint64_t address = arguments[0], bytes = arguments[1];
-    bool there = bytes == 0 || (address + bytes > address &&
-                                plat_process_memory_exists(process->pid, address, bytes, arguments[2] != 0));
+    (void)args;
+    (void)reply;
+    return attach_object_release(thread, OBJECT_BOARD, 0, 0);
+}
+
+int64_t attach_serve_memory_check(struct attach_thread *thread, const struct attach_args_memory_check *args,
+                                  struct attach_reply_memory_check *reply)
+{
+    uint64_t address = args->address, bytes = args->bytes;
+    (void)reply;
+    bool there = bytes == 0 || (address + bytes > address && plat_process_memory_exists(thread->process->pid, address,
+                                                                                        bytes, args->writable != 0));
     return there ? 0 : -EFAULT;
 }
 
@@ -193,29 +246,19 @@ static int64_t memory_check(const struct attach_process *process, const uint64_t
 int attach_object_destroy(struct attach_thread *thread, const struct attach_object *object)
 {
     struct plat_backend_inproc *backend = &thread->backend;
-    const struct backend_hca_ops *hca = backend->ops.hca;
     const struct backend_gpu_ops *gpu = backend->ops.gpu;
-    uint32_t number = (uint32_t)object->number;
     switch (object->kind) {
     case OBJECT_QP:
-        return hca->qp_destroy(backend, number);
     case OBJECT_SRQ:
-        return hca->srq_destroy(backend, number);
     case OBJECT_CQ:
-        return hca->cq_destroy(backend, number);
     case OBJECT_EQ:
-        return hca->eq_destroy(backend, number);
     case OBJECT_MR:
-        return attach_region_destroy(thread, object);
     case OBJECT_PD:
-        return hca->pd_destroy(backend, number);
     case OBJECT_XRCD:
-        return hca->xrcd_destroy(backend, number);
     case OBJECT_UAR:
-        hca->uar_free(backend, number);
-        break;
+        return attach_hca_object_destroy(thread, object);
     case OBJECT_GPU_QUEUE:
-        return gpu->queue_destroy(backend, object->gpu, number);
+        return gpu->queue_destroy(backend, object->gpu, (uint32_t)object->number);
     case OBJECT_GPU_PIN:
         return gpu->unpin(backend, object->gpu, object->number);
     case OBJECT_GPU_MEMORY:
@@ -256,11 +299,15 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
     return status;
 }
 
-// --- threads --------------------------------------------------------------------------------------------------------
+// --- threads and processes ------------------------------------------------------------------------------------------
 
 // Simulated time stands still until the new thread has come in.
-static int64_t thread_await(struct attach_process *process)
+int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_args_thread *args,
+                            struct attach_reply_thread *reply)
 {
+    const struct attach_process *process = thread->process;
+    (void)args;
+    (void)reply;
     struct attach_server *server = process->server;
     unsigned before = process->thread_count;
     uint64_t since_ms = attach_real_ms();
@@ -277,69 +324,49 @@ static int64_t thread_await(struct attach_process *process)
     return 0;
 }
 
-// --- dispatch -------------------------------------------------------------------------------------------------------
+int64_t attach_serve_thread_exit(struct attach_thread *thread, const struct attach_args_thread_exit *args,
+                                 struct attach_reply_thread_exit *reply)
+{
+    (void)thread; // the thread has left before it is served (thread.c)
+    (void)args;
+    (void)reply;
+    return 0;
+}
 
-int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_child(struct attach_thread *thread, const struct attach_args_child *args,
+                           struct attach_reply_child *reply)
 {
     struct attach_server *server = thread->process->server;
-    const uint64_t *arguments = request->arguments;
-    if (request->op >= ATTACH_OPS) {
-        return -ENOSYS;
-    }
-    if (request->op >= ATTACH_OP_HCA_UAR_ALLOC) {
-        return attach_request_hca(thread, request);
-    }
-    if (request->op >= ATTACH_OP_GPU_INFO) {
-        return attach_request_gpu(thread, request);
-    }
-    switch (request->op) {
-    case ATTACH_OP_READ:
-        return read_register(thread, request);
-    case ATTACH_OP_READ_COMBINED:
-        return read_combined(thread, request);
-    case ATTACH_OP_WAIT_WORD:
-        return wait_word(thread, request);
-    case ATTACH_OP_WAIT:
-        return attach_thread_wait(thread, (unsigned)arguments[0], arguments[1]);
-    case ATTACH_OP_POLL:
-        return attach_thread_poll(thread, request);
-    case ATTACH_OP_FUTEX_WAIT:
-        return attach_futex_sleep(thread, arguments[3]);
-    case ATTACH_OP_FUTEX_WAKE:
-        return attach_futex_release(thread->process, request);
-    case ATTACH_OP_FUTEX_REQUEUE:
-        return attach_futex_move(thread, request);
-    case ATTACH_OP_CHILD:
-        return attach_is_child(thread->process, arguments[0]) && attach_await(server, (pid_t)arguments[0])
-                   ? attach_ids_of(server, arguments[0])
-                   : -ECHILD;
-    case ATTACH_OP_ID:
-        return arguments[1] != 0 ? attach_ids_real(thread->process, arguments[0]) : attach_ids_of(server, arguments[0]);
-    case ATTACH_OP_THREAD:
-        return thread_await(thread->process);
-    case ATTACH_OP_PROCESS_EXIT:
-        // What it said last is heard before its end is: programs run in no time, and its parent may know it by both.
-        sim_thread_sleep(thread->process->server->sim, exit_ps);
-        observe_process_exits(thread->process->observed);
-        thread->process->leaving = true;
-        return 0;
-    case ATTACH_OP_EXEC:
-        thread->process->leaving = true;
-        return 0;
-    case ATTACH_OP_ALLOC:
-        return alloc(thread, request);
-    case ATTACH_OP_BOARD_CLAIM:
-        return board_claim(thread);
-    case ATTACH_OP_BOARD_RELEASE:
-        return attach_object_release(thread, OBJECT_BOARD, 0, 0);
-    case ATTACH_OP_MEMORY_CHECK:
-        return memory_check(thread->process, arguments);
-    case ATTACH_OP_FREE:
-        return attach_object_release(thread, OBJECT_PINNED, 0, arguments[0]);
-    case ATTACH_OP_QUIET:
-        return attach_ranges_add(thread->process, &thread->process->quiet, arguments[0], arguments[1]);
-    case ATTACH_OP_NEWS:
-        return attach_ranges_add(thread->process, &thread->process->news, arguments[0], arguments[1]);
-    }
-    return 0; // NOTHING
+    (void)reply;
+    return attach_is_child(thread->process, args->pid) && attach_await(server, (pid_t)args->pid)
+               ? attach_ids_of(server, args->pid)
+               : -ECHILD;
+}
+
+int64_t attach_serve_id(struct attach_thread *thread, const struct attach_args_id *args, struct attach_reply_id *reply)
+{
+    (void)reply;
+    return args->of_run != 0 ? attach_ids_real(thread->process, args->number)
+                             : attach_ids_of(thread->process->server, args->number);
+}
+
+int64_t attach_serve_exec(struct attach_thread *thread, const struct attach_args_exec *args,
+                          struct attach_reply_exec *reply)
+{
+    (void)args;
+    (void)reply;
+    thread->process->leaving = true;
+    return 0;
+}
+
+// What it said last is heard before its end is: programs run in no time, and its parent may know it by both.
+int64_t attach_serve_process_exit(struct attach_thread *thread, const struct attach_args_process_exit *args,
+                                  struct attach_reply_process_exit *reply)
+{
+    (void)args;
+    (void)reply;
+    sim_thread_sleep(thread->process->server->sim, exit_ps);
+    observe_process_exits(thread->process->observed);
+    thread->process->leaving = true;
+    return 0;
 }

@@ -1,41 +1,48 @@
 // The GPUs' driver, for programs.
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/attach/internal.h"
 
-static int64_t info(struct attach_thread *thread, uint32_t gpu)
+int64_t attach_serve_gpu_info(struct attach_thread *thread, const struct attach_args_gpu_info *args,
+                              struct attach_reply_gpu_info *reply)
 {
-    struct backend_gpu_info info;
-    int status = thread->backend.ops.gpu->info(&thread->backend, gpu, &info);
-    if (status == 0) {
-        memcpy(thread->slot->structure, &info, sizeof info);
-    }
-    return status;
+    return thread->backend.ops.gpu->info(&thread->backend, args->gpu, &reply->info);
 }
 
-static int64_t memory_alloc(struct attach_thread *thread, uint32_t gpu, uint64_t bytes)
+int64_t attach_serve_gpu_alloc(struct attach_thread *thread, const struct attach_args_gpu_alloc *args,
+                               struct attach_reply_gpu_alloc *reply)
 {
-    uint64_t address = 0;
-    int status = thread->backend.ops.gpu->alloc(&thread->backend, gpu, bytes, &address);
-    thread->slot->values[0] = address;
-    const struct attach_object object = {
-        .kind = OBJECT_GPU_MEMORY, .gpu = gpu, .number = address, .bus_address = address, .bytes = bytes};
+    int status = thread->backend.ops.gpu->alloc(&thread->backend, args->gpu, args->bytes, &reply->address);
+    const struct attach_object object = {.kind = OBJECT_GPU_MEMORY,
+                                         .gpu = args->gpu,
+                                         .number = reply->address,
+                                         .bus_address = reply->address,
+                                         .bytes = args->bytes};
     return status != 0 ? status : attach_object_keep(thread, &object);
 }
 
-// The process maps what it was given, so that its kernels compute there.
-static int64_t memory_share(struct attach_thread *thread, uint32_t gpu, uint64_t address)
+int64_t attach_serve_gpu_free(struct attach_thread *thread, const struct attach_args_gpu_free *args,
+                              struct attach_reply_gpu_free *reply)
 {
-    const struct attach_object *object = attach_object_find(thread->process, OBJECT_GPU_MEMORY, gpu, address);
+    (void)reply;
+    return attach_object_release(thread, OBJECT_GPU_MEMORY, args->gpu, args->address);
+}
+
+// The process maps what it was given, so that its kernels compute there.
+int64_t attach_serve_gpu_share(struct attach_thread *thread, const struct attach_args_gpu_share *args,
+                               struct attach_reply_gpu_share *reply)
+{
+    const struct attach_object *object =
+        attach_object_find(thread->process, OBJECT_GPU_MEMORY, args->gpu, args->address);
+    (void)reply;
     if (object == NULL) {
         return -EINVAL;
     }
     int fd = attach_sealed_memory(gpu_pages_bytes(object->bytes));
-    gpu_t *model = thread->backend.gpus->list[gpu].gpu;
+    gpu_t *model = thread->backend.gpus->list[args->gpu].gpu;
     bool shared =
-        fd >= 0 && gpu_memory_share(model, address, fd) == SIM_OK && attach_descriptor_send(thread->process, fd);
+        fd >= 0 && gpu_memory_share(model, args->address, fd) == SIM_OK && attach_descriptor_send(thread->process, fd);
     if (fd >= 0) {
         close(fd);
     }
@@ -56,32 +63,44 @@ static bool device_range_owned(const struct attach_process *process, uint32_t gp
     return false;
 }
 
-static int64_t pin(struct attach_thread *thread, uint32_t gpu, uint64_t address, uint64_t bytes)
+int64_t attach_serve_gpu_pin(struct attach_thread *thread, const struct attach_args_gpu_pin *args,
+                             struct attach_reply_gpu_pin *reply)
 {
-    uint64_t offset = 0, bus_address = 0;
-    if (bytes == 0 || !device_range_owned(thread->process, gpu, address, bytes)) {
+    if (args->bytes == 0 || !device_range_owned(thread->process, args->gpu, args->address, args->bytes)) {
         return -EINVAL;
     }
-    int status = thread->backend.ops.gpu->pin(&thread->backend, gpu, address, bytes, &offset, &bus_address);
-    thread->slot->values[0] = offset;
-    thread->slot->values[1] = bus_address;
+    int status = thread->backend.ops.gpu->pin(&thread->backend, args->gpu, args->address, args->bytes, &reply->offset,
+                                              &reply->bus_address);
     // Whole pages of the device are in the window, as they are those of one allocation.
-    uint64_t within = offset % GPU_PAGE_BYTES;
+    uint64_t within = reply->offset % GPU_PAGE_BYTES;
     const struct attach_object object = {.kind = OBJECT_GPU_PIN,
-                                         .gpu = gpu,
-                                         .number = offset,
-                                         .bus_address = bus_address - within,
-                                         .bytes = gpu_pages_bytes(within + bytes)};
+                                         .gpu = args->gpu,
+                                         .number = reply->offset,
+                                         .bus_address = reply->bus_address - within,
+                                         .bytes = gpu_pages_bytes(within + args->bytes)};
     return status != 0 ? status : attach_object_keep(thread, &object);
 }
 
-static int64_t queue_create(struct attach_thread *thread, uint32_t gpu)
+int64_t attach_serve_gpu_unpin(struct attach_thread *thread, const struct attach_args_gpu_unpin *args,
+                               struct attach_reply_gpu_unpin *reply)
 {
-    uint32_t queue = 0;
-    int status = thread->backend.ops.gpu->queue_create(&thread->backend, gpu, &queue);
-    thread->slot->values[0] = queue;
-    const struct attach_object object = {.kind = OBJECT_GPU_QUEUE, .gpu = gpu, .number = queue};
+    (void)reply;
+    return attach_object_release(thread, OBJECT_GPU_PIN, args->gpu, args->offset);
+}
+
+int64_t attach_serve_gpu_queue_create(struct attach_thread *thread, const struct attach_args_gpu_queue_create *args,
+                                      struct attach_reply_gpu_queue_create *reply)
+{
+    int status = thread->backend.ops.gpu->queue_create(&thread->backend, args->gpu, &reply->queue);
+    const struct attach_object object = {.kind = OBJECT_GPU_QUEUE, .gpu = args->gpu, .number = reply->queue};
     return status != 0 ? status : attach_object_keep(thread, &object);
+}
+
+int64_t attach_serve_gpu_queue_destroy(struct attach_thread *thread, const struct attach_args_gpu_queue_destroy *args,
+                                       struct attach_reply_gpu_queue_destroy *reply)
+{
+    (void)reply;
+    return attach_object_release(thread, OBJECT_GPU_QUEUE, args->gpu, args->queue);
 }
 
 // --- work -----------------------------------------------------------------------------------------------------------
@@ -124,78 +143,44 @@ static bool work_allowed(const struct attach_process *process, uint32_t gpu, con
 static const uint64_t kernel_max_ns = UINT64_C(1) << 40, kernel_max_bytes = UINT64_C(1) << 44,
                       kernel_max_flops = UINT64_C(1) << 50;
 
-static int64_t submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue, const void *structure)
+static bool submit_allowed(const struct attach_process *process, uint32_t gpu, const struct backend_gpu_work *work)
 {
-    struct backend_gpu_work work;
-    uint64_t ticket = 0;
-    memcpy(&work, structure, sizeof work);
-    bool allowed = false;
-    if ((unsigned)work.kind == BACKEND_GPU_KERNEL) {
-        allowed =
-            work.duration_ns < kernel_max_ns && work.memory_bytes < kernel_max_bytes && work.flops < kernel_max_flops;
-    } else if ((unsigned)work.kind == BACKEND_GPU_MARK) {
-        allowed = true;
-    } else if ((unsigned)work.kind == BACKEND_GPU_AFTER) {
-        allowed = attach_object_find(thread->process, OBJECT_GPU_QUEUE, work.peer, work.queue) != NULL;
-    } else if ((unsigned)work.kind < BACKEND_GPU_AFTER) {
-        allowed = work_allowed(thread->process, gpu, &work);
+    switch ((unsigned)work->kind) {
+    case BACKEND_GPU_KERNEL:
+        return work->duration_ns < kernel_max_ns && work->memory_bytes < kernel_max_bytes &&
+               work->flops < kernel_max_flops;
+    case BACKEND_GPU_MARK:
+        return true;
+    case BACKEND_GPU_AFTER:
+        return attach_object_find(process, OBJECT_GPU_QUEUE, work->peer, work->queue) != NULL;
     }
-    if (!allowed) {
+    return work_allowed(process, gpu, work);
+}
+
+int64_t attach_serve_gpu_submit(struct attach_thread *thread, const struct attach_args_gpu_submit *args,
+                                struct attach_reply_gpu_submit *reply)
+{
+    struct backend_gpu_work work = args->work;
+    if (!submit_allowed(thread->process, args->gpu, &work) || !attach_effect_set(thread->process, args->gpu, &work)) {
         return -EINVAL;
     }
-    if (!attach_effect_set(thread->process, gpu, &work)) {
-        return -EINVAL;
-    }
-    int status = thread->backend.ops.gpu->submit(&thread->backend, gpu, queue, &work, &ticket);
+    int status = thread->backend.ops.gpu->submit(&thread->backend, args->gpu, args->queue, &work, &reply->ticket);
     if (status != 0 && work.effect != NULL) {
         work.effect(work.effect_ctx, NULL);
     }
-    thread->slot->values[0] = ticket;
     return status;
 }
 
-static int64_t poll_ticket(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_gpu_poll(struct attach_thread *thread, const struct attach_args_gpu_poll *args,
+                              struct attach_reply_gpu_poll *reply)
 {
-    uint64_t ended_ps = 0, *wanted = request->arguments[3] != 0 ? &ended_ps : NULL;
-    int status = thread->backend.ops.gpu->poll(&thread->backend, (uint32_t)request->arguments[0],
-                                               (uint32_t)request->arguments[1], request->arguments[2], wanted);
-    thread->slot->values[0] = ended_ps;
-    return status;
+    return thread->backend.ops.gpu->poll(&thread->backend, args->gpu, args->queue, args->ticket,
+                                         args->timed != 0 ? &reply->ended_ps : NULL);
 }
 
-int64_t attach_request_gpu(struct attach_thread *thread, const struct attach_request *request)
+int64_t attach_serve_gpu_wait(struct attach_thread *thread, const struct attach_args_gpu_wait *args,
+                              struct attach_reply_gpu_wait *reply)
 {
-    const uint64_t *arguments = request->arguments;
-    const struct backend_gpu_ops *ops = thread->backend.ops.gpu;
-    if (arguments[0] >= ops->count(&thread->backend)) {
-        return -ENODEV;
-    }
-    uint32_t gpu = (uint32_t)arguments[0], queue = (uint32_t)arguments[1];
-    bool has_queue =
-        arguments[1] <= UINT32_MAX && attach_object_find(thread->process, OBJECT_GPU_QUEUE, gpu, queue) != NULL;
-    switch (request->op) {
-    case ATTACH_OP_GPU_INFO:
-        return info(thread, gpu);
-    case ATTACH_OP_GPU_ALLOC:
-        return memory_alloc(thread, gpu, arguments[1]);
-    case ATTACH_OP_GPU_FREE:
-        return attach_object_release(thread, OBJECT_GPU_MEMORY, gpu, arguments[1]);
-    case ATTACH_OP_GPU_SHARE:
-        return memory_share(thread, gpu, arguments[1]);
-    case ATTACH_OP_GPU_PIN:
-        return pin(thread, gpu, arguments[1], arguments[2]);
-    case ATTACH_OP_GPU_UNPIN:
-        return attach_object_release(thread, OBJECT_GPU_PIN, gpu, arguments[1]);
-    case ATTACH_OP_GPU_QUEUE_CREATE:
-        return queue_create(thread, gpu);
-    case ATTACH_OP_GPU_QUEUE_DESTROY:
-        return attach_object_release(thread, OBJECT_GPU_QUEUE, gpu, arguments[1]);
-    case ATTACH_OP_GPU_SUBMIT:
-        return has_queue ? submit(thread, gpu, queue, request->structure) : -EINVAL;
-    case ATTACH_OP_GPU_POLL:
-        return has_queue ? poll_ticket(thread, request) : -EINVAL;
-    case ATTACH_OP_GPU_WAIT:
-        return has_queue ? ops->wait(&thread->backend, gpu, queue, arguments[2]) : -EINVAL;
-    }
-    return -ENOSYS;
+    (void)reply;
+    return thread->backend.ops.gpu->wait(&thread->backend, args->gpu, args->queue, args->ticket);
 }

@@ -55,13 +55,11 @@ void attach_shared_look(struct attach_thread *thread)
 }
 
 // Taken from the request. Is each page the one that was in its place?
-static bool pages_take(struct attach_shared *shared, const unsigned char *from, unsigned count)
+static bool pages_take(struct attach_shared *shared, const uint64_t *described, unsigned count)
 {
     bool same = count == shared->count;
     for (unsigned i = 0; i < count; i++) {
-        uint64_t described;
-        memcpy(&described, from + i * sizeof described, sizeof described);
-        uint64_t page = described & ~(uint64_t)(ATTACH_PAGE_BYTES - 1), poll = described % ATTACH_PAGE_BYTES;
+        uint64_t page = described[i] & ~(uint64_t)(ATTACH_PAGE_BYTES - 1), poll = described[i] % ATTACH_PAGE_BYTES;
         same = same && shared->pages[i] == page;
         shared->pages[i] = page;
         shared->polls[i] = (uint8_t)(poll < ATTACH_POLLS_MAX ? poll : ATTACH_POLLS_MAX);
@@ -73,15 +71,16 @@ static bool pages_take(struct attach_shared *shared, const unsigned char *from, 
 enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_shared *shared = &thread->shared;
-    uint32_t given = (uint32_t)request->arguments[7];
+    const struct attach_polled *polled = &request->args.poll.polled;
+    uint32_t given = polled->page_count;
     unsigned count = given <= ATTACH_PAGES_MAX ? given : 0;
-    shared->known = (request->arguments[7] & ATTACH_PAGES_KNOWN) != 0 && count == given;
+    shared->known = polled->pages_known != 0 && count == given;
     if (shared->copies == NULL && count != 0) {
         shared->copies = calloc(ATTACH_PAGES_MAX, ATTACH_PAGE_BYTES);
         shared->known = shared->known && shared->copies != NULL;
         count = shared->copies != NULL ? count : 0;
     }
-    bool same = pages_take(shared, request->structure + ATTACH_PAGES_AT, count);
+    bool same = pages_take(shared, polled->pages, count);
     unsigned pending = same && count != 0 ? shared->pending : 0;
     shared->pending = 0;
     shared->seen_turns = thread->process->turns + 1; // the thread's own is counted behind this

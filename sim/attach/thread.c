@@ -50,24 +50,7 @@ static void turn_give(struct attach_thread *thread)
 
 static bool waits_for_descriptors(const struct attach_request *request)
 {
-    return request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_DESCRIPTORS) != 0;
-}
-
-// How much of the struct means anything.
-static size_t structure_bytes(const struct attach_request *request)
-{
-    if (request->op == ATTACH_OP_NOTHING) {
-        return 0;
-    }
-    if (waits_for_descriptors(request)) {
-        return ATTACH_WATCHES_MAX * sizeof(uint16_t);
-    }
-    if (request->op == ATTACH_OP_POLL) {
-        // Words, or places of polls, which are as many and as large; and pages.
-        return (uint32_t)request->arguments[7] == 0 ? ATTACH_PAGES_AT
-                                                    : ATTACH_PAGES_AT + ATTACH_PAGES_MAX * sizeof(uint64_t);
-    }
-    return sizeof request->structure;
+    return request->op == ATTACH_OP_WAIT && (request->args.wait.flags & ATTACH_WAIT_DESCRIPTORS) != 0;
 }
 
 static void request_take(struct attach_thread *thread, struct attach_request *request)
@@ -76,8 +59,7 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     request->op = slot->op;
     request->entry_count = atomic_load_explicit(&slot->entry_count, memory_order_acquire);
     request->tail_ps = slot->tail_ps;
-    memcpy(request->arguments, slot->arguments, sizeof request->arguments);
-    memcpy(request->structure, slot->structure, structure_bytes(request));
+    attach_args_take(&request->args, request->op, slot);
     if (request->entry_count > ATTACH_ENTRIES) {
         request->entry_count = ATTACH_ENTRIES;
     }
@@ -279,14 +261,14 @@ static void thread_end(struct attach_thread *thread)
 
 static bool waits_for_memory(const struct attach_request *request)
 {
-    return (request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_MEMORY) != 0) ||
-           (request->op == ATTACH_OP_POLL && (request->arguments[2] & ATTACH_WAIT_MEMORY) != 0);
+    return (request->op == ATTACH_OP_WAIT && (request->args.wait.flags & ATTACH_WAIT_MEMORY) != 0) ||
+           (request->op == ATTACH_OP_POLL && (request->args.poll.flags & ATTACH_WAIT_MEMORY) != 0);
 }
 
 // It has looked once more whether others have written to its memory, and they had not.
 static bool looks_for_others(const struct attach_request *request)
 {
-    return request->op == ATTACH_OP_WAIT && (request->arguments[0] & ATTACH_WAIT_TURNS) != 0 &&
+    return request->op == ATTACH_OP_WAIT && (request->args.wait.flags & ATTACH_WAIT_TURNS) != 0 &&
            request->entry_count == 0;
 }
 
@@ -305,7 +287,7 @@ static void request_begin(struct attach_thread *thread, struct attach_request *r
 {
     request_take(thread, request);
     thread->exits = request->op == ATTACH_OP_THREAD_EXIT;
-    thread->announces = request->op == ATTACH_OP_CHILD ? request->arguments[0] : 0;
+    thread->announces = request->op == ATTACH_OP_CHILD ? request->args.child.pid : 0;
     if (request->op == ATTACH_OP_FUTEX_WAIT) {
         attach_futex_begin(thread, request);
     } else if (waits_for_descriptors(request)) {
@@ -317,7 +299,7 @@ static void request_begin(struct attach_thread *thread, struct attach_request *r
         attach_loop_left(thread);
     }
     if (!looks_for_others(request)) {
-        attach_turn_note(thread, request->op == ATTACH_OP_POLL && (request->arguments[6] & ATTACH_POLL_GOES_ON) != 0);
+        attach_turn_note(thread, request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0);
     }
 }
 
@@ -325,7 +307,7 @@ static void crossing_count(const struct attach_thread *thread, const struct atta
 {
     struct attach_server *server = thread->process->server;
     server->result->crossings++;
-    attach_hash(server, request->op);
+    attach_hash(server, request->op + (request->op == ATTACH_OP_HCA_COMMAND ? request->args.hca_command.command.id : 0));
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
     if (server->crossings != NULL) {

@@ -59,6 +59,7 @@ struct attach_loop {
     struct attach_word words[ATTACH_RANGES_MAX];
     unsigned word_count;
     bool any_pinned;       // all of pinned memory
+    uint64_t skipped;      // iterations over which the thread was fast-forwarded
     bool waits;            // the thread is fast-forwarded over iterations of it
     bool came, others;     // since the thread got its turn: a write that it sees, a turn of another thread
     unsigned stored;       // others: behind which polls pages are read that it has changed, a bit each
@@ -117,9 +118,8 @@ void attach_alarm_note(struct attach_process *process);
 
 // --- poll.c ---------------------------------------------------------------------------------------------------------
 
-// POLL: before its costs are paid; and then.
+// POLL: before its costs are paid.
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request);
-enum attach_woken attach_thread_poll(struct attach_thread *thread, const struct attach_request *request);
 void attach_loop_left(struct attach_thread *thread); // it has done something else
 // Is the write one that the thread's loop sees?
 bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
@@ -160,11 +160,8 @@ bool attach_watches_of_others_look(struct attach_server *server);  // has one of
 
 // --- futex.c --------------------------------------------------------------------------------------------------------
 
-// FUTEX_WAIT: before anything of the crossing is carried out; and then. 0: woken. -ETIMEDOUT, -EINTR: to look again.
+// FUTEX_WAIT: before anything of the crossing is carried out.
 void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request);
-int64_t attach_futex_sleep(struct attach_thread *thread, uint64_t deadline_ps);
-int64_t attach_futex_release(const struct attach_process *process, const struct attach_request *request); // how many
-int64_t attach_futex_move(struct attach_thread *thread, const struct attach_request *request);
 // A thread or the process has ended, whose words the kernel may have changed, and all that share memory with it look
 // again; NULL: everybody, as there may be a signal.
 void attach_futex_look_again(const struct attach_server *server, const struct attach_process *process);

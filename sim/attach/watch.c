@@ -50,10 +50,10 @@ void attach_watch_begin(struct attach_thread *thread, const struct attach_reques
     struct attach_server *server = thread->process->server;
     thread->watch_count = descriptors_take(thread->process, thread->watches);
     thread->watch_ready = false;
-    thread->watch_blind = thread->watch_count != request->arguments[2];
+    thread->watch_blind = thread->watch_count != request->args.wait.watches;
     for (unsigned i = 0; i < thread->watch_count; i++) {
         uint16_t *events = &thread->watch_events[i];
-        memcpy(events, request->structure + i * sizeof *events, sizeof *events);
+        *events = request->args.wait.events.list[i];
         struct epoll_event event = {.events = *events, .data.ptr = thread};
         bool added = epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watches[i], &event) == 0;
         thread->watch_ready = thread->watch_ready || (!added && errno == EPERM); // a file is always ready

@@ -192,7 +192,7 @@ struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 {
     ctx->ops = inproc_ops;
     ctx->owner = (struct host_owner){.ops = &plat_process_memory_ops};
-    ctx->ops.hca = ctx->hca == NULL ? NULL : &plat_backend_hca_ops;
+    ctx->ops.hca_command = ctx->hca == NULL ? NULL : plat_backend_hca_command;
     return (struct backend){&ctx->ops, ctx};
 }
 

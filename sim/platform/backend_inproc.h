@@ -46,7 +46,6 @@ struct plat_backend_inproc {
     uint64_t interrupt_ps;              // handling of one
     uint32_t number;                    // of the process
     hca_t *hca;                         // NULL: the node has none
-    uint64_t *hca_uars;                 // a bit for each page in use, shared by the node's processes
     struct backend_ops ops;             // of plat_backend_inproc
     struct host_owner owner;            // of the process's own memory
     struct plat_pinned_region *pinned;  // the newest first
@@ -59,7 +58,7 @@ struct plat_backend_inproc {
 
 // The kernel's driver of the HCA (backend_hca.c). Its commands take no time, but for those that end
 // something: they return when nothing is under way that its memory is needed for.
-extern const struct backend_hca_ops plat_backend_hca_ops; // ctx: struct plat_backend_inproc *
+int plat_backend_hca_command(void *ctx, struct hca_command *command); // ctx: struct plat_backend_inproc *
 // As of now: when the HCA goes away, every process with an event queue gets HCA_EVENT_DEVICE_FATAL.
 void plat_hca_watch(hca_t *hca, host_memory_t *memory);
 

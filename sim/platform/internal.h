@@ -36,7 +36,6 @@ struct plat_node {
     pcie_link_t *fpga_slot;
     hca_t *hca;
     pcie_link_t *hca_slot;
-    uint64_t hca_uars; // pages that processes have
     struct plat_backend_inproc backend;
     struct tca_verbs_device tca_verbs; // tca0 of the node's process
     peach2_handle_t *handle;           // once the driver is up

@@ -249,7 +249,6 @@ static void backend_init(struct plat_node *node)
     }
     if (node->hca != NULL) {
         node->backend.hca = node->hca;
-        node->backend.hca_uars = &node->hca_uars;
         node->backend.bars[BACKEND_BAR_HCA_UAR] = (struct plat_bar){PLAT_HCA_UAR_BASE, hca_uar_bytes()};
     }
     if (node->fpga != NULL) {

@@ -98,6 +98,33 @@ static void bells_spoil(void)
     fill(attach_client.bells, dice() % 2 == 0 ? 12 : 4096);
 }
 
+static void args_make(struct attach_slot *slot, uint64_t op)
+{
+    uint64_t words[8];
+    fill(&slot->args, sizeof slot->args);
+    for (unsigned i = 0; i < 8; i++) {
+        words[i] = number();
+    }
+    memcpy(&slot->args, words, sizeof words);
+    switch (op) {
+    case ATTACH_OP_WAIT:
+        slot->args.wait.deadline_ps = slot->now_ps + dice() % 1000000000;
+        break;
+    case ATTACH_OP_POLL:
+        slot->args.poll.polled.word_count = 0;
+        break;
+    case ATTACH_OP_FUTEX_WAIT:
+        slot->args.futex_wait.deadline_ps = slot->now_ps + dice() % 1000000000;
+        break;
+    case ATTACH_OP_WAIT_WORD:
+        slot->args.wait_word.timeout_ns = 1 + dice() % 100000;
+        break;
+    case ATTACH_OP_HCA_COMMAND:
+        slot->args.hca_command.command.id = (uint32_t)(dice() % (HCA_COMMANDS + 1));
+        break;
+    }
+}
+
 static void request_make(void)
 {
     struct attach_slot *slot = attach_slot();
@@ -107,25 +134,13 @@ static void request_make(void)
     }
     entries_make(slot);
     notes_make(slot);
-    fill(slot->structure, 256);
-    for (unsigned i = 0; i < ATTACH_ARGUMENTS; i++) {
-        slot->arguments[i] = number();
-    }
-    if (op == ATTACH_OP_WAIT) {
-        slot->arguments[1] = slot->now_ps + dice() % 1000000000;
-    }
-    if (op == ATTACH_OP_POLL) {
-        slot->arguments[4] = 0;
-    }
-    if (op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT) {
-        slot->arguments[3] = slot->now_ps + dice() % 1000000000;
-    }
-    if (op == ATTACH_OP_WAIT_WORD) {
-        slot->arguments[3] = 1 + dice() % 100000;
-    }
+    args_make(slot, op);
     int64_t result = attach_cross(slot, (enum attach_op)op);
     if (result >= 0) {
-        known[dice() % 64] = slot->values[dice() % 2];
+        uint64_t words[2];
+        memcpy(words, &slot->reply, sizeof words);
+        known[dice() % 64] = words[dice() % 2];
+        known[dice() % 64] = slot->reply.hca_command.command.number;
     }
     if (op == ATTACH_OP_ALLOC && result == 0) {
         (void)close(attach_descriptor_take());
@@ -164,12 +179,17 @@ static void rings_spoil(void)
             .port = 1, .path_mtu_bytes = 2048, .dlid = (uint16_t)(1 + dice() % 2), .timeout = 14};
         init.pdn = pdn;
         init.eqn = 1 + (uint32_t)(dice() % 2);
-        if (ops->hca->qp_create(NULL, &init, &qpn) != 0) {
+        struct hca_command command = {.id = HCA_CMD_QP_CREATE, .qp_create = init};
+        if (ops->hca_command(NULL, &command) != 0) {
             continue;
         }
+        qpn = command.number;
         attr.dest_qpn = qpn;
         for (attr.state = HCA_INIT; attr.state <= HCA_RTS; attr.state++) {
-            (void)ops->hca->qp_modify(NULL, qpn, 0xffff & ~(uint32_t)HCA_QP_CURRENT_STATE, &attr);
+            command = (struct hca_command){.id = HCA_CMD_QP_MODIFY,
+                                           .number = qpn,
+                                           .qp_modify = {0xffff & ~(uint32_t)HCA_QP_CURRENT_STATE, attr}};
+            (void)ops->hca_command(NULL, &command);
         }
         fill(buffer.address, buffer.bytes);
         for (unsigned i = 0; i < 64; i++) {

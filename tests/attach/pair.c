@@ -203,7 +203,7 @@ void pair_run(struct backend_process *process, unsigned side, unsigned rounds, s
         }
     }
     look_around(&run);
-    if (run.ops->hca != NULL) {
+    if (run.ops->hca_command != NULL) {
         verbs_run(&run, &process->backend, side, rounds);
     }
     run.ops->free_pinned(run.ctx, &run.buffer);

@@ -134,8 +134,7 @@ struct rig_process *rig_process_bare(struct rig *rig, unsigned node)
     process->inproc = (struct plat_backend_inproc){.sim = rig->sim,
                                                    .memory = rig->nodes[node].memory,
                                                    .interrupt_ps = rig->host.interrupt_ps,
-                                                   .hca = rig->nodes[node].hca,
-                                                   .hca_uars = &rig->nodes[node].uars};
+                                                   .hca = rig->nodes[node].hca};
     process->inproc.bars[BACKEND_BAR_HCA_UAR] = (struct plat_bar){UAR_BASE, hca_uar_bytes()};
     char core[16];
     snprintf(core, sizeof core, "core%u", rig->process_count);

@@ -21,7 +21,6 @@ struct rig_node {
     host_memory_t *memory;
     pcie_link_t *slot;
     hca_t *hca;
-    uint64_t uars;
 };
 
 struct rig {

@@ -53,25 +53,27 @@ API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
         attach_sleep_really(50000);
         return ATTACH_WOKEN_OUTSIDE;
     }
-    int64_t woken = attach_cross3(ATTACH_OP_WAIT, flags, deadline_ps, 0);
+    int64_t woken = attach_request(wait, NULL, .flags = flags, .deadline_ps = deadline_ps);
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
 API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches, unsigned count, uint64_t deadline_ps)
 {
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    struct attach_slot *slot = timed() ? attach_slot_to_call() : NULL;
     int fds[ATTACH_WATCHES_MAX];
-    if (slot == NULL || attach_own.crossing || count > ATTACH_WATCHES_MAX) {
+    struct attach_args_wait wait = {.flags = ATTACH_WAIT_DESCRIPTORS | ATTACH_WAIT_EVENTS, .deadline_ps = deadline_ps};
+    if (slot == NULL || count > ATTACH_WATCHES_MAX) {
         return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS, deadline_ps);
     }
     for (unsigned i = 0; i < count; i++) {
         fds[i] = watches[i].fd;
-        memcpy(slot->structure + i * sizeof watches[i].events, &watches[i].events, sizeof watches[i].events);
+        wait.events.list[i] = watches[i].events;
     }
     if (count > 0 && !attach_descriptors_send(fds, count)) {
         return attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_EVENTS, deadline_ps);
     }
-    int64_t woken = attach_cross3(ATTACH_OP_WAIT, ATTACH_WAIT_DESCRIPTORS | ATTACH_WAIT_EVENTS, deadline_ps, count);
+    wait.watches = count;
+    int64_t woken = attach_request_wait(&wait, NULL);
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
@@ -81,32 +83,36 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
 static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t iterations, uint64_t iteration_ps,
                                     unsigned flags, unsigned what)
 {
-    slot->arguments[6] = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0);
-    int64_t woken = attach_cross3(ATTACH_OP_POLL, iterations, iteration_ps, flags);
+    struct attach_args_poll *poll = &slot->args.poll;
+    poll->iterations = iterations;
+    poll->iteration_ps = iteration_ps;
+    poll->flags = flags;
+    poll->what = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0);
+    int64_t woken = attach_cross(slot, ATTACH_OP_POLL);
     attach_own.found = attach_own.did = false;
-    attach_own.untold = slot->values[1] != 0 ? 0 : attach_own.untold + 1;
+    attach_own.untold = slot->reply.poll.happened != 0 ? 0 : attach_own.untold + 1;
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
 static struct attach_slot *slot_to_poll(void)
 {
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot == NULL || attach_own.crossing) {
+    struct attach_slot *slot = timed() ? attach_slot_to_call() : NULL;
+    if (slot == NULL) {
         (void)kernel_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-        return NULL;
     }
     return slot;
 }
 
 // The polls of an iteration, for the simulator: when after this one each is, and at which word.
-static uint64_t iteration_describe(struct attach_slot *slot, const struct loop_poll *iteration, unsigned period)
+static uint64_t iteration_describe(struct attach_polled *polled, const struct loop_poll *iteration, unsigned period)
 {
     uint64_t iteration_ps = 0;
     for (unsigned i = 0; i < period; i++) {
         iteration_ps += i > 0 ? iteration[i].own_ps : 0;
-        struct attach_poll_place place = {.after_ps = iteration_ps, .bus_address = iteration[i].place};
-        memcpy(slot->structure + i * sizeof place, &place, sizeof place);
+        polled->polls[i] = (struct attach_poll_place){.after_ps = iteration_ps, .bus_address = iteration[i].place};
     }
+    polled->poll_count = period;
+    polled->word_count = 0;
     return iteration_ps + iteration[0].own_ps;
 }
 
@@ -133,18 +139,17 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     } else if (learned && !loop_learns(&attach_own.loop)) {
         loop_pages_learned(&attach_own.loop, &attach_own.pages);
     }
-    slot->arguments[3] = period != 0 ? period : 1;
-    slot->arguments[4] = 0;
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
                     (period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0);
-    uint64_t iteration_ps = iteration_describe(slot, iteration, period != 0 ? period : 1);
-    attach_pages_describe(slot, loop_pages(&attach_own.loop), iteration, period);
+    struct attach_polled *polled = &slot->args.poll.polled;
+    uint64_t iteration_ps = iteration_describe(polled, iteration, period != 0 ? period : 1);
+    attach_pages_describe(polled, loop_pages(&attach_own.loop), iteration, period);
     enum attach_woken woken = poll_cross(slot, iterations, iteration_ps, flags, what);
-    if (slot->values[2] != 0) {
+    if (slot->reply.poll.stored != 0) {
         attach_own.stored = true;
         loop_stored(&attach_own.loop);
     } else {
-        loop_skipped(&attach_own.loop, slot->values[0], woken != ATTACH_WOKEN_DEADLINE);
+        loop_skipped(&attach_own.loop, slot->reply.poll.iterations, woken != ATTACH_WOKEN_DEADLINE);
     }
     if (loop_learns(&attach_own.loop)) {
         attach_window_learn(poll->key);
@@ -155,10 +160,11 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
 // A loop whose words or pages are known is in it until one of them is written.
 static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, const struct loop_pages *pages)
 {
-    slot->arguments[3] = 0;
-    slot->arguments[4] = words;
-    slot->arguments[5] = attach_look_progresses();
-    attach_pages_describe(slot, pages, NULL, 0);
+    struct attach_polled *polled = &slot->args.poll.polled;
+    polled->poll_count = 0;
+    polled->word_count = words;
+    polled->any_pinned = attach_look_progresses();
+    attach_pages_describe(polled, pages, NULL, 0);
     return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
 }
 
@@ -187,7 +193,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
         uint64_t bus_address;
         word.pinned = attach_pinned_find(ranges[i].address, ranges[i].bytes, &bus_address);
         word.address = word.pinned ? bus_address : word.address;
-        memcpy(slot->structure + i * sizeof word, &word, sizeof word);
+        slot->args.poll.polled.words[i] = word;
         attach_window_pages(&pages, (uintptr_t)ranges[i].address, ranges[i].bytes);
     }
     return poll_memory(slot, count, pages.count != 0 ? &pages : NULL); // else any turn of others counts
@@ -218,38 +224,34 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps)
 
 API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps)
 {
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot == NULL || attach_own.crossing) {
+    if (!timed() || attach_slot_to_call() == NULL) {
         attach_sleep_really(50000);
         return -EINTR;
     }
-    slot->arguments[3] = deadline_ps;
-    return (int)attach_cross3(ATTACH_OP_FUTEX_WAIT, (uintptr_t)word, shared, bitset);
+    return (int)attach_request(futex_wait, NULL, .address = (uintptr_t)word, .shared = shared, .bitset = bitset,
+                               .deadline_ps = deadline_ps);
 }
 
 API int attach_futex_wake(const void *word, bool shared, uint32_t bitset, uint32_t most)
 {
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
-    if (slot == NULL || attach_own.crossing) {
+    if (!timed() || attach_slot_to_call() == NULL) {
         return 0;
     }
-    slot->arguments[3] = most;
-    return (int)attach_cross3(ATTACH_OP_FUTEX_WAKE, (uintptr_t)word, shared, bitset);
+    return (int)attach_request(futex_wake, NULL, .address = (uintptr_t)word, .shared = shared, .bitset = bitset,
+                               .most = most);
 }
 
 API int attach_futex_requeue(const void *word, bool shared, uint32_t most, uint32_t most_moved, const void *to,
                              uint32_t *moved_out)
 {
-    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    struct attach_reply_futex_requeue reply = {0};
     *moved_out = 0;
-    if (slot == NULL || attach_own.crossing) {
+    if (!timed() || attach_slot_to_call() == NULL) {
         return 0;
     }
-    slot->arguments[3] = most;
-    slot->arguments[4] = most_moved;
-    slot->arguments[5] = (uintptr_t)to;
-    int woken = (int)attach_cross3(ATTACH_OP_FUTEX_REQUEUE, (uintptr_t)word, shared, UINT32_MAX);
-    *moved_out = (uint32_t)slot->values[0];
+    int woken = (int)attach_request(futex_requeue, &reply, .address = (uintptr_t)word, .shared = shared, .most = most,
+                                    .most_moved = most_moved, .to = (uintptr_t)to);
+    *moved_out = (uint32_t)reply.moved;
     return woken;
 }
 
@@ -324,7 +326,7 @@ API void attach_forked(void)
 
 API int attach_fork_parent(int child)
 {
-    int64_t id = timed() ? attach_cross1(ATTACH_OP_CHILD, (uint64_t)child) : 0;
+    int64_t id = timed() ? attach_request(child, NULL, .pid = (uint64_t)child) : 0;
     return id > 0 ? (int)id : child;
 }
 
@@ -336,13 +338,13 @@ API uint32_t attach_thread_id(void)
 
 API uint32_t attach_id_of(uint32_t pid)
 {
-    int64_t id = timed() ? attach_cross3(ATTACH_OP_ID, pid, 0, 0) : 0;
+    int64_t id = timed() ? attach_request(id, NULL, .number = pid) : 0;
     return id > 0 ? (uint32_t)id : 0;
 }
 
 API uint32_t attach_id_real(uint32_t id)
 {
-    int64_t pid = timed() ? attach_cross3(ATTACH_OP_ID, id, 1, 0) : 0;
+    int64_t pid = timed() ? attach_request(id, NULL, .number = id, .of_run = true) : 0;
     return pid > 0 ? (uint32_t)pid : 0;
 }
 
@@ -356,7 +358,7 @@ API void attach_thread_began(void)
 API void attach_thread_started(void)
 {
     if (timed()) {
-        (void)attach_cross1(ATTACH_OP_THREAD, 0);
+        (void)attach_request(thread, NULL, 0);
     }
 }
 
@@ -369,7 +371,7 @@ API void attach_thread_at_end(void (*last)(void *), void *arg)
 API void attach_before_exec(void)
 {
     if (timed()) {
-        (void)attach_cross1(ATTACH_OP_EXEC, 0);
+        (void)attach_request(exec, NULL, 0);
     }
 }
 
@@ -379,7 +381,7 @@ API void attach_thread_exit(void)
         if (attach_own.last != NULL) {
             attach_own.last(attach_own.last_arg);
         }
-        (void)attach_cross1(ATTACH_OP_THREAD_EXIT, 0);
+        (void)attach_request(thread_exit, NULL, 0);
         attach_own = (struct attach_own){.ended = true};
     }
 }
@@ -387,6 +389,6 @@ API void attach_thread_exit(void)
 API __attribute__((destructor)) void attach_process_exit(void)
 {
     if (atomic_load(&attach_client.link) == ATTACH_LINK_UP && attach_own.slot != NULL && !attach_own.crossing) {
-        (void)attach_cross1(ATTACH_OP_PROCESS_EXIT, 0);
+        (void)attach_request(process_exit, NULL, 0);
     }
 }

@@ -78,12 +78,12 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     if (pinned == NULL) {
         return -ENOMEM;
     }
-    int status = whole < bytes ? -ENOMEM : (int)attach_cross1(ATTACH_OP_ALLOC, bytes);
+    struct attach_reply_alloc reply;
+    int status = whole < bytes ? -ENOMEM : (int)attach_request(alloc, &reply, .bytes = bytes);
     if (status != 0) {
         free(pinned);
         return status;
     }
-    uint64_t bus_address = attach_slot()->values[0];
     int fd = attach_descriptor_take();
     long mapped = kernel_call(SYS_mmap, 0, (long)whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     void *address = mapped < 0 && mapped > -4096 ? MAP_FAILED : (void *)mapped;
@@ -92,15 +92,15 @@ static int alloc_pinned(void *ctx, size_t bytes, struct backend_buffer *buffer_o
     }
     if (address == MAP_FAILED) {
         free(pinned);
-        (void)attach_cross1(ATTACH_OP_FREE, bus_address);
+        (void)attach_request(free, NULL, .bus_address = reply.bus_address);
         return -ENOMEM;
     }
-    *pinned = (struct pinned){address, bus_address, whole, NULL};
+    *pinned = (struct pinned){address, reply.bus_address, whole, NULL};
     list_lock();
     pinned->next = backend.pinned;
     backend.pinned = pinned;
     list_unlock();
-    *buffer_out = (struct backend_buffer){address, bus_address, bytes};
+    *buffer_out = (struct backend_buffer){address, reply.bus_address, bytes};
     return 0;
 }
 
@@ -118,7 +118,7 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
     }
     list_unlock();
     if (pinned != NULL) {
-        (void)attach_cross1(ATTACH_OP_FREE, pinned->bus_address);
+        (void)attach_request(free, NULL, .bus_address = pinned->bus_address);
         munmap(pinned->address, pinned->bytes);
         free(pinned);
     }
@@ -130,7 +130,7 @@ static void quiet(void *ctx, const void *address, size_t bytes)
     uint64_t bus_address;
     (void)ctx;
     if (attach_pinned_find(address, bytes, &bus_address)) {
-        (void)attach_cross3(ATTACH_OP_QUIET, bus_address, bytes, 0);
+        (void)attach_request(quiet, NULL, .bus_address = bus_address, .bytes = bytes);
     }
 }
 
@@ -139,7 +139,7 @@ static void news(void *ctx, const void *address, size_t bytes)
     uint64_t bus_address;
     (void)ctx;
     if (attach_pinned_find(address, bytes, &bus_address)) {
-        (void)attach_cross3(ATTACH_OP_NEWS, bus_address, bytes, 0);
+        (void)attach_request(news, NULL, .bus_address = bus_address, .bytes = bytes);
     }
 }
 
@@ -151,12 +151,13 @@ static int board_claim(void *ctx)
     list_lock();
     bool first = backend.board_claims++ == 0;
     list_unlock();
-    int status = first ? (int)attach_cross1(ATTACH_OP_BOARD_CLAIM, 0) : 0;
+    struct attach_reply_board_claim reply;
+    int status = first ? (int)attach_request(board_claim, &reply, 0) : 0;
     if (status != 0) {
         char text[128];
         int length =
             snprintf(text, sizeof text, "tcasim: the board of %s is in use by process %u: one at a time has it\n",
-                     attach_greeting()->node, (unsigned)attach_slot()->values[0]);
+                     attach_greeting()->node, reply.owner);
         (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, length, 0, 0, 0);
         list_lock();
         backend.board_claims--;
@@ -172,14 +173,34 @@ static void board_release(void *ctx)
     bool last = --backend.board_claims == 0;
     list_unlock();
     if (last) {
-        (void)attach_cross1(ATTACH_OP_BOARD_RELEASE, 0);
+        (void)attach_request(board_release, NULL, 0);
     }
 }
 
 static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
 {
     (void)ctx;
-    return (int)attach_cross3(ATTACH_OP_MEMORY_CHECK, (uint64_t)(uintptr_t)address, bytes, writable);
+    return (int)attach_request(memory_check, NULL, .address = (uint64_t)(uintptr_t)address, .bytes = bytes,
+                               .writable = writable);
+}
+
+// --- the HCA --------------------------------------------------------------------------------------------------------
+
+// Pinned memory of a region is named by its bus address; other memory is the simulator's to reach.
+static int hca_command(void *ctx, struct hca_command *command)
+{
+    struct attach_reply_hca_command reply;
+    struct hca_mr_init *region = command->id == HCA_CMD_MR_REGISTER ? &command->mr_register : NULL;
+    (void)ctx;
+    if (region != NULL && region->bus_address == 0 &&
+        !attach_pinned_find((const void *)(uintptr_t)region->iova, region->bytes, &region->bus_address)) {
+        region->bus_address = 0;
+    }
+    int status = (int)attach_request(hca_command, &reply, .command = *command);
+    if (status == 0) {
+        *command = reply.command;
+    }
+    return status;
 }
 
 // --- accesses -------------------------------------------------------------------------------------------------------
@@ -231,20 +252,20 @@ static void write_uncached(void *ctx, enum backend_bar bar, uint64_t offset, uin
 static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsigned bytes, uint64_t *value_out)
 {
     (void)ctx;
-    int status = (int)attach_cross3(ATTACH_OP_READ, bar, offset, bytes);
-    *value_out = status == 0 ? attach_slot()->values[0] : UINT64_MAX;
+    struct attach_reply_read reply;
+    int status = (int)attach_request(read, &reply, .bar = bar, .offset = offset, .bytes = bytes);
+    *value_out = status == 0 ? reply.value : UINT64_MAX;
     return status;
 }
 
 static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes)
 {
     (void)ctx;
-    struct attach_slot *slot = attach_slot();
     bool small = bytes <= ATTACH_DATA_BYTES;
-    slot->arguments[3] = small ? 0 : (uint64_t)(uintptr_t)data;
-    int status = (int)attach_cross3(ATTACH_OP_READ_COMBINED, bar, offset, bytes);
+    int status = (int)attach_request(read_combined, NULL, .bar = bar, .offset = offset, .bytes = bytes,
+                                     .address = small ? 0 : (uint64_t)(uintptr_t)data);
     if (small) {
-        memcpy(data, slot->data, bytes);
+        memcpy(data, attach_slot()->data, bytes);
     }
     return status;
 }
@@ -269,7 +290,7 @@ static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64
         if (timeout_ns != 0 && real_ns() - start_ns >= timeout_ns) {
             return -ETIMEDOUT;
         }
-        (void)attach_cross1(ATTACH_OP_NOTHING, 0);
+        (void)attach_request(nothing, NULL, 0);
         attach_sleep_really(20000);
     }
     return 0;
@@ -279,14 +300,14 @@ static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64
 static int wait_word_timed(uint64_t bus_address, const volatile uint64_t *word, uint64_t mask, uint64_t value,
                            uint64_t timeout_ns)
 {
-    struct attach_slot *slot = attach_slot();
+    const struct attach_slot *slot = attach_slot();
+    struct attach_reply_wait_word reply;
     int status;
     uint64_t end_ps = 0, left_ns = timeout_ns;
     do {
-        slot->arguments[3] = left_ns;
-        slot->arguments[4] = (uint64_t)(uintptr_t)word;
-        status = (int)attach_cross3(ATTACH_OP_WAIT_WORD, bus_address, mask, value);
-        end_ps = end_ps != 0 ? end_ps : slot->values[0];
+        status = (int)attach_request(wait_word, &reply, .bus_address = bus_address, .mask = mask, .value = value,
+                                     .timeout_ns = left_ns, .address = (uint64_t)(uintptr_t)word);
+        end_ps = end_ps != 0 ? end_ps : reply.deadline_ps;
         left_ns = timeout_ns == 0 ? 0 : end_ps > slot->now_ps + PS_PER_NS ? (end_ps - slot->now_ps) / PS_PER_NS : 1;
     } while (status == -EINTR);
     return status;
@@ -395,7 +416,7 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 static const struct backend_ops process_ops = {
     .thread = &attach_thread_ops,
     .gpu = &attach_gpu_ops,
-    .hca = &attach_hca_ops,
+    .hca_command = hca_command,
     .journal = &attach_journal_ops,
     .board_claim = board_claim,
     .board_release = board_release,
@@ -419,7 +440,7 @@ static const struct backend_ops process_ops = {
 static void process_make(const struct attach_greeting *greeting)
 {
     backend.ops = process_ops;
-    backend.ops.hca = greeting->has_hca ? &attach_hca_ops : NULL;
+    backend.ops.hca_command = greeting->has_hca ? hca_command : NULL;
     backend.ops.looked = greeting->journal_looks ? attach_journal_looked : NULL;
     backend.process = (struct backend_process){.backend = {&backend.ops, NULL}, .number = greeting->process};
     if (greeting->has_board) {

@@ -20,9 +20,10 @@ static unsigned count(void *ctx)
 static int info(void *ctx, unsigned gpu, struct backend_gpu_info *info_out)
 {
     (void)ctx;
-    int status = (int)attach_cross1(ATTACH_OP_GPU_INFO, gpu);
+    struct attach_reply_gpu_info reply;
+    int status = (int)attach_request(gpu_info, &reply, .gpu = gpu);
     if (status == 0) {
-        memcpy(info_out, attach_slot()->structure, sizeof *info_out);
+        *info_out = reply.info;
     }
     return status;
 }
@@ -69,13 +70,14 @@ static int memory_alloc(void *ctx, unsigned gpu, uint64_t bytes, uint64_t *devic
 {
     (void)ctx;
     struct device_memory *memory = malloc(sizeof *memory);
-    int status = memory != NULL ? (int)attach_cross3(ATTACH_OP_GPU_ALLOC, gpu, bytes, 0) : -ENOMEM;
+    struct attach_reply_gpu_alloc reply;
+    int status = memory != NULL ? (int)attach_request(gpu_alloc, &reply, .gpu = gpu, .bytes = bytes) : -ENOMEM;
     if (status != 0) {
         free(memory);
         *device_address_out = 0;
         return status;
     }
-    *device_address_out = attach_slot()->values[0];
+    *device_address_out = reply.address;
     *memory = (struct device_memory){.gpu = gpu, .address = *device_address_out, .bytes = bytes};
     lists_lock();
     memory->next = gpus.memory;
@@ -105,7 +107,7 @@ static void memory_forget(unsigned gpu, uint64_t device_address)
 static int memory_free(void *ctx, unsigned gpu, uint64_t device_address)
 {
     (void)ctx;
-    int status = (int)attach_cross3(ATTACH_OP_GPU_FREE, gpu, device_address, 0);
+    int status = (int)attach_request(gpu_free, NULL, .gpu = gpu, .address = device_address);
     if (status == 0) {
         memory_forget(gpu, device_address);
     }
@@ -150,7 +152,7 @@ static int memory_map(unsigned gpu)
 {
     uint64_t address, bytes;
     while (unmapped_find(gpu, &address, &bytes)) {
-        int status = (int)attach_cross3(ATTACH_OP_GPU_SHARE, gpu, address, 0);
+        int status = (int)attach_request(gpu_share, NULL, .gpu = gpu, .address = address);
         if (status == -EINVAL) { // freed meanwhile, as all in the list was given to this process
             memory_forget(gpu, address);
             continue;
@@ -242,10 +244,11 @@ static int pin(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes,
                uint64_t *bus_address_out)
 {
     (void)ctx;
-    int status = (int)attach_cross3(ATTACH_OP_GPU_PIN, gpu, device_address, bytes);
+    struct attach_reply_gpu_pin reply;
+    int status = (int)attach_request(gpu_pin, &reply, .gpu = gpu, .address = device_address, .bytes = bytes);
     if (status == 0) {
-        *offset_out = attach_slot()->values[0];
-        *bus_address_out = attach_slot()->values[1];
+        *offset_out = reply.offset;
+        *bus_address_out = reply.bus_address;
     }
     return status;
 }
@@ -253,21 +256,22 @@ static int pin(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes,
 static int unpin(void *ctx, unsigned gpu, uint64_t offset)
 {
     (void)ctx;
-    return (int)attach_cross3(ATTACH_OP_GPU_UNPIN, gpu, offset, 0);
+    return (int)attach_request(gpu_unpin, NULL, .gpu = gpu, .offset = offset);
 }
 
 static int queue_create(void *ctx, unsigned gpu, uint32_t *queue_out)
 {
     (void)ctx;
-    int status = (int)attach_cross1(ATTACH_OP_GPU_QUEUE_CREATE, gpu);
-    *queue_out = status == 0 ? (uint32_t)attach_slot()->values[0] : 0;
+    struct attach_reply_gpu_queue_create reply;
+    int status = (int)attach_request(gpu_queue_create, &reply, .gpu = gpu);
+    *queue_out = status == 0 ? reply.queue : 0;
     return status;
 }
 
 static int queue_destroy(void *ctx, unsigned gpu, uint32_t queue)
 {
     (void)ctx;
-    return (int)attach_cross3(ATTACH_OP_GPU_QUEUE_DESTROY, gpu, queue, 0);
+    return (int)attach_request(gpu_queue_destroy, NULL, .gpu = gpu, .queue = queue);
 }
 
 static int submit(void *ctx, unsigned gpu, uint32_t queue, const struct backend_gpu_work *work, uint64_t *ticket_out)
@@ -279,10 +283,10 @@ static int submit(void *ctx, unsigned gpu, uint32_t queue, const struct backend_
         return status;
     }
     sent.effect_ctx = work->effect != NULL ? sent.effect_ctx : NULL;
-    memcpy(attach_slot()->structure, &sent, sizeof sent);
-    status = (int)attach_cross3(ATTACH_OP_GPU_SUBMIT, gpu, queue, 0);
+    struct attach_reply_gpu_submit reply;
+    status = (int)attach_request(gpu_submit, &reply, .gpu = gpu, .queue = queue, .work = sent);
     if (status == 0) {
-        *ticket_out = attach_slot()->values[0];
+        *ticket_out = reply.ticket;
     } else if (work->effect != NULL) {
         free(effect_take((uintptr_t)sent.effect_ctx));
     }
@@ -292,10 +296,11 @@ static int submit(void *ctx, unsigned gpu, uint32_t queue, const struct backend_
 static int poll(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket, uint64_t *ended_ps_out)
 {
     (void)ctx;
-    attach_slot()->arguments[3] = ended_ps_out != NULL;
-    int status = (int)attach_cross3(ATTACH_OP_GPU_POLL, gpu, queue, ticket);
+    struct attach_reply_gpu_poll reply;
+    int status = (int)attach_request(gpu_poll, &reply, .gpu = gpu, .queue = queue, .ticket = ticket,
+                                     .timed = ended_ps_out != NULL);
     if (status == 1 && ended_ps_out != NULL) {
-        *ended_ps_out = attach_slot()->values[0];
+        *ended_ps_out = reply.ended_ps;
     }
     return status;
 }
@@ -303,7 +308,7 @@ static int poll(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket, uint64
 static int wait(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket)
 {
     (void)ctx;
-    return (int)attach_cross3(ATTACH_OP_GPU_WAIT, gpu, queue, ticket);
+    return (int)attach_request(gpu_wait, NULL, .gpu = gpu, .queue = queue, .ticket = ticket);
 }
 
 const struct backend_gpu_ops attach_gpu_ops = {

@@ -7,7 +7,6 @@
 #include "verbs-shim/backend.h"
 
 extern const struct backend_gpu_ops attach_gpu_ops;
-extern const struct backend_hca_ops attach_hca_ops;
 extern const struct backend_thread_ops attach_thread_ops;
 void attach_threads_forked(void); // in the child
 

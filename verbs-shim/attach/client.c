@@ -394,6 +394,12 @@ struct attach_slot *attach_slot(void)
     return attach_own.slot;
 }
 
+struct attach_slot *attach_slot_to_call(void)
+{
+    struct attach_slot *slot = attach_slot();
+    return attach_own.crossing ? NULL : slot;
+}
+
 static void alarm_look(const struct attach_slot *slot)
 {
     uint64_t due_ps = atomic_load_explicit(&attach_client.segment->alarm_ps, memory_order_relaxed);
@@ -417,7 +423,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     slot->tail_ps = attach_own.tail_ps;
     // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
     bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT ||
-                         (op == ATTACH_OP_POLL && (slot->arguments[2] & ATTACH_WAIT_OUTSIDE) != 0);
+                         (op == ATTACH_OP_POLL && (slot->args.poll.flags & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
     attach_turn_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
@@ -446,23 +452,6 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     compute_begin();
     signals_restore(signals, interruptible);
     return result;
-}
-
-int64_t attach_cross1(enum attach_op op, uint64_t a)
-{
-    return attach_cross3(op, a, 0, 0);
-}
-
-int64_t attach_cross3(enum attach_op op, uint64_t a, uint64_t b, uint64_t c)
-{
-    struct attach_slot *slot = attach_slot();
-    if (slot == NULL || attach_own.crossing) {
-        return -ENODEV;
-    }
-    slot->arguments[0] = a;
-    slot->arguments[1] = b;
-    slot->arguments[2] = c;
-    return attach_cross(slot, op);
 }
 
 void attach_append(const struct attach_entry *entry, const void *data)

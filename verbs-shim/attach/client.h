@@ -1,19 +1,45 @@
 // The crossing, for the files of the program's side. Private to the room.
 #pragma once
 
+#include <errno.h>
+#include <stddef.h>
+
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/attach/protocol.h"
 
 // NULL: not attached.
 const struct attach_greeting *attach_greeting(void);
 
-// The calling thread's slot with its request filled in by attach_request_*, or NULL when not attached.
+// The calling thread's slot; NULL: it is not attached.
 struct attach_slot *attach_slot(void);
+// The same; NULL also in a handler of a signal that has come in the middle of a call.
+struct attach_slot *attach_slot_to_call(void);
 
-// Carries out op with the arguments that are in the slot; returns the result. The replies are in the slot.
+// Carries out op with the arguments that are in the slot; returns the result. The reply is in the slot.
 int64_t attach_cross(struct attach_slot *slot, enum attach_op op);
-int64_t attach_cross1(enum attach_op op, uint64_t a);
-int64_t attach_cross3(enum attach_op op, uint64_t a, uint64_t b, uint64_t c);
+
+// attach_request(gpu_alloc, &reply, .gpu = 0, .bytes = 4096): one request of requests.def; returns its result. reply may
+// be NULL. -ENODEV, and a reply of zeros: the thread is not attached, or in a call.
+#define attach_request(name, reply_out, ...)                                                                           \
+    attach_request_##name(&(const struct attach_args_##name){__VA_ARGS__}, reply_out)
+#define REQUEST(ID, name, ARGUMENTS, REPLY)                                                                            \
+    static inline int64_t attach_request_##name(const struct attach_args_##name *args,                                 \
+                                                struct attach_reply_##name *reply_out)                                 \
+    {                                                                                                                  \
+        static const struct attach_reply_##name none;                                                                  \
+        struct attach_slot *slot = attach_slot_to_call();                                                              \
+        int64_t result = -ENODEV;                                                                                      \
+        if (slot != NULL) {                                                                                            \
+            slot->args.name = *args;                                                                                   \
+            result = attach_cross(slot, ATTACH_OP_##ID);                                                               \
+        }                                                                                                              \
+        if (reply_out != NULL) {                                                                                       \
+            *reply_out = slot != NULL ? slot->reply.name : none;                                                       \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+#include "verbs-shim/attach/requests.def"
+#undef REQUEST
 
 // Appends to the thread's list; crosses when it is full. data: of ATTACH_ENTRY_COMBINED, at most ATTACH_DATA_BYTES.
 void attach_append(const struct attach_entry *entry, const void *data);

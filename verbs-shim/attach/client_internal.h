@@ -72,8 +72,8 @@ void attach_window_forget(void);         // it is learned anew what the thread r
 void attach_window_learn(uint64_t poll); // opens one
 void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned bytes);
 void attach_pages_add(struct loop_pages *pages, uint64_t page, uint64_t poll);
-void attach_pages_describe(struct attach_slot *slot, const struct loop_pages *pages, const struct loop_poll *iteration,
-                           unsigned period);
+void attach_pages_describe(struct attach_polled *polled, const struct loop_pages *pages,
+                           const struct loop_poll *iteration, unsigned period);
 
 // --- turn.c ---------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "attach_layout.h" // generated: ATTACH_LAYOUT, a hash of this header and of those whose structs pass
+#include "models/hca/abi/hca_abi.h"
+#include "verbs-shim/attach/attach.h"
 #include "verbs-shim/backend.h"
 #include "verbs-shim/peach2_driver.h"
 
@@ -22,9 +24,6 @@
 #define ATTACH_SLOTS        256u
 #define ATTACH_ENTRIES      512u
 #define ATTACH_DATA_BYTES   65536u
-#define ATTACH_ARGUMENTS    8u
-#define ATTACH_VALUES       4u
-#define ATTACH_STRUCT_BYTES 1024u
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
 #define ATTACH_HOSTS        16u
@@ -112,75 +111,11 @@ struct attach_note {
     struct journal_record record;
 };
 
-// The requests: arguments -> values; `struct` is the slot's, both ways. What returns a status does so in `result`.
-#define ATTACH_REQUESTS(R)                                                                                             \
-    R(NOTHING, "replay only")                                                                                          \
-    R(READ, "bar, offset, bytes -> value")                                                                             \
-    R(READ_COMBINED, "bar, offset, bytes, address or 0: the slot's data")                                              \
-    R(WAIT_WORD, "bus address or 0: address, mask, value, timeout_ns, address; -EINTR: the alarm")                     \
-    R(WAIT, "flags, deadline_ps, descriptors on the socket, with their events in the struct -> enum attach_woken")     \
-    R(POLL,                                                                                                            \
-      "iterations that may follow at once, their ps, flags, attach_poll_places in the struct, attach_words there,"     \
-      " does all pinned memory count as well, enum attach_poll_flags, pages of shared memory that the loop reads"      \
-      " -> enum attach_woken; iterations, has anything happened since the poll before, has such a page changed")       \
-    R(FUTEX_WAIT, "address, is it shared, bitset, deadline_ps; -ETIMEDOUT, -EINTR: to look again")                     \
-    R(FUTEX_WAKE, "address, is it shared, bitset, most -> result: how many were woken")                                \
-    R(FUTEX_REQUEUE, "as FUTEX_WAKE, most to move, address to move them to -> how many were moved")                    \
-    R(CHILD, "pid -> result: its number in the run")                                                                   \
-    R(ID, "number, is it the run's (1) or the machine's (0) -> result: the other one; -ESRCH")                         \
-    R(THREAD, "another thread of the process is about to take a slot")                                                 \
-    R(EXEC, "the process is about to become another program")                                                          \
-    R(THREAD_EXIT, "")                                                                                                 \
-    R(PROCESS_EXIT, "")                                                                                                \
-    R(ALLOC, "bytes -> bus address; a descriptor on the socket")                                                       \
-    R(BOARD_CLAIM, "-> who has it, where that is another process: -EBUSY")                                             \
-    R(BOARD_RELEASE, "")                                                                                               \
-    R(MEMORY_CHECK, "address, bytes, writable")                                                                        \
-    R(FREE, "bus address")                                                                                             \
-    R(QUIET, "bus address, bytes: of pinned memory, writes there wake nobody")                                         \
-    R(NEWS, "bus address, bytes: of pinned memory, writes there are events")                                           \
-    R(GPU_INFO, "gpu -> struct")                                                                                       \
-    R(GPU_ALLOC, "gpu, bytes -> device address")                                                                       \
-    R(GPU_FREE, "gpu, device address")                                                                                 \
-    R(GPU_SHARE, "gpu, device address; a descriptor on the socket")                                                    \
-    R(GPU_PIN, "gpu, device address, bytes -> offset, bus address")                                                    \
-    R(GPU_UNPIN, "gpu, offset")                                                                                        \
-    R(GPU_QUEUE_CREATE, "gpu -> queue")                                                                                \
-    R(GPU_QUEUE_DESTROY, "gpu, queue")                                                                                 \
-    R(GPU_SUBMIT, "gpu, queue, struct -> ticket")                                                                      \
-    R(GPU_POLL, "gpu, queue, ticket, is a time wanted -> ended_ps")                                                    \
-    R(GPU_WAIT, "gpu, queue, ticket")                                                                                  \
-    R(HCA_UAR_ALLOC, "-> uar")                                                                                         \
-    R(HCA_UAR_FREE, "uar")                                                                                             \
-    R(HCA_QUERY_DEVICE, "-> struct")                                                                                   \
-    R(HCA_QUERY_PORT, "-> struct")                                                                                     \
-    R(HCA_PD_CREATE, "-> pdn")                                                                                         \
-    R(HCA_PD_DESTROY, "pdn")                                                                                           \
-    R(HCA_XRCD_CREATE, "-> xrcdn")                                                                                     \
-    R(HCA_XRCD_DESTROY, "xrcdn")                                                                                       \
-    R(HCA_MR_REGISTER, "pdn, iova, bytes, access, bus address -> key")                                                 \
-    R(HCA_MR_DEREGISTER, "key")                                                                                        \
-    R(HCA_EQ_CREATE, "struct -> eqn")                                                                                  \
-    R(HCA_EQ_DESTROY, "eqn")                                                                                           \
-    R(HCA_CQ_CREATE, "struct -> cqn")                                                                                  \
-    R(HCA_CQ_RESIZE, "cqn, struct")                                                                                    \
-    R(HCA_CQ_DESTROY, "cqn")                                                                                           \
-    R(HCA_SRQ_CREATE, "struct -> srqn")                                                                                \
-    R(HCA_SRQ_ARM, "srqn, limit")                                                                                      \
-    R(HCA_SRQ_QUERY, "srqn -> limit")                                                                                  \
-    R(HCA_SRQ_DESTROY, "srqn")                                                                                         \
-    R(HCA_QP_CREATE, "struct -> qpn")                                                                                  \
-    R(HCA_QP_MODIFY, "qpn, mask, struct")                                                                              \
-    R(HCA_QP_QUERY, "qpn -> struct")                                                                                   \
-    R(HCA_QP_DESTROY, "qpn")                                                                                           \
-    R(HCA_GROUP_ATTACH, "qpn, mlid, mgid in the struct")                                                               \
-    R(HCA_GROUP_DETACH, "the same")
-
 enum attach_op {
-#define ATTACH_OP(name, doc) ATTACH_OP_##name,
-    ATTACH_REQUESTS(ATTACH_OP)
-#undef ATTACH_OP
-        ATTACH_OPS
+#define REQUEST(ID, name, ARGUMENTS, REPLY) ATTACH_OP_##ID,
+#include "verbs-shim/attach/requests.def"
+#undef REQUEST
+    ATTACH_OPS
 };
 
 // Bytes that a loop reads. address: of the program, or of the bus where they are pinned memory; only compared.
@@ -202,12 +137,59 @@ struct attach_poll_place {
 };
 #define ATTACH_POLLS_MAX 8u
 
-// Addresses of pages, in the struct of POLL behind places or words; in the bits below, the number of the poll behind
-// which the iteration reads it; ATTACH_POLLS_MAX: not known.
 #define ATTACH_PAGES_MAX 32u
-// With their number: they are known to be all. Without it any turn of another process may have changed one.
-#define ATTACH_PAGES_KNOWN (UINT64_C(1) << 32)
-#define ATTACH_PAGES_AT    128u
+
+// What an iteration of a loop of polls reads.
+struct attach_polled {
+    uint32_t poll_count, word_count; // one of them is 0; both: it may be anything that devices write
+    uint32_t any_pinned;             // beside the words all of pinned memory
+    uint32_t page_count, pages_known; // known: to be all. Otherwise any turn of another process may have changed one
+    union {
+        struct attach_poll_place polls[ATTACH_POLLS_MAX];
+        struct attach_word words[ATTACH_RANGES_MAX];
+    };
+    // Addresses of pages that processes share; in the bits below, the number of the poll behind which the iteration
+    // reads it; ATTACH_POLLS_MAX: not known.
+    uint64_t pages[ATTACH_PAGES_MAX];
+};
+
+// poll(2) events of the descriptors that a thread waits for.
+struct attach_watch_events {
+    uint16_t list[ATTACH_WATCHES_MAX];
+};
+
+// --- arguments and replies (requests.def) ---------------------------------------------------------------------------
+
+#define U64(field)          uint64_t field;
+#define U32(field)          uint32_t field;
+#define FLAG(field)         uint32_t field;
+#define GPU(field)          uint32_t field;
+#define GPU_QUEUE(field)    uint32_t field;
+#define HOST_ID(field)      uint64_t field;
+#define STRUCT(type, field) type field;
+#define COMMAND(field)      struct hca_command field;
+#define NONE                uint8_t none;
+#define REQUEST(ID, name, ARGUMENTS, REPLY)                                                                            \
+    struct attach_args_##name {                                                                                        \
+        ARGUMENTS                                                                                                      \
+    };                                                                                                                 \
+    struct attach_reply_##name {                                                                                       \
+        REPLY                                                                                                          \
+    };
+#include "verbs-shim/attach/requests.def"
+#undef REQUEST
+#include "verbs-shim/attach/fields_end.h"
+
+union attach_args {
+#define REQUEST(ID, name, ARGUMENTS, REPLY) struct attach_args_##name name;
+#include "verbs-shim/attach/requests.def"
+#undef REQUEST
+};
+union attach_reply {
+#define REQUEST(ID, name, ARGUMENTS, REPLY) struct attach_reply_##name name;
+#include "verbs-shim/attach/requests.def"
+#undef REQUEST
+};
 
 struct attach_slot {
     _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
@@ -219,13 +201,12 @@ struct attach_slot {
     uint64_t tail_ps; // own work behind the last entry
     _Atomic uint32_t entry_count;
     uint32_t op;
-    uint64_t arguments[ATTACH_ARGUMENTS];
+    union attach_args args;
     int64_t result;
-    uint64_t values[ATTACH_VALUES];
+    union attach_reply reply;
     uint64_t effect; // of a kernel of the process, for which the turn is; 0: it is the answer
     uint32_t effect_gpu;
     uint32_t ask, ask_count; // how queues stand, for which the turn is; that many journal_states are in `data`
-    _Alignas(16) unsigned char structure[ATTACH_STRUCT_BYTES];
     struct attach_entry entries[ATTACH_ENTRIES];
     _Alignas(16) unsigned char data[ATTACH_DATA_BYTES];
     _Atomic uint32_t note_count;

@@ -117,17 +117,16 @@ void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned by
 }
 
 // Each with the number of the poll of the iteration behind which it is read, in the bits that a page's address has not.
-void attach_pages_describe(struct attach_slot *slot, const struct loop_pages *pages, const struct loop_poll *iteration,
-                           unsigned period)
+void attach_pages_describe(struct attach_polled *polled, const struct loop_pages *pages,
+                           const struct loop_poll *iteration, unsigned period)
 {
-    uint64_t described[LOOP_PAGES_MAX];
     for (unsigned i = 0; pages != NULL && i < pages->count; i++) {
         unsigned poll = 0;
         while (poll < period && iteration[poll].key != pages->polls[i]) {
             poll++;
         }
-        described[i] = pages->list[i] | (poll < period ? poll : ATTACH_POLLS_MAX);
+        polled->pages[i] = pages->list[i] | (poll < period ? poll : ATTACH_POLLS_MAX);
     }
-    slot->arguments[7] = pages == NULL || pages->incomplete ? 0 : ATTACH_PAGES_KNOWN | pages->count;
-    memcpy(slot->structure + ATTACH_PAGES_AT, described, (pages != NULL ? pages->count : 0) * sizeof described[0]);
+    polled->pages_known = pages != NULL && !pages->incomplete;
+    polled->page_count = polled->pages_known ? pages->count : 0;
 }

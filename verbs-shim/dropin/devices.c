@@ -12,7 +12,7 @@ void dropin_devices_add(struct backend_process *process)
         tca = (struct tca_verbs_device){.board = process->board};
         (void)ibverbs_device_add(process, "tca0", &tca_verbs_ops, &tca);
     }
-    if (process->backend.ops->hca != NULL) {
+    if (process->backend.ops->hca_command != NULL) {
         (void)ibsim_device_add(process);
     }
 }

@@ -51,15 +51,32 @@ static int events_create(hca_context_t *context)
         return status;
     }
     context->events_record = (volatile uint64_t *)(void *)((uint8_t *)context->events.address + ring_bytes);
-    const struct hca_eq_init init = {.base = context->events.bus_address,
-                                     .record = context->events.bus_address + ring_bytes,
-                                     .entries = HCA_EVENT_ENTRIES};
-    return hca_ops(context)->eq_create(ctx, &init, &context->eqn);
+    const struct hca_command create = {.id = HCA_CMD_EQ_CREATE,
+                                       .eq_create = {.base = context->events.bus_address,
+                                                     .record = context->events.bus_address + ring_bytes,
+                                                     .entries = HCA_EVENT_ENTRIES}};
+    return hca_create(context, create, &context->eqn);
+}
+
+int hca_query_device(const struct backend *backend, struct hca_device_info *info_out)
+{
+    struct hca_command query = {.id = HCA_CMD_QUERY_DEVICE};
+    int status = backend->ops->hca_command(backend->ctx, &query);
+    *info_out = query.query_device;
+    return status;
+}
+
+int hca_query_port(const struct backend *backend, struct hca_port_info *info_out)
+{
+    struct hca_command query = {.id = HCA_CMD_QUERY_PORT};
+    int status = backend->ops->hca_command(backend->ctx, &query);
+    *info_out = query.query_port;
+    return status;
 }
 
 int hca_open(const struct backend *backend, hca_context_t **context_out)
 {
-    if (backend->ops->hca == NULL) {
+    if (backend->ops->hca_command == NULL) {
         return -ENODEV;
     }
     hca_context_t *context = calloc(1, sizeof *context);
@@ -67,19 +84,19 @@ int hca_open(const struct backend *backend, hca_context_t **context_out)
         return -ENOMEM;
     }
     context->backend = *backend;
-    int status = hca_ops(context)->query_device(backend->ctx, &context->info);
+    int status = hca_query_device(backend, &context->info);
     if (status != 0) {
         context_free(context);
         return status;
     }
-    status = hca_ops(context)->uar_alloc(backend->ctx, &context->uar);
+    status = hca_create(context, (struct hca_command){.id = HCA_CMD_UAR_ALLOC}, &context->uar);
     if (status != 0) {
         context_free(context);
         return status;
     }
     status = events_create(context);
     if (status != 0) {
-        hca_ops(context)->uar_free(backend->ctx, context->uar);
+        (void)hca_command_plain(context, HCA_CMD_UAR_FREE, context->uar);
         context_free(context);
         return status;
     }
@@ -92,8 +109,8 @@ int hca_close(hca_context_t *context)
     if (context->users > 0) {
         return -EBUSY;
     }
-    (void)hca_ops(context)->eq_destroy(context->backend.ctx, context->eqn);
-    hca_ops(context)->uar_free(context->backend.ctx, context->uar);
+    (void)hca_command_plain(context, HCA_CMD_EQ_DESTROY, context->eqn);
+    (void)hca_command_plain(context, HCA_CMD_UAR_FREE, context->uar);
     context_free(context);
     return 0;
 }
@@ -107,7 +124,7 @@ int hca_pd_create(hca_context_t *context, hca_pd_t **pd_out)
         return -ENOMEM;
     }
     pd->context = context;
-    int status = hca_ops(context)->pd_create(context->backend.ctx, &pd->number);
+    int status = hca_create(context, (struct hca_command){.id = HCA_CMD_PD_CREATE}, &pd->number);
     if (status != 0) {
         free(pd);
         return status;
@@ -122,7 +139,7 @@ int hca_pd_destroy(hca_pd_t *pd)
     if (pd->users > 0) {
         return -EBUSY;
     }
-    int status = hca_ops(pd->context)->pd_destroy(pd->context->backend.ctx, pd->number);
+    int status = hca_command_plain(pd->context, HCA_CMD_PD_DESTROY, pd->number);
     if (status == 0) {
         pd->context->users--;
         free(pd);
@@ -138,10 +155,11 @@ static int mr_register(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t
         return -ENOMEM;
     }
     mr->pd = pd;
-    int status = bytes == 0 ? -EINVAL
-                            : hca_ops(pd->context)
-                                  ->mr_register(pd->context->backend.ctx, pd->number, iova, bytes, access, bus_address,
-                                                &mr->key);
+    const struct hca_command create = {
+        .id = HCA_CMD_MR_REGISTER,
+        .mr_register = {
+            .pdn = pd->number, .access = access, .iova = iova, .bytes = bytes, .bus_address = bus_address}};
+    int status = bytes == 0 ? -EINVAL : hca_create(pd->context, create, &mr->key);
     if (status != 0) {
         free(mr);
         return status;
@@ -164,7 +182,7 @@ int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_
 
 int hca_mr_deregister(hca_mr_t *mr)
 {
-    int status = hca_ops(mr->pd->context)->mr_deregister(mr->pd->context->backend.ctx, mr->key);
+    int status = hca_command_plain(mr->pd->context, HCA_CMD_MR_DEREGISTER, mr->key);
     if (status == 0) {
         mr->pd->users--;
         free(mr);
@@ -190,7 +208,7 @@ int hca_xrcd_create(hca_context_t *context, hca_xrcd_t **xrcd_out)
     }
     int status = hca_pd_create(context, &xrcd->pd);
     if (status == 0) {
-        status = hca_ops(context)->xrcd_create(context->backend.ctx, &xrcd->number);
+        status = hca_create(context, (struct hca_command){.id = HCA_CMD_XRCD_CREATE}, &xrcd->number);
         if (status != 0) {
             (void)hca_pd_destroy(xrcd->pd);
         }
@@ -206,7 +224,7 @@ int hca_xrcd_create(hca_context_t *context, hca_xrcd_t **xrcd_out)
 int hca_xrcd_destroy(hca_xrcd_t *xrcd)
 {
     const hca_context_t *context = xrcd->pd->context;
-    int status = xrcd->pd->users > 0 ? -EBUSY : hca_ops(context)->xrcd_destroy(context->backend.ctx, xrcd->number);
+    int status = xrcd->pd->users > 0 ? -EBUSY : hca_command_plain(context, HCA_CMD_XRCD_DESTROY, xrcd->number);
     if (status == 0) {
         (void)hca_pd_destroy(xrcd->pd); // nobody uses it
         free(xrcd);

@@ -56,17 +56,18 @@ int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t
         free(cq);
         return status;
     }
-    const struct hca_cq_init init = {.eqn = context->eqn,
-                                     .base = cq->buffer.bus_address,
-                                     .record = cq->record_buffer.bus_address,
-                                     .entries = cq->entries};
-    status = hca_ops(context)->cq_create(context->backend.ctx, &init, &cq->number);
+    const struct hca_command create = {.id = HCA_CMD_CQ_CREATE,
+                                       .cq_create = {.eqn = context->eqn,
+                                                     .base = cq->buffer.bus_address,
+                                                     .record = cq->record_buffer.bus_address,
+                                                     .entries = cq->entries}};
+    status = hca_create(context, create, &cq->number);
     if (status != 0) {
         cq_free(cq);
         return status;
     }
     if (!hca_numbered_set(&context->cqs, cq->number, cq)) {
-        (void)hca_ops(context)->cq_destroy(context->backend.ctx, cq->number);
+        (void)hca_command_plain(context, HCA_CMD_CQ_DESTROY, cq->number);
         cq_free(cq);
         return -ENOMEM;
     }
@@ -81,7 +82,7 @@ int hca_cq_destroy(hca_cq_t *cq)
     if (cq->users > 0) {
         return -EBUSY;
     }
-    int status = hca_ops(context)->cq_destroy(context->backend.ctx, cq->number);
+    int status = hca_command_plain(context, HCA_CMD_CQ_DESTROY, cq->number);
     if (status != 0) {
         return status;
     }
@@ -351,8 +352,10 @@ int hca_cq_resize(hca_cq_t *cq, unsigned entries)
     }
     resized.ring = resized.buffer.address;
     ring_clear(&resized, resized.consumer);
-    const struct hca_cq_resize resize = {resized.buffer.bus_address, resized.entries, cq->consumer};
-    status = hca_ops(cq->context)->cq_resize(backend->ctx, cq->number, &resize);
+    struct hca_command resize = {.id = HCA_CMD_CQ_RESIZE,
+                                 .number = cq->number,
+                                 .cq_resize = {resized.buffer.bus_address, resized.entries, cq->consumer}};
+    status = hca_command(cq->context, &resize);
     if (status != 0) {
         backend->ops->free_pinned(backend->ctx, &resized.buffer);
         return status;

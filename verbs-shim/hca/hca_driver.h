@@ -30,6 +30,9 @@ typedef struct hca_xrcd hca_xrcd_t;
 
 // --- device ---------------------------------------------------------------------------------------------------------
 
+// Of a node with an HCA, before it is opened as well.
+int hca_query_device(const struct backend *backend, struct hca_device_info *info_out);
+int hca_query_port(const struct backend *backend, struct hca_port_info *info_out);
 // -ENODEV: the node has no HCA. -ENOMEM.
 int hca_open(const struct backend *backend, hca_context_t **context_out);
 int hca_close(hca_context_t *context); // -EBUSY

@@ -101,9 +101,21 @@ struct hca_qp {
     struct hca_failure failure;
 };
 
-static inline const struct backend_hca_ops *hca_ops(const hca_context_t *context)
+static inline int hca_command(const hca_context_t *context, struct hca_command *command)
 {
-    return context->backend.ops->hca;
+    return context->backend.ops->hca_command(context->backend.ctx, command);
+}
+// A command that creates something, whose number it gives.
+static inline int hca_create(const hca_context_t *context, struct hca_command command, uint32_t *number_out)
+{
+    int status = hca_command(context, &command);
+    *number_out = command.number;
+    return status;
+}
+// A command without operand.
+static inline int hca_command_plain(const hca_context_t *context, enum hca_command_id id, uint32_t number)
+{
+    return hca_command(context, &(struct hca_command){.id = id, .number = number});
 }
 static inline void hca_cost(const hca_context_t *context, enum backend_cost kind, uint64_t amount)
 {

@@ -1,5 +1,6 @@
 // Queue pairs and shared receive queues.
 #include <stdlib.h>
+#include <string.h>
 
 #include "verbs-shim/hca/hca_internal.h"
 
@@ -187,7 +188,8 @@ int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out)
     qp->receive_cq = create->receive_cq;
     qp->srq = create->srq;
     sizes_decide(qp, create);
-    struct hca_qp_init init = {.type = create->type,
+    struct hca_command command = {.id = HCA_CMD_QP_CREATE};
+    command.qp_create = (struct hca_qp_init){.type = create->type,
                                .eqn = pd->context->eqn,
                                .pdn = pd->number,
                                .uar = pd->context->uar,
@@ -195,16 +197,16 @@ int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out)
                                .send_cqn = target ? 0 : create->send_cq->number,
                                .receive_cqn = target ? 0 : create->receive_cq->number,
                                .srqn = create->srq != NULL ? create->srq->number : HCA_NO_SRQ};
-    int status = memory_create(qp, &init);
+    int status = memory_create(qp, &command.qp_create);
     if (status == 0) {
-        status = hca_ops(pd->context)->qp_create(pd->context->backend.ctx, &init, &qp->number);
+        status = hca_create(pd->context, command, &qp->number);
     }
     if (status != 0) {
         qp_free(qp);
         return status;
     }
     if (!hca_numbered_set(&pd->context->qps, qp->number, qp)) {
-        (void)hca_ops(pd->context)->qp_destroy(pd->context->backend.ctx, qp->number);
+        (void)hca_command_plain(pd->context, HCA_CMD_QP_DESTROY, qp->number);
         qp_free(qp);
         return -ENOMEM;
     }
@@ -227,7 +229,7 @@ static void completions_forget(hca_qp_t *qp)
 int hca_qp_destroy(hca_qp_t *qp)
 {
     hca_context_t *context = qp->pd->context;
-    int status = hca_ops(context)->qp_destroy(context->backend.ctx, qp->number);
+    int status = hca_command_plain(context, HCA_CMD_QP_DESTROY, qp->number);
     if (status != 0) {
         return status;
     }
@@ -256,7 +258,8 @@ unsigned hca_qp_send_room(const hca_qp_t *qp)
 int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr)
 {
     hca_context_t *context = qp->pd->context;
-    int status = hca_ops(context)->qp_modify(context->backend.ctx, qp->number, mask, attr);
+    struct hca_command modify = {.id = HCA_CMD_QP_MODIFY, .number = qp->number, .qp_modify = {mask, *attr}};
+    int status = hca_command(context, &modify);
     if (status != 0 || (mask & HCA_QP_STATE) == 0) {
         return status;
     }
@@ -276,7 +279,9 @@ int hca_qp_modify(hca_qp_t *qp, uint32_t mask, const struct hca_qp_attr *attr)
 int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out)
 {
     hca_context_t *context = qp->pd->context;
-    int status = hca_ops(context)->qp_query(context->backend.ctx, qp->number, attr_out);
+    struct hca_command query = {.id = HCA_CMD_QP_QUERY, .number = qp->number};
+    int status = hca_command(context, &query);
+    *attr_out = query.qp_query;
     if (status == 0 && attr_out->state == HCA_ERROR) { // it may have gone there by itself
         qp->state = HCA_ERROR;
     }
@@ -286,8 +291,11 @@ int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out)
 int hca_qp_group(hca_qp_t *qp, const uint8_t mgid[16], uint16_t mlid, bool joins)
 {
     const hca_context_t *context = qp->pd->context;
-    const struct backend_hca_ops *ops = hca_ops(context);
-    return (joins ? ops->group_attach : ops->group_detach)(context->backend.ctx, qp->number, mgid, mlid);
+    struct hca_command command = {.id = joins ? HCA_CMD_GROUP_ATTACH : HCA_CMD_GROUP_DETACH, .number = qp->number};
+    struct hca_group *group = joins ? &command.group_attach : &command.group_detach;
+    memcpy(group->mgid, mgid, sizeof group->mgid);
+    group->mlid = mlid;
+    return hca_command(context, &command);
 }
 
 // --- shared receive queues -------------------------------------------------------------------------------------------
@@ -314,7 +322,8 @@ int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user
     }
     uint8_t *ring = srq->buffer.address;
     status = hca_receive_init(&srq->receive, rounded, segments, ring, (volatile uint64_t *)(void *)(ring + ring_bytes));
-    const struct hca_srq_init init = {.eqn = context->eqn,
+    struct hca_command create = {.id = HCA_CMD_SRQ_CREATE};
+    create.srq_create = (struct hca_srq_init){.eqn = context->eqn,
                                       .pdn = pd->number,
                                       .xrcdn = xrcd != NULL ? xrcd->number : HCA_NO_XRCD,
                                       .cqn = xrcd != NULL ? cq->number : 0,
@@ -322,9 +331,9 @@ int hca_srq_create(hca_pd_t *pd, unsigned entries, unsigned segments, void *user
                                       .record = srq->buffer.bus_address + ring_bytes,
                                       .entries = rounded,
                                       .stride_bytes = stride};
-    status = status != 0 ? status : hca_ops(context)->srq_create(context->backend.ctx, &init, &srq->number);
+    status = status != 0 ? status : hca_create(context, create, &srq->number);
     if (status == 0 && !hca_numbered_set(&context->srqs, srq->number, srq)) {
-        (void)hca_ops(context)->srq_destroy(context->backend.ctx, srq->number);
+        (void)hca_command_plain(context, HCA_CMD_SRQ_DESTROY, srq->number);
         status = -ENOMEM;
     }
     if (status != 0) {
@@ -348,7 +357,7 @@ int hca_srq_destroy(hca_srq_t *srq)
     if (srq->users > 0) {
         return -EBUSY;
     }
-    int status = hca_ops(context)->srq_destroy(context->backend.ctx, srq->number);
+    int status = hca_command_plain(context, HCA_CMD_SRQ_DESTROY, srq->number);
     if (status != 0) {
         return status;
     }
@@ -378,13 +387,17 @@ void hca_srq_size(const hca_srq_t *srq, unsigned *entries_out, unsigned *segment
 int hca_srq_limit(const hca_srq_t *srq, unsigned *limit_out)
 {
     const hca_context_t *context = srq->pd->context;
-    return hca_ops(context)->srq_query(context->backend.ctx, srq->number, limit_out);
+    struct hca_command query = {.id = HCA_CMD_SRQ_QUERY, .number = srq->number};
+    int status = hca_command(context, &query);
+    *limit_out = query.srq_query.limit;
+    return status;
 }
 
 int hca_srq_arm(hca_srq_t *srq, unsigned limit)
 {
     hca_context_t *context = srq->pd->context;
-    return hca_ops(context)->srq_arm(context->backend.ctx, srq->number, limit);
+    struct hca_command arm = {.id = HCA_CMD_SRQ_ARM, .number = srq->number, .srq_arm = {limit}};
+    return hca_command(context, &arm);
 }
 
 const struct hca_failure *hca_qp_failure(const hca_qp_t *qp)

@@ -249,11 +249,17 @@ enum hca_qp_state { HCA_RESET, HCA_INIT, HCA_RTR, HCA_RTS, HCA_SQD, HCA_SQE, HCA
 // A record is an 8-byte word in host memory that the driver writes and the HCA reads when it needs it: how many entries
 // were posted to a receive queue, how many completions were taken from a CQ.
 
+// The key is both lkey and rkey. A key of a region that is gone is not used again soon.
 struct hca_mr_init {
     uint32_t pdn, access;
     uint64_t iova, bytes;
-    uint32_t page_bytes;   // a power of two; pages[0] holds iova
-    const uint64_t *pages; // bus addresses
+    // Where the region lies. 0: in memory of the program at iova, whatever it is (heap, static data, stacks), which the
+    // kernel's driver pins until the region is deregistered. A program that gives the memory back meanwhile finds the
+    // region's bytes nowhere.
+    uint64_t bus_address;
+    // Of the kernel's driver, for the firmware: a power of two; bus addresses, pages[0] holds iova.
+    uint32_t page_bytes;
+    const uint64_t *pages;
 };
 struct hca_eq_init {
     uint64_t base, record; // record: how many events were taken
@@ -279,6 +285,9 @@ struct hca_srq_init {
     uint32_t xrcdn, cqn; // of XRC: its domain, and where its completions go; else HCA_NO_XRCD
     uint64_t base, record;
     uint32_t entries, stride_bytes;
+};
+struct hca_srq_limit {
+    uint32_t limit; // 0: not armed
 };
 #define HCA_NO_SRQ 0u
 struct hca_qp_init {
@@ -320,8 +329,18 @@ struct hca_qp_attr {
     uint8_t rnr_retry;     // 0..6; 7: for ever
     uint8_t min_rnr_timer; // code of IBA table 45
     uint8_t max_rd_atomic, max_dest_rd_atomic;
-    bool global; // part of the path: packets have a GRH
-    bool drained_event;
+    uint8_t global; // part of the path: packets have a GRH; 0 or 1
+    uint8_t drained_event;
+};
+// Transitions and their attributes: IBA 10.3.1 and table 91.
+struct hca_qp_modify {
+    uint32_t mask; // HCA_QP_*: which attributes are given
+    struct hca_qp_attr attr;
+};
+// A multicast group of a UD queue pair.
+struct hca_group {
+    uint8_t mgid[16];
+    uint16_t mlid;
 };
 
 struct hca_device_info {
@@ -340,3 +359,66 @@ struct hca_port_info {
     uint32_t max_mtu_bytes, active_mtu_bytes;
     uint64_t rate_mbps; // of data, without line coding
 };
+struct hca_no_operand {
+    uint8_t unused;
+};
+
+// --- commands -------------------------------------------------------------------------------------------------------
+// Objects are named by numbers: of an event queue never 0, of a domain of XRC never HCA_NO_XRCD, of a shared receive
+// queue never HCA_NO_SRQ.
+
+enum hca_object {
+    HCA_OBJECT_DEVICE,
+    HCA_OBJECT_UAR, // a page of the UAR BAR
+    HCA_OBJECT_PD,
+    HCA_OBJECT_XRCD,
+    HCA_OBJECT_MR,
+    HCA_OBJECT_EQ,
+    HCA_OBJECT_CQ,
+    HCA_OBJECT_SRQ,
+    HCA_OBJECT_QP,
+    HCA_OBJECTS
+};
+
+enum hca_command_effect { HCA_CREATES, HCA_DESTROYS, HCA_CHANGES, HCA_QUERIES };
+
+enum hca_command_trait {
+    HCA_NEEDS_DEVICE = 1,  // fails once the HCA is gone; others go on, so that a process can clean up
+    HCA_SETTLES = 2,       // nothing that needs the object's memory is under way when it returns
+    HCA_SETTLES_RESET = 4, // the same, where it takes a queue pair to the reset state
+};
+
+enum hca_command_id {
+#define COMMAND(id, name, object, effect, traits, operand) HCA_CMD_##id,
+#include "models/hca/abi/commands.def"
+#undef COMMAND
+    HCA_COMMANDS
+};
+
+struct hca_command {
+    uint32_t id;     // enum hca_command_id
+    uint32_t number; // of the object
+    union {
+#define COMMAND(id, name, object, effect, traits, operand) operand name;
+#include "models/hca/abi/commands.def"
+#undef COMMAND
+    };
+};
+
+struct hca_command_info {
+    const char *name;
+    enum hca_object object;
+    enum hca_command_effect effect;
+    unsigned traits;
+};
+
+// NULL: there is no such command.
+static inline const struct hca_command_info *hca_command_info(uint32_t id)
+{
+    static const struct hca_command_info all[HCA_COMMANDS] = {
+#define COMMAND(id, name, object, effect, traits, operand) {#name, HCA_OBJECT_##object, HCA_##effect, traits},
+#include "models/hca/abi/commands.def"
+#undef COMMAND
+    };
+    return id < HCA_COMMANDS ? &all[id] : (const struct hca_command_info *)0;
+}

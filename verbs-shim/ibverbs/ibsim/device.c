@@ -14,18 +14,13 @@
 
 // --- queries ---------------------------------------------------------------------------------------------------------
 
-static int port_info(const struct backend *backend, struct hca_port_info *info_out)
-{
-    return backend->ops->hca->query_port(backend->ctx, info_out);
-}
-
 static int query_device(void *device, struct ibverbs_device_info *info_out)
 {
     const struct backend *backend = device;
     struct hca_device_info hca;
     struct hca_port_info port;
-    int status = backend->ops->hca->query_device(backend->ctx, &hca);
-    status = status != 0 ? status : port_info(backend, &port);
+    int status = hca_query_device(backend, &hca);
+    status = status != 0 ? status : hca_query_port(backend, &port);
     if (status != 0) {
         return status;
     }
@@ -90,8 +85,8 @@ static int query_port(void *device, unsigned number, struct ibv_port_attr *attr_
     struct hca_device_info hca;
     struct hca_port_info port;
     (void)number; // it has one
-    int status = backend->ops->hca->query_device(backend->ctx, &hca);
-    status = status != 0 ? status : port_info(backend, &port);
+    int status = hca_query_device(backend, &hca);
+    status = status != 0 ? status : hca_query_port(backend, &port);
     if (status != 0) {
         return status;
     }
@@ -115,7 +110,7 @@ static int query_gid(void *device, unsigned number, unsigned index, union ibv_gi
 {
     struct hca_port_info port;
     (void)number, (void)index;
-    int status = port_info(device, &port);
+    int status = hca_query_port(device, &port);
     if (status == 0) {
         gid_out->global.subnet_prefix = htobe64(port.gid_prefix);
         gid_out->global.interface_id = htobe64(port.guid);
@@ -352,7 +347,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
 
 int ibsim_device_add(struct backend_process *process)
 {
-    return process->backend.ops->hca == NULL
+    return process->backend.ops->hca_command == NULL
                ? -ENODEV
                : ibverbs_device_add(process, "ibsim0", &ibsim_device_ops, &process->backend);
 }
