@@ -301,6 +301,13 @@ TEST(World, NumbersOfProcessesFitTogetherAndAreTheSameInEveryRun)
     free(second);
 }
 
+TEST(World, SystemCallsByNumberDoWhatTheFunctionsDo)
+{
+    char *text = output_alone(WORLD "bynumber");
+    EXPECT_STREQ(text, "");
+    free(text);
+}
+
 TEST(World, AProgramsHandlerOfTrapsSeesItsOwnAlone)
 {
     free(output_alone(WORLD "trap"));

@@ -12,6 +12,8 @@
 #include <sys/times.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
 #define NS_PER_S 1000000000ull
@@ -150,10 +152,17 @@ uint64_t world_deadline_after_ms(int milliseconds)
 
 // --- what stands in the place of the vdso's -------------------------------------------------------------------------
 
+// Others are a device's, or none. Of a process or a thread: linux/posix-timers.h.
+static bool is_simulated(clockid_t clock)
+{
+    enum { OF_DESCRIPTOR = 3 };
+    return clock < 0 ? ((unsigned)clock & 3) != OF_DESCRIPTOR : clock <= CLOCK_TAI;
+}
+
 static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out)
 {
-    if (!world_timed() || (unsigned)clock > CLOCK_TAI) {
-        return syscall(SYS_clock_gettime, clock, time_out) == 0 ? 0 : -errno;
+    if (!world_timed() || !is_simulated(clock)) {
+        return (int)kernel_call(SYS_clock_gettime, clock, (long)(uintptr_t)time_out, 0, 0, 0, 0);
     }
     *time_out = world_clock_at(clock, world_clock_read_ps(WORLD_SITE));
     return 0;
@@ -162,7 +171,7 @@ static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out)
 static int gettimeofday_simulated(struct timeval *time_out, void *zone)
 {
     if (!world_timed()) {
-        return syscall(SYS_gettimeofday, time_out, zone) == 0 ? 0 : -errno;
+        return (int)kernel_call(SYS_gettimeofday, (long)(uintptr_t)time_out, (long)(uintptr_t)zone, 0, 0, 0, 0);
     }
     if (time_out != NULL) {
         const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(WORLD_SITE));
@@ -191,11 +200,8 @@ clock_t clock(void)
                          : WORLD_REAL(clock)();
 }
 
-clock_t times(struct tms *buffer)
+static clock_t times_simulated(struct tms *buffer)
 {
-    if (!world_timed()) {
-        return WORLD_REAL(times)(buffer);
-    }
     uint64_t per_tick_ps = NS_PER_S * WORLD_PS_PER_NS / (uint64_t)sysconf(_SC_CLK_TCK);
     uint64_t now_ps = world_clock_read_ps(WORLD_SITE);
     if (buffer != NULL) {
@@ -204,10 +210,15 @@ clock_t times(struct tms *buffer)
     return (clock_t)((attach_place()->epoch_monotonic_ns * WORLD_PS_PER_NS + now_ps) / per_tick_ps);
 }
 
-int getrusage(__rusage_who_t who, struct rusage *usage)
+clock_t times(struct tms *buffer)
 {
-    int status = WORLD_REAL(getrusage)(who, usage);
-    if (status == 0 && world_timed()) {
+    return world_timed() ? times_simulated(buffer) : WORLD_REAL(times)(buffer);
+}
+
+static long getrusage_simulated(int who, struct rusage *usage)
+{
+    long status = kernel_call(SYS_getrusage, who, (long)(uintptr_t)usage, 0, 0, 0, 0);
+    if (status == 0) {
         clockid_t clock = who == RUSAGE_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
         const struct timespec now = world_clock_at(clock, world_clock_read_ps(WORLD_SITE));
         usage->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
@@ -216,6 +227,40 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
         usage->ru_minflt = usage->ru_majflt = 0;
     }
     return status;
+}
+
+int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+    return world_timed() ? (int)world_result(getrusage_simulated((int)who, usage)) : WORLD_REAL(getrusage)(who, usage);
+}
+
+// --- by their numbers -----------------------------------------------------------------------------------------------
+
+#define A(i) ((void *)a[i]) // NOLINT(performance-no-int-to-ptr)
+
+long world_call_clock_gettime(const long *a)
+{
+    return clock_gettime_simulated((clockid_t)a[0], A(1));
+}
+
+long world_call_gettimeofday(const long *a)
+{
+    return gettimeofday_simulated(A(0), A(1));
+}
+
+long world_call_time(const long *a)
+{
+    return time_simulated(A(0));
+}
+
+long world_call_times(const long *a)
+{
+    return times_simulated(A(0));
+}
+
+long world_call_getrusage(const long *a)
+{
+    return getrusage_simulated((int)a[0], A(1));
 }
 
 // --- overwriting ----------------------------------------------------------------------------------------------------

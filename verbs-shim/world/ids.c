@@ -305,7 +305,7 @@ void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t))
     }
 }
 
-// --- system calls by their numbers ----------------------------------------------------------------------------------
+// --- what the kernel says ----------------------------------------------------------------------------------
 
 static long kernel_number(long number)
 {
@@ -320,46 +320,4 @@ pid_t world_real_pid(void)
 pid_t world_real_tid(void)
 {
     return (pid_t)kernel_number(SYS_gettid);
-}
-
-// Those of this file that programs call by their numbers; others go through.
-long syscall(long number, ...)
-{
-    long arguments[6];
-    va_list list;
-    va_start(list, number);
-    for (unsigned i = 0; i < 6; i++) {
-        arguments[i] = va_arg(list, long);
-    }
-    va_end(list);
-    switch (number) {
-    case SYS_getpid:
-        return getpid();
-    case SYS_gettid:
-        return gettid();
-    case SYS_getppid:
-        return getppid();
-    case SYS_kill:
-        return kill((pid_t)arguments[0], (int)arguments[1]);
-    case SYS_tgkill:
-        return tgkill((pid_t)arguments[0], (pid_t)arguments[1], (int)arguments[2]);
-    case SYS_sched_setaffinity:
-        return sched_setaffinity((pid_t)arguments[0], (size_t)arguments[1], (const cpu_set_t *)arguments[2]);
-    case SYS_sched_getaffinity: // the kernel says how many bytes
-        return sched_getaffinity((pid_t)arguments[0], (size_t)arguments[1], (cpu_set_t *)arguments[2]) == 0
-                   ? (long)((size_t)arguments[1] < sizeof(cpu_set_t) ? (size_t)arguments[1] : sizeof(cpu_set_t))
-                   : -1;
-    case SYS_process_vm_readv:
-    case SYS_process_vm_writev:
-    case SYS_pidfd_open:
-    case SYS_prlimit64:
-        arguments[0] = world_id_real((pid_t)arguments[0]);
-        break;
-    }
-    long result;
-    if (!world_call(number, arguments, &result)) {
-        result =
-            kernel_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
-    }
-    return world_result(result);
 }

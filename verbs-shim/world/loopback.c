@@ -45,15 +45,17 @@ void world_loopback_settle(unsigned packets)
     int error = errno;
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof own;
-    int fd = (int)syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && syscall(SYS_bind, fd, &own, sizeof own) == 0 && syscall(SYS_getsockname, fd, &own, &bytes) == 0 &&
-        syscall(SYS_connect, fd, &own, sizeof own) == 0) {
+    const long address = (long)(uintptr_t)&own;
+    long fd = kernel_call(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0, 0, 0, 0);
+    if (fd >= 0 && kernel_call(SYS_bind, fd, address, sizeof own, 0, 0, 0) == 0 &&
+        kernel_call(SYS_getsockname, fd, address, (long)(uintptr_t)&bytes, 0, 0, 0) == 0 &&
+        kernel_call(SYS_connect, fd, address, sizeof own, 0, 0, 0) == 0) {
         while (packets-- > 0) {
-            datagram_pass(fd);
+            datagram_pass((int)fd);
         }
     }
     if (fd >= 0) {
-        (void)syscall(SYS_close, fd);
+        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
     }
     errno = error;
 }

@@ -25,6 +25,7 @@
 #include "verbs-shim/world/instruction.h"
 #include "verbs-shim/world/text.h"
 #include "verbs-shim/world/tsc_jump.h"
+#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
 enum {
@@ -145,7 +146,7 @@ static void look_after(unsigned microseconds)
 {
     const struct itimerspec once = {.it_value.tv_nsec = microseconds * 1000L};
     if (spin.has_timer) {
-        (void)syscall(SYS_timer_settime, spin.timer, 0, &once, NULL);
+        (void)kernel_call(SYS_timer_settime, spin.timer, 0, (long)(uintptr_t)&once, 0, 0, 0);
     }
 }
 
@@ -322,7 +323,8 @@ void world_spin_start(void)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = world_spin_signal()};
     event._sigev_un._tid = world_real_tid();
     spin = (struct spin){0};
-    spin.has_timer = syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &spin.timer) == 0;
+    spin.has_timer = kernel_call(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)(uintptr_t)&event,
+                                 (long)(uintptr_t)&spin.timer, 0, 0, 0) == 0;
     look_after(LOOK_EVERY_US);
 }
 
@@ -330,6 +332,6 @@ void world_spin_end(void)
 {
     if (spin.has_timer) {
         spin.has_timer = false;
-        (void)syscall(SYS_timer_delete, spin.timer);
+        (void)kernel_call(SYS_timer_delete, spin.timer, 0, 0, 0, 0, 0);
     }
 }

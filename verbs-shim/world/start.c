@@ -7,13 +7,11 @@
 
 #include "verbs-shim/world/world.h"
 
-// Condition variables exist in two versions; the default one is the newer.
 void *world_real_find(void **slot, const char *name)
 {
     void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
     if (found == NULL) {
-        found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
-        found = found != NULL ? found : dlsym(RTLD_NEXT, name);
+        found = dlsym(RTLD_NEXT, name); // in its default version (calls.def)
         if (found == NULL) {
             fprintf(stderr, "tcasim: the C library has no %s\n", name);
             abort();

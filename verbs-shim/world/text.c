@@ -74,14 +74,15 @@ static bool line_fixed(const char *line, uintptr_t at, size_t bytes)
 
 bool world_text_fixed(uintptr_t at, size_t bytes)
 {
-    struct maps maps = {.fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct maps maps = {.fd = (int)kernel_call(SYS_openat, AT_FDCWD, (long)(uintptr_t) "/proc/self/maps",
+                                               O_RDONLY | O_CLOEXEC, 0, 0, 0)};
     char line[LINE_BYTES];
     bool fixed = false;
     while (maps.fd >= 0 && !fixed && maps_line(&maps, line)) {
         fixed = line_fixed(line, at, bytes);
     }
     if (maps.fd >= 0) {
-        (void)syscall(SYS_close, maps.fd);
+        (void)kernel_call(SYS_close, maps.fd, 0, 0, 0, 0, 0);
     }
     return fixed;
 }

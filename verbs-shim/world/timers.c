@@ -43,13 +43,15 @@ static void fire(struct timer *timer, uint64_t times)
     if (timer->kind == KIND_DESCRIPTOR) {
         (void)kernel_call(SYS_write, timer->fd, (long)(uintptr_t)&times, sizeof times, 0, 0, 0);
     } else if (timer->kind == KIND_ITIMER) {
-        (void)syscall(SYS_kill, world_real_pid(), SIGALRM);
+        (void)kernel_call(SYS_kill, world_real_pid(), SIGALRM, 0, 0, 0, 0);
     } else if (timer->signal_number != 0) {
         siginfo_t info = {.si_signo = timer->signal_number, .si_code = SI_TIMER, .si_value = timer->value};
         if (timer->thread != 0) {
-            (void)syscall(SYS_rt_tgsigqueueinfo, world_real_pid(), timer->thread, timer->signal_number, &info);
+            (void)kernel_call(SYS_rt_tgsigqueueinfo, world_real_pid(), timer->thread, timer->signal_number,
+                              (long)(uintptr_t)&info, 0, 0);
         } else {
-            (void)syscall(SYS_rt_sigqueueinfo, world_real_pid(), timer->signal_number, &info);
+            (void)kernel_call(SYS_rt_sigqueueinfo, world_real_pid(), timer->signal_number, (long)(uintptr_t)&info,
+                              0, 0, 0);
         }
     }
 }

@@ -58,9 +58,10 @@ static const struct sock_filter filter[] = {
     SKIP_UNLESS((unsigned)(KERNEL_GATE + 2), 1), // behind the instruction
     GIVE(SECCOMP_RET_ALLOW),
     LOAD(nr, 0),
-#define ROW(name, function, when) when(SYS_##name)
-    WORLD_CALLS(ROW)
-#undef ROW
+#define FUNCTION(name, version, policy, number)
+#define CALL(name, function, trap, policy) trap(SYS_##name)
+#include "verbs-shim/world/calls.def"
+#undef CALL
         GIVE(SECCOMP_RET_ALLOW),
 };
 
@@ -68,9 +69,10 @@ static const struct call {
     long number;
     long (*carry_out)(const long *arguments);
 } calls[] = {
-#define ROW(name, function, when) {SYS_##name, function},
-    WORLD_CALLS(ROW)
-#undef ROW
+#define CALL(name, function, trap, policy) {SYS_##name, function},
+#include "verbs-shim/world/calls.def"
+#undef CALL
+#undef FUNCTION
 };
 
 long world_result(long result)

@@ -65,7 +65,7 @@ void world_trap_start(void);
 // Signals with handlers that the calling thread has had. restarts: but for those with SA_RESTART.
 unsigned world_interrupts(bool restarts);
 void world_trap_unblock(void); // its signal, in the calling thread
-// In simulated time, where it is one of calls.h; false: it is none. The result is the kernel's.
+// In simulated time, where it is a CALL of calls.def; false: it is none. The result is the kernel's.
 bool world_call(long number, const long *arguments, long *result_out);
 
 // --- numbers of processes and threads (ids.c) -----------------------------------------------------------------------
