@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/attach.h"
+#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/rdmacm/internal.h"
 
 enum { DEVICES_MAX = 4, NUMBERS_RESERVED = 2 };
@@ -69,7 +70,7 @@ void cm_event_pay(void)
 }
 
 // The child of a fork has none of its parent's devices, and leaves its parent's connections and ports alone: it closes
-// what would keep them when the parent has ended. By number, as the process is not attached yet.
+// what would keep them when the parent has ended. Not by close(2), as the process is not attached yet.
 static void forked(void)
 {
     library.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -79,7 +80,7 @@ static void forked(void)
         const int mine[] = {id->socket, id->claim};
         for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++) {
             if (mine[i] >= 0) {
-                (void)syscall(SYS_close, mine[i]);
+                (void)kernel_call(SYS_close, mine[i], 0, 0, 0, 0, 0);
             }
         }
     }

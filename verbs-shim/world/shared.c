@@ -13,7 +13,6 @@
 #include <sys/syscall.h>
 
 #include "verbs-shim/attach/kernel_call.h"
-#include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
 enum { MAPPINGS_MAX = 128, PAGES_MAX = 32, PAGE_BYTES = 4096, MAPS_BYTES = 16384, PIECES_MAX = 4096 };
@@ -274,22 +273,6 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int fd, off
 {
     void *at = WORLD_REAL(mmap64)(address, bytes, protection, flags, fd, offset);
     note(at, flags);
-    return at;
-}
-
-// By their numbers, and not by the functions above: libraries that watch a program's memory (UCX, Open MPI) overwrite
-// those with code that calls in here.
-long world_number_mmap(const long *a)
-{
-    long at = world_result(kernel_call(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]));
-    note((const void *)at, (int)a[3]); // NOLINT(performance-no-int-to-ptr)
-    return at;
-}
-
-long world_number_shmat(const long *a)
-{
-    long at = world_result(kernel_call(SYS_shmat, a[0], a[1], a[2], 0, 0, 0));
-    note((const void *)at, MAP_SHARED); // NOLINT(performance-no-int-to-ptr)
     return at;
 }
 

@@ -114,8 +114,6 @@ void world_shared_page_close(void);    // the one that was opened for an access
 void world_shared_pages_restart(void); // those so far are not read by the loop
 bool world_shared_busy(void);          // it is looking for mappings, or changing their rights
 void world_shared_start(void);
-long world_number_mmap(const long *arguments); // for syscall.c
-long world_number_shmat(const long *arguments);
 
 // --- loops over it (spin_shared.c) ----------------------------------------------------------------------------------
 
