@@ -1,12 +1,21 @@
 # Shared libraries that unmodified programs load in place of the system's, all in <build>/lib.
 set(TCASIM_LIBRARIES ${CMAKE_BINARY_DIR}/lib)
 
-# tcasim_dropin(name SONAME libibverbs.so.1 MAP libibverbs.map FOLDER ... SOURCES ...)
-# The drivers and libraries below come with it, of them only what the map names can be seen. FOLDER: where it is put.
+# tcasim_dropin(name SONAME libibverbs.so.1 MAP libibverbs.map FOLDER ... WHOLE ... USES ... LIBRARIES ... SOURCES ...)
+#   WHOLE    rooms whose functions programs call: all of them come with it. What those use comes as far as it is used
+#   USES     rooms of which its own sources see the headers as well
+# Only what the map names can be seen. FOLDER: where it is put.
 function(tcasim_dropin name)
-    cmake_parse_arguments(DROPIN "" "SONAME;MAP;FOLDER" "SOURCES;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(DROPIN "" "SONAME;MAP;FOLDER" "SOURCES;LIBRARIES;WHOLE;USES" ${ARGN})
     add_library(${name} MODULE ${DROPIN_SOURCES} ${DROPIN_MAP})
-    target_link_libraries(${name} PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,verbs-shim> ${DROPIN_LIBRARIES})
+    foreach(used ${DROPIN_WHOLE} ${DROPIN_USES})
+        string(REPLACE "/" "_" room ${used})
+        target_link_libraries(${name} PRIVATE ${room})
+        if(used IN_LIST DROPIN_WHOLE)
+            target_sources(${name} PRIVATE $<TARGET_OBJECTS:${room}>)
+        endif()
+    endforeach()
+    target_link_libraries(${name} PRIVATE ${DROPIN_LIBRARIES})
     # A plug-in that is unloaded must not take it along: the process is led back into it (threads, attach_look).
     target_link_options(${name} PRIVATE -Wl,-soname,${DROPIN_SONAME} -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete
                         -Wl,--version-script,${DROPIN_MAP})

@@ -14,31 +14,53 @@ set(TCASIM_HOT_OPTIONS $<$<CONFIG:Release>:-flto -ffat-lto-objects>)
 # tcasim_room(sim/kernel USES ... SOURCES ... LIBRARIES ...)
 #   USES       rooms by path; what they use is not passed on
 #   LIBRARIES  outside libraries, private to the room
-#   PROGRAM_HEADERS  folders of the room whose headers its users include as programs do: <cuda_runtime.h>
+#   PROGRAM_HEADERS  its users include its headers as programs do: <cuda_runtime.h>
+#   SHARED     shared libraries are made of it as well
 function(tcasim_room path)
-    cmake_parse_arguments(ROOM "" "" "USES;SOURCES;LIBRARIES;PROGRAM_HEADERS" ${ARGN})
+    cmake_parse_arguments(ROOM "PROGRAM_HEADERS;SHARED" "" "USES;SOURCES;LIBRARIES" ${ARGN})
     string(REPLACE "/" "_" name ${path})
     list(TRANSFORM ROOM_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${path}/)
     add_library(${name} STATIC ${ROOM_SOURCES})
     tcasim_room_view(${name} ${path})
     target_include_directories(${name} PUBLIC ${TCASIM_INCLUDE_ROOT}/${name})
-    list(TRANSFORM ROOM_PROGRAM_HEADERS PREPEND ${TCASIM_INCLUDE_ROOT}/${name}/${path}/)
-    target_include_directories(${name} INTERFACE ${ROOM_PROGRAM_HEADERS})
-    set_property(GLOBAL PROPERTY TCASIM_PROGRAM_HEADERS_${name} ${ROOM_PROGRAM_HEADERS})
+    if(ROOM_PROGRAM_HEADERS)
+        target_include_directories(${name} INTERFACE ${TCASIM_INCLUDE_ROOT}/${name}/${path})
+        set_property(GLOBAL PROPERTY TCASIM_PROGRAM_HEADERS_${name} ${TCASIM_INCLUDE_ROOT}/${name}/${path})
+    endif()
+    if(ROOM_SHARED)
+        set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+        target_compile_options(${name} PRIVATE -fno-semantic-interposition)
+    endif()
+    tcasim_includes(${name} ${ROOM_USES})
     foreach(used ${ROOM_USES})
         string(REPLACE "/" "_" used_name ${used})
-        get_property(headers GLOBAL PROPERTY TCASIM_PROGRAM_HEADERS_${used_name})
-        target_include_directories(${name} PRIVATE ${TCASIM_INCLUDE_ROOT}/${used_name} ${headers})
         target_link_libraries(${name} INTERFACE ${used_name})
-        if(used STREQUAL "rtl")
-            add_dependencies(${name} rtl) # its header is generated
-        endif()
     endforeach()
     target_link_libraries(${name} PRIVATE ${ROOM_LIBRARIES})
     if(path IN_LIST TCASIM_HOT_ROOMS)
         target_compile_options(${name} PRIVATE "${TCASIM_HOT_OPTIONS}")
     endif()
     tcasim_strict(${name})
+endfunction()
+
+# tcasim_includes(tcasim-world verbs-shim/world ...): a target that is no room sees the headers of these rooms.
+function(tcasim_includes target)
+    foreach(used ${ARGN})
+        string(REPLACE "/" "_" used_name ${used})
+        get_property(headers GLOBAL PROPERTY TCASIM_PROGRAM_HEADERS_${used_name})
+        target_include_directories(${target} PRIVATE ${TCASIM_INCLUDE_ROOT}/${used_name} ${headers})
+        if(used STREQUAL "rtl")
+            add_dependencies(${target} rtl)
+        endif()
+    endforeach()
+endfunction()
+
+# tcasim_header_room(verbs-shim/backend): a room of headers alone.
+function(tcasim_header_room path)
+    string(REPLACE "/" "_" name ${path})
+    add_library(${name} INTERFACE)
+    tcasim_room_view(${name} ${path})
+    target_include_directories(${name} INTERFACE ${TCASIM_INCLUDE_ROOT}/${name})
 endfunction()
 
 # The folder as others see it: <build>/include/<room>/<path> -> <source>/<path>

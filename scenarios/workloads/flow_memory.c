@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "scenarios/workloads/flow.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/libtca/tca.h"
 
 #define PAGE_BYTES 4096u
 #define RIGHTS     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)

@@ -11,6 +11,7 @@
 
 #include "scenarios/workloads/region.h"
 #include "verbs-shim/cuda/pin.h"
+#include "verbs-shim/fpga/fpga_driver.h"
 
 #define TIMEOUT_NS 1000000000ull // longer than a device waits for an answer
 

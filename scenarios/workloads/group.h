@@ -4,7 +4,7 @@
 
 #include "scenarios/workloads/region.h"
 #include "scenarios/workloads/workload.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/libtca/tca.h"
 
 struct group {
     struct workload *workload;

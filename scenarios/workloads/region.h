@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 #define REGION_HOST (-1)
 

@@ -6,10 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "verbs-shim/backend.h"
-#include "verbs-shim/fpga/fpga_driver.h"
-#include "verbs-shim/peach2_driver.h"
-#include "verbs-shim/peach2_proxy.h"
+#include "verbs-shim/backend/backend.h"
+#include "verbs-shim/peach2/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_proxy.h"
 
 #define WORKLOAD_RANKS_MAX  256
 #define WORKLOAD_HOPS_MAX   16
@@ -73,7 +72,7 @@ struct workload {
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;           // NULL: the node has none, or the program needs none
-    fpga_handle_t *fpga;              // NULL: the node has none
+    struct fpga_handle *fpga;              // NULL: the node has none
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;

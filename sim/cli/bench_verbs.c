@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/ibsim/ibsim.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
 #define TCA0_LIMIT_S   2.0

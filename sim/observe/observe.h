@@ -1,7 +1,7 @@
 // What attached programs did: their verbs calls as a trace, counts of them as a summary, and a line for each call that
 // was refused and each completion in error.
 //
-// sim/attach gives it the records that libraries write (verbs-shim/journal.h), in the order of each thread's own time.
+// sim/attach gives it the records that libraries write (verbs-shim/backend/journal.h), in the order of each thread's own time.
 // From those that make, change and end objects it keeps a picture of what every process has; so it can say what the
 // other side of a connection looked like when a request failed.
 // Everything here only looks: no simulated time passes, and nothing of it reaches a model. Records come from programs
@@ -16,7 +16,7 @@
 #include "sim/kernel/cause.h"
 #include "sim/kernel/sim.h"
 #include "sim/kernel/trace.h"
-#include "verbs-shim/journal.h"
+#include "verbs-shim/backend/journal.h"
 
 typedef struct observe observe_t;
 typedef struct observe_process observe_process_t;

@@ -8,7 +8,7 @@
 #include "sim/platform/gpus.h"
 #include "sim/scenario/scenario.h"
 #include "sim/platform/process_memory.h"
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 struct plat_bar {
     uint64_t base, bytes;

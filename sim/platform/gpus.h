@@ -5,7 +5,7 @@
 #include "models/gpu/gpu.h"
 #include "sim/kernel/thread.h"
 #include "sim/scenario/scenario.h"
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 // Address map of every node: the window of GPU i lies here, below the board's BAR 0.
 #define PLAT_GPU_BASE       0x1000000000ull

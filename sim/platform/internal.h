@@ -9,6 +9,7 @@
 #include "sim/cosim/cosim.h"
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/machine.h"
+#include "verbs-shim/fpga/fpga_driver.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
 #define PLAT_FAILURE_MAX 1024

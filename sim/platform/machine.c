@@ -7,7 +7,7 @@
 
 #include "sim/platform/internal.h"
 #include "sim/platform/routes.h"
-#include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/ibsim/ibsim.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
 enum sim_status plat_error_set(struct plat_error *error, enum sim_status status, const char *format, ...)

@@ -7,8 +7,7 @@
 
 #include "models/host/core.h"
 #include "sim/platform/platform.h"
-#include "verbs-shim/fpga/fpga_driver.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 typedef struct plat_machine plat_machine_t;
 struct plat_backend_inproc;
@@ -41,7 +40,7 @@ void plat_machine_fail(plat_machine_t *machine, const char *format, ...) __attri
 const char *plat_machine_failure(const plat_machine_t *machine);
 
 // The FPGA's driver, once programs run; NULL: the node has none.
-fpga_handle_t *plat_machine_fpga(const plat_machine_t *machine, uint32_t node);
+struct fpga_handle *plat_machine_fpga(const plat_machine_t *machine, uint32_t node);
 
 // What the node's program reaches devices with: to be copied for further processes and their cores.
 const struct plat_backend_inproc *plat_machine_backend(const plat_machine_t *machine, uint32_t node);

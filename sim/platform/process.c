@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/platform/internal.h"
-#include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/ibsim/ibsim.h"
 
 enum sim_status plat_machine_add_process(plat_machine_t *machine, uint32_t node, plat_program_fn program, void *arg)
 {

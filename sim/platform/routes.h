@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/scenario/scenario.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 // Nodes without a way get PEACH2_NO_PORT.
 struct peach2_routing plat_routes_find(const struct scn_scenario *scenario, uint32_t node);

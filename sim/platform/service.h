@@ -4,7 +4,7 @@
 
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/machine.h"
-#include "verbs-shim/peach2_proxy.h"
+#include "verbs-shim/peach2/peach2_proxy.h"
 
 // The DMA channel that the service takes; programs leave it alone.
 #define PLAT_SERVICE_CHANNEL 3u

@@ -127,7 +127,7 @@ struct scn_gpu {
     uint32_t copy_engines, copy_reads_max, copy_read_bytes;
     uint64_t copy_setup_ps, launch_ps;
     uint64_t memory_bytes_per_us, flops_per_us;
-    uint64_t copy_call_ps, submit_call_ps, manage_call_ps, staging_bytes; // as in verbs-shim/backend.h
+    uint64_t copy_call_ps, submit_call_ps, manage_call_ps, staging_bytes; // as in verbs-shim/backend/backend.h
     struct scn_link slot;
 };
 

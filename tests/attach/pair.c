@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "verbs-shim/hca/hca_driver.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 #define WORDS 16
 

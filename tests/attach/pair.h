@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 #define PAIR_STAMPS_MAX 4096
 

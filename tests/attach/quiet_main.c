@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "verbs-shim/attach/attach.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 enum { QUIET_BYTES = 4096, WRITES = 20 };
 

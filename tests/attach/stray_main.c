@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "verbs-shim/attach/attach.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 enum { ROUNDS_BY_QUEUE = 10, ROUNDS = 50, TURN_PS = 22000, MESSAGE = 0, QUEUES = 64 };
 

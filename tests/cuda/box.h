@@ -7,7 +7,7 @@
 #pragma once
 
 #include "tests/shim/test.h"
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 #define BOX_GPUS        3
 #define BOX_GPU_BYTES   (8u << 20)

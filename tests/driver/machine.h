@@ -4,7 +4,7 @@
 
 #include "rtl/peach2_regs.h"
 #include "tests/shim/test.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 #define WINDOW_BASE 0x8000000000ull
 #define BAR0_BASE   0x4000000000ull

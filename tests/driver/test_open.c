@@ -1,7 +1,7 @@
 #include <errno.h>
 
 #include "machine.h"
-#include "verbs-shim/peach2_proxy.h"
+#include "verbs-shim/peach2/peach2_proxy.h"
 
 static int open_with(struct machine *machine, const struct peach2_routing *routing)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/ibsim/ibsim.h"
 
 enum {
     CQ_ENTRIES = 64,

@@ -7,6 +7,7 @@
 
 #include "sim/kernel/trace.h"
 #include "sim/platform/platform.h"
+#include "verbs-shim/fpga/fpga_driver.h"
 
 #define SCENARIO TCASIM_SOURCE_DIR "/scenarios/figures/kobayashi2018-table2-latency.yaml"
 #define NOWHERE  0x3800000000ull // between the FPGA's windows and the board's

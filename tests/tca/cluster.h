@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../platform/site.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/libtca/tca.h"
 
 #define CLUSTER_BYTES 65536u
 

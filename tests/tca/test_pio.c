@@ -1,6 +1,6 @@
 // Stores of the processor into memory of another node, by the library's calls.
 #include "cluster.h"
-#include "verbs-shim/tca-api.h"
+#include "verbs-shim/libtca/tca-api.h"
 
 #define DATA_BYTES 512u
 

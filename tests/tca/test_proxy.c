@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "cluster.h"
-#include "verbs-shim/peach2_proxy.h"
+#include "verbs-shim/peach2/peach2_proxy.h"
 
 static void raise_own(void *arg, peach2_handle_t *board)
 {

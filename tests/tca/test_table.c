@@ -1,6 +1,6 @@
 // The older generation of names: tables of descriptors by index.
 #include "cluster.h"
-#include "verbs-shim/tca-api.h"
+#include "verbs-shim/libtca/tca-api.h"
 
 static void run_pair(plat_program_fn program)
 {

@@ -13,7 +13,7 @@
 #include "verbs-shim/acp/acp.h"
 #include "verbs-shim/acp/acp_memory.h"
 #include "verbs-shim/acp/boot.h"
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 // morie2016 table 2 and the published implementation's constants.
 enum {

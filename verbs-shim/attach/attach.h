@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 #ifdef __cplusplus
 extern "C" {

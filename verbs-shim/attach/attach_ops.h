@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 extern const struct backend_gpu_ops attach_gpu_ops;
 extern const struct backend_thread_ops attach_thread_ops;

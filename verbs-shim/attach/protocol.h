@@ -13,8 +13,8 @@
 #include "attach_layout.h" // generated: ATTACH_LAYOUT, a hash of this header and of those whose structs pass
 #include "models/hca/abi/hca_abi.h"
 #include "verbs-shim/attach/attach.h"
-#include "verbs-shim/backend.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/backend/backend.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 #define ATTACH_MAGIC 0x74636131u // "tca1"
 

@@ -8,6 +8,7 @@
 static void context_release(void *library)
 {
     struct cuda_context *context = library;
+    context->process->peer_memory = NULL;
     for (unsigned gpu = 0; gpu < context->count; gpu++) {
         cuda_streams_drop(context, gpu);
         cuda_events_drop(context, gpu);
@@ -51,6 +52,7 @@ struct cuda_context *cuda_context_current(void)
         }
         library->state = context_make(process, count < BACKEND_GPUS_MAX ? count : BACKEND_GPUS_MAX);
         library->release = library->state != NULL ? context_release : NULL;
+        process->peer_memory = library->state != NULL ? &cuda_peer_memory : NULL;
     }
     return library->state;
 }

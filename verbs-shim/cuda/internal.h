@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 #include "verbs-shim/cuda/cuda_runtime_api.h"
 #include "verbs-shim/cuda/pin.h"
 
@@ -155,6 +155,7 @@ void cuda_events_drop(struct cuda_context *context, unsigned gpu);
 // --- pin.c ----------------------------------------------------------------------------------------------------------
 
 // Closes the windows onto this memory.
+extern const struct backend_peer_memory cuda_peer_memory; // pin.c
 void cuda_pins_revoke(struct cuda_context *context, unsigned gpu, uint64_t device_address, uint64_t bytes);
 
 // --- copies ---------------------------------------------------------------------------------------------------------

@@ -136,3 +136,29 @@ bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out)
     tokens_out->va_space = process + 1;
     return true;
 }
+
+// --- for libraries that register memory (struct backend_peer_memory) ------------------------------------------------
+
+static bool peer_owns(const void *address)
+{
+    struct cuda_tokens tokens;
+    return cuda_tokens_of(address, &tokens);
+}
+
+static int peer_pin(const void *address, size_t bytes, void **pin_out, uint64_t *bus_address_out)
+{
+    struct cuda_pin *pin;
+    int status = cuda_pin_create(address, bytes, true, &pin);
+    if (status == 0) {
+        *pin_out = pin;
+        *bus_address_out = pin->bus_address + cuda_pin_offset(pin, address);
+    }
+    return status;
+}
+
+static void peer_unpin(void *pin)
+{
+    cuda_pin_destroy(pin);
+}
+
+const struct backend_peer_memory cuda_peer_memory = {.owns = peer_owns, .pin = peer_pin, .unpin = peer_unpin};

@@ -1,5 +1,5 @@
 // libtcasim.so: in an attached process libtcasim-attach.so is there, elsewhere it is not.
-#include "verbs-shim/tcasim.h"
+#include "verbs-shim/dropin/tcasim.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "verbs-shim/dropin/dropin.h"
-#include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/ibsim/ibsim.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
 void dropin_devices_add(struct backend_process *process)

@@ -2,7 +2,7 @@
 // it with a device of their own.
 #pragma once
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 // Gives the process its devices (ibverbs_device_add). What cannot be had is left out.
 void dropin_devices_add(struct backend_process *process);

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "models/fpga/registers/fpga_regs.h"
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 typedef struct fpga_handle fpga_handle_t;
 

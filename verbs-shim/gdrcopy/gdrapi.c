@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 #include "verbs-shim/cuda/cuda_runtime_api.h"
 #include "verbs-shim/cuda/pin.h"
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "models/hca/abi/hca_abi.h"
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 typedef struct hca_context hca_context_t;
 typedef struct hca_pd hca_pd_t;

@@ -103,7 +103,7 @@ static bool is_registered(const struct ibverbs_qp *qp, uint64_t address, uint64_
     for (; at != NULL && !found; at = at->next) {
         const struct ibverbs_mr *mr = at->face;
         uint64_t offset = address - mr->iova;
-        found = mr->pin == NULL && mr->iova == (uintptr_t)mr->base.addr && offset <= mr->base.length &&
+        found = mr->peer_pin == NULL && mr->iova == (uintptr_t)mr->base.addr && offset <= mr->base.length &&
                 bytes <= mr->base.length - offset;
     }
     return found;

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 // --- what it is -----------------------------------------------------------------------------------------------------
 

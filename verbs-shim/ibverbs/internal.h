@@ -100,7 +100,7 @@ struct ibverbs_xrcd {
 struct ibverbs_mr {
     struct ibv_mr base;
     struct ibverbs_object object;
-    struct cuda_pin *pin; // NULL: memory of the program
+    void *peer_pin; // of another device's memory; NULL: memory of the program
     uint64_t iova;
     uint32_t access;
 };

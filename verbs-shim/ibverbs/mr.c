@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "verbs-shim/cuda/pin.h"
 #include "verbs-shim/ibverbs/note.h"
 
 #define PAGE_MASK UINT64_C(4095)
@@ -51,17 +50,19 @@ static void no_window(const struct ibverbs_region *region)
     }
 }
 
-// Device memory lies in one allocation, or the region does not exist.
-static int gpu_pin(struct ibverbs_mr *mr, struct ibverbs_region *region)
+static const struct backend_peer_memory *peer_memory(const struct ibverbs_context *context)
 {
-    struct cuda_tokens tokens;
-    if (!cuda_tokens_of(region->address, &tokens)) {
+    return context->device->library->process->peer_memory;
+}
+
+// Memory of another device lies in one allocation, or the region does not exist.
+static int peer_pin(struct ibverbs_mr *mr, const struct ibverbs_context *context, struct ibverbs_region *region)
+{
+    const struct backend_peer_memory *peer = peer_memory(context);
+    if (peer == NULL || !peer->owns(region->address)) {
         return 0;
     }
-    int status = cuda_pin_create(region->address, region->bytes, true, &mr->pin);
-    if (status == 0) {
-        region->bus_address = mr->pin->bus_address + cuda_pin_offset(mr->pin, region->address);
-    }
+    int status = peer->pin(region->address, region->bytes, &mr->peer_pin, &region->bus_address);
     if (status == -ENOSPC) {
         no_window(region);
         status = -ENOMEM;
@@ -69,10 +70,10 @@ static int gpu_pin(struct ibverbs_mr *mr, struct ibverbs_region *region)
     return status == -EINVAL ? -EFAULT : status;
 }
 
-static void mr_free(struct ibverbs_mr *mr, bool unpin)
+static void mr_free(struct ibverbs_mr *mr, const struct ibverbs_context *context, bool unpin)
 {
-    if (mr->pin != NULL && unpin) {
-        cuda_pin_destroy(mr->pin);
+    if (mr->peer_pin != NULL && unpin) {
+        peer_memory(context)->unpin(mr->peer_pin);
     }
     free(mr);
 }
@@ -81,7 +82,7 @@ static int mr_make(struct ibverbs_mr *mr, struct ibverbs_pd *pd, struct ibverbs_
 {
     struct ibverbs_context *context = pd->object.context;
     int status = region_check(context, region);
-    status = status != 0 ? status : gpu_pin(mr, region);
+    status = status != 0 ? status : peer_pin(mr, context, region);
     if (status == 0) {
         status = context->device->ops->mr_register(pd->object.device, region, &mr->object.device, &mr->base.lkey,
                                                    &mr->base.rkey);
@@ -103,7 +104,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
     if (status != 0) {
         pd->object.context->device->library->unborn = NULL;
         if (mr != NULL) {
-            mr_free(mr, true);
+            mr_free(mr, pd->object.context, true);
         }
         ibverbs_note_mr_refused(pd, began_ps, -status, &region);
         return ibverbs_fail(status);
@@ -117,7 +118,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv_pd, void *addr, size_t length
     mr->iova = iova;
     mr->access = region.access;
     ibverbs_object_add(&mr->object, pd->object.context, IBVERBS_MR, mr);
-    if (entered->checks && mr->pin == NULL) {
+    if (entered->checks && mr->peer_pin == NULL) {
         entered->journal->memory(entered->process->backend.ctx, addr, length, true);
     }
     ibverbs_note_mr(mr, began_ps);
@@ -143,12 +144,12 @@ int ibverbs_mr_end(struct ibverbs_object *object)
     bool abandoned = library->abandoned; // then its pins went with CUDA's state
     int status = ibverbs_ops(object)->mr_deregister(object->device);
     if (status == 0) {
-        if (library->checks && mr->pin == NULL) {
+        if (library->checks && mr->peer_pin == NULL) {
             library->journal->memory(library->process->backend.ctx, mr->base.addr, mr->base.length, false);
         }
         ibverbs_pd_of(mr->base.pd)->object.users--;
         ibverbs_object_remove(object);
-        mr_free(mr, !abandoned);
+        mr_free(mr, object->context, !abandoned);
     }
     return status;
 }

@@ -1,4 +1,4 @@
-// What the face reports of the program's calls (verbs-shim/journal.h). Private to the folder.
+// What the face reports of the program's calls (verbs-shim/backend/journal.h). Private to the folder.
 //
 // A function that makes, changes or ends something has `NOTE(library)` at its beginning, which keeps when it began and
 // why it was refused, and reports its result with ibverbs_note_end. Where nobody listens both are a branch.

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "verbs-shim/peach2_driver.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/peach2/peach2_driver.h"
+#include "verbs-shim/libtca/tca.h"
 
 #define TCA_BOARD_UNITS      PEACH2_BOARD_DESCRIPTORS
 #define TCA_BOARD_UNIT_BYTES 32u
@@ -34,3 +34,6 @@ void tca_channel_give(struct tca_context *context, unsigned channel);
 // For a chain. false: there is no room.
 bool tca_board_take(struct tca_context *context, uint32_t units, uint32_t *first_out);
 void tca_board_give(struct tca_context *context, uint32_t first, uint32_t units);
+
+// What is refused meanwhile the program did not ask for: a library tries.
+void tca_note_quiet(bool quiet);

@@ -6,12 +6,12 @@
 
 #include <stdbool.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 #include "verbs-shim/cuda/pin.h"
 #include "verbs-shim/libtca/board_memory.h"
-#include "verbs-shim/peach2_driver.h"
-#include "verbs-shim/peach2_poll_timer.h"
-#include "verbs-shim/tca-api.h"
+#include "verbs-shim/peach2/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_poll_timer.h"
+#include "verbs-shim/libtca/tca-api.h"
 
 #define TCA_MESSAGE_MAX 256
 

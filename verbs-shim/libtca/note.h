@@ -1,4 +1,4 @@
-// What libtca reports of the program's calls (verbs-shim/journal.h). Private to the folder. Where nobody listens each is a
+// What libtca reports of the program's calls (verbs-shim/backend/journal.h). Private to the folder. Where nobody listens each is a
 // branch.
 #pragma once
 
@@ -10,5 +10,3 @@ void tca_note_dma(const struct tca_context *context, uint64_t began_ps, enum jou
                   const struct journal_dma *dma);
 // The message that the context has.
 void tca_note_refusal(const struct tca_context *context);
-// What is refused meanwhile the program did not ask for: a library tries.
-void tca_note_quiet(bool quiet);

@@ -1,6 +1,6 @@
 // Stores of the processor into memory of any node (tca-api.h).
 #include "verbs-shim/libtca/internal.h"
-#include "verbs-shim/tca-api.h"
+#include "verbs-shim/libtca/tca-api.h"
 
 tcaresult tcaSetPIORegion(tcaPIOHandle *pio, const tcaHandle *handle, size_t offset, size_t size)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/internal.h"
-#include "verbs-shim/tca-api.h"
+#include "verbs-shim/libtca/tca-api.h"
 
 // Tables of tcaCreateDMADesc are counted from 0; the one in the board's memory lies behind them.
 #define TABLE_INTERNAL tcaTables

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 #include "verbs-shim/cuda/cuda_runtime_api.h"
 #include "verbs-shim/cuda/tcasim_kernel.h"
 #include "verbs-shim/mpi-gpu/gpu.h"

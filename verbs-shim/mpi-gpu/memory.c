@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 #include "verbs-shim/cuda/cuda_runtime_api.h"
 #include "verbs-shim/cuda/internal.h"
 #include "verbs-shim/gdrcopy/gdrapi.h"

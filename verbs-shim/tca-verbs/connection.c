@@ -10,7 +10,7 @@
 
 #include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/tca-verbs/internal.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/libtca/tca.h"
 
 // Pair words lie 16 B apart, as what the board copies keeps its low 4 address bits.
 #define PAIR_STRIDE 2u

@@ -7,7 +7,7 @@
 
 #include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/tca-verbs/internal.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/libtca/tca.h"
 
 // Locally administered; the node number makes it one of the sub-cluster's.
 #define GUID_BASE UINT64_C(0x0254434176000000)

@@ -11,7 +11,7 @@
 
 #include "verbs-shim/gdrcopy/gdrapi.h"
 #include "verbs-shim/ibverbs/opcodes.h"
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 #include "verbs-shim/tca-verbs/packet.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/libtca/note.h"
+#include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/tca-verbs/internal.h"
-#include "verbs-shim/tca.h"
+#include "verbs-shim/libtca/tca.h"
 
 // The longest message takes a third of it.
 #define DEREGISTER_TIMEOUT_PS (1000000000ull * TCAV_NS)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "verbs-shim/journal.h"
+#include "verbs-shim/backend/journal.h"
 
 // The board's two, and the memory windows of the node's GPUs.
 enum backend_bar {
@@ -249,12 +249,23 @@ enum {
     BACKEND_LIBRARIES
 };
 
+// Memory of the program's that a library has put into the window of another device (on the machine nv_peer_mem): how
+// libraries that register memory reach it without knowing whose it is.
+struct backend_peer_memory {
+    bool (*owns)(const void *address); // is it memory of that kind?
+    // Opens a window onto it: where devices of the node reach the first byte. -EINVAL: the bytes do not lie in one piece
+    // of such memory. -ENOSPC: the device's window is full. -ENOMEM, -EIO.
+    int (*pin)(const void *address, size_t bytes, void **pin_out, uint64_t *bus_address_out);
+    void (*unpin)(void *pin);
+};
+
 // A program's process as its environment knows it. Libraries that keep state for a process hang it here, so that
 // several simulated processes may live in one.
 struct backend_process {
     struct backend backend;
     struct peach2_board_handle *board; // the node's board, opened by the environment; NULL: none
     uint32_t number;                   // no other process of the node has it, as a process id
+    const struct backend_peer_memory *peer_memory; // of the library that has any; NULL: there is none
     // One for each library that keeps state; NULL before its first use.
     struct backend_library {
         void *state;

@@ -1,8 +1,8 @@
 // Queue pairs and shared receive queues.
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/ibsim/ibsim.h"
-#include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
+#include "verbs-shim/ibsim/ibsim.h"
+#include "verbs-shim/ibsim/ibsim_internal.h"
 
 // --- attributes ------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@
 // interrupt.
 #pragma once
 
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 #define PEACH2_PROXY_REQUESTS 8u // of one requester, under way at once
 

@@ -1,8 +1,8 @@
 // What the files of the driver share. Private to the room.
 #pragma once
 
-#include "verbs-shim/peach2_driver.h"
-#include "verbs-shim/peach2_poll_timer.h"
+#include "verbs-shim/peach2/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_poll_timer.h"
 
 // The window: 512 GiB over 16 nodes, each with four blocks of 8 GiB (rtl/peach2_pkg.sv).
 #define PEACH2_NODE_SHIFT  35

@@ -1,7 +1,7 @@
 // Work requests.
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
+#include "verbs-shim/ibsim/ibsim_internal.h"
 
 // --- room for the translation ----------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "rtl/peach2_regs.h"
-#include "verbs-shim/peach2_internal.h"
+#include "verbs-shim/peach2/peach2_internal.h"
 
 // What the board writes into the message word; anything but 0.
 #define MESSAGE 1u

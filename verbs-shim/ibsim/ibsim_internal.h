@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "verbs-shim/hca/hca_driver.h"
-#include "verbs-shim/ibverbs/ibsim/ibsim.h"
+#include "verbs-shim/ibsim/ibsim.h"
 #include "verbs-shim/ibverbs/opcodes.h"
 
 // Work requests and completions are translated here, a list at a time; the process is one thread.

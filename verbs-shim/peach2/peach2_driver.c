@@ -1,9 +1,9 @@
-#include "verbs-shim/peach2_driver.h"
+#include "verbs-shim/peach2/peach2_driver.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "verbs-shim/peach2_internal.h"
+#include "verbs-shim/peach2/peach2_internal.h"
 
 // Major version of the register map that this driver was written for, as in the upper half of VERSION.
 #define VERSION_MAJOR (PEACH2_CHIP_VERSION_RESET >> 16)

@@ -1,10 +1,10 @@
-#include "verbs-shim/peach2_proxy.h"
+#include "verbs-shim/peach2/peach2_proxy.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "rtl/peach2_regs.h"
-#include "verbs-shim/peach2_internal.h"
+#include "verbs-shim/peach2/peach2_internal.h"
 
 #define INTERRUPT_REQUEST 0x100u
 #define INTERRUPT_STOP    0x200u

@@ -1,7 +1,7 @@
 // Completion queues.
 #include <stdlib.h>
 
-#include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
+#include "verbs-shim/ibsim/ibsim_internal.h"
 
 int ibsim_cq_create(void *object, unsigned *entries, unsigned vector, void *user, void **cq_out)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "rtl/peach2_regs.h"
-#include "verbs-shim/peach2_internal.h"
+#include "verbs-shim/peach2/peach2_internal.h"
 
 struct peach2_chain {
     peach2_handle_t *handle;

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "rtl/peach2_regs.h"
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 #define PEACH2_NODES_MAX         16
 #define PEACH2_CHANNELS          PEACH2_DMAC_COUNT

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "rtl/peach2_regs.h"
-#include "verbs-shim/peach2_internal.h"
+#include "verbs-shim/peach2/peach2_internal.h"
 
 // Entries of the ROUTE block: one of each output, then a second one of each cable port.
 enum entry { ENTRY_N, ENTRY_E, ENTRY_W, ENTRY_S, ENTRY_LOCAL, ENTRY_SECOND };

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "rtl/peach2_regs.h"
-#include "verbs-shim/peach2_internal.h"
+#include "verbs-shim/peach2/peach2_internal.h"
 
 // STATUS is the upper half of a status word.
 #define STATUS_SHIFT 32

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs-shim/ibverbs/ibsim/ibsim_internal.h"
+#include "verbs-shim/ibsim/ibsim_internal.h"
 
 #define VENDOR_ID    0x02c9  // that of the adapters that are modelled; the first bits of the GUID as well
 #define FIRMWARE     "1.0.0" // of the model

@@ -4,7 +4,7 @@
 // turns late, and one of fewer than 64 turns pays nothing.
 #pragma once
 
-#include "verbs-shim/backend.h"
+#include "verbs-shim/backend/backend.h"
 
 struct peach2_poll_timer {
     uint64_t timeout_ns; // 0: for ever
