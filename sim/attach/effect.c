@@ -27,7 +27,7 @@ static struct attach_thread *carrier_find(const struct attach_process *process)
 {
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
-        if (thread != NULL && thread->asks_for != NULL && !thread->exits && !attach_turn_is_program(thread)) {
+        if (thread != NULL && thread->asks.what != NULL && !thread->exits && !attach_turn_is_program(thread)) {
             return thread;
         }
     }

@@ -83,9 +83,9 @@ static void end_add(struct attach_server *server, const struct attach_end *end)
     if (!was_killed(end) && !failed && !end->left_pairs) {
         return;
     }
-    server->ended_badly = true;
-    if (server->end_count < ATTACH_ENDS) {
-        server->bad_ends[server->end_count++] = *end;
+    server->ends.badly = true;
+    if (server->ends.count < ATTACH_ENDS) {
+        server->ends.list[server->ends.count++] = *end;
     }
 }
 
@@ -96,8 +96,8 @@ void attach_end_note(struct attach_process *process)
                              .program = process->program,
                              .status = status_read(process->pid),
                              .at_ps = sim_now_ps(process->server->sim)};
-    for (size_t i = 0; i < process->object_count; i++) {
-        end.left_pairs = end.left_pairs || process->objects[i].kind == OBJECT_QP;
+    for (size_t i = 0; i < process->owns.count; i++) {
+        end.left_pairs = end.left_pairs || process->owns.list[i].kind == OBJECT_QP;
     }
     snprintf(end.name, sizeof end.name, "%s", process->name);
     attach_progress_note(process->server);
@@ -159,8 +159,8 @@ void attach_ends_tell(struct attach_server *server, bool all)
         append(text, room, "%s's %s (process %d) was left waiting by the programs, and was ended\n",
                server->scenario->nodes[p->node].name, p->name, (int)p->pid);
     }
-    for (unsigned i = 0; i < server->end_count; i++) {
-        const struct attach_end *end = &server->bad_ends[i];
+    for (unsigned i = 0; i < server->ends.count; i++) {
+        const struct attach_end *end = &server->ends.list[i];
         bool killed = was_killed(end) && (end->program >= 0 || is_crash(WTERMSIG(end->status)));
         if (all || killed) {
             end_tell(server, end, text, room);
@@ -180,11 +180,11 @@ static void thread_print(const struct attach_thread *thread, bool looks, FILE *o
 {
     char title[256], where[512], since[48];
     attach_thread_title(thread, title, sizeof title);
-    observe_time_print(thread->asked_ps, since, sizeof since);
-    fprintf(out, "%s %s%s (since %s)", title, thread->free ? "runs" : "waits for ",
-            thread->free               ? ""
-            : thread->asks_for != NULL ? thread->asks_for
-                                       : "its first turn",
+    observe_time_print(thread->asks.since_ps, since, sizeof since);
+    fprintf(out, "%s %s%s (since %s)", title, thread->token.free ? "runs" : "waits for ",
+            thread->token.free          ? ""
+            : thread->asks.what != NULL ? thread->asks.what
+                                        : "its first turn",
             since);
     if (looks && attach_where(thread->process->pid, (pid_t)thread->slot->tid, where, sizeof where)) {
         fprintf(out, " in %s", where);
@@ -208,7 +208,7 @@ void attach_waiters_print(struct attach_server *server, char *text, size_t room)
         observe_states_print(process->observed, states, count, out);
         free(states);
     }
-    for (uint32_t i = server->started; i < server->options->program_count && out != NULL; i++) {
+    for (uint32_t i = server->launch.started; i < server->options->program_count && out != NULL; i++) {
         fprintf(out, "%s was not started\n", server->options->programs[i].argv[0]);
     }
     if (out != NULL) {

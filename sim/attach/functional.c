@@ -19,11 +19,11 @@ static uint64_t real_ps(void)
 bool attach_functional_await(struct attach_thread *thread)
 {
     const struct sim_wait_reason reason = {thread->name, "its program to ask for something", 0, 0};
-    thread->free = true;
+    thread->token.free = true;
     while (attach_turn_is_program(thread) && !thread->process->ended) {
-        (void)sim_condition_wait(thread->process->server->sim, &thread->woken, SIM_NEVER_PS, &reason);
+        (void)sim_condition_wait(thread->process->server->sim, &thread->wait.woken, SIM_NEVER_PS, &reason);
     }
-    thread->free = false;
+    thread->token.free = false;
     return !attach_turn_is_program(thread);
 }
 
@@ -34,8 +34,8 @@ static bool requests_wake(struct attach_server *server)
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && thread->free && !attach_turn_is_program(thread)) {
-                sim_condition_signal(server->sim, &thread->woken);
+            if (thread != NULL && thread->token.free && !attach_turn_is_program(thread)) {
+                sim_condition_signal(server->sim, &thread->wait.woken);
             }
             busy = busy || (thread != NULL && !attach_turn_is_program(thread));
         }
@@ -47,7 +47,7 @@ static void bells_wait(struct attach_server *server)
 {
     uint64_t ahead_ps = sim_next_due_ps(server->sim) - sim_now_ps(server->sim);
     const struct timespec time = {.tv_nsec = ahead_ps < SIM_PS_PER_MS ? BUSY_NS : QUIET_NS};
-    struct pollfd bells[SOCKETS_MAX] = {{.fd = server->listener, .events = POLLIN}};
+    struct pollfd bells[SOCKETS_MAX] = {{.fd = server->listener.fd, .events = POLLIN}};
     unsigned count = 1;
     for (struct attach_process *p = server->processes; p != NULL && count < SOCKETS_MAX; p = p->next) {
         bells[count++] = (struct pollfd){.fd = p->ended ? -1 : p->socket, .events = POLLIN};
@@ -64,14 +64,14 @@ static void bells_wait(struct attach_server *server)
 static void silence_note(struct attach_server *server)
 {
     uint64_t limit_ms = server->options->silence_limit_ms, now_ms = attach_real_ms();
-    if (server->heard != server->result->crossings || server->heard_ms == 0) {
-        server->heard = server->result->crossings;
-        server->heard_ms = now_ms;
-    } else if (limit_ms != 0 && now_ms - server->heard_ms > limit_ms) {
+    if (server->functional.heard != server->result->crossings || server->functional.heard_ms == 0) {
+        server->functional.heard = server->result->crossings;
+        server->functional.heard_ms = now_ms;
+    } else if (limit_ms != 0 && now_ms - server->functional.heard_ms > limit_ms) {
         char waiters[sizeof server->result->text];
         attach_waiters_print(server, waiters, sizeof waiters);
         attach_fail(server, "no program has called in for %llu s of real time:\n%s",
-                    (unsigned long long)(now_ms - server->heard_ms) / 1000, waiters);
+                    (unsigned long long)(now_ms - server->functional.heard_ms) / 1000, waiters);
     }
 }
 
@@ -83,8 +83,8 @@ static void pace(void *ctx)
 enum sim_run_outcome attach_functional_run(struct attach_server *server)
 {
     uint64_t began_ps = real_ps();
-    sim_event_init(&server->pace, pace, server);
-    sim_event_schedule(server->sim, &server->pace, SIM_PS_PER_MS);
+    sim_event_init(&server->functional.pace, pace, server);
+    sim_event_schedule(server->sim, &server->functional.pace, SIM_PS_PER_MS);
     enum sim_run_outcome outcome = plat_machine_run(server->machine);
     while (outcome == SIM_RUN_STOPPED && !attach_stopped(server) && sim_thread_count(server->sim) > 0) {
         attach_accept(server);
@@ -96,9 +96,10 @@ enum sim_run_outcome attach_functional_run(struct attach_server *server)
             (void)requests_wake(server);
         }
         uint64_t passed_ps = real_ps() - began_ps, now_ps = sim_now_ps(server->sim);
-        sim_event_schedule(server->sim, &server->pace, passed_ps > now_ps ? passed_ps - now_ps : SIM_PS_PER_NS);
+        sim_event_schedule(server->sim, &server->functional.pace,
+                           passed_ps > now_ps ? passed_ps - now_ps : SIM_PS_PER_NS);
         outcome = sim_run(server->sim);
     }
-    sim_event_cancel(server->sim, &server->pace);
+    sim_event_cancel(server->sim, &server->functional.pace);
     return outcome == SIM_RUN_STOPPED && !server->stopped ? sim_run(server->sim) : outcome;
 }

@@ -79,18 +79,15 @@ static void let_go(struct attach_thread *thread, enum attach_futex_state state)
 {
     if (thread->futex.state == ATTACH_FUTEX_WAITS) {
         thread->futex.state = state;
-        sim_condition_signal(thread->process->server->sim, &thread->woken);
+        sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
 }
-
 
 void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     const struct attach_args_futex_wait *args = &request->args.futex_wait;
-    thread->futex = (struct attach_futex){.state = ATTACH_FUTEX_WAITS,
-                                          .address = args->address,
-                                          .shared = args->shared != 0,
-                                          .bitset = args->bitset};
+    thread->futex = (struct attach_futex){
+        .state = ATTACH_FUTEX_WAITS, .address = args->address, .shared = args->shared != 0, .bitset = args->bitset};
     thread->futex.order = ++thread->process->server->futex_order;
 }
 

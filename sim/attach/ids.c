@@ -12,37 +12,37 @@
 
 uint32_t attach_ids_take(struct attach_server *server)
 {
-    return ATTACH_ID_BASE + ++server->ids_taken; // ATTACH_ID_BASE itself is the simulator's
+    return ATTACH_ID_BASE + ++server->ids.taken; // ATTACH_ID_BASE itself is the simulator's
 }
 
 bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid)
 {
-    for (size_t i = 0; i < server->id_count; i++) {
-        if (server->ids[i].pid == pid) { // the machine has given the number to another process
-            server->ids[i].pid = server->ids[i].id == id ? pid : 0;
+    for (size_t i = 0; i < server->ids.count; i++) {
+        if (server->ids.list[i].pid == pid) { // the machine has given the number to another process
+            server->ids.list[i].pid = server->ids.list[i].id == id ? pid : 0;
         }
-        if (server->ids[i].id == id) { // another program of the same process
+        if (server->ids.list[i].id == id) { // another program of the same process
             return true;
         }
     }
-    if (server->id_count == server->id_room) {
-        size_t room = server->id_room != 0 ? 2 * server->id_room : 64;
-        struct attach_id *ids = realloc(server->ids, room * sizeof *ids);
+    if (server->ids.count == server->ids.room) {
+        size_t room = server->ids.room != 0 ? 2 * server->ids.room : 64;
+        struct attach_id *ids = realloc(server->ids.list, room * sizeof *ids);
         if (ids == NULL) {
             return false;
         }
-        server->ids = ids;
-        server->id_room = room;
+        server->ids.list = ids;
+        server->ids.room = room;
     }
-    server->ids[server->id_count++] = (struct attach_id){id, pid};
+    server->ids.list[server->ids.count++] = (struct attach_id){id, pid};
     return true;
 }
 
 int64_t attach_ids_of(const struct attach_server *server, uint64_t pid)
 {
-    for (size_t i = 0; pid != 0 && i < server->id_count; i++) {
-        if ((uint64_t)server->ids[i].pid == pid) {
-            return server->ids[i].id;
+    for (size_t i = 0; pid != 0 && i < server->ids.count; i++) {
+        if ((uint64_t)server->ids.list[i].pid == pid) {
+            return server->ids.list[i].id;
         }
     }
     return pid == (uint64_t)getpid() ? (int64_t)ATTACH_ID_BASE : -ESRCH;
@@ -54,9 +54,9 @@ int64_t attach_ids_real(const struct attach_process *process, uint64_t id)
     if (id == ATTACH_ID_BASE) {
         return getpid();
     }
-    for (size_t i = 0; i < server->id_count; i++) {
-        if (server->ids[i].id == id && server->ids[i].pid != 0) {
-            return server->ids[i].pid;
+    for (size_t i = 0; i < server->ids.count; i++) {
+        if (server->ids.list[i].id == id && server->ids.list[i].pid != 0) {
+            return server->ids.list[i].pid;
         }
     }
     for (unsigned i = 0; i < process->slots; i++) {

@@ -70,7 +70,7 @@ static void preload(const char *directory, bool gpu_mpi, bool check)
 
 static void environment_set(const struct attach_server *server, const struct attach_program *program)
 {
-    (void)setenv("TCASIM_ATTACH", server->path, 1);
+    (void)setenv("TCASIM_ATTACH", server->scratch.path, 1);
     (void)setenv("TCASIM_NODE", server->scenario->nodes[program->node].name, 1);
     (void)setenv("TCASIM_HOME", server->scenario->nodes[program->node].name, 1);
     char sysfs[ATTACH_SYSFS_BYTES];
@@ -105,7 +105,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
                                             pid_t parent)
 {
     attach_timestamps_trap(false); // the dynamic linker looks
-    (void)setrlimit(RLIMIT_NOFILE, &server->files);
+    (void)setrlimit(RLIMIT_NOFILE, &server->launch.files);
     attach_processors_of_programs(server);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // it went before the line above
@@ -163,7 +163,7 @@ bool attach_await(struct attach_server *server, pid_t pid)
     attach_accept(server);
     while (!over && connected(server, pid) == NULL && !attach_stopped(server) &&
            attach_real_ms() - since_ms <= server->options->wall_limit_ms) {
-        struct pollfd ready[] = {{.fd = server->listener, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+        struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
         (void)poll(ready, 2, AWAIT_MS);
         over = ready[1].revents != 0;
         attach_accept(server);
@@ -181,11 +181,11 @@ bool attach_await(struct attach_server *server, pid_t pid)
 void attach_reap(struct attach_server *server, int program)
 {
     int status;
-    pid_t pid = server->pids[program];
+    pid_t pid = server->launch.pids[program];
     if (pid > 0 && waitpid(pid, &status, 0) == pid) {
         server->result->statuses[program] =
             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        server->pids[program] = 0;
+        server->launch.pids[program] = 0;
     }
 }
 
@@ -212,7 +212,7 @@ static void program_start(struct attach_server *server, uint32_t index)
         attach_fail(server, "%s cannot be started: %s", program->argv[0], strerror(errno));
         return;
     }
-    server->pids[index] = pid;
+    server->launch.pids[index] = pid;
     if (!attach_await(server, pid)) {
         attach_fail(server, "%s (process %d) has not attached itself in %llu s of real time", program->argv[0],
                     (int)pid, (unsigned long long)server->options->wall_limit_ms / 1000);
@@ -233,8 +233,8 @@ static void program_start(struct attach_server *server, uint32_t index)
 static void start_await(struct attach_server *server, uint32_t index)
 {
     const struct sim_wait_reason reason = {"exec", "program %llu to be started", index, 0};
-    while (server->started < index) {
-        (void)sim_condition_wait(server->sim, &server->quiet, SIM_NEVER_PS, &reason);
+    while (server->launch.started < index) {
+        (void)sim_condition_wait(server->sim, &server->launch.quiet, SIM_NEVER_PS, &reason);
     }
     if (server->options->functional) {
         sim_thread_sleep(server->sim, index > 0 ? FREE_START_PS : 0);
@@ -243,7 +243,7 @@ static void start_await(struct attach_server *server, uint32_t index)
     uint64_t latest_ps = sim_now_ps(server->sim) + START_LATEST_PS;
     bool in_time = index > 0 && !server->options->together;
     while (in_time && !attach_all_blocked_outside(server)) {
-        in_time = sim_condition_wait(server->sim, &server->quiet, latest_ps, &reason);
+        in_time = sim_condition_wait(server->sim, &server->launch.quiet, latest_ps, &reason);
     }
 }
 
@@ -256,14 +256,14 @@ void attach_node_main(void *arg, peach2_handle_t *board)
         if (server->options->programs[i].node == node->node) {
             start_await(server, i);
             program_start(server, i);
-            server->started++;
-            sim_condition_signal(server->sim, &server->quiet);
+            server->launch.started++;
+            sim_condition_signal(server->sim, &server->launch.quiet);
         }
     }
     const struct sim_wait_reason reason = {server->scenario->nodes[node->node].name, "its %llu processes to end",
-                                           server->node_processes[node->node], 0};
-    while (server->node_processes[node->node] > 0) {
-        (void)sim_condition_wait(server->sim, &server->process_ended, SIM_NEVER_PS, &reason);
+                                           server->launch.node_processes[node->node], 0};
+    while (server->launch.node_processes[node->node] > 0) {
+        (void)sim_condition_wait(server->sim, &server->launch.process_ended, SIM_NEVER_PS, &reason);
     }
 }
 
@@ -293,9 +293,9 @@ void attach_kill_all(struct attach_server *server)
         int status;
         pid_t pid = waitpid(-1, &status, 0);
         for (uint32_t i = 0; pid > 0 && i < server->options->program_count; i++) {
-            if (server->pids[i] == pid) {
+            if (server->launch.pids[i] == pid) {
                 server->result->statuses[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-                server->pids[i] = 0;
+                server->launch.pids[i] = 0;
             }
         }
         if (pid < 0 && errno != EINTR) {

@@ -62,9 +62,9 @@ static bool has_strangers(const struct attach_server *server)
 
 bool attach_programs_over(const struct attach_server *server)
 {
-    bool over = server->started == server->options->program_count;
-    for (uint32_t i = 0; i < server->started && over; i++) {
-        over = server->pids[i] == 0;
+    bool over = server->launch.started == server->options->program_count;
+    for (uint32_t i = 0; i < server->launch.started && over; i++) {
+        over = server->launch.pids[i] == 0;
     }
     return over;
 }
@@ -110,11 +110,11 @@ static bool is_endless(const struct attach_request *request)
 
 static bool all_endless(const struct attach_server *server)
 {
-    bool all = server->started == server->options->program_count;
+    bool all = server->launch.started == server->options->program_count;
     for (const struct attach_process *process = server->processes; process != NULL && all; process = process->next) {
         all = process->ended || process->alarm_ps == SIM_NEVER_PS;
         for (unsigned i = 0; i < process->slots && all && !process->ended; i++) {
-            all = process->threads[i] == NULL || process->threads[i]->endless;
+            all = process->threads[i] == NULL || process->threads[i]->asks.endless;
         }
     }
     return all;
@@ -123,12 +123,12 @@ static bool all_endless(const struct attach_server *server)
 // Does nobody wait for longer than that?
 static bool all_short(const struct attach_server *server, uint64_t most_ps)
 {
-    bool all = server->started == server->options->program_count;
+    bool all = server->launch.started == server->options->program_count;
     for (const struct attach_process *process = server->processes; process != NULL && all; process = process->next) {
         all = process->ended || process->alarm_ps == SIM_NEVER_PS;
         for (unsigned i = 0; i < process->slots && all && !process->ended; i++) {
             const struct attach_thread *thread = process->threads[i];
-            all = thread == NULL || thread->endless || thread->waits_until_ps < thread->asked_ps + most_ps;
+            all = thread == NULL || thread->asks.endless || thread->wait.until_ps < thread->asks.since_ps + most_ps;
         }
     }
     return all;
@@ -137,7 +137,7 @@ static bool all_short(const struct attach_server *server, uint64_t most_ps)
 // May somebody outside the run let a program go on? That takes real time, however far simulated time goes.
 static bool has_others(const struct attach_server *server)
 {
-    return !server->ended_badly && !attach_programs_over(server) &&
+    return !server->ends.badly && !attach_programs_over(server) &&
            (attach_watches_of_others(server) || has_strangers(server));
 }
 
@@ -217,8 +217,9 @@ static bool is_told(const struct attach_request *request)
 static bool is_still(struct attach_thread *thread, const struct attach_request *request)
 {
     bool polls = request->op == ATTACH_OP_POLL, reads_clock = request->op == ATTACH_OP_NOTHING;
-    thread->repeats = polls ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0 : reads_clock && thread->repeats;
-    return (!stores(thread, request) || thread->repeats) &&
+    thread->asks.repeats =
+        polls ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0 : reads_clock && thread->asks.repeats;
+    return (!stores(thread, request) || thread->asks.repeats) &&
            (polls || reads_clock || request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
             request->op == ATTACH_OP_FUTEX_WAIT || request->op == ATTACH_OP_FUTEX_WAKE ||
             request->op == ATTACH_OP_FUTEX_REQUEUE);
@@ -238,23 +239,23 @@ void attach_crossing_note(struct attach_thread *thread, const struct attach_requ
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
                           (request->args.wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT || spins(request);
-    bool polled = thread->endless && thread->polls;
+    bool polled = thread->asks.endless && thread->asks.polls;
     if (!reads_clock || !polled) { // one that polls and reads a clock polls
-        thread->polls = polls_empty(request);
-        thread->endless = is_endless(request);
-        thread->asks_for = asked(request);
-        thread->asked_ps = polled && thread->polls ? thread->asked_ps : sim_now_ps(server->sim);
+        thread->asks.polls = polls_empty(request);
+        thread->asks.endless = is_endless(request);
+        thread->asks.what = asked(request);
+        thread->asks.since_ps = polled && thread->asks.polls ? thread->asks.since_ps : sim_now_ps(server->sim);
     }
     // Nothing but a wait for the outside, or for a signal, which has no other end.
-    if (!waits_outside && !(request->op == ATTACH_OP_WAIT && thread->endless)) {
-        attach_outside_note(server, server->idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
-        server->idle_since_ms = 0;
+    if (!waits_outside && !(request->op == ATTACH_OP_WAIT && thread->asks.endless)) {
+        attach_outside_note(server, server->settling.idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
+        server->settling.idle_since_ms = 0;
     }
     if (is_told(request)) {
         attach_told_note(server);
     }
     if (still) {
-        still_note(server, request->op == ATTACH_OP_WAIT && !thread->endless);
+        still_note(server, request->op == ATTACH_OP_WAIT && !thread->asks.endless);
     } else {
         attach_progress_note(server);
     }

@@ -17,12 +17,12 @@ enum { HELLO_MS = 1000, BACKLOG = 256 };
 // namespace goes with its owner.
 static void network_take(struct attach_server *server)
 {
-    server->network = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    server->network.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     for (uint32_t number = 0; number < 256; number++) {
         struct sockaddr_un name = {.sun_family = AF_UNIX};
         int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tcasim-network-%u", number);
-        server->address_base = 127u << 24 | 77u << 16 | number << 8 | 1u;
-        if (bind(server->network, (const struct sockaddr *)&name,
+        server->network.address_base = 127u << 24 | 77u << 16 | number << 8 | 1u;
+        if (bind(server->network.fd, (const struct sockaddr *)&name,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) {
             return;
         }
@@ -36,12 +36,12 @@ bool attach_listen(struct attach_server *server)
     if (!attach_scratch_make(server)) {
         return false;
     }
-    snprintf(server->path, sizeof server->path, "%s/attach", server->directory);
-    memcpy(address.sun_path, server->path, strlen(server->path) + 1);
-    server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (server->listener < 0 || bind(server->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(server->listener, BACKLOG) != 0) {
-        snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->path, strerror(errno));
+    snprintf(server->scratch.path, sizeof server->scratch.path, "%s/attach", server->scratch.directory);
+    memcpy(address.sun_path, server->scratch.path, strlen(server->scratch.path) + 1);
+    server->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (server->listener.fd < 0 || bind(server->listener.fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(server->listener.fd, BACKLOG) != 0) {
+        snprintf(server->result->text, sizeof server->result->text, "%s: %s", server->scratch.path, strerror(errno));
         return false;
     }
     return attach_sysfs_make(server);
@@ -49,19 +49,19 @@ bool attach_listen(struct attach_server *server)
 
 void attach_listen_end(struct attach_server *server)
 {
-    while (server->early_count > 0) {
-        close(server->early[--server->early_count].socket);
+    while (server->listener.early_count > 0) {
+        close(server->listener.early[--server->listener.early_count].socket);
     }
-    if (server->listener >= 0) {
-        close(server->listener);
+    if (server->listener.fd >= 0) {
+        close(server->listener.fd);
     }
-    if (server->network >= 0) {
-        close(server->network);
+    if (server->network.fd >= 0) {
+        close(server->network.fd);
     }
-    if (server->alive >= 0) {
-        close(server->alive);
+    if (server->scratch.alive >= 0) {
+        close(server->scratch.alive);
     }
-    if (server->directory[0] != '\0') {
+    if (server->scratch.directory[0] != '\0') {
         attach_scratch_remove(server);
     }
 }
@@ -162,7 +162,7 @@ static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_
         attach_process_ended(process);
         attach_process_forget(process);
     } else if (!message_send(socket, &message, sizeof message, segment) ||
-               !attach_descriptor_send(process, server->bells_fd)) {
+               !attach_descriptor_send(process, server->tokens.bells_fd)) {
         attach_process_ended(process);
     }
     if (segment >= 0) {
@@ -205,11 +205,12 @@ static bool is_announced(const struct attach_server *server, pid_t pid)
 
 static void early_come_in(struct attach_server *server)
 {
-    for (unsigned i = 0; i < server->early_count; i++) {
-        const struct attach_early early = server->early[i];
+    for (unsigned i = 0; i < server->listener.early_count; i++) {
+        const struct attach_early early = server->listener.early[i];
         if (!is_announced(server, early.pid)) {
-            server->early_count--;
-            memmove(&server->early[i], &server->early[i + 1], (server->early_count - i) * sizeof early);
+            server->listener.early_count--;
+            memmove(&server->listener.early[i], &server->listener.early[i + 1],
+                    (server->listener.early_count - i) * sizeof early);
             i--;
             come_in(server, early.socket);
         }
@@ -220,12 +221,12 @@ void attach_accept(struct attach_server *server)
 {
     int socket;
     early_come_in(server);
-    while ((socket = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+    while ((socket = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         struct ucred peer = {0};
         socklen_t bytes = sizeof peer;
         (void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-        if (server->early_count < ATTACH_EARLY_MAX && is_announced(server, peer.pid)) {
-            server->early[server->early_count++] = (struct attach_early){socket, peer.pid};
+        if (server->listener.early_count < ATTACH_EARLY_MAX && is_announced(server, peer.pid)) {
+            server->listener.early[server->listener.early_count++] = (struct attach_early){socket, peer.pid};
         } else {
             come_in(server, socket);
         }

@@ -36,7 +36,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .simulator = (uint32_t)getpid(),
         .first_bell = process->first_bell,
         .id = process->id,
-        .address_base = server->address_base,
+        .address_base = server->network.address_base,
         .tsc_hz = tsc_hz,
         .epoch_realtime_ns = epoch_realtime_ns,
         .epoch_monotonic_ns = epoch_monotonic_ns,
@@ -85,7 +85,7 @@ static const struct attach_process *predecessor_end(struct attach_server *server
 static int program_of(const struct attach_server *server, pid_t pid)
 {
     for (uint32_t i = 0; i < server->options->program_count; i++) {
-        if (server->pids[i] == pid) {
+        if (server->launch.pids[i] == pid) {
             return (int)i;
         }
     }
@@ -109,7 +109,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .server = server,
         .next = server->processes,
         .node = node,
-        .number = before != NULL && before->node == node ? before->number : ++server->numbers[node],
+        .number = before != NULL && before->node == node ? before->number : ++server->launch.numbers[node],
         .id = id,
         .expected = before != NULL && before->expected,
         .image = before != NULL ? before->image + 1 : 1,
@@ -120,7 +120,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .watch = {attach_memory_written, process},
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
-        .first_bell = server->bells_given,
+        .first_bell = server->tokens.bells_given,
     };
     attach_name_read(process);
     process->observed =
@@ -129,9 +129,9 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
                                                                        .name = process->name,
                                                                        .began_ps = sim_now_ps(server->sim),
                                                                        .tag = process});
-    server->bells_given += ATTACH_SLOTS;
+    server->tokens.bells_given += ATTACH_SLOTS;
     server->processes = process;
-    server->node_processes[node]++;
+    server->launch.node_processes[node]++;
     return process;
 }
 
@@ -171,10 +171,10 @@ void attach_process_destroy(struct attach_process *process)
     if (process->socket >= 0) {
         close(process->socket);
     }
-    for (size_t i = 0; i < process->object_count; i++) {
-        free(process->objects[i].pages);
+    for (size_t i = 0; i < process->owns.count; i++) {
+        free(process->owns.list[i].pages);
     }
-    free(process->objects);
+    free(process->owns.list);
     attach_memory_destroy(process->memory);
     free(process);
 }
@@ -201,7 +201,7 @@ void attach_process_ended(struct attach_process *process)
         struct attach_thread *thread = process->threads[i];
         if (thread != NULL) {
             host_core_abandon(thread->core);
-            sim_condition_signal(server->sim, &thread->woken);
+            sim_condition_signal(server->sim, &thread->wait.woken);
         }
     }
 }
@@ -213,11 +213,11 @@ void attach_process_forget(struct attach_process *process)
         link = &(*link)->next;
     }
     *link = process->next;
-    process->server->node_processes[process->node]--;
-    process->server->idle_since_ms = 0; // what was waited for may have been its end
+    process->server->launch.node_processes[process->node]--;
+    process->server->settling.idle_since_ms = 0; // what was waited for may have been its end
     attach_outside_note(process->server, process->expected ? 0 : ATTACH_RUN_OUTSIDE_CHILD);
     attach_outside_wake(process->server, true);
-    sim_condition_signal(process->server->sim, &process->server->process_ended);
+    sim_condition_signal(process->server->sim, &process->server->launch.process_ended);
     attach_process_destroy(process);
 }
 
@@ -234,27 +234,27 @@ void attach_processes_check(struct attach_server *server)
 
 int attach_object_add(struct attach_process *process, const struct attach_object *object)
 {
-    if (process->object_count == OBJECTS_MAX) {
+    if (process->owns.count == OBJECTS_MAX) {
         return -ENOMEM;
     }
-    if (process->object_count == process->object_room) {
-        size_t room = process->object_room != 0 ? process->object_room * 2 : 64;
-        struct attach_object *objects = realloc(process->objects, room * sizeof *objects);
+    if (process->owns.count == process->owns.room) {
+        size_t room = process->owns.room != 0 ? process->owns.room * 2 : 64;
+        struct attach_object *objects = realloc(process->owns.list, room * sizeof *objects);
         if (objects == NULL) {
             return -ENOMEM;
         }
-        process->objects = objects;
-        process->object_room = room;
+        process->owns.list = objects;
+        process->owns.room = room;
     }
-    process->objects[process->object_count++] = *object;
+    process->owns.list[process->owns.count++] = *object;
     return 0;
 }
 
 struct attach_object *attach_object_find(const struct attach_process *process, enum attach_object_kind kind,
                                          uint32_t gpu, uint64_t number)
 {
-    for (size_t i = 0; i < process->object_count; i++) {
-        struct attach_object *object = &process->objects[i];
+    for (size_t i = 0; i < process->owns.count; i++) {
+        struct attach_object *object = &process->owns.list[i];
         if (object->kind == kind && object->gpu == gpu && object->number == number) {
             return object;
         }
@@ -264,14 +264,14 @@ struct attach_object *attach_object_find(const struct attach_process *process, e
 
 void attach_object_remove(struct attach_process *process, struct attach_object *object)
 {
-    *object = process->objects[--process->object_count];
+    *object = process->owns.list[--process->owns.count];
 }
 
 static bool covered(const struct attach_process *process, enum attach_object_kind kind, uint64_t bus_address,
                     uint64_t bytes)
 {
-    for (size_t i = 0; i < process->object_count; i++) {
-        const struct attach_object *object = &process->objects[i];
+    for (size_t i = 0; i < process->owns.count; i++) {
+        const struct attach_object *object = &process->owns.list[i];
         uint64_t offset = bus_address - object->bus_address;
         if (object->kind == kind && offset < object->bytes && bytes <= object->bytes - offset) {
             return true;

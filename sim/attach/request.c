@@ -81,8 +81,8 @@ int64_t attach_serve_read_combined(struct attach_thread *thread, const struct at
     if (data == NULL) {
         return -ENOMEM;
     }
-    int64_t status = thread->backend.ops.read_combined(&thread->backend, (enum backend_bar)args->bar, args->offset,
-                                                       data, bytes);
+    int64_t status =
+        thread->backend.ops.read_combined(&thread->backend, (enum backend_bar)args->bar, args->offset, data, bytes);
     if (args->address == 0) {
         memcpy(thread->slot->data, data, bytes);
     } else if (!program_write(thread->process, args->address, data, bytes)) {
@@ -98,9 +98,9 @@ int64_t attach_serve_wait_word(struct attach_thread *thread, const struct attach
     sim_t *sim = thread->process->server->sim;
     uint64_t bus_address = args->bus_address, timeout_ns = args->timeout_ns;
     const struct attach_process *process = thread->process;
-    bool known = bus_address != 0 ? attach_pinned_owned(process, bus_address, sizeof(uint64_t))
-                                  : host_memory_pinned_address(thread->backend.memory, &process->owner,
-                                                               args->address, &bus_address);
+    bool known = bus_address != 0
+                     ? attach_pinned_owned(process, bus_address, sizeof(uint64_t))
+                     : host_memory_pinned_address(thread->backend.memory, &process->owner, args->address, &bus_address);
     if (!known || bus_address % sizeof(uint64_t) != 0) {
         return -EINVAL;
     }
@@ -108,8 +108,8 @@ int64_t attach_serve_wait_word(struct attach_thread *thread, const struct attach
     uint64_t deadline_ps =
         timeout_ns == 0 || timeout_ns >= most_ns ? SIM_NEVER_PS : sim_now_ps(sim) + timeout_ns * SIM_PS_PER_NS;
     reply->deadline_ps = deadline_ps;
-    bool came = host_core_poll(thread->core, bus_address, args->mask, args->value,
-                               attach_alarm_before(process, deadline_ps));
+    bool came =
+        host_core_poll(thread->core, bus_address, args->mask, args->value, attach_alarm_before(process, deadline_ps));
     return came ? 0 : sim_now_ps(sim) < deadline_ps ? -EINTR : -ETIMEDOUT;
 }
 
@@ -138,8 +138,8 @@ static void pinned_free(struct attach_thread *thread, const struct attach_object
     struct backend_buffer buffer = {NULL, object->bus_address, object->bytes};
     host_memory_t *memory = thread->backend.memory;
     (void)host_memory_watch(memory, object->bus_address, object->bytes, NULL);
-    attach_ranges_remove(&thread->process->quiet, object->bus_address, object->bytes);
-    attach_ranges_remove(&thread->process->news, object->bus_address, object->bytes);
+    attach_ranges_remove(&thread->process->writes.quiet, object->bus_address, object->bytes);
+    attach_ranges_remove(&thread->process->writes.news, object->bus_address, object->bytes);
     host_memory_unshare(memory, object->bus_address, object->bytes);
     thread->backend.ops.free_pinned(&thread->backend, &buffer);
 }
@@ -153,9 +153,8 @@ int64_t attach_serve_alloc(struct attach_thread *thread, const struct attach_arg
     if (args->bytes == 0) {
         return -EINVAL;
     }
-    int status = args->bytes > pinned_max_bytes
-                     ? -ENOMEM
-                     : thread->backend.ops.alloc_pinned(&thread->backend, bytes, &buffer);
+    int status =
+        args->bytes > pinned_max_bytes ? -ENOMEM : thread->backend.ops.alloc_pinned(&thread->backend, bytes, &buffer);
     if (status != 0) {
         return status;
     }
@@ -190,14 +189,14 @@ int64_t attach_serve_quiet(struct attach_thread *thread, const struct attach_arg
                            struct attach_reply_quiet *reply)
 {
     (void)reply;
-    return attach_ranges_add(thread->process, &thread->process->quiet, args->bus_address, args->bytes);
+    return attach_ranges_add(thread->process, &thread->process->writes.quiet, args->bus_address, args->bytes);
 }
 
 int64_t attach_serve_news(struct attach_thread *thread, const struct attach_args_news *args,
                           struct attach_reply_news *reply)
 {
     (void)reply;
-    return attach_ranges_add(thread->process, &thread->process->news, args->bus_address, args->bytes);
+    return attach_ranges_add(thread->process, &thread->process->writes.news, args->bus_address, args->bytes);
 }
 
 // The board has no notion of processes: channels, descriptors and the places where nodes meet are there once. So one
@@ -213,7 +212,7 @@ int64_t attach_serve_board_claim(struct attach_thread *thread, const struct atta
     }
     const struct sim_wait_reason reason = {thread->name, "the end of the process that has the board", 0, 0};
     while (*owner != NULL && (*owner)->ended && !process->ended) {
-        (void)sim_condition_wait(process->server->sim, &process->server->process_ended, SIM_NEVER_PS, &reason);
+        (void)sim_condition_wait(process->server->sim, &process->server->launch.process_ended, SIM_NEVER_PS, &reason);
     }
     if (*owner != NULL) {
         reply->owner = (*owner)->id;
@@ -236,8 +235,8 @@ int64_t attach_serve_memory_check(struct attach_thread *thread, const struct att
 {
     uint64_t address = args->address, bytes = args->bytes;
     (void)reply;
-    bool there = bytes == 0 || (address + bytes > address && plat_process_memory_exists(thread->process->pid, address,
-                                                                                        bytes, args->writable != 0));
+    bool there = bytes == 0 || (address + bytes > address &&
+                                plat_process_memory_exists(thread->process->pid, address, bytes, args->writable != 0));
     return there ? 0 : -EFAULT;
 }
 

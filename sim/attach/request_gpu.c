@@ -53,8 +53,8 @@ int64_t attach_serve_gpu_share(struct attach_thread *thread, const struct attach
 // device address.
 static bool device_range_owned(const struct attach_process *process, uint32_t gpu, uint64_t address, uint64_t bytes)
 {
-    for (size_t i = 0; i < process->object_count; i++) {
-        const struct attach_object *object = &process->objects[i];
+    for (size_t i = 0; i < process->owns.count; i++) {
+        const struct attach_object *object = &process->owns.list[i];
         uint64_t offset = address - object->bus_address, whole = gpu_pages_bytes(object->bytes);
         if (object->kind == OBJECT_GPU_MEMORY && object->gpu == gpu && offset < whole && bytes <= whole - offset) {
             return true;

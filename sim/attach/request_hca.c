@@ -32,14 +32,10 @@ static const struct {
     enum attach_object_kind kind;
     enum hca_command_id destroy;
 } objects[HCA_OBJECTS] = {
-    [HCA_OBJECT_DEVICE] = {OBJECT_KINDS, HCA_COMMANDS},
-    [HCA_OBJECT_UAR] = {OBJECT_UAR, HCA_CMD_UAR_FREE},
-    [HCA_OBJECT_PD] = {OBJECT_PD, HCA_CMD_PD_DESTROY},
-    [HCA_OBJECT_XRCD] = {OBJECT_XRCD, HCA_CMD_XRCD_DESTROY},
-    [HCA_OBJECT_MR] = {OBJECT_MR, HCA_CMD_MR_DEREGISTER},
-    [HCA_OBJECT_EQ] = {OBJECT_EQ, HCA_CMD_EQ_DESTROY},
-    [HCA_OBJECT_CQ] = {OBJECT_CQ, HCA_CMD_CQ_DESTROY},
-    [HCA_OBJECT_SRQ] = {OBJECT_SRQ, HCA_CMD_SRQ_DESTROY},
+    [HCA_OBJECT_DEVICE] = {OBJECT_KINDS, HCA_COMMANDS},   [HCA_OBJECT_UAR] = {OBJECT_UAR, HCA_CMD_UAR_FREE},
+    [HCA_OBJECT_PD] = {OBJECT_PD, HCA_CMD_PD_DESTROY},    [HCA_OBJECT_XRCD] = {OBJECT_XRCD, HCA_CMD_XRCD_DESTROY},
+    [HCA_OBJECT_MR] = {OBJECT_MR, HCA_CMD_MR_DEREGISTER}, [HCA_OBJECT_EQ] = {OBJECT_EQ, HCA_CMD_EQ_DESTROY},
+    [HCA_OBJECT_CQ] = {OBJECT_CQ, HCA_CMD_CQ_DESTROY},    [HCA_OBJECT_SRQ] = {OBJECT_SRQ, HCA_CMD_SRQ_DESTROY},
     [HCA_OBJECT_QP] = {OBJECT_QP, HCA_CMD_QP_DESTROY},
 };
 
@@ -107,9 +103,8 @@ static bool qp_create_allowed(const struct attach_thread *thread, const struct h
     bool sends = init->type != HCA_XRC_TARGET;
     return (unsigned)init->type < HCA_QP_TYPES && qp_objects_owned(thread, init) &&
            (!sends || ring_owned(thread, init->send_base, init->send_entries, init->send_stride_bytes)) &&
-           (!receives ||
-            (record_owned(thread, init->receive_record) &&
-             ring_owned(thread, init->receive_base, init->receive_entries, init->receive_stride_bytes)));
+           (!receives || (record_owned(thread, init->receive_record) &&
+                          ring_owned(thread, init->receive_base, init->receive_entries, init->receive_stride_bytes)));
 }
 
 static bool qp_modify_allowed(const struct attach_thread *thread, const struct hca_command *command)
@@ -178,9 +173,10 @@ static int64_t region_create(struct attach_thread *thread, struct hca_command *c
 static void events_note(struct attach_process *process, const struct hca_eq_init *init)
 {
     uint64_t to = init->base + init->entries * sizeof(struct hca_eqe);
-    bool first = process->events_to == 0;
-    process->events_from = first || init->base < process->events_from ? init->base : process->events_from;
-    process->events_to = to > process->events_to ? to : process->events_to;
+    bool first = process->writes.events_to == 0;
+    process->writes.events_from =
+        first || init->base < process->writes.events_from ? init->base : process->writes.events_from;
+    process->writes.events_to = to > process->writes.events_to ? to : process->writes.events_to;
 }
 
 static int64_t command_do(struct attach_thread *thread, struct hca_command *command)

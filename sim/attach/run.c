@@ -208,22 +208,22 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     struct attach_server server = {.scenario = scenario,
                                    .options = options,
                                    .result = result,
-                                   .listener = -1,
-                                   .alive = -1,
-                                   .network = -1,
-                                   .bells_fd = -1,
+                                   .listener = {.fd = -1},
+                                   .scratch = {.alive = -1},
+                                   .network = {.fd = -1},
+                                   .tokens = {.bells_fd = -1},
                                    .watches = -1};
     enum sim_status status = machine_create(&server);
     if (status != SIM_OK) {
         return status;
     }
-    sim_condition_init(&server.process_ended);
-    sim_condition_init(&server.quiet);
+    sim_condition_init(&server.launch.process_ended);
+    sim_condition_init(&server.launch.quiet);
     server.crossings = crossings_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (getrlimit(RLIMIT_NOFILE, &server.files) == 0) { // for copies of what all threads wait for
-        (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){server.files.rlim_max, server.files.rlim_max});
+    if (getrlimit(RLIMIT_NOFILE, &server.launch.files) == 0) { // for copies of what all threads wait for
+        (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){server.launch.files.rlim_max, server.launch.files.rlim_max});
     }
     if (!attach_watches_init(&server) || !attach_turns_init(&server)) {
         snprintf(result->text, sizeof result->text, "no memory to share with programs: %s", strerror(errno));
@@ -236,7 +236,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         status = SIM_ERR_IO;
     }
     attach_kill_all(&server);
-    (void)setrlimit(RLIMIT_NOFILE, &server.files);
+    (void)setrlimit(RLIMIT_NOFILE, &server.launch.files);
     attach_listen_end(&server);
     while (server.processes != NULL) {
         struct attach_process *process = server.processes;
@@ -247,10 +247,10 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     if (server.watches >= 0) {
         close(server.watches);
     }
-    sim_event_cancel(server.sim, &server.settle);
-    sim_event_cancel(server.sim, &server.pace);
+    sim_event_cancel(server.sim, &server.settling.event);
+    sim_event_cancel(server.sim, &server.functional.pace);
     machine_destroy(&server);
-    free(server.ids);
+    free(server.ids.list);
     if (server.crossings != NULL && !crossings_close(server.crossings)) {
         snprintf(result->text, sizeof result->text, "%s could not be written", options->crossings);
         status = SIM_ERR_IO;

@@ -18,12 +18,12 @@
 
 void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes)
 {
-    snprintf(path_out, bytes, "%s/.tmp", server->directory); // no node is called so
+    snprintf(path_out, bytes, "%s/.tmp", server->scratch.directory); // no node is called so
 }
 
 void attach_libraries_path(const struct attach_server *server, char *path_out, size_t bytes)
 {
-    snprintf(path_out, bytes, "%s/.lib", server->directory);
+    snprintf(path_out, bytes, "%s/.lib", server->scratch.directory);
 }
 
 // Removes the directory, which it is told of before it is there, when the simulator is killed: it waits for the end of
@@ -33,7 +33,7 @@ static void janitor_start(struct attach_server *server)
 {
     static char shell[] = "sh", option[] = "-c",
                 script[] = "read -r _; exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
-    char *const argv[] = {shell, option, script, server->directory, NULL};
+    char *const argv[] = {shell, option, script, server->scratch.directory, NULL};
     static char path[] = "PATH=/usr/bin:/bin";
     char *const env[] = {path, NULL};
     posix_spawn_file_actions_t actions;
@@ -53,7 +53,7 @@ static void janitor_start(struct attach_server *server)
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
-    server->alive = ends[1];
+    server->scratch.alive = ends[1];
 }
 
 static bool folder_make(struct attach_server *server, const char *path)
@@ -95,14 +95,14 @@ bool attach_scratch_make(struct attach_server *server)
         snprintf(server->result->text, sizeof server->result->text, "no random name for a directory");
         return false;
     }
-    snprintf(server->directory, sizeof server->directory, "%s/tcasim-%012" PRIx64, usable ? parent : "/tmp",
-             number >> 16);
+    snprintf(server->scratch.directory, sizeof server->scratch.directory, "%s/tcasim-%012" PRIx64,
+             usable ? parent : "/tmp", number >> 16);
     janitor_start(server);
     char temporary[ATTACH_SYSFS_BYTES], ports[ATTACH_SYSFS_BYTES];
     attach_scratch_path(server, temporary, sizeof temporary);
-    snprintf(ports, sizeof ports, "%s/.rdma_cm", server->directory); // verbs-shim/rdmacm/address.c
-    if (!folder_make(server, server->directory)) {
-        server->directory[0] = '\0';
+    snprintf(ports, sizeof ports, "%s/.rdma_cm", server->scratch.directory); // verbs-shim/rdmacm/address.c
+    if (!folder_make(server, server->scratch.directory)) {
+        server->scratch.directory[0] = '\0';
         return false;
     }
     return folder_make(server, temporary) && folder_make(server, ports) && link_make(server);
@@ -110,8 +110,8 @@ bool attach_scratch_make(struct attach_server *server)
 
 void attach_scratch_remove(const struct attach_server *server)
 {
-    char prefix[sizeof server->directory + 1];
-    snprintf(prefix, sizeof prefix, "%s.", strrchr(server->directory, '/') + 1);
+    char prefix[sizeof server->scratch.directory + 1];
+    snprintf(prefix, sizeof prefix, "%s.", strrchr(server->scratch.directory, '/') + 1);
     DIR *shared = opendir("/dev/shm");
     for (struct dirent *entry = shared != NULL ? readdir(shared) : NULL; entry != NULL; entry = readdir(shared)) {
         // Those of semaphores begin with "sem.".
@@ -125,5 +125,5 @@ void attach_scratch_remove(const struct attach_server *server)
     if (shared != NULL) {
         (void)closedir(shared);
     }
-    attach_folder_remove(server->directory);
+    attach_folder_remove(server->scratch.directory);
 }

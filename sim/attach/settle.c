@@ -16,10 +16,10 @@ static bool only_deadlines(const struct attach_server *server)
     const struct attach_thread *thread;
     unsigned index = 0;
     while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
-        if (!thread->blocked_outside) {
+        if (!thread->wait.blocked_outside) {
             return false;
         }
-        deadline_ps = thread->waits_until_ps < deadline_ps ? thread->waits_until_ps : deadline_ps;
+        deadline_ps = thread->wait.until_ps < deadline_ps ? thread->wait.until_ps : deadline_ps;
     }
     return deadline_ps != SIM_NEVER_PS && sim_next_due_ps(server->sim) >= deadline_ps;
 }
@@ -31,14 +31,14 @@ bool attach_all_blocked_outside(const struct attach_server *server)
     unsigned index = 0;
     bool all = true;
     while (all && (thread = attach_thread_next(server, &process, &index)) != NULL) {
-        all = thread->blocked_outside || process->ended;
+        all = thread->wait.blocked_outside || process->ended;
     }
     return all;
 }
 
 static void world_look(struct attach_server *server, int ms)
 {
-    struct pollfd ready[] = {{.fd = server->listener, .events = POLLIN}, {.fd = server->watches, .events = POLLIN}};
+    struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN}, {.fd = server->watches, .events = POLLIN}};
     (void)poll(ready, 2, ms);
     attach_accept(server);
     attach_processes_check(server);
@@ -47,26 +47,27 @@ static void world_look(struct attach_server *server, int ms)
 
 static void settled(struct attach_server *server)
 {
-    server->settled_wakes = server->wakes;
-    server->settled_ends = server->end_wakes;
+    server->settling.settled_wakes = server->settling.wakes;
+    server->settling.settled_ends = server->settling.ends;
 }
 
 static void settle(void *ctx)
 {
     struct attach_server *server = ctx;
     (void)attach_watches_look(server, 0);
-    if (server->wakes != server->settled_wakes) {
+    if (server->settling.wakes != server->settling.settled_wakes) {
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();
         }
-        attach_outside_wake(server, server->end_wakes != server->settled_ends);
+        attach_outside_wake(server, server->settling.ends != server->settling.settled_ends);
         settled(server);
-    } else if (server->started < server->options->program_count && attach_all_blocked_outside(server)) {
-        sim_condition_signal(server->sim, &server->quiet);
-    } else if ((server->idle_asks < IDLE_ASKS || server->idle_at_ps != sim_now_ps(server->sim)) &&
+    } else if (server->launch.started < server->options->program_count && attach_all_blocked_outside(server)) {
+        sim_condition_signal(server->sim, &server->launch.quiet);
+    } else if ((server->settling.idle_asks < IDLE_ASKS || server->settling.idle_at_ps != sim_now_ps(server->sim)) &&
                only_deadlines(server)) {
-        server->idle_asks = server->idle_at_ps == sim_now_ps(server->sim) ? server->idle_asks + 1 : 1;
-        server->idle_at_ps = sim_now_ps(server->sim);
+        server->settling.idle_asks =
+            server->settling.idle_at_ps == sim_now_ps(server->sim) ? server->settling.idle_asks + 1 : 1;
+        server->settling.idle_at_ps = sim_now_ps(server->sim);
         world_look(server, IDLE_MS);
         attach_outside_wake(server, true);
         settled(server);
@@ -75,7 +76,7 @@ static void settle(void *ctx)
 
 void attach_settle_init(struct attach_server *server)
 {
-    sim_event_init_update(server->sim, &server->settle, settle, server);
+    sim_event_init_update(server->sim, &server->settling.event, settle, server);
 }
 
 static unsigned outside_waiters(const struct attach_server *server)
@@ -84,7 +85,7 @@ static unsigned outside_waiters(const struct attach_server *server)
     struct attach_process *process = NULL;
     const struct attach_thread *thread;
     while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
-        count += (thread->waits_for & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
+        count += (thread->wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
     }
     return count;
 }
@@ -92,13 +93,13 @@ static unsigned outside_waiters(const struct attach_server *server)
 bool attach_idle(struct attach_server *server)
 {
     uint64_t now_ms = attach_real_ms();
-    server->idle_since_ms = server->idle_since_ms == 0 ? now_ms : server->idle_since_ms;
-    uint64_t idle_ms = now_ms - server->idle_since_ms, before = server->wakes;
+    server->settling.idle_since_ms = server->settling.idle_since_ms == 0 ? now_ms : server->settling.idle_since_ms;
+    uint64_t idle_ms = now_ms - server->settling.idle_since_ms, before = server->settling.wakes;
     if (idle_ms > attach_idle_limit_ms(server)) {
         return false;
     }
     world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
-    bool news = server->wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
+    bool news = server->settling.wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
     if (outside_waiters(server) == 0 && !news) {
         return false;
     }

@@ -93,7 +93,7 @@ static bool identity_make(const char *root, const char *node)
 
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes)
 {
-    snprintf(path_out, bytes, "%s/%s", server->directory, server->scenario->nodes[node].name);
+    snprintf(path_out, bytes, "%s/%s", server->scratch.directory, server->scenario->nodes[node].name);
 }
 
 // In the order of libibverbs' list (verbs-shim/dropin/devices.c).

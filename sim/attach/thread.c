@@ -32,16 +32,16 @@ void attach_hash(struct attach_server *server, uint64_t value)
 static void turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
-    thread->turn_ps = sim_now_ps(server->sim);
-    thread->slot->now_ps = thread->turn_ps - thread->ahead_ps;
+    thread->token.given_ps = sim_now_ps(server->sim);
+    thread->slot->now_ps = thread->token.given_ps - thread->ahead_ps;
     attach_shared_look(thread);
-    thread->loop.came = thread->loop.others = false;
+    thread->loop.seen = thread->loop.others = false;
     thread->loop.stored = 0;
-    thread->seen_event_writes = thread->process->event_writes;
-    thread->seen_wakes = server->wakes;
-    thread->seen_turns = thread->process->turns;
-    thread->seen_writes = thread->process->writes;
-    thread->seen_ends = server->end_wakes;
+    thread->seen.events = thread->process->writes.events;
+    thread->seen.wakes = server->settling.wakes;
+    thread->seen.scheduled = thread->process->turns;
+    thread->seen.writes = thread->process->writes.all;
+    thread->seen.ends = server->settling.ends;
     attach_memory_settle(server, thread->process->node);
     attach_turn_give(thread);
 }
@@ -184,10 +184,10 @@ static void process_clear(struct attach_thread *thread)
         if (kind == OBJECT_GPU_PIN) {
             sim_thread_sleep(process->server->sim, grace_ps);
         }
-        for (size_t i = process->object_count; i-- > 0;) {
-            if (process->objects[i].kind == (enum attach_object_kind)kind) {
-                const struct attach_object object = process->objects[i];
-                attach_object_remove(process, &process->objects[i]);
+        for (size_t i = process->owns.count; i-- > 0;) {
+            if (process->owns.list[i].kind == (enum attach_object_kind)kind) {
+                const struct attach_object object = process->owns.list[i];
+                attach_object_remove(process, &process->owns.list[i]);
                 (void)attach_object_destroy(thread, &object);
             }
         }
@@ -228,7 +228,7 @@ static void process_end_await(struct attach_thread *thread)
     attach_processes_check(process->server);
     const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};
     while (!process->ended) {
-        (void)sim_condition_wait(process->server->sim, &thread->woken, SIM_NEVER_PS, &reason);
+        (void)sim_condition_wait(process->server->sim, &thread->wait.woken, SIM_NEVER_PS, &reason);
     }
 }
 
@@ -307,7 +307,8 @@ static void crossing_count(const struct attach_thread *thread, const struct atta
 {
     struct attach_server *server = thread->process->server;
     server->result->crossings++;
-    attach_hash(server, request->op + (request->op == ATTACH_OP_HCA_COMMAND ? request->args.hca_command.command.id : 0));
+    attach_hash(server,
+                request->op + (request->op == ATTACH_OP_HCA_COMMAND ? request->args.hca_command.command.id : 0));
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
     if (server->crossings != NULL) {
@@ -363,8 +364,8 @@ static bool turn_take(struct attach_thread *thread)
         attach_outside_note(server, attach_watches_of_others_look(server) ? ATTACH_RUN_OUTSIDE_EVENT : 0);
     }
     if (waits_for_memory(&request)) {
-        thread->waited_writes = thread->process->writes;
-        thread->waited_pinned_writes = thread->process->pinned_writes;
+        thread->seen.waited_writes = thread->process->writes.all;
+        thread->seen.waited_pinned = thread->process->writes.pinned;
     }
     return true;
 }
@@ -391,7 +392,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->process = process;
     thread->index = index;
     thread->slot = &process->segment->slots[index];
-    thread->bell = attach_bell(process->first_bell, index);
+    thread->token.bell = attach_bell(process->first_bell, index);
     thread->id = index == 0 ? process->id : attach_ids_take(server);
     thread->slot->id = thread->id;
     char image[24] = ""; // after exec, while the old program's threads still are there
@@ -400,7 +401,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     }
     snprintf(thread->name, sizeof thread->name, "%s.process%u%s.thread%u", server->scenario->nodes[process->node].name,
              process->number, image, index);
-    sim_condition_init(&thread->woken);
+    sim_condition_init(&thread->wait.woken);
     thread->backend = *node;
     thread->backend.number = process->number;
     if (plat_machine_core_create(server->machine, process->node, thread->name, &thread->core) != SIM_OK) {

@@ -77,15 +77,15 @@ static void join(struct attach_processors *processors, struct attach_bells *bell
 // After each turn; late: somebody slept, or had to be woken by the simulator, or both.
 static void processors_note(struct attach_server *server, bool late)
 {
-    struct attach_processors *processors = &server->processors;
+    struct attach_processors *processors = &server->tokens.processors;
     processors->turns++;
     processors->late += late;
     bool tired = processors->apart && processors->late > WINDOW_LATE;
     bool rested = !processors->apart && processors->turns >= processors->together;
     if (tired) {
-        join(processors, server->bells);
+        join(processors, server->tokens.bells);
     } else if (rested && processors->looks != 0) {
-        part(processors, server->bells);
+        part(processors, server->tokens.bells);
     } else if (processors->turns < WINDOW_TURNS) {
         return;
     } else if (processors->apart && ++processors->good == GOOD_WINDOWS) {
@@ -112,15 +112,15 @@ static void processors_init(struct attach_processors *processors)
 
 void attach_processors_of_programs(const struct attach_server *server)
 {
-    if (server->processors.of_programs >= 0) {
-        only(server->processors.of_programs);
+    if (server->tokens.processors.of_programs >= 0) {
+        only(server->tokens.processors.of_programs);
     }
 }
 
 void attach_processors_tell(const struct attach_server *server, unsigned char set_out[128])
 {
-    cpu_set_t set = server->processors.before;
-    if (server->processors.of_programs < 0) {
+    cpu_set_t set = server->tokens.processors.before;
+    if (server->tokens.processors.of_programs < 0) {
         CPU_ZERO(&set);
         (void)sched_getaffinity(0, sizeof set, &set);
     }
@@ -131,34 +131,35 @@ void attach_processors_tell(const struct attach_server *server, unsigned char se
 
 bool attach_turns_init(struct attach_server *server)
 {
-    server->bells_fd = memfd_create("tcasim-bells", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (server->bells_fd < 0 || ftruncate(server->bells_fd, sizeof *server->bells) != 0 ||
-        fcntl(server->bells_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    server->tokens.bells_fd = memfd_create("tcasim-bells", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (server->tokens.bells_fd < 0 || ftruncate(server->tokens.bells_fd, sizeof *server->tokens.bells) != 0 ||
+        fcntl(server->tokens.bells_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         return false;
     }
-    void *bells = mmap(NULL, sizeof *server->bells, PROT_READ | PROT_WRITE, MAP_SHARED, server->bells_fd, 0);
+    void *bells =
+        mmap(NULL, sizeof *server->tokens.bells, PROT_READ | PROT_WRITE, MAP_SHARED, server->tokens.bells_fd, 0);
     if (bells == MAP_FAILED) {
         return false;
     }
-    server->bells = bells;
-    atomic_store(&server->bells->awake, ATTACH_BELL_NONE);
-    server->processors.of_programs = -1;
+    server->tokens.bells = bells;
+    atomic_store(&server->tokens.bells->awake, ATTACH_BELL_NONE);
+    server->tokens.processors.of_programs = -1;
     if (!server->options->any_cpu && !server->options->functional) {
-        processors_init(&server->processors);
+        processors_init(&server->tokens.processors);
     }
     return true;
 }
 
 void attach_turns_fini(struct attach_server *server)
 {
-    if (server->processors.of_programs >= 0) {
-        (void)sched_setaffinity(0, sizeof server->processors.before, &server->processors.before);
+    if (server->tokens.processors.of_programs >= 0) {
+        (void)sched_setaffinity(0, sizeof server->tokens.processors.before, &server->tokens.processors.before);
     }
-    if (server->bells != NULL) {
-        munmap(server->bells, sizeof *server->bells);
+    if (server->tokens.bells != NULL) {
+        munmap(server->tokens.bells, sizeof *server->tokens.bells);
     }
-    if (server->bells_fd >= 0) {
-        close(server->bells_fd);
+    if (server->tokens.bells_fd >= 0) {
+        close(server->tokens.bells_fd);
     }
 }
 
@@ -171,7 +172,7 @@ bool attach_turn_is_program(const struct attach_thread *thread)
 
 static void ring(struct attach_server *server, const struct attach_thread *thread)
 {
-    _Atomic uint32_t *bell = &server->bells->rung[thread->bell];
+    _Atomic uint32_t *bell = &server->tokens.bells->rung[thread->token.bell];
     atomic_fetch_add(bell, 1);
     (void)syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -181,16 +182,17 @@ void attach_turn_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     atomic_store(&thread->slot->turn, ATTACH_TURN_PROGRAM);
-    atomic_store(&server->bells->next, thread->bell);
-    thread->rung = !server->processors.apart || atomic_load(&server->bells->awake) == ATTACH_BELL_NONE;
-    if (thread->rung) {
+    atomic_store(&server->tokens.bells->next, thread->token.bell);
+    thread->token.rung =
+        !server->tokens.processors.apart || atomic_load(&server->tokens.bells->awake) == ATTACH_BELL_NONE;
+    if (thread->token.rung) {
         ring(server, thread);
     }
 }
 
 static bool looked(const struct attach_thread *thread)
 {
-    for (uint32_t i = thread->process->server->processors.looks; i > 0; i--) {
+    for (uint32_t i = thread->process->server->tokens.processors.looks; i > 0; i--) {
         if (!attach_turn_is_program(thread)) {
             return true;
         }
@@ -204,7 +206,7 @@ static void sleep_really(struct attach_thread *thread)
     _Atomic uint32_t *turn = &thread->slot->turn;
     if (thread->process->leaving) {
         struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
-                                {.fd = thread->process->server->listener, .events = POLLIN}};
+                                {.fd = thread->process->server->listener.fd, .events = POLLIN}};
         (void)poll(ends, 2, EXIT_LOOK_MS);
     } else {
         const struct timespec time = {.tv_nsec = LOOK_NS};
@@ -219,17 +221,17 @@ static void sleep_really(struct attach_thread *thread)
 static void children_look(struct attach_thread *thread, uint64_t now_ms)
 {
     struct attach_server *server = thread->process->server;
-    uint32_t before = server->ids_taken;
+    uint32_t before = server->ids.taken;
     if (thread->process->leaving) {
         attach_accept(server);
         return;
     }
-    if (thread->awake_ms == 0 || attach_runs(thread->process->pid, (pid_t)thread->slot->tid)) {
-        thread->awake_ms = now_ms;
+    if (thread->token.awake_ms == 0 || attach_runs(thread->process->pid, (pid_t)thread->slot->tid)) {
+        thread->token.awake_ms = now_ms;
     }
-    if (now_ms - thread->awake_ms > CHILD_MS) {
+    if (now_ms - thread->token.awake_ms > CHILD_MS) {
         attach_accept(server);
-        attach_outside_note(server, server->ids_taken != before ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
+        attach_outside_note(server, server->ids.taken != before ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
     }
 }
 
@@ -271,8 +273,8 @@ bool attach_turn_await(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     uint64_t since_ms = 0;
-    thread->awake_ms = 0;
-    bool apart = server->processors.apart;
+    thread->token.awake_ms = 0;
+    bool apart = server->tokens.processors.apart;
     bool slept = !(apart && looked(thread));
     if (apart && slept) { // the one that looks does not run
         ring(server, thread);
@@ -283,6 +285,6 @@ bool attach_turn_await(struct attach_thread *thread)
             return false;
         }
     }
-    processors_note(server, slept || thread->rung);
+    processors_note(server, slept || thread->token.rung);
     return true;
 }

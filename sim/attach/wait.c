@@ -6,9 +6,9 @@
 
 void attach_outside_wake(struct attach_server *server, bool ends)
 {
-    server->wakes++;
-    server->end_wakes += ends;
-    sim_event_schedule(server->sim, &server->settle, 0);
+    server->settling.wakes++;
+    server->settling.ends += ends;
+    sim_event_schedule(server->sim, &server->settling.event, 0);
     if (ends) {
         attach_futex_look_again(server, NULL);
     }
@@ -17,10 +17,10 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     struct attach_thread *thread;
     unsigned index = 0;
     while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
-        bool all = (thread->waits_for & ATTACH_WAIT_OUTSIDE) != 0;
-        if ((all && (ends || (thread->waits_for & ATTACH_WAIT_ENDS) == 0)) ||
-            (ends && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0)) {
-            sim_condition_signal(server->sim, &thread->woken);
+        bool all = (thread->wait.flags & ATTACH_WAIT_OUTSIDE) != 0;
+        if ((all && (ends || (thread->wait.flags & ATTACH_WAIT_ENDS) == 0)) ||
+            (ends && (thread->wait.flags & ATTACH_WAIT_DESCRIPTORS) != 0)) {
+            sim_condition_signal(server->sim, &thread->wait.woken);
         }
     }
 }
@@ -32,22 +32,22 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
                            enum attach_woken *woken_out)
 {
     const struct attach_process *process = thread->process;
-    uint64_t writes = (flags & ATTACH_WAIT_PINNED) != 0 ? process->pinned_writes : process->writes;
+    uint64_t writes = (flags & ATTACH_WAIT_PINNED) != 0 ? process->writes.pinned : process->writes.all;
     if (((flags & ATTACH_WAIT_MEMORY) != 0 && writes != seen_writes) ||
-        ((flags & ATTACH_WAIT_EVENTS) != 0 && process->event_writes != thread->seen_event_writes)) {
+        ((flags & ATTACH_WAIT_EVENTS) != 0 && process->writes.events != thread->seen.events)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
     *woken_out = ATTACH_WOKEN_OUTSIDE;
     if ((flags & ATTACH_WAIT_DESCRIPTORS) != 0 &&
-        (thread->watch_ready || process->server->end_wakes != thread->seen_ends)) {
+        (thread->watch.ready || process->server->settling.ends != thread->seen.ends)) {
         return true;
     }
-    if ((flags & ATTACH_WAIT_TURNS) != 0 && process->turns != thread->seen_turns) {
+    if ((flags & ATTACH_WAIT_TURNS) != 0 && process->turns != thread->seen.scheduled) {
         return true;
     }
-    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->end_wakes != thread->seen_ends
-                                                : process->server->wakes != thread->seen_wakes;
+    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->settling.ends != thread->seen.ends
+                                                : process->server->settling.wakes != thread->seen.wakes;
     return (flags & ATTACH_WAIT_OUTSIDE) != 0 && news;
 }
 
@@ -85,7 +85,7 @@ void attach_alarm_note(struct attach_process *process)
     uint64_t alarm_ps = atomic_load(&process->segment->alarm_ps);
     for (unsigned i = 0; alarm_ps != process->alarm_ps && i < process->slots; i++) {
         if (process->threads[i] != NULL) {
-            sim_condition_signal(process->server->sim, &process->threads[i]->woken);
+            sim_condition_signal(process->server->sim, &process->threads[i]->wait.woken);
         }
     }
     process->alarm_ps = alarm_ps;
@@ -109,10 +109,10 @@ void attach_turn_note(const struct attach_thread *of, bool looked)
             if (thread == NULL || thread == of) {
                 continue;
             }
-            bool loops = thread->loop.waits && attach_loop_others(thread, looked, same);
+            bool loops = thread->fast_forwarded && attach_loop_others(thread, looked, same);
             thread->loop.others = thread->loop.others || loops;
-            if (loops || (thread->waits_for & ATTACH_WAIT_TURNS) != 0) {
-                sim_condition_signal(server->sim, &thread->woken);
+            if (loops || (thread->wait.flags & ATTACH_WAIT_TURNS) != 0) {
+                sim_condition_signal(server->sim, &thread->wait.woken);
             }
         }
     }
@@ -123,15 +123,15 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
 {
     const struct sim_wait_reason reason = {thread->name, attach_wait_reason(flags, deadline_ps), 0, 0};
     struct attach_server *server = thread->process->server;
-    thread->waits_for = flags;
-    thread->waits_until_ps = attach_alarm_before(thread->process, deadline_ps);
-    if (thread->blocked_outside) {
-        sim_event_schedule(server->sim, &server->settle, 0);
+    thread->wait.flags = flags;
+    thread->wait.until_ps = attach_alarm_before(thread->process, deadline_ps);
+    if (thread->wait.blocked_outside) {
+        sim_event_schedule(server->sim, &server->settling.event, 0);
     }
-    bool told = sim_condition_wait(server->sim, &thread->woken, thread->waits_until_ps, &reason);
-    thread->waits_for = 0;
-    if (!thread->loop.waits) { // a loop that is fast-forwarded does not sleep
-        thread->blocked_outside = false;
+    bool told = sim_condition_wait(server->sim, &thread->wait.woken, thread->wait.until_ps, &reason);
+    thread->wait.flags = 0;
+    if (!thread->fast_forwarded) { // a loop that is fast-forwarded does not sleep
+        thread->wait.blocked_outside = false;
         attach_preempt(thread, ADVERSARY_WAKE);
     }
     return told;
@@ -139,9 +139,9 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
 
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside)
 {
-    thread->blocked_outside = blocked_outside;
+    thread->wait.blocked_outside = blocked_outside;
     (void)sleep_until(thread, flags, deadline_ps < ATTACH_LAST_PS ? deadline_ps : SIM_NEVER_PS);
-    thread->blocked_outside = false;
+    thread->wait.blocked_outside = false;
 }
 
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
@@ -151,8 +151,8 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     // A library's look may have crossed itself, and what was written after that is not what it has seen.
     const uint64_t seen_writes =
-        (flags & ATTACH_WAIT_PINNED) != 0 ? thread->waited_pinned_writes : thread->waited_writes;
-    flags |= (flags & ATTACH_WAIT_DESCRIPTORS) != 0 && thread->watch_blind ? ATTACH_WAIT_OUTSIDE : 0u;
+        (flags & ATTACH_WAIT_PINNED) != 0 ? thread->seen.waited_pinned : thread->seen.waited_writes;
+    flags |= (flags & ATTACH_WAIT_DESCRIPTORS) != 0 && thread->watch.blind ? ATTACH_WAIT_OUTSIDE : 0u;
     // What has no other end than a signal is asked like everybody who waits for the outside.
     unsigned all =
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
@@ -161,9 +161,9 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
         sim_thread_sleep(sim, 0);
     }
     while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {
-        thread->blocked_outside = (all & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
+        thread->wait.blocked_outside = (all & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0;
         (void)sleep_until(thread, all, deadline_ps);
-        thread->blocked_outside = false;
+        thread->wait.blocked_outside = false;
         if (sim_now_ps(sim) >= attach_alarm_before(process, deadline_ps) &&
             !something_came(thread, all, seen_writes, &woken)) {
             return sim_now_ps(sim) >= deadline_ps ? ATTACH_WOKEN_DEADLINE : ATTACH_WOKEN_OUTSIDE;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/attach/poll_policy.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/attach/protocol.h"
 
@@ -12,24 +13,6 @@ struct attach_process;
 struct attach_request;
 struct attach_server;
 struct attach_thread;
-
-// In the order in which they are destroyed.
-enum attach_object_kind {
-    OBJECT_QP,
-    OBJECT_SRQ,
-    OBJECT_CQ,
-    OBJECT_EQ,
-    OBJECT_MR,
-    OBJECT_PD,
-    OBJECT_XRCD,
-    OBJECT_UAR,
-    OBJECT_GPU_QUEUE,
-    OBJECT_GPU_PIN,
-    OBJECT_GPU_MEMORY,
-    OBJECT_PINNED,
-    OBJECT_BOARD,
-    OBJECT_KINDS
-};
 
 // Of a process; what it says beyond that is not heard.
 #define ATTACH_RANGES 32
@@ -48,27 +31,6 @@ struct attach_written {
     uint64_t address; // of the bus, where it is pinned; else the program's
     uint32_t bytes;
     struct attach_object *region; // in which it lies; NULL: none
-};
-
-// A loop of empty polls: those of an iteration, or the words that a loop without calls reads.
-struct attach_loop {
-    uint64_t iteration_ps;
-    unsigned flags; // enum attach_wait_flags
-    struct attach_poll_place polls[ATTACH_POLLS_MAX];
-    unsigned poll_count;
-    struct attach_word words[ATTACH_RANGES_MAX];
-    unsigned word_count;
-    bool any_pinned;       // all of pinned memory
-    uint64_t skipped;      // iterations over which the thread was fast-forwarded
-    bool waits;            // the thread is fast-forwarded over iterations of it
-    bool came, others;     // since the thread got its turn: a write that it sees, a turn of another thread
-    unsigned stored;       // others: behind which polls pages are read that it has changed, a bit each
-    unsigned hit;          // the poll that sees that write; ATTACH_POLLS_MAX: one knows not which
-    bool poll_came;        // one of the polls sees a write since the streak began
-    unsigned region_polls; // a write was to this; so many polls until nothing came of it, 0: none was
-    enum attach_object_kind region_kind;
-    uint64_t region;
-    uint64_t began_ps, told_ps; // the streak; when another thread's turn was last told of
 };
 
 // Pages of memory that processes share, which the thread reads while it polls.
@@ -137,15 +99,6 @@ void attach_shared_look(struct attach_thread *thread);
 // Another process has had its turn: has it changed one of the thread's pages?
 bool attach_shared_changed(struct attach_thread *thread);
 void attach_shared_destroy(struct attach_thread *thread);
-
-// --- settle.c -------------------------------------------------------------------------------------------------------
-
-// Those who wait for the outside look again.
-void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
-bool attach_all_blocked_outside(const struct attach_server *server);       // does everybody wait for the outside?
-void attach_settle_init(struct attach_server *server);
-// Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
-bool attach_idle(struct attach_server *server);
 
 // --- watch.c --------------------------------------------------------------------------------------------------------
 

@@ -48,26 +48,26 @@ static unsigned descriptors_take(const struct attach_process *process, int fds[A
 void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    thread->watch_count = descriptors_take(thread->process, thread->watches);
-    thread->watch_ready = false;
-    thread->watch_blind = thread->watch_count != request->args.wait.watches;
-    for (unsigned i = 0; i < thread->watch_count; i++) {
-        uint16_t *events = &thread->watch_events[i];
+    thread->watch.count = descriptors_take(thread->process, thread->watch.fds);
+    thread->watch.ready = false;
+    thread->watch.blind = thread->watch.count != request->args.wait.watches;
+    for (unsigned i = 0; i < thread->watch.count; i++) {
+        uint16_t *events = &thread->watch.events[i];
         *events = request->args.wait.events.list[i];
         struct epoll_event event = {.events = *events, .data.ptr = thread};
-        bool added = epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watches[i], &event) == 0;
-        thread->watch_ready = thread->watch_ready || (!added && errno == EPERM); // a file is always ready
-        thread->watch_blind = thread->watch_blind || (!added && errno != EPERM);
+        bool added = epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watch.fds[i], &event) == 0;
+        thread->watch.ready = thread->watch.ready || (!added && errno == EPERM); // a file is always ready
+        thread->watch.blind = thread->watch.blind || (!added && errno != EPERM);
     }
 }
 
 void attach_watch_end(struct attach_thread *thread)
 {
-    for (unsigned i = 0; i < thread->watch_count; i++) {
-        (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watches[i], NULL);
-        close(thread->watches[i]);
+    for (unsigned i = 0; i < thread->watch.count; i++) {
+        (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watch.fds[i], NULL);
+        close(thread->watch.fds[i]);
     }
-    thread->watch_count = 0;
+    thread->watch.count = 0;
 }
 
 bool attach_watches_look(struct attach_server *server, int wait_ms)
@@ -75,15 +75,15 @@ bool attach_watches_look(struct attach_server *server, int wait_ms)
     struct epoll_event ready[READY_MAX];
     int count = epoll_wait(server->watches, ready, READY_MAX, wait_ms);
     for (int i = 0; i < count; i++) {
-        ((struct attach_thread *)ready[i].data.ptr)->watch_ready = true;
+        ((struct attach_thread *)ready[i].data.ptr)->watch.ready = true;
     }
     // In the order of all threads, whatever the kernel's is.
     struct attach_process *process = NULL;
     struct attach_thread *thread;
     unsigned index = 0;
     while (count > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
-        if (thread->watch_ready && (thread->waits_for & ATTACH_WAIT_DESCRIPTORS) != 0) {
-            sim_condition_signal(server->sim, &thread->woken);
+        if (thread->watch.ready && (thread->wait.flags & ATTACH_WAIT_DESCRIPTORS) != 0) {
+            sim_condition_signal(server->sim, &thread->wait.woken);
             attach_told_note(server);
         }
     }
@@ -128,12 +128,12 @@ static bool is_of_others(int fd, const struct stat *input, const struct stat *pi
 // The kernel is asked about this one alone: what programs of the run write to the others is told by their crossings.
 static bool is_ready(struct attach_thread *thread, unsigned index)
 {
-    struct pollfd watch = {.fd = thread->watches[index], .events = (short)thread->watch_events[index]};
-    if (thread->watch_ready || poll(&watch, 1, 0) != 1) {
+    struct pollfd watch = {.fd = thread->watch.fds[index], .events = (short)thread->watch.events[index]};
+    if (thread->watch.ready || poll(&watch, 1, 0) != 1) {
         return false;
     }
-    thread->watch_ready = true;
-    sim_condition_signal(thread->process->server->sim, &thread->woken);
+    thread->watch.ready = true;
+    sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     return true;
 }
 
@@ -143,13 +143,13 @@ static unsigned watches_of_others(const struct attach_server *server, bool ask)
     struct stat input = {0}, pipe = {0};
     unsigned count = 0;
     (void)fstat(STDIN_FILENO, &input);
-    (void)fstat(server->alive, &pipe); // one without a path
+    (void)fstat(server->scratch.alive, &pipe); // one without a path
     struct attach_process *process = NULL;
     struct attach_thread *thread;
     unsigned index = 0;
     while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
-        for (unsigned i = 0; i < thread->watch_count; i++) {
-            count += is_of_others(thread->watches[i], &input, &pipe) && (!ask || is_ready(thread, i));
+        for (unsigned i = 0; i < thread->watch.count; i++) {
+            count += is_of_others(thread->watch.fds[i], &input, &pipe) && (!ask || is_ready(thread, i));
         }
     }
     return count;

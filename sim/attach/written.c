@@ -50,13 +50,13 @@ static bool is_region(const struct attach_object *object, bool pinned, uint64_t 
 static struct attach_object *region_find(struct attach_process *process, bool pinned, uint64_t address)
 {
     size_t last = process->region_last;
-    if (last < process->object_count && is_region(&process->objects[last], pinned, address)) {
-        return &process->objects[last]; // writes come in rows
+    if (last < process->owns.count && is_region(&process->owns.list[last], pinned, address)) {
+        return &process->owns.list[last]; // writes come in rows
     }
-    for (size_t i = 0; i < process->object_count && (pinned || process->open_regions != 0); i++) {
-        if (is_region(&process->objects[i], pinned, address)) {
+    for (size_t i = 0; i < process->owns.count && (pinned || process->open_regions != 0); i++) {
+        if (is_region(&process->owns.list[i], pinned, address)) {
             process->region_last = i;
-            return &process->objects[i];
+            return &process->owns.list[i];
         }
     }
     return NULL;
@@ -64,25 +64,24 @@ static struct attach_object *region_find(struct attach_process *process, bool pi
 
 static void thread_tell(struct attach_thread *thread, const struct attach_written *written, bool event)
 {
-    unsigned waits_for = thread->waits_for;
+    unsigned waits_for = thread->wait.flags;
     bool waits_for_it =
         (waits_for & ATTACH_WAIT_MEMORY) != 0 && (written->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
     bool seen = attach_loop_written(thread, written);
-    thread->loop.came = thread->loop.came || seen;
-    if ((thread->loop.waits && seen) || (!thread->loop.waits && waits_for_it && !written->quiet) ||
+    if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !written->quiet) ||
         ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
-        sim_condition_signal(thread->process->server->sim, &thread->woken);
+        sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
 }
 
 static void tell(struct attach_process *process, const struct attach_written *written)
 {
-    bool event =
-        written->pinned && ((written->address >= process->events_from && written->address < process->events_to) ||
-                            is_within(&process->news, written->address, written->bytes));
-    process->writes += !written->quiet;
-    process->pinned_writes += !written->quiet && written->pinned;
-    process->event_writes += event;
+    bool event = written->pinned &&
+                 ((written->address >= process->writes.events_from && written->address < process->writes.events_to) ||
+                  is_within(&process->writes.news, written->address, written->bytes));
+    process->writes.all += !written->quiet;
+    process->writes.pinned += !written->quiet && written->pinned;
+    process->writes.events += event;
     for (unsigned i = 0; i < process->slots; i++) {
         if (process->threads[i] != NULL) {
             thread_tell(process->threads[i], written, event);
@@ -94,7 +93,7 @@ void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
 {
     struct attach_process *process = ctx;
     tell(process, &(struct attach_written){.pinned = true,
-                                           .quiet = is_within(&process->quiet, bus_address, bytes),
+                                           .quiet = is_within(&process->writes.quiet, bus_address, bytes),
                                            .address = bus_address,
                                            .bytes = bytes,
                                            .region = region_find(process, true, bus_address)});

@@ -1,0 +1,131 @@
+// How a run begins: its directory, its socket, who may come in, its programs, and the numbers that processes and threads
+// get. Part of internal.h, for the files of the room.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "sim/attach/attach_run.h"
+#include "sim/kernel/sim.h"
+#include "sim/scenario/scenario.h"
+#include "verbs-shim/peach2/peach2_driver.h"
+
+struct attach_process;
+struct attach_server;
+
+// The run's directory.
+struct attach_scratch {
+    char directory[64];
+    char path[96]; // of the socket
+    int alive;     // a pipe that nobody writes to: its end is that of the simulator
+};
+
+// Who has connected before its parent's time came.
+#define ATTACH_EARLY_MAX 64u
+struct attach_early {
+    int socket;
+    pid_t pid;
+};
+struct attach_listener {
+    int fd;
+    struct attach_early early[ATTACH_EARLY_MAX];
+    unsigned early_count;
+};
+
+struct attach_network {
+    int fd;                // holds the number of the nodes' addresses
+    uint32_t address_base; // of node 0, host byte order
+};
+
+struct attach_launch {
+    uint32_t started;                    // programs
+    pid_t pids[ATTACH_RUN_PROGRAMS_MAX]; // of programs; 0: not started, or reaped
+    sim_condition_t process_ended;
+    sim_condition_t quiet;                  // all wait for the outside, or another program was started
+    unsigned node_processes[SCN_NODES_MAX]; // alive
+    uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
+    struct rlimit files;                    // descriptors that programs may have
+};
+
+// The run's number of a process, and the machine's; 0: it is over, and another process has that.
+struct attach_id {
+    uint32_t id;
+    pid_t pid;
+};
+// Of all processes so far. taken: by processes and threads.
+struct attach_ids {
+    struct attach_id *list;
+    size_t count, room;
+    uint32_t taken;
+};
+
+// --- listen.c -------------------------------------------------------------------------------------------------------
+
+bool attach_listen(struct attach_server *server);
+void attach_listen_end(struct attach_server *server);
+// Takes everybody who has connected, but for children of whom a thread is about to tell: they begin at its time.
+void attach_accept(struct attach_server *server);
+// Sends a descriptor to a process.
+bool attach_descriptor_send(const struct attach_process *process, int fd);
+
+// --- sysfs.c --------------------------------------------------------------------------------------------------------
+
+#define ATTACH_SYSFS_BYTES 160
+// The nodes' folders in the run's directory. false: the reason is in the result.
+bool attach_sysfs_make(struct attach_server *server);
+void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
+void attach_folder_remove(const char *path); // and all that is in it
+
+// --- scratch.c ------------------------------------------------------------------------------------------------------
+
+void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes);
+// A link to options->library_directory, by a name that may stand in LD_PRELOAD whatever that directory is called.
+void attach_libraries_path(const struct attach_server *server, char *path_out, size_t bytes);
+bool attach_scratch_make(struct attach_server *server); // false: the reason is in the result
+// The run's whole directory, and the shared memory of its nodes.
+void attach_scratch_remove(const struct attach_server *server);
+
+// --- launch.c -------------------------------------------------------------------------------------------------------
+
+// From a node's thread: starts its programs, and returns when all processes of the node have ended. As people start
+// programs, each begins when those before have come to a place where they wait for others (a server that listens), or
+// after START_LATEST_PS.
+void attach_node_main(void *arg, peach2_handle_t *board);
+struct attach_node {
+    struct attach_server *server;
+    uint32_t node;
+};
+// Waits until the process has connected or ended. false: neither, in time.
+bool attach_await(struct attach_server *server, pid_t pid);
+pid_t attach_parent_of(pid_t pid); // 0: there is none
+// Is it a child of the process?
+bool attach_is_child(const struct attach_process *process, uint64_t pid);
+// Is the process with this descriptor over?
+bool attach_over(int pidfd);
+// At the end: nothing that was started stays.
+void attach_kill_all(struct attach_server *server);
+// Notes how a program of the options ended.
+void attach_reap(struct attach_server *server, int program);
+
+// --- timestamps.c ---------------------------------------------------------------------------------------------------
+
+void attach_timestamps_begin(void);
+void attach_timestamps_end(void);
+void attach_timestamps_trap(bool on); // of the calling thread, and of what it forks
+
+// --- refuse.c -------------------------------------------------------------------------------------------------------
+
+#define ATTACH_PATH_BYTES 4096
+// Why it cannot be attached; NULL: it can, as far as its file tells.
+const char *attach_refused(const char *program, bool functional);
+
+// --- ids.c ----------------------------------------------------------------------------------------------------------
+
+uint32_t attach_ids_take(struct attach_server *server);
+bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid); // false: no memory
+// The run's number of a process of the machine. -ESRCH: none.
+int64_t attach_ids_of(const struct attach_server *server, uint64_t pid);
+// The machine's number of a process of the run, or of a thread of the process that asks. -ESRCH: none.
+int64_t attach_ids_real(const struct attach_process *process, uint64_t id);
