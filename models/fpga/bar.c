@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "models/fpga/internal.h"
+#include "models/pcie/completer.h"
 
 enum { READ_COMPLETION_BOUNDARY = 128 }; // of an endpoint (clause 2.3.1.1)
 
@@ -51,20 +52,14 @@ static void memory_write(fpga_t *fpga, pcie_tlp_t *tlp)
     }
 }
 
-// Clause 2.3.1.1: every completion but the last ends at a boundary.
 static void memory_read(fpga_t *fpga, pcie_tlp_t *tlp)
 {
-    uint64_t address = pcie_tlp_first_byte(tlp);
-    uint32_t total = pcie_tlp_byte_count(tlp), offset = 0;
-    while (offset < total) {
-        uint64_t begin = address + offset;
-        uint64_t end = (begin + fpga->config.mps_bytes) & ~(uint64_t)(READ_COMPLETION_BOUNDARY - 1);
-        uint32_t left = total - offset;
-        uint32_t bytes = end - begin < left ? (uint32_t)(end - begin) : left;
-        pcie_tlp_t *completion =
-            pcie_tlp_completion(tlp, fpga->config.requester, offset, bytes, fpga->memory + (begin - fpga->memory_base));
-        offset += bytes;
-        fpga_transmit_answer(fpga, completion, offset == total ? tlp : NULL);
+    struct pcie_completions answers = pcie_completions_of(tlp, fpga->config.mps_bytes, READ_COMPLETION_BOUNDARY);
+    const uint8_t *from = fpga->memory + (answers.address - fpga->memory_base);
+    uint32_t offset, bytes;
+    while (pcie_completions_next(&answers, &offset, &bytes)) {
+        pcie_tlp_t *completion = pcie_tlp_completion(tlp, fpga->config.requester, offset, bytes, from + offset);
+        fpga_transmit_answer(fpga, completion, pcie_completions_over(&answers) ? tlp : NULL);
     }
 }
 
@@ -142,7 +137,7 @@ static void read_perform(fpga_t *fpga, pcie_tlp_t *tlp)
         control_read(fpga, &fpga->controllers[offset / FPGA_CONTROLLER_STRIDE], offset % FPGA_CONTROLLER_STRIDE, tlp);
     } else {
         fpga->counters[FPGA_UNCLAIMED_READS]++;
-        fpga_transmit_answer(fpga, pcie_tlp_error(tlp, fpga->config.requester, PCIE_CPL_UR), tlp);
+        fpga_transmit_answer(fpga, pcie_unsupported(tlp, fpga->config.requester), tlp);
     }
 }
 

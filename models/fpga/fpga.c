@@ -185,6 +185,7 @@ static const struct pcie_end_ops END_OPS = {.receive = receive, .ready = fpga_tr
 void fpga_connect(fpga_t *fpga, pcie_end_t *end, uint64_t memory_base, uint64_t control_base)
 {
     fpga->end = end;
+    fpga->transmit.egress.end = end;
     fpga->memory_base = memory_base;
     fpga->control_base = control_base;
     pcie_end_attach(end, &END_OPS, fpga);

@@ -7,6 +7,8 @@
 
 #include "models/fpga/fifo.h"
 #include "models/fpga/fpga.h"
+#include "models/pcie/egress.h"
+#include "models/pcie/tags.h"
 #include "sim/kernel/cause.h"
 #include "sim/kernel/trace.h"
 
@@ -58,20 +60,17 @@ struct fpga_controller {
     uint32_t status[FPGA_IDS], count[FPGA_IDS];
 };
 
-struct fpga_tag {
-    bool active;
-    bool sent;          // handed to the hard IP: the time-out counts
-    uint8_t generation; // upper bits of the tag, so that a late completion is recognised
-    struct fpga_entry *entry;
+// A request of the read mover, by the slot of its tag.
+struct fpga_request {
+    bool sent; // handed to the hard IP: the time-out counts
     uint64_t remote, local;
-    uint32_t bytes, left;
     uint64_t deadline_ps;
 };
 
 struct fpga_read_mover {
-    struct fpga_tag tags[FPGA_TAGS_MAX];
-    uint32_t active;
-    struct fpga_tag *unsent; // whose request is between the mover and the hard IP
+    struct pcie_tags tags; // owner: struct fpga_entry
+    struct fpga_request requests[FPGA_TAGS_MAX];
+    uint32_t unsent; // the slot whose request is between the mover and the hard IP
     sim_event_t timeout_event;
 };
 
@@ -79,8 +78,8 @@ struct fpga_transmit {
     sim_event_t event;
     pcie_tlp_t *moving; // on the path until the event
     uint64_t begun_ps;
-    unsigned last;                      // class that was served last
-    pcie_tlp_t *held[PCIE_CLASS_COUNT]; // refused by the link
+    unsigned last;             // class that was served last
+    struct pcie_egress egress; // one packet of each class at most
     struct pcie_ring answers;           // completions to be sent
     pcie_tlp_t *answer_request;         // that the completion on its way ends
     struct fpga_entry *write_last;      // whose last packet is on its way

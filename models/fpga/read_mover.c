@@ -3,13 +3,14 @@
 
 #include "models/fpga/internal.h"
 
-enum { SLOT_BITS = 4, GENERATIONS = 256 >> SLOT_BITS }; // of an 8-bit tag
+enum { SLOT_BITS = 4 }; // of an 8-bit tag; the others are a generation
 _Static_assert(FPGA_TAGS_MAX == 1 << SLOT_BITS, "a slot is the lower bits of a tag");
 
 static void timeout_event_run(void *ctx);
 
 void fpga_read_mover_init(fpga_t *fpga)
 {
+    pcie_tags_init(&fpga->reader.tags, fpga->config.requester, 0, fpga->config.read_tags, SLOT_BITS);
     sim_event_init(&fpga->reader.timeout_event, timeout_event_run, fpga);
 }
 
@@ -20,18 +21,8 @@ void fpga_read_mover_fini(fpga_t *fpga)
 
 // --- requests --------------------------------------------------------------------------------------------------------
 
-static struct fpga_tag *tag_free(fpga_t *fpga)
-{
-    for (uint32_t i = 0; i < fpga->config.read_tags; i++) {
-        if (!fpga->reader.tags[i].active) {
-            return &fpga->reader.tags[i];
-        }
-    }
-    return NULL;
-}
-
-// The next piece of the descriptor takes the tag: at most one request, within 4 KB.
-static void tag_take(fpga_t *fpga, struct fpga_tag *tag, struct fpga_entry *entry)
+// The next piece of the descriptor: at most one request, within 4 KB.
+static pcie_tlp_t *request_make(fpga_t *fpga, struct fpga_entry *entry)
 {
     struct fpga_read_mover *reader = &fpga->reader;
     uint64_t remote = entry->remote + entry->issued;
@@ -39,60 +30,50 @@ static void tag_take(fpga_t *fpga, struct fpga_tag *tag, struct fpga_entry *entr
     uint32_t to_page = FPGA_PAGE_BYTES - (uint32_t)(remote % FPGA_PAGE_BYTES);
     bytes = bytes < fpga->config.mrrs_bytes ? bytes : fpga->config.mrrs_bytes;
     bytes = bytes < to_page ? bytes : to_page;
-    *tag = (struct fpga_tag){
-        .active = true,
-        .generation = (uint8_t)((tag->generation + 1) % GENERATIONS),
-        .entry = entry,
-        .remote = remote,
-        .local = entry->local + entry->issued,
-        .bytes = bytes,
-        .left = bytes,
-    };
+    uint8_t tag = pcie_tags_take(&reader->tags, entry, bytes);
+    reader->unsent = pcie_tags_slot(&reader->tags, tag);
+    reader->requests[reader->unsent] = (struct fpga_request){.remote = remote, .local = entry->local + entry->issued};
     entry->issued += bytes;
     entry->outstanding++;
-    reader->active++;
-    reader->unsent = tag;
-    if (reader->active > fpga->counters[FPGA_TAGS_PEAK]) {
-        fpga->counters[FPGA_TAGS_PEAK] = reader->active;
+    if (reader->tags.outstanding > fpga->counters[FPGA_TAGS_PEAK]) {
+        fpga->counters[FPGA_TAGS_PEAK] = reader->tags.outstanding;
     }
+    return pcie_tlp_read(fpga->pool, fpga->config.requester, tag, remote, bytes);
 }
 
 pcie_tlp_t *fpga_read_mover_take(fpga_t *fpga, uint64_t *due_ps_out)
 {
     struct fpga_controller *controller = &fpga->controllers[FPGA_READ];
-    struct fpga_tag *tag = tag_free(fpga);
     struct fpga_entry *entry = fpga_controller_front(controller, due_ps_out);
-    if (entry == NULL || tag == NULL) {
+    if (entry == NULL || !pcie_tags_free(&fpga->reader.tags)) {
         return NULL; // a tag that comes free kicks
     }
-    tag_take(fpga, tag, entry);
+    pcie_tlp_t *request = request_make(fpga, entry);
     if (entry->issued == entry->bytes) {
         fpga_controller_front_issued(controller);
     }
     fpga->counters[FPGA_READ_REQUESTS]++;
-    uint8_t number = (uint8_t)(tag->generation << SLOT_BITS | (tag - fpga->reader.tags));
-    return pcie_tlp_read(fpga->pool, fpga->config.requester, number, tag->remote, tag->bytes);
+    return request;
 }
 
 void fpga_read_mover_sent(fpga_t *fpga)
 {
-    struct fpga_tag *tag = fpga->reader.unsent;
-    tag->sent = true;
-    tag->deadline_ps = sim_now_ps(fpga->sim) + fpga->config.completion_timeout_ps;
+    struct fpga_request *request = &fpga->reader.requests[fpga->reader.unsent];
+    request->sent = true;
+    request->deadline_ps = sim_now_ps(fpga->sim) + fpga->config.completion_timeout_ps;
     if (!sim_event_pending(&fpga->reader.timeout_event)) {
-        sim_event_schedule_at(fpga->sim, &fpga->reader.timeout_event, tag->deadline_ps);
+        sim_event_schedule_at(fpga->sim, &fpga->reader.timeout_event, request->deadline_ps);
     }
 }
 
 // --- completions -----------------------------------------------------------------------------------------------------
 
 // The tag's request is over. With an error nothing more of its descriptor is asked for; what is outstanding is awaited.
-static void tag_end(fpga_t *fpga, struct fpga_tag *tag, enum fpga_error error)
+static void tag_end(fpga_t *fpga, uint32_t slot, enum fpga_error error)
 {
     struct fpga_controller *controller = &fpga->controllers[FPGA_READ];
-    struct fpga_entry *entry = tag->entry;
-    tag->active = false;
-    fpga->reader.active--;
+    struct fpga_entry *entry = fpga->reader.tags.list[slot].owner;
+    pcie_tags_give(&fpga->reader.tags, slot);
     entry->outstanding--;
     if (error != FPGA_OK && entry->error == FPGA_OK) {
         entry->error = error;
@@ -103,47 +84,33 @@ static void tag_end(fpga_t *fpga, struct fpga_tag *tag, enum fpga_error error)
     if (entry->outstanding == 0 && (entry->issued == entry->bytes || entry->error != FPGA_OK)) {
         fpga_controller_end(controller, entry);
     }
-    if (fpga->reader.active == 0) {
+    if (fpga->reader.tags.outstanding == 0) {
         sim_event_cancel(fpga->sim, &fpga->reader.timeout_event);
     }
     fpga_transmit_kick(fpga);
 }
 
-// The request that the completion continues, or NULL. Those of one request come in the order of their addresses.
-static struct fpga_tag *tag_find(fpga_t *fpga, const pcie_tlp_t *tlp)
-{
-    struct fpga_tag *tag = &fpga->reader.tags[tlp->tag % FPGA_TAGS_MAX];
-    if (!tag->active || !tag->sent || tlp->requester != fpga->config.requester ||
-        tag->generation != tlp->tag >> SLOT_BITS) {
-        return NULL;
-    }
-    if (tlp->kind == PCIE_TLP_CPL) {
-        return tlp->cpl_status == PCIE_CPL_SC ? NULL : tag;
-    }
-    uint64_t next = tag->remote + (tag->bytes - tag->left);
-    bool continues = tlp->byte_count == tag->left && tlp->lower_address == (next & 0x7f);
-    return continues && tlp->cpl_status == PCIE_CPL_SC ? tag : NULL;
-}
-
 void fpga_read_mover_complete(fpga_t *fpga, pcie_tlp_t *tlp)
 {
-    struct fpga_tag *tag = tag_find(fpga, tlp);
-    if (tag == NULL) {
+    uint32_t slot, at, bytes;
+    enum pcie_answer answer = pcie_tags_answer(&fpga->reader.tags, tlp, &slot, &at, &bytes);
+    switch (answer) {
+    case PCIE_ANSWER_UNEXPECTED:
         fpga->counters[FPGA_UNEXPECTED_COMPLETIONS]++;
         return;
-    }
-    if (tlp->kind == PCIE_TLP_CPL) {
+    case PCIE_ANSWER_FAILED:
         fpga->counters[FPGA_FAILED_READS]++;
-        tag_end(fpga, tag, tlp->cpl_status == PCIE_CPL_UR ? FPGA_ERROR_UR : FPGA_ERROR_CA);
+        tag_end(fpga, slot, tlp->cpl_status == PCIE_CPL_UR ? FPGA_ERROR_UR : FPGA_ERROR_CA);
         return;
+    case PCIE_ANSWER_PART:
+    case PCIE_ANSWER_LAST:
+        break;
     }
-    uint32_t bytes = pcie_tlp_byte_count(tlp);
-    memcpy(fpga->memory + tag->local + (tag->bytes - tag->left), pcie_tlp_data(tlp), bytes);
+    memcpy(fpga->memory + fpga->reader.requests[slot].local + at, pcie_tlp_data(tlp), bytes);
     fpga->counters[FPGA_READ_BYTES] += bytes;
-    tag->left -= bytes;
     sim_progress(fpga->sim);
-    if (tag->left == 0) {
-        tag_end(fpga, tag, FPGA_OK);
+    if (answer == PCIE_ANSWER_LAST) {
+        tag_end(fpga, slot, FPGA_OK);
     }
 }
 
@@ -154,15 +121,15 @@ static void timeout_event_run(void *ctx)
     fpga_t *fpga = ctx;
     uint64_t now_ps = sim_now_ps(fpga->sim), next_ps = SIM_NEVER_PS;
     for (unsigned i = 0; i < FPGA_TAGS_MAX; i++) {
-        struct fpga_tag *tag = &fpga->reader.tags[i];
-        if (!tag->active || !tag->sent) {
+        const struct fpga_request *request = &fpga->reader.requests[i];
+        if (fpga->reader.tags.list[i].owner == NULL || !request->sent) {
             continue;
         }
-        if (tag->deadline_ps <= now_ps) {
+        if (request->deadline_ps <= now_ps) {
             fpga->counters[FPGA_TIMEOUTS]++;
-            tag_end(fpga, tag, FPGA_ERROR_TIMEOUT);
-        } else if (tag->deadline_ps < next_ps) {
-            next_ps = tag->deadline_ps;
+            tag_end(fpga, i, FPGA_ERROR_TIMEOUT);
+        } else if (request->deadline_ps < next_ps) {
+            next_ps = request->deadline_ps;
         }
     }
     if (next_ps != SIM_NEVER_PS) {

@@ -1,11 +1,20 @@
-// The path to the hard IP: one packet at a time, 32 B a cycle, the three classes in turn. What the link refuses is
-// held; behind a held write nothing goes (clause 2.4.1), a held read or completion stops only its own class.
+// The path to the hard IP: one packet at a time, 32 B a cycle, the three classes in turn. What the link refuses waits;
+// behind a write that waits nothing goes, a read or completion that waits stops only its own class.
 #include "models/fpga/internal.h"
 
+struct leaving {
+    struct pcie_leaving base;
+    enum pcie_class class;
+};
+
 static void transmit_event_run(void *ctx);
+static void packet_sent(void *ctx, const void *slot);
+
+static const struct pcie_egress_ops EGRESS_OPS = {.sent = packet_sent};
 
 void fpga_transmit_init(fpga_t *fpga)
 {
+    pcie_egress_init(&fpga->transmit.egress, fpga->sim, fpga->name, sizeof(struct leaving), &EGRESS_OPS, fpga);
     fpga_fifo_init(&fpga->transmit.answers);
     sim_event_init(&fpga->transmit.event, transmit_event_run, fpga);
 }
@@ -14,11 +23,7 @@ void fpga_transmit_fini(fpga_t *fpga)
 {
     struct fpga_transmit *transmit = &fpga->transmit;
     sim_event_cancel(fpga->sim, &transmit->event);
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        if (transmit->held[class] != NULL) {
-            pcie_tlp_unref(transmit->held[class]);
-        }
-    }
+    pcie_egress_fini(&transmit->egress);
     if (transmit->moving != NULL) {
         pcie_tlp_unref(transmit->moving);
     }
@@ -75,7 +80,7 @@ static void transmit_begin(fpga_t *fpga)
     for (unsigned i = 1; i <= PCIE_CLASS_COUNT; i++) {
         unsigned class = (transmit->last + i) % PCIE_CLASS_COUNT;
         uint64_t due_ps = SIM_NEVER_PS;
-        if (transmit->held[class] != NULL) {
+        if (pcie_egress_count(&transmit->egress, (enum pcie_class) class) > 0) {
             continue;
         }
         pcie_tlp_t *tlp = SOURCES[class].take(fpga, &due_ps);
@@ -99,12 +104,18 @@ static void transmit_end(fpga_t *fpga)
     pcie_tlp_t *tlp = transmit->moving;
     enum pcie_class class = pcie_tlp_class(tlp);
     transmit->moving = NULL;
-    if (pcie_end_offer_begun(fpga->end, tlp, transmit->begun_ps)) {
-        SOURCES[class].sent(fpga);
-        return;
-    }
-    fpga->counters[FPGA_STALLS]++;
-    transmit->held[class] = tlp;
+    (void)pcie_egress_send(&transmit->egress, &(struct leaving){{.tlp = tlp, .begun_ps = transmit->begun_ps}, class});
+    fpga->counters[FPGA_STALLS] += pcie_egress_count(&transmit->egress, class) > 0;
+}
+
+static void packet_sent(void *ctx, const void *slot)
+{
+    SOURCES[((const struct leaving *)slot)->class].sent(ctx);
+}
+
+static bool write_waits(const fpga_t *fpga)
+{
+    return pcie_egress_count(&fpga->transmit.egress, PCIE_POSTED) > 0;
 }
 
 static void transmit_event_run(void *ctx)
@@ -115,7 +126,7 @@ static void transmit_event_run(void *ctx)
     if (fpga->transmit.moving != NULL) {
         transmit_end(fpga);
     }
-    if (fpga->transmit.moving == NULL && fpga->transmit.held[PCIE_POSTED] == NULL) {
+    if (fpga->transmit.moving == NULL && !write_waits(fpga)) {
         transmit_begin(fpga);
     }
 }
@@ -124,7 +135,7 @@ void fpga_transmit_kick(fpga_t *fpga)
 {
     struct fpga_transmit *transmit = &fpga->transmit;
     uint64_t edge_ps = fpga_edge_ps(fpga);
-    if (transmit->moving != NULL || transmit->held[PCIE_POSTED] != NULL) {
+    if (transmit->moving != NULL || write_waits(fpga)) {
         return;
     }
     if (!sim_event_pending(&transmit->event) || transmit->event.due_ps > edge_ps) {
@@ -135,16 +146,7 @@ void fpga_transmit_kick(fpga_t *fpga)
 void fpga_transmit_ready(void *ctx, pcie_end_t *end)
 {
     fpga_t *fpga = ctx;
-    struct fpga_transmit *transmit = &fpga->transmit;
-    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        pcie_tlp_t *tlp = transmit->held[class];
-        if (tlp != NULL && pcie_end_offer(end, tlp)) {
-            transmit->held[class] = NULL;
-            SOURCES[class].sent(fpga);
-        }
-        if (class == PCIE_POSTED && transmit->held[class] != NULL) {
-            return;
-        }
-    }
+    (void)end;
+    (void)pcie_egress_pump(&fpga->transmit.egress);
     fpga_transmit_kick(fpga);
 }

@@ -9,23 +9,15 @@ static void writes_issue(struct gpu_unit *unit);
 
 // --- tags ------------------------------------------------------------------------------------------------------------
 
-// The last tag belongs to the reads behind writes, so that these never wait for the other engine.
-static bool tag_take(gpu_t *gpu, bool flush, uint8_t *tag_out)
+// The tag behind the others belongs to the reads behind writes, so that these never wait for the other engine.
+static uint8_t flush_tag(const gpu_t *gpu)
 {
-    uint32_t count = gpu->config.copy_reads_max;
-    if (flush) {
-        *tag_out = (uint8_t)count;
-        return gpu->tags[count].unit == NULL;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t tag = (gpu->next_tag + i) % count;
-        if (gpu->tags[tag].unit == NULL) {
-            gpu->next_tag = tag + 1;
-            *tag_out = (uint8_t)tag;
-            return true;
-        }
-    }
-    return false;
+    return (uint8_t)gpu->config.copy_reads_max;
+}
+
+void gpu_copy_init(gpu_t *gpu)
+{
+    pcie_tags_init(&gpu->tags, gpu->config.requester_id, 0, gpu->config.copy_reads_max, 8);
 }
 
 // The piece from `address` on that ends at a multiple of `most`, a power of two up to 4 KB (clause 2.2.7).
@@ -79,12 +71,11 @@ static void reads_issue(struct gpu_unit *unit)
 {
     gpu_t *gpu = unit->gpu;
     const struct gpu_work *work = &unit->item->work;
-    uint8_t tag;
-    while (unit->done_bytes < work->bytes && gpu_egress_has_room(gpu, PCIE_NONPOSTED) && tag_take(gpu, false, &tag)) {
+    while (unit->done_bytes < work->bytes && gpu_egress_has_room(gpu, PCIE_NONPOSTED) && pcie_tags_free(&gpu->tags)) {
         uint64_t address = work->bus_address + unit->done_bytes;
         uint32_t bytes = piece_bytes(address, gpu->config.mrrs_bytes, work->bytes - unit->done_bytes);
-        gpu->tags[tag] =
-            (struct gpu_tag){.unit = unit, .device_address = work->destination + unit->done_bytes, .bytes = bytes};
+        uint8_t tag = pcie_tags_take(&gpu->tags, unit, bytes);
+        gpu->tag_targets[tag] = work->destination + unit->done_bytes;
         unit->done_bytes += bytes;
         unit->outstanding++;
         gpu->counters[GPU_COPY_READS]++;
@@ -92,19 +83,8 @@ static void reads_issue(struct gpu_unit *unit)
     }
 }
 
-static void data_take(gpu_t *gpu, struct gpu_tag *tag, pcie_tlp_t *completion)
+static void read_end(gpu_t *gpu, struct gpu_unit *unit)
 {
-    uint32_t bytes = pcie_tlp_byte_count(completion);
-    gpu_memory_store(gpu, tag->device_address + (tag->bytes - completion->byte_count),
-                     pcie_tlp_data(completion) + (completion->lower_address & 3), bytes);
-    tag->received_bytes += bytes;
-    gpu->counters[GPU_COPY_READ_BYTES] += bytes;
-}
-
-static void tag_end(gpu_t *gpu, struct gpu_tag *tag)
-{
-    struct gpu_unit *unit = tag->unit;
-    *tag = (struct gpu_tag){0};
     unit->outstanding--;
     if (unit->outstanding == 0 && (unit->status != SIM_OK || unit->done_bytes == unit->item->work.bytes)) {
         gpu_unit_end(unit, unit->item->work.kind == GPU_WORK_COPY_IN ? gpu->config.write_ps : 0);
@@ -112,24 +92,41 @@ static void tag_end(gpu_t *gpu, struct gpu_tag *tag)
     gpu_copy_go_on(gpu);
 }
 
-void gpu_copy_complete(gpu_t *gpu, pcie_tlp_t *completion)
+static void flush_complete(gpu_t *gpu, const pcie_tlp_t *completion)
 {
-    struct gpu_tag *tag = &gpu->tags[completion->tag];
-    // Clause 2.3.2: a completion that answers nothing, or more than was asked for, is discarded.
-    if (tag->unit == NULL || completion->byte_count > tag->bytes - tag->received_bytes) {
+    struct gpu_unit *unit = gpu->flushes;
+    if (unit == NULL) {
         gpu->counters[GPU_UNEXPECTED_COMPLETIONS]++;
         return;
     }
-    if (completion->cpl_status != PCIE_CPL_SC) {
-        tag->unit->status = SIM_ERR_FAULT;
-        tag_end(gpu, tag);
+    unit->status = completion->cpl_status != PCIE_CPL_SC ? SIM_ERR_FAULT : unit->status;
+    gpu->flushes = NULL;
+    read_end(gpu, unit);
+}
+
+void gpu_copy_complete(gpu_t *gpu, pcie_tlp_t *completion)
+{
+    if (completion->tag == flush_tag(gpu)) {
+        flush_complete(gpu, completion);
         return;
     }
-    if (!tag->flush) {
-        data_take(gpu, tag, completion);
+    uint32_t tag, at, bytes;
+    enum pcie_answer answer = pcie_tags_answer(&gpu->tags, completion, &tag, &at, &bytes);
+    struct gpu_unit *unit = gpu->tags.list[tag].owner;
+    if (answer == PCIE_ANSWER_UNEXPECTED) {
+        gpu->counters[GPU_UNEXPECTED_COMPLETIONS]++;
+        return;
     }
-    if (tag->flush || tag->received_bytes == tag->bytes) {
-        tag_end(gpu, tag);
+    if (answer == PCIE_ANSWER_FAILED) {
+        unit->status = SIM_ERR_FAULT;
+    } else {
+        gpu_memory_store(gpu, gpu->tag_targets[tag] + at, pcie_tlp_data(completion) + (completion->lower_address & 3),
+                         bytes);
+        gpu->counters[GPU_COPY_READ_BYTES] += bytes;
+    }
+    if (answer != PCIE_ANSWER_PART) {
+        pcie_tags_give(&gpu->tags, tag);
+        read_end(gpu, unit);
     }
 }
 
@@ -139,13 +136,13 @@ static void flush_issue(struct gpu_unit *unit)
 {
     gpu_t *gpu = unit->gpu;
     const struct gpu_work *work = &unit->item->work;
-    uint8_t tag;
-    if (unit->outstanding > 0 || !tag_take(gpu, true, &tag)) {
+    if (unit->outstanding > 0 || gpu->flushes != NULL) {
         return;
     }
-    gpu->tags[tag] = (struct gpu_tag){.unit = unit, .bytes = 1, .flush = true};
+    gpu->flushes = unit;
     unit->outstanding++;
-    pcie_tlp_t *read = pcie_tlp_read(gpu->pool, gpu->config.requester_id, tag, work->bus_address + work->bytes - 1, 1);
+    pcie_tlp_t *read =
+        pcie_tlp_read(gpu->pool, gpu->config.requester_id, flush_tag(gpu), work->bus_address + work->bytes - 1, 1);
     read->first_be = 0;
     gpu_egress_push(gpu, read, false);
 }
@@ -172,11 +169,16 @@ static void writes_issue(struct gpu_unit *unit)
 
 void gpu_copy_down(gpu_t *gpu)
 {
-    for (unsigned i = 0; i < GPU_TAGS_MAX; i++) {
-        if (gpu->tags[i].unit != NULL) {
-            gpu->tags[i].unit->outstanding--;
-            gpu->tags[i] = (struct gpu_tag){0};
+    for (uint32_t tag = 0; tag < gpu->config.copy_reads_max; tag++) {
+        struct gpu_unit *unit = gpu->tags.list[tag].owner;
+        if (unit != NULL) {
+            unit->outstanding--;
+            pcie_tags_give(&gpu->tags, tag);
         }
+    }
+    if (gpu->flushes != NULL) {
+        gpu->flushes->outstanding--;
+        gpu->flushes = NULL;
     }
     for (enum gpu_unit_kind kind = GPU_UNIT_IN; kind <= GPU_UNIT_OUT; kind++) {
         if (gpu->units[kind].moving) {

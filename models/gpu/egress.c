@@ -1,32 +1,31 @@
-// What leaves through the GPU's link: completions of reads, and the requests of the copy engines. Nothing passes a
-// posted write that came before it (clause 2.4.1).
+// What leaves through the GPU's link: completions of reads, and the requests of the copy engines.
 #include "models/gpu/internal.h"
+
+struct leaving {
+    struct pcie_leaving base;
+    bool ends_read; // the last completion of a read
+};
+
+static void sent(void *gpu, const void *slot)
+{
+    if (((const struct leaving *)slot)->ends_read) {
+        gpu_target_read_left(gpu);
+    }
+}
+
+static const struct pcie_egress_ops OPS = {.sent = sent};
+
+void gpu_egress_init(gpu_t *gpu)
+{
+    pcie_egress_init(&gpu->egress, gpu->sim, gpu->name, sizeof(struct leaving), &OPS, gpu);
+}
 
 void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read)
 {
-    gpu_fifo_push(&gpu->leaving[pcie_tlp_class(tlp)],
-                  &(struct gpu_slot){.tlp = tlp, .order = gpu->leaving_order++, .ends_read = ends_read});
-    gpu_egress_pump(gpu);
+    (void)pcie_egress_send(&gpu->egress, &(struct leaving){{.tlp = tlp}, ends_read});
 }
 
 bool gpu_egress_has_room(const gpu_t *gpu, enum pcie_class class)
 {
-    return gpu->leaving[class].count == 0;
-}
-
-void gpu_egress_pump(gpu_t *gpu)
-{
-    uint64_t barrier = UINT64_MAX;
-    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        struct pcie_ring *fifo = &gpu->leaving[class];
-        while (fifo->count > 0 && gpu_fifo_front(fifo)->order < barrier &&
-               pcie_end_offer(gpu->end, gpu_fifo_front(fifo)->tlp)) {
-            if (gpu_fifo_pop(fifo).ends_read) {
-                gpu_target_read_left(gpu);
-            }
-        }
-        if (class == PCIE_POSTED && fifo->count > 0) {
-            barrier = gpu_fifo_front(fifo)->order;
-        }
-    }
+    return pcie_egress_count(&gpu->egress, class) == 0;
 }

@@ -10,8 +10,6 @@
 struct gpu_slot {
     pcie_tlp_t *tlp;
     uint64_t due_ps;   // of a read that waits: not before
-    uint64_t order;    // of those that leave
-    bool ends_read;    // the last completion of a read
     sim_cause_t cause; // of what is due
 };
 

@@ -40,7 +40,7 @@ static bool config_valid(const struct gpu_config *config)
            config->translation_walks_max > 0 && config->translation_walks_max <= GPU_WALKS_MAX &&
            (config->copy_engines == 1 || config->copy_engines == 2) &&
            is_power(config->mrrs_bytes, 128, PCIE_PAYLOAD_MAX) && config->copy_reads_max > 0 &&
-           config->copy_reads_max < GPU_TAGS_MAX && config->memory_bytes_per_us > 0 && config->flops_per_us > 0;
+           config->copy_reads_max < PCIE_TAGS_MAX && config->memory_bytes_per_us > 0 && config->flops_per_us > 0;
 }
 
 static enum sim_status tables_create(gpu_t *gpu)
@@ -89,9 +89,8 @@ enum sim_status gpu_create(sim_t *sim, pcie_pool_t *pool, const char *name, cons
         return status;
     }
     gpu_target_init(gpu);
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        gpu_fifo_init(&gpu->leaving[class]);
-    }
+    gpu_egress_init(gpu);
+    gpu_copy_init(gpu);
     for (enum gpu_unit_kind kind = GPU_UNIT_IN; kind < GPU_UNIT_COUNT; kind++) {
         gpu_unit_init(gpu, kind);
     }
@@ -110,9 +109,7 @@ void gpu_destroy(gpu_t *gpu)
     for (unsigned kind = GPU_UNIT_COUNT; kind > 0; kind--) {
         gpu_unit_fini(&gpu->units[kind - 1]);
     }
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        gpu_fifo_fini(&gpu->leaving[class]);
-    }
+    pcie_egress_fini(&gpu->egress);
     gpu_target_fini(gpu);
     while (gpu->pins != NULL) {
         (void)gpu_unpin(gpu, gpu->pins->offset);
@@ -159,17 +156,19 @@ static void end_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
 
 static void end_ready(void *ctx, pcie_end_t *end)
 {
+    gpu_t *gpu = ctx;
     (void)end;
-    gpu_egress_pump(ctx);
-    gpu_copy_go_on(ctx);
+    (void)pcie_egress_pump(&gpu->egress);
+    gpu_copy_go_on(gpu);
 }
 
 static void end_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
 {
+    gpu_t *gpu = ctx;
     (void)end;
     (void)lost_tlps; // the link counts them
-    gpu_egress_pump(ctx);
-    gpu_copy_down(ctx);
+    (void)pcie_egress_pump(&gpu->egress);
+    gpu_copy_down(gpu);
 }
 
 static const struct pcie_end_ops END_OPS = {.receive = end_receive, .ready = end_ready, .down = end_down};
@@ -180,6 +179,7 @@ void gpu_connect(gpu_t *gpu, pcie_end_t *end, uint64_t bar_base)
         sim_panic(gpu->name, "connected twice, or to a window that does not begin with a page");
     }
     gpu->end = end;
+    gpu->egress.end = end;
     gpu->bar_base = bar_base;
     pcie_end_attach(end, &END_OPS, gpu);
 }

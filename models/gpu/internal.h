@@ -3,11 +3,13 @@
 #pragma once
 
 #include "models/gpu/fifo.h"
+#include "models/pcie/egress.h"
+#include "models/pcie/tags.h"
 #include "models/gpu/gpu.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/trace.h"
 
-enum { GPU_NAME_MAX = 64, GPU_TAGS_MAX = 256, GPU_WALKS_MAX = 64 };
+enum { GPU_NAME_MAX = 64, GPU_WALKS_MAX = 64 };
 
 enum gpu_counter {
     GPU_BAR_WRITES,
@@ -95,13 +97,6 @@ struct gpu_unit {
     bool settling; // waits for writes that came before it
 };
 
-struct gpu_tag {
-    struct gpu_unit *unit; // NULL: free
-    uint64_t device_address;
-    uint32_t bytes, received_bytes;
-    bool flush; // a read of no bytes behind the writes
-};
-
 struct gpu_queue {
     gpu_t *gpu;
     struct gpu_item *items, **items_end; // the first is the one at work
@@ -116,6 +111,7 @@ void gpu_unit_init(gpu_t *gpu, enum gpu_unit_kind kind);
 void gpu_unit_fini(struct gpu_unit *unit);
 void gpu_unit_submit(gpu_t *gpu, struct gpu_item *item);
 void gpu_unit_end(struct gpu_unit *unit, uint64_t delay_ps); // the item at work, with unit->status
+void gpu_copy_init(gpu_t *gpu);
 void gpu_copy_begin(struct gpu_unit *unit);
 void gpu_copy_go_on(gpu_t *gpu); // there is room to send
 void gpu_copy_complete(gpu_t *gpu, pcie_tlp_t *completion);
@@ -135,9 +131,9 @@ uint64_t gpu_target_pending_ps(const gpu_t *gpu);
 void gpu_target_settle(gpu_t *gpu);    // what is due at this instant; the caller's cause stays
 void gpu_target_read_left(gpu_t *gpu); // the last completion of a read was taken by the link
 
+void gpu_egress_init(gpu_t *gpu);
 void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the reference
 bool gpu_egress_has_room(const gpu_t *gpu, enum pcie_class class); // nothing of the class waits
-void gpu_egress_pump(gpu_t *gpu);
 
 // The word that was read alone last, and what wrote it since (sim/kernel/cause.h).
 struct gpu_watch {
@@ -169,12 +165,12 @@ struct gpu {
     uint32_t reads_at_work; // active, or with completions not yet taken by the link
     sim_event_t translate_event, commit_event, read_event;
     // egress
-    struct pcie_ring leaving[PCIE_CLASS_COUNT];
-    uint64_t leaving_order;
+    struct pcie_egress egress;
     // engines
     struct gpu_unit units[GPU_UNIT_COUNT];
-    struct gpu_tag tags[GPU_TAGS_MAX];
-    uint32_t next_tag;
+    struct pcie_tags tags;                  // owner: struct gpu_unit
+    uint64_t tag_targets[PCIE_TAGS_MAX];    // in device memory
+    struct gpu_unit *flushes; // whose read behind its writes is outstanding; NULL: none
     gpu_queue_t *queues;
     uint64_t counters[GPU_COUNTERS];
     struct gpu_watch watch;

@@ -2,6 +2,7 @@
 // a bounded number at a time, and see every write that arrived before them. What the window shows is looked up at the
 // instant of the access itself: an unpinned page is never touched, whatever is on its way.
 #include "models/gpu/internal.h"
+#include "models/pcie/completer.h"
 
 enum { WATCHED_BYTES = 8, PROCESSOR_ID = 0 }; // requester ID of the root complex's loads
 
@@ -140,23 +141,18 @@ static void watch_look(gpu_t *gpu, uint64_t address)
     *watch = (struct gpu_watch){.address = address};
 }
 
-// Clause 2.3.1.1: a completion carries at most Max_Payload_Size and, but for the last, ends at a boundary.
 static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address)
 {
-    uint32_t total = pcie_tlp_byte_count(request), done = 0;
-    gpu->counters[GPU_BAR_READ_BYTES] += total;
-    if (total <= WATCHED_BYTES && request->requester == PROCESSOR_ID) {
+    struct pcie_completions answers = pcie_completions_of(request, gpu->config.mps_bytes, gpu->config.completion_bytes);
+    uint32_t offset, bytes;
+    gpu->counters[GPU_BAR_READ_BYTES] += answers.total;
+    if (answers.total <= WATCHED_BYTES && request->requester == PROCESSOR_ID) {
         watch_look(gpu, device_address);
     }
-    while (done < total) {
-        uint64_t begin = device_address + done;
-        uint64_t end = (begin + gpu->config.mps_bytes) & ~(uint64_t)(gpu->config.completion_bytes - 1);
-        uint32_t left = total - done;
-        uint32_t bytes = end - begin < left ? (uint32_t)(end - begin) : left;
-        pcie_tlp_t *completion =
-            pcie_tlp_completion(request, gpu->config.requester_id, done, bytes, gpu->memory + begin);
-        done += bytes;
-        gpu_egress_push(gpu, completion, done == total);
+    while (pcie_completions_next(&answers, &offset, &bytes)) {
+        pcie_tlp_t *completion = pcie_tlp_completion(request, gpu->config.requester_id, offset, bytes,
+                                                     gpu->memory + device_address + offset);
+        gpu_egress_push(gpu, completion, pcie_completions_over(&answers));
     }
 }
 
@@ -173,7 +169,7 @@ static void read_event_run(void *ctx)
             read_answer(gpu, request, device_address);
         } else {
             gpu->counters[GPU_UNSUPPORTED_READS]++;
-            gpu_egress_push(gpu, pcie_tlp_error(request, gpu->config.requester_id, PCIE_CPL_UR), true);
+            gpu_egress_push(gpu, pcie_unsupported(request, gpu->config.requester_id), true);
         }
         pcie_tlp_unref(request);
     }

@@ -16,9 +16,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 
 void hca_dma_init(hca_t *hca)
 {
-    for (uint32_t tag = hca->config.read_tags; tag > 0; tag--) {
-        hca->free_tags[hca->free_tag_count++] = (uint8_t)(tag - 1);
-    }
+    pcie_tags_init(&hca->tags, hca->config.requester_id, 0, hca->config.read_tags, 8);
 }
 
 void hca_dma_fini(hca_t *hca)
@@ -110,11 +108,8 @@ static void request_issue(hca_t *hca, struct hca_dma_queue *queue)
     uint64_t address = read->address + read->issued;
     uint32_t part = smaller(smaller(read->bytes - read->issued, hca->config.mrrs_bytes - (uint32_t)(address % 4)),
                             PAGE_BYTES - (uint32_t)(address % PAGE_BYTES));
-    uint8_t tag = hca->free_tags[--hca->free_tag_count];
-    hca->tags[tag].read = read;
-    hca->tags[tag].offset = read->issued;
-    hca->tags[tag].bytes = part;
-    hca->tags[tag].received = 0;
+    uint8_t tag = pcie_tags_take(&hca->tags, read, part);
+    hca->tag_offsets[tag] = read->issued;
     read->issued += part;
     if (read->issued == read->bytes) {
         queue->first = read->next;
@@ -134,7 +129,7 @@ void hca_dma_pump(hca_t *hca)
         return;
     }
     unsigned idle = 0;
-    while (idle < HCA_DMA_SOURCES && hca->free_tag_count > 0) {
+    while (idle < HCA_DMA_SOURCES && pcie_tags_free(&hca->tags)) {
         struct hca_dma_queue *queue = &hca->dma[hca->dma_next];
         hca->dma_next = (hca->dma_next + 1) % HCA_DMA_SOURCES;
         if (queue->first == NULL) {
@@ -146,12 +141,11 @@ void hca_dma_pump(hca_t *hca)
     }
 }
 
-static void tag_free(hca_t *hca, uint8_t tag)
+static void tag_free(hca_t *hca, uint32_t tag)
 {
-    struct hca_dma_read *read = hca->tags[tag].read;
-    read->answered += hca->tags[tag].bytes;
-    hca->tags[tag].read = NULL;
-    hca->free_tags[hca->free_tag_count++] = tag;
+    struct hca_dma_read *read = hca->tags.list[tag].owner;
+    read->answered += hca->tags.list[tag].bytes;
+    pcie_tags_give(&hca->tags, tag);
     if (read->answered == read->bytes) {
         read_end(hca, read);
     }
@@ -159,25 +153,21 @@ static void tag_free(hca_t *hca, uint8_t tag)
 
 void hca_dma_complete(hca_t *hca, pcie_tlp_t *completion)
 {
-    struct hca_dma_read *read = hca->tags[completion->tag].read;
-    // Clause 2.3.2: a completion that answers nothing is discarded.
-    if (read == NULL || completion->byte_count > hca->tags[completion->tag].bytes) {
+    uint32_t tag, at, bytes;
+    enum pcie_answer answer = pcie_tags_answer(&hca->tags, completion, &tag, &at, &bytes);
+    struct hca_dma_read *read = hca->tags.list[tag].owner;
+    if (answer == PCIE_ANSWER_UNEXPECTED) {
         hca->counters[HCA_UNSUPPORTED]++;
         return;
     }
-    if (completion->cpl_status != PCIE_CPL_SC) {
+    if (answer == PCIE_ANSWER_FAILED) {
         read->failed = true;
-        tag_free(hca, completion->tag);
-        hca_dma_pump(hca);
-        return;
+    } else {
+        memcpy(read->target + hca->tag_offsets[tag] + at, pcie_tlp_data(completion) + (completion->lower_address & 3),
+               bytes);
     }
-    uint32_t bytes = pcie_tlp_byte_count(completion);
-    uint32_t at = hca->tags[completion->tag].bytes - completion->byte_count;
-    memcpy(read->target + hca->tags[completion->tag].offset + at,
-           pcie_tlp_data(completion) + (completion->lower_address & 3), bytes);
-    hca->tags[completion->tag].received += bytes;
-    if (hca->tags[completion->tag].received == hca->tags[completion->tag].bytes) {
-        tag_free(hca, completion->tag);
+    if (answer != PCIE_ANSWER_PART) {
+        tag_free(hca, tag);
         hca_dma_pump(hca);
     }
 }
@@ -186,9 +176,10 @@ void hca_dma_complete(hca_t *hca, pcie_tlp_t *completion)
 void hca_dma_host_down(hca_t *hca)
 {
     for (uint32_t tag = 0; tag < hca->config.read_tags; tag++) {
-        if (hca->tags[tag].read != NULL) {
-            hca->tags[tag].read->failed = true;
-            tag_free(hca, (uint8_t)tag);
+        struct hca_dma_read *read = hca->tags.list[tag].owner;
+        if (read != NULL) {
+            read->failed = true;
+            tag_free(hca, tag);
         }
     }
     for (unsigned source = 0; source < HCA_DMA_SOURCES; source++) {

@@ -2,6 +2,9 @@
 #include <string.h>
 
 #include "models/hca/internal.h"
+#include "models/pcie/completer.h"
+
+enum { READ_COMPLETION_BOUNDARY = 128 }; // of an endpoint (clause 2.3.1.1)
 
 uint64_t hca_uar_bytes(void)
 {
@@ -22,80 +25,33 @@ struct pcie_end_config hca_slot_end(const struct hca_config *config)
 
 // --- leaving -------------------------------------------------------------------------------------------------------
 
-struct leaving {
-    pcie_tlp_t *tlp;
-    uint64_t order;
-};
+static const struct pcie_egress_ops EGRESS_OPS = {0};
 
 void hca_endpoint_init(hca_t *hca)
 {
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        pcie_ring_init(&hca->leaving[class], sizeof(struct leaving));
-    }
-    pcie_ring_init(&hca->free_reads, sizeof(struct leaving));
-}
-
-static bool offer_first(hca_t *hca, struct pcie_ring *ring)
-{
-    if (ring->count == 0 || !pcie_end_offer(hca->end, ((const struct leaving *)pcie_ring_front(ring))->tlp)) {
-        return false;
-    }
-    pcie_ring_pop(ring);
-    return true;
-}
-
-// Nothing passes a posted write that came before it; the other two pass each other.
-static bool offer_in_order(hca_t *hca)
-{
-    uint64_t barrier = UINT64_MAX;
-    for (enum pcie_class class = PCIE_POSTED; class < PCIE_CLASS_COUNT; class ++) {
-        struct pcie_ring *ring = &hca->leaving[class];
-        const struct leaving *first = ring->count > 0 ? pcie_ring_front(ring) : NULL;
-        if (first != NULL && first->order < barrier && offer_first(hca, ring)) {
-            return true;
-        }
-        barrier = class == PCIE_POSTED && first != NULL ? first->order : barrier;
-    }
-    return false;
-}
-
-// Reads that nothing before them has to do with take turns with everything else: data to send does not wait for the
-// data that arrives.
-static void pump(hca_t *hca)
-{
-    bool moved = hca->end != NULL;
-    while (moved) {
-        moved = offer_first(hca, &hca->free_reads);
-        moved = offer_in_order(hca) || moved;
-    }
-}
-
-static void put(hca_t *hca, struct pcie_ring *ring, pcie_tlp_t *tlp)
-{
-    *(struct leaving *)pcie_ring_push(ring) = (struct leaving){tlp, hca->leaving_order++};
-    pump(hca);
+    pcie_egress_init(&hca->egress, hca->sim, hca->name, sizeof(struct pcie_leaving), &EGRESS_OPS, NULL);
 }
 
 void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp)
 {
-    put(hca, &hca->leaving[pcie_tlp_class(tlp)], tlp);
+    (void)pcie_egress_send(&hca->egress, &(struct pcie_leaving){.tlp = tlp});
 }
 
 void hca_endpoint_send_free_read(hca_t *hca, pcie_tlp_t *tlp)
 {
-    put(hca, &hca->free_reads, tlp);
+    (void)pcie_egress_send_unordered(&hca->egress, &(struct pcie_leaving){.tlp = tlp});
 }
 
 bool hca_endpoint_has_room(const hca_t *hca)
 {
-    return hca->leaving[PCIE_POSTED].count < hca->config.write_tlps;
+    return pcie_egress_count(&hca->egress, PCIE_POSTED) < hca->config.write_tlps;
 }
 
 static void endpoint_ready(void *ctx, pcie_end_t *end)
 {
     hca_t *hca = ctx;
     (void)end;
-    pump(hca);
+    (void)pcie_egress_pump(&hca->egress);
     hca_dma_pump(hca);
     if (hca_endpoint_has_room(hca)) {
         hca_order_pump(hca);
@@ -115,8 +71,9 @@ static void request_arrived(hca_t *hca, pcie_tlp_t *tlp)
 {
     if (!in_uar(hca, tlp)) {
         hca->counters[HCA_UNSUPPORTED]++;
-        if (tlp->kind == PCIE_TLP_MRD) {
-            hca_endpoint_send(hca, pcie_tlp_error(tlp, hca->config.requester_id, PCIE_CPL_UR));
+        pcie_tlp_t *answer = pcie_unsupported(tlp, hca->config.requester_id);
+        if (answer != NULL) {
+            hca_endpoint_send(hca, answer);
         }
         return;
     }
@@ -127,10 +84,13 @@ static void request_arrived(hca_t *hca, pcie_tlp_t *tlp)
         return;
     }
     // Doorbells read as zero.
-    uint32_t bytes = pcie_tlp_byte_count(tlp);
-    pcie_tlp_t *answer = pcie_tlp_completion(tlp, hca->config.requester_id, 0, bytes, NULL);
-    memset(pcie_tlp_data(answer), 0, pcie_tlp_payload_bytes(answer));
-    hca_endpoint_send(hca, answer);
+    struct pcie_completions answers = pcie_completions_of(tlp, hca->config.mps_bytes, READ_COMPLETION_BOUNDARY);
+    uint32_t offset, bytes;
+    while (pcie_completions_next(&answers, &offset, &bytes)) {
+        pcie_tlp_t *answer = pcie_tlp_completion(tlp, hca->config.requester_id, offset, bytes, NULL);
+        memset(pcie_tlp_data(answer), 0, pcie_tlp_payload_bytes(answer));
+        hca_endpoint_send(hca, answer);
+    }
 }
 
 static void endpoint_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
@@ -157,7 +117,7 @@ static void endpoint_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     (void)lost_tlps; // the link counts them
     hca->host_down = true;
     hca_dma_host_down(hca);
-    pump(hca);
+    (void)pcie_egress_pump(&hca->egress);
     if (hca->gone != NULL) {
         hca->gone(hca->gone_ctx, hca);
     }
@@ -180,22 +140,12 @@ static const struct pcie_end_ops END_OPS = {
 void hca_connect_host(hca_t *hca, pcie_end_t *end, uint64_t uar_base)
 {
     hca->end = end;
+    hca->egress.end = end;
     hca->uar_base = uar_base;
     pcie_end_attach(end, &END_OPS, hca);
 }
 
-static void ring_drop(struct pcie_ring *ring)
-{
-    for (; ring->count > 0; pcie_ring_pop(ring)) {
-        pcie_tlp_unref(((const struct leaving *)pcie_ring_front(ring))->tlp);
-    }
-    pcie_ring_fini(ring);
-}
-
 void hca_endpoint_fini(hca_t *hca)
 {
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        ring_drop(&hca->leaving[class]);
-    }
-    ring_drop(&hca->free_reads);
+    pcie_egress_fini(&hca->egress);
 }

@@ -97,7 +97,7 @@ const struct sim_trace_point hca_trace_retry = {"retry", qpn_psn_fields, 2, "sen
 
 static bool config_valid(const struct hca_config *config)
 {
-    return config->read_tags > 0 && config->read_tags <= HCA_TAGS_MAX && config->write_tlps > 0 &&
+    return config->read_tags > 0 && config->read_tags <= PCIE_TAGS_MAX && config->write_tlps > 0 &&
            config->mps_bytes >= 128 && config->mps_bytes <= PCIE_PAYLOAD_MAX && config->mrrs_bytes >= 128 &&
            config->mrrs_bytes <= PCIE_PAYLOAD_MAX && config->port_ps_per_byte > 0 && config->prefetch_requests > 0 &&
            config->gather_packets > 0 && config->order_entries > 0 && config->window_packets > 0 &&

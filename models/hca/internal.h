@@ -2,6 +2,8 @@
 #pragma once
 
 #include "models/hca/objects.h"
+#include "models/pcie/egress.h"
+#include "models/pcie/tags.h"
 #include "sim/adversary/adversary.h"
 #include "sim/kernel/counter.h"
 #include "sim/kernel/trace.h"
@@ -91,8 +93,7 @@ struct hca {
     // endpoint
     pcie_end_t *end;
     uint64_t uar_base;
-    struct pcie_ring leaving[PCIE_CLASS_COUNT], free_reads; // TLPs that wait for the link
-    uint64_t leaving_order;
+    struct pcie_egress egress; // reads that nothing before them has to do with are unordered
     bool host_down;
     hca_gone_fn gone; // may be NULL
     void *gone_ctx;
@@ -103,12 +104,8 @@ struct hca {
     struct hca_dma_queue dma[HCA_DMA_SOURCES];
     unsigned dma_next;
     struct hca_dma_read *dma_free, *dma_made;
-    struct {
-        struct hca_dma_read *read;
-        uint32_t offset, bytes, received;
-    } tags[HCA_TAGS_MAX];
-    uint8_t free_tags[HCA_TAGS_MAX];
-    uint32_t free_tag_count;
+    struct pcie_tags tags;                  // owner: struct hca_dma_read
+    uint32_t tag_offsets[PCIE_TAGS_MAX];    // of the request in its read
     // objects; numbers are indices, 0 is no object (but of PDs)
     struct hca_pd *pds, *xrcds;
     struct hca_mr *mrs;

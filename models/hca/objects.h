@@ -10,7 +10,6 @@
 
 enum hca_dma_source { HCA_DMA_QUEUES, HCA_DMA_GATHER, HCA_DMA_RESPONSE, HCA_DMA_ATOMIC, HCA_DMA_SOURCES };
 #define HCA_DMA_BYTES_MAX 1024u
-#define HCA_TAGS_MAX      256u
 
 // A read under way. done is called once all of it was answered; failed: part of it was answered with an error.
 struct hca_dma_read {

@@ -10,9 +10,7 @@ void pcie_rc_cpu_init(struct pcie_rc_port *port)
 {
     pcie_ring_init(&port->retries, sizeof(struct pcie_rc_retry));
     pcie_ring_init(&port->cpu_reads_waiting, sizeof(struct pcie_rc_cpu_read));
-    for (unsigned tag = PCIE_RC_TAGS; tag > PCIE_RC_CPU_FIRST_TAG; tag--) {
-        port->cpu_free_tags[port->cpu_free_count++] = (uint8_t)(tag - 1);
-    }
+    pcie_tags_init(&port->cpu_tags, PCIE_RC_CPU_ID, PCIE_RC_CPU_FIRST_TAG, PCIE_RC_TAGS - PCIE_RC_CPU_FIRST_TAG, 8);
 }
 
 void pcie_rc_cpu_fini(struct pcie_rc_port *port)
@@ -49,10 +47,10 @@ bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32
         return false;
     }
     rc->counters[PCIE_RC_CPU_WRITES]++;
-    pcie_rc_egress_push(port,
-                        &(struct pcie_rc_leaving){.tlp = pcie_tlp_write(rc->pool, PCIE_RC_CPU_ID, address, bytes, data),
-                                                  .ready_ps = sim_now_ps(rc->sim),
-                                                  .from_cpu = true});
+    pcie_rc_egress_push(
+        port, &(struct pcie_rc_leaving){.base = {.tlp = pcie_tlp_write(rc->pool, PCIE_RC_CPU_ID, address, bytes, data),
+                                                 .ready_ps = sim_now_ps(rc->sim)},
+                                        .from_cpu = true});
     return true;
 }
 
@@ -93,12 +91,12 @@ void pcie_rc_cpu_refuse_run(void *ctx)
 
 static void read_issue(struct pcie_rc_port *port, const struct pcie_rc_cpu_read *read)
 {
-    uint8_t tag = port->cpu_free_tags[--port->cpu_free_count];
+    uint8_t tag = pcie_tags_take(&port->cpu_tags, port, read->bytes);
     port->cpu_reads[tag] = *read;
     // The way back is charged here as well: a completion waits among the writes of all ports, which it must not delay.
+    pcie_tlp_t *tlp = pcie_tlp_read(port->rc->pool, PCIE_RC_CPU_ID, tag, read->address, read->bytes);
     pcie_rc_egress_push(port, &(struct pcie_rc_leaving){
-                                  .tlp = pcie_tlp_read(port->rc->pool, PCIE_RC_CPU_ID, tag, read->address, read->bytes),
-                                  .ready_ps = sim_now_ps(port->rc->sim) + 2 * far_ps(port)});
+                                  .base = {.tlp = tlp, .ready_ps = sim_now_ps(port->rc->sim) + 2 * far_ps(port)}});
 }
 
 void pcie_rc_cpu_read(pcie_rc_t *rc, uint64_t address, uint32_t bytes, pcie_rc_read_fn done, void *ctx)
@@ -108,22 +106,21 @@ void pcie_rc_cpu_read(pcie_rc_t *rc, uint64_t address, uint32_t bytes, pcie_rc_r
                   (unsigned long long)address);
     }
     struct pcie_rc_port *port = pcie_rc_decode(rc, address, bytes);
-    const struct pcie_rc_cpu_read read = {.done = done, .ctx = ctx, .address = address, .bytes = bytes, .active = true};
+    const struct pcie_rc_cpu_read read = {.done = done, .ctx = ctx, .address = address, .bytes = bytes};
     rc->counters[PCIE_RC_CPU_READS]++;
     if (port == NULL || !pcie_end_is_up(port->end)) {
         read_refuse(rc, &read);
-    } else if (port->cpu_free_count == 0) {
+    } else if (!pcie_tags_free(&port->cpu_tags)) {
         *(struct pcie_rc_cpu_read *)pcie_ring_push(&port->cpu_reads_waiting) = read;
     } else {
         read_issue(port, &read);
     }
 }
 
-static void read_finish(struct pcie_rc_port *port, uint8_t tag, enum pcie_cpl_status status)
+static void read_finish(struct pcie_rc_port *port, uint32_t tag, enum pcie_cpl_status status)
 {
     struct pcie_rc_cpu_read read = port->cpu_reads[tag];
-    port->cpu_reads[tag].active = false;
-    port->cpu_free_tags[port->cpu_free_count++] = tag;
+    pcie_tags_give(&port->cpu_tags, tag);
     if (port->cpu_reads_waiting.count > 0) {
         struct pcie_rc_cpu_read next = *(struct pcie_rc_cpu_read *)pcie_ring_front(&port->cpu_reads_waiting);
         pcie_ring_pop(&port->cpu_reads_waiting);
@@ -138,34 +135,28 @@ static void read_finish(struct pcie_rc_port *port, uint8_t tag, enum pcie_cpl_st
 
 void pcie_rc_cpu_complete(struct pcie_rc_port *port, pcie_tlp_t *completion)
 {
-    struct pcie_rc_cpu_read *read = &port->cpu_reads[completion->tag];
-    uint32_t carried = pcie_tlp_byte_count(completion);
-    // Clause 2.3.2: a completion that answers nothing, or more than was asked for, is discarded.
-    if (!read->active || completion->byte_count > read->bytes) {
+    uint32_t tag, at, bytes;
+    enum pcie_answer answer = pcie_tags_answer(&port->cpu_tags, completion, &tag, &at, &bytes);
+    if (answer == PCIE_ANSWER_UNEXPECTED) {
         port->rc->counters[PCIE_RC_UNEXPECTED_COMPLETIONS]++;
         return;
     }
-    if (completion->cpl_status != PCIE_CPL_SC) {
-        read_finish(port, completion->tag, completion->cpl_status);
+    if (answer == PCIE_ANSWER_FAILED) {
+        read_finish(port, tag, completion->cpl_status);
         return;
     }
-    if (carried > 0) {
-        memcpy(read->data + (read->bytes - completion->byte_count),
-               pcie_tlp_data(completion) + (completion->lower_address & 3), carried);
-    }
-    read->received_bytes += carried;
-    if (read->received_bytes >= read->bytes) {
-        read_finish(port, completion->tag, PCIE_CPL_SC);
+    memcpy(port->cpu_reads[tag].data + at, pcie_tlp_data(completion) + (completion->lower_address & 3), bytes);
+    if (answer == PCIE_ANSWER_LAST) {
+        read_finish(port, tag, PCIE_CPL_SC);
     }
 }
 
 void pcie_rc_cpu_port_down(struct pcie_rc_port *port)
 {
     for (unsigned tag = PCIE_RC_CPU_FIRST_TAG; tag < PCIE_RC_TAGS; tag++) {
-        if (port->cpu_reads[tag].active) {
+        if (port->cpu_tags.list[tag].owner != NULL) {
             read_refuse(port->rc, &port->cpu_reads[tag]);
-            port->cpu_reads[tag].active = false;
-            port->cpu_free_tags[port->cpu_free_count++] = (uint8_t)tag;
+            pcie_tags_give(&port->cpu_tags, tag);
         }
     }
     while (port->cpu_reads_waiting.count > 0) {

@@ -5,8 +5,10 @@
 // processor; whatever leaves through a port goes through its egress, which keeps the order and waits for the link.
 #pragma once
 
+#include "models/pcie/egress.h"
 #include "models/pcie/ring.h"
 #include "models/pcie/root_complex.h"
+#include "models/pcie/tags.h"
 #include "sim/kernel/cause.h"
 
 enum {
@@ -45,15 +47,12 @@ struct pcie_rc_port;
 
 // What waits to leave through a port.
 struct pcie_rc_leaving {
-    pcie_tlp_t *tlp;
-    uint64_t ready_ps;
-    uint64_t order;
+    struct pcie_leaving base;
     pcie_tlp_t *held;             // keeps its place in the receive buffer of held_at until the link takes tlp
     struct pcie_rc_port *held_at; // NULL: nothing held
     bool from_cpu;                // a processor's posted write
     bool ends_read;               // the last completion of a memory read
     struct pcie_rc_port *crossed; // a line that came across QPI: where it came from
-    sim_cause_t cause;            // of its coming here
 };
 
 struct pcie_rc_cpu_read {
@@ -61,8 +60,6 @@ struct pcie_rc_cpu_read {
     void *ctx;
     uint64_t address;
     uint32_t bytes;
-    uint32_t received_bytes;
-    bool active;
     uint8_t data[PCIE_RC_CPU_READ_BYTES];
 };
 
@@ -79,6 +76,7 @@ struct pcie_rc_peer_piece {
     struct pcie_rc_peer_piece *next;      // of the same request, by address
     uint32_t offset, bytes;               // in the request
     bool ended;                           // its last completion is here
+    uint8_t tag;
     pcie_tlp_t *early, **early_end;       // completions that wait for those of the pieces before
 };
 
@@ -97,19 +95,17 @@ struct pcie_rc_port {
     pcie_end_t *end;
     unsigned index;
     // egress
-    struct pcie_ring leaving[PCIE_CLASS_COUNT]; // struct pcie_rc_leaving
-    uint64_t leaving_order;
+    struct pcie_egress egress; // struct pcie_rc_leaving
     sim_event_t leave_event;
     // the processor
-    uint32_t cpu_writes_waiting; // in leaving
+    uint32_t cpu_writes_waiting; // in the egress
     struct pcie_ring retries;    // struct pcie_rc_retry
-    struct pcie_rc_cpu_read cpu_reads[PCIE_RC_TAGS];
-    uint8_t cpu_free_tags[PCIE_RC_TAGS];
-    uint32_t cpu_free_count;
+    struct pcie_tags cpu_tags;
+    struct pcie_rc_cpu_read cpu_reads[PCIE_RC_TAGS]; // by tag
     struct pcie_ring cpu_reads_waiting; // struct pcie_rc_cpu_read, for a tag
     // peer to peer
-    struct pcie_rc_peer_piece peer_pieces[PCIE_RC_TAGS]; // forwarded to this port
-    uint32_t peer_next_tag;
+    struct pcie_tags peer_tags;
+    struct pcie_rc_peer_piece peer_pieces[PCIE_RC_TAGS]; // forwarded to this port, by tag
     uint32_t peer_outstanding[PCIE_RC_PORTS_MAX]; // pieces by the port they came from
     struct pcie_ring peer_waiting;                // struct pcie_rc_peer_request *, that came from this port
     // QPI

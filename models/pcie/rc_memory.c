@@ -1,5 +1,6 @@
 // The memory side of the root complex: writes become visible in order of arrival over all ports, reads are worked on in
 // order, a bounded number at a time, and see every write that arrived before them.
+#include "models/pcie/completer.h"
 #include "models/pcie/rc_internal.h"
 #include "sim/adversary/adversary.h"
 
@@ -201,30 +202,27 @@ void pcie_rc_memory_read_left(pcie_rc_t *rc)
     reads_start(rc);
 }
 
-// Clause 2.3.1.1: a completion carries at most Max_Payload_Size and, but for the last, ends at a read completion
-// boundary. One with an error is the last (2.3.2).
+// A completion with an error is the last (2.3.2).
 static void read_answer(pcie_rc_t *rc, const struct pcie_rc_memory_read *read)
 {
-    uint64_t address = pcie_tlp_first_byte(read->request);
-    uint32_t total = pcie_tlp_byte_count(read->request), offset = 0;
+    struct pcie_completions answers = pcie_completions_of(read->request, rc->config.mps_bytes, rc->config.rcb_bytes);
     uint64_t now_ps = sim_now_ps(rc->sim);
-    while (offset < total) {
-        uint64_t begin = address + offset;
-        uint64_t end = (begin + rc->config.mps_bytes) & ~(uint64_t)(rc->config.rcb_bytes - 1);
-        uint32_t left = total - offset;
-        uint32_t bytes = end - begin < left ? (uint32_t)(end - begin) : left;
+    uint32_t offset, bytes;
+    bool last = false;
+    while (!last && pcie_completions_next(&answers, &offset, &bytes)) {
+        uint64_t begin = answers.address + offset;
         pcie_tlp_t *completion = pcie_tlp_completion(read->request, PCIE_RC_CPU_ID, offset, bytes, NULL);
+        last = pcie_completions_over(&answers);
         if (rc->memory->read(rc->memory_ctx, begin, pcie_tlp_data(completion) + (begin & 3), bytes)) {
             rc->counters[PCIE_RC_MEMORY_READ_BYTES] += bytes;
-            offset += bytes;
         } else {
             pcie_tlp_unref(completion);
-            completion = pcie_tlp_error(read->request, PCIE_RC_CPU_ID, PCIE_CPL_UR);
+            completion = pcie_unsupported(read->request, PCIE_RC_CPU_ID);
             rc->counters[PCIE_RC_UNSUPPORTED_READS]++;
-            offset = total;
+            last = true;
         }
         pcie_rc_egress_push(
-            read->port, &(struct pcie_rc_leaving){.tlp = completion, .ready_ps = now_ps, .ends_read = offset == total});
+            read->port, &(struct pcie_rc_leaving){.base = {.tlp = completion, .ready_ps = now_ps}, .ends_read = last});
     }
 }
 

@@ -13,6 +13,7 @@ static void waiting_pump(struct pcie_rc_port *from);
 void pcie_rc_peer_init(struct pcie_rc_port *port)
 {
     pcie_ring_init(&port->peer_waiting, sizeof(struct pcie_rc_peer_request *));
+    pcie_tags_init(&port->peer_tags, PCIE_RC_PEER_ID, 0, PCIE_RC_TAGS, 8);
 }
 
 // tlp leaves through `to`; `held`, whose reference is taken, came through `from`. NULL: nothing is held.
@@ -23,8 +24,9 @@ static void forward(struct pcie_rc_port *from, struct pcie_rc_port *to, pcie_tlp
     if (from->socket != to->socket) {
         ready_ps += config->qpi_ps + (tlp->kind == PCIE_TLP_MRD ? config->qpi_peer_read_ps : 0);
     }
-    pcie_rc_egress_push(to, &(struct pcie_rc_leaving){
-                                .tlp = tlp, .ready_ps = ready_ps, .held = held, .held_at = held == NULL ? NULL : from});
+    pcie_rc_egress_push(to, &(struct pcie_rc_leaving){.base = {.tlp = tlp, .ready_ps = ready_ps},
+                                                      .held = held,
+                                                      .held_at = held == NULL ? NULL : from});
 }
 
 void pcie_rc_peer_write(struct pcie_rc_port *from, struct pcie_rc_port *to, pcie_tlp_t *tlp)
@@ -41,23 +43,13 @@ static bool crosses(const struct pcie_rc_peer_request *request)
     return request->from->socket != request->to->socket;
 }
 
-static bool piece_take(struct pcie_rc_peer_request *request, uint8_t *tag_out)
+static bool piece_allowed(const struct pcie_rc_peer_request *request)
 {
     const pcie_rc_t *rc = request->from->rc;
-    struct pcie_rc_port *to = request->to;
-    if (to->peer_outstanding[request->from->index] >= rc->config.peer_reads_max ||
-        (crosses(request) && rc->read_lines[request->from->socket] >= rc->config.qpi_peer_lines_max)) {
-        return false;
-    }
-    for (unsigned i = 0; i < PCIE_RC_TAGS; i++) {
-        unsigned tag = (to->peer_next_tag + i) % PCIE_RC_TAGS;
-        if (to->peer_pieces[tag].request == NULL) {
-            to->peer_next_tag = tag + 1;
-            *tag_out = (uint8_t)tag;
-            return true;
-        }
-    }
-    return false;
+    const struct pcie_rc_port *to = request->to;
+    return to->peer_outstanding[request->from->index] < rc->config.peer_reads_max &&
+           (!crosses(request) || rc->read_lines[request->from->socket] < rc->config.qpi_peer_lines_max) &&
+           pcie_tags_free(&to->peer_tags);
 }
 
 static uint32_t piece_bytes(const struct pcie_rc_peer_request *request)
@@ -87,12 +79,14 @@ static pcie_tlp_t *piece_request(const struct pcie_rc_peer_request *request, con
                          pcie_tlp_first_byte(request->tlp) + piece->offset, piece->bytes);
 }
 
-static void piece_forward(struct pcie_rc_peer_request *request, uint8_t tag)
+static void piece_forward(struct pcie_rc_peer_request *request)
 {
     pcie_rc_t *rc = request->from->rc;
+    uint32_t bytes = piece_bytes(request);
+    uint8_t tag = pcie_tags_take(&request->to->peer_tags, request, bytes);
     struct pcie_rc_peer_piece *piece = &request->to->peer_pieces[tag];
-    *piece = (struct pcie_rc_peer_piece){
-        .request = request, .offset = request->forwarded_bytes, .bytes = piece_bytes(request)};
+    *piece =
+        (struct pcie_rc_peer_piece){.request = request, .offset = request->forwarded_bytes, .bytes = bytes, .tag = tag};
     piece->early_end = &piece->early;
     if (request->first == NULL) {
         request->first = piece;
@@ -130,6 +124,7 @@ static void piece_end(struct pcie_rc_peer_request *request)
     early_drop(piece);
     request->first = piece->next;
     piece->request = NULL;
+    pcie_tags_give(&request->to->peer_tags, piece->tag);
     request->to->peer_outstanding[request->from->index]--;
     if (crosses(request)) {
         request->from->rc->read_lines[request->from->socket]--;
@@ -166,21 +161,20 @@ static void unsupported_answer(struct pcie_rc_peer_request *request)
     error->byte_count = (uint16_t)(request->bytes - done);
     from->rc->counters[PCIE_RC_UNSUPPORTED_READS]++;
     request->failed = true;
-    pcie_rc_egress_push(from, &(struct pcie_rc_leaving){.tlp = error, .ready_ps = sim_now_ps(from->rc->sim)});
+    pcie_rc_egress_push(from, &(struct pcie_rc_leaving){.base = {.tlp = error, .ready_ps = sim_now_ps(from->rc->sim)}});
 }
 
 // Forwards what may be forwarded of the oldest that waits. true: it waits no longer.
 static bool oldest_forward(struct pcie_rc_peer_request *request)
 {
-    uint8_t tag = 0;
     if (!request->failed && !pcie_end_is_up(request->to->end)) {
         unsupported_answer(request);
     }
     while (!request->failed && request->forwarded_bytes < request->bytes) {
-        if (!piece_take(request, &tag)) {
+        if (!piece_allowed(request)) {
             return false;
         }
-        piece_forward(request, tag);
+        piece_forward(request);
     }
     return true;
 }
@@ -256,17 +250,18 @@ static void turn_pass(struct pcie_rc_peer_request *request)
 void pcie_rc_peer_complete(struct pcie_rc_port *port, pcie_tlp_t *completion)
 {
     pcie_rc_t *rc = port->rc;
-    struct pcie_rc_peer_piece *piece = &port->peer_pieces[completion->tag];
+    uint32_t tag, at, bytes;
+    enum pcie_answer answer = pcie_tags_answer(&port->peer_tags, completion, &tag, &at, &bytes);
+    struct pcie_rc_peer_piece *piece = &port->peer_pieces[tag];
     struct pcie_rc_peer_request *request = piece->request;
-    if (request == NULL || piece->ended || completion->byte_count > piece->bytes) {
-        // Clause 2.3.2: an unexpected completion is discarded.
+    if (answer == PCIE_ANSWER_UNEXPECTED) {
         rc->counters[PCIE_RC_UNEXPECTED_COMPLETIONS]++;
         pcie_end_release(port->end, completion);
         pcie_tlp_unref(completion);
         return;
     }
     unsigned from = request->from->index;
-    piece->ended = completion->cpl_status != PCIE_CPL_SC || pcie_tlp_byte_count(completion) >= completion->byte_count;
+    piece->ended = answer != PCIE_ANSWER_PART;
     if (piece != request->first) {
         pcie_end_release(port->end, completion);
         completion->next = NULL;

@@ -135,8 +135,7 @@ static void line_event_run(void *ctx)
         }
         pcie_ring_pop(&rc->lines);
         line.from->lines_on_the_way--;
-        pcie_rc_egress_push(line.to, &(struct pcie_rc_leaving){.tlp = line.tlp,
-                                                               .ready_ps = line.due_ps,
+        pcie_rc_egress_push(line.to, &(struct pcie_rc_leaving){.base = {.tlp = line.tlp, .ready_ps = line.due_ps},
                                                                .held = line.held,
                                                                .held_at = line.held != NULL ? line.from : NULL,
                                                                .crossed = line.from});

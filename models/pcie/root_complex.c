@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/pcie/completer.h"
 #include "models/pcie/rc_internal.h"
 #include "sim/kernel/counter.h"
 
@@ -203,8 +204,8 @@ static void read_arrived(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     }
     rc->counters[PCIE_RC_UNSUPPORTED_READS]++;
     pcie_end_release(port->end, tlp);
-    pcie_rc_egress_push(port, &(struct pcie_rc_leaving){.tlp = pcie_tlp_error(tlp, PCIE_RC_CPU_ID, PCIE_CPL_UR),
-                                                        .ready_ps = sim_now_ps(rc->sim)});
+    pcie_rc_egress_push(port, &(struct pcie_rc_leaving){.base = {.tlp = pcie_unsupported(tlp, PCIE_RC_CPU_ID),
+                                                                 .ready_ps = sim_now_ps(rc->sim)}});
     pcie_tlp_unref(tlp);
 }
 

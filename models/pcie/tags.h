@@ -1,0 +1,54 @@
+// Tags of outstanding reads: part of every requester.
+//
+// Models clause 2.3.2 of the PCI Express Base Specification 3.0: a completion is matched with its request by requester ID
+// and tag; those of one request come in the order of addresses, each saying how many bytes are left. A completion that
+// answers nothing, or not what is left, is unexpected. Tags are given out in turn, so that one is not used again soon.
+// Leaves out: extended tags beyond 8 bits, phantom functions.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "models/pcie/tlp.h"
+
+enum { PCIE_TAGS_MAX = 256 };
+
+struct pcie_tag {
+    void *owner; // the requester's; NULL: the tag is free
+    uint32_t bytes, left;
+    uint8_t generation; // upper bits of the tag, where the table has such
+};
+
+struct pcie_tags {
+    struct pcie_tag list[PCIE_TAGS_MAX];
+    uint16_t requester;
+    uint32_t first, count; // the tags of this requester
+    uint32_t next, outstanding;
+    unsigned
+        slot_bits; // tags have so many bits, and generations above, so that a late completion is recognised; 8: none
+};
+
+// Tags [first, first + count), of at most 8 bits.
+void pcie_tags_init(struct pcie_tags *tags, uint16_t requester, uint32_t first, uint32_t count, unsigned slot_bits);
+static inline bool pcie_tags_free(const struct pcie_tags *tags) // is there one?
+{
+    return tags->outstanding < tags->count;
+}
+// For a read of so many bytes. The caller has made sure that there is a tag. Returns what goes into the packet.
+uint8_t pcie_tags_take(struct pcie_tags *tags, void *owner, uint32_t bytes);
+
+enum pcie_answer {
+    PCIE_ANSWER_UNEXPECTED,
+    PCIE_ANSWER_PART,  // with data; more is to come
+    PCIE_ANSWER_LAST,  // with data; all has come
+    PCIE_ANSWER_FAILED // with a status; nothing more comes
+};
+// What a completion answers. slot_out: of the tag, which the caller gives back after the last answer; at_out: where its
+// data belongs in the read; bytes_out: how many.
+enum pcie_answer pcie_tags_answer(struct pcie_tags *tags, const pcie_tlp_t *completion, uint32_t *slot_out,
+                                  uint32_t *at_out, uint32_t *bytes_out);
+void pcie_tags_give(struct pcie_tags *tags, uint32_t slot);
+static inline uint32_t pcie_tags_slot(const struct pcie_tags *tags, uint8_t tag)
+{
+    return tag & ((1u << tags->slot_bits) - 1);
+}
