@@ -1,20 +1,20 @@
 // Real time decides nothing of a run, or the run says that it did.
 #include <stdlib.h>
 
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 
 static struct attach_run_result result_of(const char *what, const char *ms, uint64_t wall_limit_ms)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.wall_limit_ms = wall_limit_ms;
-    stage_add(&stage, 0, "late", what, ms, NULL);
-    stage_run(&stage);
-    EXPECT_STREQ(stage.result.text, "");
-    EXPECT_EQ(stage.result.outcome, SIM_RUN_DONE);
-    EXPECT_EQ(stage.result.statuses[0], 0);
-    stage_fini(&stage);
-    return stage.result;
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = wall_limit_ms;
+    attach_fixture_add(&fixture, 0, "late", what, ms, NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    attach_fixture_fini(&fixture);
+    return fixture.result;
 }
 
 TEST(AttachedClock, AChildBeginsWhenItsParentTellsOfItHoweverLongThatComputes)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 
 static void nothing_traced(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
                            const uint64_t *values)
@@ -21,66 +21,66 @@ static void nothing_said(void *ctx, const char *line)
 }
 
 // Everybody who reads what programs say that they do.
-static void listen_to_all(struct stage *stage, size_t *heard)
+static void listen_to_all(struct attach_fixture *fixture, size_t *heard)
 {
-    stage->options.trace = nothing_traced;
-    stage->options.diagnosis = nothing_said;
-    stage->options.summary = stage->options.check = stage->options.explain = true;
-    stage->options.select = (struct observe_selection){.opcodes = UINT32_MAX, .bytes = OBSERVE_ANY};
-    stage->options.ctx = heard;
+    fixture->options.trace = nothing_traced;
+    fixture->options.diagnosis = nothing_said;
+    fixture->options.summary = fixture->options.check = fixture->options.explain = true;
+    fixture->options.select = (struct observe_selection){.opcodes = UINT32_MAX, .bytes = OBSERVE_ANY};
+    fixture->options.ctx = heard;
 }
 
 static void expect_harmless(unsigned seed)
 {
-    struct stage stage;
+    struct attach_fixture fixture;
     char number[16];
     snprintf(number, sizeof number, "%u", seed);
-    stage_init(&stage);
-    stage_add(&stage, 0, "pair", "20", NULL);
-    stage_add(&stage, 1, "pair", "20", NULL);
-    stage_add(&stage, seed % 2, "fuzz", number, "400", NULL);
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "pair", "20", NULL);
+    attach_fixture_add(&fixture, 1, "pair", "20", NULL);
+    attach_fixture_add(&fixture, seed % 2, "fuzz", number, "400", NULL);
     size_t heard = 0;
     if (seed % 2 == 1) {
-        listen_to_all(&stage, &heard);
+        listen_to_all(&fixture, &heard);
     }
-    stage_run(&stage);
+    attach_fixture_run(&fixture);
     EXPECT_EQ(heard != 0, seed % 2 == 1);
-    EXPECT_STREQ(stage.result.text, "");
-    EXPECT_EQ(stage.result.outcome, SIM_RUN_DONE);
-    EXPECT_EQ(stage.result.statuses[0], 0);
-    EXPECT_EQ(stage.result.statuses[1], 0);
-    EXPECT_EQ(stage.result.statuses[2], 128 + 9);
-    stage_fini(&stage);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    EXPECT_EQ(fixture.result.statuses[1], 0);
+    EXPECT_EQ(fixture.result.statuses[2], 128 + 9);
+    attach_fixture_fini(&fixture);
 }
 
 static void expect_survived(unsigned seed)
 {
-    struct stage stage;
+    struct attach_fixture fixture;
     char number[16];
     snprintf(number, sizeof number, "%u", seed);
-    stage_init(&stage);
-    stage_add(&stage, seed % 2, "fuzz", number, "600", "board", NULL);
-    stage_run(&stage);
-    EXPECT_STREQ(stage.result.text, "");
-    EXPECT_EQ(stage.result.statuses[0], 128 + 9);
-    stage_fini(&stage);
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, seed % 2, "fuzz", number, "600", "board", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.statuses[0], 128 + 9);
+    attach_fixture_fini(&fixture);
 }
 
 // Another process asks for it in vain, and reads nothing of it, until the first has ended.
 TEST(AttachedHostile, TheBoardIsOutOfReachWhileAnotherProcessHasIt)
 {
-    struct stage stage;
+    struct attach_fixture fixture;
     char expected[32];
-    stage_init(&stage);
-    stage_add(&stage, 0, "board", "hold", NULL);
-    stage_add(&stage, 0, "board", "ask", NULL);
-    stage_run(&stage);
-    EXPECT_EQ(stage.result.statuses[0], 0);
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "board", "hold", NULL);
+    attach_fixture_add(&fixture, 0, "board", "ask", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
     snprintf(expected, sizeof expected, "%d %d\n0 0\n", -EBUSY, -EINVAL);
-    char *text = stage_output(&stage, 1);
+    char *text = attach_fixture_output(&fixture, 1);
     EXPECT_STREQ(text, expected);
     free(text);
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedHostile, RandomRequestsAndRingsAndMessagesLeaveTheOthersAlone)

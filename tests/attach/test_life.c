@@ -4,39 +4,39 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 
 #define KILLED (128 + 9)
 
-static void expect_done(const struct stage *stage)
+static void expect_done(const struct attach_fixture *fixture)
 {
-    EXPECT_STREQ(stage->result.text, "");
-    EXPECT_EQ(stage->result.outcome, SIM_RUN_DONE);
+    EXPECT_STREQ(fixture->result.text, "");
+    EXPECT_EQ(fixture->result.outcome, SIM_RUN_DONE);
 }
 
 // Runs the same twice; both write the same.
-static void expect_same_twice(void (*add)(struct stage *stage), unsigned program)
+static void expect_same_twice(void (*add)(struct attach_fixture *fixture), unsigned program)
 {
     uint64_t hash = 0;
     char *before = NULL;
     for (unsigned i = 0; i < 2; i++) {
-        struct stage stage;
-        stage_init(&stage);
-        add(&stage);
-        stage_run(&stage);
-        expect_done(&stage);
-        EXPECT_EQ(stage.result.statuses[program], 0);
-        char *text = stage_output(&stage, program);
+        struct attach_fixture fixture;
+        attach_fixture_init(&fixture);
+        add(&fixture);
+        attach_fixture_run(&fixture);
+        expect_done(&fixture);
+        EXPECT_EQ(fixture.result.statuses[program], 0);
+        char *text = attach_fixture_output(&fixture, program);
         EXPECT_TRUE(text[0] != '\0');
         if (i == 0) {
             before = text;
-            hash = stage.result.hash;
+            hash = fixture.result.hash;
         } else {
             EXPECT_STREQ(text, before);
-            EXPECT_EQ(stage.result.hash, hash);
+            EXPECT_EQ(fixture.result.hash, hash);
             free(text);
         }
-        stage_fini(&stage);
+        attach_fixture_fini(&fixture);
     }
     free(before);
 }
@@ -44,23 +44,23 @@ static void expect_same_twice(void (*add)(struct stage *stage), unsigned program
 TEST(AttachedLife, OutlivesAProgramThatIsKilledAtAnyMoment)
 {
     for (unsigned i = 0; i < 12; i++) {
-        struct stage stage;
+        struct attach_fixture fixture;
         char us[16];
         snprintf(us, sizeof us, "%u", 500 + i * i * 200);
-        stage_init(&stage);
-        stage_add(&stage, 0, "victim", us, NULL);
-        stage_add(&stage, 1, "pair", "3", NULL);
-        stage_run(&stage);
-        expect_done(&stage);
-        EXPECT_EQ(stage.result.statuses[0], KILLED);
-        EXPECT_BETWEEN(stage.result.statuses[1], 0, 1); // its waits end by time
-        stage_fini(&stage);
+        attach_fixture_init(&fixture);
+        attach_fixture_add(&fixture, 0, "victim", us, NULL);
+        attach_fixture_add(&fixture, 1, "pair", "3", NULL);
+        attach_fixture_run(&fixture);
+        expect_done(&fixture);
+        EXPECT_EQ(fixture.result.statuses[0], KILLED);
+        EXPECT_BETWEEN(fixture.result.statuses[1], 0, 1); // its waits end by time
+        attach_fixture_fini(&fixture);
     }
 }
 
-static void family_add(struct stage *stage)
+static void family_add(struct attach_fixture *fixture)
 {
-    stage_add(stage, 0, "family", "80", NULL);
+    attach_fixture_add(fixture, 0, "family", "80", NULL);
 }
 
 // The HCA has 64 pages of doorbells, 64 protection domains and 256 queue pairs.
@@ -86,22 +86,22 @@ static uint64_t lines_of(const char *path)
 TEST(AttachedLife, EachCrossingIsALineOfTheFileThatIsAskedFor)
 {
     char path[64];
-    struct stage stage;
+    struct attach_fixture fixture;
     snprintf(path, sizeof path, "/tmp/tcasim-test-%d-crossings", (int)getpid());
-    stage_init(&stage);
-    stage.options.crossings = path;
-    stage_add(&stage, 0, "threads", NULL);
-    stage_run(&stage);
-    expect_done(&stage);
-    EXPECT_TRUE(stage.result.crossings > 0);
-    EXPECT_EQ(lines_of(path), stage.result.crossings);
+    attach_fixture_init(&fixture);
+    fixture.options.crossings = path;
+    attach_fixture_add(&fixture, 0, "threads", NULL);
+    attach_fixture_run(&fixture);
+    expect_done(&fixture);
+    EXPECT_TRUE(fixture.result.crossings > 0);
+    EXPECT_EQ(lines_of(path), fixture.result.crossings);
     (void)unlink(path);
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
 }
 
-static void threads_add(struct stage *stage)
+static void threads_add(struct attach_fixture *fixture)
 {
-    stage_add(stage, 0, "threads", NULL);
+    attach_fixture_add(fixture, 0, "threads", NULL);
 }
 
 TEST(AttachedLife, LetsThreadsTakeTurnsAtTheSameTimesInEveryRun)
@@ -109,10 +109,10 @@ TEST(AttachedLife, LetsThreadsTakeTurnsAtTheSameTimesInEveryRun)
     expect_same_twice(threads_add, 0);
 }
 
-static void talkers_add(struct stage *stage)
+static void talkers_add(struct attach_fixture *fixture)
 {
-    stage_add(stage, 0, "talk", "18515", "50", NULL);
-    stage_add(stage, 1, "talk", "18515", "50", NULL);
+    attach_fixture_add(fixture, 0, "talk", "18515", "50", NULL);
+    attach_fixture_add(fixture, 1, "talk", "18515", "50", NULL);
 }
 
 TEST(AttachedLife, ProgramsThatTalkOverTcpDoSoAtTheSameTimesInEveryRun)
@@ -122,27 +122,27 @@ TEST(AttachedLife, ProgramsThatTalkOverTcpDoSoAtTheSameTimesInEveryRun)
 
 TEST(AttachedLife, NamesWhoWaitsForWhatWhenNobodyCanGoOn)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.wall_limit_ms = 300;
-    stage_add(&stage, 0, "talk", "18516", "1", NULL);
-    stage_run(&stage);
-    EXPECT_EQ(stage.result.outcome, SIM_RUN_STUCK);
-    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (attached_talk, process ");
-    EXPECT_CONTAINS(stage.result.text, "another program");
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = 300;
+    attach_fixture_add(&fixture, 0, "talk", "18516", "1", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_STUCK);
+    EXPECT_CONTAINS(fixture.result.text, "node0.process1.thread0 (attached_talk, process ");
+    EXPECT_CONTAINS(fixture.result.text, "another program");
+    attach_fixture_fini(&fixture);
 }
 
 static void expect_named(const char *program, const char *reason)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.wall_limit_ms = 300;
-    stage_add(&stage, 0, "gone", program, NULL);
-    stage_run(&stage);
-    EXPECT_EQ(stage.result.outcome, SIM_RUN_STUCK);
-    EXPECT_CONTAINS(stage.result.text, reason);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = 300;
+    attach_fixture_add(&fixture, 0, "gone", program, NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_STUCK);
+    EXPECT_CONTAINS(fixture.result.text, reason);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedLife, NamesSignalsAndEventsAsWhatIsWaitedFor)
@@ -155,16 +155,16 @@ TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
 {
     uint64_t hashes[2];
     for (unsigned i = 0; i < 2; i++) {
-        struct stage stage;
-        stage_init(&stage);
-        stage_add(&stage, 0, "gone", "poll", NULL);
-        stage_run_before_limit(&stage);
-        EXPECT_TRUE(stage.result.failed);
-        EXPECT_CONTAINS(stage.result.text, "no program has found or done anything for 1000 s of simulated time");
-        EXPECT_CONTAINS(stage.result.text, ") waits for a device to write to its memory (since");
-        EXPECT_EQ(stage.result.outside, 0);
-        hashes[i] = stage.result.hash;
-        stage_fini(&stage);
+        struct attach_fixture fixture;
+        attach_fixture_init(&fixture);
+        attach_fixture_add(&fixture, 0, "gone", "poll", NULL);
+        attach_fixture_run_before_limit(&fixture);
+        EXPECT_TRUE(fixture.result.failed);
+        EXPECT_CONTAINS(fixture.result.text, "no program has found or done anything for 1000 s of simulated time");
+        EXPECT_CONTAINS(fixture.result.text, ") waits for a device to write to its memory (since");
+        EXPECT_EQ(fixture.result.outside, 0);
+        hashes[i] = fixture.result.hash;
+        attach_fixture_fini(&fixture);
     }
     EXPECT_EQ(hashes[0], hashes[1]);
 }
@@ -172,46 +172,46 @@ TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
 // One that sleeps for long may have something to say to the others then.
 TEST(AttachedLife, EndsShortSleepsForNothingUnlessSomebodySleepsLong)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage_add(&stage, 0, "gone", "naps", NULL);
-    stage_run_before_limit(&stage);
-    EXPECT_CONTAINS(stage.result.text, "no program has found or done anything for 100 s of simulated time");
-    EXPECT_EQ(stage.result.outside, 0);
-    stage_fini(&stage);
-    stage_init(&stage);
-    stage_add(&stage, 0, "gone", "naps", NULL);
-    stage_add(&stage, 1, "gone", "sleep", NULL);
-    stage_run_before_limit(&stage);
-    EXPECT_CONTAINS(stage.result.text, "no program has found or done anything for 100 s of simulated time");
-    EXPECT_CONTAINS(stage.result.text, ") waits for a time (since 300");
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "gone", "naps", NULL);
+    attach_fixture_run_before_limit(&fixture);
+    EXPECT_CONTAINS(fixture.result.text, "no program has found or done anything for 100 s of simulated time");
+    EXPECT_EQ(fixture.result.outside, 0);
+    attach_fixture_fini(&fixture);
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "gone", "naps", NULL);
+    attach_fixture_add(&fixture, 1, "gone", "sleep", NULL);
+    attach_fixture_run_before_limit(&fixture);
+    EXPECT_CONTAINS(fixture.result.text, "no program has found or done anything for 100 s of simulated time");
+    EXPECT_CONTAINS(fixture.result.text, ") waits for a time (since 300");
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedLife, NamesAProgramThatNeverCallsIn)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.wall_limit_ms = 300;
-    stage_add(&stage, 0, "/bin/sleep", "30", NULL);
-    stage_run(&stage);
-    EXPECT_TRUE(stage.result.failed);
-    EXPECT_CONTAINS(stage.result.text, "has not called in");
-    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sleep, process ");
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = 300;
+    attach_fixture_add(&fixture, 0, "/bin/sleep", "30", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_TRUE(fixture.result.failed);
+    EXPECT_CONTAINS(fixture.result.text, "has not called in");
+    EXPECT_CONTAINS(fixture.result.text, "node0.process1.thread0 (sleep, process ");
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedLife, NamesAProgramThatRanWithoutTheLibraries)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.library_directory = "/nonexistent";
-    stage_add(&stage, 0, "/bin/true", NULL);
-    stage_run(&stage);
-    EXPECT_TRUE(stage.result.failed);
-    EXPECT_CONTAINS(stage.result.text, "/bin/true (process ");
-    EXPECT_CONTAINS(stage.result.text, "ended with 0 and never attached itself");
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.library_directory = "/nonexistent";
+    attach_fixture_add(&fixture, 0, "/bin/true", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_TRUE(fixture.result.failed);
+    EXPECT_CONTAINS(fixture.result.text, "/bin/true (process ");
+    EXPECT_CONTAINS(fixture.result.text, "ended with 0 and never attached itself");
+    attach_fixture_fini(&fixture);
 }
 
 // What ends a name in LD_PRELOAD.
@@ -220,64 +220,64 @@ TEST(AttachedLife, TakesLibrariesFromAPathWithASpaceInIt)
     char folder[] = "/tmp/tcasim attached XXXXXX", path[64];
     ASSERT_TRUE(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/lib", folder);
-    struct stage stage;
-    stage_init(&stage);
-    ASSERT_EQ(symlink(stage.options.library_directory, path), 0);
-    stage.options.library_directory = path;
-    stage_add(&stage, 0, "pair", "3", NULL);
-    stage_add(&stage, 1, "pair", "3", NULL);
-    stage_run(&stage);
-    expect_done(&stage);
-    EXPECT_EQ(stage.result.statuses[0], 0);
-    EXPECT_EQ(stage.result.statuses[1], 0);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    ASSERT_EQ(symlink(fixture.options.library_directory, path), 0);
+    fixture.options.library_directory = path;
+    attach_fixture_add(&fixture, 0, "pair", "3", NULL);
+    attach_fixture_add(&fixture, 1, "pair", "3", NULL);
+    attach_fixture_run(&fixture);
+    expect_done(&fixture);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    EXPECT_EQ(fixture.result.statuses[1], 0);
+    attach_fixture_fini(&fixture);
     (void)unlink(path);
     (void)rmdir(folder);
 }
 
 TEST(AttachedLife, GivesTheStatusOfAProgramThatIsNotThere)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage_add(&stage, 0, "/nowhere/at/all", NULL);
-    stage_run(&stage);
-    expect_done(&stage);
-    EXPECT_EQ(stage.result.statuses[0], 127);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "/nowhere/at/all", NULL);
+    attach_fixture_run(&fixture);
+    expect_done(&fixture);
+    EXPECT_EQ(fixture.result.statuses[0], 127);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedLife, GivesTheStatusOfAProgramThatCannotBeExecuted)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage_add(&stage, 0, "/dev/null", NULL);
-    stage_run(&stage);
-    expect_done(&stage);
-    EXPECT_EQ(stage.result.statuses[0], 126);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "/dev/null", NULL);
+    attach_fixture_run(&fixture);
+    expect_done(&fixture);
+    EXPECT_EQ(fixture.result.statuses[0], 126);
+    attach_fixture_fini(&fixture);
 }
 
 static void expect_crash_told(const char *rest, bool polls)
 {
     char *before = NULL;
     for (unsigned i = 0; i < 2; i++) {
-        struct stage stage;
-        stage_init(&stage);
-        stage_add(&stage, 0, "gone", rest, NULL);
-        stage_add(&stage, 1, "gone", "crash", NULL);
-        stage_run_before_limit(&stage);
-        EXPECT_TRUE(stage.result.failed || stage.result.outcome == SIM_RUN_STUCK);
-        EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (attached_gone, process ");
-        EXPECT_CONTAINS(stage.result.ends, "node1's attached_gone (process ");
-        EXPECT_CONTAINS(stage.result.ends, ") was killed by signal 11 (SIGSEGV) at 1.20");
-        EXPECT_EQ(stage.result.simulated_ps > stage.options.wall_limit_ms * SIM_PS_PER_MS, polls);
-        char *told = strdup(strstr(stage.result.ends, " was killed")); // before it is a real process's number
+        struct attach_fixture fixture;
+        attach_fixture_init(&fixture);
+        attach_fixture_add(&fixture, 0, "gone", rest, NULL);
+        attach_fixture_add(&fixture, 1, "gone", "crash", NULL);
+        attach_fixture_run_before_limit(&fixture);
+        EXPECT_TRUE(fixture.result.failed || fixture.result.outcome == SIM_RUN_STUCK);
+        EXPECT_CONTAINS(fixture.result.text, "node0.process1.thread0 (attached_gone, process ");
+        EXPECT_CONTAINS(fixture.result.ends, "node1's attached_gone (process ");
+        EXPECT_CONTAINS(fixture.result.ends, ") was killed by signal 11 (SIGSEGV) at 1.20");
+        EXPECT_EQ(fixture.result.simulated_ps > fixture.options.wall_limit_ms * SIM_PS_PER_MS, polls);
+        char *told = strdup(strstr(fixture.result.ends, " was killed")); // before it is a real process's number
         if (i == 1) {
             EXPECT_STREQ(told, before);
         }
         free(before);
         before = told;
-        stage_fini(&stage);
+        attach_fixture_fini(&fixture);
     }
     free(before);
 }
@@ -294,22 +294,22 @@ TEST(AttachedLife, SaysWhoCrashedWhereTheOthersOnlyWait)
 
 TEST(AttachedLife, RunsWithoutSimulatedTimeAsWell)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.functional = true;
-    stage_add(&stage, 0, "pair", "10", NULL);
-    stage_add(&stage, 1, "pair", "10", NULL);
-    stage_run(&stage);
-    expect_done(&stage);
-    EXPECT_EQ(stage.result.statuses[0], 0);
-    EXPECT_EQ(stage.result.statuses[1], 0);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.functional = true;
+    attach_fixture_add(&fixture, 0, "pair", "10", NULL);
+    attach_fixture_add(&fixture, 1, "pair", "10", NULL);
+    attach_fixture_run(&fixture);
+    expect_done(&fixture);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    EXPECT_EQ(fixture.result.statuses[1], 0);
+    attach_fixture_fini(&fixture);
 }
 
-static void shell_add(struct stage *stage)
+static void shell_add(struct attach_fixture *fixture)
 {
     static char threads[] = TCASIM_BINARY_DIR "/attached/attached_threads";
-    stage_add(stage, 0, "/bin/sh", "-c", "exec \"$0\"", threads, NULL);
+    attach_fixture_add(fixture, 0, "/bin/sh", "-c", "exec \"$0\"", threads, NULL);
 }
 
 TEST(AttachedLife, AProgramThatBecomesAnotherIsTheSameProcess)
@@ -319,27 +319,27 @@ TEST(AttachedLife, AProgramThatBecomesAnotherIsTheSameProcess)
 
 TEST(AttachedLife, NamesProgramsThatNeverCallInWithoutSimulatedTimeWhereALimitIsGiven)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.functional = true;
-    stage.options.silence_limit_ms = 300;
-    stage_add(&stage, 0, "/bin/sleep", "30", NULL);
-    stage_run(&stage);
-    EXPECT_TRUE(stage.result.failed);
-    EXPECT_CONTAINS(stage.result.text, "no program has called in for 0 s of real time");
-    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sleep, process ");
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.functional = true;
+    fixture.options.silence_limit_ms = 300;
+    attach_fixture_add(&fixture, 0, "/bin/sleep", "30", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_TRUE(fixture.result.failed);
+    EXPECT_CONTAINS(fixture.result.text, "no program has called in for 0 s of real time");
+    EXPECT_CONTAINS(fixture.result.text, "node0.process1.thread0 (sleep, process ");
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedLife, NamesAProgramThatIsStopped)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage.options.wall_limit_ms = 300;
-    stage_add(&stage, 0, "/bin/sh", "-c", "kill -STOP $$", NULL);
-    stage_run(&stage);
-    EXPECT_TRUE(stage.result.failed);
-    EXPECT_CONTAINS(stage.result.text, "node0.process1.thread0 (sh, process ");
-    EXPECT_CONTAINS(stage.result.text, "has not called in");
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = 300;
+    attach_fixture_add(&fixture, 0, "/bin/sh", "-c", "kill -STOP $$", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_TRUE(fixture.result.failed);
+    EXPECT_CONTAINS(fixture.result.text, "node0.process1.thread0 (sh, process ");
+    EXPECT_CONTAINS(fixture.result.text, "has not called in");
+    attach_fixture_fini(&fixture);
 }

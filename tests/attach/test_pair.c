@@ -5,7 +5,7 @@
 
 #include "pair.h"
 #include "sim/platform/machine.h"
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 
 #define ROUNDS      20
 #define ROUNDS_TEXT "20"
@@ -47,43 +47,43 @@ static char *stamps_text(const struct pair *pair)
     return text;
 }
 
-static void stage_pairs(struct stage *stage)
+static void pairs_run(struct attach_fixture *fixture)
 {
-    stage_init(stage);
-    stage_add(stage, 0, "pair", ROUNDS_TEXT, NULL);
-    stage_add(stage, 1, "pair", ROUNDS_TEXT, NULL);
-    stage_run(stage);
-    EXPECT_STREQ(stage->result.text, "");
-    EXPECT_EQ(stage->result.outcome, SIM_RUN_DONE);
-    EXPECT_EQ(stage->result.statuses[0], 0);
-    EXPECT_EQ(stage->result.statuses[1], 0);
+    attach_fixture_init(fixture);
+    attach_fixture_add(fixture, 0, "pair", ROUNDS_TEXT, NULL);
+    attach_fixture_add(fixture, 1, "pair", ROUNDS_TEXT, NULL);
+    attach_fixture_run(fixture);
+    EXPECT_STREQ(fixture->result.text, "");
+    EXPECT_EQ(fixture->result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(fixture->result.statuses[0], 0);
+    EXPECT_EQ(fixture->result.statuses[1], 0);
 }
 
 TEST(AttachedPair, MeasuresToThePicosecondWhatTheSameProgramInsideMeasures)
 {
     static struct inside sides[2];
-    struct stage stage;
-    stage_pairs(&stage);
-    run_inside(stage.scenario, sides);
+    struct attach_fixture fixture;
+    pairs_run(&fixture);
+    run_inside(fixture.scenario, sides);
     for (unsigned i = 0; i < 2; i++) {
-        char *outside = stage_output(&stage, i), *inside = stamps_text(&sides[i].pair);
+        char *outside = attach_fixture_output(&fixture, i), *inside = stamps_text(&sides[i].pair);
         EXPECT_EQ(sides[i].pair.error, 0);
         EXPECT_TRUE(sides[i].pair.count > 3 * ROUNDS);
         EXPECT_STREQ(outside, inside);
         free(outside);
         free(inside);
     }
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedPair, HasTheSameHashInTenOfTenRuns)
 {
     uint64_t hash = 0;
     for (unsigned i = 0; i < 10; i++) {
-        struct stage stage;
-        stage_pairs(&stage);
-        hash = i == 0 ? stage.result.hash : hash;
-        EXPECT_EQ(stage.result.hash, hash);
-        stage_fini(&stage);
+        struct attach_fixture fixture;
+        pairs_run(&fixture);
+        hash = i == 0 ? fixture.result.hash : hash;
+        EXPECT_EQ(fixture.result.hash, hash);
+        attach_fixture_fini(&fixture);
     }
 }

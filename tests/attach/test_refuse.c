@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 #include "verbs-shim/attach/protocol.h"
 
 static void expect_refused(const void *head, size_t bytes, mode_t mode, const char *reason)
@@ -19,15 +19,15 @@ static void expect_refused(const void *head, size_t bytes, mode_t mode, const ch
     EXPECT_EQ(write(fd, head, bytes), bytes);
     EXPECT_EQ(fchmod(fd, mode), 0);
     close(fd);
-    struct stage stage;
-    stage_init(&stage);
-    stage_add(&stage, 0, path, NULL);
-    stage.options.programs = stage.programs;
-    stage.options.program_count = 1;
-    EXPECT_EQ(attach_run(stage.scenario, &stage.options, &stage.result), SIM_ERR_UNSUPPORTED);
-    EXPECT_CONTAINS(stage.result.text, path);
-    EXPECT_CONTAINS(stage.result.text, reason);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, path, NULL);
+    fixture.options.programs = fixture.programs;
+    fixture.options.program_count = 1;
+    EXPECT_EQ(attach_run(fixture.scenario, &fixture.options, &fixture.result), SIM_ERR_UNSUPPORTED);
+    EXPECT_CONTAINS(fixture.result.text, path);
+    EXPECT_CONTAINS(fixture.result.text, reason);
+    attach_fixture_fini(&fixture);
     (void)unlink(path);
 }
 
@@ -79,30 +79,30 @@ TEST(AttachedRefusal, LooksAtAScriptsInterpreter)
 
 static void expect_stranger_refused(size_t message_bytes)
 {
-    struct stage stage;
+    struct attach_fixture fixture;
     char bytes[16];
     snprintf(bytes, sizeof bytes, "%zu", message_bytes);
-    stage_init(&stage);
-    stage_add(&stage, 0, "stranger", bytes, NULL);
-    stage_run(&stage);
-    char *text = stage_output(&stage, 0);
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "stranger", bytes, NULL);
+    attach_fixture_run(&fixture);
+    char *text = attach_fixture_output(&fixture, 0);
     EXPECT_STREQ(text, "0 " ATTACH_OTHER_BUILD "\n");
     free(text);
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedRefusal, NamesDebuggersUnlessTheRunIsFunctional)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage_add(&stage, 0, "/nowhere/gdb", NULL);
-    stage.options.programs = stage.programs;
-    stage.options.program_count = 1;
-    EXPECT_EQ(attach_run(stage.scenario, &stage.options, &stage.result), SIM_ERR_UNSUPPORTED);
-    EXPECT_CONTAINS(stage.result.text, "--functional");
-    stage.options.functional = true;
-    EXPECT_TRUE(attach_run(stage.scenario, &stage.options, &stage.result) != SIM_ERR_UNSUPPORTED);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "/nowhere/gdb", NULL);
+    fixture.options.programs = fixture.programs;
+    fixture.options.program_count = 1;
+    EXPECT_EQ(attach_run(fixture.scenario, &fixture.options, &fixture.result), SIM_ERR_UNSUPPORTED);
+    EXPECT_CONTAINS(fixture.result.text, "--functional");
+    fixture.options.functional = true;
+    EXPECT_TRUE(attach_run(fixture.scenario, &fixture.options, &fixture.result) != SIM_ERR_UNSUPPORTED);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedRefusal, TellsALibraryOfAnotherBuildWhatItIs)

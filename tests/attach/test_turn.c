@@ -4,32 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 
 // Long enough for the simulator and the programs to part.
 static char rounds[] = "250";
 
-static uint64_t hash_of(void (*add)(struct stage *stage))
+static uint64_t hash_of(void (*add)(struct attach_fixture *fixture))
 {
-    struct stage stage;
-    stage_init(&stage);
-    add(&stage);
-    stage_run(&stage);
-    EXPECT_STREQ(stage.result.text, "");
-    EXPECT_EQ(stage.result.outcome, SIM_RUN_DONE);
-    EXPECT_TRUE(stage.result.crossings > 1000);
-    EXPECT_EQ(stage.result.statuses[0], 0);
-    stage_fini(&stage);
-    return stage.result.hash;
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    add(&fixture);
+    attach_fixture_run(&fixture);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_DONE);
+    EXPECT_TRUE(fixture.result.crossings > 1000);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    attach_fixture_fini(&fixture);
+    return fixture.result.hash;
 }
 
-static void pairs_add(struct stage *stage)
+static void pairs_add(struct attach_fixture *fixture)
 {
-    stage_add(stage, 0, "pair", rounds, NULL);
-    stage_add(stage, 1, "pair", rounds, NULL);
+    attach_fixture_add(fixture, 0, "pair", rounds, NULL);
+    attach_fixture_add(fixture, 1, "pair", rounds, NULL);
 }
 
-static uint64_t hash_on_one_processor(void (*add)(struct stage *stage))
+static uint64_t hash_on_one_processor(void (*add)(struct attach_fixture *fixture))
 {
     cpu_set_t before, one;
     EXPECT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
@@ -46,10 +46,10 @@ TEST(AttachedTurn, GoesTheSameWayOnOneProcessorAsOnSeveral)
     EXPECT_EQ(hash_on_one_processor(pairs_add), hash_of(pairs_add));
 }
 
-static void any_add(struct stage *stage)
+static void any_add(struct attach_fixture *fixture)
 {
-    stage->options.any_cpu = true;
-    pairs_add(stage);
+    fixture->options.any_cpu = true;
+    pairs_add(fixture);
 }
 
 TEST(AttachedTurn, GoesTheSameWayWhereTheMachineChoosesTheProcessors)
@@ -57,10 +57,10 @@ TEST(AttachedTurn, GoesTheSameWayWhereTheMachineChoosesTheProcessors)
     EXPECT_EQ(hash_of(any_add), hash_of(pairs_add));
 }
 
-static void stopped_add(struct stage *stage)
+static void stopped_add(struct attach_fixture *fixture)
 {
-    stage_add(stage, 0, "pair", rounds, "30", NULL);
-    stage_add(stage, 1, "pair", rounds, "20", NULL);
+    attach_fixture_add(fixture, 0, "pair", rounds, "30", NULL);
+    attach_fixture_add(fixture, 1, "pair", rounds, "20", NULL);
 }
 
 TEST(AttachedTurn, GoesTheSameWayWhereProgramsAreStoppedAtAnyMoment)
@@ -71,17 +71,17 @@ TEST(AttachedTurn, GoesTheSameWayWhereProgramsAreStoppedAtAnyMoment)
 TEST(AttachedTurn, GoesOnWhereTheOneThatLooksForItIsKilled)
 {
     for (unsigned i = 0; i < 6; i++) {
-        struct stage stage;
+        struct attach_fixture fixture;
         char us[16];
         snprintf(us, sizeof us, "%u", 40000 + i * 13331);
-        stage_init(&stage);
-        stage_add(&stage, 0, "victim", us, NULL);
-        stage_add(&stage, 1, "pair", rounds, NULL);
-        stage_run(&stage);
-        EXPECT_STREQ(stage.result.text, "");
-        EXPECT_EQ(stage.result.statuses[0], 128 + 9);
-        EXPECT_BETWEEN(stage.result.statuses[1], 0, 1); // its waits end by time
-        stage_fini(&stage);
+        attach_fixture_init(&fixture);
+        attach_fixture_add(&fixture, 0, "victim", us, NULL);
+        attach_fixture_add(&fixture, 1, "pair", rounds, NULL);
+        attach_fixture_run(&fixture);
+        EXPECT_STREQ(fixture.result.text, "");
+        EXPECT_EQ(fixture.result.statuses[0], 128 + 9);
+        EXPECT_BETWEEN(fixture.result.statuses[1], 0, 1); // its waits end by time
+        attach_fixture_fini(&fixture);
     }
 }
 

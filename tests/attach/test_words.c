@@ -1,21 +1,21 @@
 // Words of pinned memory: which writes are news, and waits that are over before they begin.
 #include <stdlib.h>
 
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 
 static int wakes(const char *argument)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage_add(&stage, 1, "quiet", argument, NULL);
-    stage_add(&stage, 0, "quiet", NULL);
-    stage_run(&stage);
-    EXPECT_STREQ(stage.result.text, "");
-    EXPECT_EQ(stage.result.statuses[0], 0);
-    char *text = stage_output(&stage, 0);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 1, "quiet", argument, NULL);
+    attach_fixture_add(&fixture, 0, "quiet", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    char *text = attach_fixture_output(&fixture, 0);
     int count = atoi(text);
     free(text);
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
     return count;
 }
 
@@ -31,15 +31,15 @@ TEST(AttachedQuiet, MemoryOfWhichNothingWasSaidWakesWithEachWrite)
 
 TEST(AttachedWord, ThatIsThereCostsALookAndNoCrossing)
 {
-    struct stage stage;
-    stage_init(&stage);
-    stage_add(&stage, 0, "word", NULL);
-    stage_run(&stage);
-    char *text = stage_output(&stage, 0);
-    EXPECT_EQ(stage.result.statuses[0], 0);
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "word", NULL);
+    attach_fixture_run(&fixture);
+    char *text = attach_fixture_output(&fixture, 0);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
     EXPECT_STREQ(text, "0 1\n");
     free(text);
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(AttachedQuiet, WritesWakeNobodyWhoWaitsForEvents)

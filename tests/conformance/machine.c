@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../ibverbs/memory_device.h"
-#include "../platform/scene.h"
 #include "models/hca/ib_switch.h"
 #include "sim/kernel/random.h"
 #include "sim/platform/internal.h"
+#include "tests/support/memory_device.h"
+#include "tests/support/platform_fixture.h"
 
 enum { CABLE_NS = 75, SWITCH_NS = 100 };
 
@@ -24,7 +24,7 @@ struct machine {
     struct scn_scenario *scenario;
     plat_machine_t *platform;
     struct memory_world *world;
-    ib_link_t *cables[STAGE_NODES_MAX]; // ibsim0: of each node, which is side 0; of two nodes one for both
+    ib_link_t *cables[FIXTURE_NODES_MAX]; // ibsim0: of each node, which is side 0; of two nodes one for both
     ib_switch_t *ib_switch;
     struct vandal vandal;
     void (*program)(void *arg);
@@ -54,7 +54,7 @@ static void hcas_give(struct scn_scenario *scenario, unsigned nodes)
     const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs"};
     struct scn_scenario *pair = NULL;
     struct scn_messages messages = {0};
-    ASSERT_EQ(scn_load(TCASIM_SOURCE_DIR "/tests/platform/hca-pair.yaml", &options, &pair, &messages), SIM_OK);
+    ASSERT_EQ(scn_load(TCASIM_SOURCE_DIR "/tests/support/hca-pair.yaml", &options, &pair, &messages), SIM_OK);
     for (unsigned i = 0; i < nodes; i++) {
         scenario->nodes[i].host = pair->nodes[0].host;
         scenario->nodes[i].host.memory_bytes = 256 * MIB;
@@ -110,7 +110,7 @@ static void memory_wait(void *sim)
 
 static void scenario_make(struct machine *machine)
 {
-    machine->scenario = scene_line(machine->nodes);
+    machine->scenario = platform_fixture_line(machine->nodes);
     for (unsigned i = 0; i < machine->nodes; i++) {
         struct scn_node *node = &machine->scenario->nodes[i];
         node->board.fidelity = SCN_FIDELITY_TWIN;
@@ -168,7 +168,7 @@ static void node_program(void *arg, peach2_handle_t *board)
 
 void machine_run(struct machine *machine, void (*program)(void *arg), void *const *args)
 {
-    struct start starts[STAGE_NODES_MAX];
+    struct start starts[FIXTURE_NODES_MAX];
     machine->program = program;
     machine->args = args;
     for (unsigned i = 0; i < machine->nodes; i++) {
@@ -206,7 +206,7 @@ void machine_destroy(struct machine *machine)
         EXPECT_EQ(memory_world_live(machine->world), 0);
         memory_world_destroy(machine->world);
     }
-    scene_free(machine->scenario);
+    platform_fixture_free(machine->scenario);
     free(machine);
 }
 

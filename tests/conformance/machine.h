@@ -1,7 +1,7 @@
-// The hardware below a stage: nodes without device, with boards in a line, or with HCAs on a cable or a switch.
+// The hardware below the fixture: nodes without device, with boards in a line, or with HCAs on a cable or a switch.
 #pragma once
 
-#include "stage.h"
+#include "fixture.h"
 #include "sim/platform/machine.h"
 
 // loss_every: of the packets on InfiniBand cables one of so many is lost, and one of a few more is damaged; 0: none.

@@ -3,14 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "stage.h"
+#include "fixture.h"
 
 enum { BYTES = 64 };
 
 static void receive_many(struct side *side, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        EXPECT_EQ(stage_receive(side, 100 + i, i * BYTES, BYTES), 0);
+        EXPECT_EQ(fixture_receive(side, 100 + i, i * BYTES, BYTES), 0);
     }
 }
 
@@ -20,86 +20,86 @@ static void mix(struct side *side)
 {
     const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ,           IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD,
                                           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND,       IBV_WR_ATOMIC_CMP_AND_SWP};
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned i = 0; i < 120; i++) {
         enum ibv_wr_opcode opcode = opcodes[(i * 7 + i / 6) % 6];
         bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
         uint32_t bytes = atomic ? 8 : opcode == IBV_WR_SEND ? BYTES : i % 5 == 0 ? 30000 : 100;
-        if (i >= STAGE_DEPTH) {
-            (void)stage_expect(side, i - STAGE_DEPTH, IBV_WC_SUCCESS);
+        if (i >= FIXTURE_DEPTH) {
+            (void)fixture_expect(side, i - FIXTURE_DEPTH, IBV_WC_SUCCESS);
         }
-        stage_send(side, i, opcode, 0, bytes, 65536);
+        fixture_send(side, i, opcode, 0, bytes, 65536);
     }
-    for (unsigned i = 120 - STAGE_DEPTH; i < 120; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+    for (unsigned i = 120 - FIXTURE_DEPTH; i < 120; i++) {
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
-    stage_expect_none(side, 50 * US);
-    stage_meet(side);
+    fixture_expect_none(side, 50 * US);
+    fixture_meet(side);
 }
 
 static void count_messages(struct side *side)
 {
-    receive_many(side, STAGE_DEPTH);
-    stage_meet(side);
+    receive_many(side, FIXTURE_DEPTH);
+    fixture_meet(side);
     for (unsigned i = 0; i < 40; i++) { // a third of them are sends and immediates
-        (void)stage_expect(side, 100 + i, IBV_WC_SUCCESS);
-        EXPECT_EQ(stage_receive(side, 100 + STAGE_DEPTH + i, 0, BYTES), 0);
+        (void)fixture_expect(side, 100 + i, IBV_WC_SUCCESS);
+        EXPECT_EQ(fixture_receive(side, 100 + FIXTURE_DEPTH + i, 0, BYTES), 0);
     }
-    stage_expect_none(side, 50 * US);
-    stage_meet(side);
+    fixture_expect_none(side, 50 * US);
+    fixture_meet(side);
 }
 
 // IBA 9.5, 10.8.3: of a queue in the order of its requests.
 RULE(Completions, ComeOnceAndInOrderOfTheRequests)
 {
-    stage_play(device, mix, count_messages);
+    fixture_play(device, mix, count_messages);
 }
 
 // --- polls that take nothing ----------------------------------------------------------------------------------------
 
 static void poll_for_nothing(struct side *side)
 {
-    stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
-    (void)stage_await(side, 1000 * US); // its completion stays
-    stage_meet(side);
-    for (unsigned i = 0; i < 10000 && *stage_word(side, 4096) != 1; i++) {
+    fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
+    (void)fixture_await(side, 1000 * US); // its completion stays
+    fixture_meet(side);
+    for (unsigned i = 0; i < 10000 && *fixture_word(side, 4096) != 1; i++) {
         EXPECT_EQ(ibv_poll_cq(side->cq, i % 2 == 0 ? 0 : -1, NULL), 0);
     }
-    EXPECT_EQ(*stage_word(side, 4096), 1);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-    stage_meet(side);
+    EXPECT_EQ(*fixture_word(side, 4096), 1);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    fixture_meet(side);
 }
 
 static void write_one(struct side *side)
 {
-    stage_meet(side);
-    *stage_word(side, 64) = 1;
-    stage_send(side, 1, IBV_WR_RDMA_WRITE, 64, 8, 4096);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-    stage_meet(side);
+    fixture_meet(side);
+    *fixture_word(side, 64) = 1;
+    fixture_send(side, 1, IBV_WR_RDMA_WRITE, 64, 8, 4096);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    fixture_meet(side);
 }
 
 TIMED_RULE(Completions, AreNotTakenByAPollForNoneThatTakesTimeAllTheSame)
 {
-    stage_play(device, poll_for_nothing, write_one);
+    fixture_play(device, poll_for_nothing, write_one);
 }
 
 // --- unsignaled ------------------------------------------------------------------------------------------------------
 
 static void rarely_signaled(struct side *side)
 {
-    struct ibv_sge sge = stage_sge(side, 0, 100);
-    for (unsigned i = 0; i < 20 * STAGE_DEPTH; i++) {
-        struct ibv_send_wr wr = stage_wr(side, i, IBV_WR_RDMA_WRITE, &sge, i * 100);
-        bool last = i % STAGE_DEPTH == STAGE_DEPTH - 1;
+    struct ibv_sge sge = fixture_sge(side, 0, 100);
+    for (unsigned i = 0; i < 20 * FIXTURE_DEPTH; i++) {
+        struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_RDMA_WRITE, &sge, i * 100);
+        bool last = i % FIXTURE_DEPTH == FIXTURE_DEPTH - 1;
         wr.send_flags = last ? IBV_SEND_SIGNALED : 0;
-        EXPECT_EQ(stage_post(side, &wr), 0);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
         if (last) {
-            (void)stage_expect(side, i, IBV_WC_SUCCESS);
+            (void)fixture_expect(side, i, IBV_WC_SUCCESS);
         }
     }
-    stage_expect_none(side, 20 * US);
-    for (unsigned i = 0; i < 20 * STAGE_DEPTH; i++) {
+    fixture_expect_none(side, 20 * US);
+    for (unsigned i = 0; i < 20 * FIXTURE_DEPTH; i++) {
         EXPECT_MEMEQ(side->peer->memory + i * 100, side->memory, 100);
     }
 }
@@ -107,27 +107,27 @@ static void rarely_signaled(struct side *side)
 // IBA 10.8.6.1: a completion tells that those before it are done as well, and their room is free.
 RULE(Completions, ASignaledRequestFreesThoseBeforeIt)
 {
-    stage_play(device, rarely_signaled, NULL);
+    fixture_play(device, rarely_signaled, NULL);
 }
 
 static void always_signaled(struct side *side)
 {
-    struct ibv_sge sge = stage_sge(side, 0, 8);
+    struct ibv_sge sge = fixture_sge(side, 0, 8);
     for (unsigned i = 0; i < 4; i++) {
-        struct ibv_send_wr wr = stage_wr(side, i, IBV_WR_RDMA_WRITE, &sge, 0);
+        struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_RDMA_WRITE, &sge, 0);
         wr.send_flags = 0;
-        EXPECT_EQ(stage_post(side, &wr), 0);
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
 }
 
 // IBA 10.2.4.1, 10.7.3.1.
 RULE(Completions, AQueuePairMayBeAllSignaled)
 {
-    struct stage *stage = stage_new(device);
-    stage->all_signaled = true;
-    stage_run(stage, always_signaled, NULL);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->all_signaled = true;
+    fixture_run(fixture, always_signaled, NULL);
+    fixture_end(fixture);
 }
 
 // --- channels --------------------------------------------------------------------------------------------------------
@@ -148,14 +148,14 @@ static void cq_event(struct side *side)
 
 static void send_two(struct side *side)
 {
-    struct ibv_sge sge = stage_sge(side, 0, BYTES);
-    stage_meet(side);
+    struct ibv_sge sge = fixture_sge(side, 0, BYTES);
+    fixture_meet(side);
     for (unsigned i = 0; i < 2; i++) {
-        struct ibv_send_wr wr = stage_wr(side, i, IBV_WR_SEND, &sge, 0);
+        struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_SEND, &sge, 0);
         wr.send_flags |= i == 1 ? IBV_SEND_SOLICITED : 0;
-        EXPECT_EQ(stage_post(side, &wr), 0);
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
-        stage_sleep(side, 50 * US);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
+        fixture_sleep(side, 50 * US);
     }
 }
 
@@ -164,44 +164,44 @@ static void await_solicited(struct side *side)
     struct ibv_wc wc[4];
     receive_many(side, 2);
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
-    stage_meet(side);
-    uint64_t start_ps = stage_now_ps(side);
+    fixture_meet(side);
+    uint64_t start_ps = fixture_now_ps(side);
     cq_event(side);
-    EXPECT_TRUE(stage_now_ps(side) - start_ps > 40 * US);
+    EXPECT_TRUE(fixture_now_ps(side) - start_ps > 40 * US);
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
 // IBA 11.4.2.2, 9.2.3: armed for solicited ones, a CQ tells of no other.
 RULE(Completions, AChannelWakesItsProgramAtTheSolicitedOne)
 {
-    stage_play(device, send_two, await_solicited);
+    fixture_play(device, send_two, await_solicited);
 }
 
 static void arm_late(struct side *side)
 {
     struct ibv_wc wc[4];
     receive_many(side, 2);
-    stage_meet(side);
-    stage_sleep(side, 30 * US); // the first one comes
+    fixture_meet(side);
+    fixture_sleep(side, 30 * US); // the first one comes
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
-    uint64_t start_ps = stage_now_ps(side);
+    uint64_t start_ps = fixture_now_ps(side);
     cq_event(side);
-    EXPECT_TRUE(stage_now_ps(side) - start_ps > 10 * US);
+    EXPECT_TRUE(fixture_now_ps(side) - start_ps > 10 * US);
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
 // IBA 11.4.2.2: what waits already is not what was asked for.
 RULE(Completions, ArmedForSolicitedOnesAChannelDoesNotTellOfOthersThatWait)
 {
-    stage_play(device, send_two, arm_late);
+    fixture_play(device, send_two, arm_late);
 }
 
 static void arm_last(struct side *side)
 {
     struct ibv_wc wc[4];
     receive_many(side, 2);
-    stage_meet(side);
-    stage_sleep(side, 150 * US); // both come
+    fixture_meet(side);
+    fixture_sleep(side, 150 * US); // both come
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
     cq_event(side);
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
@@ -210,7 +210,7 @@ static void arm_last(struct side *side)
 // Not asked for by IBA 11.4.2.2, but what HCAs do: a program that takes what there is and arms then misses nothing.
 RULE(Completions, AChannelTellsOfWhatCameBeforeItWasArmed)
 {
-    stage_play(device, send_two, arm_last);
+    fixture_play(device, send_two, arm_last);
 }
 
 static void arm_untaken(struct side *side)
@@ -218,11 +218,11 @@ static void arm_untaken(struct side *side)
     struct ibv_wc wc[4];
     receive_many(side, 2);
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t start_ps = stage_now_ps(side);
+        uint64_t start_ps = fixture_now_ps(side);
         cq_event(side);
-        EXPECT_TRUE(i == 0 || stage_now_ps(side) - start_ps > 20 * US); // by the second message
+        EXPECT_TRUE(i == 0 || fixture_now_ps(side) - start_ps > 20 * US); // by the second message
         EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
     }
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
@@ -231,7 +231,7 @@ static void arm_untaken(struct side *side)
 // As ib_send_lat -e does: an event's completion is taken when the queue is armed again.
 RULE(Completions, AChannelTellsOnceOfWhatIsNotTakenYet)
 {
-    stage_play(device, send_two, arm_untaken);
+    fixture_play(device, send_two, arm_untaken);
 }
 
 static void await_any(struct side *side)
@@ -242,7 +242,7 @@ static void await_any(struct side *side)
         EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
         EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0); // takes nothing back
         if (i == 0) {
-            stage_meet(side);
+            fixture_meet(side);
         }
         cq_event(side);
         EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 1);
@@ -252,7 +252,7 @@ static void await_any(struct side *side)
 
 RULE(Completions, AChannelThatIsArmedForAllWakesAtEachAndOnce)
 {
-    stage_play(device, send_two, await_any);
+    fixture_play(device, send_two, await_any);
 }
 
 static void await_error(struct side *side)
@@ -260,7 +260,7 @@ static void await_error(struct side *side)
     struct ibv_wc wc;
     receive_many(side, 1);
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
-    EXPECT_EQ(stage_modify(side, side->qp, IBV_QPS_ERR, side->peer, 0), 0);
+    EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_ERR, side->peer, 0), 0);
     cq_event(side);
     EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 1);
     EXPECT_EQ(wc.status, IBV_WC_WR_FLUSH_ERR);
@@ -269,53 +269,53 @@ static void await_error(struct side *side)
 // IBA 11.4.2.2: "solicited" includes completions in error.
 RULE(Completions, AnErrorIsAlwaysSolicited)
 {
-    stage_play(device, NULL, await_error);
+    fixture_play(device, NULL, await_error);
 }
 
 // --- overflow --------------------------------------------------------------------------------------------------------
 
 static void overflow(struct side *side)
 {
-    for (unsigned i = 0; i < STAGE_DEPTH; i++) {
-        stage_send(side, i, IBV_WR_RDMA_WRITE, 0, 8, 0);
+    for (unsigned i = 0; i < FIXTURE_DEPTH; i++) {
+        fixture_send(side, i, IBV_WR_RDMA_WRITE, 0, 8, 0);
     }
-    stage_expect_event(side, IBV_EVENT_CQ_ERR, side->cq);
-    stage_expect_event(side, IBV_EVENT_QP_FATAL, side->qp);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_ERR);
+    fixture_expect_event(side, IBV_EVENT_CQ_ERR, side->cq);
+    fixture_expect_event(side, IBV_EVENT_QP_FATAL, side->qp);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
 }
 
 // IBA 10.8.2, 11.6.3.1: a CQ that overflows is in error, and so is each queue pair that needs it.
 RULE(Completions, AQueueThatOverflowsFailsItsQueuePair)
 {
-    struct stage *stage = stage_new(device);
-    stage->cq_entries = 4;
-    stage_run(stage, overflow, NULL);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->cq_entries = 4;
+    fixture_run(fixture, overflow, NULL);
+    fixture_end(fixture);
 }
 
 static void fill_and_empty(struct side *side)
 {
     struct ibv_wc wc[8];
-    unsigned entries = (unsigned)side->cq->cqe < STAGE_DEPTH ? (unsigned)side->cq->cqe : STAGE_DEPTH;
+    unsigned entries = (unsigned)side->cq->cqe < FIXTURE_DEPTH ? (unsigned)side->cq->cqe : FIXTURE_DEPTH;
     for (unsigned round = 0; round < 10; round++) {
         for (unsigned i = 0; i < entries; i++) {
-            stage_send(side, i, IBV_WR_RDMA_WRITE, 0, 8, 0);
+            fixture_send(side, i, IBV_WR_RDMA_WRITE, 0, 8, 0);
         }
-        stage_sleep(side, 50 * US);
+        fixture_sleep(side, 50 * US);
         for (unsigned i = 0; i < entries; i++) {
             EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc[0]), 1);
             EXPECT_EQ(wc[0].wr_id, i);
         }
     }
-    stage_expect_no_event(side);
+    fixture_expect_no_event(side);
 }
 
 RULE(Completions, AQueueMayBeFullAgainAndAgain)
 {
-    struct stage *stage = stage_new(device);
-    stage->cq_entries = 4;
-    stage_run(stage, fill_and_empty, NULL);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->cq_entries = 4;
+    fixture_run(fixture, fill_and_empty, NULL);
+    fixture_end(fixture);
 }
 
 static void resize(struct side *side)
@@ -324,41 +324,41 @@ static void resize(struct side *side)
     unsigned posted = 0, taken = 0;
     for (unsigned i = 0; i < 4; i++) {
         for (unsigned j = 0; j < 5; j++) {
-            stage_send(side, posted++, IBV_WR_RDMA_WRITE, 0, 8, 0);
+            fixture_send(side, posted++, IBV_WR_RDMA_WRITE, 0, 8, 0);
         }
-        stage_sleep(side, i % 2 * 20 * US); // while they come, and when they are there
+        fixture_sleep(side, i % 2 * 20 * US); // while they come, and when they are there
         EXPECT_EQ(ibv_resize_cq(side->cq, sizes[i]), 0);
         EXPECT_TRUE(side->cq->cqe >= sizes[i]);
         for (; taken + 2 < posted; taken++) {
-            (void)stage_expect(side, taken, IBV_WC_SUCCESS);
+            (void)fixture_expect(side, taken, IBV_WC_SUCCESS);
         }
     }
     for (; taken < posted; taken++) {
-        (void)stage_expect(side, taken, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, taken, IBV_WC_SUCCESS);
     }
-    stage_expect_none(side, 20 * US);
+    fixture_expect_none(side, 20 * US);
 }
 
 // IBA 11.2.8.3: what is in it stays, and what comes meanwhile is not lost.
 RULE(Completions, AQueueMayBeResizedWithCompletionsInIt)
 {
-    struct stage *stage = stage_new(device);
-    stage->cq_entries = 8;
-    stage_run(stage, resize, NULL);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->cq_entries = 8;
+    fixture_run(fixture, resize, NULL);
+    fixture_end(fixture);
 }
 
 static void destroy_with_completions(struct side *side)
 {
     struct ibv_wc wc;
-    struct ibv_qp *other = stage_qp(side);
-    EXPECT_EQ(stage_modify(side, other, IBV_QPS_INIT, side->peer, 0), 0);
-    EXPECT_EQ(stage_modify(side, other, IBV_QPS_ERR, side->peer, 0), 0);
-    struct ibv_sge sge = stage_sge(side, 0, 8);
+    struct ibv_qp *other = fixture_qp(side);
+    EXPECT_EQ(fixture_modify(side, other, IBV_QPS_INIT, side->peer, 0), 0);
+    EXPECT_EQ(fixture_modify(side, other, IBV_QPS_ERR, side->peer, 0), 0);
+    struct ibv_sge sge = fixture_sge(side, 0, 8);
     struct ibv_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1}, *bad;
     EXPECT_EQ(ibv_post_recv(other, &wr, &bad), 0);
-    stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
-    stage_sleep(side, 50 * US);
+    fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
+    fixture_sleep(side, 50 * US);
     EXPECT_EQ(ibv_destroy_qp(other), 0);
     EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, 1);
@@ -368,5 +368,5 @@ static void destroy_with_completions(struct side *side)
 // IBA 11.2.4.4; libibverbs' drivers take them out.
 RULE(Completions, OfAQueuePairThatIsDestroyedAreGone)
 {
-    stage_play(device, destroy_with_completions, NULL);
+    fixture_play(device, destroy_with_completions, NULL);
 }

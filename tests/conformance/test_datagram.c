@@ -2,7 +2,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "stage.h"
+#include "fixture.h"
 
 enum { GRH = 40, ROUNDS = 12, FROM = 8192, TO = 16384 };
 
@@ -21,25 +21,25 @@ static uint32_t bytes_of(struct side *side, unsigned round)
 
 static void play(enum device device, unsigned nodes, program_fn near, program_fn far)
 {
-    struct stage *stage = stage_new(device);
-    stage->type = IBV_QPT_UD;
-    stage->nodes = nodes;
-    stage_run(stage, near, far);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->type = IBV_QPT_UD;
+    fixture->nodes = nodes;
+    fixture_run(fixture, near, far);
+    fixture_end(fixture);
 }
 
 static struct ibv_send_wr datagram(struct side *side, uint64_t id, struct ibv_sge *sge, uint32_t bytes)
 {
-    *sge = stage_sge(side, FROM, bytes);
-    return stage_wr(side, id, IBV_WR_SEND, sge, 0);
+    *sge = fixture_sge(side, FROM, bytes);
+    return fixture_wr(side, id, IBV_WR_SEND, sge, 0);
 }
 
 static void send_one(struct side *side, uint64_t id, uint32_t bytes)
 {
     struct ibv_sge sge;
     struct ibv_send_wr wr = datagram(side, id, &sge, bytes);
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    EXPECT_EQ(stage_expect(side, id, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    EXPECT_EQ(fixture_expect(side, id, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
 }
 
 // --- what arrives ----------------------------------------------------------------------------------------------------
@@ -51,10 +51,10 @@ static void send_all(struct side *side)
         struct ibv_send_wr wr = datagram(side, i, &sge, bytes_of(side, i));
         wr.opcode = i % 2 == 0 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
         wr.imm_data = htobe32(i);
-        stage_meet(side);
-        EXPECT_EQ(stage_post(side, &wr), 0);
-        EXPECT_EQ(stage_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
-        stage_meet(side);
+        fixture_meet(side);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
+        EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
+        fixture_meet(side);
     }
 }
 
@@ -62,10 +62,10 @@ static void receive_all(struct side *side)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint32_t bytes = bytes_of(side, i);
-        memset(side->memory, 0, STAGE_BYTES);
-        EXPECT_EQ(stage_receive(side, i, TO, bytes + GRH), 0);
-        stage_meet(side);
-        const struct ibv_wc wc = stage_expect(side, i, IBV_WC_SUCCESS);
+        memset(side->memory, 0, FIXTURE_BYTES);
+        EXPECT_EQ(fixture_receive(side, i, TO, bytes + GRH), 0);
+        fixture_meet(side);
+        const struct ibv_wc wc = fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RECV);
         EXPECT_EQ(wc.byte_len, bytes + GRH);
         EXPECT_EQ(wc.qp_num, side->qp->qp_num);
@@ -73,8 +73,8 @@ static void receive_all(struct side *side)
         EXPECT_EQ(wc.slid, side->peer->lid);
         EXPECT_EQ(wc.wc_flags, i % 2 == 0 ? IBV_WC_WITH_IMM : 0);
         EXPECT_TRUE(i % 2 != 0 || be32toh(wc.imm_data) == i);
-        stage_expect_only(side, TO + GRH, side->peer, FROM, bytes);
-        stage_meet(side);
+        fixture_expect_only(side, TO + GRH, side->peer, FROM, bytes);
+        fixture_meet(side);
     }
 }
 
@@ -86,16 +86,16 @@ RULE(Datagrams, BringEveryByteOfEverySize)
 // On boards in a line the last node's way to the first leads through those between.
 static void pass_on(struct side *side)
 {
-    EXPECT_EQ(stage_receive(side, 2, TO, 2048 + GRH), 0);
+    EXPECT_EQ(fixture_receive(side, 2, TO, 2048 + GRH), 0);
     memset(side->memory + FROM, (int)side->index + 1, 2048);
-    stage_meet(side);
+    fixture_meet(side);
     struct ibv_sge sge;
     struct ibv_send_wr wr = datagram(side, 1, &sge, 2048);
     wr.wr.ud.remote_qpn = side->peer->qp->qp_num;
-    const struct side *before = &side->stage->sides[(side->index + side->stage->nodes - 1) % side->stage->nodes];
-    EXPECT_EQ(stage_post(side, &wr), 0);
+    const struct side *before = &side->fixture->sides[(side->index + side->fixture->nodes - 1) % side->fixture->nodes];
+    EXPECT_EQ(fixture_post(side, &wr), 0);
     for (unsigned i = 0; i < 2; i++) { // in either order
-        const struct ibv_wc wc = stage_completion(side);
+        const struct ibv_wc wc = fixture_completion(side);
         EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
         EXPECT_TRUE(wc.wr_id == 1 || (wc.wr_id == 2 && wc.slid == before->lid));
     }
@@ -114,31 +114,31 @@ TIMED_RULE(Datagrams, GoThroughNodesOnTheWay)
 static void send_in_vain(struct side *side)
 {
     struct ibv_sge sge;
-    stage_meet(side);
+    fixture_meet(side);
     send_one(side, 1, 100); // no receive is posted
     struct ibv_send_wr wr = datagram(side, 2, &sge, 100);
-    wr.wr.ud.remote_qkey = STAGE_QKEY + 1;
-    stage_meet(side);
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 2, IBV_WC_SUCCESS);
+    wr.wr.ud.remote_qkey = FIXTURE_QKEY + 1;
+    fixture_meet(side);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 2, IBV_WC_SUCCESS);
     wr.wr_id = 3;
-    wr.wr.ud.remote_qkey = STAGE_QKEY;
+    wr.wr.ud.remote_qkey = FIXTURE_QKEY;
     wr.wr.ud.remote_qpn += 77; // which there is none of
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 3, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 3, IBV_WC_SUCCESS);
     send_one(side, 4, 200);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 static void receive_the_last(struct side *side)
 {
-    stage_meet(side);
-    stage_expect_none(side, 50 * US);
-    EXPECT_EQ(stage_receive(side, 9, TO, 200 + GRH), 0);
-    stage_meet(side);
-    EXPECT_EQ(stage_expect(side, 9, IBV_WC_SUCCESS).byte_len, 200 + GRH);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_RTS);
-    stage_meet(side);
+    fixture_meet(side);
+    fixture_expect_none(side, 50 * US);
+    EXPECT_EQ(fixture_receive(side, 9, TO, 200 + GRH), 0);
+    fixture_meet(side);
+    EXPECT_EQ(fixture_expect(side, 9, IBV_WC_SUCCESS).byte_len, 200 + GRH);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_RTS);
+    fixture_meet(side);
 }
 
 TIMED_RULE(Datagrams, NobodyTakesAreDropped)
@@ -148,20 +148,20 @@ TIMED_RULE(Datagrams, NobodyTakesAreDropped)
 
 static void send_too_long(struct side *side)
 {
-    stage_meet(side);
+    fixture_meet(side);
     send_one(side, 1, 101);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 static void receive_too_long(struct side *side)
 {
-    EXPECT_EQ(stage_receive(side, 1, TO, 100 + GRH), 0);
-    EXPECT_EQ(stage_receive(side, 2, TO + 4096, 100 + GRH), 0);
-    stage_meet(side);
-    (void)stage_expect(side, 1, IBV_WC_LOC_LEN_ERR);
-    (void)stage_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_ERR);
-    stage_meet(side);
+    EXPECT_EQ(fixture_receive(side, 1, TO, 100 + GRH), 0);
+    EXPECT_EQ(fixture_receive(side, 2, TO + 4096, 100 + GRH), 0);
+    fixture_meet(side);
+    (void)fixture_expect(side, 1, IBV_WC_LOC_LEN_ERR);
+    (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
+    fixture_meet(side);
 }
 
 TIMED_RULE(Datagrams, LongerThanTheReceiveAreAnErrorOfIt)
@@ -175,25 +175,25 @@ static void send_beyond_the_mtu(struct side *side)
     struct ibv_sge sge, ok;
     struct ibv_send_wr next = datagram(side, 2, &ok, 10), wr = datagram(side, 1, &sge, mtu_of(side) + 1), *bad;
     wr.next = &next;
-    stage_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_post_send(side->qp, &wr, &bad), 0);
-    (void)stage_expect(side, 1, IBV_WC_LOC_LEN_ERR);
-    (void)stage_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_SQE);
-    EXPECT_EQ(stage_post(side, &next), 0);
-    (void)stage_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
+    (void)fixture_expect(side, 1, IBV_WC_LOC_LEN_ERR);
+    (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_SQE);
+    EXPECT_EQ(fixture_post(side, &next), 0);
+    (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
     send_one(side, 3, 10);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 static void receive_ten(struct side *side)
 {
-    EXPECT_EQ(stage_receive(side, 1, TO, 100 + GRH), 0);
-    stage_meet(side);
-    EXPECT_EQ(stage_expect(side, 1, IBV_WC_SUCCESS).byte_len, 10 + GRH);
-    stage_meet(side);
+    EXPECT_EQ(fixture_receive(side, 1, TO, 100 + GRH), 0);
+    fixture_meet(side);
+    EXPECT_EQ(fixture_expect(side, 1, IBV_WC_SUCCESS).byte_len, 10 + GRH);
+    fixture_meet(side);
 }
 
 TIMED_RULE(Datagrams, BeyondTheMtuStopTheSendQueue)
@@ -205,13 +205,13 @@ TIMED_RULE(Datagrams, BeyondTheMtuStopTheSendQueue)
 static void send_and_drain(struct side *side)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
-    stage_meet(side);
+    fixture_meet(side);
     send_one(side, 1, 10);
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
-    stage_expect_event(side, IBV_EVENT_SQ_DRAINED, side->qp);
+    fixture_expect_event(side, IBV_EVENT_SQ_DRAINED, side->qp);
     attr.qp_state = IBV_QPS_RTS;
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 TIMED_RULE(Datagrams, LeaveBeforeTheQueueIsDrained)
@@ -224,27 +224,27 @@ static void send_solicited(struct side *side)
 {
     struct ibv_sge sge;
     struct ibv_send_wr wr = datagram(side, 1, &sge, 10);
-    stage_meet(side);
+    fixture_meet(side);
     send_one(side, 5, 10);
     wr.send_flags |= IBV_SEND_SOLICITED;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-    stage_meet(side);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    fixture_meet(side);
 }
 
 static void wait_for_solicited(struct side *side)
 {
     struct ibv_cq *cq;
     void *context;
-    EXPECT_EQ(stage_receive(side, 1, TO, 100 + GRH), 0);
-    EXPECT_EQ(stage_receive(side, 2, TO + 4096, 100 + GRH), 0);
+    EXPECT_EQ(fixture_receive(side, 1, TO, 100 + GRH), 0);
+    EXPECT_EQ(fixture_receive(side, 2, TO + 4096, 100 + GRH), 0);
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
-    stage_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_get_cq_event(side->channel, &cq, &context), 0);
     ibv_ack_cq_events(cq, 1);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-    (void)stage_expect(side, 2, IBV_WC_SUCCESS); // both are there by then
-    stage_meet(side);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    (void)fixture_expect(side, 2, IBV_WC_SUCCESS); // both are there by then
+    fixture_meet(side);
 }
 
 TIMED_RULE(Datagrams, ThatAreSolicitedRaiseTheEvent)
@@ -264,41 +264,41 @@ static void send_by_route(struct side *side)
     attr.grh.dgid.raw[15] ^= 0x40;
     struct ibv_ah *astray = ibv_create_ah(side->pd, &attr);
     struct ibv_send_wr wr = datagram(side, 1, &sge, 60);
-    EXPECT_EQ(stage_receive(side, 2, TO, 60 + GRH), 0);
-    stage_meet(side);
+    EXPECT_EQ(fixture_receive(side, 2, TO, 60 + GRH), 0);
+    fixture_meet(side);
     ASSERT_TRUE(ah != NULL && astray != NULL);
     wr.wr.ud.ah = astray; // it is somebody else's
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     wr.wr.ud.ah = ah;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-    EXPECT_EQ(stage_expect(side, 2, IBV_WC_SUCCESS).wc_flags, IBV_WC_GRH);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_expect(side, 2, IBV_WC_SUCCESS).wc_flags, IBV_WC_GRH);
     const uint8_t *there = side->peer->memory + TO, *back = side->memory + TO;
     EXPECT_MEMEQ(back + 8, there + 24, 16); // from where the first went
     EXPECT_MEMEQ(back + 24, there + 8, 16);
     EXPECT_MEMEQ(back, there, 8); // with its traffic class, flow, hops
     EXPECT_EQ(ibv_destroy_ah(ah) | ibv_destroy_ah(astray), 0);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 static void answer_by_route(struct side *side)
 {
     struct ibv_sge sge;
-    EXPECT_EQ(stage_receive(side, 3, TO, 60 + GRH), 0);
-    EXPECT_EQ(stage_receive(side, 4, TO + 4096, 60 + GRH), 0);
-    stage_meet(side);
-    struct ibv_wc wc = stage_expect(side, 3, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_receive(side, 3, TO, 60 + GRH), 0);
+    EXPECT_EQ(fixture_receive(side, 4, TO + 4096, 60 + GRH), 0);
+    fixture_meet(side);
+    struct ibv_wc wc = fixture_expect(side, 3, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.wc_flags, IBV_WC_GRH);
     struct ibv_ah *ah = ibv_create_ah_from_wc(side->pd, &wc, (struct ibv_grh *)(side->memory + TO), 1);
     ASSERT_TRUE(ah != NULL);
     struct ibv_send_wr wr = datagram(side, 5, &sge, 60);
     wr.wr.ud.ah = ah;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 5, IBV_WC_SUCCESS);
-    stage_expect_none(side, 50 * US);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 5, IBV_WC_SUCCESS);
+    fixture_expect_none(side, 50 * US);
     EXPECT_EQ(ibv_destroy_ah(ah), 0);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 TIMED_RULE(Datagrams, AreAnsweredByTheWayOfTheirRouteHeader)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "stage.h"
+#include "fixture.h"
 
 enum { BAD_BYTES = 5000, GOOD_AT = 1 << 18 };
 
@@ -25,9 +25,9 @@ static const struct bad *bad_now;
 static void post_bad(struct side *side)
 {
     const struct bad *bad = bad_now;
-    struct ibv_sge good = stage_sge(side, 0, 64), sge = stage_sge(side, 0, bad->bytes);
-    struct ibv_send_wr third = stage_wr(side, 3, IBV_WR_RDMA_WRITE, &good, 0);
-    struct ibv_send_wr second = stage_wr(side, 2, bad->opcode, &sge, 0);
+    struct ibv_sge good = fixture_sge(side, 0, 64), sge = fixture_sge(side, 0, bad->bytes);
+    struct ibv_send_wr third = fixture_wr(side, 3, IBV_WR_RDMA_WRITE, &good, 0);
+    struct ibv_send_wr second = fixture_wr(side, 2, bad->opcode, &sge, 0);
     sge.lkey += bad->lkey_off;
     sge.addr += (uint64_t)bad->local_off;
     if (bad->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || bad->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -39,51 +39,51 @@ static void post_bad(struct side *side)
         second.wr.rdma.rkey += bad->rkey_off;
     }
     second.next = &third;
-    if (bad->access == STAGE_ALL) {
-        stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, 64, GOOD_AT);
+    if (bad->access == FIXTURE_ALL) {
+        fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 64, GOOD_AT);
     }
-    EXPECT_EQ(stage_post(side, &second), 0);
-    if (bad->access == STAGE_ALL) {
-        (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_post(side, &second), 0);
+    if (bad->access == FIXTURE_ALL) {
+        (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     }
-    (void)stage_expect(side, 2, bad->status);
-    (void)stage_expect(side, 3, IBV_WC_WR_FLUSH_ERR);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_ERR);
+    (void)fixture_expect(side, 2, bad->status);
+    (void)fixture_expect(side, 3, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
 }
 
 static void suffer(struct side *side)
 {
     if (bad_now->event != NO_EVENT) {
-        stage_expect_event(side, bad_now->event, side->qp);
-        EXPECT_EQ(stage_state(side->qp), IBV_QPS_ERR);
+        fixture_expect_event(side, bad_now->event, side->qp);
+        EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
     }
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 static void post_bad_and_meet(struct side *side)
 {
     post_bad(side);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 static void refuse(enum device device, const struct bad *bad)
 {
     uint8_t pattern[64];
-    struct stage *stage = stage_new(device);
+    struct fixture *fixture = fixture_new(device);
     bad_now = bad;
-    stage->attr.qp_access_flags = bad->access;
-    stage_run(stage, post_bad_and_meet, suffer);
+    fixture->attr.qp_access_flags = bad->access;
+    fixture_run(fixture, post_bad_and_meet, suffer);
     if (bad->opcode == IBV_WR_RDMA_READ && bad->status == IBV_WC_LOC_PROT_ERR) {
-        memset(stage->sides[1].memory, 0, 64); // found when the answer comes: what is behind it may be done by then
+        memset(fixture->sides[1].memory, 0, 64); // found when the answer comes: what is behind it may be done by then
     }
-    if (bad->access == STAGE_ALL) {
-        stage_expect_only(&stage->sides[1], GOOD_AT, &stage->sides[0], 0, 64);
+    if (bad->access == FIXTURE_ALL) {
+        fixture_expect_only(&fixture->sides[1], GOOD_AT, &fixture->sides[0], 0, 64);
     } else {
-        stage_expect_only(&stage->sides[1], 0, &stage->sides[0], 0, 0);
+        fixture_expect_only(&fixture->sides[1], 0, &fixture->sides[0], 0, 0);
     }
-    stage_fill(pattern, sizeof pattern, 1);
-    EXPECT_MEMEQ(stage->sides[0].memory, pattern, sizeof pattern); // nor anything read or fetched
-    stage_end(stage);
+    fixture_fill(pattern, sizeof pattern, 1);
+    EXPECT_MEMEQ(fixture->sides[0].memory, pattern, sizeof pattern); // nor anything read or fetched
+    fixture_end(fixture);
 }
 
 #define REFUSED(claim_, ...)                                                                                           \
@@ -95,26 +95,26 @@ static void refuse(enum device device, const struct bad *bad)
 
 // IBA 9.7.4.1.5, 9.7.5.2.5: keys, rights and ranges at the responder.
 REFUSED(AWriteWithAWrongKeyIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
+        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(ALargeWriteWithAWrongKeyIsARemoteAccessError, IBV_WR_RDMA_WRITE, 100000, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
-REFUSED(AWriteOfOneByteTooManyIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, STAGE_BYTES - BAD_BYTES + 1,
-        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
+        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+REFUSED(AWriteOfOneByteTooManyIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0,
+        FIXTURE_BYTES - BAD_BYTES + 1, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AWriteBeforeTheRegionIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, -1, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
+        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AWriteAroundTheEndOfAddressesIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, INT64_MAX,
-        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
+        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AReadWithAWrongKeyIsARemoteAccessError, IBV_WR_RDMA_READ, BAD_BYTES, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
-REFUSED(AReadBeyondTheRegionIsARemoteAccessError, IBV_WR_RDMA_READ, BAD_BYTES, 0, 0, 0, STAGE_BYTES - BAD_BYTES + 1,
-        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
+        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+REFUSED(AReadBeyondTheRegionIsARemoteAccessError, IBV_WR_RDMA_READ, BAD_BYTES, 0, 0, 0, FIXTURE_BYTES - BAD_BYTES + 1,
+        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AnAtomicWithAWrongKeyIsARemoteAccessError, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
-REFUSED(AnAtomicBeyondTheRegionIsARemoteAccessError, IBV_WR_ATOMIC_CMP_AND_SWP, 8, 0, 0, 0, STAGE_BYTES,
-        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, STAGE_ALL)
+        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+REFUSED(AnAtomicBeyondTheRegionIsARemoteAccessError, IBV_WR_ATOMIC_CMP_AND_SWP, 8, 0, 0, 0, FIXTURE_BYTES,
+        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 // IBA 9.7.4.1.5.2: an atomic's word lies on a multiple of 8.
 REFUSED(AMisalignedAtomicIsAnInvalidRequest, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0, 0, 4, IBV_WC_REM_INV_REQ_ERR,
-        IBV_EVENT_QP_REQ_ERR, STAGE_ALL)
+        IBV_EVENT_QP_REQ_ERR, FIXTURE_ALL)
 // IBA 9.7.4.1.2, table 62: a function that the queue pair is not set up for is an unsupported opcode to it.
 REFUSED(AWriteThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, 0,
         IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -124,43 +124,43 @@ REFUSED(AnAtomicThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_ATOMIC_FE
         IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 // IBA 10.7.3, 11.6.2: at the requester, before anything leaves.
 REFUSED(AWrongLocalKeyIsALocalProtectionError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR,
-        NO_EVENT, STAGE_ALL)
+        NO_EVENT, FIXTURE_ALL)
 REFUSED(AWrongLocalKeyOfASendIsALocalProtectionError, IBV_WR_SEND, 8, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR, NO_EVENT,
-        STAGE_ALL)
-REFUSED(ALocalRangeBeyondTheRegionIsALocalProtectionError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, STAGE_BYTES - 8, 0,
-        IBV_WC_LOC_PROT_ERR, NO_EVENT, STAGE_ALL)
+        FIXTURE_ALL)
+REFUSED(ALocalRangeBeyondTheRegionIsALocalProtectionError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, FIXTURE_BYTES - 8, 0,
+        IBV_WC_LOC_PROT_ERR, NO_EVENT, FIXTURE_ALL)
 REFUSED(AWrongLocalKeyOfAReadIsALocalProtectionError, IBV_WR_RDMA_READ, BAD_BYTES, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR,
-        NO_EVENT, STAGE_ALL)
+        NO_EVENT, FIXTURE_ALL)
 REFUSED(AnAtomicOfOtherThanEightBytesIsALocalLengthError, IBV_WR_ATOMIC_FETCH_AND_ADD, 16, 0, 0, 0, 0,
-        IBV_WC_LOC_LEN_ERR, NO_EVENT, STAGE_ALL)
+        IBV_WC_LOC_LEN_ERR, NO_EVENT, FIXTURE_ALL)
 // IBA 9.7.2: of more than the port's maximum message.
 REFUSED(AMessageBeyondTheMaximumIsALocalLengthError, IBV_WR_RDMA_WRITE, (1u << 31) + 1, 0, 0, 0, 0, IBV_WC_LOC_LEN_ERR,
-        NO_EVENT, STAGE_ALL)
+        NO_EVENT, FIXTURE_ALL)
 
 static void read_and_err(struct side *side)
 {
-    memset(side->memory, 0, STAGE_BYTES);
-    stage_fill(side->peer->memory, GOOD_AT, 9);
-    *stage_word(side->peer, GOOD_AT) = 5;
-    stage_send(side, 1, IBV_WR_RDMA_READ, GOOD_AT, 100000, 3);
-    stage_send(side, 2, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, GOOD_AT); // adds 0
-    stage_send(side, 3, IBV_WR_RDMA_READ, 16, 8, 64);
-    stage_send(side, 4, IBV_WR_RDMA_WRITE, 0, BAD_BYTES, STAGE_BYTES - 1);
-    stage_send(side, 5, IBV_WR_RDMA_READ, 16, 8, 64);
+    memset(side->memory, 0, FIXTURE_BYTES);
+    fixture_fill(side->peer->memory, GOOD_AT, 9);
+    *fixture_word(side->peer, GOOD_AT) = 5;
+    fixture_send(side, 1, IBV_WR_RDMA_READ, GOOD_AT, 100000, 3);
+    fixture_send(side, 2, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, GOOD_AT); // adds 0
+    fixture_send(side, 3, IBV_WR_RDMA_READ, 16, 8, 64);
+    fixture_send(side, 4, IBV_WR_RDMA_WRITE, 0, BAD_BYTES, FIXTURE_BYTES - 1);
+    fixture_send(side, 5, IBV_WR_RDMA_READ, 16, 8, 64);
     for (unsigned i = 1; i <= 3; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
-    (void)stage_expect(side, 4, IBV_WC_REM_ACCESS_ERR);
-    (void)stage_expect(side, 5, IBV_WC_WR_FLUSH_ERR);
+    (void)fixture_expect(side, 4, IBV_WC_REM_ACCESS_ERR);
+    (void)fixture_expect(side, 5, IBV_WC_WR_FLUSH_ERR);
     EXPECT_MEMEQ(side->memory + GOOD_AT, side->peer->memory + 3, 100000);
-    EXPECT_EQ(*stage_word(side, 0), 5);
-    stage_meet(side);
+    EXPECT_EQ(*fixture_word(side, 0), 5);
+    fixture_meet(side);
 }
 
 // IBA 9.7.5.1.2: what came before the request that is refused is answered first.
 RULE(Errors, ReadsBeforeTheBadRequestAreAnswered)
 {
-    stage_play(device, read_and_err, stage_meet);
+    fixture_play(device, read_and_err, fixture_meet);
 }
 
 // --- regions ---------------------------------------------------------------------------------------------------------
@@ -168,82 +168,82 @@ RULE(Errors, ReadsBeforeTheBadRequestAreAnswered)
 static void write_to_freed(struct side *side)
 {
     uint32_t rkey = side->peer->mr->rkey;
-    stage_meet(side);
-    stage_meet(side);
-    struct ibv_sge sge = stage_sge(side, 0, 65536);
-    struct ibv_send_wr wr = stage_wr(side, 4, IBV_WR_SEND, &sge, 0);
+    fixture_meet(side);
+    fixture_meet(side);
+    struct ibv_sge sge = fixture_sge(side, 0, 65536);
+    struct ibv_send_wr wr = fixture_wr(side, 4, IBV_WR_SEND, &sge, 0);
     wr.opcode = IBV_WR_RDMA_WRITE;
     wr.wr.rdma.remote_addr = (uintptr_t)side->peer->memory;
     wr.wr.rdma.rkey = rkey;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 4, IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 4, IBV_WC_REM_ACCESS_ERR);
 }
 
 static void free_and_register_again(struct side *side)
 {
-    stage_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_dereg_mr(side->mr), 0);
-    side->mr = ibv_reg_mr(side->pd, side->memory, STAGE_BYTES, STAGE_ALL); // another key
-    stage_meet(side);
-    stage_expect_event(side, IBV_EVENT_QP_ACCESS_ERR, side->qp);
-    stage_expect_only(side, 0, side->peer, 0, 0);
+    side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL); // another key
+    fixture_meet(side);
+    fixture_expect_event(side, IBV_EVENT_QP_ACCESS_ERR, side->qp);
+    fixture_expect_only(side, 0, side->peer, 0, 0);
 }
 
 // IBA 10.6.6.2: the key of a region that is gone opens nothing, even if the same memory is registered again.
 RULE(Errors, AFreedRegionsKeyIsARemoteAccessError)
 {
-    stage_play(device, write_to_freed, free_and_register_again);
+    fixture_play(device, write_to_freed, free_and_register_again);
 }
 
 static void use_rights(struct side *side)
 {
-    stage_meet(side);
-    struct ibv_sge sge = stage_sge(side, 0, 64);
-    struct ibv_send_wr wr = stage_wr(side, 1, IBV_WR_RDMA_READ, &sge, 0);
+    fixture_meet(side);
+    struct ibv_sge sge = fixture_sge(side, 0, 64);
+    struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_READ, &sge, 0);
     wr.wr.rdma.rkey = (uint32_t)side->peer->value[0];
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     wr.opcode = IBV_WR_RDMA_WRITE;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_REM_ACCESS_ERR);
-    stage_meet(side);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_REM_ACCESS_ERR);
+    fixture_meet(side);
 }
 
 static void give_reads_only(struct side *side)
 {
-    struct ibv_mr *mr = ibv_reg_mr(side->pd, side->memory, STAGE_BYTES, IBV_ACCESS_REMOTE_READ);
+    struct ibv_mr *mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, IBV_ACCESS_REMOTE_READ);
     side->value[0] = mr->rkey;
-    stage_meet(side);
-    stage_meet(side);
-    stage_expect_only(side, 0, side->peer, 0, 0);
+    fixture_meet(side);
+    fixture_meet(side);
+    fixture_expect_only(side, 0, side->peer, 0, 0);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 // IBA 10.6.3.1.
 RULE(Errors, ARegionGivesOnlyTheRightsThatItWasRegisteredWith)
 {
-    stage_play(device, use_rights, give_reads_only);
+    fixture_play(device, use_rights, give_reads_only);
 }
 
 static void use_foreign(struct side *side)
 {
-    stage_meet(side);
-    struct ibv_sge sge = stage_sge(side, 0, 64);
-    struct ibv_send_wr wr = stage_wr(side, 1, IBV_WR_RDMA_WRITE, &sge, 0);
+    fixture_meet(side);
+    struct ibv_sge sge = fixture_sge(side, 0, 64);
+    struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_WRITE, &sge, 0);
     wr.wr.rdma.rkey = (uint32_t)side->peer->value[0];
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_REM_ACCESS_ERR);
-    stage_meet(side);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_REM_ACCESS_ERR);
+    fixture_meet(side);
 }
 
 static void give_foreign(struct side *side)
 {
     struct ibv_pd *pd = ibv_alloc_pd(side->context);
-    struct ibv_mr *mr = ibv_reg_mr(pd, side->memory, STAGE_BYTES, STAGE_ALL);
+    struct ibv_mr *mr = ibv_reg_mr(pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
     side->value[0] = mr->rkey;
-    stage_meet(side);
-    stage_meet(side);
-    stage_expect_only(side, 0, side->peer, 0, 0);
+    fixture_meet(side);
+    fixture_meet(side);
+    fixture_expect_only(side, 0, side->peer, 0, 0);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
@@ -251,49 +251,49 @@ static void give_foreign(struct side *side)
 // IBA 10.2.3.1: a key of another protection domain is none.
 RULE(Errors, AKeyOfAnotherDomainIsARemoteAccessError)
 {
-    stage_play(device, use_foreign, give_foreign);
+    fixture_play(device, use_foreign, give_foreign);
 }
 
 static void write_without_bytes(struct side *side)
 {
-    struct ibv_send_wr wr = stage_wr(side, 1, IBV_WR_RDMA_WRITE, NULL, 0);
+    struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_WRITE, NULL, 0);
     wr.wr.rdma.rkey = 12345;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     wr.opcode = IBV_WR_RDMA_READ;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
 }
 
 // IBA 9.7.4.1.5: of no bytes no key is looked at.
 RULE(Errors, NoBytesNeedNoKey)
 {
-    stage_play(device, write_without_bytes, NULL);
+    fixture_play(device, write_without_bytes, NULL);
 }
 
 // --- receivers -------------------------------------------------------------------------------------------------------
 
 static void send_too_much(struct side *side)
 {
-    stage_meet(side);
-    stage_send(side, 1, IBV_WR_SEND, 0, (uint32_t)side->stage->sides[0].value[0], 0);
-    stage_send(side, 2, IBV_WR_SEND, 0, 8, 0);
-    (void)stage_expect(side, 1, IBV_WC_REM_INV_REQ_ERR);
-    (void)stage_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
-    stage_meet(side);
+    fixture_meet(side);
+    fixture_send(side, 1, IBV_WR_SEND, 0, (uint32_t)side->fixture->sides[0].value[0], 0);
+    fixture_send(side, 2, IBV_WR_SEND, 0, 8, 0);
+    (void)fixture_expect(side, 1, IBV_WC_REM_INV_REQ_ERR);
+    (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
+    fixture_meet(side);
 }
 
 static void receive_too_little(struct side *side)
 {
     uint32_t room = (uint32_t)side->peer->value[0] - 1;
-    EXPECT_EQ(stage_receive(side, 5, 0, room) | stage_receive(side, 6, 0, room), 0);
-    stage_meet(side);
-    (void)stage_expect(side, 5, IBV_WC_LOC_LEN_ERR);
-    (void)stage_expect(side, 6, IBV_WC_WR_FLUSH_ERR);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_ERR);
-    stage_expect_no_event(side); // 9.9.3, class C: the receive tells of it
+    EXPECT_EQ(fixture_receive(side, 5, 0, room) | fixture_receive(side, 6, 0, room), 0);
+    fixture_meet(side);
+    (void)fixture_expect(side, 5, IBV_WC_LOC_LEN_ERR);
+    (void)fixture_expect(side, 6, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
+    fixture_expect_no_event(side); // 9.9.3, class C: the receive tells of it
     EXPECT_EQ(side->memory[room], 0);
-    stage_meet(side);
+    fixture_meet(side);
 }
 
 // IBA 9.7.4.1.7 (C9-74), 9.7.5.2.7.
@@ -301,65 +301,65 @@ RULE(Errors, AMessageLongerThanTheReceiveFailsBothSides)
 {
     const uint32_t lengths[] = {2, 65, 3001, 65536};
     for (unsigned i = 0; i < 4; i++) {
-        struct stage *stage = stage_new(device);
-        stage->sides[0].value[0] = lengths[i];
-        stage_run(stage, send_too_much, receive_too_little);
-        stage_end(stage);
+        struct fixture *fixture = fixture_new(device);
+        fixture->sides[0].value[0] = lengths[i];
+        fixture_run(fixture, send_too_much, receive_too_little);
+        fixture_end(fixture);
     }
 }
 
 static void send_to_wrong_key(struct side *side)
 {
-    stage_meet(side);
-    stage_send(side, 1, IBV_WR_SEND, 0, 3000, 0);
-    (void)stage_expect(side, 1, IBV_WC_REM_OP_ERR);
-    stage_meet(side);
+    fixture_meet(side);
+    fixture_send(side, 1, IBV_WR_SEND, 0, 3000, 0);
+    (void)fixture_expect(side, 1, IBV_WC_REM_OP_ERR);
+    fixture_meet(side);
 }
 
 static void receive_with_wrong_key(struct side *side)
 {
-    struct ibv_sge sge = stage_sge(side, 0, 4000);
+    struct ibv_sge sge = fixture_sge(side, 0, 4000);
     struct ibv_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1}, *bad;
     sge.lkey += 0x40;
     EXPECT_EQ(ibv_post_recv(side->qp, &wr, &bad), 0);
-    stage_meet(side);
-    (void)stage_expect(side, 5, IBV_WC_LOC_PROT_ERR);
-    stage_expect_no_event(side);
-    stage_expect_only(side, 0, side->peer, 0, 0);
-    stage_meet(side);
+    fixture_meet(side);
+    (void)fixture_expect(side, 5, IBV_WC_LOC_PROT_ERR);
+    fixture_expect_no_event(side);
+    fixture_expect_only(side, 0, side->peer, 0, 0);
+    fixture_meet(side);
 }
 
 // IBA 9.7.5.2.8.
 RULE(Errors, AReceiveWithAWrongKeyFailsBothSides)
 {
-    stage_play(device, send_to_wrong_key, receive_with_wrong_key);
+    fixture_play(device, send_to_wrong_key, receive_with_wrong_key);
 }
 
 static void send_early_and_err(struct side *side)
 {
-    struct ibv_sge sge = stage_sge(side, 0, 64);
-    struct ibv_send_wr wr = stage_wr(side, 2, IBV_WR_RDMA_WRITE, &sge, 0);
+    struct ibv_sge sge = fixture_sge(side, 0, 64);
+    struct ibv_send_wr wr = fixture_wr(side, 2, IBV_WR_RDMA_WRITE, &sge, 0);
     sge.lkey += 0x40;
-    stage_send(side, 1, IBV_WR_SEND, 0, 64, 0);
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    stage_meet(side);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-    (void)stage_expect(side, 2, IBV_WC_LOC_PROT_ERR);
+    fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    fixture_meet(side);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    (void)fixture_expect(side, 2, IBV_WC_LOC_PROT_ERR);
 }
 
 static void receive_late(struct side *side)
 {
-    stage_sleep(side, 50 * US);
-    EXPECT_EQ(stage_receive(side, 5, 4096, 64), 0);
-    stage_meet(side);
-    (void)stage_expect(side, 5, IBV_WC_SUCCESS);
-    stage_expect_only(side, 4096, side->peer, 0, 64);
+    fixture_sleep(side, 50 * US);
+    EXPECT_EQ(fixture_receive(side, 5, 4096, 64), 0);
+    fixture_meet(side);
+    (void)fixture_expect(side, 5, IBV_WC_SUCCESS);
+    fixture_expect_only(side, 4096, side->peer, 0, 64);
 }
 
 // IBA 10.8.3: what was posted before it may have to be sent again first.
 RULE(Errors, ALocalErrorWaitsForTheRequestsBeforeIt)
 {
-    stage_play(device, send_early_and_err, receive_late);
+    fixture_play(device, send_early_and_err, receive_late);
 }
 
 // --- flush -----------------------------------------------------------------------------------------------------------
@@ -367,55 +367,55 @@ RULE(Errors, ALocalErrorWaitsForTheRequestsBeforeIt)
 static void fail_by_hand(struct side *side)
 {
     for (unsigned i = 0; i < 3; i++) {
-        EXPECT_EQ(stage_receive(side, 10 + i, 0, 64), 0);
+        EXPECT_EQ(fixture_receive(side, 10 + i, 0, 64), 0);
     }
-    EXPECT_EQ(stage_modify(side, side->qp, IBV_QPS_ERR, side->peer, 0), 0);
+    EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_ERR, side->peer, 0), 0);
     for (unsigned i = 0; i < 3; i++) {
-        (void)stage_expect(side, 10 + i, IBV_WC_WR_FLUSH_ERR);
+        (void)fixture_expect(side, 10 + i, IBV_WC_WR_FLUSH_ERR);
     }
     for (unsigned i = 0; i < 3; i++) {
-        stage_send(side, 20 + i, IBV_WR_SEND, 0, 64, 0);
-        (void)stage_expect(side, 20 + i, IBV_WC_WR_FLUSH_ERR);
-        EXPECT_EQ(stage_receive(side, 30 + i, 0, 64), 0);
-        (void)stage_expect(side, 30 + i, IBV_WC_WR_FLUSH_ERR);
+        fixture_send(side, 20 + i, IBV_WR_SEND, 0, 64, 0);
+        (void)fixture_expect(side, 20 + i, IBV_WC_WR_FLUSH_ERR);
+        EXPECT_EQ(fixture_receive(side, 30 + i, 0, 64), 0);
+        (void)fixture_expect(side, 30 + i, IBV_WC_WR_FLUSH_ERR);
     }
-    stage_expect_none(side, 50 * US);
+    fixture_expect_none(side, 50 * US);
 }
 
 // IBA 10.3.1.6, 10.8.6.3.
 RULE(Errors, AQueuePairInErrorFlushesWhatIsThereAndWhatComes)
 {
-    stage_play(device, fail_by_hand, NULL);
+    fixture_play(device, fail_by_hand, NULL);
 }
 
 static void fail_in_the_middle(struct side *side)
 {
     for (unsigned i = 0; i < 4; i++) {
-        EXPECT_EQ(stage_receive(side, 100 + i, i * 64, 64), 0);
+        EXPECT_EQ(fixture_receive(side, 100 + i, i * 64, 64), 0);
     }
-    struct ibv_sge sge = stage_sge(side, 0, 64);
+    struct ibv_sge sge = fixture_sge(side, 0, 64);
     for (unsigned i = 0; i < 12; i++) {
-        struct ibv_send_wr wr = stage_wr(side, i, IBV_WR_RDMA_WRITE, &sge, i * 64);
+        struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_RDMA_WRITE, &sge, i * 64);
         wr.send_flags = i % 3 == 2 ? IBV_SEND_SIGNALED : 0;
         wr.wr.rdma.rkey += i == 6 ? 0x40 : 0; // itself not signaled
-        EXPECT_EQ(stage_post(side, &wr), 0);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
     }
     const uint64_t order[] = {2, 5, 6, 7, 8, 9, 10, 11};
     uint64_t received = 100, next = 0;
     for (unsigned i = 0; i < 12; i++) {
-        const struct ibv_wc wc = stage_completion(side);
+        const struct ibv_wc wc = fixture_completion(side);
         EXPECT_EQ(wc.wr_id, wc.wr_id >= 100 ? received : order[next]);
         EXPECT_EQ(wc.status, wc.wr_id < 6    ? IBV_WC_SUCCESS
                              : wc.wr_id == 6 ? IBV_WC_REM_ACCESS_ERR
                                              : IBV_WC_WR_FLUSH_ERR);
         *(wc.wr_id >= 100 ? &received : &next) += 1;
     }
-    stage_expect_none(side, 50 * US);
-    stage_meet(side);
+    fixture_expect_none(side, 50 * US);
+    fixture_meet(side);
 }
 
 // IBA 10.8.6.3, 10.7.3.1: errors complete also what is not signaled; each queue in its order, each request once.
 RULE(Errors, BothQueuesAreFlushedInOrderBehindTheRequestThatFailed)
 {
-    stage_play(device, fail_in_the_middle, stage_meet);
+    fixture_play(device, fail_in_the_middle, fixture_meet);
 }

@@ -1,14 +1,14 @@
 // What a reliable connection makes of a fabric that damages and loses packets, and of peers that are slow or gone.
 #include <string.h>
 
+#include "fixture.h"
 #include "machine.h"
-#include "stage.h"
 
 enum { BYTES = 30000, BACK = 1 << 19, WORD = 900000 };
 
 static uint64_t timeout_ps(const struct side *side)
 {
-    return (4096 * NS) << side->stage->attr.timeout;
+    return (4096 * NS) << side->fixture->attr.timeout;
 }
 
 // --- damaged and lost packets ----------------------------------------------------------------------------------------
@@ -18,42 +18,42 @@ static void work(struct side *side)
 {
     for (unsigned i = 0; i < 25; i++) {
         uint32_t at = (i % 8) * BYTES;
-        stage_fill(side->memory + at, BYTES, i);
-        stage_send(side, 1, IBV_WR_RDMA_WRITE, at, BYTES, at);
-        stage_send(side, 2, IBV_WR_RDMA_READ, BACK + at, BYTES, at);
-        stage_send(side, 3, IBV_WR_ATOMIC_FETCH_AND_ADD, WORD, 8, WORD);
-        stage_send(side, 4, IBV_WR_SEND, at, BYTES, 0);
+        fixture_fill(side->memory + at, BYTES, i);
+        fixture_send(side, 1, IBV_WR_RDMA_WRITE, at, BYTES, at);
+        fixture_send(side, 2, IBV_WR_RDMA_READ, BACK + at, BYTES, at);
+        fixture_send(side, 3, IBV_WR_ATOMIC_FETCH_AND_ADD, WORD, 8, WORD);
+        fixture_send(side, 4, IBV_WR_SEND, at, BYTES, 0);
         for (unsigned id = 1; id <= 4; id++) {
-            (void)stage_expect(side, id, IBV_WC_SUCCESS);
+            (void)fixture_expect(side, id, IBV_WC_SUCCESS);
         }
-        EXPECT_TRUE(stage_is_filled(side->memory + BACK + at, BYTES, i));
-        EXPECT_TRUE(stage_is_filled(side->peer->memory + at, BYTES, i));
+        EXPECT_TRUE(fixture_is_filled(side->memory + BACK + at, BYTES, i));
+        EXPECT_TRUE(fixture_is_filled(side->peer->memory + at, BYTES, i));
     }
-    stage_expect_none(side, 20 * US);
-    side->value[0] = stage_now_ps(side);
+    fixture_expect_none(side, 20 * US);
+    side->value[0] = fixture_now_ps(side);
 }
 
 static void receive_work(struct side *side)
 {
     for (unsigned i = 0; i < 25; i++) {
-        EXPECT_EQ(stage_receive(side, i, BACK, BYTES), 0);
-        EXPECT_EQ(stage_expect(side, i, IBV_WC_SUCCESS).byte_len, BYTES);
-        EXPECT_TRUE(stage_is_filled(side->memory + BACK, BYTES, i));
+        EXPECT_EQ(fixture_receive(side, i, BACK, BYTES), 0);
+        EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).byte_len, BYTES);
+        EXPECT_TRUE(fixture_is_filled(side->memory + BACK, BYTES, i));
     }
-    stage_expect_none(side, 20 * US);
-    stage_expect_no_event(side);
+    fixture_expect_none(side, 20 * US);
+    fixture_expect_no_event(side);
 }
 
 static uint64_t work_under(enum device device, uint64_t harass_ps, uint64_t seed)
 {
-    struct stage *stage = stage_new(device);
-    stage->harass_ps = harass_ps;
-    stage->loss_every = harass_ps == 0 ? 0 : 37 + 10 * (unsigned)seed;
-    stage->seed = seed;
-    stage_run(stage, work, receive_work);
-    EXPECT_TRUE((machine_replays(stage->machine) > 20) == (harass_ps != 0));
-    uint64_t end_ps = stage->sides[0].value[0];
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->harass_ps = harass_ps;
+    fixture->loss_every = harass_ps == 0 ? 0 : 37 + 10 * (unsigned)seed;
+    fixture->seed = seed;
+    fixture_run(fixture, work, receive_work);
+    EXPECT_TRUE((machine_replays(fixture->machine) > 20) == (harass_ps != 0));
+    uint64_t end_ps = fixture->sides[0].value[0];
+    fixture_end(fixture);
     return end_ps;
 }
 
@@ -77,19 +77,19 @@ static struct loss loss_now;
 static void work_with_loss(struct side *side)
 {
     uint32_t bytes = loss_now.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 5000;
-    struct machine *machine = side->stage->machine;
-    stage_meet(side);
+    struct machine *machine = side->fixture->machine;
+    fixture_meet(side);
     machine_damage_cable(machine, loss_now.answer ? 1 : 0, loss_now.lost);
     for (unsigned i = 0; i < 4; i++) {
-        struct ibv_sge sge = stage_sge(side, 8 * i, bytes);
-        struct ibv_send_wr wr = stage_wr(side, i, loss_now.opcode, &sge, WORD);
+        struct ibv_sge sge = fixture_sge(side, 8 * i, bytes);
+        struct ibv_send_wr wr = fixture_wr(side, i, loss_now.opcode, &sge, WORD);
         if (loss_now.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
             wr.wr.atomic.compare_add = 1;
         }
-        EXPECT_EQ(stage_post(side, &wr), 0);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
     }
     for (unsigned i = 0; i < 4; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
 }
 
@@ -97,14 +97,14 @@ static void receive_with_loss(struct side *side)
 {
     bool sends = loss_now.opcode == IBV_WR_SEND;
     for (unsigned i = 0; i < 4 && sends; i++) {
-        EXPECT_EQ(stage_receive(side, i, i * 5000, 5000), 0);
+        EXPECT_EQ(fixture_receive(side, i, i * 5000, 5000), 0);
     }
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned i = 0; i < 4 && sends; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_MEMEQ(side->memory + i * 5000, side->peer->memory + 8 * i, 5000);
     }
-    stage_expect_none(side, 20 * US);
+    fixture_expect_none(side, 20 * US);
 }
 
 TIMED_RULE(Faults, ALostRequestOrAnswerOfEachOperationIsRepairedOnce)
@@ -113,12 +113,12 @@ TIMED_RULE(Faults, ALostRequestOrAnswerOfEachOperationIsRepairedOnce)
                                           IBV_WR_ATOMIC_FETCH_AND_ADD};
     for (unsigned i = 0; i < 16; i++) {
         loss_now = (struct loss){.opcode = opcodes[i / 4], .answer = (i & 1) != 0, .lost = (i & 2) != 0};
-        struct stage *stage = stage_new(device);
-        stage_run(stage, work_with_loss, receive_with_loss);
+        struct fixture *fixture = fixture_new(device);
+        fixture_run(fixture, work_with_loss, receive_with_loss);
         if (loss_now.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-            EXPECT_EQ(*stage_word(&stage->sides[1], WORD), 4);
+            EXPECT_EQ(*fixture_word(&fixture->sides[1], WORD), 4);
         }
-        stage_end(stage);
+        fixture_end(fixture);
     }
 }
 
@@ -126,78 +126,78 @@ TIMED_RULE(Faults, ALostRequestOrAnswerOfEachOperationIsRepairedOnce)
 
 static void send_in_vain(struct side *side)
 {
-    uint64_t start_ps = stage_now_ps(side);
-    stage_send(side, 1, IBV_WR_SEND, 0, 64, 0);
-    stage_send(side, 2, IBV_WR_RDMA_WRITE, 0, 64, 0);
-    (void)stage_expect(side, 1, IBV_WC_RNR_RETRY_EXC_ERR);
-    side->value[0] = stage_now_ps(side) - start_ps;
-    (void)stage_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_ERR);
-    stage_meet(side);
+    uint64_t start_ps = fixture_now_ps(side);
+    fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
+    fixture_send(side, 2, IBV_WR_RDMA_WRITE, 0, 64, 0);
+    (void)fixture_expect(side, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+    side->value[0] = fixture_now_ps(side) - start_ps;
+    (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
+    fixture_meet(side);
 }
 
 static void have_no_receive(struct side *side)
 {
-    stage_meet(side);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_RTS); // 9.9.3: nothing is wrong here
-    stage_expect_no_event(side);
-    stage_expect_only(side, 0, side->peer, 0, 0);
+    fixture_meet(side);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_RTS); // 9.9.3: nothing is wrong here
+    fixture_expect_no_event(side);
+    fixture_expect_only(side, 0, side->peer, 0, 0);
 }
 
 // IBA 9.7.5.2.8, table 45: code 11 is 480 us; so many pauses, and then the error.
 TIMED_RULE(Faults, AReceiverWithoutBuffersUsesUpTheRetriesInTheirTime)
 {
     for (unsigned retries = 0; retries <= 6; retries += 2) {
-        struct stage *stage = stage_new(device);
-        stage->attr.rnr_retry = (uint8_t)retries;
-        stage->attr.min_rnr_timer = 11;
-        stage_run(stage, send_in_vain, have_no_receive);
-        EXPECT_BETWEEN(stage->sides[0].value[0] / US, retries * 480, retries * 500 + 50);
-        stage_end(stage);
+        struct fixture *fixture = fixture_new(device);
+        fixture->attr.rnr_retry = (uint8_t)retries;
+        fixture->attr.min_rnr_timer = 11;
+        fixture_run(fixture, send_in_vain, have_no_receive);
+        EXPECT_BETWEEN(fixture->sides[0].value[0] / US, retries * 480, retries * 500 + 50);
+        fixture_end(fixture);
     }
 }
 
 RULE(Faults, WithoutRnrRetriesAReceiverWithoutBuffersIsAnError)
 {
-    struct stage *stage = stage_new(device);
-    stage->attr.rnr_retry = 0;
-    stage_run(stage, send_in_vain, have_no_receive);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->attr.rnr_retry = 0;
+    fixture_run(fixture, send_in_vain, have_no_receive);
+    fixture_end(fixture);
 }
 
 // --- peers that are gone ---------------------------------------------------------------------------------------------
 
 static void send_to_nobody(struct side *side)
 {
-    stage_meet(side);
-    uint64_t start_ps = stage_now_ps(side);
-    stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, 64, 0);
-    stage_send(side, 2, IBV_WR_SEND, 0, 64, 0);
-    (void)stage_expect(side, 1, IBV_WC_RETRY_EXC_ERR);
-    (void)stage_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
-    uint64_t retries = side->stage->attr.retry_cnt + 1u;
+    fixture_meet(side);
+    uint64_t start_ps = fixture_now_ps(side);
+    fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 64, 0);
+    fixture_send(side, 2, IBV_WR_SEND, 0, 64, 0);
+    (void)fixture_expect(side, 1, IBV_WC_RETRY_EXC_ERR);
+    (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
+    uint64_t retries = side->fixture->attr.retry_cnt + 1u;
     // IBA 9.7.6.1.3: a timeout is at least the interval and at most four of them.
-    EXPECT_TRUE(stage_now_ps(side) - start_ps < 4 * retries * timeout_ps(side) + 100 * US);
-    EXPECT_TRUE(side->stage->device == IN_MEMORY || stage_now_ps(side) - start_ps > retries * timeout_ps(side));
-    stage_meet(side);
+    EXPECT_TRUE(fixture_now_ps(side) - start_ps < 4 * retries * timeout_ps(side) + 100 * US);
+    EXPECT_TRUE(side->fixture->device == IN_MEMORY || fixture_now_ps(side) - start_ps > retries * timeout_ps(side));
+    fixture_meet(side);
 }
 
 static void leave(struct side *side)
 {
     EXPECT_EQ(ibv_destroy_qp(side->qp), 0);
     side->qps[0] = NULL;
-    stage_meet(side);
-    stage_meet(side);
-    stage_expect_only(side, 0, side->peer, 0, 0);
+    fixture_meet(side);
+    fixture_meet(side);
+    fixture_expect_only(side, 0, side->peer, 0, 0);
 }
 
 RULE(Faults, APeerThatIsGoneExceedsTheRetriesInTheirTime)
 {
     for (unsigned retries = 0; retries < 4; retries += 3) {
-        struct stage *stage = stage_new(device);
-        stage->attr.retry_cnt = (uint8_t)retries;
-        stage_run(stage, send_to_nobody, leave);
-        stage_end(stage);
+        struct fixture *fixture = fixture_new(device);
+        fixture->attr.retry_cnt = (uint8_t)retries;
+        fixture_run(fixture, send_to_nobody, leave);
+        fixture_end(fixture);
     }
 }
 
@@ -207,14 +207,14 @@ static void write_until_pulled(struct side *side)
 {
     const uint32_t bytes = 400000;
     for (unsigned i = 0; i < 4; i++) {
-        stage_send(side, i, i % 2 == 0 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, 0, bytes, i == 0 ? 4096 : BACK);
+        fixture_send(side, i, i % 2 == 0 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, 0, bytes, i == 0 ? 4096 : BACK);
     }
-    stage_sleep(side, side->stage->seed * US);
-    machine_pull(side->stage->machine);
+    fixture_sleep(side, side->fixture->seed * US);
+    machine_pull(side->fixture->machine);
     unsigned next = 0;
     bool failed = false;
     for (; next < 4; next++) {
-        const struct ibv_wc wc = stage_completion(side);
+        const struct ibv_wc wc = fixture_completion(side);
         EXPECT_EQ(wc.wr_id, next);
         EXPECT_EQ(wc.status, failed                        ? IBV_WC_WR_FLUSH_ERR
                              : wc.status == IBV_WC_SUCCESS ? IBV_WC_SUCCESS
@@ -222,14 +222,14 @@ static void write_until_pulled(struct side *side)
         failed |= wc.status != IBV_WC_SUCCESS;
     }
     EXPECT_TRUE(failed);
-    EXPECT_EQ(stage_state(side->qp), IBV_QPS_ERR);
-    side->stage->gone = true;
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
+    side->fixture->gone = true;
 }
 
 static void sit_still(struct side *side)
 {
-    while (!side->stage->gone) {
-        stage_sleep(side, 100 * US);
+    while (!side->fixture->gone) {
+        fixture_sleep(side, 100 * US);
     }
     EXPECT_EQ(side->memory[4095] | side->memory[4096 + 400000], 0);
 }
@@ -238,10 +238,10 @@ static void sit_still(struct side *side)
 TIMED_RULE(Faults, ACablePulledInMidMessageEndsTheRequestsInOrder)
 {
     for (unsigned us = 5; us <= 165; us += 40) {
-        struct stage *stage = stage_new(device);
-        stage->seed = us;
-        stage->attr.retry_cnt = 1;
-        stage_run(stage, write_until_pulled, sit_still);
-        stage_end(stage);
+        struct fixture *fixture = fixture_new(device);
+        fixture->seed = us;
+        fixture->attr.retry_cnt = 1;
+        fixture_run(fixture, write_until_pulled, sit_still);
+        fixture_end(fixture);
     }
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stage.h"
+#include "fixture.h"
 
 // --- within a queue pair ---------------------------------------------------------------------------------------------
 
@@ -19,18 +19,18 @@ static void write_then_tell(struct side *side)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint32_t bytes = bytes_of(i), back = 1 << 19;
-        stage_fill(side->memory, bytes, i);
+        fixture_fill(side->memory, bytes, i);
         memset(side->memory + back, 0, bytes);
-        stage_meet(side);
-        stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, bytes, 0);
-        struct ibv_send_wr tell = stage_wr(side, 2, i % 2 == 0 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, NULL, 0);
-        EXPECT_EQ(stage_post(side, &tell), 0);
-        stage_send(side, 3, IBV_WR_RDMA_READ, back, bytes, 0);
+        fixture_meet(side);
+        fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, bytes, 0);
+        struct ibv_send_wr tell = fixture_wr(side, 2, i % 2 == 0 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, NULL, 0);
+        EXPECT_EQ(fixture_post(side, &tell), 0);
+        fixture_send(side, 3, IBV_WR_RDMA_READ, back, bytes, 0);
         for (unsigned id = 1; id <= 3; id++) {
-            (void)stage_expect(side, id, IBV_WC_SUCCESS);
+            (void)fixture_expect(side, id, IBV_WC_SUCCESS);
         }
-        EXPECT_TRUE(stage_is_filled(side->memory + back, bytes, i));
-        stage_meet(side);
+        EXPECT_TRUE(fixture_is_filled(side->memory + back, bytes, i));
+        fixture_meet(side);
     }
 }
 
@@ -39,90 +39,90 @@ static void told(struct side *side)
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct ibv_recv_wr wr = {.wr_id = i}, *bad;
         EXPECT_EQ(ibv_post_recv(side->qp, &wr, &bad), 0);
-        stage_meet(side);
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
-        EXPECT_TRUE(stage_is_filled(side->memory, bytes_of(i), i));
-        stage_meet(side);
+        fixture_meet(side);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
+        EXPECT_TRUE(fixture_is_filled(side->memory, bytes_of(i), i));
+        fixture_meet(side);
     }
 }
 
 // IBA 9.5: o9-... a receive that completes shows every write before it; a read sees the writes before it.
 RULE(Order, AWriteIsThereBeforeTheMessageAndTheReadBehindIt)
 {
-    stage_play(device, write_then_tell, told);
+    fixture_play(device, write_then_tell, told);
 }
 
 static void read_then_write(struct side *side)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint32_t bytes = bytes_of(i), back = 1 << 19;
-        stage_fill(side->peer->memory, bytes, 50 + i);
-        stage_fill(side->memory, bytes, i);
-        stage_send(side, 1, IBV_WR_RDMA_READ, back, bytes, 0);
-        struct ibv_sge sge = stage_sge(side, back, bytes); // what the read brings
-        struct ibv_send_wr fenced = stage_wr(side, 2, IBV_WR_RDMA_WRITE, &sge, back);
+        fixture_fill(side->peer->memory, bytes, 50 + i);
+        fixture_fill(side->memory, bytes, i);
+        fixture_send(side, 1, IBV_WR_RDMA_READ, back, bytes, 0);
+        struct ibv_sge sge = fixture_sge(side, back, bytes); // what the read brings
+        struct ibv_send_wr fenced = fixture_wr(side, 2, IBV_WR_RDMA_WRITE, &sge, back);
         fenced.send_flags |= IBV_SEND_FENCE;
-        EXPECT_EQ(stage_post(side, &fenced), 0);
-        (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-        (void)stage_expect(side, 2, IBV_WC_SUCCESS);
-        stage_sleep(side, 20 * US);
-        EXPECT_TRUE(stage_is_filled(side->memory + back, bytes, 50 + i));
-        EXPECT_TRUE(stage_is_filled(side->peer->memory + back, bytes, 50 + i));
+        EXPECT_EQ(fixture_post(side, &fenced), 0);
+        (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, 2, IBV_WC_SUCCESS);
+        fixture_sleep(side, 20 * US);
+        EXPECT_TRUE(fixture_is_filled(side->memory + back, bytes, 50 + i));
+        EXPECT_TRUE(fixture_is_filled(side->peer->memory + back, bytes, 50 + i));
     }
 }
 
 // IBA 10.8.3.3: a fenced request begins when the reads before it have ended.
 RULE(Order, AFencedWriteSendsWhatTheReadBeforeItBrought)
 {
-    stage_play(device, read_then_write, NULL);
+    fixture_play(device, read_then_write, NULL);
 }
 
 static void atomics_in_turn(struct side *side)
 {
-    *stage_word(side->peer, 0) = 0;
+    *fixture_word(side->peer, 0) = 0;
     for (unsigned i = 0; i < 12; i++) {
-        *stage_word(side, 1024 + 8 * i) = UINT64_MAX;
-        struct ibv_sge sge = stage_sge(side, 1024 + 8 * i, 8);
-        struct ibv_send_wr wr = stage_wr(side, i, IBV_WR_ATOMIC_CMP_AND_SWP, &sge, 0);
+        *fixture_word(side, 1024 + 8 * i) = UINT64_MAX;
+        struct ibv_sge sge = fixture_sge(side, 1024 + 8 * i, 8);
+        struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_ATOMIC_CMP_AND_SWP, &sge, 0);
         wr.wr.atomic.compare_add = i;
         wr.wr.atomic.swap = i + 1;
-        EXPECT_EQ(stage_post(side, &wr), 0);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
     }
     for (unsigned i = 0; i < 12; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
-        EXPECT_EQ(*stage_word(side, 1024 + 8 * i), i);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
+        EXPECT_EQ(*fixture_word(side, 1024 + 8 * i), i);
     }
-    EXPECT_EQ(*stage_word(side->peer, 0), 12);
+    EXPECT_EQ(*fixture_word(side->peer, 0), 12);
 }
 
 // More than may be outstanding (max_rd_atomic) wait their turn.
 RULE(Order, AtomicsOfAQueuePairAreExecutedInTurn)
 {
-    stage_play(device, atomics_in_turn, NULL);
+    fixture_play(device, atomics_in_turn, NULL);
 }
 
 static void write_word_and_add(struct side *side)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
-        *stage_word(side, 0) = 1000 * i;
-        *stage_word(side, 16) = UINT64_MAX;
-        stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 64);
-        struct ibv_sge sge = stage_sge(side, 16, 8), back = stage_sge(side, 24, 8);
-        struct ibv_send_wr add = stage_wr(side, 2, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 64);
-        struct ibv_send_wr read = stage_wr(side, 3, IBV_WR_RDMA_READ, &back, 64);
+        *fixture_word(side, 0) = 1000 * i;
+        *fixture_word(side, 16) = UINT64_MAX;
+        fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 64);
+        struct ibv_sge sge = fixture_sge(side, 16, 8), back = fixture_sge(side, 24, 8);
+        struct ibv_send_wr add = fixture_wr(side, 2, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 64);
+        struct ibv_send_wr read = fixture_wr(side, 3, IBV_WR_RDMA_READ, &back, 64);
         add.wr.atomic.compare_add = 7;
-        EXPECT_EQ(stage_post(side, &add) | stage_post(side, &read), 0);
+        EXPECT_EQ(fixture_post(side, &add) | fixture_post(side, &read), 0);
         for (unsigned id = 1; id <= 3; id++) {
-            (void)stage_expect(side, id, IBV_WC_SUCCESS);
+            (void)fixture_expect(side, id, IBV_WC_SUCCESS);
         }
-        EXPECT_EQ(*stage_word(side, 16), 1000 * i);
-        EXPECT_EQ(*stage_word(side, 24), 1000 * i + 7);
+        EXPECT_EQ(*fixture_word(side, 16), 1000 * i);
+        EXPECT_EQ(*fixture_word(side, 24), 1000 * i + 7);
     }
 }
 
 RULE(Order, AnAtomicSeesTheWriteBeforeItAndTheReadBehindItSeesTheAtomic)
 {
-    stage_play(device, write_word_and_add, NULL);
+    fixture_play(device, write_word_and_add, NULL);
 }
 
 // --- a slow receiver -------------------------------------------------------------------------------------------------
@@ -140,13 +140,13 @@ static void stream(struct side *side)
     for (unsigned i = 0; i < MESSAGES; i++) {
         uint32_t at = (i % 16) * 65536;
         if (i >= 16) {
-            (void)stage_expect(side, i - 16, IBV_WC_SUCCESS);
+            (void)fixture_expect(side, i - 16, IBV_WC_SUCCESS);
         }
-        stage_fill(side->memory + at, message_bytes(i), i);
-        stage_send(side, i, IBV_WR_SEND, at, message_bytes(i), 0);
+        fixture_fill(side->memory + at, message_bytes(i), i);
+        fixture_send(side, i, IBV_WR_SEND, at, message_bytes(i), 0);
     }
     for (unsigned i = MESSAGES - 16; i < MESSAGES; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
 }
 
@@ -154,11 +154,11 @@ static void drain_slowly(struct side *side)
 {
     for (unsigned i = 0; i < MESSAGES; i++) {
         uint32_t at = (i % 16) * 65536;
-        EXPECT_EQ(stage_receive(side, i, at, 65536), 0);
-        EXPECT_EQ(stage_expect(side, i, IBV_WC_SUCCESS).byte_len, message_bytes(i));
-        EXPECT_TRUE(stage_is_filled(side->memory + at, message_bytes(i), i));
+        EXPECT_EQ(fixture_receive(side, i, at, 65536), 0);
+        EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).byte_len, message_bytes(i));
+        EXPECT_TRUE(fixture_is_filled(side->memory + at, message_bytes(i), i));
         if (i % 7 == 0) {
-            stage_sleep(side, 30 * US);
+            fixture_sleep(side, 30 * US);
         }
     }
 }
@@ -166,7 +166,7 @@ static void drain_slowly(struct side *side)
 // IBA 9.7.5.2.8: with endless RNR retries nothing is lost, and nothing out of order.
 RULE(Order, AReceiverThatIsAlwaysLateGetsEveryMessageInOrder)
 {
-    stage_play(device, stream, drain_slowly);
+    fixture_play(device, stream, drain_slowly);
 }
 
 // --- several nodes ---------------------------------------------------------------------------------------------------
@@ -176,24 +176,24 @@ enum { ADDS = 60, NODES = 4 };
 // Every node, the owner too, adds to a word of node 0, three at a time, and keeps what it fetched.
 static void count(struct side *side)
 {
-    uint64_t *fetched = stage_word(side, 4096);
+    uint64_t *fetched = fixture_word(side, 4096);
     side->qp = side->qps[0];
-    side->peer = &side->stage->sides[0];
+    side->peer = &side->fixture->sides[0];
     if (side->index == 0) {
-        *stage_word(side, 0) = 0;
+        *fixture_word(side, 0) = 0;
     }
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned i = 0; i < ADDS; i++) {
-        struct ibv_sge sge = stage_sge(side, 4096 + 8 * i, 8);
-        struct ibv_send_wr wr = stage_wr(side, i, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 0);
+        struct ibv_sge sge = fixture_sge(side, 4096 + 8 * i, 8);
+        struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 0);
         wr.wr.atomic.compare_add = 1;
-        EXPECT_EQ(stage_post(side, &wr), 0);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
         if (i >= 3) {
-            (void)stage_expect(side, i - 3, IBV_WC_SUCCESS);
+            (void)fixture_expect(side, i - 3, IBV_WC_SUCCESS);
         }
     }
     for (unsigned i = ADDS - 3; i < ADDS; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
     for (unsigned i = 1; i < ADDS; i++) {
         EXPECT_TRUE(fetched[i] > fetched[i - 1]);
@@ -204,56 +204,56 @@ static void count(struct side *side)
 RULE(Order, AtomicsOfSeveralNodesFetchEachValueOnce)
 {
     bool seen[ADDS * NODES] = {false};
-    struct stage *stage = stage_new(device);
-    stage->nodes = NODES;
-    stage->all_qps = true;
-    stage_run(stage, count, count);
-    EXPECT_EQ(*stage_word(&stage->sides[0], 0), ADDS * NODES);
+    struct fixture *fixture = fixture_new(device);
+    fixture->nodes = NODES;
+    fixture->all_qps = true;
+    fixture_run(fixture, count, count);
+    EXPECT_EQ(*fixture_word(&fixture->sides[0], 0), ADDS * NODES);
     for (unsigned i = 0; i < ADDS * NODES; i++) {
-        uint64_t value = stage_word(&stage->sides[i / ADDS], 4096)[i % ADDS];
+        uint64_t value = fixture_word(&fixture->sides[i / ADDS], 4096)[i % ADDS];
         ASSERT_TRUE(value < ADDS * NODES && !seen[value]);
         seen[value] = true;
     }
-    stage_end(stage);
+    fixture_end(fixture);
 }
 
 // Every node takes a lock in node 0 by compare and swap, changes a counter by write, and gives it back.
 static void lock_and_add(struct side *side)
 {
     side->qp = side->qps[0];
-    side->peer = &side->stage->sides[0];
+    side->peer = &side->fixture->sides[0];
     if (side->index == 0) {
         memset(side->memory, 0, 64);
     }
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned i = 0; i < 8; i++) {
-        struct ibv_sge old = stage_sge(side, 4096, 8);
-        struct ibv_send_wr swap = stage_wr(side, 1, IBV_WR_ATOMIC_CMP_AND_SWP, &old, 0);
+        struct ibv_sge old = fixture_sge(side, 4096, 8);
+        struct ibv_send_wr swap = fixture_wr(side, 1, IBV_WR_ATOMIC_CMP_AND_SWP, &old, 0);
         swap.wr.atomic.compare_add = 0;
         swap.wr.atomic.swap = side->index + 1;
         do {
-            EXPECT_EQ(stage_post(side, &swap), 0);
-            (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-        } while (*stage_word(side, 4096) != 0);
-        stage_send(side, 2, IBV_WR_RDMA_READ, 4104, 8, 8);
-        (void)stage_expect(side, 2, IBV_WC_SUCCESS);
-        *stage_word(side, 4104) += 1;
-        stage_send(side, 3, IBV_WR_RDMA_WRITE, 4104, 8, 8);
-        *stage_word(side, 4112) = 0;
-        stage_send(side, 4, IBV_WR_RDMA_WRITE, 4112, 8, 0);
-        (void)stage_expect(side, 3, IBV_WC_SUCCESS);
-        (void)stage_expect(side, 4, IBV_WC_SUCCESS);
+            EXPECT_EQ(fixture_post(side, &swap), 0);
+            (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+        } while (*fixture_word(side, 4096) != 0);
+        fixture_send(side, 2, IBV_WR_RDMA_READ, 4104, 8, 8);
+        (void)fixture_expect(side, 2, IBV_WC_SUCCESS);
+        *fixture_word(side, 4104) += 1;
+        fixture_send(side, 3, IBV_WR_RDMA_WRITE, 4104, 8, 8);
+        *fixture_word(side, 4112) = 0;
+        fixture_send(side, 4, IBV_WR_RDMA_WRITE, 4112, 8, 0);
+        (void)fixture_expect(side, 3, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, 4, IBV_WC_SUCCESS);
     }
 }
 
 RULE(Order, ALockOfAtomicsGuardsWhatIsReadAndWritten)
 {
-    struct stage *stage = stage_new(device);
-    stage->nodes = NODES;
-    stage->all_qps = true;
-    stage_run(stage, lock_and_add, lock_and_add);
-    EXPECT_EQ(*stage_word(&stage->sides[0], 8), 8 * NODES);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->nodes = NODES;
+    fixture->all_qps = true;
+    fixture_run(fixture, lock_and_add, lock_and_add);
+    EXPECT_EQ(*fixture_word(&fixture->sides[0], 8), 8 * NODES);
+    fixture_end(fixture);
 }
 
 // Every node sends to every node and itself; each receiver sees each sender's messages in order.
@@ -266,26 +266,26 @@ static uint32_t sent_bytes(unsigned i, unsigned from, unsigned to)
 
 static void everybody(struct side *side)
 {
-    unsigned nodes = side->stage->nodes, sent[NODES] = {0}, done[NODES] = {0}, came[NODES] = {0};
+    unsigned nodes = side->fixture->nodes, sent[NODES] = {0}, done[NODES] = {0}, came[NODES] = {0};
     for (unsigned peer = 0; peer < nodes; peer++) {
         for (unsigned i = 0; i < 4; i++) {
             side->qp = side->qps[peer];
-            EXPECT_EQ(stage_receive(side, 100 * peer + i, (4 * peer + i) * SLOT_BYTES, SLOT_BYTES), 0);
+            EXPECT_EQ(fixture_receive(side, 100 * peer + i, (4 * peer + i) * SLOT_BYTES, SLOT_BYTES), 0);
         }
     }
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned left = 2 * nodes * EACH; left > 0;) {
         for (unsigned peer = 0; peer < nodes; peer++) {
             if (sent[peer] < EACH && sent[peer] < done[peer] + 4) {
                 uint32_t bytes = sent_bytes(sent[peer], side->index, peer), at = 1 << 19;
                 side->qp = side->qps[peer];
                 at += (4 * peer + sent[peer] % 4) * SLOT_BYTES;
-                stage_fill(side->memory + at, bytes, sent[peer] + 40 * side->index + peer);
-                stage_send(side, 1000 + peer, IBV_WR_SEND, at, bytes, 0);
+                fixture_fill(side->memory + at, bytes, sent[peer] + 40 * side->index + peer);
+                fixture_send(side, 1000 + peer, IBV_WR_SEND, at, bytes, 0);
                 sent[peer]++;
             }
         }
-        const struct ibv_wc wc = stage_completion(side);
+        const struct ibv_wc wc = fixture_completion(side);
         EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
         left--;
         if (wc.wr_id >= 1000) {
@@ -296,18 +296,18 @@ static void everybody(struct side *side)
             EXPECT_EQ(slot, i % 4);
             EXPECT_EQ(wc.byte_len, bytes);
             EXPECT_EQ(wc.qp_num, side->qps[peer]->qp_num);
-            EXPECT_TRUE(stage_is_filled(side->memory + at, bytes, i + 40 * peer + side->index));
+            EXPECT_TRUE(fixture_is_filled(side->memory + at, bytes, i + 40 * peer + side->index));
             side->qp = side->qps[peer];
-            EXPECT_EQ(stage_receive(side, wc.wr_id, at, SLOT_BYTES), 0);
+            EXPECT_EQ(fixture_receive(side, wc.wr_id, at, SLOT_BYTES), 0);
         }
     }
 }
 
 RULE(Order, MessagesBetweenAllNodesComeInOrderOfEachSender)
 {
-    struct stage *stage = stage_new(device);
-    stage->nodes = NODES;
-    stage->all_qps = true;
-    stage_run(stage, everybody, everybody);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->nodes = NODES;
+    fixture->all_qps = true;
+    fixture_run(fixture, everybody, everybody);
+    fixture_end(fixture);
 }

@@ -2,7 +2,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "stage.h"
+#include "fixture.h"
 
 static const uint32_t sizes[] = {0,    1,    7,    8,    64,   65,   80,    81,    1023,
                                  1024, 1025, 4032, 4033, 8192, 8195, 32768, 40001, 300001};
@@ -22,13 +22,13 @@ static uint32_t bytes_of(unsigned round)
 static void send_all(struct side *side)
 {
     for (unsigned i = 0; i < SIZES * OFFSETS; i++) {
-        struct ibv_sge sge = stage_sge(side, BASE + offsets[i % OFFSETS].source, bytes_of(i));
-        struct ibv_send_wr wr = stage_wr(side, i, i % 2 == 0 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, &sge, 0);
+        struct ibv_sge sge = fixture_sge(side, BASE + offsets[i % OFFSETS].source, bytes_of(i));
+        struct ibv_send_wr wr = fixture_wr(side, i, i % 2 == 0 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, &sge, 0);
         wr.imm_data = htobe32(i);
-        stage_meet(side);
-        EXPECT_EQ(stage_post(side, &wr), 0);
-        EXPECT_EQ(stage_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
-        stage_meet(side);
+        fixture_meet(side);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
+        EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
+        fixture_meet(side);
     }
 }
 
@@ -36,27 +36,27 @@ static void receive_all(struct side *side)
 {
     for (unsigned i = 0; i < SIZES * OFFSETS; i++) {
         uint32_t at = BASE + offsets[i % OFFSETS].target, bytes = bytes_of(i);
-        memset(side->memory, 0, STAGE_BYTES);
-        EXPECT_EQ(stage_receive(side, i, at, bytes + 100), 0);
-        stage_meet(side);
-        const struct ibv_wc wc = stage_expect(side, i, IBV_WC_SUCCESS);
+        memset(side->memory, 0, FIXTURE_BYTES);
+        EXPECT_EQ(fixture_receive(side, i, at, bytes + 100), 0);
+        fixture_meet(side);
+        const struct ibv_wc wc = fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RECV);
         EXPECT_EQ(wc.byte_len, bytes);
         EXPECT_EQ(wc.qp_num, side->qp->qp_num);
         EXPECT_EQ(wc.wc_flags, i % 2 == 0 ? IBV_WC_WITH_IMM : 0);
         EXPECT_TRUE(i % 2 != 0 || be32toh(wc.imm_data) == i);
-        stage_expect_only(side, at, side->peer, BASE + offsets[i % OFFSETS].source, bytes);
-        stage_meet(side);
+        fixture_expect_only(side, at, side->peer, BASE + offsets[i % OFFSETS].source, bytes);
+        fixture_meet(side);
     }
 }
 
 static void play_both_memories(enum device device, program_fn near, program_fn far)
 {
     for (unsigned pageable = 0; pageable < 2; pageable++) {
-        struct stage *stage = stage_new(device);
-        stage->pageable = pageable != 0;
-        stage_run(stage, near, far);
-        stage_end(stage);
+        struct fixture *fixture = fixture_new(device);
+        fixture->pageable = pageable != 0;
+        fixture_run(fixture, near, far);
+        fixture_end(fixture);
     }
 }
 
@@ -74,15 +74,15 @@ static void write_and_read_all(struct side *side)
     for (unsigned i = 0; i < SIZES * OFFSETS; i++) {
         const struct offsets *o = &offsets[i % OFFSETS];
         uint32_t bytes = bytes_of(i), from = BASE + o->source, to = BASE + o->target, back = HALF + o->target + 1;
-        memset(side->peer->memory, 0, STAGE_BYTES);
+        memset(side->peer->memory, 0, FIXTURE_BYTES);
         memset(side->memory + HALF, 0, HALF);
-        stage_send(side, i, IBV_WR_RDMA_WRITE, from, bytes, to);
-        EXPECT_EQ(stage_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
-        stage_send(side, i, IBV_WR_RDMA_READ, back, bytes, to);
-        const struct ibv_wc wc = stage_expect(side, i, IBV_WC_SUCCESS);
+        fixture_send(side, i, IBV_WR_RDMA_WRITE, from, bytes, to);
+        EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
+        fixture_send(side, i, IBV_WR_RDMA_READ, back, bytes, to);
+        const struct ibv_wc wc = fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RDMA_READ);
         EXPECT_EQ(wc.byte_len, bytes);
-        stage_expect_only(side->peer, to, side, from, bytes); // when the read has seen it
+        fixture_expect_only(side->peer, to, side, from, bytes); // when the read has seen it
         EXPECT_MEMEQ(side->memory + back, side->memory + from, bytes);
         EXPECT_EQ(side->memory[back - 1] | side->memory[back + bytes], 0);
     }
@@ -96,53 +96,53 @@ RULE(Transfer, WritesAndReadsMoveEveryByteOfEverySize)
 
 static void write_with_immediate(struct side *side)
 {
-    struct ibv_sge sge = stage_sge(side, 3, 5000);
-    struct ibv_send_wr wr = stage_wr(side, 1, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, BASE);
+    struct ibv_sge sge = fixture_sge(side, 3, 5000);
+    struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, BASE);
     wr.imm_data = htobe32(0xabcd);
-    stage_meet(side);
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    EXPECT_EQ(stage_expect(side, 1, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
+    fixture_meet(side);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    EXPECT_EQ(fixture_expect(side, 1, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
 }
 
 static void receive_write(struct side *side)
 {
-    EXPECT_EQ(stage_receive(side, 9, 0, 64), 0); // its memory is not used
-    stage_meet(side);
-    const struct ibv_wc wc = stage_expect(side, 9, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_receive(side, 9, 0, 64), 0); // its memory is not used
+    fixture_meet(side);
+    const struct ibv_wc wc = fixture_expect(side, 9, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
     EXPECT_EQ(wc.byte_len, 5000);
     EXPECT_EQ(wc.wc_flags, IBV_WC_WITH_IMM);
     EXPECT_EQ(be32toh(wc.imm_data), 0xabcd);
-    stage_expect_only(side, BASE, side->peer, 3, 5000);
+    fixture_expect_only(side, BASE, side->peer, 3, 5000);
 }
 
 // IBA 9.4.3, 10.7.2.2: the immediate takes a receive, and its completion comes behind the data.
 RULE(Transfer, AWriteWithImmediateTakesAReceiveButNotItsMemory)
 {
-    stage_play(device, write_with_immediate, receive_write);
+    fixture_play(device, write_with_immediate, receive_write);
 }
 
 // --- lists -----------------------------------------------------------------------------------------------------------
 
 static void send_pieces(struct side *side)
 {
-    struct ibv_sge pieces[4] = {stage_sge(side, 1, 10), stage_sge(side, 2000, 0), stage_sge(side, 100, 4000),
-                                stage_sge(side, 50, 7)};
-    struct ibv_send_wr wr = stage_wr(side, 1, IBV_WR_SEND, pieces, 0);
+    struct ibv_sge pieces[4] = {fixture_sge(side, 1, 10), fixture_sge(side, 2000, 0), fixture_sge(side, 100, 4000),
+                                fixture_sge(side, 50, 7)};
+    struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_SEND, pieces, 0);
     wr.num_sge = 4;
-    stage_meet(side);
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
+    fixture_meet(side);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
 }
 
 static void receive_pieces(struct side *side)
 {
-    struct ibv_sge pieces[4] = {stage_sge(side, 5, 5), stage_sge(side, 2000, 3012), stage_sge(side, 20, 0),
-                                stage_sge(side, 10000, 1003)};
+    struct ibv_sge pieces[4] = {fixture_sge(side, 5, 5), fixture_sge(side, 2000, 3012), fixture_sge(side, 20, 0),
+                                fixture_sge(side, 10000, 1003)};
     struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = pieces, .num_sge = 4}, *bad;
     EXPECT_EQ(ibv_post_recv(side->qp, &wr, &bad), 0);
-    stage_meet(side);
-    EXPECT_EQ(stage_expect(side, 2, IBV_WC_SUCCESS).byte_len, 4017);
+    fixture_meet(side);
+    EXPECT_EQ(fixture_expect(side, 2, IBV_WC_SUCCESS).byte_len, 4017);
     const uint8_t *from = side->peer->memory;
     EXPECT_MEMEQ(side->memory + 5, from + 1, 5);
     EXPECT_MEMEQ(side->memory + 2000, from + 6, 5);
@@ -155,18 +155,19 @@ static void receive_pieces(struct side *side)
 // IBA 10.7.3.
 RULE(Transfer, ListsAreOneRunOfBytesOnBothSides)
 {
-    stage_play(device, send_pieces, receive_pieces);
+    fixture_play(device, send_pieces, receive_pieces);
 }
 
 static void scatter_read(struct side *side)
 {
-    stage_fill(side->peer->memory, 10000, 77);
-    memset(side->memory, 0, STAGE_BYTES);
-    struct ibv_sge pieces[3] = {stage_sge(side, 9, 4001), stage_sge(side, 40000, 1), stage_sge(side, 20000, 5000)};
-    struct ibv_send_wr wr = stage_wr(side, 1, IBV_WR_RDMA_READ, pieces, 11);
+    fixture_fill(side->peer->memory, 10000, 77);
+    memset(side->memory, 0, FIXTURE_BYTES);
+    struct ibv_sge pieces[3] = {fixture_sge(side, 9, 4001), fixture_sge(side, 40000, 1),
+                                fixture_sge(side, 20000, 5000)};
+    struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_READ, pieces, 11);
     wr.num_sge = 3;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    EXPECT_EQ(stage_expect(side, 1, IBV_WC_SUCCESS).byte_len, 9002);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    EXPECT_EQ(fixture_expect(side, 1, IBV_WC_SUCCESS).byte_len, 9002);
     EXPECT_MEMEQ(side->memory + 9, side->peer->memory + 11, 4001);
     EXPECT_EQ(side->memory[40000], side->peer->memory[4012]);
     EXPECT_MEMEQ(side->memory + 20000, side->peer->memory + 4013, 5000);
@@ -175,77 +176,77 @@ static void scatter_read(struct side *side)
 
 RULE(Transfer, AReadFillsAListInOrder)
 {
-    stage_play(device, scatter_read, NULL);
+    fixture_play(device, scatter_read, NULL);
 }
 
 // --- inline ----------------------------------------------------------------------------------------------------------
 
 static void send_inline(struct side *side)
 {
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned i = 0; i < 8; i++) {
         uint8_t buffer[64]; // in no region
         struct ibv_sge pieces[2] = {{(uintptr_t)buffer, 40, 0}, {(uintptr_t)buffer + 40, 24, 0}};
-        struct ibv_send_wr wr = stage_wr(side, i, IBV_WR_SEND, pieces, 0);
+        struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_SEND, pieces, 0);
         wr.num_sge = 2;
         wr.send_flags |= IBV_SEND_INLINE;
-        stage_fill(buffer, sizeof buffer, i);
-        EXPECT_EQ(stage_post(side, &wr), 0);
+        fixture_fill(buffer, sizeof buffer, i);
+        EXPECT_EQ(fixture_post(side, &wr), 0);
         memset(buffer, 0xff, sizeof buffer);
     }
     for (unsigned i = 0; i < 8; i++) {
-        (void)stage_expect(side, i, IBV_WC_SUCCESS);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
 }
 
 static void receive_inline(struct side *side)
 {
     for (unsigned i = 0; i < 8; i++) {
-        EXPECT_EQ(stage_receive(side, i, i * 64, 64), 0);
+        EXPECT_EQ(fixture_receive(side, i, i * 64, 64), 0);
     }
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned i = 0; i < 8; i++) {
-        EXPECT_EQ(stage_expect(side, i, IBV_WC_SUCCESS).byte_len, 64);
-        EXPECT_TRUE(stage_is_filled(side->memory + i * 64, 64, i));
+        EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).byte_len, 64);
+        EXPECT_TRUE(fixture_is_filled(side->memory + i * 64, 64, i));
     }
 }
 
 // IBA 10.7.2.1 and ibv_post_send(3): the data is taken when the call returns; no key is needed.
 RULE(Transfer, InlineBuffersMayBeUsedAgainAtOnce)
 {
-    stage_play(device, send_inline, receive_inline);
+    fixture_play(device, send_inline, receive_inline);
 }
 
 // --- atomics ---------------------------------------------------------------------------------------------------------
 
 static void atomic(struct side *side, enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t before, uint64_t after)
 {
-    struct ibv_sge sge = stage_sge(side, 64, 8);
-    struct ibv_send_wr wr = stage_wr(side, 1, opcode, &sge, 128);
+    struct ibv_sge sge = fixture_sge(side, 64, 8);
+    struct ibv_send_wr wr = fixture_wr(side, 1, opcode, &sge, 128);
     wr.wr.atomic.compare_add = compare_add;
     wr.wr.atomic.swap = 99;
-    EXPECT_EQ(stage_post(side, &wr), 0);
-    const struct ibv_wc wc = stage_expect(side, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    const struct ibv_wc wc = fixture_expect(side, 1, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.opcode, opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? IBV_WC_FETCH_ADD : IBV_WC_COMP_SWAP);
     EXPECT_EQ(wc.byte_len, 8);
-    EXPECT_EQ(*stage_word(side, 64), before);
-    EXPECT_EQ(*stage_word(side->peer, 128), after);
+    EXPECT_EQ(*fixture_word(side, 64), before);
+    EXPECT_EQ(*fixture_word(side->peer, 128), after);
 }
 
 static void atomics(struct side *side)
 {
-    *stage_word(side->peer, 128) = 40;
+    *fixture_word(side->peer, 128) = 40;
     atomic(side, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 40, 42);
     atomic(side, IBV_WR_ATOMIC_CMP_AND_SWP, 41, 42, 42);
     atomic(side, IBV_WR_ATOMIC_CMP_AND_SWP, 42, 42, 99);
     atomic(side, IBV_WR_ATOMIC_FETCH_AND_ADD, UINT64_MAX, 99, 98); // modulo 2^64
-    EXPECT_EQ(*stage_word(side->peer, 120) | *stage_word(side->peer, 136), 0);
+    EXPECT_EQ(*fixture_word(side->peer, 120) | *fixture_word(side->peer, 136), 0);
 }
 
 // IBA 9.4.5.
 RULE(Transfer, AtomicsChangeTheWordAndReturnWhatItWas)
 {
-    stage_play(device, atomics, NULL);
+    fixture_play(device, atomics, NULL);
 }
 
 // --- the own node ----------------------------------------------------------------------------------------------------
@@ -254,39 +255,39 @@ static void talk_to_itself(struct side *side)
 {
     side->qp = side->qps[side->index];
     side->peer = side;
-    EXPECT_EQ(stage_receive(side, 1, HALF, 9000), 0);
-    stage_send(side, 2, IBV_WR_SEND, 0, 9000, 0);
-    const struct ibv_wc first = stage_completion(side), second = stage_completion(side);
+    EXPECT_EQ(fixture_receive(side, 1, HALF, 9000), 0);
+    fixture_send(side, 2, IBV_WR_SEND, 0, 9000, 0);
+    const struct ibv_wc first = fixture_completion(side), second = fixture_completion(side);
     EXPECT_EQ(first.status | second.status, IBV_WC_SUCCESS);
     EXPECT_EQ(first.wr_id + second.wr_id, 3);
     EXPECT_MEMEQ(side->memory + HALF, side->memory, 9000);
-    stage_send(side, 3, IBV_WR_RDMA_WRITE, 5, 40000, HALF + 16);
-    (void)stage_expect(side, 3, IBV_WC_SUCCESS);
-    stage_sleep(side, 20 * US);
+    fixture_send(side, 3, IBV_WR_RDMA_WRITE, 5, 40000, HALF + 16);
+    (void)fixture_expect(side, 3, IBV_WC_SUCCESS);
+    fixture_sleep(side, 20 * US);
     EXPECT_MEMEQ(side->memory + HALF + 16, side->memory + 5, 40000);
-    atomic(side, IBV_WR_ATOMIC_FETCH_AND_ADD, 5, *stage_word(side, 128), *stage_word(side, 128) + 5);
+    atomic(side, IBV_WR_ATOMIC_FETCH_AND_ADD, 5, *fixture_word(side, 128), *fixture_word(side, 128) + 5);
 }
 
 // IBA 9.6.1.4.2, 10.2.2.3: loopback is a connection like any other.
 RULE(Transfer, AQueuePairMayBeConnectedWithItself)
 {
-    struct stage *stage = stage_new(device);
-    stage->all_qps = true;
-    stage_run(stage, talk_to_itself, talk_to_itself);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture->all_qps = true;
+    fixture_run(fixture, talk_to_itself, talk_to_itself);
+    fixture_end(fixture);
 }
 
 // --- a long message --------------------------------------------------------------------------------------------------
 
 static void write_everything(struct side *side)
 {
-    stage_send(side, 1, IBV_WR_RDMA_WRITE, 0, STAGE_BYTES, 0);
-    (void)stage_expect(side, 1, IBV_WC_SUCCESS);
-    stage_sleep(side, 20 * US); // acknowledged is not yet visible (IBA 9.7.5.1)
-    stage_expect_only(side->peer, 0, side, 0, STAGE_BYTES);
+    fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, FIXTURE_BYTES, 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    fixture_sleep(side, 20 * US); // acknowledged is not yet visible (IBA 9.7.5.1)
+    fixture_expect_only(side->peer, 0, side, 0, FIXTURE_BYTES);
 }
 
 RULE(Transfer, AMessageMayFillTheWholeRegion)
 {
-    stage_play(device, write_everything, NULL);
+    fixture_play(device, write_everything, NULL);
 }

@@ -22,13 +22,13 @@ static void poll_some(struct walk_node *node)
 
 static void step(struct walk_node *node)
 {
-    unsigned peer = walk_draw(node, node->walk->stage->nodes), what = walk_draw(node, 100);
+    unsigned peer = walk_draw(node, node->walk->fixture->nodes), what = walk_draw(node, 100);
     if (what < 60) {
         walk_post(node, peer);
     } else if (what < 62 && node->storm) {
         walk_hurt(node, peer);
     } else if (what < 66) {
-        stage_sleep(node->side, walk_draw(node, 20) * US);
+        fixture_sleep(node->side, walk_draw(node, 20) * US);
     } else {
         poll_some(node);
     }
@@ -36,7 +36,7 @@ static void step(struct walk_node *node)
 
 static bool is_drained(const struct walk_node *node)
 {
-    for (unsigned peer = 0; peer < node->walk->stage->nodes; peer++) {
+    for (unsigned peer = 0; peer < node->walk->fixture->nodes; peer++) {
         if (node->ends[peer].count != 0) {
             return false;
         }
@@ -46,7 +46,7 @@ static bool is_drained(const struct walk_node *node)
 
 static bool all_drained(const struct walk *walk)
 {
-    for (unsigned i = 0; i < walk->stage->nodes; i++) {
+    for (unsigned i = 0; i < walk->fixture->nodes; i++) {
         if (!walk->nodes[i].drained) {
             return false;
         }
@@ -58,27 +58,27 @@ static bool all_drained(const struct walk *walk)
 static void drain(struct walk_node *node)
 {
     const uint64_t timeout_ps = 2000000 * US;
-    uint64_t start_ps = stage_now_ps(node->side);
-    for (unsigned peer = 0; peer < node->walk->stage->nodes; peer++) {
+    uint64_t start_ps = fixture_now_ps(node->side);
+    for (unsigned peer = 0; peer < node->walk->fixture->nodes; peer++) {
         walk_flush(node, peer);
     }
-    while (!all_drained(node->walk) && stage_now_ps(node->side) - start_ps < timeout_ps) {
+    while (!all_drained(node->walk) && fixture_now_ps(node->side) - start_ps < timeout_ps) {
         poll_some(node);
         node->drained = is_drained(node);
-        stage_sleep(node->side, US / 2);
+        fixture_sleep(node->side, US / 2);
     }
-    for (unsigned peer = 0; peer < node->walk->stage->nodes; peer++) {
+    for (unsigned peer = 0; peer < node->walk->fixture->nodes; peer++) {
         const struct walk_end *end = &node->ends[peer];
         if (end->count != 0) {
             WALK_FAIL(node, "%u requests to node %u do not end, first %llu of opcode %d, %u B, in state %d", end->count,
-                      peer, (unsigned long long)end->requests[end->head % STAGE_DEPTH].id,
-                      (int)end->requests[end->head % STAGE_DEPTH].opcode, end->requests[end->head % STAGE_DEPTH].bytes,
-                      (int)stage_state(node->side->qps[peer]));
+                      peer, (unsigned long long)end->requests[end->head % FIXTURE_DEPTH].id,
+                      (int)end->requests[end->head % FIXTURE_DEPTH].opcode,
+                      end->requests[end->head % FIXTURE_DEPTH].bytes, (int)fixture_state(node->side->qps[peer]));
         }
     }
     for (unsigned i = 0; i < 40; i++) {
         poll_some(node);
-        stage_sleep(node->side, US);
+        fixture_sleep(node->side, US);
     }
 }
 
@@ -112,9 +112,9 @@ static void connect(struct walk_node *node, unsigned peer)
     node->side->attr.sq_psn = (walk->epoch * 7919 + own * 104729 + peer * 1299709 - 20) & 0xffffff;
     node->side->attr.rq_psn = (walk->epoch * 7919 + peer * 104729 + own * 1299709 - 20) & 0xffffff;
     node->side->attr.path_mtu = (enum ibv_mtu)(IBV_MTU_256 + (walk->epoch + own + peer) % 4);
-    EXPECT_EQ(stage_modify(node->side, node->side->qps[peer], IBV_QPS_RESET, node->side, 0), 0);
-    const struct side *other = &walk->stage->sides[peer];
-    stage_connect(node->side, node->side->qps[peer], other, other->qps[own]->qp_num);
+    EXPECT_EQ(fixture_modify(node->side, node->side->qps[peer], IBV_QPS_RESET, node->side, 0), 0);
+    const struct side *other = &walk->fixture->sides[peer];
+    fixture_connect(node->side, node->side->qps[peer], other, other->qps[own]->qp_num);
 }
 
 static bool is_dead(const struct walk_node *node, unsigned peer)
@@ -125,24 +125,24 @@ static bool is_dead(const struct walk_node *node, unsigned peer)
 // What died is reset on both sides, and lives again.
 static void revive(struct walk_node *node)
 {
-    unsigned nodes = node->walk->stage->nodes;
+    unsigned nodes = node->walk->fixture->nodes;
     for (unsigned peer = 0; peer < nodes; peer++) {
         struct walk_end *end = &node->ends[peer];
-        end->dead = stage_state(node->side->qps[peer]) != IBV_QPS_RTS;
+        end->dead = fixture_state(node->side->qps[peer]) != IBV_QPS_RTS;
         if (end->dead && !end->guilty && !node->walk->nodes[peer].ends[node->side->index].guilty) {
             WALK_FAIL(node, "the connection with node %u died", peer);
         }
     }
-    stage_meet(node->side);
+    fixture_meet(node->side);
     node->walk->epoch += node->side->index == 0;
-    bool dead[STAGE_NODES_MAX];
+    bool dead[FIXTURE_NODES_MAX];
     for (unsigned peer = 0; peer < nodes; peer++) {
         dead[peer] = is_dead(node, peer);
         if (dead[peer]) {
-            EXPECT_EQ(stage_modify(node->side, node->side->qps[peer], IBV_QPS_RESET, node->side, 0), 0);
+            EXPECT_EQ(fixture_modify(node->side, node->side->qps[peer], IBV_QPS_RESET, node->side, 0), 0);
         }
     }
-    stage_meet(node->side);
+    fixture_meet(node->side);
     for (unsigned peer = 0; peer < nodes; peer++) {
         if (dead[peer]) {
             end_renew(node, peer);
@@ -154,7 +154,7 @@ static void revive(struct walk_node *node)
         node->ends[peer].guilty = false;
     }
     events_drain(node);
-    stage_meet(node->side);
+    fixture_meet(node->side);
 }
 
 static void walk_program(struct side *side)
@@ -162,53 +162,53 @@ static void walk_program(struct side *side)
     struct walk *walk = walk_now;
     struct walk_node *node = &walk->nodes[side->index];
     node->side = side;
-    memset(side->memory, 0, STAGE_BYTES);
-    for (unsigned peer = 0; peer < walk->stage->nodes; peer++) {
+    memset(side->memory, 0, FIXTURE_BYTES);
+    for (unsigned peer = 0; peer < walk->fixture->nodes; peer++) {
         walk_receives_post(node, peer);
     }
-    stage_meet(side);
+    fixture_meet(side);
     for (unsigned round = 0; round < walk->rounds; round++) {
         node->storm = walk_draw(node, 2) == 0;
         node->drained = false;
-        stage_meet(side);
+        fixture_meet(side);
         for (unsigned i = 0; i < walk->steps; i++) {
             step(node);
         }
         drain(node);
-        stage_meet(side);
+        fixture_meet(side);
         walk_areas_check(node);
-        stage_meet(side);
+        fixture_meet(side);
         revive(node);
     }
 }
 
 // --- walks -----------------------------------------------------------------------------------------------------------
 
-static struct stage *stage_make(enum device device, const struct walk *walk, const struct walk_plan *plan)
+static struct fixture *fixture_make(enum device device, const struct walk *walk, const struct walk_plan *plan)
 {
-    struct stage *stage = stage_new(device);
-    stage->nodes = plan->nodes;
-    stage->all_qps = true;
-    stage->cq_entries = 256;
-    stage->pageable = walk->seed % 2 == 0;
-    stage->attr.timeout = 8;
-    stage->attr.retry_cnt = plan->harassed ? 7 : 3;
-    stage->attr.min_rnr_timer = 1;
-    stage->seed = walk->seed;
-    stage->harass_ps = plan->harassed ? 4 * US : 0;
-    stage->loss_every = plan->harassed ? 60 + (unsigned)(walk->seed % 50) : 0;
-    stage->cut_ps = plan->cut_ps;
-    return stage;
+    struct fixture *fixture = fixture_new(device);
+    fixture->nodes = plan->nodes;
+    fixture->all_qps = true;
+    fixture->cq_entries = 256;
+    fixture->pageable = walk->seed % 2 == 0;
+    fixture->attr.timeout = 8;
+    fixture->attr.retry_cnt = plan->harassed ? 7 : 3;
+    fixture->attr.min_rnr_timer = 1;
+    fixture->seed = walk->seed;
+    fixture->harass_ps = plan->harassed ? 4 * US : 0;
+    fixture->loss_every = plan->harassed ? 60 + (unsigned)(walk->seed % 50) : 0;
+    fixture->cut_ps = plan->cut_ps;
+    return fixture;
 }
 
 static void nodes_init(struct walk *walk)
 {
-    for (unsigned i = 0; i < walk->stage->nodes; i++) {
+    for (unsigned i = 0; i < walk->fixture->nodes; i++) {
         char name[16];
         snprintf(name, sizeof name, "node%u", i);
         walk->nodes[i].walk = walk;
         sim_random_init(&walk->nodes[i].random, walk->seed, name);
-        for (unsigned peer = 0; peer < walk->stage->nodes; peer++) {
+        for (unsigned peer = 0; peer < walk->fixture->nodes; peer++) {
             walk->nodes[i].ends[peer].model = calloc(1, WALK_AREA_BYTES);
         }
     }
@@ -218,11 +218,11 @@ void walk_run(enum device device, uint64_t seed, const struct walk_plan *plan)
 {
     struct walk *walk = calloc(1, sizeof *walk);
     *walk = (struct walk){.seed = seed, .rounds = plan->rounds, .steps = plan->steps};
-    walk->stage = stage_make(device, walk, plan);
+    walk->fixture = fixture_make(device, walk, plan);
     nodes_init(walk);
     walk_now = walk;
-    stage_run(walk->stage, walk_program, walk_program);
-    stage_end(walk->stage);
+    fixture_run(walk->fixture, walk_program, walk_program);
+    fixture_end(walk->fixture);
     EXPECT_TRUE(plan->cut_ps != 0 || (walk->requests > plan->rounds * plan->nodes && walk->messages > plan->rounds));
     for (unsigned i = 0; i < plan->nodes * plan->nodes; i++) {
         free(walk->nodes[i / plan->nodes].ends[i % plan->nodes].model);

@@ -9,8 +9,8 @@
 // 10.8.6.3): there each byte is what it was or what the request would have made of it.
 #pragma once
 
+#include "fixture.h"
 #include "sim/kernel/random.h"
-#include "stage.h"
 
 // Layout of each region.
 #define WALK_AREA_BYTES  81920u // of each requester
@@ -18,7 +18,7 @@
 #define WALK_SLOTS       9u     // what requests take and bring
 #define WALK_RECEIVES    2u     // of each queue pair
 #define WALK_ROOM        36000u // of a receive
-#define WALK_SLOTS_AT    (STAGE_NODES_MAX * WALK_AREA_BYTES)
+#define WALK_SLOTS_AT    (FIXTURE_NODES_MAX * WALK_AREA_BYTES)
 #define WALK_RECEIVES_AT (WALK_SLOTS_AT + WALK_SLOTS * WALK_SLOT_BYTES)
 #define WALK_MESSAGES    128u // of a queue pair in a round, at most
 #define WALK_PIECES      4
@@ -52,7 +52,7 @@ struct walk_receive {
 
 // A node's end of a connection.
 struct walk_end {
-    struct walk_request requests[STAGE_DEPTH];
+    struct walk_request requests[FIXTURE_DEPTH];
     unsigned head, count;
     uint64_t serial, receive_serial;
     bool failed; // a request ended in error: those behind it are flushed
@@ -64,7 +64,7 @@ struct walk_end {
     bool receives_failed;
     struct walk_message messages[WALK_MESSAGES]; // that this end sent in this life of the connection
     unsigned sent, taken;                        // taken: of the peer's
-    struct walk_request doubtful[STAGE_DEPTH];   // flushed in this round
+    struct walk_request doubtful[FIXTURE_DEPTH]; // flushed in this round
     unsigned doubts;
     uint8_t *model; // of the area in the peer
 };
@@ -73,16 +73,16 @@ struct walk_node {
     struct walk *walk;
     struct side *side;
     struct sim_random random;
-    struct walk_end ends[STAGE_NODES_MAX];
+    struct walk_end ends[FIXTURE_NODES_MAX];
     bool slots[WALK_SLOTS];
     bool drained, storm;
 };
 
 struct walk {
-    struct stage *stage;
+    struct fixture *fixture;
     uint64_t seed;
     unsigned rounds, steps, epoch;
-    struct walk_node nodes[STAGE_NODES_MAX];
+    struct walk_node nodes[FIXTURE_NODES_MAX];
     uint64_t requests, flushed, errors, messages; // that were walked
 };
 

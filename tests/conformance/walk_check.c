@@ -14,7 +14,7 @@ void walk_fail(const struct walk_node *node, int line, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     FAIL("seed %llu of %u nodes, node %u at %llu ps, line %d: %s", (unsigned long long)node->walk->seed,
-         node->walk->stage->nodes, node->side->index, (unsigned long long)stage_now_ps(node->side), line, text);
+         node->walk->fixture->nodes, node->side->index, (unsigned long long)fixture_now_ps(node->side), line, text);
 }
 
 void walk_gather(const struct walk_pieces *pieces, const uint8_t *slot, uint8_t *data)
@@ -75,7 +75,7 @@ static void apply(struct walk_node *node, unsigned peer, const struct walk_reque
     if (request->expected != IBV_WC_SUCCESS) {
         WALK_FAIL(node, "request %llu should have failed", (unsigned long long)request->id);
     } else if (is_write(request->opcode)) {
-        stage_fill(at, request->bytes, request->seed);
+        fixture_fill(at, request->bytes, request->seed);
     } else if (request->opcode == IBV_WR_RDMA_READ) {
         if (!slot_holds(walk_slot(node, request->slot), &request->pieces, at, request->bytes)) {
             WALK_FAIL(node, "read %llu of %u B at %u brought other bytes", (unsigned long long)request->id,
@@ -88,7 +88,7 @@ static void apply(struct walk_node *node, unsigned peer, const struct walk_reque
 
 static const struct walk_request *request_pop(struct walk_node *node, struct walk_end *end)
 {
-    const struct walk_request *request = &end->requests[end->head++ % STAGE_DEPTH];
+    const struct walk_request *request = &end->requests[end->head++ % FIXTURE_DEPTH];
     end->count--;
     node->slots[request->slot] &= !request->has_slot;
     return request;
@@ -104,7 +104,7 @@ static void status_check(struct walk_node *node, unsigned peer, const struct wal
     expected |= !end->failed && other->guilty && // it went away, or its receive was bad
                 (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_REM_OP_ERR);
     // A refusal or an answer before it that is lost cannot come again: the peer is silent.
-    expected |= !end->failed && node->walk->stage->loss_every != 0 && (end->guilty || other->guilty) &&
+    expected |= !end->failed && node->walk->fixture->loss_every != 0 && (end->guilty || other->guilty) &&
                 wc->status == IBV_WC_RETRY_EXC_ERR;
     if (!expected) {
         WALK_FAIL(node, "request %llu (opcode %d, %u B) to node %u: %s, not %s", (unsigned long long)request->id,
@@ -116,7 +116,7 @@ static void status_check(struct walk_node *node, unsigned peer, const struct wal
 static void request_complete(struct walk_node *node, unsigned peer, const struct ibv_wc *wc)
 {
     struct walk_end *end = &node->ends[peer];
-    while (end->count != 0 && end->requests[end->head % STAGE_DEPTH].id != wc->wr_id) {
+    while (end->count != 0 && end->requests[end->head % FIXTURE_DEPTH].id != wc->wr_id) {
         const struct walk_request *silent = request_pop(node, end);
         if (silent->signaled || end->failed) {
             WALK_FAIL(node, "request %llu to node %u did not complete", (unsigned long long)silent->id, peer);
@@ -133,7 +133,7 @@ static void request_complete(struct walk_node *node, unsigned peer, const struct
         return;
     }
     status_check(node, peer, request, wc);
-    if (request->expected == IBV_WC_SUCCESS && end->doubts < STAGE_DEPTH) { // more were not posted when it died
+    if (request->expected == IBV_WC_SUCCESS && end->doubts < FIXTURE_DEPTH) { // more were not posted when it died
         end->doubtful[end->doubts++] = *request;
     }
     node->walk->flushed++;
@@ -157,7 +157,7 @@ static void message_check(struct walk_node *node, unsigned peer, const struct wa
     bool right = wc->byte_len == message->bytes && wc->opcode == (write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) &&
                  (wc->wc_flags & IBV_WC_WITH_IMM) == (immediate ? IBV_WC_WITH_IMM : 0) &&
                  (!immediate || be32toh(wc->imm_data) == message->immediate) && !receive->bad;
-    stage_fill(data, message->bytes, message->seed);
+    fixture_fill(data, message->bytes, message->seed);
     right &= slot_holds(node->side->memory + walk_receive_at(peer, receive->id), &receive->pieces, data,
                         write ? 0 : message->bytes);
     if (!right) {
@@ -191,7 +191,7 @@ static void receive_complete(struct walk_node *node, unsigned peer, const struct
 
 void walk_complete(struct walk_node *node, const struct ibv_wc *wc)
 {
-    for (unsigned peer = 0; peer < node->walk->stage->nodes; peer++) {
+    for (unsigned peer = 0; peer < node->walk->fixture->nodes; peer++) {
         if (node->side->qps[peer]->qp_num == wc->qp_num) {
             bool receive = (wc->wr_id & WALK_RECEIVE_ID) != 0;
             receive ? receive_complete(node, peer, wc) : request_complete(node, peer, wc);
@@ -213,7 +213,7 @@ static bool in_doubt(const struct walk_end *end, uint32_t at, uint8_t value)
         }
         if (is_write(request->opcode)) {
             uint8_t data[WALK_SLOT_BYTES];
-            stage_fill(data, at - request->at + 1, request->seed);
+            fixture_fill(data, at - request->at + 1, request->seed);
             if (data[at - request->at] == value) {
                 return true;
             }
@@ -226,9 +226,9 @@ static bool in_doubt(const struct walk_end *end, uint32_t at, uint8_t value)
 
 void walk_areas_check(struct walk_node *node)
 {
-    for (unsigned peer = 0; peer < node->walk->stage->nodes; peer++) {
+    for (unsigned peer = 0; peer < node->walk->fixture->nodes; peer++) {
         struct walk_end *end = &node->ends[peer];
-        const struct side *other = &node->walk->stage->sides[peer];
+        const struct side *other = &node->walk->fixture->sides[peer];
         const uint8_t *area = other->memory + node->side->index * WALK_AREA_BYTES;
         for (uint32_t at = 0; at < WALK_AREA_BYTES && memcmp(area, end->model, WALK_AREA_BYTES) != 0; at++) {
             if (area[at] != end->model[at] && !in_doubt(end, at, area[at])) {

@@ -36,7 +36,7 @@ static struct walk_pieces pieces_draw(struct walk_node *node, uint32_t bytes)
 static void sges_fill(const struct walk_node *node, const struct walk_pieces *pieces, uint32_t at, struct ibv_sge *sges)
 {
     for (int i = 0; i < pieces->count; i++) {
-        sges[i] = stage_sge(node->side, at + pieces->offset[i], pieces->bytes[i]);
+        sges[i] = fixture_sge(node->side, at + pieces->offset[i], pieces->bytes[i]);
     }
 }
 
@@ -125,7 +125,7 @@ static struct walk_request request_draw(struct walk_node *node)
 static bool fence_needed(const struct walk_end *end, const struct walk_request *request)
 {
     for (unsigned i = 0; i < end->count; i++) {
-        const struct walk_request *before = &end->requests[(end->head + i) % STAGE_DEPTH];
+        const struct walk_request *before = &end->requests[(end->head + i) % FIXTURE_DEPTH];
         bool returns = before->opcode == IBV_WR_RDMA_READ || is_atomic(before->opcode);
         if (returns && before->at < request->at + request->bytes && request->at < before->at + before->bytes) {
             return true;
@@ -137,7 +137,7 @@ static bool fence_needed(const struct walk_end *end, const struct walk_request *
 static struct ibv_send_wr wr_of(struct walk_node *node, unsigned peer, const struct walk_request *request,
                                 struct ibv_sge *sges)
 {
-    const struct side *other = &node->walk->stage->sides[peer];
+    const struct side *other = &node->walk->fixture->sides[peer];
     uint64_t address = (uintptr_t)other->memory + node->side->index * WALK_AREA_BYTES + request->at;
     struct ibv_send_wr wr = {.wr_id = request->id,
                              .sg_list = sges,
@@ -165,7 +165,7 @@ static void data_make(struct walk_node *node, const struct walk_request *request
     static uint8_t data[WALK_SLOT_BYTES];
     memset(walk_slot(node, request->slot), 0xee, WALK_SLOT_BYTES);
     if (request->opcode != IBV_WR_RDMA_READ && !is_atomic(request->opcode)) {
-        stage_fill(data, request->bytes, request->seed);
+        fixture_fill(data, request->bytes, request->seed);
         walk_scatter(&request->pieces, walk_slot(node, request->slot), data);
     }
 }
@@ -183,7 +183,7 @@ static void request_post(struct walk_node *node, unsigned peer, struct walk_requ
     struct walk_end *end = &node->ends[peer];
     struct ibv_send_wr *refused = NULL;
     message_note(end, request);
-    end->requests[(end->head + end->count++) % STAGE_DEPTH] = *request;
+    end->requests[(end->head + end->count++) % FIXTURE_DEPTH] = *request;
     int error = ibv_post_send(node->side->qps[peer], wr, &refused);
     if (error != 0) {
         WALK_FAIL(node, "request %llu to node %u is refused with %d", (unsigned long long)request->id, peer, error);
@@ -194,7 +194,7 @@ static void request_post(struct walk_node *node, unsigned peer, struct walk_requ
 static bool may_post(const struct walk_node *node, unsigned peer)
 {
     const struct walk_end *end = &node->ends[peer];
-    return !end->silent && end->count < STAGE_DEPTH - 1 && end->sent < WALK_MESSAGES - 1;
+    return !end->silent && end->count < FIXTURE_DEPTH - 1 && end->sent < WALK_MESSAGES - 1;
 }
 
 void walk_post(struct walk_node *node, unsigned peer)
@@ -206,7 +206,7 @@ void walk_post(struct walk_node *node, unsigned peer)
         return;
     }
     request.id = end->serial++;
-    request.signaled |= end->count >= STAGE_DEPTH / 2;
+    request.signaled |= end->count >= FIXTURE_DEPTH / 2;
     data_make(node, &request);
     struct ibv_send_wr wr = wr_of(node, peer, &request, sges);
     bool inlined = request.opcode != IBV_WR_RDMA_READ && !is_atomic(request.opcode) && request.bytes <= 64 &&
@@ -227,7 +227,7 @@ void walk_flush(struct walk_node *node, unsigned peer)
     struct walk_end *end = &node->ends[peer];
     struct walk_request request = {
         .id = end->serial, .opcode = IBV_WR_RDMA_WRITE, .signaled = true, .pieces = {.count = 0}};
-    bool needed = end->count != 0 && !end->requests[(end->head + end->count - 1) % STAGE_DEPTH].signaled;
+    bool needed = end->count != 0 && !end->requests[(end->head + end->count - 1) % FIXTURE_DEPTH].signaled;
     if (needed && !end->silent) {
         struct ibv_sge sges[WALK_PIECES];
         struct ibv_send_wr wr = wr_of(node, peer, &request, sges);
@@ -249,7 +249,7 @@ static void spoil(enum hurt hurt, struct walk_request *request, struct ibv_send_
         request->expected = IBV_WC_REM_ACCESS_ERR;
         break;
     case OUT_OF_RANGE:
-        wr->wr.rdma.remote_addr += STAGE_BYTES;
+        wr->wr.rdma.remote_addr += FIXTURE_BYTES;
         request->expected = IBV_WC_REM_ACCESS_ERR;
         break;
     case WRONG_LKEY:
@@ -303,14 +303,14 @@ static void state_change(struct walk_node *node, unsigned peer, enum ibv_qp_stat
 {
     struct walk_end *end = &node->ends[peer];
     end->guilty = true;
-    EXPECT_EQ(stage_modify(node->side, node->side->qps[peer], state, node->side, 0), 0);
+    EXPECT_EQ(fixture_modify(node->side, node->side->qps[peer], state, node->side, 0), 0);
     node->walk->errors++;
     if (state != IBV_QPS_RESET) {
         return;
     }
     end->silent = true;
     for (; end->count != 0; end->count--, end->head++) {
-        const struct walk_request *request = &end->requests[end->head % STAGE_DEPTH];
+        const struct walk_request *request = &end->requests[end->head % FIXTURE_DEPTH];
         if (request->expected == IBV_WC_SUCCESS) {
             end->doubtful[end->doubts++] = *request;
         }

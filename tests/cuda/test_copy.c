@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box.h"
+#include "tests/support/cuda_fixture.h"
 
 enum { BYTES = 300000, PLACES = 5 };
 
 // Memory of every kind, with a copy of what it should hold.
 struct places {
-    struct box *box;
+    struct cuda_fixture *fixture;
     uint8_t *memory[PLACES]; // pageable, pinned, device 0, device 0 again, device 1
     uint8_t *expected[PLACES];
     uint32_t seed;
@@ -17,7 +17,7 @@ struct places {
 
 static void places_init(struct places *places)
 {
-    *places = (struct places){.box = box_open(), .seed = 1};
+    *places = (struct places){.fixture = cuda_fixture_open(), .seed = 1};
     places->memory[0] = malloc(BYTES);
     EXPECT_EQ(cudaMallocHost((void **)&places->memory[1], BYTES), cudaSuccess);
     EXPECT_EQ(cudaMalloc((void **)&places->memory[2], BYTES), cudaSuccess);
@@ -27,8 +27,9 @@ static void places_init(struct places *places)
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
     for (unsigned i = 0; i < PLACES; i++) {
         places->expected[i] = malloc(BYTES);
-        box_fill(places->expected[i], BYTES, i);
-        memcpy(i < 2 ? places->memory[i] : box_device(places->box, places->memory[i]), places->expected[i], BYTES);
+        cuda_fixture_fill(places->expected[i], BYTES, i);
+        memcpy(i < 2 ? places->memory[i] : cuda_fixture_device(places->fixture, places->memory[i]), places->expected[i],
+               BYTES);
     }
 }
 
@@ -39,7 +40,7 @@ static void places_check(struct places *places)
         EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     }
     for (unsigned i = 0; i < PLACES; i++) {
-        const uint8_t *memory = i < 2 ? places->memory[i] : box_device(places->box, places->memory[i]);
+        const uint8_t *memory = i < 2 ? places->memory[i] : cuda_fixture_device(places->fixture, places->memory[i]);
         EXPECT_MEMEQ(memory, places->expected[i], BYTES);
     }
 }
@@ -50,7 +51,7 @@ static void places_fini(struct places *places)
     for (unsigned i = 0; i < PLACES; i++) {
         free(places->expected[i]);
     }
-    box_close(places->box);
+    cuda_fixture_close(places->fixture);
 }
 
 static uint32_t draw(struct places *places, uint32_t below)
@@ -167,7 +168,7 @@ TEST(CudaCopies, StayWithinAnAllocation)
     EXPECT_EQ(cudaMemcpyAsync(device, host, 8, cudaMemcpyDefault, (cudaStream_t)host), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaFree(device), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(device, host, 8, cudaMemcpyDefault), cudaErrorInvalidValue);
-    EXPECT_EQ(box_work_count(places.box, BACKEND_GPU_TO_DEVICE), 0);
+    EXPECT_EQ(cuda_fixture_work_count(places.fixture, BACKEND_GPU_TO_DEVICE), 0);
     places_fini(&places);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "box.h"
+#include "tests/support/cuda_fixture.h"
 
 TEST(CudaErrors, HaveThePublicValues)
 {
@@ -36,23 +36,23 @@ TEST(CudaErrors, HaveThePublicValues)
 
 TEST(CudaErrors, StayUntilTheyAreTaken)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(9), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
     EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaErrors, OfAGpuStayUntilItsReset)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *device, *host;
     EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
     EXPECT_EQ(cudaMallocHost(&host, 4096), cudaSuccess);
-    box->fail_next = true;
+    fixture->fail_next = true;
     EXPECT_EQ(cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, NULL), cudaSuccess);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
     EXPECT_EQ(cudaMemcpy(device, host, 4096, cudaMemcpyHostToDevice), cudaErrorIllegalAddress);
@@ -63,12 +63,12 @@ TEST(CudaErrors, OfAGpuStayUntilItsReset)
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
     EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(device, host, 4096, cudaMemcpyHostToDevice), cudaSuccess);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaDevices, AreCountedAndChosen)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     int number = -1;
     EXPECT_EQ(cudaGetDeviceCount(&number), cudaSuccess);
     EXPECT_EQ(number, 3);
@@ -81,17 +81,17 @@ TEST(CudaDevices, AreCountedAndChosen)
     EXPECT_EQ(cudaSetDevice(-1), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaGetDeviceCount(NULL), cudaErrorInvalidValue);
     EXPECT_EQ(cudaGetDevice(NULL), cudaErrorInvalidValue);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaDevices, TellWhatTheyAre)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     struct cudaDeviceProp prop;
     char id[13];
     EXPECT_EQ(cudaGetDeviceProperties(&prop, 1), cudaSuccess);
-    EXPECT_STREQ(prop.name, "Box");
-    EXPECT_EQ(prop.totalGlobalMem, BOX_GPU_BYTES);
+    EXPECT_STREQ(prop.name, "Fixture");
+    EXPECT_EQ(prop.totalGlobalMem, CUDA_FIXTURE_GPU_BYTES);
     EXPECT_EQ(prop.pciBusID, 3);
     EXPECT_EQ(prop.asyncEngineCount, 2);
     EXPECT_EQ(prop.unifiedAddressing, 1);
@@ -102,7 +102,7 @@ TEST(CudaDevices, TellWhatTheyAre)
     EXPECT_EQ(cudaDeviceGetPCIBusId(id, 13, 3), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaGetDeviceProperties(&prop, 3), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaGetDeviceProperties(NULL, 0), cudaErrorInvalidValue);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaDevices, AreNoneWhereThereIsNoGpu)
@@ -111,8 +111,8 @@ TEST(CudaDevices, AreNoneWhereThereIsNoGpu)
     void *pointer;
     EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice); // no process at all
     EXPECT_EQ(count, 0);
-    struct box *box = box_open();
-    box->gpus = 0;
+    struct cuda_fixture *fixture = cuda_fixture_open();
+    fixture->gpus = 0;
     EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
     EXPECT_EQ(cudaMalloc(&pointer, 16), cudaErrorNoDevice);
     EXPECT_EQ(cudaGetLastError(), cudaErrorNoDevice);
@@ -121,12 +121,12 @@ TEST(CudaDevices, AreNoneWhereThereIsNoGpu)
     EXPECT_EQ(cudaRuntimeGetVersion(&version), cudaSuccess);
     EXPECT_EQ(version, 10020);
     EXPECT_EQ(cudaDriverGetVersion(NULL), cudaErrorInvalidValue);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaReset, EndsMemoryStreamsAndEvents)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *device, *other;
     cudaStream_t stream;
     cudaEvent_t event;
@@ -144,7 +144,7 @@ TEST(CudaReset, EndsMemoryStreamsAndEvents)
     EXPECT_EQ(cudaMemset(other, 1, 4096), cudaSuccess);
     EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 // What the calls write to stderr, in a buffer.
@@ -173,19 +173,19 @@ static void register_twice(void)
 TEST(CudaUnsupported, SaysSoOnceInEachProcess)
 {
     static const char line[] = "tcasim: cudaHostRegister is not supported and returns cudaErrorNotSupported\n";
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     char text[512];
     stderr_catch(text, sizeof text, register_twice);
     EXPECT_STREQ(text, line);
-    box_process(box, 1);
+    cuda_fixture_process(fixture, 1);
     stderr_catch(text, sizeof text, register_twice);
     EXPECT_STREQ(text, line);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaUnsupported, IsRefusedByName)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *pointer;
     size_t pitch;
     cudaIpcMemHandle_t handle = {{0}};
@@ -204,5 +204,5 @@ TEST(CudaUnsupported, IsRefusedByName)
     EXPECT_EQ(cudaStreamAddCallback(NULL, NULL, NULL, 0), cudaErrorNotSupported);
     EXPECT_EQ(cudaSetDeviceFlags(0), cudaErrorNotSupported);
     EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }

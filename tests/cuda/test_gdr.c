@@ -5,12 +5,12 @@
 #include <gdrapi.h>
 #include <string.h>
 
-#include "box.h"
+#include "tests/support/cuda_fixture.h"
 
 enum { BYTES = 3 * 65536 };
 
 struct setup {
-    struct box *box;
+    struct cuda_fixture *fixture;
     gdr_t gdr;
     uint8_t *device;
     gdr_mh_t handle;
@@ -19,7 +19,7 @@ struct setup {
 
 static void setup_init(struct setup *s)
 {
-    s->box = box_open();
+    s->fixture = cuda_fixture_open();
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(cudaMalloc((void **)&s->device, BYTES), cudaSuccess);
     s->gdr = gdr_open();
@@ -36,14 +36,14 @@ TEST(Gdr, CopiesEveryByteAtAnyAlignment)
     setup_init(&s);
     for (unsigned i = 0; i < 5; i++) {
         unsigned at = places[i][0], bytes = places[i][1];
-        box_fill(sent, bytes, i);
+        cuda_fixture_fill(sent, bytes, i);
         EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + at, sent, bytes), 0);
-        EXPECT_MEMEQ(box_device(s.box, s.device) + at, sent, bytes);
+        EXPECT_MEMEQ(cuda_fixture_device(s.fixture, s.device) + at, sent, bytes);
         EXPECT_EQ(gdr_copy_from_mapping(s.handle, received, s.mapped + at, bytes), 0);
         EXPECT_MEMEQ(received, sent, bytes);
     }
-    EXPECT_EQ(s.box->unsupported, 0);
-    box_close(s.box);
+    EXPECT_EQ(s.fixture->unsupported, 0);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, MapsWholePagesAroundTheMemory)
@@ -62,10 +62,10 @@ TEST(Gdr, MapsWholePagesAroundTheMemory)
     EXPECT_EQ(gdr_map(s.gdr, handle, (void **)&mapped, GPU_PAGE_SIZE), 0);
     EXPECT_EQ(gdr_get_info(s.gdr, handle, &info), 0);
     EXPECT_TRUE(info.mapped && info.wc_mapping && info.mapping_type == GDR_MAPPING_TYPE_WC);
-    memcpy(box_device(s.box, small) + 100, "abcd", 4);
+    memcpy(cuda_fixture_device(s.fixture, small) + 100, "abcd", 4);
     EXPECT_EQ(gdr_copy_from_mapping(handle, word, mapped + ((uintptr_t)small + 100 - info.va), 4), 0);
     EXPECT_MEMEQ(word, "abcd", 4);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, TakesTheTokensOfThisMemoryAlone)
@@ -79,17 +79,17 @@ TEST(Gdr, TakesTheTokensOfThisMemoryAlone)
     EXPECT_EQ(cudaMalloc(&other, BYTES), cudaSuccess);
     EXPECT_EQ(cuPointerGetAttribute(&own, CU_POINTER_ATTRIBUTE_P2P_TOKENS, (uintptr_t)s.device), CUDA_SUCCESS);
     EXPECT_EQ(cuPointerGetAttribute(&elsewhere, CU_POINTER_ATTRIBUTE_P2P_TOKENS, (uintptr_t)other), CUDA_SUCCESS);
-    box_process(s.box, 1);
+    cuda_fixture_process(s.fixture, 1);
     EXPECT_EQ(cudaMalloc(&other, BYTES), cudaSuccess);
     EXPECT_EQ(cuPointerGetAttribute(&theirs, CU_POINTER_ATTRIBUTE_P2P_TOKENS, (uintptr_t)other), CUDA_SUCCESS);
-    box_process(s.box, 0);
+    cuda_fixture_process(s.fixture, 0);
     unsigned long at = (unsigned long)s.device;
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, own.vaSpaceToken, &handle), 0);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, own.vaSpaceToken + 1, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, 0, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, elsewhere.p2pToken, elsewhere.vaSpaceToken, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, theirs.p2pToken, theirs.vaSpaceToken, &handle), EINVAL);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, PinsAllocatedDeviceMemoryAlone)
@@ -106,9 +106,10 @@ TEST(Gdr, PinsAllocatedDeviceMemoryAlone)
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES + 1, 0, 0, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at + BYTES, 1, 0, 0, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)&host, 4, 0, 0, &handle), EINVAL);
-    EXPECT_EQ(cudaMalloc(&large, (size_t)BOX_BAR_PAGES * 65536), cudaSuccess);
-    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)large, (size_t)BOX_BAR_PAGES * 65536, 0, 0, &handle), ENOMEM);
-    box_close(s.box);
+    EXPECT_EQ(cudaMalloc(&large, (size_t)CUDA_FIXTURE_BAR_PAGES * 65536), cudaSuccess);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)large, (size_t)CUDA_FIXTURE_BAR_PAGES * 65536, 0, 0, &handle),
+              ENOMEM);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, MapsOnceAndWithinThePages)
@@ -132,7 +133,7 @@ TEST(Gdr, MapsOnceAndWithinThePages)
     EXPECT_EQ(gdr_map(s.gdr, s.handle, &again, 4096), 0);
     EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + 4089, &s, 8), EINVAL);
     EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + 4088, &s, 8), 0);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, CopiesWithinTheMappingAlone)
@@ -147,9 +148,9 @@ TEST(Gdr, CopiesWithinTheMappingAlone)
     EXPECT_EQ(gdr_copy_from_mapping(s.handle, host, s.mapped + BYTES, 1), EINVAL);
     EXPECT_EQ(gdr_copy_from_mapping(s.handle, NULL, s.mapped, 1), EINVAL);
     EXPECT_EQ(gdr_copy_from_mapping((gdr_mh_t){7}, host, s.mapped, 1), EINVAL);
-    s.box->gpu[1].pages[0] = BOX_PAGE_FREE; // the GPU does not answer
+    s.fixture->gpu[1].pages[0] = CUDA_FIXTURE_PAGE_FREE; // the GPU does not answer
     EXPECT_EQ(gdr_copy_from_mapping(s.handle, host, s.mapped, 1), EIO);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, ClosesTheWindowWhenTheMemoryIsFreed)
@@ -163,11 +164,11 @@ TEST(Gdr, ClosesTheWindowWhenTheMemoryIsFreed)
     EXPECT_EQ(gdr_get_callback_flag(s.gdr, s.handle, &flag), 0);
     EXPECT_EQ(flag, 1);
     EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &s, 8), EINVAL);
-    EXPECT_EQ(s.box->gpu[1].pages[0], BOX_PAGE_FREE);
+    EXPECT_EQ(s.fixture->gpu[1].pages[0], CUDA_FIXTURE_PAGE_FREE);
     EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped, BYTES), 0);
     EXPECT_EQ(gdr_unpin_buffer(s.gdr, s.handle), 0);
     EXPECT_EQ(gdr_get_callback_flag(s.gdr, s.handle, &flag), EINVAL);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 // Small allocations share a page of 64 KB.
@@ -187,7 +188,7 @@ TEST(Gdr, LeavesANeighboursWindowOpen)
     EXPECT_EQ(flag, 1);
     EXPECT_EQ(gdr_get_callback_flag(s.gdr, two, &flag), 0);
     EXPECT_EQ(flag, 0);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, EndsWhatIsPinnedWhenItCloses)
@@ -198,13 +199,13 @@ TEST(Gdr, EndsWhatIsPinnedWhenItCloses)
     EXPECT_EQ(gdr_unpin_buffer(other, s.handle), EINVAL); // not of this one
     EXPECT_EQ(gdr_close(other), 0);
     EXPECT_EQ(gdr_close(s.gdr), 0);
-    EXPECT_EQ(s.box->gpu[1].pages[0], BOX_PAGE_FREE);
+    EXPECT_EQ(s.fixture->gpu[1].pages[0], CUDA_FIXTURE_PAGE_FREE);
     EXPECT_EQ(gdr_close(s.gdr), EINVAL);
     EXPECT_EQ(gdr_close(NULL), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)s.device, BYTES, 0, 0, &s.handle), EINVAL);
     EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &s, 8), EINVAL);
     EXPECT_EQ(cudaFree(s.device), cudaSuccess);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, KeepsProcessesApart)
@@ -212,7 +213,7 @@ TEST(Gdr, KeepsProcessesApart)
     struct setup s;
     int major = 0, minor = 0;
     setup_init(&s);
-    box_process(s.box, 1);
+    cuda_fixture_process(s.fixture, 1);
     EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &s, 8), EINVAL);
     EXPECT_EQ(gdr_close(s.gdr), EINVAL);
     gdr_t mine = gdr_open();
@@ -220,14 +221,14 @@ TEST(Gdr, KeepsProcessesApart)
     EXPECT_EQ(gdr_driver_get_version(mine, &major, &minor), 0);
     EXPECT_EQ(major, 2);
     EXPECT_EQ(gdr_driver_get_version(s.gdr, &major, &minor), EINVAL);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(Gdr, NeedsAGpu)
 {
     EXPECT_TRUE(gdr_open() == NULL);
-    struct box *box = box_open();
-    box->gpus = 0;
+    struct cuda_fixture *fixture = cuda_fixture_open();
+    fixture->gpus = 0;
     EXPECT_TRUE(gdr_open() == NULL);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }

@@ -3,11 +3,11 @@
 #include <cuda_runtime.h>
 #include <stdlib.h>
 
-#include "box.h"
+#include "tests/support/cuda_fixture.h"
 
 TEST(CudaMalloc, GivesAddressesOfTheDevicesRange)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *first, *second, *other;
     EXPECT_EQ(cudaMalloc(&first, 1000), cudaSuccess);
     EXPECT_EQ(cudaMalloc(&second, 1000), cudaSuccess);
@@ -17,30 +17,30 @@ TEST(CudaMalloc, GivesAddressesOfTheDevicesRange)
     EXPECT_EQ((uintptr_t)second, 0x2300000400);
     EXPECT_EQ((uintptr_t)other, 0x4300000000);
     EXPECT_EQ(cudaFree(first), cudaSuccess); // of another device than the current one
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaMalloc, RefusesWhatDoesNotFit)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *pointer = &pointer;
     size_t free_bytes, total_bytes;
     EXPECT_EQ(cudaMalloc(NULL, 16), cudaErrorInvalidValue);
-    EXPECT_EQ(cudaMalloc(&pointer, BOX_GPU_BYTES + 1), cudaErrorMemoryAllocation);
+    EXPECT_EQ(cudaMalloc(&pointer, CUDA_FIXTURE_GPU_BYTES + 1), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaMalloc(&pointer, 0), cudaSuccess);
     EXPECT_TRUE(pointer == NULL);
     EXPECT_EQ(cudaMalloc(&pointer, 4096), cudaSuccess);
     EXPECT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
-    EXPECT_EQ(free_bytes, BOX_GPU_BYTES - 4096);
-    EXPECT_EQ(total_bytes, BOX_GPU_BYTES);
+    EXPECT_EQ(free_bytes, CUDA_FIXTURE_GPU_BYTES - 4096);
+    EXPECT_EQ(total_bytes, CUDA_FIXTURE_GPU_BYTES);
     EXPECT_EQ(cudaMemGetInfo(NULL, &total_bytes), cudaErrorInvalidValue);
     EXPECT_EQ(cudaMemGetInfo(&free_bytes, NULL), cudaErrorInvalidValue);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaFree, TakesWhatCudaMallocGaveOnce)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     char *pointer, *again;
     int host;
     EXPECT_EQ(cudaMalloc((void **)&pointer, 4096), cudaSuccess);
@@ -51,50 +51,50 @@ TEST(CudaFree, TakesWhatCudaMallocGaveOnce)
     EXPECT_EQ(cudaFree(pointer), cudaErrorInvalidValue);
     EXPECT_EQ(cudaMalloc((void **)&again, 4096), cudaSuccess);
     EXPECT_TRUE(again == pointer);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaFree, WaitsForTheDevicesWork)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *device, *host;
     EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
     EXPECT_EQ(cudaMallocHost(&host, 4096), cudaSuccess);
-    box_fill(box_device(box, device), 4096, 1);
+    cuda_fixture_fill(cuda_fixture_device(fixture, device), 4096, 1);
     EXPECT_EQ(cudaMemcpyAsync(host, device, 4096, cudaMemcpyDeviceToHost, NULL), cudaSuccess);
     EXPECT_EQ(cudaFree(device), cudaSuccess);
-    EXPECT_TRUE(box_work(box, BACKEND_GPU_TO_HOST, 0)->ended);
+    EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_TO_HOST, 0)->ended);
     EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
     EXPECT_EQ(cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, NULL), cudaSuccess);
     EXPECT_EQ(cudaFreeHost(host), cudaSuccess);
-    EXPECT_TRUE(box_work(box, BACKEND_GPU_TO_DEVICE, 0)->ended);
-    box_close(box);
+    EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_TO_DEVICE, 0)->ended);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaHostMemory, IsPinnedAndGivenBack)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     char *pointer, *flagged;
     EXPECT_EQ(cudaMallocHost((void **)&pointer, 5000), cudaSuccess);
     EXPECT_EQ(cudaHostAlloc((void **)&flagged, 64, cudaHostAllocPortable | cudaHostAllocWriteCombined), cudaSuccess);
-    EXPECT_EQ(box->pinned_live, 2);
+    EXPECT_EQ(fixture->pinned_live, 2);
     EXPECT_EQ(cudaHostAlloc((void **)&flagged, 64, 0x100), cudaErrorInvalidValue);
     EXPECT_EQ(cudaMallocHost(NULL, 64), cudaErrorInvalidValue);
     EXPECT_EQ(cudaFreeHost(pointer + 8), cudaErrorInvalidValue);
     EXPECT_EQ(cudaFreeHost(NULL), cudaSuccess);
     EXPECT_EQ(cudaFreeHost(pointer), cudaSuccess);
     EXPECT_EQ(cudaFreeHost(pointer), cudaErrorInvalidValue);
-    EXPECT_EQ(box->pinned_live, 1);
-    box->no_pinned = true;
+    EXPECT_EQ(fixture->pinned_live, 1);
+    fixture->no_pinned = true;
     EXPECT_EQ(cudaMallocHost((void **)&pointer, 64), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaMallocHost((void **)&pointer, 0), cudaSuccess);
     EXPECT_TRUE(pointer == NULL);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaPointers, TellWhereTheyLie)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     struct cudaPointerAttributes attributes;
     char *device, *host, pageable;
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -110,12 +110,12 @@ TEST(CudaPointers, TellWhereTheyLie)
     EXPECT_EQ(cudaPointerGetAttributes(&attributes, &pageable), cudaErrorInvalidValue);
     EXPECT_EQ(cudaPointerGetAttributes(&attributes, device + 4096), cudaErrorInvalidValue);
     EXPECT_EQ(cudaPointerGetAttributes(NULL, device), cudaErrorInvalidValue);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaDriverApi, ComesAfterCuInit)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     int number = 0;
     unsigned type;
     EXPECT_EQ(cuDeviceGetCount(&number), CUDA_ERROR_NOT_INITIALIZED);
@@ -131,7 +131,7 @@ TEST(CudaDriverApi, ComesAfterCuInit)
     EXPECT_EQ(cuDeviceGet(NULL, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuDriverGetVersion(&number), CUDA_SUCCESS);
     EXPECT_EQ(number, 10020);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaDriverApi, TellsOfErrorsByName)
@@ -146,7 +146,7 @@ TEST(CudaDriverApi, TellsOfErrorsByName)
 
 TEST(CudaPointerAttribute, TellsOfDeviceMemory)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     char *device, *second;
     uint64_t value = 0, other = 0;
     EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
@@ -168,12 +168,12 @@ TEST(CudaPointerAttribute, TellsOfDeviceMemory)
     EXPECT_EQ(cuPointerGetAttribute(&value, (CUpointer_attribute)77, at), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cudaFree(device), cudaSuccess);
     EXPECT_EQ(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_BUFFER_ID, at), CUDA_ERROR_INVALID_VALUE);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaPointerAttribute, TellsOfPinnedHostMemory)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     char *host, pageable;
     uint64_t value = 0;
     EXPECT_EQ(cudaMallocHost((void **)&host, 4096), cudaSuccess);
@@ -186,12 +186,12 @@ TEST(CudaPointerAttribute, TellsOfPinnedHostMemory)
     EXPECT_EQ(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_P2P_TOKENS, at), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&pageable),
               CUDA_ERROR_INVALID_VALUE);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaPointerAttribute, NamesTheAllocationAround)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     char *device, *host;
     CUdeviceptr base = 0;
     size_t bytes = 0;
@@ -202,40 +202,40 @@ TEST(CudaPointerAttribute, NamesTheAllocationAround)
     EXPECT_EQ(bytes, 5000);
     EXPECT_EQ(cuMemGetAddressRange(&base, &bytes, (uintptr_t)device + 5000), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMemGetAddressRange(&base, &bytes, (uintptr_t)host), CUDA_ERROR_INVALID_VALUE);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaPointerAttribute, MakesFillsAndCopiesWait)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     char *device;
     unsigned on = 1, is_on = 0;
     EXPECT_EQ(cudaMalloc((void **)&device, 8192), cudaSuccess);
     EXPECT_EQ(cudaMemset(device, 1, 4096), cudaSuccess);
-    EXPECT_FALSE(box_work(box, BACKEND_GPU_SET, 0)->ended);
+    EXPECT_FALSE(cuda_fixture_work(fixture, BACKEND_GPU_SET, 0)->ended);
     EXPECT_EQ(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)device), CUDA_SUCCESS);
     EXPECT_EQ(cuPointerGetAttribute(&is_on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)device), CUDA_SUCCESS);
     EXPECT_EQ(is_on, 1);
     EXPECT_EQ(cudaMemset(device, 2, 4096), cudaSuccess);
-    EXPECT_TRUE(box_work(box, BACKEND_GPU_SET, 1)->ended);
+    EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_SET, 1)->ended);
     EXPECT_EQ(cudaMemcpy(device + 4096, device, 4096, cudaMemcpyDeviceToDevice), cudaSuccess);
-    EXPECT_TRUE(box_work(box, BACKEND_GPU_INSIDE, 0)->ended);
+    EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_INSIDE, 0)->ended);
     EXPECT_EQ(cudaMemsetAsync(device, 3, 4096, NULL), cudaSuccess);
-    EXPECT_FALSE(box_work(box, BACKEND_GPU_SET, 2)->ended);
+    EXPECT_FALSE(cuda_fixture_work(fixture, BACKEND_GPU_SET, 2)->ended);
     EXPECT_EQ(cuPointerSetAttribute(NULL, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)device),
               CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_BUFFER_ID, (uintptr_t)device), CUDA_ERROR_INVALID_VALUE);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaProcesses, DoNotSeeEachOthersMemory)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *mine, *theirs;
     int device = -1;
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(cudaMalloc(&mine, 4096), cudaSuccess);
-    box_process(box, 1);
+    cuda_fixture_process(fixture, 1);
     EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
     EXPECT_EQ(device, 0);
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -243,26 +243,26 @@ TEST(CudaProcesses, DoNotSeeEachOthersMemory)
     EXPECT_TRUE(mine != theirs);
     EXPECT_EQ(cudaMemset(mine, 1, 4096), cudaErrorInvalidValue);
     EXPECT_EQ(cudaFree(mine), cudaErrorInvalidValue);
-    box_process(box, 0);
+    cuda_fixture_process(fixture, 0);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
     EXPECT_EQ(cudaFree(theirs), cudaErrorInvalidValue);
     EXPECT_EQ(cudaFree(mine), cudaSuccess);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaProcesses, StartAfreshWhenOneHasEnded)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     void *pointer;
     int device = -1;
     EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
     EXPECT_EQ(cudaMalloc(&pointer, 4096), cudaSuccess);
     EXPECT_EQ(cudaMemset(NULL, 0, 8), cudaErrorInvalidValue);
-    box_process_end(box, 0);
-    box_process(box, 0);
+    cuda_fixture_process_end(fixture, 0);
+    cuda_fixture_process(fixture, 0);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
     EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
     EXPECT_EQ(device, 0);
     EXPECT_EQ(cudaFree(pointer), cudaErrorInvalidValue);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }

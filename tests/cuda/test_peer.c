@@ -3,35 +3,35 @@
 #include <string.h>
 #include <tcasim_kernel.h>
 
-#include "box.h"
+#include "tests/support/cuda_fixture.h"
 
-enum { BYTES = 3 * BOX_STAGING + 100 };
+enum { BYTES = 3 * CUDA_FIXTURE_STAGING + 100 };
 
 struct pair {
-    struct box *box;
+    struct cuda_fixture *fixture;
     uint8_t *near, *far; // of devices 0 and 1, near filled
 };
 
 static void pair_init(struct pair *pair)
 {
-    pair->box = box_open();
+    pair->fixture = cuda_fixture_open();
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(cudaMalloc((void **)&pair->far, BYTES), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
     EXPECT_EQ(cudaMalloc((void **)&pair->near, BYTES), cudaSuccess);
-    box_fill(box_device(pair->box, pair->near), BYTES, 3);
+    cuda_fixture_fill(cuda_fixture_device(pair->fixture, pair->near), BYTES, 3);
 }
 
 static void pair_check(struct pair *pair)
 {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_MEMEQ(box_device(pair->box, pair->far), box_device(pair->box, pair->near), BYTES);
-    EXPECT_EQ(pair->box->copied_bytes, 0); // by no processor
+    EXPECT_MEMEQ(cuda_fixture_device(pair->fixture, pair->far), cuda_fixture_device(pair->fixture, pair->near), BYTES);
+    EXPECT_EQ(pair->fixture->copied_bytes, 0); // by no processor
 }
 
 TEST(CudaPeers, AreThoseBehindTheSameSocket)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     int can = -1;
     EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
     EXPECT_EQ(can, 1);
@@ -42,12 +42,12 @@ TEST(CudaPeers, AreThoseBehindTheSameSocket)
     EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 3), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaDeviceCanAccessPeer(&can, -1, 0), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaDeviceCanAccessPeer(NULL, 0, 1), cudaErrorInvalidValue);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaPeers, AreGivenAccessOnce)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
     EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 1), cudaErrorInvalidValue);
     EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
@@ -58,7 +58,7 @@ TEST(CudaPeers, AreGivenAccessOnce)
     EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaSuccess);
     EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
     EXPECT_EQ(cudaDeviceDisablePeerAccess(-1), cudaErrorInvalidDevice);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 TEST(CudaPeers, WithAccessWriteToEachOther)
@@ -67,14 +67,14 @@ TEST(CudaPeers, WithAccessWriteToEachOther)
     pair_init(&pair);
     EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
     EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
-    const struct box_work *work = box_work(pair.box, BACKEND_GPU_TO_PEER, 0);
+    const struct cuda_fixture_work *work = cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_PEER, 0);
     ASSERT_TRUE(work != NULL);
     EXPECT_FALSE(work->ended); // does not wait
     EXPECT_EQ(work->work.peer, 1);
     EXPECT_EQ(work->work.bytes, BYTES);
     pair_check(&pair);
-    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_HOST), 0);
-    box_close(pair.box);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_HOST), 0);
+    cuda_fixture_close(pair.fixture);
 }
 
 TEST(CudaPeers, WithoutAccessGoThroughTheHostInPieces)
@@ -82,15 +82,15 @@ TEST(CudaPeers, WithoutAccessGoThroughTheHostInPieces)
     struct pair pair;
     pair_init(&pair);
     EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
-    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_PEER), 0);
-    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_HOST), 4);
-    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_DEVICE), 4);
-    EXPECT_EQ(box_work(pair.box, BACKEND_GPU_TO_HOST, 3)->work.bytes, 100);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_PEER), 0);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_HOST), 4);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_DEVICE), 4);
+    EXPECT_EQ(cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_HOST, 3)->work.bytes, 100);
     pair_check(&pair);
     // The second piece leaves while the first one arrives.
-    EXPECT_TRUE(box_work(pair.box, BACKEND_GPU_TO_HOST, 1)->started_ps <
-                box_work(pair.box, BACKEND_GPU_TO_DEVICE, 0)->ended_ps);
-    box_close(pair.box);
+    EXPECT_TRUE(cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_HOST, 1)->started_ps <
+                cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_DEVICE, 0)->ended_ps);
+    cuda_fixture_close(pair.fixture);
 }
 
 TEST(CudaPeers, AreStagedAcrossSocketsWhateverIsEnabled)
@@ -103,9 +103,9 @@ TEST(CudaPeers, AreStagedAcrossSocketsWhateverIsEnabled)
     EXPECT_EQ(cudaMalloc((void **)&remote, BYTES), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(remote, pair.near, BYTES, cudaMemcpyDefault), cudaSuccess);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_MEMEQ(box_device(pair.box, remote), box_device(pair.box, pair.near), BYTES);
-    EXPECT_EQ(box_work_count(pair.box, BACKEND_GPU_TO_PEER), 0);
-    box_close(pair.box);
+    EXPECT_MEMEQ(cuda_fixture_device(pair.fixture, remote), cuda_fixture_device(pair.fixture, pair.near), BYTES);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_PEER), 0);
+    cuda_fixture_close(pair.fixture);
 }
 
 // A third device is the current one; both others have work before and after.
@@ -128,7 +128,7 @@ static void stay_in_order(bool direct)
     for (unsigned i = 0; i < BYTES; i++) {
         ASSERT_EQ(pinned[i], 0x5a);
     }
-    box_close(pair.box);
+    cuda_fixture_close(pair.fixture);
 }
 
 TEST(CudaPeers, StayInOrderWithBothDevices)
@@ -147,9 +147,9 @@ TEST(CudaPeers, CopyInTheOrderOfAStream)
     EXPECT_EQ(cudaMemcpyPeerAsync(pair.far, 1, pair.near, 0, BYTES, stream), cudaSuccess);
     EXPECT_EQ(cudaMemcpyPeerAsync(pair.near, 0, pair.far, 1, 10, stream), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    EXPECT_EQ(box_device(pair.box, pair.far)[BYTES - 1], 9);
+    EXPECT_EQ(cuda_fixture_device(pair.fixture, pair.far)[BYTES - 1], 9);
     pair_check(&pair);
-    box_close(pair.box);
+    cuda_fixture_close(pair.fixture);
 }
 
 TEST(CudaPeers, MustOwnTheirPointers)
@@ -163,7 +163,7 @@ TEST(CudaPeers, MustOwnTheirPointers)
     EXPECT_EQ(cudaMemcpyPeerAsync(pair.far, 1, pair.near, -1, 8, NULL), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaMemcpyPeerAsync(pair.far, 1, pair.far, 0, 8, NULL), cudaErrorInvalidValue);
     EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES + 1), cudaErrorInvalidValue);
-    box_close(pair.box);
+    cuda_fixture_close(pair.fixture);
 }
 
 TEST(CudaPeers, ShareTheBounceBuffersWithPageableCopies)
@@ -172,12 +172,12 @@ TEST(CudaPeers, ShareTheBounceBuffersWithPageableCopies)
     static uint8_t host[BYTES];
     pair_init(&pair);
     for (unsigned i = 0; i < 5; i++) {
-        box_fill(host, BYTES, i);
+        cuda_fixture_fill(host, BYTES, i);
         EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
         EXPECT_EQ(cudaMemcpy(pair.near, host, BYTES, cudaMemcpyHostToDevice), cudaSuccess);
     }
     EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_MEMEQ(box_device(pair.box, pair.far), host, BYTES);
-    box_close(pair.box);
+    EXPECT_MEMEQ(cuda_fixture_device(pair.fixture, pair.far), host, BYTES);
+    cuda_fixture_close(pair.fixture);
 }

@@ -3,20 +3,20 @@
 #include <stdlib.h>
 #include <tcasim_kernel.h>
 
-#include "box.h"
+#include "tests/support/cuda_fixture.h"
 
 static const struct tcasim_kernel long_kernel = {.duration_ns = 1000000};
 
 // Four words in pinned memory and on the device.
 struct setup {
-    struct box *box;
+    struct cuda_fixture *fixture;
     uint32_t *host, *device;
     cudaStream_t first, second, free_running;
 };
 
 static void setup_init(struct setup *setup)
 {
-    setup->box = box_open();
+    setup->fixture = cuda_fixture_open();
     EXPECT_EQ(cudaMallocHost((void **)&setup->host, 16), cudaSuccess);
     EXPECT_EQ(cudaMalloc((void **)&setup->device, 16), cudaSuccess);
     EXPECT_EQ(cudaStreamCreate(&setup->first), cudaSuccess);
@@ -46,7 +46,7 @@ TEST(CudaStreams, RunInOrder)
     EXPECT_EQ(cudaStreamSynchronize(s.first), cudaSuccess);
     EXPECT_EQ(cudaStreamQuery(s.first), cudaSuccess);
     EXPECT_EQ(s.host[1], 7);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, RunSideBySide)
@@ -59,7 +59,7 @@ TEST(CudaStreams, RunSideBySide)
     EXPECT_EQ(cudaStreamQuery(s.first), cudaErrorNotReady);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(cudaStreamQuery(s.first), cudaSuccess);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, OfTheDefaultKindWaitForTheOthersAndTheyForIt)
@@ -70,9 +70,9 @@ TEST(CudaStreams, OfTheDefaultKindWaitForTheOthersAndTheyForIt)
     EXPECT_EQ(send(&s, NULL), cudaSuccess);
     EXPECT_EQ(receive(&s, s.second), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(s.second), cudaSuccess);
-    EXPECT_TRUE(box_work(s.box, BACKEND_GPU_KERNEL, 0)->ended);
+    EXPECT_TRUE(cuda_fixture_work(s.fixture, BACKEND_GPU_KERNEL, 0)->ended);
     EXPECT_EQ(s.host[1], 7);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, ThatDoNotBlockGoTheirOwnWay)
@@ -86,7 +86,7 @@ TEST(CudaStreams, ThatDoNotBlockGoTheirOwnWay)
     EXPECT_EQ(send(&s, s.free_running), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(NULL), cudaSuccess);
     EXPECT_EQ(cudaStreamQuery(NULL), cudaSuccess);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, AreWaitedForWithTheDefaultOne)
@@ -97,7 +97,7 @@ TEST(CudaStreams, AreWaitedForWithTheDefaultOne)
     EXPECT_EQ(cudaStreamQuery(NULL), cudaErrorNotReady);
     EXPECT_EQ(cudaStreamSynchronize(NULL), cudaSuccess);
     EXPECT_EQ(cudaStreamQuery(s.first), cudaSuccess);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, EndWhatIsInThemWhenDestroyed)
@@ -108,14 +108,14 @@ TEST(CudaStreams, EndWhatIsInThemWhenDestroyed)
     EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
     EXPECT_EQ(send(&s, s.first), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(s.first), cudaSuccess);
-    EXPECT_FALSE(box_work(s.box, BACKEND_GPU_KERNEL, 0)->ended);
+    EXPECT_FALSE(cuda_fixture_work(s.fixture, BACKEND_GPU_KERNEL, 0)->ended);
     EXPECT_EQ(cudaStreamQuery(s.first), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaStreamCreateWithFlags(&again, cudaStreamNonBlocking), cudaSuccess);
     EXPECT_EQ(cudaStreamQuery(again), cudaSuccess); // not the queue that still has work
     EXPECT_EQ(receive(&s, NULL), cudaSuccess);      // behind the one that is gone
     EXPECT_EQ(cudaStreamSynchronize(NULL), cudaSuccess);
     EXPECT_EQ(s.host[1], 7);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, UseTheirQueuesAgain)
@@ -123,13 +123,13 @@ TEST(CudaStreams, UseTheirQueuesAgain)
     struct setup s;
     cudaStream_t stream;
     setup_init(&s);
-    for (unsigned i = 0; i < 3 * BOX_QUEUES; i++) {
+    for (unsigned i = 0; i < 3 * CUDA_FIXTURE_QUEUES; i++) {
         EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
         EXPECT_EQ(send(&s, stream), cudaSuccess);
         EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
         EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     }
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, RefuseWhatTheyDoNotKnow)
@@ -144,7 +144,7 @@ TEST(CudaStreams, RefuseWhatTheyDoNotKnow)
     EXPECT_EQ(cudaStreamSynchronize((cudaStream_t)s.host), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaStreamDestroy(s.first), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(s.first), cudaErrorInvalidResourceHandle);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaStreams, CannotBeMadeWithoutAQueue)
@@ -156,11 +156,11 @@ TEST(CudaStreams, CannotBeMadeWithoutAQueue)
     while (cudaStreamCreate(&stream) == cudaSuccess) {
         made++;
     }
-    EXPECT_EQ(made, BOX_QUEUES - 4); // the default one and three streams were there
+    EXPECT_EQ(made, CUDA_FIXTURE_QUEUES - 4); // the default one and three streams were there
     EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 // --- events ---------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ TEST(CudaEvents, MeasureWhatIsBetweenThem)
     EXPECT_BETWEEN(ms * 1e6f, 1000000, 1003000); // and what the launch took
     EXPECT_EQ(cudaEventElapsedTime(&ms, end, start), cudaSuccess);
     EXPECT_BETWEEN(ms * 1e6f, -1003000, -1000000);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaEvents, HoldUpAnotherStream)
@@ -202,7 +202,7 @@ TEST(CudaEvents, HoldUpAnotherStream)
     EXPECT_EQ(receive(&s, s.free_running), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(s.free_running), cudaSuccess);
     EXPECT_EQ(s.host[1], 7);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaEvents, HoldUpAStreamOfAnotherDevice)
@@ -218,8 +218,8 @@ TEST(CudaEvents, HoldUpAStreamOfAnotherDevice)
     EXPECT_EQ(cudaStreamCreate(&other), cudaSuccess);
     EXPECT_EQ(cudaStreamWaitEvent(other, event, 0), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(other), cudaSuccess);
-    EXPECT_TRUE(box_work(s.box, BACKEND_GPU_KERNEL, 0)->ended);
-    box_close(s.box);
+    EXPECT_TRUE(cuda_fixture_work(s.fixture, BACKEND_GPU_KERNEL, 0)->ended);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaEvents, OutliveTheirStream)
@@ -236,7 +236,7 @@ TEST(CudaEvents, OutliveTheirStream)
     EXPECT_EQ(cudaStreamDestroy(s.first), cudaSuccess);
     EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
     EXPECT_EQ(cudaEventElapsedTime(&ms, start, end), cudaSuccess);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaEvents, RefuseWhatTheyCannotTell)
@@ -260,7 +260,7 @@ TEST(CudaEvents, RefuseWhatTheyCannotTell)
     EXPECT_EQ(cudaStreamWaitEvent(s.first, event, 1), cudaErrorInvalidValue);
     EXPECT_EQ(cudaStreamWaitEvent(s.first, NULL, 0), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventRecord(event, (cudaStream_t)event), cudaErrorInvalidResourceHandle);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaEvents, BelongToADeviceUntilTheyAreDestroyed)
@@ -275,7 +275,7 @@ TEST(CudaEvents, BelongToADeviceUntilTheyAreDestroyed)
     EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
     EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }
 
 TEST(CudaKernels, AreHandedOnAsDeclared)
@@ -284,7 +284,7 @@ TEST(CudaKernels, AreHandedOnAsDeclared)
     const struct tcasim_kernel kernel = {.duration_ns = 5, .memory_bytes = 6, .flops = 7};
     setup_init(&s);
     EXPECT_EQ(tcasimLaunchKernel(&kernel, s.first), cudaSuccess);
-    const struct box_work *work = box_work(s.box, BACKEND_GPU_KERNEL, 0);
+    const struct cuda_fixture_work *work = cuda_fixture_work(s.fixture, BACKEND_GPU_KERNEL, 0);
     ASSERT_TRUE(work != NULL);
     EXPECT_EQ(work->work.duration_ns, 5);
     EXPECT_EQ(work->work.memory_bytes, 6);
@@ -292,5 +292,5 @@ TEST(CudaKernels, AreHandedOnAsDeclared)
     EXPECT_EQ(tcasimLaunchKernel(NULL, s.first), cudaErrorInvalidValue);
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(tcasimLaunchKernel(&kernel, s.first), cudaErrorInvalidResourceHandle);
-    box_close(s.box);
+    cuda_fixture_close(s.fixture);
 }

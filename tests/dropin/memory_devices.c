@@ -1,7 +1,7 @@
 // The devices of the test build: one in memory, on which a process talks to itself.
 #include <stddef.h>
 
-#include "memory_device.h"
+#include "tests/support/memory_device.h"
 #include "verbs-shim/dropin/dropin.h"
 
 void dropin_devices_add(struct backend_process *process)

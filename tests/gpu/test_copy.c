@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "tests/shim/test.h"
 
 struct outcome {
@@ -20,39 +20,39 @@ static void note(void *ctx, enum sim_status status)
     outcome->done_ps = sim_now_ps(outcome->sim);
 }
 
-static struct outcome copy(struct rig *rig, unsigned gpu, struct gpu_work work)
+static struct outcome copy(struct fixture *fixture, unsigned gpu, struct gpu_work work)
 {
-    struct outcome outcome = {.sim = rig->sim};
+    struct outcome outcome = {.sim = fixture->sim};
     gpu_queue_t *queue = NULL;
     work.done = note;
     work.ctx = &outcome;
-    EXPECT_EQ(gpu_queue_create(rig->gpus[gpu], &queue), SIM_OK);
+    EXPECT_EQ(gpu_queue_create(fixture->gpus[gpu], &queue), SIM_OK);
     EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
     EXPECT_EQ(outcome.calls, 0);
-    rig_run(rig);
+    fixture_run(fixture);
     EXPECT_EQ(outcome.calls, 1);
     EXPECT_EQ(gpu_queue_destroy(queue), SIM_OK);
     return outcome;
 }
 
 // In a queue of its own.
-static void start(struct rig *rig, unsigned gpu, struct gpu_work work)
+static void start(struct fixture *fixture, unsigned gpu, struct gpu_work work)
 {
     gpu_queue_t *queue = NULL;
-    EXPECT_EQ(gpu_queue_create(rig->gpus[gpu], &queue), SIM_OK);
+    EXPECT_EQ(gpu_queue_create(fixture->gpus[gpu], &queue), SIM_OK);
     EXPECT_EQ(gpu_queue_submit(queue, &work, NULL), SIM_OK);
 }
 
-static void rig_plain(struct rig *rig)
+static void fixture_plain(struct fixture *fixture)
 {
-    const struct rig_config config = rig_config();
-    rig_init(rig, &config);
+    const struct fixture_config config = fixture_config();
+    fixture_init(fixture, &config);
 }
 
-static uint64_t device_alloc(struct rig *rig, unsigned gpu, uint64_t bytes)
+static uint64_t device_alloc(struct fixture *fixture, unsigned gpu, uint64_t bytes)
 {
     uint64_t address = 0;
-    EXPECT_EQ(gpu_memory_alloc(rig->gpus[gpu], bytes, &address), SIM_OK);
+    EXPECT_EQ(gpu_memory_alloc(fixture->gpus[gpu], bytes, &address), SIM_OK);
     return address;
 }
 
@@ -62,15 +62,15 @@ static const struct {
 
 TEST(Copy, BringsAnySizeAndOffsetIn)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t host = 2 * MIB, device = device_alloc(&rig, 0, 2 * MIB);
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t host = 2 * MIB, device = device_alloc(&fixture, 0, 2 * MIB);
     for (unsigned i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
-        uint8_t *from = host_memory_at(rig.memory, host + SHAPES[i].host);
-        uint8_t *to = gpu_memory_at(rig.gpus[0], device, 2 * MIB);
-        rig_pattern(from, SHAPES[i].bytes, i + 1);
+        uint8_t *from = host_memory_at(fixture.memory, host + SHAPES[i].host);
+        uint8_t *to = gpu_memory_at(fixture.gpus[0], device, 2 * MIB);
+        fixture_pattern(from, SHAPES[i].bytes, i + 1);
         memset(to, 0xee, MIB);
-        struct outcome outcome = copy(&rig, 0,
+        struct outcome outcome = copy(&fixture, 0,
                                       (struct gpu_work){.kind = GPU_WORK_COPY_IN,
                                                         .bus_address = host + SHAPES[i].host,
                                                         .destination = device + 8 + SHAPES[i].device,
@@ -81,20 +81,20 @@ TEST(Copy, BringsAnySizeAndOffsetIn)
         EXPECT_EQ(to[-1], 0xee);
         EXPECT_EQ(to[SHAPES[i].bytes], 0xee);
     }
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, TakesAnySizeAndOffsetOut)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t host = 2 * MIB, device = device_alloc(&rig, 0, 2 * MIB);
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t host = 2 * MIB, device = device_alloc(&fixture, 0, 2 * MIB);
     for (unsigned i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
-        uint8_t *to = host_memory_at(rig.memory, host + 8 + SHAPES[i].host);
-        uint8_t *from = gpu_memory_at(rig.gpus[0], device + SHAPES[i].device, SHAPES[i].bytes);
-        rig_pattern(from, SHAPES[i].bytes, i + 1);
-        memset(host_memory_at(rig.memory, host), 0xee, MIB);
-        struct outcome outcome = copy(&rig, 0,
+        uint8_t *to = host_memory_at(fixture.memory, host + 8 + SHAPES[i].host);
+        uint8_t *from = gpu_memory_at(fixture.gpus[0], device + SHAPES[i].device, SHAPES[i].bytes);
+        fixture_pattern(from, SHAPES[i].bytes, i + 1);
+        memset(host_memory_at(fixture.memory, host), 0xee, MIB);
+        struct outcome outcome = copy(&fixture, 0,
                                       (struct gpu_work){.kind = GPU_WORK_COPY_OUT,
                                                         .bus_address = host + 8 + SHAPES[i].host,
                                                         .source = device + SHAPES[i].device,
@@ -104,7 +104,7 @@ TEST(Copy, TakesAnySizeAndOffsetOut)
         EXPECT_EQ(to[-1], 0xee);
         EXPECT_EQ(to[SHAPES[i].bytes], 0xee);
     }
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 struct look {
@@ -119,159 +119,160 @@ static void look_at(void *ctx, enum sim_status status)
     look->found = *look->at;
 }
 
-static void copy_out_and_look(struct rig *rig, uint64_t bus, const uint8_t *last)
+static void copy_out_and_look(struct fixture *fixture, uint64_t bus, const uint8_t *last)
 {
-    uint64_t device = device_alloc(rig, 0, 4096);
-    memset(gpu_memory_at(rig->gpus[0], device, 4096), 0x5a, 4096);
+    uint64_t device = device_alloc(fixture, 0, 4096);
+    memset(gpu_memory_at(fixture->gpus[0], device, 4096), 0x5a, 4096);
     struct look look = {.at = last};
-    start(rig, 0,
+    start(fixture, 0,
           (struct gpu_work){.kind = GPU_WORK_COPY_OUT,
                             .bus_address = bus,
                             .source = device,
                             .bytes = 4096,
                             .done = look_at,
                             .ctx = &look});
-    rig_run(rig);
+    fixture_run(fixture);
     EXPECT_EQ(look.found, 0x5a);
 }
 
 TEST(Copy, IsVisibleToTheProcessorWhenItIsDone)
 {
-    struct rig_config config = rig_config();
+    struct fixture_config config = fixture_config();
     config.rc.memory_write_ps = 20 * US; // far longer than anything else
-    struct rig rig;
-    rig_init(&rig, &config);
-    copy_out_and_look(&rig, 2 * MIB, host_memory_at(rig.memory, 2 * MIB + 4095));
-    rig_fini(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture, &config);
+    copy_out_and_look(&fixture, 2 * MIB, host_memory_at(fixture.memory, 2 * MIB + 4095));
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, IsVisibleInAnotherGpuWhenItIsDone)
 {
-    struct rig_config config = rig_config();
+    struct fixture_config config = fixture_config();
     config.gpu.write_ps = 20 * US;
     config.rc.peer_read_bytes = 64;
-    struct rig rig;
-    rig_init(&rig, &config);
-    uint64_t device, bus = rig_pinned(&rig, 1, 4096, &device);
-    copy_out_and_look(&rig, bus, gpu_memory_at(rig.gpus[1], device + 4095, 1));
-    rig_fini(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture, &config);
+    uint64_t device, bus = fixture_pinned(&fixture, 1, 4096, &device);
+    copy_out_and_look(&fixture, bus, gpu_memory_at(fixture.gpus[1], device + 4095, 1));
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, BeginsAfterItsSetUp)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t device = device_alloc(&rig, 0, 64);
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t device = device_alloc(&fixture, 0, 64);
     struct outcome outcome =
-        copy(&rig, 0,
+        copy(&fixture, 0,
              (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = 64});
     // Set up, 24 B there and 84 B back at 8 B/ns, the read, and the write in the GPU.
     EXPECT_EQ(outcome.done_ps, 1 * US + 3 * NS + 10500 + 4 * NS + 200 * NS + 100 * NS);
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, KeepsNoMoreReadsOutstandingThanConfigured)
 {
-    struct rig_config config = rig_config();
+    struct fixture_config config = fixture_config();
     config.gpu.copy_reads_max = 3;
     config.rc.memory_read_ps = 100 * US;
-    struct rig rig;
-    rig_init(&rig, &config);
-    uint64_t device = device_alloc(&rig, 0, 8192);
-    start(&rig, 0,
+    struct fixture fixture;
+    fixture_init(&fixture, &config);
+    uint64_t device = device_alloc(&fixture, 0, 8192);
+    start(&fixture, 0,
           (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = 8192});
-    rig_run_for(&rig, 50 * US);
-    EXPECT_EQ(rig_counter(&rig, 0, "copy_reads"), 3);
-    rig_run(&rig);
-    EXPECT_EQ(rig_counter(&rig, 0, "copy_reads"), 16);
-    rig_fini(&rig);
+    fixture_run_for(&fixture, 50 * US);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "copy_reads"), 3);
+    fixture_run(&fixture);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "copy_reads"), 16);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, ReachesAnotherGpusWindowByWritesAndByReads)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t near = device_alloc(&rig, 0, MIB), far, bus = rig_pinned(&rig, 1, MIB, &far);
-    rig_pattern(gpu_memory_at(rig.gpus[0], near, MIB), MIB, 3);
-    struct outcome out =
-        copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .bus_address = bus, .source = near, .bytes = MIB});
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t near = device_alloc(&fixture, 0, MIB), far, bus = fixture_pinned(&fixture, 1, MIB, &far);
+    fixture_pattern(gpu_memory_at(fixture.gpus[0], near, MIB), MIB, 3);
+    struct outcome out = copy(
+        &fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .bus_address = bus, .source = near, .bytes = MIB});
     EXPECT_EQ(out.status, SIM_OK);
-    EXPECT_MEMEQ(gpu_memory_at(rig.gpus[1], far, MIB), gpu_memory_at(rig.gpus[0], near, MIB), MIB);
-    rig_pattern(gpu_memory_at(rig.gpus[1], far, MIB), MIB, 9);
-    struct outcome in = copy(
-        &rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = bus, .destination = near, .bytes = MIB});
+    EXPECT_MEMEQ(gpu_memory_at(fixture.gpus[1], far, MIB), gpu_memory_at(fixture.gpus[0], near, MIB), MIB);
+    fixture_pattern(gpu_memory_at(fixture.gpus[1], far, MIB), MIB, 9);
+    struct outcome in =
+        copy(&fixture, 0,
+             (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = bus, .destination = near, .bytes = MIB});
     EXPECT_EQ(in.status, SIM_OK);
-    EXPECT_MEMEQ(gpu_memory_at(rig.gpus[0], near, MIB), gpu_memory_at(rig.gpus[1], far, MIB), MIB);
-    rig_fini(&rig);
+    EXPECT_MEMEQ(gpu_memory_at(fixture.gpus[0], near, MIB), gpu_memory_at(fixture.gpus[1], far, MIB), MIB);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, BothGpusMayWriteAndReadEachOtherAcrossQpi)
 {
-    struct rig_config config = rig_k20x();
+    struct fixture_config config = fixture_k20x();
     config.far = true;
-    struct rig rig;
-    rig_init(&rig, &config);
+    struct fixture fixture;
+    fixture_init(&fixture, &config);
     uint64_t device[2], bus[2], written = 64 * KIB;
     for (unsigned i = 0; i < 2; i++) {
-        bus[i] = rig_pinned(&rig, i, 4 * written, &device[i]);
-        rig_pattern(gpu_memory_at(rig.gpus[i], device[i], 2 * written), 2 * written, i + 1);
+        bus[i] = fixture_pinned(&fixture, i, 4 * written, &device[i]);
+        fixture_pattern(gpu_memory_at(fixture.gpus[i], device[i], 2 * written), 2 * written, i + 1);
     }
     for (unsigned i = 0; i < 2; i++) {
         uint64_t other = bus[1 - i];
         start(
-            &rig, i,
+            &fixture, i,
             (struct gpu_work){
                 .kind = GPU_WORK_COPY_OUT, .bus_address = other + 2 * written, .source = device[i], .bytes = written});
-        start(&rig, i,
+        start(&fixture, i,
               (struct gpu_work){.kind = GPU_WORK_COPY_IN,
                                 .bus_address = other + written,
                                 .destination = device[i] + 3 * written,
                                 .bytes = written});
     }
-    rig_run(&rig);
+    fixture_run(&fixture);
     for (unsigned i = 0; i < 2; i++) {
-        EXPECT_MEMEQ(gpu_memory_at(rig.gpus[i], device[i] + 2 * written, 2 * written),
-                     gpu_memory_at(rig.gpus[1 - i], device[1 - i], 2 * written), 2 * written);
+        EXPECT_MEMEQ(gpu_memory_at(fixture.gpus[i], device[i] + 2 * written, 2 * written),
+                     gpu_memory_at(fixture.gpus[1 - i], device[1 - i], 2 * written), 2 * written);
     }
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, FromNowhereFailsAndWritesNothing)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t device = device_alloc(&rig, 0, 8192);
-    memset(gpu_memory_at(rig.gpus[0], device, 8192), 0xee, 8192);
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t device = device_alloc(&fixture, 0, 8192);
+    memset(gpu_memory_at(fixture.gpus[0], device, 8192), 0xee, 8192);
     struct outcome outcome = copy(
-        &rig, 0,
+        &fixture, 0,
         (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 64 * MIB, .destination = device, .bytes = 8192});
     EXPECT_EQ(outcome.status, SIM_ERR_FAULT);
-    EXPECT_EQ(*(uint8_t *)gpu_memory_at(rig.gpus[0], device, 1), 0xee);
-    EXPECT_EQ(rig_counter(&rig, 0, "work_faults"), 1);
-    rig_fini(&rig);
+    EXPECT_EQ(*(uint8_t *)gpu_memory_at(fixture.gpus[0], device, 1), 0xee);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "work_faults"), 1);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, IntoAWindowWithoutAPinFails)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t device = device_alloc(&rig, 0, 4096);
-    struct outcome outcome =
-        copy(&rig, 0,
-             (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .bus_address = RIG_BAR(1), .source = device, .bytes = 4096});
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t device = device_alloc(&fixture, 0, 4096);
+    struct outcome outcome = copy(
+        &fixture, 0,
+        (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .bus_address = FIXTURE_BAR(1), .source = device, .bytes = 4096});
     EXPECT_EQ(outcome.status, SIM_ERR_FAULT);
-    EXPECT_EQ(rig_counter(&rig, 1, "unsupported_writes"), 16);
-    rig_fini(&rig);
+    EXPECT_EQ(fixture_counter(&fixture, 1, "unsupported_writes"), 16);
+    fixture_fini(&fixture);
 }
 
 static void fail_by_link(enum gpu_work_kind kind)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t device = device_alloc(&rig, 0, MIB);
-    struct outcome outcomes[2] = {{.sim = rig.sim}, {.sim = rig.sim}};
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t device = device_alloc(&fixture, 0, MIB);
+    struct outcome outcomes[2] = {{.sim = fixture.sim}, {.sim = fixture.sim}};
     for (unsigned i = 0; i < 2; i++) {
-        start(&rig, 0,
+        start(&fixture, 0,
               (struct gpu_work){.kind = kind,
                                 .bus_address = 2 * MIB,
                                 .source = device,
@@ -280,14 +281,14 @@ static void fail_by_link(enum gpu_work_kind kind)
                                 .done = note,
                                 .ctx = &outcomes[i]});
     }
-    rig_run_for(&rig, 20 * US);
-    pcie_link_set_down(rig.links[0]);
-    rig_run(&rig);
+    fixture_run_for(&fixture, 20 * US);
+    pcie_link_set_down(fixture.links[0]);
+    fixture_run(&fixture);
     EXPECT_EQ(outcomes[0].status, SIM_ERR_FAULT);
     EXPECT_EQ(outcomes[1].status, SIM_ERR_FAULT);
     EXPECT_EQ(outcomes[0].calls, 1);
     EXPECT_EQ(outcomes[1].calls, 1);
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, FailsWhenTheLinkGoesDownAndSoDoesTheNext)
@@ -300,65 +301,65 @@ TEST(Copy, BothDirectionsRunAtOnceWithTwoEnginesOnly)
 {
     uint64_t ps[3];
     for (uint32_t engines = 1; engines <= 2; engines++) {
-        struct rig_config config = rig_config();
+        struct fixture_config config = fixture_config();
         config.gpu.copy_engines = engines;
-        struct rig rig;
-        rig_init(&rig, &config);
-        uint64_t device = device_alloc(&rig, 0, MIB);
+        struct fixture fixture;
+        fixture_init(&fixture, &config);
+        uint64_t device = device_alloc(&fixture, 0, MIB);
         for (unsigned out = 0; out < 2; out++) {
-            start(&rig, 0,
+            start(&fixture, 0,
                   (struct gpu_work){.kind = out == 1 ? GPU_WORK_COPY_OUT : GPU_WORK_COPY_IN,
                                     .bus_address = (2 + 2 * out) * MIB,
                                     .source = device,
                                     .destination = device,
                                     .bytes = MIB});
         }
-        rig_run(&rig);
-        ps[engines] = sim_now_ps(rig.sim);
-        rig_fini(&rig);
+        fixture_run(&fixture);
+        ps[engines] = sim_now_ps(fixture.sim);
+        fixture_fini(&fixture);
     }
     EXPECT_BETWEEN(ps[1] * 100 / ps[2], 170, 205);
 }
 
 TEST(Copy, MayBeUnderWayWhenTheGpuIsDestroyed)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t device = device_alloc(&rig, 0, MIB);
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t device = device_alloc(&fixture, 0, MIB);
     gpu_queue_t *queue;
-    ASSERT_EQ(gpu_queue_create(rig.gpus[0], &queue), SIM_OK);
+    ASSERT_EQ(gpu_queue_create(fixture.gpus[0], &queue), SIM_OK);
     const struct gpu_work in = {.kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = MIB};
     EXPECT_EQ(gpu_queue_submit(queue, &in, NULL), SIM_OK);
     EXPECT_EQ(gpu_queue_submit(queue, &in, NULL), SIM_OK);
-    rig_run_for(&rig, 20 * US);
-    rig_fini(&rig);
+    fixture_run_for(&fixture, 20 * US);
+    fixture_fini(&fixture);
 }
 
 // A notification in host memory may be seen while the data before it still wait for a translation; what is launched
 // then works on the data.
 static void expect_settled(uint64_t write_ps)
 {
-    struct rig rig;
-    struct rig_config config = rig_config();
+    struct fixture fixture;
+    struct fixture_config config = fixture_config();
     config.gpu.translation_miss_ps = 9 * US;
     config.gpu.launch_ps = 100 * NS;
     config.gpu.write_ps = write_ps;
-    rig_init(&rig, &config);
+    fixture_init(&fixture, &config);
     uint64_t device, inside = 0, bus;
     uint8_t data[64];
-    bus = rig_pinned(&rig, 0, GPU_PAGE_BYTES, &device);
-    inside = device_alloc(&rig, 0, 64);
-    rig_pattern(data, sizeof data, 3);
-    probe_write(&rig, bus, sizeof data, data);
-    rig_run_for(&rig, 500 * NS);
-    EXPECT_EQ(rig_counter(&rig, 0, "bar_writes"), 1); // it has arrived
-    start(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY, .source = device, .destination = inside, .bytes = 64});
-    struct outcome outcome =
-        copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
-    EXPECT_MEMEQ(gpu_memory_at(rig.gpus[0], inside, 64), data, sizeof data);
-    EXPECT_MEMEQ(host_memory_at(rig.memory, 4096), data, sizeof data);
+    bus = fixture_pinned(&fixture, 0, GPU_PAGE_BYTES, &device);
+    inside = device_alloc(&fixture, 0, 64);
+    fixture_pattern(data, sizeof data, 3);
+    probe_write(&fixture, bus, sizeof data, data);
+    fixture_run_for(&fixture, 500 * NS);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "bar_writes"), 1); // it has arrived
+    start(&fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY, .source = device, .destination = inside, .bytes = 64});
+    struct outcome outcome = copy(
+        &fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
+    EXPECT_MEMEQ(gpu_memory_at(fixture.gpus[0], inside, 64), data, sizeof data);
+    EXPECT_MEMEQ(host_memory_at(fixture.memory, 4096), data, sizeof data);
     EXPECT_TRUE(outcome.done_ps > 9 * US);
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
@@ -370,16 +371,16 @@ TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
 // Only what came before it: a stream of writes does not hold it up.
 TEST(Copy, DoesNotWaitForWritesThatComeLater)
 {
-    struct rig rig;
-    rig_plain(&rig);
-    uint64_t bus = rig_pinned(&rig, 0, 512 * KIB, NULL), device = device_alloc(&rig, 0, 64);
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t bus = fixture_pinned(&fixture, 0, 512 * KIB, NULL), device = device_alloc(&fixture, 0, 64);
     uint8_t data[256] = {0};
     for (uint64_t offset = 0; offset < 512 * KIB; offset += sizeof data) { // 140 us of the probe's link
-        probe_write(&rig, bus + offset, sizeof data, data);
+        probe_write(&fixture, bus + offset, sizeof data, data);
     }
-    struct outcome outcome =
-        copy(&rig, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
+    struct outcome outcome = copy(
+        &fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
     EXPECT_TRUE(outcome.done_ps < 10 * US);
-    EXPECT_TRUE(sim_now_ps(rig.sim) > 100 * US);
-    rig_fini(&rig);
+    EXPECT_TRUE(sim_now_ps(fixture.sim) > 100 * US);
+    fixture_fini(&fixture);
 }

@@ -1,7 +1,7 @@
 // What leaves the GPU when the other end of its link holds writes back.
 #include <string.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "tests/shim/test.h"
 
 enum { HEADERS = 8, QUEUE = 4, HELD_MAX = 512 };
@@ -50,14 +50,14 @@ static void pair_init(struct pair *pair)
     const struct pcie_end_config end = {.headers = {HEADERS, 8, 8}, .data = {1024, 8, 1024}, .tx_queue_tlps = QUEUE};
     const struct pcie_link_config link = {.generation = 2, .lanes = 16, .mps_bytes = 256, .ends = {end, end}};
     const struct sim_config sim_config = {.seed = 1};
-    const struct rig_config config = rig_config();
+    const struct fixture_config config = fixture_config();
     memset(pair, 0, sizeof *pair);
     EXPECT_EQ(sim_create(&sim_config, &pair->sim), SIM_OK);
     EXPECT_EQ(pcie_pool_create(&pair->pool), SIM_OK);
     EXPECT_EQ(pcie_link_create(pair->sim, pair->pool, "link", &link, &pair->link), SIM_OK);
     EXPECT_EQ(gpu_create(pair->sim, pair->pool, "gpu", &config.gpu, &pair->gpu), SIM_OK);
     pcie_end_attach(pcie_link_end(pair->link, 0), &END_OPS, pair);
-    gpu_connect(pair->gpu, pcie_link_end(pair->link, 1), RIG_BAR(0));
+    gpu_connect(pair->gpu, pcie_link_end(pair->link, 1), FIXTURE_BAR(0));
     uint64_t offset;
     EXPECT_EQ(gpu_memory_alloc(pair->gpu, 65536, &pair->device), SIM_OK);
     EXPECT_EQ(gpu_pin(pair->gpu, pair->device, 65536, &offset), SIM_OK);
@@ -111,7 +111,7 @@ TEST(Egress, ACompletionStaysBehindTheWritesBeforeIt)
     struct pair pair;
     pair_init(&pair);
     copy_out(&pair, 65536);
-    (void)pcie_end_offer(pcie_link_end(pair.link, 0), pcie_tlp_read(pair.pool, 0, 0, RIG_BAR(0), 64));
+    (void)pcie_end_offer(pcie_link_end(pair.link, 0), pcie_tlp_read(pair.pool, 0, 0, FIXTURE_BAR(0), 64));
     (void)sim_run(pair.sim);
     EXPECT_EQ(sim_counter_value(pair.sim, "gpu", "bar_read_bytes", NULL), 64);
     EXPECT_EQ(pair.writes_before_completion, 0);
@@ -138,7 +138,8 @@ TEST(Egress, WritesIntoTheWindowAreTakenWhileItsOwnAreStuck)
     pair_init(&pair);
     copy_out(&pair, 65536);
     for (unsigned i = 0; i < 3; i++) {
-        (void)pcie_end_offer(pcie_link_end(pair.link, 0), pcie_tlp_write(pair.pool, 0, RIG_BAR(0) + i * 4, 4, "take"));
+        (void)pcie_end_offer(pcie_link_end(pair.link, 0),
+                             pcie_tlp_write(pair.pool, 0, FIXTURE_BAR(0) + i * 4, 4, "take"));
     }
     (void)sim_run(pair.sim);
     EXPECT_EQ(sim_counter_value(pair.sim, "gpu", "bar_write_bytes", NULL), 12);

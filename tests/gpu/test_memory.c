@@ -1,19 +1,19 @@
 #include <string.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "tests/shim/test.h"
 
-static gpu_t *gpu_plain(struct rig *rig)
+static gpu_t *gpu_plain(struct fixture *fixture)
 {
-    const struct rig_config config = rig_config();
-    rig_init(rig, &config);
-    return rig->gpus[0];
+    const struct fixture_config config = fixture_config();
+    fixture_init(fixture, &config);
+    return fixture->gpus[0];
 }
 
 TEST(GpuMemory, GivesZeroedPagesAndNeverAddressZero)
 {
-    struct rig rig;
-    gpu_t *gpu = gpu_plain(&rig);
+    struct fixture fixture;
+    gpu_t *gpu = gpu_plain(&fixture);
     const uint8_t zeros[64] = {0};
     uint64_t first, second;
     ASSERT_EQ(gpu_memory_alloc(gpu, 100, &first), SIM_OK);
@@ -25,13 +25,13 @@ TEST(GpuMemory, GivesZeroedPagesAndNeverAddressZero)
     ASSERT_EQ(gpu_memory_alloc(gpu, 64, &first), SIM_OK);
     EXPECT_EQ(first, GPU_PAGE_BYTES);
     EXPECT_MEMEQ(gpu_memory_at(gpu, first, 64), zeros, 64);
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(GpuMemory, RefusesMoreThanItHasUntilSomeIsFreed)
 {
-    struct rig rig;
-    gpu_t *gpu = gpu_plain(&rig);
+    struct fixture fixture;
+    gpu_t *gpu = gpu_plain(&fixture);
     uint64_t a, b;
     EXPECT_EQ(gpu_memory_alloc(gpu, 64 * MIB, &a), SIM_ERR_NO_MEMORY);
     EXPECT_EQ(gpu_memory_alloc(gpu, 0, &a), SIM_ERR_INVALID);
@@ -40,13 +40,13 @@ TEST(GpuMemory, RefusesMoreThanItHasUntilSomeIsFreed)
     EXPECT_EQ(gpu_memory_alloc(gpu, 1, &b), SIM_ERR_NO_MEMORY);
     EXPECT_EQ(gpu_memory_free(gpu, a), SIM_OK);
     EXPECT_EQ(gpu_memory_alloc(gpu, 1, &b), SIM_OK);
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(GpuMemory, ShowsNothingBeyondAnAllocation)
 {
-    struct rig rig;
-    gpu_t *gpu = gpu_plain(&rig);
+    struct fixture fixture;
+    gpu_t *gpu = gpu_plain(&fixture);
     uint64_t a, b, base = 0, bytes = 0;
     ASSERT_EQ(gpu_memory_alloc(gpu, 100, &a), SIM_OK);
     ASSERT_EQ(gpu_memory_alloc(gpu, 100, &b), SIM_OK);
@@ -59,54 +59,54 @@ TEST(GpuMemory, ShowsNothingBeyondAnAllocation)
     EXPECT_EQ(base, b);
     EXPECT_EQ(bytes, 100);
     EXPECT_FALSE(gpu_memory_find(gpu, b + 100, &base, &bytes));
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(GpuMemory, FreesWhatBeginsThereOnly)
 {
-    struct rig rig;
-    gpu_t *gpu = gpu_plain(&rig);
+    struct fixture fixture;
+    gpu_t *gpu = gpu_plain(&fixture);
     uint64_t a;
     ASSERT_EQ(gpu_memory_alloc(gpu, 100, &a), SIM_OK);
     EXPECT_EQ(gpu_memory_free(gpu, a + 1), SIM_ERR_NOT_FOUND);
     EXPECT_EQ(gpu_memory_free(gpu, a), SIM_OK);
     EXPECT_EQ(gpu_memory_free(gpu, a), SIM_ERR_NOT_FOUND);
     EXPECT_TRUE(gpu_memory_at(gpu, a, 1) == NULL);
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TEST(GpuMemory, CostsOnlyWhatIsTouched)
 {
-    struct rig_config config = rig_config();
+    struct fixture_config config = fixture_config();
     config.gpu.memory_bytes = UINT64_C(6) << 30;
-    struct rig rig;
-    rig_init(&rig, &config);
+    struct fixture fixture;
+    fixture_init(&fixture, &config);
     uint64_t a;
-    ASSERT_EQ(gpu_memory_alloc(rig.gpus[0], UINT64_C(5) << 30, &a), SIM_OK);
-    uint8_t *last = gpu_memory_at(rig.gpus[0], a + (UINT64_C(5) << 30) - 1, 1);
+    ASSERT_EQ(gpu_memory_alloc(fixture.gpus[0], UINT64_C(5) << 30, &a), SIM_OK);
+    uint8_t *last = gpu_memory_at(fixture.gpus[0], a + (UINT64_C(5) << 30) - 1, 1);
     EXPECT_EQ(*last, 0);
     *last = 1;
-    EXPECT_EQ(gpu_memory_free(rig.gpus[0], a), SIM_OK);
-    rig_fini(&rig);
+    EXPECT_EQ(gpu_memory_free(fixture.gpus[0], a), SIM_OK);
+    fixture_fini(&fixture);
 }
 
 TEST(GpuMemory, RefusesImpossibleConfigurations)
 {
-    struct rig rig;
-    struct gpu_config config = *gpu_get_config(gpu_plain(&rig));
+    struct fixture fixture;
+    struct gpu_config config = *gpu_get_config(gpu_plain(&fixture));
     gpu_t *gpu = NULL;
     config.bar_bytes += 4096;
-    EXPECT_EQ(gpu_create(rig.sim, rig.pool, "other", &config, &gpu), SIM_ERR_INVALID);
-    config = *gpu_get_config(rig.gpus[0]);
+    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "other", &config, &gpu), SIM_ERR_INVALID);
+    config = *gpu_get_config(fixture.gpus[0]);
     config.completion_bytes = 32;
-    EXPECT_EQ(gpu_create(rig.sim, rig.pool, "other", &config, &gpu), SIM_ERR_INVALID);
-    config = *gpu_get_config(rig.gpus[0]);
-    EXPECT_EQ(gpu_create(rig.sim, rig.pool, "gpu0", &config, &gpu), SIM_ERR_EXISTS);
-    rig_fini(&rig);
+    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "other", &config, &gpu), SIM_ERR_INVALID);
+    config = *gpu_get_config(fixture.gpus[0]);
+    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "gpu0", &config, &gpu), SIM_ERR_EXISTS);
+    fixture_fini(&fixture);
 }
 
 struct sleeper {
-    struct rig *rig;
+    struct fixture *fixture;
     uint64_t address, deadline_ps, woken_ps;
     bool written;
 };
@@ -114,25 +114,25 @@ struct sleeper {
 static void sleep_until_written(void *arg)
 {
     struct sleeper *sleeper = arg;
-    sleeper->written = gpu_memory_wait_write(sleeper->rig->gpus[0], sleeper->address, sleeper->deadline_ps, NULL);
-    sleeper->woken_ps = sim_now_ps(sleeper->rig->sim);
+    sleeper->written = gpu_memory_wait_write(sleeper->fixture->gpus[0], sleeper->address, sleeper->deadline_ps, NULL);
+    sleeper->woken_ps = sim_now_ps(sleeper->fixture->sim);
 }
 
 TEST(GpuMemory, WakesWhoWaitsForTheWordThatIsWritten)
 {
-    struct rig rig;
-    (void)gpu_plain(&rig);
-    uint64_t device, bus = rig_pinned(&rig, 0, 100, &device);
-    struct sleeper word = {.rig = &rig, .address = device + 8, .deadline_ps = SIM_NEVER_PS};
-    struct sleeper next = {.rig = &rig, .address = device + 16, .deadline_ps = 5 * US};
-    ASSERT_EQ(sim_thread_spawn(rig.sim, "word", sleep_until_written, &word), SIM_OK);
-    ASSERT_EQ(sim_thread_spawn(rig.sim, "next", sleep_until_written, &next), SIM_OK);
-    probe_write(&rig, bus + 12, 4, "four");
-    rig_run(&rig);
+    struct fixture fixture;
+    (void)gpu_plain(&fixture);
+    uint64_t device, bus = fixture_pinned(&fixture, 0, 100, &device);
+    struct sleeper word = {.fixture = &fixture, .address = device + 8, .deadline_ps = SIM_NEVER_PS};
+    struct sleeper next = {.fixture = &fixture, .address = device + 16, .deadline_ps = 5 * US};
+    ASSERT_EQ(sim_thread_spawn(fixture.sim, "word", sleep_until_written, &word), SIM_OK);
+    ASSERT_EQ(sim_thread_spawn(fixture.sim, "next", sleep_until_written, &next), SIM_OK);
+    probe_write(&fixture, bus + 12, 4, "four");
+    fixture_run(&fixture);
     EXPECT_TRUE(word.written);
     // 28 B at 4 B/ns, 50 ns, at 8 B/ns, and 100 ns to be visible; the two flights.
     EXPECT_EQ(word.woken_ps, 7000 + 50000 + 3500 + 100000 + 4000);
     EXPECT_FALSE(next.written);
     EXPECT_EQ(next.woken_ps, 5 * US);
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }

@@ -5,8 +5,8 @@
 enum { TX_DEPTH = 100, WARM_UP = 20 };
 
 struct flow {
-    struct rig_qp qp;
-    struct rig_process *peer;
+    struct hca_fixture_qp qp;
+    struct hca_fixture_process *peer;
     struct perf perf;
     bool latency;
     const bool *stop; // of the flow beside
@@ -20,8 +20,8 @@ static void flow_latency(void *arg)
     struct flow *flow = arg;
     for (unsigned i = 0; i < flow->perf.iterations + WARM_UP; i++) {
         flow->begin_ps = i == WARM_UP ? sim_now_ps(flow->sim) : flow->begin_ps;
-        EXPECT_EQ(rig_send(&flow->qp, flow->perf.opcode, 0, flow->perf.bytes, flow->peer, 0), 0);
-        EXPECT_EQ(rig_completion(&flow->qp).status, HCA_OK);
+        EXPECT_EQ(hca_fixture_send(&flow->qp, flow->perf.opcode, 0, flow->perf.bytes, flow->peer, 0), 0);
+        EXPECT_EQ(hca_fixture_completion(&flow->qp).status, HCA_OK);
     }
     flow->end_ps = sim_now_ps(flow->sim);
     *flow->done = true;
@@ -35,7 +35,7 @@ static void flow_bandwidth(void *arg)
     unsigned posted = 0, completed = 0;
     while (flow->stop == NULL ? completed < flow->perf.iterations + WARM_UP : !*flow->stop) {
         while (posted - completed < TX_DEPTH && (flow->stop != NULL || posted < flow->perf.iterations + WARM_UP)) {
-            EXPECT_EQ(rig_send(&flow->qp, flow->perf.opcode, 0, flow->perf.bytes, flow->peer, 0), 0);
+            EXPECT_EQ(hca_fixture_send(&flow->qp, flow->perf.opcode, 0, flow->perf.bytes, flow->peer, 0), 0);
             posted++;
             if (posted - completed > TX_DEPTH / 2) {
                 completed += (unsigned)hca_cq_poll(flow->qp.cq, 16, wc);
@@ -52,44 +52,45 @@ static void flow_bandwidth(void *arg)
     }
 }
 
-static void flow_init(struct flow *flow, struct rig *rig, const struct perf_setup *setup, const struct perf *perf)
+static void flow_init(struct flow *flow, struct hca_fixture *fixture, const struct perf_setup *setup,
+                      const struct perf *perf)
 {
-    flow->sim = rig->sim;
+    flow->sim = fixture->sim;
     flow->perf = *perf;
-    struct rig_process *process = rig_process(rig, 0);
-    flow->peer = rig_process(rig, setup->loopback ? 0 : 1);
-    flow->qp = rig_qp(process, HCA_RC);
-    const struct rig_qp far = rig_qp(flow->peer, HCA_RC);
-    struct hca_qp_attr to_far = rig_attr(&far), to_near = rig_attr(&flow->qp);
+    struct hca_fixture_process *process = hca_fixture_process(fixture, 0);
+    flow->peer = hca_fixture_process(fixture, setup->loopback ? 0 : 1);
+    flow->qp = hca_fixture_qp(process, HCA_RC);
+    const struct hca_fixture_qp far = hca_fixture_qp(flow->peer, HCA_RC);
+    struct hca_qp_attr to_far = hca_fixture_attr(&far), to_near = hca_fixture_attr(&flow->qp);
     to_far.timeout = to_near.timeout = 14; // as perftest's
-    rig_connect_with(&flow->qp, &to_far);
-    rig_connect_with(&far, &to_near);
+    hca_fixture_connect_with(&flow->qp, &to_far);
+    hca_fixture_connect_with(&far, &to_near);
 }
 
 static uint64_t run(const struct perf_setup *setup, bool latency)
 {
-    static struct rig rig;
+    static struct hca_fixture fixture;
     static struct flow measured, beside;
     static bool done;
-    rig_init(&rig, setup->preset);
+    hca_fixture_init(&fixture, setup->preset);
     measured = (struct flow){.done = &done};
     beside = (struct flow){.stop = &done};
     done = false;
-    flow_init(&measured, &rig, setup, &setup->measured);
+    flow_init(&measured, &fixture, setup, &setup->measured);
     if (setup->beside.iterations > 0) {
-        flow_init(&beside, &rig, setup, &setup->beside);
-        rig_spawn(&rig, "beside", flow_bandwidth, &beside);
+        flow_init(&beside, &fixture, setup, &setup->beside);
+        hca_fixture_spawn(&fixture, "beside", flow_bandwidth, &beside);
     }
-    rig_spawn(&rig, "measured", latency ? flow_latency : flow_bandwidth, &measured);
-    rig_run(&rig);
+    hca_fixture_spawn(&fixture, "measured", latency ? flow_latency : flow_bandwidth, &measured);
+    hca_fixture_run(&fixture);
     uint64_t took_ps = measured.end_ps - measured.begin_ps;
     if (setup->wait != NULL) {
         char sum[64], count[64];
         snprintf(sum, sizeof sum, "%s_wait_ps", setup->wait);
         snprintf(count, sizeof count, "%s_waits", setup->wait);
-        *setup->mean_wait_ps_out = rig_counter(&rig, 1, sum) / rig_counter(&rig, 1, count);
+        *setup->mean_wait_ps_out = hca_fixture_counter(&fixture, 1, sum) / hca_fixture_counter(&fixture, 1, count);
     }
-    rig_fini(&rig);
+    hca_fixture_fini(&fixture);
     return took_ps;
 }
 
@@ -107,8 +108,8 @@ uint64_t perf_kib_per_second(const struct perf_setup *setup)
 // --- ping-pong -------------------------------------------------------------------------------------------------------
 
 struct side {
-    struct rig_qp qp;
-    struct rig_process *peer;
+    struct hca_fixture_qp qp;
+    struct hca_fixture_process *peer;
     bool first;
     unsigned iterations;
     uint64_t begin_ps, end_ps;
@@ -117,7 +118,7 @@ struct side {
 static void side_send(struct side *side)
 {
     struct hca_sge sge;
-    struct hca_send_wr wr = rig_wr(&side->qp, HCA_OP_SEND, 0, 8, &sge);
+    struct hca_send_wr wr = hca_fixture_wr(&side->qp, HCA_OP_SEND, 0, 8, &sge);
     wr.flags = HCA_WQE_INLINE;
     EXPECT_EQ(hca_post_send(side->qp.qp, &wr, NULL), 0);
 }
@@ -126,16 +127,16 @@ static void side_receive(struct side *side)
 {
     struct hca_wc wc;
     do {
-        wc = rig_completion(&side->qp);
+        wc = hca_fixture_completion(&side->qp);
         EXPECT_EQ(wc.status, HCA_OK);
     } while (wc.kind == HCA_CQE_SEND);
-    EXPECT_EQ(rig_receive(&side->qp, 0, 64, 8), 0);
+    EXPECT_EQ(hca_fixture_receive(&side->qp, 0, 64, 8), 0);
 }
 
 static void side_run(void *arg)
 {
     struct side *side = arg;
-    sim_t *sim = side->qp.process->rig->sim;
+    sim_t *sim = side->qp.process->fixture->sim;
     side->begin_ps = sim_now_ps(sim);
     for (unsigned i = 0; i < side->iterations; i++) {
         if (side->first) {
@@ -154,27 +155,28 @@ static void receives_post(void *arg)
     struct side *sides = arg;
     for (unsigned i = 0; i < 2; i++) {
         for (unsigned n = 0; n < 256; n++) {
-            EXPECT_EQ(rig_receive(&sides[i].qp, 0, 64, 8), 0);
+            EXPECT_EQ(hca_fixture_receive(&sides[i].qp, 0, 64, 8), 0);
         }
     }
     for (unsigned i = 0; i < 2; i++) {
-        rig_spawn(sides[i].qp.process->rig, i == 0 ? "ping" : "pong", side_run, &sides[i]);
+        hca_fixture_spawn(sides[i].qp.process->fixture, i == 0 ? "ping" : "pong", side_run, &sides[i]);
     }
 }
 
 uint64_t perf_send_latency_ps(const char *preset, unsigned iterations)
 {
-    static struct rig rig;
+    static struct hca_fixture fixture;
     static struct side sides[2];
-    rig_init(&rig, preset);
+    hca_fixture_init(&fixture, preset);
     for (unsigned i = 0; i < 2; i++) {
-        sides[i] = (struct side){.qp = rig_qp(rig_process(&rig, i), HCA_RC), .first = i == 0, .iterations = iterations};
+        sides[i] = (struct side){
+            .qp = hca_fixture_qp(hca_fixture_process(&fixture, i), HCA_RC), .first = i == 0, .iterations = iterations};
     }
-    rig_connect(&sides[0].qp, &sides[1].qp);
-    rig_spawn(&rig, "receives", receives_post, sides);
-    rig_run(&rig);
+    hca_fixture_connect(&sides[0].qp, &sides[1].qp);
+    hca_fixture_spawn(&fixture, "receives", receives_post, sides);
+    hca_fixture_run(&fixture);
     uint64_t took_ps = sides[0].end_ps - sides[0].begin_ps;
-    rig_fini(&rig);
+    hca_fixture_fini(&fixture);
     return took_ps / iterations / 2;
 }
 
@@ -183,8 +185,8 @@ uint64_t perf_send_latency_ps(const char *preset, unsigned iterations)
 enum { LANDING = 1 << 18, INLINE_BYTES = 220 }; // inline: what the measured program asks for
 
 struct writer {
-    struct rig_qp qp;
-    const struct rig_process *peer;
+    struct hca_fixture_qp qp;
+    const struct hca_fixture_process *peer;
     bool first;
     uint32_t bytes;
     unsigned iterations;
@@ -195,7 +197,7 @@ struct writer {
 static void writer_send(const struct writer *writer, uint8_t stamp)
 {
     struct hca_sge sge;
-    struct hca_send_wr wr = rig_wr(&writer->qp, HCA_OP_WRITE, 0, writer->bytes, &sge);
+    struct hca_send_wr wr = hca_fixture_wr(&writer->qp, HCA_OP_WRITE, 0, writer->bytes, &sge);
     writer->qp.process->memory[writer->bytes - 1] = stamp;
     wr.remote_address = (uint64_t)(uintptr_t)(writer->peer->memory + LANDING);
     wr.rkey = hca_mr_rkey(writer->peer->mr);
@@ -228,28 +230,30 @@ static void writer_run(void *arg)
             EXPECT_EQ(wc.status, HCA_OK);
         }
     }
-    writer->end_ps = sim_now_ps(writer->qp.process->rig->sim);
+    writer->end_ps = sim_now_ps(writer->qp.process->fixture->sim);
 }
 
 uint64_t perf_write_latency_ps(const char *preset, bool blueflame_all, uint32_t bytes, unsigned iterations)
 {
-    static struct rig rig;
+    static struct hca_fixture fixture;
     static struct writer writers[2];
     struct hca_config config = preset_hca(preset);
     config.blueflame_all = blueflame_all;
-    rig_init_with(&rig, &config, "xeon-e5-2680v2");
+    hca_fixture_init_with(&fixture, &config, "xeon-e5-2680v2");
     for (unsigned i = 0; i < 2; i++) {
-        struct hca_qp_create create = rig_qp_create(HCA_RC);
+        struct hca_qp_create create = hca_fixture_qp_create(HCA_RC);
         create.inline_bytes = INLINE_BYTES;
-        writers[i] = (struct writer){
-            .qp = rig_qp_with(rig_process(&rig, i), create), .first = i == 0, .bytes = bytes, .iterations = iterations};
+        writers[i] = (struct writer){.qp = hca_fixture_qp_with(hca_fixture_process(&fixture, i), create),
+                                     .first = i == 0,
+                                     .bytes = bytes,
+                                     .iterations = iterations};
     }
     for (unsigned i = 0; i < 2; i++) {
         writers[i].peer = writers[1 - i].qp.process;
-        rig_spawn(&rig, i == 0 ? "ping" : "pong", writer_run, &writers[i]);
+        hca_fixture_spawn(&fixture, i == 0 ? "ping" : "pong", writer_run, &writers[i]);
     }
-    rig_connect(&writers[0].qp, &writers[1].qp);
-    rig_run(&rig);
-    rig_fini(&rig);
+    hca_fixture_connect(&writers[0].qp, &writers[1].qp);
+    hca_fixture_run(&fixture);
+    hca_fixture_fini(&fixture);
     return writers[0].end_ps / iterations / 2;
 }

@@ -2,7 +2,7 @@
 // beside them when asked for.
 #pragma once
 
-#include "rig.h"
+#include "tests/support/hca_fixture.h"
 
 struct perf {
     enum hca_opcode opcode;

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "scene.h"
+#include "fixture.h"
 
 enum { ROUNDS = 100, ALWAYS = 1000, WRITES = 64, FLAG_AT = 65536 };
 
@@ -21,11 +21,11 @@ static void many_writes(void *arg)
     unsigned seen = 0;
     (void)arg;
     for (uint32_t i = 0; i < WRITES; i++) {
-        EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, i, 1, scene.far, i), 0);
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, i, 1, fixture.far, i), 0);
     }
     while (seen < WRITES) {
-        EXPECT_EQ(hca_cq_wait(scene.a.cq, 100000000), 0);
-        int count = hca_cq_poll(scene.a.cq, WRITES, wc);
+        EXPECT_EQ(hca_cq_wait(fixture.a.cq, 100000000), 0);
+        int count = hca_cq_poll(fixture.a.cq, WRITES, wc);
         for (int i = 0; i < count; i++) {
             EXPECT_EQ(wc[i].wr_id, seen++);
         }
@@ -35,11 +35,11 @@ static void many_writes(void *arg)
 
 TEST(Adversity, LateCompletionsComeTogetherAndInTheirOrder)
 {
-    scene_init_adversarial(ADVERSARY_COMPLETION, ALWAYS);
+    fixture_init_adversarial(ADVERSARY_COMPLETION, ALWAYS);
     largest_batch = 0;
-    scene_run(many_writes, NULL);
+    fixture_run(many_writes, NULL);
     EXPECT_TRUE(largest_batch >= 8);
-    scene_fini();
+    fixture_fini();
 }
 
 static uint64_t longest_ps;
@@ -49,19 +49,19 @@ static void single_writes(void *arg)
     (void)arg;
     longest_ps = 0;
     for (unsigned i = 0; i < ROUNDS; i++) {
-        uint64_t begun_ps = sim_now_ps(scene.rig.sim);
-        EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
-        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
-        uint64_t took_ps = sim_now_ps(scene.rig.sim) - begun_ps;
+        uint64_t begun_ps = sim_now_ps(fixture.base.sim);
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+        uint64_t took_ps = sim_now_ps(fixture.base.sim) - begun_ps;
         longest_ps = took_ps > longest_ps ? took_ps : longest_ps;
     }
 }
 
 static uint64_t longest_under(enum adversary_purpose purpose, uint32_t permille)
 {
-    scene_init_adversarial(purpose, permille);
-    scene_run(single_writes, NULL);
-    scene_fini();
+    fixture_init_adversarial(purpose, permille);
+    fixture_run(single_writes, NULL);
+    fixture_fini();
     return longest_ps;
 }
 
@@ -91,18 +91,18 @@ enum { LONG_BYTES = 16384, LONG_PACKETS = LONG_BYTES / 2048 };
 static void long_write(void *arg)
 {
     (void)arg;
-    EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, LONG_BYTES, scene.far, 0), 0);
-    EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
-    longest_ps = sim_now_ps(scene.rig.sim);
-    damaged_packets = sim_counter_value(scene.rig.sim, "cable.1", "damaged_packets", NULL);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, LONG_BYTES, fixture.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    longest_ps = sim_now_ps(fixture.base.sim);
+    damaged_packets = sim_counter_value(fixture.base.sim, "cable.1", "damaged_packets", NULL);
 }
 
 static uint64_t long_under(enum adversary_purpose purpose, uint32_t permille)
 {
-    scene_init_adversarial(purpose, permille);
-    scene_run(long_write, NULL);
-    EXPECT_MEMEQ(scene.far->memory, scene.near->memory, LONG_BYTES);
-    scene_fini();
+    fixture_init_adversarial(purpose, permille);
+    fixture_run(long_write, NULL);
+    EXPECT_MEMEQ(fixture.far->memory, fixture.near->memory, LONG_BYTES);
+    fixture_fini();
     return longest_ps;
 }
 
@@ -122,11 +122,11 @@ TEST(Adversity, OnePacketAtATimeIsDamaged)
 
 TEST(Adversity, ALateAcknowledgeStandsForManyRequests)
 {
-    scene_init_adversarial(ADVERSARY_ACKNOWLEDGE, ALWAYS);
-    scene_run(many_writes, NULL);
-    EXPECT_TRUE(rig_counter(&scene.rig, 1, "acks_sent") < WRITES / 2);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "retries"), 0);
-    scene_fini();
+    fixture_init_adversarial(ADVERSARY_ACKNOWLEDGE, ALWAYS);
+    fixture_run(many_writes, NULL);
+    EXPECT_TRUE(hca_fixture_counter(&fixture.base, 1, "acks_sent") < WRITES / 2);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "retries"), 0);
+    fixture_fini();
 }
 
 // The queue pair that has seen a message ends before its acknowledge was to leave.
@@ -134,25 +134,25 @@ static void write_and_end(void *arg)
 {
     (void)arg;
     for (unsigned i = 0; i < 20; i++) {
-        struct rig_qp qp = rig_qp(scene.near, HCA_RC), peer = rig_qp(scene.far, HCA_RC);
-        rig_connect(&qp, &peer);
-        scene.near->memory[0] = (uint8_t)(i + 1);
-        EXPECT_EQ(rig_send(&qp, HCA_OP_WRITE, 0, 1, scene.far, FLAG_AT), 0);
-        while (scene.far->memory[FLAG_AT] != i + 1) {
-            sim_thread_sleep(scene.rig.sim, 10 * NS);
+        struct hca_fixture_qp qp = hca_fixture_qp(fixture.near, HCA_RC), peer = hca_fixture_qp(fixture.far, HCA_RC);
+        hca_fixture_connect(&qp, &peer);
+        fixture.near->memory[0] = (uint8_t)(i + 1);
+        EXPECT_EQ(hca_fixture_send(&qp, HCA_OP_WRITE, 0, 1, fixture.far, FLAG_AT), 0);
+        while (fixture.far->memory[FLAG_AT] != i + 1) {
+            sim_thread_sleep(fixture.base.sim, 10 * NS);
         }
-        rig_qp_close(&peer);
-        EXPECT_EQ(rig_completion(&qp).status, HCA_OK);
-        rig_qp_close(&qp);
+        hca_fixture_qp_close(&peer);
+        EXPECT_EQ(hca_fixture_completion(&qp).status, HCA_OK);
+        hca_fixture_qp_close(&qp);
     }
 }
 
 TEST(Adversity, TheLastAcknowledgeOfAQueuePairLeavesBeforeItsEnd)
 {
-    scene_init_adversarial(ADVERSARY_ACKNOWLEDGE, ALWAYS);
-    scene_run(write_and_end, NULL);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "retries"), 0);
-    scene_fini();
+    fixture_init_adversarial(ADVERSARY_ACKNOWLEDGE, ALWAYS);
+    fixture_run(write_and_end, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "retries"), 0);
+    fixture_fini();
 }
 
 // --- events ----------------------------------------------------------------------------------------------------------
@@ -167,25 +167,25 @@ static void poll_before_the_event(void *arg)
     (void)arg;
     empty = 0;
     for (unsigned i = 0; i < ROUNDS; i++) {
-        EXPECT_EQ(hca_cq_arm(scene.a.cq, false), 0);
-        EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
-        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
-        bool early = hca_event_get(scene.near->context, HCA_NO_WAIT, &event) == 0;
-        sim_thread_sleep(scene.rig.sim, most_ps(ADVERSARY_EVENT) + 10 * US);
-        bool late = hca_event_get(scene.near->context, HCA_NO_WAIT, &event) == 0;
+        EXPECT_EQ(hca_cq_arm(fixture.a.cq, false), 0);
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+        bool early = hca_event_get(fixture.near->context, HCA_NO_WAIT, &event) == 0;
+        sim_thread_sleep(fixture.base.sim, most_ps(ADVERSARY_EVENT) + 10 * US);
+        bool late = hca_event_get(fixture.near->context, HCA_NO_WAIT, &event) == 0;
         EXPECT_EQ(early + late, 1);
-        EXPECT_EQ(hca_event_get(scene.near->context, HCA_NO_WAIT, &event), -EAGAIN);
+        EXPECT_EQ(hca_event_get(fixture.near->context, HCA_NO_WAIT, &event), -EAGAIN);
         empty += late;
-        EXPECT_EQ(hca_cq_poll(scene.a.cq, 1, &wc), 0);
+        EXPECT_EQ(hca_cq_poll(fixture.a.cq, 1, &wc), 0);
     }
 }
 
 TEST(Adversity, AnEventComesOnceAndMayFindItsCompletionTaken)
 {
-    scene_init_adversarial(ADVERSARY_EVENT, ALWAYS);
-    scene_run(poll_before_the_event, NULL);
+    fixture_init_adversarial(ADVERSARY_EVENT, ALWAYS);
+    fixture_run(poll_before_the_event, NULL);
     EXPECT_TRUE(empty > ROUNDS / 2);
-    scene_fini();
+    fixture_fini();
 }
 
 // --- timers ----------------------------------------------------------------------------------------------------------
@@ -193,24 +193,24 @@ TEST(Adversity, AnEventComesOnceAndMayFindItsCompletionTaken)
 static void late_receive(void *arg)
 {
     (void)arg;
-    sim_thread_sleep(scene.rig.sim, 2000 * US);
-    EXPECT_EQ(rig_receive(&scene.b, 1, 4096, 4096), 0);
-    EXPECT_EQ(rig_completion(&scene.b).status, HCA_OK);
+    sim_thread_sleep(fixture.base.sim, 2000 * US);
+    EXPECT_EQ(hca_fixture_receive(&fixture.b, 1, 4096, 4096), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.b).status, HCA_OK);
 }
 
 static void early_send(void *arg)
 {
     (void)arg;
-    EXPECT_EQ(rig_send(&scene.a, HCA_OP_SEND, 0, 64, scene.far, 0), 0);
-    EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_SEND, 0, 64, fixture.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
 }
 
 static uint64_t refusals_under(uint32_t permille)
 {
-    scene_init_adversarial(ADVERSARY_RNR, permille);
-    scene_run(early_send, late_receive);
-    uint64_t refusals = rig_counter(&scene.rig, 1, "rnr_naks_sent");
-    scene_fini();
+    fixture_init_adversarial(ADVERSARY_RNR, permille);
+    fixture_run(early_send, late_receive);
+    uint64_t refusals = hca_fixture_counter(&fixture.base, 1, "rnr_naks_sent");
+    fixture_fini();
     return refusals;
 }
 
@@ -223,7 +223,7 @@ TEST(Adversity, ARequesterWaitsForOneToTwoRnrTimers)
 // --- order of accesses -----------------------------------------------------------------------------------------------
 
 static struct {
-    struct rig_qp data, flag;
+    struct hca_fixture_qp data, flag;
     unsigned overtaken;
 } race;
 
@@ -231,35 +231,35 @@ static struct {
 static void data_and_flag(void *arg)
 {
     (void)arg;
-    const uint8_t *memory = scene.far->memory;
+    const uint8_t *memory = fixture.far->memory;
     race.overtaken = 0;
     for (unsigned i = 1; i <= ROUNDS; i++) {
-        memset(scene.near->memory, (int)i, 4096);
-        EXPECT_EQ(rig_send(&race.data, HCA_OP_WRITE, 0, 4096, scene.far, 0), 0);
-        EXPECT_EQ(rig_send(&race.flag, HCA_OP_WRITE, 0, 1, scene.far, FLAG_AT), 0);
+        memset(fixture.near->memory, (int)i, 4096);
+        EXPECT_EQ(hca_fixture_send(&race.data, HCA_OP_WRITE, 0, 4096, fixture.far, 0), 0);
+        EXPECT_EQ(hca_fixture_send(&race.flag, HCA_OP_WRITE, 0, 1, fixture.far, FLAG_AT), 0);
         while (memory[FLAG_AT] != i) {
             for (unsigned at = 64; at < 4096; at += 64) { // ascending within a message
                 EXPECT_TRUE(memory[at] != i || memory[at - 64] == i);
             }
-            sim_thread_sleep(scene.rig.sim, 20 * NS);
+            sim_thread_sleep(fixture.base.sim, 20 * NS);
         }
         race.overtaken += memory[4095] != i;
-        EXPECT_EQ(rig_completion(&race.data).status, HCA_OK);
-        EXPECT_EQ(rig_completion(&race.flag).status, HCA_OK);
+        EXPECT_EQ(hca_fixture_completion(&race.data).status, HCA_OK);
+        EXPECT_EQ(hca_fixture_completion(&race.flag).status, HCA_OK);
     }
 }
 
 static unsigned overtaken_under(enum adversary_purpose purpose, uint32_t permille, bool same)
 {
-    scene_init_adversarial(purpose, permille);
-    race.data = race.flag = scene.a;
+    fixture_init_adversarial(purpose, permille);
+    race.data = race.flag = fixture.a;
     if (!same) {
-        struct rig_qp peer = rig_qp(scene.far, HCA_RC);
-        race.flag = rig_qp(scene.near, HCA_RC);
-        rig_connect(&race.flag, &peer);
+        struct hca_fixture_qp peer = hca_fixture_qp(fixture.far, HCA_RC);
+        race.flag = hca_fixture_qp(fixture.near, HCA_RC);
+        hca_fixture_connect(&race.flag, &peer);
     }
-    scene_run(data_and_flag, NULL);
-    scene_fini();
+    fixture_run(data_and_flag, NULL);
+    fixture_fini();
     return race.overtaken;
 }
 
@@ -286,24 +286,25 @@ static void read_and_write(void *arg)
     const bool *read_first = arg;
     passed = 0;
     for (unsigned i = 1; i <= ROUNDS; i++) {
-        scene.near->memory[0] = (uint8_t)i;
+        fixture.near->memory[0] = (uint8_t)i;
         for (unsigned step = 0; step < 2; step++) {
             bool reads = (step == 0) == *read_first;
-            EXPECT_EQ(rig_send(&scene.a, reads ? HCA_OP_READ : HCA_OP_WRITE, reads ? 8 : 0, 1, scene.far, 0), 0);
+            EXPECT_EQ(
+                hca_fixture_send(&fixture.a, reads ? HCA_OP_READ : HCA_OP_WRITE, reads ? 8 : 0, 1, fixture.far, 0), 0);
         }
-        EXPECT_EQ(rig_completion(&scene.a).wr_id, *read_first ? 8 : 0);
-        EXPECT_EQ(rig_completion(&scene.a).wr_id, *read_first ? 0 : 8);
-        passed += scene.near->memory[8] == i;
-        EXPECT_TRUE(scene.near->memory[8] == i || scene.near->memory[8] == i - 1 || i == 1);
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).wr_id, *read_first ? 8 : 0);
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).wr_id, *read_first ? 0 : 8);
+        passed += fixture.near->memory[8] == i;
+        EXPECT_TRUE(fixture.near->memory[8] == i || fixture.near->memory[8] == i - 1 || i == 1);
     }
 }
 
 static unsigned passed_under(uint32_t permille, bool read_first)
 {
-    scene_init_adversarial(ADVERSARY_READ, permille);
-    rig_spawn(&scene.rig, "near", read_and_write, &read_first);
-    rig_run(&scene.rig);
-    scene_fini();
+    fixture_init_adversarial(ADVERSARY_READ, permille);
+    hca_fixture_spawn(&fixture.base, "near", read_and_write, &read_first);
+    hca_fixture_run(&fixture.base);
+    fixture_fini();
     return passed;
 }
 

@@ -1,6 +1,6 @@
 // Unreliable services: datagrams, and connections that lose.
 
-#include "scene.h"
+#include "fixture.h"
 
 // --- datagrams -----------------------------------------------------------------------------------------------------
 
@@ -8,14 +8,14 @@ static void routed_send(uint32_t qkey, const struct hca_route *route)
 {
     hca_ah_t *ah;
     struct hca_sge sge;
-    EXPECT_EQ(hca_ah_create(scene.near->pd, 2, 0, route, &ah), 0);
-    struct hca_send_wr wr = rig_wr(&scene.a, HCA_OP_SEND_IMM, 0, 100, &sge);
+    EXPECT_EQ(hca_ah_create(fixture.near->pd, 2, 0, route, &ah), 0);
+    struct hca_send_wr wr = hca_fixture_wr(&fixture.a, HCA_OP_SEND_IMM, 0, 100, &sge);
     wr.ah = ah;
     wr.immediate = qkey == 0x1234 ? 77 : 66;
-    wr.remote_qpn = hca_qp_number(scene.b.qp);
+    wr.remote_qpn = hca_qp_number(fixture.b.qp);
     wr.remote_qkey = qkey;
-    EXPECT_EQ(hca_post_send(scene.a.qp, &wr, NULL), 0);
-    EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+    EXPECT_EQ(hca_post_send(fixture.a.qp, &wr, NULL), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
     EXPECT_EQ(hca_ah_destroy(ah), 0);
 }
 
@@ -27,7 +27,7 @@ static void datagram_send(uint32_t qkey)
 static void datagrams_send(void *arg)
 {
     (void)arg;
-    sim_thread_sleep(scene.rig.sim, 10 * US);
+    sim_thread_sleep(fixture.base.sim, 10 * US);
     datagram_send(0x9999); // a wrong Q_Key is dropped silently
     datagram_send(0x1234);
 }
@@ -35,13 +35,13 @@ static void datagrams_send(void *arg)
 static void datagram_receive(void *arg)
 {
     (void)arg;
-    EXPECT_EQ(rig_receive(&scene.b, 3, 0, 200), 0);
-    const struct hca_wc wc = rig_completion(&scene.b);
+    EXPECT_EQ(hca_fixture_receive(&fixture.b, 3, 0, 200), 0);
+    const struct hca_wc wc = hca_fixture_completion(&fixture.b);
     EXPECT_EQ(wc.status, HCA_OK);
     EXPECT_EQ(wc.bytes, 140);
     EXPECT_EQ(wc.immediate, 77);
     EXPECT_EQ(wc.source_lid, 1);
-    EXPECT_EQ(wc.source_qpn, hca_qp_number(scene.a.qp));
+    EXPECT_EQ(wc.source_qpn, hca_qp_number(fixture.a.qp));
 }
 
 static struct hca_loss lost;
@@ -57,26 +57,26 @@ static void loss_take(void *ctx, const char *name, const struct hca_loss *loss)
 
 TEST(Datagrams, WhoListensHearsWhyOneIsDropped)
 {
-    scene_init(HCA_UD);
+    fixture_init(HCA_UD);
     losses = 0;
-    hca_set_lost(scene.rig.nodes[1].hca, loss_take, NULL);
-    scene_run(datagrams_send, datagram_receive);
+    hca_set_lost(fixture.base.nodes[1].hca, loss_take, NULL);
+    fixture_run(datagrams_send, datagram_receive);
     EXPECT_EQ(losses, 1);
     EXPECT_EQ(lost.kind, HCA_LOSS_QKEY);
     EXPECT_EQ(lost.qkey, 0x9999);
     EXPECT_EQ(lost.own_qkey, 0x1234);
     EXPECT_EQ(lost.source_lid, 1);
-    EXPECT_EQ(lost.qpn, hca_qp_number(scene.b.qp));
-    rig_fini(&scene.rig);
+    EXPECT_EQ(lost.qpn, hca_qp_number(fixture.b.qp));
+    hca_fixture_fini(&fixture.base);
 }
 
 TEST(Datagrams, ADatagramArrivesBehindTheRoomForItsRouteHeader)
 {
-    scene_init(HCA_UD);
-    scene_run(datagrams_send, datagram_receive);
-    EXPECT_MEMEQ(scene.far->memory + 40, scene.near->memory, 100);
-    EXPECT_EQ(rig_counter(&scene.rig, 1, "packets_discarded"), 1);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_UD);
+    fixture_run(datagrams_send, datagram_receive);
+    EXPECT_MEMEQ(fixture.far->memory + 40, fixture.near->memory, 100);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "packets_discarded"), 1);
+    hca_fixture_fini(&fixture.base);
 }
 
 static void unreceived_send(void *arg)
@@ -96,7 +96,7 @@ static void routed_datagrams_send(void *arg)
     struct hca_route elsewhere = route_to_far;
     (void)arg;
     elsewhere.dgid[15] ^= 0x80; // no GID of the port it comes to: dropped silently (IBA 9.6.1.2)
-    sim_thread_sleep(scene.rig.sim, 10 * US);
+    sim_thread_sleep(fixture.base.sim, 10 * US);
     routed_send(0x1234, &elsewhere);
     routed_send(0x1234, &route_to_far);
 }
@@ -104,8 +104,8 @@ static void routed_datagrams_send(void *arg)
 static void routed_datagram_receive(void *arg)
 {
     (void)arg;
-    EXPECT_EQ(rig_receive(&scene.b, 3, 0, 140), 0);
-    const struct hca_wc wc = rig_completion(&scene.b);
+    EXPECT_EQ(hca_fixture_receive(&fixture.b, 3, 0, 140), 0);
+    const struct hca_wc wc = hca_fixture_completion(&fixture.b);
     EXPECT_EQ(wc.bytes, 140);
     EXPECT_TRUE(wc.has_route);
 }
@@ -116,40 +116,40 @@ TEST(Datagrams, ARouteHeaderArrivesBeforeItsDatagram)
     static const uint8_t header[24] = {
         0x62, 0x15, 0x43, 0x21, 0, 12 + 8 + 4 + 100 + 4, 0x1b, 64, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x02, 0xc9,
         0x03, 0,    0,    1,    1};
-    scene_init(HCA_UD);
-    scene_run(routed_datagrams_send, routed_datagram_receive);
-    EXPECT_MEMEQ(scene.far->memory, header, 24);
-    EXPECT_MEMEQ(scene.far->memory + 24, route_to_far.dgid, 16);
-    EXPECT_MEMEQ(scene.far->memory + 40, scene.near->memory, 100);
-    EXPECT_EQ(rig_counter(&scene.rig, 1, "packets_discarded"), 1);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "port_xmit_data"), 2 * (8 + 40 + 12 + 8 + 4 + 100 + 4));
-    rig_fini(&scene.rig);
+    fixture_init(HCA_UD);
+    fixture_run(routed_datagrams_send, routed_datagram_receive);
+    EXPECT_MEMEQ(fixture.far->memory, header, 24);
+    EXPECT_MEMEQ(fixture.far->memory + 24, route_to_far.dgid, 16);
+    EXPECT_MEMEQ(fixture.far->memory + 40, fixture.near->memory, 100);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "packets_discarded"), 1);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "port_xmit_data"), 2 * (8 + 40 + 12 + 8 + 4 + 100 + 4));
+    hca_fixture_fini(&fixture.base);
 }
 
 TEST(Datagrams, ADatagramWithoutAReceiveIsDropped)
 {
-    scene_init(HCA_UD);
-    scene_run(unreceived_send, NULL);
-    EXPECT_EQ(rig_counter(&scene.rig, 1, "packets_discarded"), 1);
-    EXPECT_EQ(rig_counter(&scene.rig, 1, "out_of_buffer"), 1);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_UD);
+    fixture_run(unreceived_send, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "packets_discarded"), 1);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "out_of_buffer"), 1);
+    hca_fixture_fini(&fixture.base);
 }
 
 static void uc_send(void *arg)
 {
     (void)arg;
-    ib_link_drop_next(scene.rig.cable, 0, 1);
+    ib_link_drop_next(fixture.base.cable, 0, 1);
     for (unsigned i = 0; i < 2; i++) {
-        EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 5000, scene.far, 100 + i * 10000), 0);
-        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 5000, fixture.far, 100 + i * 10000), 0);
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
     }
 }
 
 TEST(Datagrams, AnUnreliableMessageWithALossIsDroppedAndTheNextArrives)
 {
-    scene_init(HCA_UC);
-    scene_run(uc_send, NULL);
-    EXPECT_EQ(scene.far->memory[100], 0);
-    EXPECT_MEMEQ(scene.far->memory + 10100, scene.near->memory, 5000);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_UC);
+    fixture_run(uc_send, NULL);
+    EXPECT_EQ(fixture.far->memory[100], 0);
+    EXPECT_MEMEQ(fixture.far->memory + 10100, fixture.near->memory, 5000);
+    hca_fixture_fini(&fixture.base);
 }

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rig.h"
+#include "tests/support/hca_fixture.h"
 
 // One request from a to b, and what comes of it.
-struct scene {
-    struct rig rig;
-    struct rig_process *near, *far;
-    struct rig_qp a, b;
+struct error_fixture {
+    struct hca_fixture base;
+    struct hca_fixture_process *near, *far;
+    struct hca_fixture_qp a, b;
     struct hca_send_wr wr;
     struct hca_sge sge[2];
     uint32_t receive_bytes;                 // a receive of that many is posted first; 0: none
@@ -17,96 +17,98 @@ struct scene {
     enum hca_qp_state state, state_far;
 };
 
-static void scene_init_with(struct scene *scene, enum hca_qp_type type, void (*change)(struct hca_qp_attr *attr))
+static void error_fixture_init_with(struct error_fixture *fixture, enum hca_qp_type type,
+                                    void (*change)(struct hca_qp_attr *attr))
 {
-    memset(scene, 0, sizeof *scene);
-    rig_init(&scene->rig, "connectx-qdr");
-    scene->near = rig_process(&scene->rig, 0);
-    scene->far = rig_process(&scene->rig, 1);
-    scene->a = rig_qp(scene->near, type);
-    scene->b = rig_qp(scene->far, type);
-    struct hca_qp_attr to_b = rig_attr(&scene->b), to_a = rig_attr(&scene->a);
+    memset(fixture, 0, sizeof *fixture);
+    hca_fixture_init(&fixture->base, "connectx-qdr");
+    fixture->near = hca_fixture_process(&fixture->base, 0);
+    fixture->far = hca_fixture_process(&fixture->base, 1);
+    fixture->a = hca_fixture_qp(fixture->near, type);
+    fixture->b = hca_fixture_qp(fixture->far, type);
+    struct hca_qp_attr to_b = hca_fixture_attr(&fixture->b), to_a = hca_fixture_attr(&fixture->a);
     if (change != NULL) {
         change(&to_a);
         change(&to_b);
     }
-    rig_connect_with(&scene->a, &to_b);
-    rig_connect_with(&scene->b, &to_a);
-    scene->wr = rig_wr(&scene->a, HCA_OP_WRITE, 0, 64, scene->sge);
-    scene->wr.remote_address = (uint64_t)(uintptr_t)scene->far->memory;
-    scene->wr.rkey = hca_mr_rkey(scene->far->mr);
-    scene->expected_far = HCA_STATUSES;
-    scene->state = HCA_ERROR;
-    scene->state_far = HCA_ERROR;
-    memset(scene->near->memory, 0x5a, 65536);
+    hca_fixture_connect_with(&fixture->a, &to_b);
+    hca_fixture_connect_with(&fixture->b, &to_a);
+    fixture->wr = hca_fixture_wr(&fixture->a, HCA_OP_WRITE, 0, 64, fixture->sge);
+    fixture->wr.remote_address = (uint64_t)(uintptr_t)fixture->far->memory;
+    fixture->wr.rkey = hca_mr_rkey(fixture->far->mr);
+    fixture->expected_far = HCA_STATUSES;
+    fixture->state = HCA_ERROR;
+    fixture->state_far = HCA_ERROR;
+    memset(fixture->near->memory, 0x5a, 65536);
 }
 
 static void near_run(void *arg)
 {
-    struct scene *scene = arg;
-    EXPECT_EQ(hca_post_send(scene->a.qp, &scene->wr, NULL), 0);
-    EXPECT_EQ(rig_completion(&scene->a).status, scene->expected);
+    struct error_fixture *fixture = arg;
+    EXPECT_EQ(hca_post_send(fixture->a.qp, &fixture->wr, NULL), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture->a).status, fixture->expected);
 }
 
 static void far_run(void *arg)
 {
-    struct scene *scene = arg;
-    if (scene->receive_bytes > 0) {
-        const struct hca_sge sge = {.address = (uint64_t)(uintptr_t)scene->far->memory,
-                                    .bytes = scene->receive_bytes,
-                                    .lkey = scene->receive_key != 0 ? scene->receive_key : hca_mr_lkey(scene->far->mr)};
+    struct error_fixture *fixture = arg;
+    if (fixture->receive_bytes > 0) {
+        const struct hca_sge sge = {.address = (uint64_t)(uintptr_t)fixture->far->memory,
+                                    .bytes = fixture->receive_bytes,
+                                    .lkey = fixture->receive_key != 0 ? fixture->receive_key
+                                                                      : hca_mr_lkey(fixture->far->mr)};
         const struct hca_receive_wr wr = {.sges = &sge, .sge_count = 1};
-        EXPECT_EQ(hca_post_receive(scene->b.qp, &wr, NULL), 0);
+        EXPECT_EQ(hca_post_receive(fixture->b.qp, &wr, NULL), 0);
     }
-    rig_spawn(&scene->rig, "near", near_run, scene);
-    if (scene->expected_far != HCA_STATUSES) {
-        EXPECT_EQ(rig_completion(&scene->b).status, scene->expected_far);
+    hca_fixture_spawn(&fixture->base, "near", near_run, fixture);
+    if (fixture->expected_far != HCA_STATUSES) {
+        EXPECT_EQ(hca_fixture_completion(&fixture->b).status, fixture->expected_far);
     }
 }
 
 // Nothing but what succeeded was written at the far side.
-static void scene_run(struct scene *scene)
+static void error_fixture_run(struct error_fixture *fixture)
 {
     static const uint8_t zeros[65536];
     struct hca_qp_attr attr;
-    rig_spawn(&scene->rig, "far", far_run, scene);
-    rig_run(&scene->rig);
-    if (scene->expected != HCA_OK) {
-        EXPECT_MEMEQ(scene->far->memory, zeros, sizeof zeros);
+    hca_fixture_spawn(&fixture->base, "far", far_run, fixture);
+    hca_fixture_run(&fixture->base);
+    if (fixture->expected != HCA_OK) {
+        EXPECT_MEMEQ(fixture->far->memory, zeros, sizeof zeros);
     }
-    EXPECT_EQ(hca_qp_query(scene->a.qp, &attr), 0);
-    EXPECT_EQ(attr.state, scene->state);
-    EXPECT_EQ(hca_qp_query(scene->b.qp, &attr), 0);
-    EXPECT_EQ(attr.state, scene->state_far);
-    rig_fini(&scene->rig);
+    EXPECT_EQ(hca_qp_query(fixture->a.qp, &attr), 0);
+    EXPECT_EQ(attr.state, fixture->state);
+    EXPECT_EQ(hca_qp_query(fixture->b.qp, &attr), 0);
+    EXPECT_EQ(attr.state, fixture->state_far);
+    hca_fixture_fini(&fixture->base);
 }
 
-static struct scene scene;
+static struct error_fixture fixture;
 
 TEST(Error, WrongRemoteKeyIsRemoteAccess)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.rkey ^= 0x10000;
-    scene.expected = HCA_REMOTE_ACCESS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.rkey ^= 0x10000;
+    fixture.expected = HCA_REMOTE_ACCESS;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, WriteBeyondTheRegionIsRemoteAccess)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.remote_address += REGION_BYTES - 63;
-    scene.expected = HCA_REMOTE_ACCESS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.remote_address += REGION_BYTES - 63;
+    fixture.expected = HCA_REMOTE_ACCESS;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, ReadFromADeregisteredRegionIsRemoteAccess)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.opcode = HCA_OP_READ;
-    EXPECT_EQ(hca_mr_deregister(scene.far->mr), 0);
-    scene.far->mr = NULL;
-    scene.expected = HCA_REMOTE_ACCESS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_READ;
+    EXPECT_EQ(hca_mr_deregister(fixture.far->mr), 0);
+    fixture.far->mr = NULL;
+    fixture.expected = HCA_REMOTE_ACCESS;
+    error_fixture_run(&fixture);
 }
 
 static void forbid_atomics(struct hca_qp_attr *attr)
@@ -116,21 +118,21 @@ static void forbid_atomics(struct hca_qp_attr *attr)
 
 TEST(Error, AnAtomicThatTheQueuePairDoesNotAllowIsAnInvalidRequest)
 {
-    scene_init_with(&scene, HCA_RC, forbid_atomics);
-    scene.wr.opcode = HCA_OP_FETCH_ADD;
-    scene.sge[0].bytes = 8;
-    scene.expected = HCA_REMOTE_INVALID_REQUEST;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, forbid_atomics);
+    fixture.wr.opcode = HCA_OP_FETCH_ADD;
+    fixture.sge[0].bytes = 8;
+    fixture.expected = HCA_REMOTE_INVALID_REQUEST;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, AMisalignedAtomicIsARemoteInvalidRequest)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.opcode = HCA_OP_FETCH_ADD;
-    scene.wr.remote_address += 4;
-    scene.sge[0].bytes = 8;
-    scene.expected = HCA_REMOTE_INVALID_REQUEST;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_FETCH_ADD;
+    fixture.wr.remote_address += 4;
+    fixture.sge[0].bytes = 8;
+    fixture.expected = HCA_REMOTE_INVALID_REQUEST;
+    error_fixture_run(&fixture);
 }
 
 static void forbid_reads(struct hca_qp_attr *attr)
@@ -140,59 +142,59 @@ static void forbid_reads(struct hca_qp_attr *attr)
 
 TEST(Error, AReadWithoutResponderResourcesIsARemoteInvalidRequest)
 {
-    scene_init_with(&scene, HCA_RC, forbid_reads);
-    scene.wr.opcode = HCA_OP_READ;
-    scene.expected = HCA_REMOTE_INVALID_REQUEST;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, forbid_reads);
+    fixture.wr.opcode = HCA_OP_READ;
+    fixture.expected = HCA_REMOTE_INVALID_REQUEST;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, ASendLongerThanTheReceiveIsLocalLengthThereAndRemoteInvalidHere)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.opcode = HCA_OP_SEND;
-    scene.receive_bytes = 63;
-    scene.expected_far = HCA_LOCAL_LENGTH;
-    scene.expected = HCA_REMOTE_INVALID_REQUEST;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_SEND;
+    fixture.receive_bytes = 63;
+    fixture.expected_far = HCA_LOCAL_LENGTH;
+    fixture.expected = HCA_REMOTE_INVALID_REQUEST;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, AReceiveWithAWrongKeyIsLocalProtectionThereAndRemoteOperationHere)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.opcode = HCA_OP_SEND;
-    scene.receive_bytes = 64;
-    scene.receive_key = 0x7777;
-    scene.expected_far = HCA_LOCAL_PROTECTION;
-    scene.expected = HCA_REMOTE_OPERATION;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_SEND;
+    fixture.receive_bytes = 64;
+    fixture.receive_key = 0x7777;
+    fixture.expected_far = HCA_LOCAL_PROTECTION;
+    fixture.expected = HCA_REMOTE_OPERATION;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, ASendFromMemoryWithoutAKeyIsLocalProtection)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.sge[0].lkey = 0x7777;
-    scene.expected = HCA_LOCAL_PROTECTION;
-    scene.state_far = HCA_RTS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.sge[0].lkey = 0x7777;
+    fixture.expected = HCA_LOCAL_PROTECTION;
+    fixture.state_far = HCA_RTS;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, AReadIntoMemoryWithoutAKeyIsLocalProtection)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.opcode = HCA_OP_READ;
-    scene.sge[0].lkey = 0x7777;
-    scene.expected = HCA_LOCAL_PROTECTION;
-    scene.state_far = HCA_RTS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_READ;
+    fixture.sge[0].lkey = 0x7777;
+    fixture.expected = HCA_LOCAL_PROTECTION;
+    fixture.state_far = HCA_RTS;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, AnAtomicOfOtherThanEightBytesIsLocalLength)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    scene.wr.opcode = HCA_OP_FETCH_ADD;
-    scene.expected = HCA_LOCAL_LENGTH;
-    scene.state_far = HCA_RTS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_FETCH_ADD;
+    fixture.expected = HCA_LOCAL_LENGTH;
+    fixture.state_far = HCA_RTS;
+    error_fixture_run(&fixture);
 }
 
 static void forbid_own_reads(struct hca_qp_attr *attr)
@@ -202,20 +204,20 @@ static void forbid_own_reads(struct hca_qp_attr *attr)
 
 TEST(Error, AReadWithoutInitiatorResourcesIsALocalOperation)
 {
-    scene_init_with(&scene, HCA_RC, forbid_own_reads);
-    scene.wr.opcode = HCA_OP_READ;
-    scene.expected = HCA_LOCAL_OPERATION;
-    scene.state_far = HCA_RTS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, forbid_own_reads);
+    fixture.wr.opcode = HCA_OP_READ;
+    fixture.expected = HCA_LOCAL_OPERATION;
+    fixture.state_far = HCA_RTS;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, APulledCableIsRetryExceeded)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    ib_link_set_up(scene.rig.cable, false);
-    scene.expected = HCA_RETRY_EXCEEDED;
-    scene.state_far = HCA_RTS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    ib_link_set_up(fixture.base.cable, false);
+    fixture.expected = HCA_RETRY_EXCEEDED;
+    fixture.state_far = HCA_RTS;
+    error_fixture_run(&fixture);
 }
 
 static void twice_rnr(struct hca_qp_attr *attr)
@@ -225,68 +227,69 @@ static void twice_rnr(struct hca_qp_attr *attr)
 
 TEST(Error, AReceiverWithoutBuffersIsRnrRetryExceededAfterTheCount)
 {
-    scene_init_with(&scene, HCA_RC, twice_rnr);
-    scene.wr.opcode = HCA_OP_SEND;
-    scene.expected = HCA_RNR_RETRY_EXCEEDED;
-    scene.state_far = HCA_RTS;
-    rig_spawn(&scene.rig, "far", far_run, &scene);
-    rig_run(&scene.rig);
-    EXPECT_EQ(rig_counter(&scene.rig, 1, "rnr_naks_sent"), 3);
-    rig_fini(&scene.rig);
+    error_fixture_init_with(&fixture, HCA_RC, twice_rnr);
+    fixture.wr.opcode = HCA_OP_SEND;
+    fixture.expected = HCA_RNR_RETRY_EXCEEDED;
+    fixture.state_far = HCA_RTS;
+    hca_fixture_spawn(&fixture.base, "far", far_run, &fixture);
+    hca_fixture_run(&fixture.base);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "rnr_naks_sent"), 3);
+    hca_fixture_fini(&fixture.base);
 }
 
 TEST(Error, AnUnreliableSendWithAWrongKeyStopsSendingOnly)
 {
-    scene_init_with(&scene, HCA_UC, NULL);
-    scene.sge[0].lkey = 0x7777;
-    scene.expected = HCA_LOCAL_PROTECTION;
-    scene.state = HCA_SQE;
-    scene.state_far = HCA_RTS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_UC, NULL);
+    fixture.sge[0].lkey = 0x7777;
+    fixture.expected = HCA_LOCAL_PROTECTION;
+    fixture.state = HCA_SQE;
+    fixture.state_far = HCA_RTS;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, MemoryThatDoesNotAnswerIsALocalOperation)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    EXPECT_EQ(hca_mr_register_bus(scene.near->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &scene.near->other_mr),
-              0);
-    scene.sge[0] = (struct hca_sge){.address = 0x10000, .bytes = 64, .lkey = hca_mr_lkey(scene.near->other_mr)};
-    scene.expected = HCA_LOCAL_OPERATION;
-    scene.state_far = HCA_RTS;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    EXPECT_EQ(
+        hca_mr_register_bus(fixture.near->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &fixture.near->other_mr),
+        0);
+    fixture.sge[0] = (struct hca_sge){.address = 0x10000, .bytes = 64, .lkey = hca_mr_lkey(fixture.near->other_mr)};
+    fixture.expected = HCA_LOCAL_OPERATION;
+    fixture.state_far = HCA_RTS;
+    error_fixture_run(&fixture);
 }
 
 TEST(Error, RemoteMemoryThatDoesNotAnswerAnAtomicIsARemoteOperation)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    EXPECT_EQ(hca_mr_register_bus(scene.far->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &scene.far->other_mr),
-              0);
-    scene.wr.opcode = HCA_OP_FETCH_ADD;
-    scene.wr.remote_address = 0x10000;
-    scene.wr.rkey = hca_mr_rkey(scene.far->other_mr);
-    scene.sge[0].bytes = 8;
-    scene.expected = HCA_REMOTE_OPERATION;
-    scene_run(&scene);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    EXPECT_EQ(
+        hca_mr_register_bus(fixture.far->pd, 0x10000, 0x9000000000ull, 4096, EVERY_ACCESS, &fixture.far->other_mr), 0);
+    fixture.wr.opcode = HCA_OP_FETCH_ADD;
+    fixture.wr.remote_address = 0x10000;
+    fixture.wr.rkey = hca_mr_rkey(fixture.far->other_mr);
+    fixture.sge[0].bytes = 8;
+    fixture.expected = HCA_REMOTE_OPERATION;
+    error_fixture_run(&fixture);
 }
 
 // --- flushing ------------------------------------------------------------------------------------------------------
 
 static void flush_run(void *arg)
 {
-    struct scene *s = arg;
+    struct error_fixture *s = arg;
     for (unsigned i = 0; i < 5; i++) {
-        EXPECT_EQ(rig_receive(&s->a, 100 + i, 0, 64), 0);
+        EXPECT_EQ(hca_fixture_receive(&s->a, 100 + i, 0, 64), 0);
     }
     s->wr.rkey = 1;
     for (unsigned i = 0; i < 3; i++) {
         s->wr.wr_id = i;
         EXPECT_EQ(hca_post_send(s->a.qp, &s->wr, NULL), 0);
     }
-    EXPECT_EQ(rig_completion(&s->a).status, HCA_REMOTE_ACCESS);
-    EXPECT_EQ(rig_receive(&s->a, 105, 0, 64), 0); // posted after the failure
+    EXPECT_EQ(hca_fixture_completion(&s->a).status, HCA_REMOTE_ACCESS);
+    EXPECT_EQ(hca_fixture_receive(&s->a, 105, 0, 64), 0); // posted after the failure
     unsigned sends = 1, receives = 100;
     for (unsigned i = 0; i < 8; i++) {
-        const struct hca_wc wc = rig_completion(&s->a);
+        const struct hca_wc wc = hca_fixture_completion(&s->a);
         EXPECT_EQ(wc.status, HCA_FLUSHED);
         EXPECT_EQ(wc.wr_id, wc.kind == HCA_CQE_SEND ? sends : receives);
         sends += wc.kind == HCA_CQE_SEND;
@@ -298,17 +301,17 @@ static void flush_run(void *arg)
 
 TEST(Error, FlushesEverythingThatWasPostedInOrder)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    rig_spawn(&scene.rig, "near", flush_run, &scene);
-    rig_run(&scene.rig);
-    rig_fini(&scene.rig);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    hca_fixture_spawn(&fixture.base, "near", flush_run, &fixture);
+    hca_fixture_run(&fixture.base);
+    hca_fixture_fini(&fixture.base);
 }
 
 // --- refused by the driver -------------------------------------------------------------------------------------------
 
 static void refuse_run(void *arg)
 {
-    struct scene *s = arg;
+    struct error_fixture *s = arg;
     const struct hca_send_wr *bad = NULL;
     struct hca_sge many[5] = {s->sge[0], s->sge[0], s->sge[0], s->sge[0], s->sge[0]};
     struct hca_send_wr wr = s->wr;
@@ -321,7 +324,7 @@ static void refuse_run(void *arg)
     many[0].bytes = 65;
     wr.sges = many;
     EXPECT_EQ(hca_post_send(s->a.qp, &wr, &bad), -EINVAL);
-    ib_link_set_up(s->rig.cable, false); // nothing completes soon
+    ib_link_set_up(s->base.cable, false); // nothing completes soon
     for (unsigned i = 0; i < 128; i++) {
         EXPECT_EQ(hca_post_send(s->a.qp, &s->wr, &bad), 0);
     }
@@ -331,23 +334,23 @@ static void refuse_run(void *arg)
 
 TEST(Error, TooManySegmentsTooMuchInlineAndAFullQueueAreRefused)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    rig_spawn(&scene.rig, "near", refuse_run, &scene);
-    rig_run(&scene.rig);
-    rig_fini(&scene.rig);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    hca_fixture_spawn(&fixture.base, "near", refuse_run, &fixture);
+    hca_fixture_run(&fixture.base);
+    hca_fixture_fini(&fixture.base);
 }
 
 TEST(Error, WhatIsInUseIsNotDestroyed)
 {
-    scene_init_with(&scene, HCA_RC, NULL);
-    EXPECT_EQ(hca_cq_destroy(scene.a.cq), -EBUSY);
-    EXPECT_EQ(hca_pd_destroy(scene.near->pd), -EBUSY);
-    EXPECT_EQ(hca_close(scene.near->context), -EBUSY);
-    rig_qp_close(&scene.a);
-    EXPECT_EQ(hca_mr_deregister(scene.near->mr), 0);
-    EXPECT_EQ(hca_pd_destroy(scene.near->pd), 0);
-    EXPECT_EQ(hca_close(scene.near->context), 0);
-    scene.near->context = NULL;
-    scene.near->mr = NULL;
-    rig_fini(&scene.rig);
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    EXPECT_EQ(hca_cq_destroy(fixture.a.cq), -EBUSY);
+    EXPECT_EQ(hca_pd_destroy(fixture.near->pd), -EBUSY);
+    EXPECT_EQ(hca_close(fixture.near->context), -EBUSY);
+    hca_fixture_qp_close(&fixture.a);
+    EXPECT_EQ(hca_mr_deregister(fixture.near->mr), 0);
+    EXPECT_EQ(hca_pd_destroy(fixture.near->pd), 0);
+    EXPECT_EQ(hca_close(fixture.near->context), 0);
+    fixture.near->context = NULL;
+    fixture.near->mr = NULL;
+    hca_fixture_fini(&fixture.base);
 }

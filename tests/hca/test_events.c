@@ -1,56 +1,56 @@
 // What tells a program that something happened: limits of shared receive queues, completion and other events.
 #include <errno.h>
 
-#include "scene.h"
+#include "fixture.h"
 
 // --- shared receive queues -------------------------------------------------------------------------------------------
 
 static void srq_receive(void *arg)
 {
     (void)arg;
-    const struct hca_sge sge = {(uint64_t)(uintptr_t)scene.far->memory, 64, hca_mr_lkey(scene.far->mr)};
+    const struct hca_sge sge = {(uint64_t)(uintptr_t)fixture.far->memory, 64, hca_mr_lkey(fixture.far->mr)};
     for (unsigned i = 0; i < 4; i++) {
         const struct hca_receive_wr wr = {.wr_id = i, .sges = &sge, .sge_count = 1};
-        EXPECT_EQ(hca_post_srq_receive(scene.srq, &wr, NULL), 0);
+        EXPECT_EQ(hca_post_srq_receive(fixture.srq, &wr, NULL), 0);
     }
     const struct hca_receive_wr fifth = {.sges = &sge, .sge_count = 1};
-    EXPECT_EQ(hca_post_srq_receive(scene.srq, &fifth, NULL), -ENOMEM);
-    EXPECT_EQ(hca_srq_arm(scene.srq, 3), 0);
+    EXPECT_EQ(hca_post_srq_receive(fixture.srq, &fifth, NULL), -ENOMEM);
+    EXPECT_EQ(hca_srq_arm(fixture.srq, 3), 0);
     for (unsigned i = 0; i < 3; i++) {
-        EXPECT_EQ(rig_completion(&scene.b).wr_id, i);
+        EXPECT_EQ(hca_fixture_completion(&fixture.b).wr_id, i);
     }
-    scene_expect_event(scene.far, HCA_EVENT_SRQ_LIMIT);
+    fixture_expect_event(fixture.far, HCA_EVENT_SRQ_LIMIT);
     struct hca_event event;
-    EXPECT_EQ(hca_event_get(scene.far->context, HCA_NO_WAIT, &event), -EAGAIN);
+    EXPECT_EQ(hca_event_get(fixture.far->context, HCA_NO_WAIT, &event), -EAGAIN);
 }
 
 static void three_sends(void *arg)
 {
     (void)arg;
-    sim_thread_sleep(scene.rig.sim, 10 * US);
+    sim_thread_sleep(fixture.base.sim, 10 * US);
     for (unsigned i = 0; i < 3; i++) {
-        EXPECT_EQ(rig_send(&scene.a, HCA_OP_SEND, 0, 64, scene.far, 0), 0);
-        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_SEND, 0, 64, fixture.far, 0), 0);
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
     }
 }
 
 TEST(Events, ASharedReceiveQueueTellsOnceThatItRunsLow)
 {
-    scene_init(HCA_RC);
-    EXPECT_EQ(hca_srq_create(scene.far->pd, 4, 1, NULL, NULL, NULL, &scene.srq), 0);
-    rig_qp_close(&scene.b);
-    struct hca_qp_create create = rig_qp_create(HCA_RC);
-    create.srq = scene.srq;
-    scene.b = rig_qp_with(scene.far, create);
-    rig_qp_close(&scene.a);
-    scene.a = rig_qp(scene.near, HCA_RC);
-    rig_connect(&scene.a, &scene.b);
-    EXPECT_EQ(hca_srq_destroy(scene.srq), -EBUSY);
-    scene_run(three_sends, srq_receive);
-    EXPECT_MEMEQ(scene.far->memory, scene.near->memory, 64);
-    rig_qp_close(&scene.b);
-    EXPECT_EQ(hca_srq_destroy(scene.srq), 0);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_RC);
+    EXPECT_EQ(hca_srq_create(fixture.far->pd, 4, 1, NULL, NULL, NULL, &fixture.srq), 0);
+    hca_fixture_qp_close(&fixture.b);
+    struct hca_qp_create create = hca_fixture_qp_create(HCA_RC);
+    create.srq = fixture.srq;
+    fixture.b = hca_fixture_qp_with(fixture.far, create);
+    hca_fixture_qp_close(&fixture.a);
+    fixture.a = hca_fixture_qp(fixture.near, HCA_RC);
+    hca_fixture_connect(&fixture.a, &fixture.b);
+    EXPECT_EQ(hca_srq_destroy(fixture.srq), -EBUSY);
+    fixture_run(three_sends, srq_receive);
+    EXPECT_MEMEQ(fixture.far->memory, fixture.near->memory, 64);
+    hca_fixture_qp_close(&fixture.b);
+    EXPECT_EQ(hca_srq_destroy(fixture.srq), 0);
+    hca_fixture_fini(&fixture.base);
 }
 
 // --- events --------------------------------------------------------------------------------------------------------
@@ -59,52 +59,52 @@ static void armed_receive(void *arg)
 {
     (void)arg;
     for (unsigned i = 0; i < 2; i++) {
-        EXPECT_EQ(rig_receive(&scene.b, i, 0, 64), 0);
+        EXPECT_EQ(hca_fixture_receive(&fixture.b, i, 0, 64), 0);
     }
-    EXPECT_EQ(hca_cq_arm(scene.b.cq, true), 0);
+    EXPECT_EQ(hca_cq_arm(fixture.b.cq, true), 0);
     struct hca_event event;
-    EXPECT_EQ(hca_event_get(scene.far->context, 50000, &event), -ETIMEDOUT); // the first is not solicited
-    scene_expect_event(scene.far, HCA_EVENT_COMPLETION);
+    EXPECT_EQ(hca_event_get(fixture.far->context, 50000, &event), -ETIMEDOUT); // the first is not solicited
+    fixture_expect_event(fixture.far, HCA_EVENT_COMPLETION);
     struct hca_wc wc[4];
-    EXPECT_EQ(hca_cq_poll(scene.b.cq, 4, wc), 2);
-    EXPECT_EQ(hca_event_get(scene.far->context, HCA_NO_WAIT, &event), -EAGAIN);
+    EXPECT_EQ(hca_cq_poll(fixture.b.cq, 4, wc), 2);
+    EXPECT_EQ(hca_event_get(fixture.far->context, HCA_NO_WAIT, &event), -EAGAIN);
 }
 
 static void solicited_send(void *arg)
 {
     (void)arg;
-    sim_thread_sleep(scene.rig.sim, 10 * US);
-    EXPECT_EQ(rig_send(&scene.a, HCA_OP_SEND, 0, 8, scene.far, 0), 0);
-    sim_thread_sleep(scene.rig.sim, 100 * US);
+    sim_thread_sleep(fixture.base.sim, 10 * US);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_SEND, 0, 8, fixture.far, 0), 0);
+    sim_thread_sleep(fixture.base.sim, 100 * US);
     struct hca_sge sge;
-    struct hca_send_wr wr = rig_wr(&scene.a, HCA_OP_SEND, 0, 8, &sge);
+    struct hca_send_wr wr = hca_fixture_wr(&fixture.a, HCA_OP_SEND, 0, 8, &sge);
     wr.flags = HCA_WQE_SOLICITED;
-    EXPECT_EQ(hca_post_send(scene.a.qp, &wr, NULL), 0);
+    EXPECT_EQ(hca_post_send(fixture.a.qp, &wr, NULL), 0);
 }
 
 TEST(Events, ASolicitedCompletionRaisesTheEventAndOthersDoNot)
 {
-    scene_init(HCA_RC);
-    scene_run(solicited_send, armed_receive);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_RC);
+    fixture_run(solicited_send, armed_receive);
+    hca_fixture_fini(&fixture.base);
 }
 
 static void destroy_after(uint64_t ps)
 {
-    struct rig_qp qp = {.process = scene.near}, peer = rig_qp(scene.far, HCA_RC);
-    EXPECT_EQ(hca_cq_create(scene.near->context, 4, NULL, &qp.cq), 0);
-    struct hca_qp_create create = rig_qp_create(HCA_RC);
+    struct hca_fixture_qp qp = {.process = fixture.near}, peer = hca_fixture_qp(fixture.far, HCA_RC);
+    EXPECT_EQ(hca_cq_create(fixture.near->context, 4, NULL, &qp.cq), 0);
+    struct hca_qp_create create = hca_fixture_qp_create(HCA_RC);
     create.send_cq = create.receive_cq = qp.cq;
-    EXPECT_EQ(hca_qp_create(scene.near->pd, &create, &qp.qp), 0);
-    rig_connect(&qp, &peer);
-    EXPECT_EQ(rig_send(&qp, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
-    sim_thread_sleep(scene.rig.sim, ps);
+    EXPECT_EQ(hca_qp_create(fixture.near->pd, &create, &qp.qp), 0);
+    hca_fixture_connect(&qp, &peer);
+    EXPECT_EQ(hca_fixture_send(&qp, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+    sim_thread_sleep(fixture.base.sim, ps);
     EXPECT_EQ(hca_qp_destroy(qp.qp), 0);
-    sim_thread_sleep(scene.rig.sim, 100 * US);
+    sim_thread_sleep(fixture.base.sim, 100 * US);
     struct hca_wc wc;
     EXPECT_EQ(hca_cq_poll(qp.cq, 1, &wc), 0);
     EXPECT_EQ(hca_cq_destroy(qp.cq), 0);
-    rig_qp_close(&peer);
+    hca_fixture_qp_close(&peer);
 }
 
 static void destroy_under_way(void *arg)
@@ -117,28 +117,28 @@ static void destroy_under_way(void *arg)
 
 TEST(Events, ACompletionOfADestroyedQueuePairIsNotSeen)
 {
-    scene_init(HCA_RC);
-    scene_run(destroy_under_way, NULL);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_RC);
+    fixture_run(destroy_under_way, NULL);
+    hca_fixture_fini(&fixture.base);
 }
 
 // Each arming of a queue where a completion came since the last event raises one.
 static void events_raise(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        EXPECT_EQ(rig_send(&scene.a, HCA_OP_WRITE, 0, 8, scene.far, 0), 0);
-        EXPECT_EQ(hca_cq_wait(scene.a.cq, 0), 0);
-        EXPECT_EQ(hca_cq_arm(scene.a.cq, false), 0);
-        EXPECT_EQ(rig_completion(&scene.a).status, HCA_OK);
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+        EXPECT_EQ(hca_cq_wait(fixture.a.cq, 0), 0);
+        EXPECT_EQ(hca_cq_arm(fixture.a.cq, false), 0);
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
     }
-    sim_thread_sleep(scene.rig.sim, 10 * US);
+    sim_thread_sleep(fixture.base.sim, 10 * US);
 }
 
 static void events_expect(unsigned count, enum hca_event_type type)
 {
     struct hca_event event = {0};
     for (unsigned i = 0; i < count; i++) {
-        EXPECT_EQ(hca_event_get(scene.near->context, HCA_NO_WAIT, &event), 0);
+        EXPECT_EQ(hca_event_get(fixture.near->context, HCA_NO_WAIT, &event), 0);
         EXPECT_EQ(event.type, type);
     }
 }
@@ -154,17 +154,17 @@ static void overflow_events(void *arg)
     events_expect(EVENT_PLACES, HCA_EVENT_COMPLETION);
     events_expect(1, HCA_EVENT_DEVICE_FATAL);
     events_raise(1);
-    EXPECT_EQ(hca_event_get(scene.near->context, HCA_NO_WAIT, &event), -EAGAIN);
+    EXPECT_EQ(hca_event_get(fixture.near->context, HCA_NO_WAIT, &event), -EAGAIN);
 }
 
 TEST(Events, AnOverflownEventQueueEndsWithDeviceFatalAndCountsWhatIsLost)
 {
-    scene_init(HCA_RC);
-    scene_run(overflow_events, NULL);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "eq_overflows"), 1);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "events_lost"), 5 + 3 + 1);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "events"), EVENT_PLACES + 1);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_RC);
+    fixture_run(overflow_events, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "eq_overflows"), 1);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events_lost"), 5 + 3 + 1);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events"), EVENT_PLACES + 1);
+    hca_fixture_fini(&fixture.base);
 }
 
 static void drain_events(void *arg)
@@ -180,9 +180,9 @@ static void drain_events(void *arg)
 
 TEST(Events, AnEventQueueThatIsReadInTimeLosesNothing)
 {
-    scene_init(HCA_RC);
-    scene_run(drain_events, NULL);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "eq_overflows"), 0);
-    EXPECT_EQ(rig_counter(&scene.rig, 0, "events"), EVENT_PLACES + 5 * 500);
-    rig_fini(&scene.rig);
+    fixture_init(HCA_RC);
+    fixture_run(drain_events, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "eq_overflows"), 0);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events"), EVENT_PLACES + 5 * 500);
+    hca_fixture_fini(&fixture.base);
 }

@@ -1,18 +1,18 @@
 // Whatever the wire loses, and in whatever order the host answers, a reliable connection delivers once and in order.
 #include <string.h>
 
-#include "rig.h"
 #include "sim/adversary/adversary.h"
 #include "sim/kernel/random.h"
+#include "tests/support/hca_fixture.h"
 
 enum { SLOT_BYTES = 16384, SLOTS = 16, ATOMIC_AT = 900000, FETCHED_AT = 900008 };
 
 // A walk over random requests, checked against a model in plain memory: each request has slots of its own at both
 // sides, so that what it must leave behind is known when it completes.
 struct walk {
-    struct rig rig;
-    struct rig_process *near, *far;
-    struct rig_qp a, b;
+    struct hca_fixture fixture;
+    struct hca_fixture_process *near, *far;
+    struct hca_fixture_qp a, b;
     struct sim_random random;
     unsigned count;
     uint8_t model_near[REGION_BYTES], model_far[REGION_BYTES];
@@ -23,20 +23,20 @@ static struct walk walk;
 
 static void walk_connect(uint8_t retry_count)
 {
-    struct hca_qp_attr to_b = rig_attr(&walk.b), to_a = rig_attr(&walk.a);
+    struct hca_qp_attr to_b = hca_fixture_attr(&walk.b), to_a = hca_fixture_attr(&walk.a);
     to_b.retry_count = to_a.retry_count = retry_count;
-    rig_connect_with(&walk.a, &to_b);
-    rig_connect_with(&walk.b, &to_a);
+    hca_fixture_connect_with(&walk.a, &to_b);
+    hca_fixture_connect_with(&walk.b, &to_a);
 }
 
 static void walk_init_with(const struct hca_config *config, uint64_t seed, uint8_t retry_count)
 {
     memset(&walk, 0, sizeof walk);
-    rig_init_with(&walk.rig, config, "core-i7-2600k");
-    walk.near = rig_process(&walk.rig, 0);
-    walk.far = rig_process(&walk.rig, 1);
-    walk.a = rig_qp(walk.near, HCA_RC);
-    walk.b = rig_qp(walk.far, HCA_RC);
+    hca_fixture_init_with(&walk.fixture, config, "core-i7-2600k");
+    walk.near = hca_fixture_process(&walk.fixture, 0);
+    walk.far = hca_fixture_process(&walk.fixture, 1);
+    walk.a = hca_fixture_qp(walk.near, HCA_RC);
+    walk.b = hca_fixture_qp(walk.far, HCA_RC);
     walk_connect(retry_count);
     sim_random_init(&walk.random, seed, "walk");
     for (uint32_t i = 0; i < SLOTS * SLOT_BYTES; i++) {
@@ -63,16 +63,16 @@ static void post_random(unsigned i)
     uint32_t third = 2 * SLOTS * SLOT_BYTES + slot, second = SLOTS * SLOT_BYTES + here;
     if (opcode == HCA_OP_READ) {
         memcpy(walk.model_near + second, walk.model_far + third, bytes);
-        EXPECT_EQ(rig_send(&walk.a, opcode, second, bytes, walk.far, third), 0);
+        EXPECT_EQ(hca_fixture_send(&walk.a, opcode, second, bytes, walk.far, third), 0);
     } else if (opcode == HCA_OP_FETCH_ADD) {
-        EXPECT_EQ(rig_send(&walk.a, opcode, FETCHED_AT, 8, walk.far, ATOMIC_AT), 0);
+        EXPECT_EQ(hca_fixture_send(&walk.a, opcode, FETCHED_AT, 8, walk.far, ATOMIC_AT), 0);
         memcpy(walk.model_near + FETCHED_AT, &walk.sum, 8);
         walk.sum++;
     } else {
         uint32_t to = opcode == HCA_OP_SEND ? 3 * SLOTS * SLOT_BYTES + walk.sends++ % SLOTS * 4096 : slot;
         bytes = opcode == HCA_OP_SEND ? bytes % 4096 : bytes;
         memcpy(walk.model_far + to, walk.model_near + here, bytes);
-        EXPECT_EQ(rig_send(&walk.a, opcode, here, bytes, walk.far, to), 0);
+        EXPECT_EQ(hca_fixture_send(&walk.a, opcode, here, bytes, walk.far, to), 0);
     }
 }
 
@@ -83,7 +83,7 @@ static void near_walk(void *arg)
         post_random(i);
         if (i % 8 == 7) { // eight in flight
             for (unsigned n = 0; n < 8; n++) {
-                EXPECT_EQ(rig_completion(&walk.a).status, HCA_OK);
+                EXPECT_EQ(hca_fixture_completion(&walk.a).status, HCA_OK);
             }
         }
     }
@@ -94,14 +94,14 @@ static void far_walk(void *arg)
     (void)arg;
     unsigned posted = 0;
     while (posted < SLOTS) {
-        EXPECT_EQ(rig_receive(&walk.b, posted, 3 * SLOTS * SLOT_BYTES + posted % SLOTS * 4096, 4096), 0);
+        EXPECT_EQ(hca_fixture_receive(&walk.b, posted, 3 * SLOTS * SLOT_BYTES + posted % SLOTS * 4096, 4096), 0);
         posted++;
     }
-    rig_spawn(&walk.rig, "near", near_walk, NULL);
+    hca_fixture_spawn(&walk.fixture, "near", near_walk, NULL);
     while (hca_cq_wait(walk.b.cq, 20000000) == 0) {
-        EXPECT_EQ(rig_completion(&walk.b).wr_id, walk.received);
+        EXPECT_EQ(hca_fixture_completion(&walk.b).wr_id, walk.received);
         walk.received++;
-        EXPECT_EQ(rig_receive(&walk.b, posted, 3 * SLOTS * SLOT_BYTES + posted % SLOTS * 4096, 4096), 0);
+        EXPECT_EQ(hca_fixture_receive(&walk.b, posted, 3 * SLOTS * SLOT_BYTES + posted % SLOTS * 4096, 4096), 0);
         posted++;
     }
 }
@@ -109,8 +109,8 @@ static void far_walk(void *arg)
 static void walk_run(unsigned count)
 {
     walk.count = count;
-    rig_spawn(&walk.rig, "far", far_walk, NULL);
-    rig_run(&walk.rig);
+    hca_fixture_spawn(&walk.fixture, "far", far_walk, NULL);
+    hca_fixture_run(&walk.fixture);
     memcpy(walk.model_far + ATOMIC_AT, &walk.sum, 8);
     EXPECT_EQ(walk.received, walk.sends);
     EXPECT_MEMEQ(walk.near->memory, walk.model_near, REGION_BYTES);
@@ -123,8 +123,8 @@ TEST(Reliability, RandomRequestsLeaveWhatTheModelSays)
     for (uint64_t seed = 1; seed <= 4; seed++) {
         walk_init(&config, seed);
         walk_run(400);
-        EXPECT_EQ(rig_counter(&walk.rig, 0, "retries"), 0);
-        rig_fini(&walk.rig);
+        EXPECT_EQ(hca_fixture_counter(&walk.fixture, 0, "retries"), 0);
+        hca_fixture_fini(&walk.fixture);
     }
 }
 
@@ -141,12 +141,12 @@ static void vandal_run(void *ctx)
     (void)ctx;
     unsigned side = (unsigned)sim_random_below(&vandal.random, 2);
     if (sim_random_below(&vandal.random, 2) == 0) {
-        ib_link_drop_next(walk.rig.cable, side, 1);
+        ib_link_drop_next(walk.fixture.cable, side, 1);
     } else {
-        ib_link_damage_next(walk.rig.cable, side, 1);
+        ib_link_damage_next(walk.fixture.cable, side, 1);
     }
     if (--vandal.left > 0) {
-        sim_event_schedule(walk.rig.sim, &vandal.event, sim_random_below(&vandal.random, 300) * US + 1);
+        sim_event_schedule(walk.fixture.sim, &vandal.event, sim_random_below(&vandal.random, 300) * US + 1);
     }
 }
 
@@ -159,10 +159,10 @@ TEST(Reliability, RandomRequestsSurviveALossyCable)
         vandal.left = 60;
         sim_random_init(&vandal.random, seed, "vandal");
         sim_event_init(&vandal.event, vandal_run, NULL);
-        sim_event_schedule(walk.rig.sim, &vandal.event, 1 * US);
+        sim_event_schedule(walk.fixture.sim, &vandal.event, 1 * US);
         walk_run(1200);
-        retries += rig_counter(&walk.rig, 0, "retries");
-        rig_fini(&walk.rig);
+        retries += hca_fixture_counter(&walk.fixture, 0, "retries");
+        hca_fixture_fini(&walk.fixture);
     }
     EXPECT_TRUE(retries > 50);
 }
@@ -178,7 +178,7 @@ TEST(Reliability, RandomRequestsSurviveOneReadTagAndTinyQueues)
     config.window_packets = 1;
     walk_init(&config, 9);
     walk_run(200);
-    rig_fini(&walk.rig);
+    hca_fixture_fini(&walk.fixture);
 }
 
 TEST(Reliability, CompletionsOfAReadMayCrossOnPciExpress)
@@ -188,7 +188,7 @@ TEST(Reliability, CompletionsOfAReadMayCrossOnPciExpress)
     config.read_tags = 64;
     walk_init(&config, 5);
     walk_run(200);
-    rig_fini(&walk.rig);
+    hca_fixture_fini(&walk.fixture);
 }
 
 // --- receivers that are late -----------------------------------------------------------------------------------------
@@ -196,29 +196,29 @@ TEST(Reliability, CompletionsOfAReadMayCrossOnPciExpress)
 static void late_receiver(void *arg)
 {
     (void)arg;
-    sim_thread_sleep(walk.rig.sim, 200 * US);
-    EXPECT_EQ(rig_receive(&walk.b, 1, 4096, 4096), 0);
-    EXPECT_EQ(rig_completion(&walk.b).status, HCA_OK);
+    sim_thread_sleep(walk.fixture.sim, 200 * US);
+    EXPECT_EQ(hca_fixture_receive(&walk.b, 1, 4096, 4096), 0);
+    EXPECT_EQ(hca_fixture_completion(&walk.b).status, HCA_OK);
 }
 
 static void early_sender(void *arg)
 {
     (void)arg;
-    EXPECT_EQ(rig_send(&walk.a, HCA_OP_SEND, 0, 4096, walk.far, 0), 0);
-    EXPECT_EQ(rig_completion(&walk.a).status, HCA_OK);
+    EXPECT_EQ(hca_fixture_send(&walk.a, HCA_OP_SEND, 0, 4096, walk.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&walk.a).status, HCA_OK);
 }
 
 TEST(Reliability, ASendWaitsForAReceiverThatIsNotReady)
 {
     const struct hca_config config = preset_hca("connectx-qdr");
     walk_init(&config, 1);
-    rig_spawn(&walk.rig, "near", early_sender, NULL);
-    rig_spawn(&walk.rig, "far", late_receiver, NULL);
-    rig_run(&walk.rig);
+    hca_fixture_spawn(&walk.fixture, "near", early_sender, NULL);
+    hca_fixture_spawn(&walk.fixture, "far", late_receiver, NULL);
+    hca_fixture_run(&walk.fixture);
     EXPECT_MEMEQ(walk.far->memory + 4096, walk.near->memory, 4096);
-    EXPECT_TRUE(rig_counter(&walk.rig, 1, "rnr_naks_sent") > 5);
-    EXPECT_EQ(rig_counter(&walk.rig, 0, "timeouts"), 0);
-    rig_fini(&walk.rig);
+    EXPECT_TRUE(hca_fixture_counter(&walk.fixture, 1, "rnr_naks_sent") > 5);
+    EXPECT_EQ(hca_fixture_counter(&walk.fixture, 0, "timeouts"), 0);
+    hca_fixture_fini(&walk.fixture);
 }
 
 // --- single losses ---------------------------------------------------------------------------------------------------
@@ -233,13 +233,13 @@ struct loss {
 static void loss_sender(void *arg)
 {
     const struct loss *loss = arg;
-    ib_link_drop_next(walk.rig.cable, loss->side, 1);
+    ib_link_drop_next(walk.fixture.cable, loss->side, 1);
     uint32_t bytes = loss->opcode == HCA_OP_FETCH_ADD ? 8 : 10000;
     for (unsigned i = 0; i < 3; i++) {
-        EXPECT_EQ(rig_send(&walk.a, loss->opcode, 0, bytes, walk.far, 524288), 0);
+        EXPECT_EQ(hca_fixture_send(&walk.a, loss->opcode, 0, bytes, walk.far, 524288), 0);
     }
     for (unsigned i = 0; i < 3; i++) {
-        EXPECT_EQ(rig_completion(&walk.a).status, HCA_OK);
+        EXPECT_EQ(hca_fixture_completion(&walk.a).status, HCA_OK);
     }
 }
 
@@ -248,16 +248,16 @@ static void expect_recovery(struct loss loss)
     const struct hca_config config = preset_hca("connectx-qdr");
     walk_init(&config, 1);
     memset(walk.far->memory + 524288, 0, 8);
-    rig_spawn(&walk.rig, "near", loss_sender, &loss);
-    rig_run(&walk.rig);
-    EXPECT_TRUE(rig_counter(&walk.rig, loss.at, loss.counter) > 0);
-    EXPECT_TRUE(rig_counter(&walk.rig, 0, "retries") > 0);
+    hca_fixture_spawn(&walk.fixture, "near", loss_sender, &loss);
+    hca_fixture_run(&walk.fixture);
+    EXPECT_TRUE(hca_fixture_counter(&walk.fixture, loss.at, loss.counter) > 0);
+    EXPECT_TRUE(hca_fixture_counter(&walk.fixture, 0, "retries") > 0);
     if (loss.opcode == HCA_OP_FETCH_ADD) {
         uint64_t sum;
         memcpy(&sum, walk.far->memory + 524288, 8);
         EXPECT_EQ(sum, 3); // each of them once
     }
-    rig_fini(&walk.rig);
+    hca_fixture_fini(&walk.fixture);
 }
 
 TEST(Reliability, ALostWritePacketIsAskedForByASequenceNak)
@@ -298,15 +298,15 @@ TEST(Reliability, RandomRequestsSurviveAnAdversary)
     for (uint64_t seed = 1; seed <= 16; seed++) {
         adversary_t *adversary = adversarial_init(seed, 1, &config);
         walk_run(400);
-        rig_fini(&walk.rig);
+        hca_fixture_fini(&walk.fixture);
         adversary_destroy(adversary);
     }
 }
 
 static uint64_t damaged(void)
 {
-    return sim_counter_value(walk.rig.sim, "cable.0", "damaged_packets", NULL) +
-           sim_counter_value(walk.rig.sim, "cable.1", "damaged_packets", NULL);
+    return sim_counter_value(walk.fixture.sim, "cable.0", "damaged_packets", NULL) +
+           sim_counter_value(walk.fixture.sim, "cable.1", "damaged_packets", NULL);
 }
 
 // Every packet that may be is: one retry is all that it costs between two steps forward.
@@ -319,8 +319,8 @@ TEST(Reliability, OneRetryIsEnoughForAllThatAnAdversaryDamages)
         adversary_only(adversary, PURPOSES[i % 2], i < 10 ? 1000 : 200);
         walk_run(200);
         EXPECT_TRUE(damaged() > 10);
-        EXPECT_TRUE(rig_counter(&walk.rig, 0, "retries") > 10);
-        rig_fini(&walk.rig);
+        EXPECT_TRUE(hca_fixture_counter(&walk.fixture, 0, "retries") > 10);
+        hca_fixture_fini(&walk.fixture);
         adversary_destroy(adversary);
     }
 }
@@ -332,6 +332,6 @@ TEST(Reliability, AnAdversaryDamagesNothingOfWhoDoesNotRetry)
     adversary_only(adversary, ADVERSARY_DAMAGE_REQUEST, 1000);
     walk_run(100);
     EXPECT_EQ(damaged(), 0);
-    rig_fini(&walk.rig);
+    hca_fixture_fini(&walk.fixture);
     adversary_destroy(adversary);
 }

@@ -1,5 +1,5 @@
 // Transitions of a queue pair against IBA 1.2.1, table 91, typed from the specification.
-#include "rig.h"
+#include "tests/support/hca_fixture.h"
 
 enum { R = 1, U = 2, D = 4, ALL = R | U | D }; // services that have the transition
 
@@ -50,10 +50,10 @@ TEST(States, RequireWhatTheSpecificationSays)
 
 TEST(States, RefuseMissingAndUnknownAttributesAndValuesOutOfRange)
 {
-    static struct rig rig;
-    rig_init(&rig, "connectx-qdr");
-    struct rig_qp qp = rig_qp(rig_process(&rig, 0), HCA_RC);
-    struct hca_qp_attr attr = rig_attr(&qp);
+    static struct hca_fixture fixture;
+    hca_fixture_init(&fixture, "connectx-qdr");
+    struct hca_fixture_qp qp = hca_fixture_qp(hca_fixture_process(&fixture, 0), HCA_RC);
+    struct hca_qp_attr attr = hca_fixture_attr(&qp);
     attr.state = HCA_INIT;
     EXPECT_TRUE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT, &attr) != 0);
     EXPECT_TRUE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS | HCA_QP_QKEY, &attr) != 0);
@@ -63,7 +63,7 @@ TEST(States, RefuseMissingAndUnknownAttributesAndValuesOutOfRange)
     EXPECT_EQ(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS, &attr), 0);
     EXPECT_EQ(hca_qp_query(qp.qp, &attr), 0);
     EXPECT_EQ(attr.state, HCA_INIT);
-    rig_fini(&rig);
+    hca_fixture_fini(&fixture);
 }
 
 // IBA table 45.

@@ -1,24 +1,24 @@
 // What arrives is what was sent, of every operation.
 #include <string.h>
 
-#include "rig.h"
+#include "tests/support/hca_fixture.h"
 
 struct pair {
-    struct rig rig;
-    struct rig_process *near, *far;
-    struct rig_qp a, b;
+    struct hca_fixture fixture;
+    struct hca_fixture_process *near, *far;
+    struct hca_fixture_qp a, b;
     uint32_t bytes;
     enum hca_opcode opcode;
 };
 
 static void pair_init(struct pair *pair, enum hca_qp_type type)
 {
-    rig_init(&pair->rig, "connectx-qdr");
-    pair->near = rig_process(&pair->rig, 0);
-    pair->far = rig_process(&pair->rig, 1);
-    pair->a = rig_qp(pair->near, type);
-    pair->b = rig_qp(pair->far, type);
-    rig_connect(&pair->a, &pair->b);
+    hca_fixture_init(&pair->fixture, "connectx-qdr");
+    pair->near = hca_fixture_process(&pair->fixture, 0);
+    pair->far = hca_fixture_process(&pair->fixture, 1);
+    pair->a = hca_fixture_qp(pair->near, type);
+    pair->b = hca_fixture_qp(pair->far, type);
+    hca_fixture_connect(&pair->a, &pair->b);
     for (uint32_t i = 0; i < REGION_BYTES; i++) {
         pair->near->memory[i] = (uint8_t)(i * 7 + (i >> 8));
     }
@@ -27,8 +27,8 @@ static void pair_init(struct pair *pair, enum hca_qp_type type)
 static void transfer(void *arg)
 {
     struct pair *pair = arg;
-    EXPECT_EQ(rig_send(&pair->a, pair->opcode, 101, pair->bytes, pair->far, 302), 0);
-    const struct hca_wc wc = rig_completion(&pair->a);
+    EXPECT_EQ(hca_fixture_send(&pair->a, pair->opcode, 101, pair->bytes, pair->far, 302), 0);
+    const struct hca_wc wc = hca_fixture_completion(&pair->a);
     EXPECT_EQ(wc.status, HCA_OK);
     EXPECT_EQ(wc.wr_id, 101);
 }
@@ -36,8 +36,8 @@ static void transfer(void *arg)
 static void receive(void *arg)
 {
     struct pair *pair = arg;
-    EXPECT_EQ(rig_receive(&pair->b, 9, 302, 400000), 0);
-    const struct hca_wc wc = rig_completion(&pair->b);
+    EXPECT_EQ(hca_fixture_receive(&pair->b, 9, 302, 400000), 0);
+    const struct hca_wc wc = hca_fixture_completion(&pair->b);
     EXPECT_EQ(wc.status, HCA_OK);
     EXPECT_EQ(wc.wr_id, 9);
     EXPECT_EQ(wc.bytes, pair->bytes);
@@ -50,15 +50,15 @@ static void expect_transfer(enum hca_qp_type type, enum hca_opcode opcode, uint3
     pair_init(&pair, type);
     pair.bytes = bytes;
     pair.opcode = opcode;
-    rig_spawn(&pair.rig, "near", transfer, &pair);
+    hca_fixture_spawn(&pair.fixture, "near", transfer, &pair);
     if (receives) {
-        rig_spawn(&pair.rig, "far", receive, &pair);
+        hca_fixture_spawn(&pair.fixture, "far", receive, &pair);
     }
-    rig_run(&pair.rig);
+    hca_fixture_run(&pair.fixture);
     EXPECT_MEMEQ(pair.far->memory + 302, pair.near->memory + 101, bytes);
     EXPECT_EQ(pair.far->memory[302 + bytes], 0);
     EXPECT_EQ(pair.far->memory[301], 0);
-    rig_fini(&pair.rig);
+    hca_fixture_fini(&pair.fixture);
 }
 
 static const uint32_t SIZES[] = {0, 1, 8, 63, 2047, 2048, 2049, 4096, 10000, 65536, 300001};

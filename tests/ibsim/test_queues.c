@@ -1,7 +1,7 @@
 // Contexts of ibsim0; queues, channels and limits stand in tests/conformance.
-#include "scene.h"
+#include "fixture.h"
 
-static void leave_open(struct scene_side *side)
+static void leave_open(struct fixture_side *side)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = ibv_open_device(list[0]);
@@ -14,7 +14,7 @@ static void leave_open(struct scene_side *side)
 
 TEST(IbsimQueues, ClosingADeviceEndsWhatWasLeftOnIt)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, leave_open, NULL);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, leave_open, NULL);
+    fixture_end(fixture);
 }

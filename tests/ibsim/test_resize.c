@@ -1,33 +1,33 @@
 // Completion queues that get another size while completions are in them, on their way, and waited for.
 #include <errno.h>
 
-#include "scene.h"
+#include "fixture.h"
 
 enum { BYTES = 64 };
 
-static void write_post(struct scene_side *side, uint64_t wr_id)
+static void write_post(struct fixture_side *side, uint64_t wr_id)
 {
-    struct ibv_sge sge = scene_sge(side, 0, BYTES);
-    struct ibv_send_wr wr = scene_wr(side, IBV_WR_RDMA_WRITE, &sge, 0);
+    struct ibv_sge sge = fixture_sge(side, 0, BYTES);
+    struct ibv_send_wr wr = fixture_wr(side, IBV_WR_RDMA_WRITE, &sge, 0);
     wr.wr_id = wr_id;
-    EXPECT_EQ(scene_post(side, &wr), 0);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
 }
 
-static void completions_expect(struct scene_side *side, uint64_t first, unsigned count)
+static void completions_expect(struct fixture_side *side, uint64_t first, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        (void)scene_completion(side, first + i, IBV_WC_SUCCESS);
+        (void)fixture_completion(side, first + i, IBV_WC_SUCCESS);
     }
 }
 
-static void arrive(struct scene_side *side)
+static void arrive(struct fixture_side *side)
 {
-    sim_thread_sleep(side->scene->rig.sim, 100 * US);
+    sim_thread_sleep(side->fixture->base.sim, 100 * US);
 }
 
 // --- what is in it ---------------------------------------------------------------------------------------------------
 
-static void resize_with_contents(struct scene_side *side)
+static void resize_with_contents(struct fixture_side *side)
 {
     static const int sizes[] = {20, 5, 1000, 6, 5, 64, 130, 7};
     uint64_t wr_id = 1;
@@ -49,19 +49,19 @@ static void resize_with_contents(struct scene_side *side)
 
 TEST(IbsimResize, KeepsCompletionsAndTheirOrderWhetherItGrowsOrShrinks)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, resize_with_contents, NULL);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, resize_with_contents, NULL);
+    fixture_end(fixture);
 }
 
-static void resize_at_once(struct scene_side *side)
+static void resize_at_once(struct fixture_side *side)
 {
     uint64_t wr_id = 1;
     for (unsigned i = 0; i < 40; i++) { // anywhere between the doorbell and the last completion
         for (unsigned n = 0; n < 8; n++) {
             write_post(side, wr_id + n);
         }
-        sim_thread_sleep(side->scene->rig.sim, i * 150 * NS);
+        sim_thread_sleep(side->fixture->base.sim, i * 150 * NS);
         EXPECT_EQ(ibv_resize_cq(side->cq, i % 2 == 0 ? 100 : 8), 0);
         completions_expect(side, wr_id, 8);
         wr_id += 8;
@@ -70,15 +70,15 @@ static void resize_at_once(struct scene_side *side)
 
 TEST(IbsimResize, LosesNoneOfTheCompletionsThatAreOnTheirWay)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, resize_at_once, NULL);
-    EXPECT_EQ(rig_counter(&scene->rig, 0, "completions"), 320);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, resize_at_once, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture->base, 0, "completions"), 320);
+    fixture_end(fixture);
 }
 
 // --- refusals --------------------------------------------------------------------------------------------------------
 
-static void resize_too_small(struct scene_side *side)
+static void resize_too_small(struct fixture_side *side)
 {
     int before = side->cq->cqe;
     for (unsigned n = 0; n < 5; n++) {
@@ -94,12 +94,12 @@ static void resize_too_small(struct scene_side *side)
 
 TEST(IbsimResize, RefusesASizeThatIsTooSmallForWhatIsInIt)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, resize_too_small, NULL);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, resize_too_small, NULL);
+    fixture_end(fixture);
 }
 
-static void resize_too_large(struct scene_side *side)
+static void resize_too_large(struct fixture_side *side)
 {
     struct ibv_device_attr attr;
     EXPECT_EQ(ibv_query_device(side->context, &attr), 0);
@@ -112,30 +112,30 @@ static void resize_too_large(struct scene_side *side)
 
 TEST(IbsimResize, GoesAsFarAsTheDeviceSays)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, resize_too_large, NULL);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, resize_too_large, NULL);
+    fixture_end(fixture);
 }
 
 // --- arming ----------------------------------------------------------------------------------------------------------
 
-static void resize_while_armed(struct scene_side *side)
+static void resize_while_armed(struct fixture_side *side)
 {
     struct ibv_cq *cq = NULL;
     void *cq_context = NULL;
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
     EXPECT_EQ(ibv_resize_cq(side->cq, 300), 0);
-    uint64_t before = rig_counter(&side->scene->rig, 0, "events");
+    uint64_t before = hca_fixture_counter(&side->fixture->base, 0, "events");
     write_post(side, 1);
     EXPECT_EQ(ibv_get_cq_event(side->channel, &cq, &cq_context), 0);
-    EXPECT_EQ(rig_counter(&side->scene->rig, 0, "events"), before + 1);
+    EXPECT_EQ(hca_fixture_counter(&side->fixture->base, 0, "events"), before + 1);
     completions_expect(side, 1, 1);
     ibv_ack_cq_events(cq, 1);
 }
 
 TEST(IbsimResize, RaisesNoEventByItselfAndKeepsTheArming)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, resize_while_armed, NULL);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, resize_while_armed, NULL);
+    fixture_end(fixture);
 }

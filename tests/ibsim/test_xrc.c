@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scene.h"
+#include "fixture.h"
 
 enum { BYTES = 2500, QUEUES = 2 };
 
@@ -24,17 +24,17 @@ struct target {
 
 // --- setup -----------------------------------------------------------------------------------------------------------
 
-static struct ibv_xrcd *domain_open(struct scene_side *side)
+static struct ibv_xrcd *domain_open(struct fixture_side *side)
 {
     struct ibv_xrcd_init_attr init = {
         .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
     return ibv_open_xrcd(side->context, &init);
 }
 
-static struct ibv_srq *queue_create(struct scene_side *side, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
+static struct ibv_srq *queue_create(struct fixture_side *side, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
                                     struct ibv_cq *cq)
 {
-    struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = SCENE_DEPTH, .max_sge = 1},
+    struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = FIXTURE_DEPTH, .max_sge = 1},
                                         .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
                                                      IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
                                         .srq_type = IBV_SRQT_XRC,
@@ -58,7 +58,7 @@ static int step_mask(enum ibv_qp_type type, enum ibv_qp_state to)
            (target ? 0 : IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-static void connect(struct scene_side *side, struct ibv_qp *qp, uint32_t dest_qpn)
+static void connect(struct fixture_side *side, struct ibv_qp *qp, uint32_t dest_qpn)
 {
     struct ibv_qp_attr attr = {.path_mtu = IBV_MTU_1024,
                                .dest_qp_num = dest_qpn,
@@ -77,25 +77,25 @@ static void connect(struct scene_side *side, struct ibv_qp *qp, uint32_t dest_qp
     }
 }
 
-static struct ibv_qp *initiator_open(struct scene_side *side)
+static struct ibv_qp *initiator_open(struct fixture_side *side)
 {
     struct ibv_qp_init_attr init = {
-        .send_cq = side->cq, .cap = {.max_send_wr = SCENE_DEPTH, .max_send_sge = 1}, .qp_type = IBV_QPT_XRC_SEND};
+        .send_cq = side->cq, .cap = {.max_send_wr = FIXTURE_DEPTH, .max_send_sge = 1}, .qp_type = IBV_QPT_XRC_SEND};
     struct ibv_qp *qp = ibv_create_qp(side->pd, &init);
     known.initiator_qpn = qp->qp_num;
-    scene_meet(side);
+    fixture_meet(side);
     connect(side, qp, known.target_qpn);
-    scene_meet(side);
+    fixture_meet(side);
     return qp;
 }
 
 // domains: of the queues.
-static void target_open(struct scene_side *side, struct target *target, unsigned domains)
+static void target_open(struct fixture_side *side, struct target *target, unsigned domains)
 {
     *target = (struct target){.pd = ibv_alloc_pd(side->context)};
     for (unsigned i = 0; i < QUEUES; i++) {
         target->xrcds[i] = i < domains ? domain_open(side) : target->xrcds[0];
-        target->cqs[i] = ibv_create_cq(side->context, SCENE_DEPTH, NULL, NULL, 0);
+        target->cqs[i] = ibv_create_cq(side->context, FIXTURE_DEPTH, NULL, NULL, 0);
         target->srqs[i] = queue_create(side, i == 0 ? side->pd : target->pd, target->xrcds[i], target->cqs[i]);
         EXPECT_EQ(ibv_get_srq_num(target->srqs[i], &known.srqns[i]), 0);
     }
@@ -105,9 +105,9 @@ static void target_open(struct scene_side *side, struct target *target, unsigned
     known.target_qpn = target->qp->qp_num;
     known.rkey = side->mr->rkey;
     known.address = (uintptr_t)side->memory;
-    scene_meet(side);
+    fixture_meet(side);
     connect(side, target->qp, known.initiator_qpn);
-    scene_meet(side);
+    fixture_meet(side);
 }
 
 static void target_close(struct target *target)
@@ -123,9 +123,9 @@ static void target_close(struct target *target)
     EXPECT_EQ(ibv_dealloc_pd(target->pd), 0);
 }
 
-static int post(struct scene_side *side, struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t srqn)
+static int post(struct fixture_side *side, struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t srqn)
 {
-    struct ibv_sge sge = scene_sge(side, 0, BYTES);
+    struct ibv_sge sge = fixture_sge(side, 0, BYTES);
     struct ibv_send_wr wr = {.wr_id = srqn,
                              .sg_list = &sge,
                              .num_sge = 1,
@@ -137,7 +137,8 @@ static int post(struct scene_side *side, struct ibv_qp *qp, enum ibv_wr_opcode o
     return ibv_post_send(qp, &wr, &bad);
 }
 
-static int receive(struct target *target, unsigned queue, const struct scene_side *side, uint32_t lkey, uint64_t wr_id)
+static int receive(struct target *target, unsigned queue, const struct fixture_side *side, uint32_t lkey,
+                   uint64_t wr_id)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)side->memory + wr_id * BYTES, .length = BYTES, .lkey = lkey};
     struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
@@ -148,14 +149,14 @@ static struct ibv_wc completion(struct ibv_cq *cq)
 {
     struct ibv_wc wc;
     while (ibv_poll_cq(cq, 1, &wc) == 0) {
-        EXPECT_EQ(ibverbs_cq_wait(cq, SCENE_TIMEOUT), 0);
+        EXPECT_EQ(ibverbs_cq_wait(cq, FIXTURE_TIMEOUT), 0);
     }
     return wc;
 }
 
 // --- what is named ---------------------------------------------------------------------------------------------------
 
-static void two_and_a_write(struct scene_side *side)
+static void two_and_a_write(struct fixture_side *side)
 {
     struct ibv_qp *qp = initiator_open(side);
     EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
@@ -166,11 +167,11 @@ static void two_and_a_write(struct scene_side *side)
     }
     struct ibv_recv_wr wr = {0}, *bad;
     EXPECT_EQ(ibv_post_recv(qp, &wr, &bad), EINVAL);
-    scene_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-static void two_queues(struct scene_side *side)
+static void two_queues(struct fixture_side *side)
 {
     struct target target;
     target_open(side, &target, 1);
@@ -187,33 +188,33 @@ static void two_queues(struct scene_side *side)
     }
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
     EXPECT_EQ(ibv_post_send(target.qp, &wr, &bad), EINVAL);
-    scene_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_dereg_mr(other), 0);
     target_close(&target);
 }
 
 TEST(IbsimXrc, ARequestGoesToTheSharedReceiveQueueThatItNames)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, two_and_a_write, two_queues);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, two_and_a_write, two_queues);
     for (unsigned i = 0; i < 3; i++) {
-        EXPECT_MEMEQ(scene->sides[1].memory + (size_t)i * BYTES, scene->sides[0].memory, BYTES);
+        EXPECT_MEMEQ(fixture->sides[1].memory + (size_t)i * BYTES, fixture->sides[0].memory, BYTES);
     }
-    scene_end(scene);
+    fixture_end(fixture);
 }
 
-static void three(struct scene_side *side)
+static void three(struct fixture_side *side)
 {
     struct ibv_qp *qp = initiator_open(side);
     for (unsigned i = 0; i < 3; i++) {
         EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[0]), 0);
         EXPECT_EQ(completion(side->cq).status, IBV_WC_SUCCESS);
     }
-    scene_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-static void unpolled(struct scene_side *side)
+static void unpolled(struct fixture_side *side)
 {
     struct target target;
     struct ibv_wc wc;
@@ -221,7 +222,7 @@ static void unpolled(struct scene_side *side)
     for (unsigned i = 0; i < 3; i++) {
         EXPECT_EQ(receive(&target, 0, side, side->mr->lkey, i), 0);
     }
-    scene_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_destroy_srq(target.srqs[0]), 0);
     target.srqs[0] = queue_create(side, side->pd, target.xrcds[0], target.cqs[0]); // of the same number
     EXPECT_EQ(ibv_poll_cq(target.cqs[0], 1, &wc), 0);
@@ -230,33 +231,33 @@ static void unpolled(struct scene_side *side)
 
 TEST(IbsimXrc, CompletionsOfAQueueGoWithIt)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, three, unpolled);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, three, unpolled);
+    fixture_end(fixture);
 }
 
 // --- what may not be named -------------------------------------------------------------------------------------------
 
-static void send_one(struct scene_side *side, enum ibv_wc_status status)
+static void send_one(struct fixture_side *side, enum ibv_wc_status status)
 {
     struct ibv_qp *qp = initiator_open(side);
     EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
     EXPECT_EQ(completion(side->cq).status, status);
-    scene_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-static void refused(struct scene_side *side)
+static void refused(struct fixture_side *side)
 {
     send_one(side, IBV_WC_REM_INV_REQ_ERR);
 }
 
-static void other_domain(struct scene_side *side)
+static void other_domain(struct fixture_side *side)
 {
     struct target target;
     target_open(side, &target, 2);
     EXPECT_EQ(receive(&target, 1, side, side->mr->lkey, 0), 0);
-    scene_meet(side);
+    fixture_meet(side);
     struct ibv_wc wc;
     EXPECT_EQ(ibv_poll_cq(target.cqs[1], 1, &wc), 0);
     target_close(&target);
@@ -264,64 +265,64 @@ static void other_domain(struct scene_side *side)
 
 TEST(IbsimXrc, AQueueOfAnotherDomainIsAnInvalidRequest)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, refused, other_domain);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, refused, other_domain);
+    fixture_end(fixture);
 }
 
-static void queue_goes(struct scene_side *side)
+static void queue_goes(struct fixture_side *side)
 {
     struct target target;
     target_open(side, &target, 1);
     EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT); // the message comes and is told to come again
     EXPECT_EQ(ibv_destroy_srq(target.srqs[1]), 0);
     target.srqs[1] = NULL;
-    scene_meet(side);
+    fixture_meet(side);
     target_close(&target);
 }
 
 TEST(IbsimXrc, AQueueThatIsGoneIsAnInvalidRequest)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, refused, queue_goes);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, refused, queue_goes);
+    fixture_end(fixture);
 }
 
 // --- no entry yet ----------------------------------------------------------------------------------------------------
 
-static void one(struct scene_side *side)
+static void one(struct fixture_side *side)
 {
     send_one(side, IBV_WC_SUCCESS);
 }
 
-static void late(struct scene_side *side)
+static void late(struct fixture_side *side)
 {
     struct target target;
     target_open(side, &target, 1);
     EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT);
     EXPECT_EQ(receive(&target, 1, side, side->mr->lkey, 0), 0); // of another protection domain than the queue
     EXPECT_EQ(completion(target.cqs[1]).status, IBV_WC_LOC_PROT_ERR);
-    scene_meet(side);
+    fixture_meet(side);
     target_close(&target);
 }
 
-static void fails_there(struct scene_side *side)
+static void fails_there(struct fixture_side *side)
 {
     struct ibv_qp *qp = initiator_open(side);
     EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
     EXPECT_EQ(completion(side->cq).status, IBV_WC_REM_OP_ERR);
-    scene_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
 TEST(IbsimXrc, EntriesAreOfTheQueuesProtectionDomain)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, fails_there, late);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, fails_there, late);
+    fixture_end(fixture);
 }
 
-static void late_and_right(struct scene_side *side)
+static void late_and_right(struct fixture_side *side)
 {
     struct target target;
     target_open(side, &target, 1);
@@ -329,22 +330,22 @@ static void late_and_right(struct scene_side *side)
     struct ibv_mr *other = ibv_reg_mr(target.pd, side->memory, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
     EXPECT_EQ(receive(&target, 1, side, other->lkey, 0), 0);
     EXPECT_EQ(completion(target.cqs[1]).status, IBV_WC_SUCCESS);
-    scene_meet(side);
+    fixture_meet(side);
     EXPECT_EQ(ibv_dereg_mr(other), 0);
     target_close(&target);
 }
 
 TEST(IbsimXrc, AMessageComesAgainUntilThereIsAnEntry)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, one, late_and_right);
-    EXPECT_MEMEQ(scene->sides[1].memory, scene->sides[0].memory, BYTES);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, one, late_and_right);
+    EXPECT_MEMEQ(fixture->sides[1].memory, fixture->sides[0].memory, BYTES);
+    fixture_end(fixture);
 }
 
 // --- domains ---------------------------------------------------------------------------------------------------------
 
-static void by_file(struct scene_side *side)
+static void by_file(struct fixture_side *side)
 {
     struct ibv_xrcd_init_attr init = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS};
     init.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -364,7 +365,7 @@ static void by_file(struct scene_side *side)
 
 TEST(IbsimXrc, ADomainOfAFileIsTheSameForAllWhoOpenIt)
 {
-    struct scene *scene = scene_new(IBV_QPT_RC);
-    scene_run(scene, by_file, NULL);
-    scene_end(scene);
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, by_file, NULL);
+    fixture_end(fixture);
 }

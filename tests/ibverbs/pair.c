@@ -12,9 +12,9 @@
 
 static uint8_t *bus_at(void *arg, uint64_t bus_address)
 {
-    struct box *box = arg;
-    uint64_t offset = bus_address - BOX_BAR_BASE; // of GPU 0, the only one that these tests use
-    return box->gpu[0].memory + box->gpu[0].pages[offset / 65536] + offset % 65536;
+    struct cuda_fixture *fixture = arg;
+    uint64_t offset = bus_address - CUDA_FIXTURE_BAR_BASE; // of GPU 0, the only one that these tests use
+    return fixture->gpu[0].memory + fixture->gpu[0].pages[offset / 65536] + offset % 65536;
 }
 
 static void side_init(struct pair_side *side)
@@ -38,15 +38,15 @@ void pair_init(struct pair *pair)
 
 void pair_init_outside(struct pair *pair, const struct ibverbs_outside *outside)
 {
-    *pair = (struct pair){.box = box_open(), .world = memory_world_create()};
-    memory_world_set_bus(pair->world, bus_at, pair->box);
+    *pair = (struct pair){.fixture = cuda_fixture_open(), .world = memory_world_create()};
+    memory_world_set_bus(pair->world, bus_at, pair->fixture);
     for (unsigned i = 0; i < 2; i++) {
-        memory_world_join(pair->world, &pair->box->processes[i]);
-        ibverbs_outside_set(&pair->box->processes[i], outside);
-        box_process(pair->box, i);
+        memory_world_join(pair->world, &pair->fixture->processes[i]);
+        ibverbs_outside_set(&pair->fixture->processes[i], outside);
+        cuda_fixture_process(pair->fixture, i);
         side_init(&pair->side[i]);
     }
-    box_process(pair->box, 0);
+    cuda_fixture_process(pair->fixture, 0);
 }
 
 static void side_fini(struct pair_side *side)
@@ -65,14 +65,14 @@ static void side_fini(struct pair_side *side)
 void pair_fini(struct pair *pair)
 {
     for (unsigned i = 0; i < 2; i++) {
-        box_process(pair->box, i);
+        cuda_fixture_process(pair->fixture, i);
         side_fini(&pair->side[i]);
         for (unsigned kind = 0; kind < IBVERBS_KINDS; kind++) {
-            EXPECT_EQ(ibverbs_live(&pair->box->processes[i], (enum ibverbs_kind)kind), 0);
+            EXPECT_EQ(ibverbs_live(&pair->fixture->processes[i], (enum ibverbs_kind)kind), 0);
         }
     }
     EXPECT_EQ(memory_world_live(pair->world), 0);
-    box_close(pair->box);
+    cuda_fixture_close(pair->fixture);
     memory_world_destroy(pair->world);
 }
 

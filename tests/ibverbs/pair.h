@@ -1,9 +1,9 @@
 // Two processes of a node of tests/cuda, each with a device in memory: what the tests of the face stand on.
 #pragma once
 
-#include "../cuda/box.h"
-#include "memory_device.h"
 #include "tests/shim/test.h"
+#include "tests/support/cuda_fixture.h"
+#include "tests/support/memory_device.h"
 
 #define PAIR_BYTES 4096
 #define PAIR_DEPTH 16
@@ -22,7 +22,7 @@ struct pair_side {
 };
 
 struct pair {
-    struct box *box;
+    struct cuda_fixture *fixture;
     struct memory_world *world;
     struct pair_side side[2];
 };

@@ -59,7 +59,7 @@ TEST(Datagram, ArrivesBehindRoomForARoute)
     struct ibv_sge sge;
     pair_init(&pair);
     pair_connect(&pair, IBV_QPT_UD);
-    box_fill(pair.side[0].buffer, 50, 4);
+    cuda_fixture_fill(pair.side[0].buffer, 50, 4);
     memset(pair.side[1].buffer, 0x11, 200);
     struct ibv_send_wr wr = datagram(&pair, &sge, 50);
     EXPECT_EQ(pair_receive(&pair.side[1], 2, 0, 100), 0);

@@ -31,7 +31,7 @@ TEST(Device, IsNotFoundOutsideAProcess)
     struct pair pair;
     pair_init(&pair);
     int count = -1;
-    pair.box->current = NULL;
+    pair.fixture->current = NULL;
     EXPECT_TRUE(ibv_get_device_list(&count) == NULL);
     EXPECT_EQ(errno, ENOSYS);
     EXPECT_EQ(count, 0);
@@ -40,28 +40,28 @@ TEST(Device, IsNotFoundOutsideAProcess)
 
 TEST(Device, ListIsEmptyWhereTheProcessHasNone)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     int count = -1;
     struct ibv_device **list = ibv_get_device_list(&count);
     EXPECT_EQ(count, 0);
     EXPECT_TRUE(list != NULL && list[0] == NULL);
     ibv_free_device_list(list);
-    box_close(box);
+    cuda_fixture_close(fixture);
 }
 
 // Nothing of it is asked before.
 TEST(Device, IsAskedWhatItIsWhenItIsListed)
 {
-    struct box *box = box_open();
+    struct cuda_fixture *fixture = cuda_fixture_open();
     struct memory_world *world = memory_world_create();
     memory_world_exhaust(world);
-    memory_world_join(world, box->current);
+    memory_world_join(world, fixture->current);
     EXPECT_TRUE(ibv_get_device_list(NULL) == NULL);
     EXPECT_EQ(errno, ENOMEM);
     struct ibv_device **list = ibv_get_device_list(NULL);
     EXPECT_EQ(be64toh(ibv_get_device_guid(list[0])), 0x0002c90300000100);
     ibv_free_device_list(list);
-    box_close(box);
+    cuda_fixture_close(fixture);
     memory_world_destroy(world);
 }
 
@@ -73,7 +73,7 @@ TEST(Device, ProcessesHaveTheirOwn)
     EXPECT_EQ(ibv_query_device(pair.side[0].context, &attr[0]), 0);
     EXPECT_EQ(ibv_query_device(pair.side[1].context, &attr[1]), 0);
     EXPECT_TRUE(attr[0].node_guid != attr[1].node_guid);
-    EXPECT_EQ(ibverbs_live(&pair.box->processes[1], IBVERBS_CQ), 1);
+    EXPECT_EQ(ibverbs_live(&pair.fixture->processes[1], IBVERBS_CQ), 1);
     pair_fini(&pair);
 }
 
@@ -100,7 +100,7 @@ TEST(Device, OpenFailsWhenItHasNoRoom)
     memory_world_exhaust(pair.world);
     EXPECT_TRUE(ibv_open_device(pair.side[0].context->device) == NULL);
     EXPECT_EQ(errno, ENOMEM);
-    EXPECT_EQ(ibverbs_live(&pair.box->processes[0], IBVERBS_CONTEXT), 1);
+    EXPECT_EQ(ibverbs_live(&pair.fixture->processes[0], IBVERBS_CONTEXT), 1);
     pair_fini(&pair);
 }
 
@@ -118,7 +118,7 @@ TEST(Device, CloseTakesWhatTheProgramLeft)
     EXPECT_TRUE(ibv_create_qp(pd, &init) != NULL);
     EXPECT_TRUE(ibv_reg_mr(pd, pair.side[0].buffer, 8, 0) != NULL);
     EXPECT_EQ(ibv_close_device(context), 0);
-    EXPECT_EQ(ibverbs_live(&pair.box->processes[0], IBVERBS_QP), 1);
+    EXPECT_EQ(ibverbs_live(&pair.fixture->processes[0], IBVERBS_QP), 1);
     pair_fini(&pair);
 }
 
@@ -136,7 +136,7 @@ TEST(Device, EndOfAProcessFreesEverything)
     EXPECT_EQ(cudaMalloc((void **)&device, 4096), cudaSuccess);
     EXPECT_TRUE(ibv_reg_mr(pair.side[0].pd, device, 4096, IBV_ACCESS_LOCAL_WRITE) != NULL);
     EXPECT_EQ(memory_world_abandoned(pair.world), 0);
-    box_close(pair.box);
+    cuda_fixture_close(pair.fixture);
     EXPECT_EQ(memory_world_abandoned(pair.world), 2);
     EXPECT_EQ(memory_world_live(pair.world), 0);
     memory_world_destroy(pair.world);

@@ -185,18 +185,18 @@ TEST(GpuRegion, IsReachedThroughItsWindow)
     uint8_t *device;
     pair_init(&pair);
     pair_connect(&pair, IBV_QPT_RC);
-    box_process(pair.box, 1);
+    cuda_fixture_process(pair.fixture, 1);
     EXPECT_EQ(cudaMalloc((void **)&device, 200000), cudaSuccess);
     struct ibv_mr *mr = ibv_reg_mr(pair.side[1].pd, device + 70000, 100000, LW | RW);
     ASSERT_TRUE(mr != NULL);
-    box_fill(pair.side[0].buffer, 1000, 3);
+    cuda_fixture_fill(pair.side[0].buffer, 1000, 3);
     struct ibv_sge sge = pair_sge(&pair.side[0], 0, 1000);
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_RDMA_WRITE, &sge);
     wr.wr.rdma.remote_addr = (uintptr_t)device + 130000;
     wr.wr.rdma.rkey = mr->rkey;
     EXPECT_EQ(pair_send(&pair, &wr), 0);
     (void)pair_expect_wc(&pair.side[0], 1, IBV_WC_SUCCESS);
-    EXPECT_MEMEQ(box_device(pair.box, device) + 130000, pair.side[0].buffer, 1000);
+    EXPECT_MEMEQ(cuda_fixture_device(pair.fixture, device) + 130000, pair.side[0].buffer, 1000);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     EXPECT_EQ(cudaFree(device), cudaSuccess);
     pair_fini(&pair);
@@ -219,9 +219,9 @@ TEST(GpuRegion, IsRefusedWhenTheWindowIsFull)
     struct pair pair;
     uint8_t *device;
     pair_init(&pair);
-    EXPECT_EQ(cudaMalloc((void **)&device, (BOX_BAR_PAGES + 1) * 65536), cudaSuccess);
-    EXPECT_EQ(register_errno(&pair, device, (BOX_BAR_PAGES + 1) * 65536, LW), ENOMEM);
-    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), 0);
+    EXPECT_EQ(cudaMalloc((void **)&device, (CUDA_FIXTURE_BAR_PAGES + 1) * 65536), cudaSuccess);
+    EXPECT_EQ(register_errno(&pair, device, (CUDA_FIXTURE_BAR_PAGES + 1) * 65536, LW), ENOMEM);
+    EXPECT_EQ(register_errno(&pair, device, CUDA_FIXTURE_BAR_PAGES * 65536, LW), 0);
     EXPECT_EQ(cudaFree(device), cudaSuccess);
     pair_fini(&pair);
 }
@@ -231,12 +231,12 @@ TEST(GpuRegion, GivesItsPartOfTheWindowBack)
     struct pair pair;
     uint8_t *device;
     pair_init(&pair);
-    EXPECT_EQ(cudaMalloc((void **)&device, BOX_BAR_PAGES * 65536), cudaSuccess);
-    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), 0);
-    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, RW), EINVAL);
+    EXPECT_EQ(cudaMalloc((void **)&device, CUDA_FIXTURE_BAR_PAGES * 65536), cudaSuccess);
+    EXPECT_EQ(register_errno(&pair, device, CUDA_FIXTURE_BAR_PAGES * 65536, LW), 0);
+    EXPECT_EQ(register_errno(&pair, device, CUDA_FIXTURE_BAR_PAGES * 65536, RW), EINVAL);
     memory_world_exhaust(pair.world);
-    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), ENOMEM);
-    EXPECT_EQ(register_errno(&pair, device, BOX_BAR_PAGES * 65536, LW), 0);
+    EXPECT_EQ(register_errno(&pair, device, CUDA_FIXTURE_BAR_PAGES * 65536, LW), ENOMEM);
+    EXPECT_EQ(register_errno(&pair, device, CUDA_FIXTURE_BAR_PAGES * 65536, LW), 0);
     EXPECT_EQ(cudaFree(device), cudaSuccess);
     pair_fini(&pair);
 }

@@ -115,7 +115,7 @@ TEST(PostSend, HasNoMoreInlineDataThanDeclared)
     pair_init(&pair);
     pair_connect(&pair, IBV_QPT_RC);
     uint8_t data[65];
-    box_fill(data, 65, 1);
+    cuda_fixture_fill(data, 65, 1);
     struct ibv_sge sge = {.addr = (uintptr_t)data, .length = 64}; // no region: the data travel in the request
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_RDMA_WRITE, NULL);
     wr.sg_list = &sge;

@@ -156,7 +156,7 @@ TEST(QueuePair, MayBeConnectedToItself)
     for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
         EXPECT_EQ(pair_step(side->qp, side, state), 0);
     }
-    box_fill(side->buffer, 32, 1);
+    cuda_fixture_fill(side->buffer, 32, 1);
     struct ibv_sge sge = pair_sge(side, 0, 32);
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_SEND, &sge);
     wr.send_flags = 0;

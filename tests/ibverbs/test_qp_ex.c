@@ -92,7 +92,7 @@ TEST(ExtendedQueuePair, PostsABatch)
     struct ibv_qp_ex *ex = connect_ex(&pair, IBV_QPT_RC, OPS_RC);
     uint64_t to = (uintptr_t)pair.side[1].buffer + TO;
     uint32_t rkey = pair.side[1].mr->rkey;
-    box_fill(pair.side[0].buffer, 64, 5);
+    cuda_fixture_fill(pair.side[0].buffer, 64, 5);
     ex->wr_id = 1;
     ibv_wr_rdma_write(ex, rkey, to);
     set_sge(&pair, ex, 0, 64);
@@ -142,7 +142,7 @@ TEST(ExtendedQueuePair, CopiesInlineDataAndSegments)
     char text[] = "abcdef";
     struct ibv_data_buf bufs[2] = {{text, 2}, {text + 4, 2}};
     struct ibv_sge sges[2] = {pair_sge(&pair.side[0], 0, 8), pair_sge(&pair.side[0], 8, 8)};
-    box_fill(pair.side[0].buffer, 16, 6);
+    cuda_fixture_fill(pair.side[0].buffer, 16, 6);
     ibv_wr_rdma_write(ex, pair.side[1].mr->rkey, to);
     ibv_wr_set_inline_data(ex, text, 6);
     ibv_wr_rdma_write(ex, pair.side[1].mr->rkey, to + 16);

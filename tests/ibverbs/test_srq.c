@@ -57,7 +57,7 @@ TEST(SharedQueue, GivesItsBuffersToItsQueuePairs)
 {
     struct pair pair;
     connect_shared(&pair);
-    box_fill(pair.side[0].buffer, 64, 2);
+    cuda_fixture_fill(pair.side[0].buffer, 64, 2);
     EXPECT_EQ(pair_receive(&pair.side[1], 11, 128, 64), 0);
     send_one(&pair, 64);
     struct ibv_wc wc = pair_expect_wc(&pair.side[1], 11, IBV_WC_SUCCESS);

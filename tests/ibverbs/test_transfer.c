@@ -21,7 +21,7 @@ TEST(Transfer, SendsArriveInTheOldestBuffer)
         struct pair pair;
         pair_init(&pair);
         pair_connect(&pair, type);
-        box_fill(pair.side[0].buffer, BYTES, 7);
+        cuda_fixture_fill(pair.side[0].buffer, BYTES, 7);
         struct ibv_sge sge = pair_sge(&pair.side[0], 0, BYTES);
         struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_SEND_WITH_IMM, &sge);
         wr.imm_data = htobe32(0x01020304);
@@ -46,7 +46,7 @@ TEST(Transfer, GathersAndScatters)
     struct pair pair;
     pair_init(&pair);
     pair_connect(&pair, IBV_QPT_RC);
-    box_fill(pair.side[0].buffer, 400, 8);
+    cuda_fixture_fill(pair.side[0].buffer, 400, 8);
     struct ibv_sge from[3] = {pair_sge(&pair.side[0], 0, 10), pair_sge(&pair.side[0], 300, 0),
                               pair_sge(&pair.side[0], 100, 50)};
     struct ibv_sge to[2] = {pair_sge(&pair.side[1], 1000, 33), pair_sge(&pair.side[1], 0, 100)};
@@ -69,7 +69,7 @@ TEST(Transfer, WritesAndReadsReachTheNamedMemory)
     struct pair pair;
     pair_init(&pair);
     pair_connect(&pair, IBV_QPT_RC);
-    box_fill(pair.side[0].buffer, BYTES, 9);
+    cuda_fixture_fill(pair.side[0].buffer, BYTES, 9);
     struct ibv_sge sge = pair_sge(&pair.side[0], 0, BYTES);
     struct ibv_send_wr write = pair_wr(&pair, IBV_WR_RDMA_WRITE, &sge), read = pair_wr(&pair, IBV_WR_RDMA_READ, &sge);
     EXPECT_EQ(pair_send(&pair, &write), 0);

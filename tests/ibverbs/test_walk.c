@@ -199,9 +199,9 @@ TEST(Walk, MayEndAnywhere)
         walk_steps(&w);
         EXPECT_EQ(ibv_close_device(w.pair.side[0].context), 0);
         for (unsigned kind = 0; kind < IBVERBS_KINDS; kind++) {
-            EXPECT_EQ(ibverbs_live(&w.pair.box->processes[0], (enum ibverbs_kind)kind), 0);
+            EXPECT_EQ(ibverbs_live(&w.pair.fixture->processes[0], (enum ibverbs_kind)kind), 0);
         }
-        box_close(w.pair.box);
+        cuda_fixture_close(w.pair.fixture);
         EXPECT_EQ(memory_world_live(w.pair.world), 0);
         memory_world_destroy(w.pair.world);
         pair_free(&w.pair);

@@ -4,17 +4,17 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "fixture.h"
 #include "models/hca/loss.h"
-#include "stage.h"
 #include "tests/shim/test.h"
 
-static struct observe_stage stage;
+static struct fixture fixture;
 
 static void connected(void)
 {
-    observe_stage_open(&stage, &(struct observe_options){0});
-    observe_stage_connect(stage.node0, 1, 2, 0x100);
-    observe_stage_connect(stage.node1, 2, 1, 0x200);
+    fixture_open(&fixture, &(struct observe_options){0});
+    fixture_connect(fixture.node0, 1, 2, 0x100);
+    fixture_connect(fixture.node1, 2, 1, 0x200);
 }
 
 static struct journal_record failed_write(uint32_t fault, uint64_t address, uint32_t key)
@@ -36,12 +36,12 @@ TEST(Diagnosis, OfAWrongKeyListsTheRegionsOfTheOtherSide)
 {
     connected();
     const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
-    observe_stage_note(stage.node1, 2000, &record);
-    EXPECT_CONTAINS(stage.lines,
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines,
                     "node1 qp 1 -> node0 qp 1: RDMA_WRITE of 64 B to 0x1000, rkey 0x999 (wr_id 0x7): "
                     "REM_ACCESS_ERR: no such region; regions there: rkey 0x100 [0x1000, 4 KiB, local write, "
                     "remote write]");
-    observe_stage_close(&stage);
+    fixture_close(&fixture);
 }
 
 // What programs send that forgot to exchange them.
@@ -49,10 +49,10 @@ TEST(Diagnosis, OfAnAddressAndAKeyOfZeroPrintsThem)
 {
     connected();
     const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0, 0);
-    observe_stage_note(stage.node1, 2000, &record);
-    EXPECT_CONTAINS(stage.lines, "RDMA_WRITE of 64 B to 0x0, rkey 0x0 (wr_id 0x7): REM_ACCESS_ERR: no such region; "
-                                 "regions there: rkey 0x100 [");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, "RDMA_WRITE of 64 B to 0x0, rkey 0x0 (wr_id 0x7): REM_ACCESS_ERR: no such region; "
+                                   "regions there: rkey 0x100 [");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfAMissingRightShowsTheRegion)
@@ -60,10 +60,11 @@ TEST(Diagnosis, OfAMissingRightShowsTheRegion)
     connected();
     struct journal_record record = failed_write(JOURNAL_FAULT_RIGHTS, 0x1000, 0x100);
     record.completion.opcode = IBV_WC_RDMA_READ;
-    observe_stage_note(stage.node1, 2000, &record);
-    EXPECT_CONTAINS(stage.lines, "the region does not allow this access: remote read is missing in rkey 0x100 [0x1000, "
-                                 "4 KiB, local write, remote write]");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines,
+                    "the region does not allow this access: remote read is missing in rkey 0x100 [0x1000, "
+                    "4 KiB, local write, remote write]");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfALocalKeyShowsTheSegmentAndTheRegionsHere)
@@ -75,23 +76,24 @@ TEST(Diagnosis, OfALocalKeyShowsTheSegmentAndTheRegionsHere)
     record.completion.address = 0x5000;
     record.completion.first_bytes = 16;
     record.completion.segments = 2;
-    observe_stage_note(stage.node1, 2000, &record);
-    EXPECT_CONTAINS(stage.lines, "LOC_PROT_ERR: no such region; the first of its segments: lkey 0x777 [0x5000, 16 B]; "
-                                 "regions here: lkey 0x200 [");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines,
+                    "LOC_PROT_ERR: no such region; the first of its segments: lkey 0x777 [0x5000, 16 B]; "
+                    "regions here: lkey 0x200 [");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfAReceiverWithASharedQueueSaysSo)
 {
     connected();
     struct journal_record record = {.call = JOURNAL_CREATE_QP, .qp = {.number = 1, .type = IBV_QPT_RC, .srq = 1}};
-    observe_stage_note(stage.node0, 100, &record);
+    fixture_note(fixture.node0, 100, &record);
     record = failed_write(JOURNAL_FAULT_NO_RECEIVE, 0, 0);
     record.completion.opcode = IBV_WC_SEND;
     record.completion.status = IBV_WC_RNR_RETRY_EXC_ERR;
-    observe_stage_note(stage.node1, 2000, &record);
-    EXPECT_CONTAINS(stage.lines, ": shared receive queue of node0 qp 1 empty; RNR");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, ": shared receive queue of node0 qp 1 empty; RNR");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfADatagramThatIsDroppedSaysWhyOnce)
@@ -99,35 +101,35 @@ TEST(Diagnosis, OfADatagramThatIsDroppedSaysWhyOnce)
     connected();
     const struct hca_loss loss = {
         .kind = HCA_LOSS_QKEY, .qpn = 1, .source_qpn = 1, .source_lid = 1, .qkey = 0x2222, .own_qkey = 0x1111};
-    observe_lost(stage.observe, "node1.hca", &loss);
-    observe_lost(stage.observe, "node1.hca", &loss);
-    EXPECT_STREQ(stage.lines,
+    observe_lost(fixture.observe, "node1.hca", &loss);
+    observe_lost(fixture.observe, "node1.hca", &loss);
+    EXPECT_STREQ(fixture.lines,
                  "node1: a message of node0 qp 1 for qp 1 is dropped: its Q_Key is 0x2222, the queue pair's "
                  "is 0x1111 (what follows is counted: packets_discarded of node1.hca)\n");
-    observe_stage_close(&stage);
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfSilenceNamesACompletionQueueThatWasFull)
 {
     connected();
     const struct hca_loss loss = {.kind = HCA_LOSS_CQ_OVERRUN, .qpn = 1, .entries = 16};
-    observe_lost(stage.observe, "node0.hca", &loss);
-    EXPECT_CONTAINS(stage.lines, "node0 qp 1: a completion found its completion queue full (16 entries");
+    observe_lost(fixture.observe, "node0.hca", &loss);
+    EXPECT_CONTAINS(fixture.lines, "node0 qp 1: a completion found its completion queue full (16 entries");
     struct journal_record record = failed_write(JOURNAL_FAULT_NO_ANSWER, 0x1000, 0x100);
     record.completion.status = IBV_WC_RETRY_EXC_ERR;
-    observe_stage_note(stage.node1, 2000, &record);
-    EXPECT_CONTAINS(stage.lines, "nothing came back: that queue pair failed, as a completion queue of it was full");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, "nothing came back: that queue pair failed, as a completion queue of it was full");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, IsInTheTraceAsWell)
 {
     connected();
     const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
-    observe_stage_note(stage.node1, 2000, &record);
-    observe_trace_flush(stage.observe);
-    EXPECT_CONTAINS(stage.traced, "2000 node1.process1.verbs diagnosis text=node1 qp 1 -> node0 qp 1: RDMA_WRITE");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    observe_trace_flush(fixture.observe);
+    EXPECT_CONTAINS(fixture.traced, "2000 node1.process1.verbs diagnosis text=node1 qp 1 -> node0 qp 1: RDMA_WRITE");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfAKeyThatIsGoneSaysWhenItWent)
@@ -135,19 +137,19 @@ TEST(Diagnosis, OfAKeyThatIsGoneSaysWhenItWent)
     connected();
     const struct journal_record gone = {.call = JOURNAL_DEREG_MR, .mr = {.rkey = 0x100}};
     const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x100);
-    observe_stage_note(stage.node0, 12300000, &gone);
-    observe_stage_note(stage.node1, 13000000, &record);
-    EXPECT_CONTAINS(stage.lines, "it was deregistered at 12.3 us; regions there: none");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node0, 12300000, &gone);
+    fixture_note(fixture.node1, 13000000, &record);
+    EXPECT_CONTAINS(fixture.lines, "it was deregistered at 12.3 us; regions there: none");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfARangeSaysByHowMuchItIsMissed)
 {
     connected();
     const struct journal_record record = failed_write(JOURNAL_FAULT_RANGE, 0x1fe0, 0x100);
-    observe_stage_note(stage.node1, 2000, &record);
-    EXPECT_CONTAINS(stage.lines, "not all of the bytes are in the region: it ends 32 B behind the region");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, "not all of the bytes are in the region: it ends 32 B behind the region");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfSilenceSaysWhyNobodyAnswers)
@@ -158,10 +160,10 @@ TEST(Diagnosis, OfSilenceSaysWhyNobodyAnswers)
         .call = JOURNAL_MODIFY_QP,
         .modify = {.number = 1, .mask = IBV_QP_STATE | IBV_QP_DEST_QPN, .to = IBV_QPS_RTS, .dest = 9}};
     record.completion.status = IBV_WC_RETRY_EXC_ERR;
-    observe_stage_note(stage.node0, 2000, &other);
-    observe_stage_note(stage.node1, 3000, &record);
-    EXPECT_CONTAINS(stage.lines, "nothing came back: that queue pair is connected to queue pair 9, not to this one");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node0, 2000, &other);
+    fixture_note(fixture.node1, 3000, &record);
+    EXPECT_CONTAINS(fixture.lines, "nothing came back: that queue pair is connected to queue pair 9, not to this one");
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, SaysNothingOfRequestsThatAreFlushedBehindAFailure)
@@ -170,11 +172,11 @@ TEST(Diagnosis, SaysNothingOfRequestsThatAreFlushedBehindAFailure)
     const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
     const struct journal_record flushed = {.call = JOURNAL_POLL_CQ,
                                            .completion = {.cq = 2, .qp = 1, .status = IBV_WC_WR_FLUSH_ERR}};
-    observe_stage_note(stage.node1, 2000, &record);
-    size_t said = strlen(stage.lines);
-    observe_stage_note(stage.node1, 2000, &flushed);
-    EXPECT_EQ(strlen(stage.lines), said);
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 2000, &record);
+    size_t said = strlen(fixture.lines);
+    fixture_note(fixture.node1, 2000, &flushed);
+    EXPECT_EQ(strlen(fixture.lines), said);
+    fixture_close(&fixture);
 }
 
 TEST(Diagnosis, OfARefusedCallHasItsReasonWithNumbers)
@@ -186,11 +188,11 @@ TEST(Diagnosis, OfARefusedCallHasItsReasonWithNumbers)
                                           .a = 300,
                                           .b = 236,
                                           .send = {.qp = 1, .wr_id = 5, .opcode = IBV_WR_SEND, .bytes = 300}};
-    observe_stage_note(stage.node0, 2000, &record);
-    EXPECT_CONTAINS(stage.lines,
+    fixture_note(fixture.node0, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines,
                     "node0: ibv_post_send on qp 1 (wr_id 0x5, SEND, 300 B) fails with ENOMEM: 300 B of inline "
                     "data, the queue pair was created with max_inline_data 236");
-    observe_stage_close(&stage);
+    fixture_close(&fixture);
 }
 
 // Each call with every bit set, and with an unknown reason: nothing of a record is an index.
@@ -203,16 +205,16 @@ TEST(Records, MayBeAnything)
         record.call = (uint16_t)call;
         for (int error = 0; error < 2; error++) {
             record.error = error == 0 ? 0 : 0x7fffffff;
-            observe_stage_note(stage.node0, 3000 + call, &record);
+            fixture_note(fixture.node0, 3000 + call, &record);
         }
     }
-    observe_trace_flush(stage.observe);
+    observe_trace_flush(fixture.observe);
     FILE *null = fopen("/dev/null", "w");
-    observe_summary_print(stage.observe, null);
-    observe_summary_yaml(stage.observe, null);
+    observe_summary_print(fixture.observe, null);
+    observe_summary_yaml(fixture.observe, null);
     fclose(null);
-    EXPECT_CONTAINS(stage.traced, "opcode=unknown");
-    observe_stage_close(&stage);
+    EXPECT_CONTAINS(fixture.traced, "opcode=unknown");
+    fixture_close(&fixture);
 }
 
 TEST(Records, OfMoreRegionsThanAreRememberedKeepTheLivingOnes)
@@ -222,37 +224,37 @@ TEST(Records, OfMoreRegionsThanAreRememberedKeepTheLivingOnes)
         const struct journal_record made = {.call = JOURNAL_REG_MR,
                                             .mr = {.rkey = 0x10000 + i, .access = IBV_ACCESS_REMOTE_READ, .bytes = 1}};
         const struct journal_record gone = {.call = JOURNAL_DEREG_MR, .mr = {.rkey = 0x10000 + i}};
-        observe_stage_note(stage.node0, 2000 + i, &made);
-        observe_stage_note(stage.node0, 2000 + i, &gone);
+        fixture_note(fixture.node0, 2000 + i, &made);
+        fixture_note(fixture.node0, 2000 + i, &gone);
     }
     const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x10000 + 4999);
-    observe_stage_note(stage.node1, 9000, &record);
-    EXPECT_CONTAINS(stage.lines, "it was deregistered at 6.999 ns; regions there: rkey 0x100 [");
-    observe_stage_close(&stage);
+    fixture_note(fixture.node1, 9000, &record);
+    EXPECT_CONTAINS(fixture.lines, "it was deregistered at 6.999 ns; regions there: rkey 0x100 [");
+    fixture_close(&fixture);
 }
 
 // A program may say that it has anything; the simulator's memory is its own.
 TEST(Records, OfEndlessObjectsAndRequestsTakeBoundedMemory)
 {
-    observe_stage_open(&stage, &(struct observe_options){0});
-    observe_t *observe = observe_create(stage.sim, &(struct observe_options){.check = true});
+    fixture_open(&fixture, &(struct observe_options){0});
+    observe_t *observe = observe_create(fixture.sim, &(struct observe_options){.check = true});
     observe_process_t *process = observe_process_begin(observe, &(struct observe_place){.node = "node0", .name = "a"});
-    observe_stage_connect(process, 1, 2, 0x100);
+    fixture_connect(process, 1, 2, 0x100);
     for (uint32_t i = 0; i < 200000; i++) {
         const struct journal_record region = {.call = JOURNAL_REG_MR, .mr = {.rkey = 0x1000000 + i}};
         const struct journal_record made = {.call = JOURNAL_CREATE_QP, .qp = {.number = 1000 + i}};
         const struct journal_record gone = {.call = JOURNAL_DESTROY_QP, .qp = {.number = 1000 + i}};
-        observe_stage_note(process, 2000, &region);
-        observe_stage_note(process, 2000, &made);
-        observe_stage_note(process, 2000, &gone);
+        fixture_note(process, 2000, &region);
+        fixture_note(process, 2000, &made);
+        fixture_note(process, 2000, &gone);
     }
     const struct journal_record post = {.call = JOURNAL_POST_SEND, .send = {.qp = 1}};
     for (uint32_t i = 0; i < 6000000; i++) {
-        observe_stage_note(process, 3000, &post);
+        fixture_note(process, 3000, &post);
     }
     struct rusage usage;
     EXPECT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
     EXPECT_TRUE(usage.ru_maxrss < 700 * 1024); // KiB
     observe_destroy(observe);
-    observe_stage_close(&stage);
+    fixture_close(&fixture);
 }

@@ -2,41 +2,41 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "stage.h"
+#include "fixture.h"
 #include "tests/shim/test.h"
 
-static struct observe_stage stage;
+static struct fixture fixture;
 
 static void post(observe_process_t *process, uint64_t at_ps, uint64_t wr_id, bool signaled)
 {
     const struct journal_record record = {
         .call = JOURNAL_POST_SEND,
         .send = {.qp = 1, .wr_id = wr_id, .opcode = IBV_WR_SEND, .bytes = 64, .signaled = signaled}};
-    observe_stage_note(process, at_ps, &record);
+    fixture_note(process, at_ps, &record);
 }
 
 static void complete(observe_process_t *process, uint64_t at_ps, uint64_t wr_id)
 {
     const struct journal_record record = {.call = JOURNAL_POLL_CQ,
                                           .completion = {.cq = 2, .qp = 1, .wr_id = wr_id, .opcode = IBV_WC_SEND}};
-    observe_stage_note(process, at_ps, &record);
+    fixture_note(process, at_ps, &record);
 }
 
 TEST(VerbsTrace, IsInTheOrderOfSimulatedTimeHoweverTheCallsBecomeKnown)
 {
-    observe_stage_open(&stage, &(struct observe_options){0});
-    post(stage.node0, 300, 1, true);
-    post(stage.node1, 100, 2, true);
-    post(stage.node0, 200, 3, true);
-    post(stage.node1, 200, 4, true);
-    EXPECT_EQ(stage.traced[0], '\0'); // their times have not come
-    observe_trace_flush(stage.observe);
-    const char *first = strstr(stage.traced, "wr_id=2"), *second = strstr(stage.traced, "wr_id=3");
-    const char *third = strstr(stage.traced, "wr_id=4"), *last = strstr(stage.traced, "wr_id=1");
+    fixture_open(&fixture, &(struct observe_options){0});
+    post(fixture.node0, 300, 1, true);
+    post(fixture.node1, 100, 2, true);
+    post(fixture.node0, 200, 3, true);
+    post(fixture.node1, 200, 4, true);
+    EXPECT_EQ(fixture.traced[0], '\0'); // their times have not come
+    observe_trace_flush(fixture.observe);
+    const char *first = strstr(fixture.traced, "wr_id=2"), *second = strstr(fixture.traced, "wr_id=3");
+    const char *third = strstr(fixture.traced, "wr_id=4"), *last = strstr(fixture.traced, "wr_id=1");
     ASSERT_TRUE(first != NULL && second != NULL && third != NULL && last != NULL);
     EXPECT_TRUE(first < second && second < third && third < last);
-    EXPECT_CONTAINS(stage.traced, "100 t.verbs ibv_post_send qp=1 wr_id=2 opcode=SEND length_bytes=64");
-    observe_stage_close(&stage);
+    EXPECT_CONTAINS(fixture.traced, "100 t.verbs ibv_post_send qp=1 wr_id=2 opcode=SEND length_bytes=64");
+    fixture_close(&fixture);
 }
 
 static char *summary_of(observe_t *observe)
@@ -51,27 +51,27 @@ static char *summary_of(observe_t *observe)
 // A completion is of the requests before it as well that asked for none.
 TEST(VerbsSummary, CountsTheMostRequestsUnderWay)
 {
-    observe_stage_open(&stage, &(struct observe_options){.summary = true});
-    observe_stage_connect(stage.node0, 1, 2, 0x100);
+    fixture_open(&fixture, &(struct observe_options){.summary = true});
+    fixture_connect(fixture.node0, 1, 2, 0x100);
     for (uint64_t round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 4; i++) {
-            post(stage.node0, 2000 + round * 100 + i, i, i == 3);
+            post(fixture.node0, 2000 + round * 100 + i, i, i == 3);
         }
-        complete(stage.node0, 2050 + round * 100, 3);
+        complete(fixture.node0, 2050 + round * 100, 3);
     }
-    EXPECT_CONTAINS(summary_of(stage.observe),
+    EXPECT_CONTAINS(summary_of(fixture.observe),
                     "sends: {SEND: {count: 12, bytes: 768}}, signaled: 3, send_completions: 3");
-    EXPECT_CONTAINS(summary_of(stage.observe), "send_depth: 4,");
-    observe_stage_close(&stage);
+    EXPECT_CONTAINS(summary_of(fixture.observe), "send_depth: 4,");
+    fixture_close(&fixture);
 }
 
 TEST(VerbsSummary, IsOfProgramsThatUseADeviceOnly)
 {
-    observe_stage_open(&stage, &(struct observe_options){.summary = true});
-    observe_stage_connect(stage.node1, 2, 1, 0x100);
-    EXPECT_TRUE(strstr(summary_of(stage.observe), "node: node0") == NULL);
-    EXPECT_CONTAINS(summary_of(stage.observe), "node: node1");
-    observe_stage_close(&stage);
+    fixture_open(&fixture, &(struct observe_options){.summary = true});
+    fixture_connect(fixture.node1, 2, 1, 0x100);
+    EXPECT_TRUE(strstr(summary_of(fixture.observe), "node: node0") == NULL);
+    EXPECT_CONTAINS(summary_of(fixture.observe), "node: node1");
+    fixture_close(&fixture);
 }
 
 TEST(Times, AreWrittenForPeople)

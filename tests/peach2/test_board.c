@@ -25,7 +25,7 @@ struct far {
     enum pcie_cpl_status last_status;
 };
 
-struct rig {
+struct fixture {
     sim_t *sim;
     pcie_pool_t *pool;
     peach2_board_t *board;
@@ -42,25 +42,25 @@ struct rig {
 
 static void chip_rx(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp)
 {
-    struct rig *rig = core;
-    rig->rx_count++;
-    rig->last_port = port;
-    rig->last_bar = bar;
-    if (rig->lazy) {
-        rig->kept[rig->kept_count++] = tlp;
+    struct fixture *fixture = core;
+    fixture->rx_count++;
+    fixture->last_port = port;
+    fixture->last_bar = bar;
+    if (fixture->lazy) {
+        fixture->kept[fixture->kept_count++] = tlp;
     } else {
-        peach2_board_rx_taken(rig->board, port, tlp);
+        peach2_board_rx_taken(fixture->board, port, tlp);
     }
 }
 
 static void chip_set_tx_ready(void *core, unsigned port, bool ready)
 {
-    ((struct rig *)core)->ready[port] = ready;
+    ((struct fixture *)core)->ready[port] = ready;
 }
 
 static void chip_set_tx_room(void *core, unsigned port, bool room)
 {
-    ((struct rig *)core)->room[port] = room;
+    ((struct fixture *)core)->room[port] = room;
 }
 
 static const struct peach2_core_ops chip_ops = {chip_rx, chip_set_tx_ready, chip_set_tx_room};
@@ -108,56 +108,57 @@ static void far_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
 
 static const struct pcie_end_ops far_ops = {.receive = far_receive, .ready = far_ready, .down = far_down};
 
-static void far_init(struct rig *rig, struct far *far, const char *name, enum peach2_port port, pcie_link_t **link)
+static void far_init(struct fixture *fixture, struct far *far, const char *name, enum peach2_port port,
+                     pcie_link_t **link)
 {
     const struct pcie_end_config end = {.tx_ps = TX_PS,
                                         .headers = {2, 2, PCIE_CREDITS_INFINITE},
                                         .data = {32, 32, PCIE_CREDITS_INFINITE},
                                         .tx_queue_tlps = 2};
     const struct pcie_link_config config = {.generation = 2, .lanes = 8, .mps_bytes = 256, .ends = {end, end}};
-    ASSERT_EQ(pcie_link_create(rig->sim, rig->pool, name, &config, link), SIM_OK);
-    far->sim = rig->sim;
+    ASSERT_EQ(pcie_link_create(fixture->sim, fixture->pool, name, &config, link), SIM_OK);
+    far->sim = fixture->sim;
     far->end = pcie_link_end(*link, 0);
     pcie_end_attach(far->end, &far_ops, far);
-    peach2_board_connect(rig->board, port, pcie_link_end(*link, 1));
+    peach2_board_connect(fixture->board, port, pcie_link_end(*link, 1));
 }
 
-static void rig_init(struct rig *rig)
+static void fixture_init(struct fixture *fixture)
 {
     const struct sim_config config = {.seed = 1};
-    *rig = (struct rig){.ready = {true, true, true, true}};
-    ASSERT_EQ(sim_create(&config, &rig->sim), SIM_OK);
-    ASSERT_EQ(pcie_pool_create(&rig->pool), SIM_OK);
-    ASSERT_EQ(peach2_board_create(rig->sim, "board", BAR0, WINDOW, BEAT_PS, &rig->board), SIM_OK);
-    peach2_board_set_core(rig->board, &chip_ops, rig);
-    far_init(rig, &rig->host, "slot", PEACH2_PORT_N, &rig->slot);
-    far_init(rig, &rig->neighbour, "cable", PEACH2_PORT_E, &rig->cable);
+    *fixture = (struct fixture){.ready = {true, true, true, true}};
+    ASSERT_EQ(sim_create(&config, &fixture->sim), SIM_OK);
+    ASSERT_EQ(pcie_pool_create(&fixture->pool), SIM_OK);
+    ASSERT_EQ(peach2_board_create(fixture->sim, "board", BAR0, WINDOW, BEAT_PS, &fixture->board), SIM_OK);
+    peach2_board_set_core(fixture->board, &chip_ops, fixture);
+    far_init(fixture, &fixture->host, "slot", PEACH2_PORT_N, &fixture->slot);
+    far_init(fixture, &fixture->neighbour, "cable", PEACH2_PORT_E, &fixture->cable);
 }
 
-static void rig_fini(struct rig *rig)
+static void fixture_fini(struct fixture *fixture)
 {
-    peach2_board_destroy(rig->board);
-    pcie_link_destroy(rig->slot);
-    pcie_link_destroy(rig->cable);
-    EXPECT_EQ(pcie_pool_destroy(rig->pool), 0);
-    sim_destroy(rig->sim);
+    peach2_board_destroy(fixture->board);
+    pcie_link_destroy(fixture->slot);
+    pcie_link_destroy(fixture->cable);
+    EXPECT_EQ(pcie_pool_destroy(fixture->pool), 0);
+    sim_destroy(fixture->sim);
 }
 
-static pcie_tlp_t *write_of(struct rig *rig, uint64_t address)
+static pcie_tlp_t *write_of(struct fixture *fixture, uint64_t address)
 {
-    return pcie_tlp_write(rig->pool, 0, address, 8, "12345678");
+    return pcie_tlp_write(fixture->pool, 0, address, 8, "12345678");
 }
 
-static void host_write(struct rig *rig, uint64_t address)
+static void host_write(struct fixture *fixture, uint64_t address)
 {
-    EXPECT_TRUE(pcie_end_offer(rig->host.end, write_of(rig, address)));
-    (void)sim_run(rig->sim);
+    EXPECT_TRUE(pcie_end_offer(fixture->host.end, write_of(fixture, address)));
+    (void)sim_run(fixture->sim);
 }
 
-static uint64_t counter(const struct rig *rig, const char *name)
+static uint64_t counter(const struct fixture *fixture, const char *name)
 {
     bool found;
-    uint64_t value = sim_counter_value(rig->sim, "board", name, &found);
+    uint64_t value = sim_counter_value(fixture->sim, "board", name, &found);
     EXPECT_TRUE(found);
     return value;
 }
@@ -166,13 +167,13 @@ static uint64_t counter(const struct rig *rig, const char *name)
 
 static void expect_bar(uint64_t address, unsigned bar)
 {
-    struct rig rig;
-    rig_init(&rig);
-    host_write(&rig, address);
-    EXPECT_EQ(rig.rx_count, 1);
-    EXPECT_EQ(rig.last_port, PEACH2_PORT_N);
-    EXPECT_EQ(rig.last_bar, bar);
-    rig_fini(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture);
+    host_write(&fixture, address);
+    EXPECT_EQ(fixture.rx_count, 1);
+    EXPECT_EQ(fixture.last_port, PEACH2_PORT_N);
+    EXPECT_EQ(fixture.last_bar, bar);
+    fixture_fini(&fixture);
 }
 
 TEST(Board, TellsTheRegistersFromTheWindow)
@@ -185,12 +186,12 @@ TEST(Board, TellsTheRegistersFromTheWindow)
 
 static void expect_unclaimed(uint64_t address)
 {
-    struct rig rig;
-    rig_init(&rig);
-    host_write(&rig, address);
-    EXPECT_EQ(rig.rx_count, 0);
-    EXPECT_EQ(counter(&rig, "unclaimed_writes"), 1);
-    rig_fini(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture);
+    host_write(&fixture, address);
+    EXPECT_EQ(fixture.rx_count, 0);
+    EXPECT_EQ(counter(&fixture, "unclaimed_writes"), 1);
+    fixture_fini(&fixture);
 }
 
 TEST(Board, DropsAndCountsWritesThatHitNoBar)
@@ -203,116 +204,116 @@ TEST(Board, DropsAndCountsWritesThatHitNoBar)
 
 TEST(Board, AnswersReadsThatHitNoBarAsUnsupported)
 {
-    struct rig rig;
-    rig_init(&rig);
-    EXPECT_TRUE(pcie_end_offer(rig.host.end, pcie_tlp_read(rig.pool, 0, 3, BAR0 - 8, 8)));
-    (void)sim_run(rig.sim);
-    EXPECT_EQ(rig.rx_count, 0);
-    EXPECT_EQ(counter(&rig, "unclaimed_reads"), 1);
-    EXPECT_EQ(rig.host.received, 1);
-    EXPECT_EQ(rig.host.last_kind, PCIE_TLP_CPL);
-    EXPECT_EQ(rig.host.last_status, PCIE_CPL_UR);
-    rig_fini(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture);
+    EXPECT_TRUE(pcie_end_offer(fixture.host.end, pcie_tlp_read(fixture.pool, 0, 3, BAR0 - 8, 8)));
+    (void)sim_run(fixture.sim);
+    EXPECT_EQ(fixture.rx_count, 0);
+    EXPECT_EQ(counter(&fixture, "unclaimed_reads"), 1);
+    EXPECT_EQ(fixture.host.received, 1);
+    EXPECT_EQ(fixture.host.last_kind, PCIE_TLP_CPL);
+    EXPECT_EQ(fixture.host.last_status, PCIE_CPL_UR);
+    fixture_fini(&fixture);
 }
 
 TEST(Board, TakesAnyAddressFromACable)
 {
-    struct rig rig;
-    rig_init(&rig);
-    EXPECT_TRUE(pcie_end_offer(rig.neighbour.end, write_of(&rig, 0x1000)));
-    (void)sim_run(rig.sim);
-    EXPECT_EQ(rig.rx_count, 1);
-    EXPECT_EQ(rig.last_port, PEACH2_PORT_E);
-    rig_fini(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture);
+    EXPECT_TRUE(pcie_end_offer(fixture.neighbour.end, write_of(&fixture, 0x1000)));
+    (void)sim_run(fixture.sim);
+    EXPECT_EQ(fixture.rx_count, 1);
+    EXPECT_EQ(fixture.last_port, PEACH2_PORT_E);
+    fixture_fini(&fixture);
 }
 
 // --- backpressure --------------------------------------------------------------------------------------------------
 
 TEST(Board, StallsTheSenderWhileTheChipTakesNothing)
 {
-    struct rig rig;
-    rig_init(&rig);
-    rig.lazy = true;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    fixture.lazy = true;
     for (unsigned i = 0; i < 4; i++) {
-        host_write(&rig, WINDOW + 64 * i);
+        host_write(&fixture, WINDOW + 64 * i);
     }
-    EXPECT_EQ(rig.rx_count, 2); // as many as there are header credits
-    rig.lazy = false;
+    EXPECT_EQ(fixture.rx_count, 2); // as many as there are header credits
+    fixture.lazy = false;
     for (unsigned i = 0; i < 2; i++) {
-        peach2_board_rx_taken(rig.board, PEACH2_PORT_N, rig.kept[i]);
+        peach2_board_rx_taken(fixture.board, PEACH2_PORT_N, fixture.kept[i]);
     }
-    (void)sim_run(rig.sim);
-    EXPECT_EQ(rig.rx_count, 4);
-    rig_fini(&rig);
+    (void)sim_run(fixture.sim);
+    EXPECT_EQ(fixture.rx_count, 4);
+    fixture_fini(&fixture);
 }
 
 TEST(Board, StallsTheChipWhileTheLinkHasNoRoomAndLosesNothing)
 {
-    struct rig rig;
-    rig_init(&rig);
-    rig.neighbour.deaf = true;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    fixture.neighbour.deaf = true;
     unsigned sent = 0;
-    for (; sent < HELD_MAX && rig.ready[PEACH2_PORT_E]; sent++) {
-        peach2_board_tx(rig.board, PEACH2_PORT_E, write_of(&rig, WINDOW + 64 * sent));
-        (void)sim_run(rig.sim);
+    for (; sent < HELD_MAX && fixture.ready[PEACH2_PORT_E]; sent++) {
+        peach2_board_tx(fixture.board, PEACH2_PORT_E, write_of(&fixture, WINDOW + 64 * sent));
+        (void)sim_run(fixture.sim);
     }
     // A packet of which beats were taken is finished all the same.
-    peach2_board_tx(rig.board, PEACH2_PORT_E, write_of(&rig, WINDOW + 64 * sent++));
-    EXPECT_FALSE(rig.ready[PEACH2_PORT_E]);
-    EXPECT_TRUE(rig.ready[PEACH2_PORT_N]);
-    EXPECT_EQ(counter(&rig, "transmit_stalls"), 1);
-    far_hear(&rig.neighbour);
-    (void)sim_run(rig.sim);
-    EXPECT_TRUE(rig.ready[PEACH2_PORT_E]);
-    EXPECT_EQ(rig.neighbour.received, sent);
-    EXPECT_EQ(rig.neighbour.last_address, WINDOW + 64 * (sent - 1));
-    rig_fini(&rig);
+    peach2_board_tx(fixture.board, PEACH2_PORT_E, write_of(&fixture, WINDOW + 64 * sent++));
+    EXPECT_FALSE(fixture.ready[PEACH2_PORT_E]);
+    EXPECT_TRUE(fixture.ready[PEACH2_PORT_N]);
+    EXPECT_EQ(counter(&fixture, "transmit_stalls"), 1);
+    far_hear(&fixture.neighbour);
+    (void)sim_run(fixture.sim);
+    EXPECT_TRUE(fixture.ready[PEACH2_PORT_E]);
+    EXPECT_EQ(fixture.neighbour.received, sent);
+    EXPECT_EQ(fixture.neighbour.last_address, WINDOW + 64 * (sent - 1));
+    fixture_fini(&fixture);
 }
 
 TEST(Board, DropsAndCountsWhatGoesToAPortWithoutACable)
 {
-    struct rig rig;
-    rig_init(&rig);
-    peach2_board_tx(rig.board, PEACH2_PORT_S, write_of(&rig, WINDOW));
-    EXPECT_EQ(counter(&rig, "unconnected_tlps"), 1);
-    EXPECT_TRUE(rig.ready[PEACH2_PORT_S]);
-    rig_fini(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture);
+    peach2_board_tx(fixture.board, PEACH2_PORT_S, write_of(&fixture, WINDOW));
+    EXPECT_EQ(counter(&fixture, "unconnected_tlps"), 1);
+    EXPECT_TRUE(fixture.ready[PEACH2_PORT_S]);
+    fixture_fini(&fixture);
 }
 
 TEST(Board, CountsWhatALinkLosesWhenItGoesDownAndLetsTheChipGoOn)
 {
-    struct rig rig;
-    rig_init(&rig);
-    rig.neighbour.deaf = true;
-    for (unsigned i = 0; i < HELD_MAX && rig.ready[PEACH2_PORT_E]; i++) {
-        peach2_board_tx(rig.board, PEACH2_PORT_E, write_of(&rig, WINDOW));
-        (void)sim_run(rig.sim);
+    struct fixture fixture;
+    fixture_init(&fixture);
+    fixture.neighbour.deaf = true;
+    for (unsigned i = 0; i < HELD_MAX && fixture.ready[PEACH2_PORT_E]; i++) {
+        peach2_board_tx(fixture.board, PEACH2_PORT_E, write_of(&fixture, WINDOW));
+        (void)sim_run(fixture.sim);
     }
-    pcie_link_set_down(rig.cable);
-    (void)sim_run(rig.sim);
-    EXPECT_TRUE(rig.ready[PEACH2_PORT_E]);
-    EXPECT_TRUE(counter(&rig, "lost_tlps") > 0);
-    far_hear(&rig.neighbour);
-    rig_fini(&rig);
+    pcie_link_set_down(fixture.cable);
+    (void)sim_run(fixture.sim);
+    EXPECT_TRUE(fixture.ready[PEACH2_PORT_E]);
+    EXPECT_TRUE(counter(&fixture, "lost_tlps") > 0);
+    far_hear(&fixture.neighbour);
+    fixture_fini(&fixture);
 }
 
 static void chip_send_256(void *ctx)
 {
-    struct rig *rig = ctx;
-    peach2_board_tx(rig->board, PEACH2_PORT_E, pcie_tlp_write(rig->pool, 0, 4096, 256, NULL));
+    struct fixture *fixture = ctx;
+    peach2_board_tx(fixture->board, PEACH2_PORT_E, pcie_tlp_write(fixture->pool, 0, 4096, 256, NULL));
 }
 
 TEST(Board, BeginsToTransmitWithTheFirstBeatOfAPacket)
 {
-    struct rig rig;
-    rig_init(&rig);
+    struct fixture fixture;
+    fixture_init(&fixture);
     sim_event_t last_beat;
-    sim_event_init(&last_beat, chip_send_256, &rig);
-    sim_event_schedule_at(rig.sim, &last_beat, 1000 * NS);
+    sim_event_init(&last_beat, chip_send_256, &fixture);
+    sim_event_schedule_at(fixture.sim, &last_beat, 1000 * NS);
 
-    (void)sim_run(rig.sim);
+    (void)sim_run(fixture.sim);
 
     // 16 beats of payload behind the header: begun 64 ns before the last one; 280 bytes take 70 ns on Gen2 x8
-    EXPECT_EQ(rig.neighbour.last_ps, (1000 - 64) * NS + TX_PS + 70 * NS);
-    rig_fini(&rig);
+    EXPECT_EQ(fixture.neighbour.last_ps, (1000 - 64) * NS + TX_PS + 70 * NS);
+    fixture_fini(&fixture);
 }

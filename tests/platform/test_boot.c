@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "site.h"
+#include "tests/support/site.h"
 
 TEST(Boot, BringsUpEveryBoardAndLeavesNothingInTheFabric)
 {
@@ -36,7 +36,7 @@ TEST(Boot, RunsBoardsOfDifferentClocks)
 {
     struct site site;
     site_init(&site, 2);
-    site.scene->nodes[1].board.clock_mhz = 200;
+    site.scenario->nodes[1].board.clock_mhz = 200;
     site_build(&site);
     site_run(&site, read_scratch);
     EXPECT_EQ(site.value[0], 0x11223344);
@@ -46,7 +46,7 @@ TEST(Boot, RunsBoardsOfDifferentClocks)
 static void expect_refusal(struct site *site, const char *text)
 {
     char error[256];
-    EXPECT_TRUE(plat_machine_create(site->scene, NULL, error, sizeof error, &site->machine) != SIM_OK);
+    EXPECT_TRUE(plat_machine_create(site->scenario, NULL, error, sizeof error, &site->machine) != SIM_OK);
     EXPECT_CONTAINS(error, text);
     site_fini(site);
 }
@@ -55,7 +55,7 @@ TEST(Boot, RefusesMoreHostMemoryThanTheWindowReaches)
 {
     struct site site;
     site_init(&site, 2);
-    site.scene->nodes[0].host.memory_bytes = 16ull << 30;
+    site.scenario->nodes[0].host.memory_bytes = 16ull << 30;
     expect_refusal(&site, "node0: 16384 MiB of host memory do not fit");
 }
 
@@ -63,7 +63,7 @@ TEST(Boot, RefusesJoinedNodesWithDifferentWindows)
 {
     struct site site;
     site_init(&site, 2);
-    site.scene->nodes[1].board.window_base = 0x10000000000ull;
+    site.scenario->nodes[1].board.window_base = 0x10000000000ull;
     expect_refusal(&site, "have their windows at different addresses");
 }
 
@@ -71,6 +71,6 @@ TEST(Boot, RefusesACableAtTheHostsPort)
 {
     struct site site;
     site_init(&site, 2);
-    site.scene->cables[0].to_port = SCN_PORT_N;
+    site.scenario->cables[0].to_port = SCN_PORT_N;
     expect_refusal(&site, "uses port N");
 }

@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "site.h"
+#include "tests/support/site.h"
 
 #define BASE  (4 * MIB)
 #define GUARD 0x5c

@@ -1,7 +1,7 @@
 // Every error of a DMA by its name; none hangs, none writes anything.
 #include <errno.h>
 
-#include "site.h"
+#include "tests/support/site.h"
 
 #define BASE (4 * MIB)
 #define HOLE 0x100000000ull // 4 GiB: above the memory, below BAR 0
@@ -176,7 +176,7 @@ TEST(ChipCounters, TellWhatTheRouterDiscardedOnBothKindsOfBoard)
     for (unsigned twin = 0; twin < 2; twin++) {
         struct site site;
         site_init(&site, 2);
-        site.scene->nodes[0].board.fidelity = twin != 0 ? SCN_FIDELITY_TWIN : SCN_FIDELITY_RTL;
+        site.scenario->nodes[0].board.fidelity = twin != 0 ? SCN_FIDELITY_TWIN : SCN_FIDELITY_RTL;
         site_build(&site);
         site_run(&site, write_beyond_the_nodes);
         EXPECT_EQ(site_counter(&site, "node0.chip", "unroutable_writes"), 0); // not read yet

@@ -47,7 +47,7 @@ static void path_take(void *ctx, const struct plat_point *point, const char *nod
     }
 }
 
-static struct scn_scenario *scene_load(const char *set)
+static struct scn_scenario *scenario_load(const char *set)
 {
     const struct scn_load_options options = {
         .configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = &set, .set_count = set != NULL};
@@ -69,7 +69,7 @@ static void series_open(const struct scn_scenario *scenario, uint32_t run, struc
 
 TEST(Explain, AccountsForEveryPicosecondOfEveryProgram)
 {
-    struct scn_scenario *scenario = scene_load(NULL);
+    struct scn_scenario *scenario = scenario_load(NULL);
     ASSERT_TRUE(scenario != NULL);
     for (uint32_t i = 0; i < scenario->run_count; i++) {
         struct opened opened;
@@ -82,7 +82,7 @@ TEST(Explain, AccountsForEveryPicosecondOfEveryProgram)
 
 TEST(Explain, AccountsForEveryPicosecondOfAnRtlBoard)
 {
-    struct scn_scenario *scenario = scene_load("nodes.*.board.fidelity=rtl");
+    struct scn_scenario *scenario = scenario_load("nodes.*.board.fidelity=rtl");
     struct opened opened;
     ASSERT_TRUE(scenario != NULL);
     series_open(scenario, 1, &opened); // DMA
@@ -94,7 +94,7 @@ TEST(Explain, AccountsForEveryPicosecondOfAnRtlBoard)
 
 TEST(Explain, ChangesNothingThatIsMeasured)
 {
-    struct scn_scenario *scenario = scene_load(NULL);
+    struct scn_scenario *scenario = scenario_load(NULL);
     struct opened opened = {0};
     struct plat_result with, without;
     const struct plat_hooks hooks = {.ctx = &opened, .path = path_take};
@@ -114,7 +114,7 @@ static void only_part_grows(uint32_t run, const char *a, const char *b, const ch
     const char *const sets[] = {a, b};
     struct opened opened[2];
     for (unsigned i = 0; i < 2; i++) {
-        struct scn_scenario *scenario = scene_load(sets[i]);
+        struct scn_scenario *scenario = scenario_load(sets[i]);
         ASSERT_TRUE(scenario != NULL);
         series_open(scenario, run, &opened[i]);
         scn_free(scenario);
@@ -132,7 +132,7 @@ enum { PIO, DMA, LIBTCA, TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_W
 TEST(Explain, LeavesAPollingLoopByTheWriteThatEndedIt)
 {
     static const uint32_t runs[] = {TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_READ};
-    struct scn_scenario *scenario = scene_load(NULL);
+    struct scn_scenario *scenario = scenario_load(NULL);
     ASSERT_TRUE(scenario != NULL);
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct opened opened;
@@ -170,7 +170,7 @@ TEST(Explain, GivesTheTimeOfASlowerPollToThePolling)
     struct opened opened[2];
     const char *const sets[] = {"nodes.*.host.poll=20 ns", "nodes.*.host.poll=200 ns"};
     for (unsigned i = 0; i < 2; i++) {
-        struct scn_scenario *scenario = scene_load(sets[i]);
+        struct scn_scenario *scenario = scenario_load(sets[i]);
         ASSERT_TRUE(scenario != NULL);
         series_open(scenario, PIO, &opened[i]);
         scn_free(scenario);
@@ -196,7 +196,7 @@ static void write_a_word(void *arg, peach2_handle_t *board)
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
     wr.wr.rdma.remote_addr = (uintptr_t)word_of(pair);
     wr.wr.rdma.rkey = far->mr->rkey;
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 5000);
     EXPECT_EQ(ibv_post_send(end->qp, &wr, &bad), 0);
     EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
@@ -213,7 +213,7 @@ static void look_at_a_word(void *arg, peach2_handle_t *board)
     (void)verbs_enter(pair, 1);
     volatile uint64_t *word = word_of(pair);
     uint64_t before = *word;
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     uint64_t start_ps = backend->ops->time_ps(backend->ctx);
     for (bool found = false; !found;) {
         backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);

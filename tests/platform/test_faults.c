@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene.h"
 #include "sim/platform/platform.h"
 #include "tests/shim/test.h"
+#include "tests/support/platform_fixture.h"
 
 #define US             1000000ull
 #define NODES          4
@@ -36,41 +36,42 @@ static void note_fault(void *ctx, const struct plat_fault *fault)
     outcome->faults[outcome->fault_count++] = *fault;
 }
 
-static void run(const struct scn_scenario *scene, struct outcome *outcome)
+static void run(const struct scn_scenario *scenario, struct outcome *outcome)
 {
     const struct plat_hooks hooks = {.ctx = outcome, .point = note_point, .fault = note_fault};
     *outcome = (struct outcome){0};
-    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &outcome->result), SIM_OK);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, &hooks, &outcome->result), SIM_OK);
 }
 
 static struct scn_scenario *ring(enum scn_fidelity fidelity)
 {
-    struct scn_scenario *scene = scene_line(NODES);
-    struct scn_cable *closing = &scene->cables[scene->cable_count++];
-    *closing = scene->cables[0];
+    struct scn_scenario *scenario = platform_fixture_line(NODES);
+    struct scn_cable *closing = &scenario->cables[scenario->cable_count++];
+    *closing = scenario->cables[0];
     closing->from_node = NODES - 1;
     closing->to_node = 0;
     for (uint32_t i = 0; i < NODES; i++) {
-        scene->nodes[i].board.fidelity = fidelity;
+        scenario->nodes[i].board.fidelity = fidelity;
     }
-    return scene;
+    return scenario;
 }
 
-static void pull(struct scn_scenario *scene, uint32_t cable, uint64_t at_ps, uint64_t after_tlps)
+static void pull(struct scn_scenario *scenario, uint32_t cable, uint64_t at_ps, uint64_t after_tlps)
 {
-    scene->faults[scene->fault_count++] = (struct scn_fault){.cable = cable, .at_ps = at_ps, .after_tlps = after_tlps};
+    scenario->faults[scenario->fault_count++] =
+        (struct scn_fault){.cable = cable, .at_ps = at_ps, .after_tlps = after_tlps};
 }
 
 // The stream that begins at `node` is the one that is reported; all run.
 static struct scn_scenario *streams(enum scn_fidelity fidelity, enum scn_method method, uint32_t node)
 {
-    struct scn_scenario *scene = ring(fidelity);
-    struct scn_run *series = scene_run(scene, SCN_WORKLOAD_STREAM, method);
+    struct scn_scenario *scenario = ring(fidelity);
+    struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_STREAM, method);
     series->node = node;
     series->peer = SCN_NODE_NONE;
     series->iterations = MESSAGES;
-    scene_size(series, method == SCN_METHOD_REGISTER ? 512 : 256, method == SCN_METHOD_REGISTER ? 1 : 2);
-    return scene;
+    platform_fixture_size_add(series, method == SCN_METHOD_REGISTER ? 512 : 256, method == SCN_METHOD_REGISTER ? 1 : 2);
+    return scenario;
 }
 
 static void expect_done(const struct outcome *outcome)
@@ -92,13 +93,13 @@ static void expect_accounted(const struct outcome *outcome)
 static void run_pulled(enum scn_fidelity fidelity, enum scn_method method, uint64_t at_ps, uint64_t after_tlps,
                        struct outcome *outcome)
 {
-    struct scn_scenario *scene = streams(fidelity, method, THROUGH);
-    pull(scene, THROUGH, at_ps, after_tlps);
-    run(scene, outcome);
+    struct scn_scenario *scenario = streams(fidelity, method, THROUGH);
+    pull(scenario, THROUGH, at_ps, after_tlps);
+    run(scenario, outcome);
     expect_done(outcome);
     EXPECT_EQ(outcome->fault_count, 1);
     expect_accounted(outcome);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(PulledCable, LosesOnlyWhatWasNotToldToBeThereAfterAnyNumberOfPackets)
@@ -161,13 +162,13 @@ TEST(PulledCable, IsTheSameToTheRtlAndItsTwin)
 TEST(PulledCable, IsNotNoticedBesideIt)
 {
     for (uint64_t tlps = 0; tlps < TLPS_OF_STREAM; tlps += 7) {
-        struct scn_scenario *scene = streams(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, BESIDE);
+        struct scn_scenario *scenario = streams(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, BESIDE);
         struct outcome outcome;
-        pull(scene, THROUGH, SCN_NOT_GIVEN, tlps);
-        run(scene, &outcome);
+        pull(scenario, THROUGH, SCN_NOT_GIVEN, tlps);
+        run(scenario, &outcome);
         expect_done(&outcome);
         EXPECT_EQ(outcome.point.operations, MESSAGES);
-        scene_free(scene);
+        platform_fixture_free(scenario);
     }
 }
 
@@ -186,34 +187,34 @@ TEST(PulledCable, CarriesNothingWhenItIsPulledBeforeTheFirstPacket)
 
 TEST(PulledCable, MayBeSeveral)
 {
-    struct scn_scenario *scene = streams(SCN_FIDELITY_TWIN, SCN_METHOD_CHAIN_HOST, THROUGH);
+    struct scn_scenario *scenario = streams(SCN_FIDELITY_TWIN, SCN_METHOD_CHAIN_HOST, THROUGH);
     struct outcome outcome;
-    pull(scene, THROUGH, SCN_NOT_GIVEN, 50);
-    pull(scene, 0, 20 * US, SCN_NOT_GIVEN);
-    run(scene, &outcome);
+    pull(scenario, THROUGH, SCN_NOT_GIVEN, 50);
+    pull(scenario, 0, 20 * US, SCN_NOT_GIVEN);
+    run(scenario, &outcome);
     expect_done(&outcome);
     EXPECT_EQ(outcome.fault_count, 2);
     EXPECT_STREQ(outcome.faults[0].cable, "node1.E-node2.W");
     EXPECT_STREQ(outcome.faults[1].cable, "node0.E-node1.W");
     EXPECT_STREQ(outcome.faults[1].ends[1].name, "node1.W");
     EXPECT_TRUE(outcome.faults[0].happened && outcome.faults[1].happened);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 // Neither waits for its moment: the series is as long as without it.
 TEST(PulledCable, DoesNotComeAfterTheEnd)
 {
-    struct scn_scenario *scene = streams(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, 0);
+    struct scn_scenario *scenario = streams(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, 0);
     struct outcome without, with;
-    run(scene, &without);
-    pull(scene, THROUGH, 5 * 1000000 * US, SCN_NOT_GIVEN);
-    pull(scene, 0, SCN_NOT_GIVEN, TLPS_OF_STREAM + 1);
-    run(scene, &with);
+    run(scenario, &without);
+    pull(scenario, THROUGH, 5 * 1000000 * US, SCN_NOT_GIVEN);
+    pull(scenario, 0, SCN_NOT_GIVEN, TLPS_OF_STREAM + 1);
+    run(scenario, &with);
     expect_done(&with);
     EXPECT_EQ(with.result.simulated_ps, without.result.simulated_ps);
     EXPECT_FALSE(with.faults[0].happened || with.faults[1].happened);
     EXPECT_EQ(with.faults[1].ends[0].sent_tlps, TLPS_OF_STREAM);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(PulledCable, GivesTheSameTwice)
@@ -231,15 +232,15 @@ TEST(PulledCable, GivesTheSameTwice)
 static void expect_ended(enum scn_workload workload, enum scn_method method, enum scn_notify notify, uint64_t tlps,
                          const char *says)
 {
-    struct scn_scenario *scene = ring(SCN_FIDELITY_TWIN);
-    struct scn_run *series = scene_run(scene, workload, method);
+    struct scn_scenario *scenario = ring(SCN_FIDELITY_TWIN);
+    struct scn_run *series = platform_fixture_run_add(scenario, workload, method);
     struct outcome outcome;
     series->columns = 2;
     series->notify = notify;
-    scene->time_limit_ps = 2000000 * US;
-    scene_size(series, 1000, 1);
-    pull(scene, 0, SCN_NOT_GIVEN, tlps);
-    run(scene, &outcome);
+    scenario->time_limit_ps = 2000000 * US;
+    platform_fixture_size_add(series, 1000, 1);
+    pull(scenario, 0, SCN_NOT_GIVEN, tlps);
+    run(scenario, &outcome);
     EXPECT_TRUE(outcome.result.outcome != SIM_RUN_TIME_LIMIT);
     EXPECT_TRUE(strstr(outcome.result.text, "wrong") == NULL);
     if (outcome.faults[0].happened) {
@@ -248,7 +249,7 @@ static void expect_ended(enum scn_workload workload, enum scn_method method, enu
     } else {
         expect_done(&outcome);
     }
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(PulledCable, LeavesProgramsThatSayWhatTheyWaitFor)

@@ -5,7 +5,7 @@
 
 #include "sim/kernel/random.h"
 #include "sim/scenario/routes.h"
-#include "site.h"
+#include "tests/support/site.h"
 
 #define NODES         6
 #define CHANNELS      4
@@ -86,14 +86,14 @@ static void flood_program(void *arg, peach2_handle_t *board)
 
 static bool passes_the_cable(const struct flood *flood, uint32_t node, uint32_t target)
 {
-    const struct scn_cable *cable = &flood->site.scene->cables[PULLED];
+    const struct scn_cable *cable = &flood->site.scenario->cables[PULLED];
     while (node != target) {
         enum scn_port port = (enum scn_port)flood->routes.ports[node][target];
         if ((node == cable->from_node && port == cable->from_port) ||
             (node == cable->to_node && port == cable->to_port)) {
             return true;
         }
-        node = scn_routes_neighbour(flood->site.scene, node, port, NULL);
+        node = scn_routes_neighbour(flood->site.scenario, node, port, NULL);
     }
     return false;
 }
@@ -117,15 +117,15 @@ static void flood_run(struct flood *flood, enum scn_fidelity fidelity, uint32_t 
 {
     *flood = (struct flood){0};
     site_init(&flood->site, NODES);
-    struct scn_scenario *scene = flood->site.scene;
-    scene->cables[scene->cable_count++] =
-        (struct scn_cable){NODES - 1, 0, SCN_PORT_E, SCN_PORT_W, scene->cables[0].link};
+    struct scn_scenario *scenario = flood->site.scenario;
+    scenario->cables[scenario->cable_count++] =
+        (struct scn_cable){NODES - 1, 0, SCN_PORT_E, SCN_PORT_W, scenario->cables[0].link};
     for (uint32_t i = 0; i < NODES; i++) {
-        scene->cables[i].link.lanes = lanes;
-        scene->nodes[i].board.fidelity = fidelity;
+        scenario->cables[i].link.lanes = lanes;
+        scenario->nodes[i].board.fidelity = fidelity;
     }
-    scene->faults[scene->fault_count++] = *fault;
-    scn_routes_find(scene, &flood->routes);
+    scenario->faults[scenario->fault_count++] = *fault;
+    scn_routes_find(scenario, &flood->routes);
     site_build(&flood->site);
     ASSERT_TRUE(flood->site.machine != NULL);
     for (uint32_t i = 0; i < NODES; i++) {
@@ -218,8 +218,8 @@ TEST(PulledCable, LeavesNoPacketWhereAProgramWaitsForEver)
         struct site site;
         char waiters[1024];
         site_init(&site, 2);
-        site.scene->faults[0] = (struct scn_fault){.at_ps = SCN_NOT_GIVEN, .after_tlps = tlps};
-        site.scene->fault_count = 1;
+        site.scenario->faults[0] = (struct scn_fault){.at_ps = SCN_NOT_GIVEN, .after_tlps = tlps};
+        site.scenario->fault_count = 1;
         site_build(&site);
         ASSERT_TRUE(site.machine != NULL);
         plat_machine_set_program(site.machine, 0, send_for_ever, &site);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "site.h"
+#include "tests/support/site.h"
 
 #include "sim/kernel/trace.h"
 #include "sim/platform/platform.h"
@@ -163,14 +163,14 @@ struct attempt {
 
 static void site_load(struct site *site)
 {
-    *site = (struct site){.scene = load(NULL)};
+    *site = (struct site){.scenario = load(NULL)};
     site_build(site);
 }
 
 static void site_unload(struct site *site)
 {
     plat_machine_destroy(site->machine);
-    scn_free(site->scene);
+    scn_free(site->scenario);
 }
 
 static void try_descriptor(void *arg, peach2_handle_t *board)
@@ -263,11 +263,11 @@ static void move_by_both(void *arg, peach2_handle_t *board)
 
 static void site_load_with_board(struct site *site)
 {
-    *site = (struct site){.scene = load(NULL)};
-    struct scn_scenario *line = scene_line(1);
-    site->scene->nodes[0].board = line->nodes[0].board;
-    site->scene->nodes[0].slot = line->nodes[0].slot;
-    scene_free(line);
+    *site = (struct site){.scenario = load(NULL)};
+    struct scn_scenario *line = platform_fixture_line(1);
+    site->scenario->nodes[0].board = line->nodes[0].board;
+    site->scenario->nodes[0].slot = line->nodes[0].slot;
+    platform_fixture_free(line);
     site_build(site);
 }
 

@@ -3,9 +3,9 @@
 #include <cuda_runtime.h>
 #include <errno.h>
 
-#include "scene.h"
 #include "sim/platform/platform.h"
-#include "site.h"
+#include "tests/support/platform_fixture.h"
+#include "tests/support/site.h"
 
 struct outcome {
     struct plat_result result;
@@ -22,40 +22,40 @@ static void note_point(void *ctx, const struct plat_point *point)
 
 static struct scn_scenario *pair(void)
 {
-    struct scn_scenario *scene = scene_line(2);
+    struct scn_scenario *scenario = platform_fixture_line(2);
     for (uint32_t i = 0; i < 2; i++) {
-        scene_gpus(scene, i, 2);
-        scene->nodes[i].board.fidelity = SCN_FIDELITY_TWIN;
-        scene->nodes[i].host.peer_read_bytes = 64;
+        platform_fixture_gpus(scenario, i, 2);
+        scenario->nodes[i].board.fidelity = SCN_FIDELITY_TWIN;
+        scenario->nodes[i].host.peer_read_bytes = 64;
     }
-    return scene;
+    return scenario;
 }
 
 static struct scn_scenario *no_board(void)
 {
-    struct scn_scenario *scene = scene_line(1);
-    scene->nodes[0].board = (struct scn_board){0};
-    scene_gpus(scene, 0, 2);
-    return scene;
+    struct scn_scenario *scenario = platform_fixture_line(1);
+    scenario->nodes[0].board = (struct scn_board){0};
+    platform_fixture_gpus(scenario, 0, 2);
+    return scenario;
 }
 
 // Three sizes; the program checks every byte of each. Returns the time of an operation of the last one.
-static uint64_t moved_ps(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method,
+static uint64_t moved_ps(struct scn_scenario *scenario, enum scn_workload workload, enum scn_method method,
                          enum scn_memory from, enum scn_memory to)
 {
-    struct scn_run *run = scene_run(scene, workload, method);
+    struct scn_run *run = platform_fixture_run_add(scenario, workload, method);
     struct outcome outcome = {0};
     const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point};
     run->from = from;
     run->to = to;
-    scene_size(run, 4, 1);
-    scene_size(run, 1000, 1);
-    scene_size(run, 70000, 1);
-    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &outcome.result), SIM_OK);
+    platform_fixture_size_add(run, 4, 1);
+    platform_fixture_size_add(run, 1000, 1);
+    platform_fixture_size_add(run, 70000, 1);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, &hooks, &outcome.result), SIM_OK);
     EXPECT_STREQ(outcome.result.text, "");
     EXPECT_FALSE(outcome.result.failed);
     EXPECT_EQ(outcome.points, 3);
-    scene_free(scene);
+    platform_fixture_free(scenario);
     return outcome.points == 3 ? outcome.last.total_ps / outcome.last.operations : 0;
 }
 
@@ -81,14 +81,14 @@ TEST(GpuWorkloads, PollGpuMemoryThroughItsWindow)
 
 TEST(GpuWorkloads, StageCopiesInHostMemoryFasterThanTheBoardReadsAGpu)
 {
-    struct scn_scenario *scene = pair();
-    scene->nodes[0].host.peer_reads_max = scene->nodes[1].host.peer_reads_max = 3;
+    struct scn_scenario *scenario = pair();
+    scenario->nodes[0].host.peer_reads_max = scenario->nodes[1].host.peer_reads_max = 3;
     uint64_t staged_ps =
-        moved_ps(scene, SCN_WORKLOAD_STAGED_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
-    scene = pair();
-    scene->nodes[0].host.peer_reads_max = scene->nodes[1].host.peer_reads_max = 3;
+        moved_ps(scenario, SCN_WORKLOAD_STAGED_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
+    scenario = pair();
+    scenario->nodes[0].host.peer_reads_max = scenario->nodes[1].host.peer_reads_max = 3;
     uint64_t direct_ps =
-        moved_ps(scene, SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
+        moved_ps(scenario, SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
     EXPECT_TRUE(staged_ps < direct_ps);
     (void)moved_ps(pair(), SCN_WORKLOAD_STAGED_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU1, SCN_MEMORY_HOST);
 }
@@ -112,21 +112,21 @@ TEST(GpuWorkloads, CopyThroughTheWindowOfANodeWithoutABoard)
 // A copy through the window of bytes from or to gpu1, which is on socket 1; load_uc and flush_wc_far are given.
 static uint64_t far_ps(bool down, uint64_t bytes, uint64_t load_uc_ps, uint64_t flush_far_ps)
 {
-    struct scn_scenario *scene = no_board();
-    struct scn_host *host = &scene->nodes[0].host;
+    struct scn_scenario *scenario = no_board();
+    struct scn_host *host = &scenario->nodes[0].host;
     host->qpi_ps = 50000;
     host->qpi_peer_lines_max = 2;
     host->load_uc_ps = load_uc_ps;
     host->flush_wc_far_ps = flush_far_ps;
-    scene->nodes[0].gpus[1].socket = 1;
-    struct scn_run *run = scene_run(scene, SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO);
+    scenario->nodes[0].gpus[1].socket = 1;
+    struct scn_run *run = platform_fixture_run_add(scenario, SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO);
     struct outcome outcome = {0};
     const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point};
     *(down ? &run->to : &run->from) = SCN_MEMORY_GPU1;
-    scene_size(run, bytes, 1);
-    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &outcome.result), SIM_OK);
+    platform_fixture_size_add(run, bytes, 1);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, &hooks, &outcome.result), SIM_OK);
     EXPECT_STREQ(outcome.result.text, "");
-    scene_free(scene);
+    platform_fixture_free(scenario);
     return outcome.points == 1 ? outcome.last.min_ps : 0;
 }
 
@@ -145,20 +145,20 @@ TEST(GpuWindow, OfTheOtherSocketIsWrittenByTenLinesAtOnce)
     EXPECT_BETWEEN(far_ps(true, 64000, 40000, 0), 11000000, 11500000);
 }
 
-static void expect_failure(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method,
+static void expect_failure(struct scn_scenario *scenario, enum scn_workload workload, enum scn_method method,
                            enum scn_memory from, enum scn_memory to, const char *why)
 {
-    struct scn_run *run = scene_run(scene, workload, method);
+    struct scn_run *run = platform_fixture_run_add(scenario, workload, method);
     struct outcome outcome = {0};
     const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point};
     run->from = from;
     run->to = to;
-    scene_size(run, 70000, 1);
-    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &outcome.result), SIM_OK);
+    platform_fixture_size_add(run, 70000, 1);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, &hooks, &outcome.result), SIM_OK);
     EXPECT_TRUE(outcome.result.failed);
     EXPECT_CONTAINS(outcome.result.text, why);
     EXPECT_EQ(outcome.points, 0);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(GpuWorkloads, FailWithTheErrorThatCudaReturns)
@@ -169,14 +169,14 @@ TEST(GpuWorkloads, FailWithTheErrorThatCudaReturns)
                    "cudaSetDevice: invalid device ordinal");
     expect_failure(pair(), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU3, SCN_MEMORY_HOST,
                    "cudaSetDevice: invalid device ordinal");
-    struct scn_scenario *scene = pair();
-    scene_gpus(scene, 1, 3);
-    scene_gpus(scene, 0, 3);
-    expect_failure(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER, SCN_MEMORY_HOST, SCN_MEMORY_GPU2,
+    struct scn_scenario *scenario = pair();
+    platform_fixture_gpus(scenario, 1, 3);
+    platform_fixture_gpus(scenario, 0, 3);
+    expect_failure(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER, SCN_MEMORY_HOST, SCN_MEMORY_GPU2,
                    "the window of the fabric does not reach");
-    scene = no_board();
-    scene->nodes[0].gpus[1].bar_bytes = 65536; // one page
-    expect_failure(scene, SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1,
+    scenario = no_board();
+    scenario->nodes[0].gpus[1].bar_bytes = 65536; // one page
+    expect_failure(scenario, SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1,
                    "into the window: Cannot allocate memory");
 }
 
@@ -216,7 +216,7 @@ static void copies_time(void *arg, peach2_handle_t *board)
 
 TEST(GpuCopies, OfCudaTakeTheirFixedCostAndTheRateOfTheLink)
 {
-    struct site site = {.scene = no_board()};
+    struct site site = {.scenario = no_board()};
     site_build(&site);
     site_run(&site, copies_time);
     site_fini(&site);
@@ -263,8 +263,8 @@ static void copies_to_the_other(void *arg, peach2_handle_t *board)
 
 TEST(GpuCopies, ToAnotherGpuKeepItsWindowOpen)
 {
-    struct site site = {.scene = no_board()};
-    site.scene->nodes[0].gpus[1].bar_bytes = MIB;
+    struct site site = {.scenario = no_board()};
+    site.scenario->nodes[0].gpus[1].bar_bytes = MIB;
     site_build(&site);
     site_run(&site, copies_to_the_other);
     site_fini(&site);
@@ -297,7 +297,7 @@ static void reach_for_nothing(void *arg, peach2_handle_t *board)
 
 TEST(GpuMemory, ThatIsNotPinnedIsAnUnsupportedRequestToABoard)
 {
-    struct attempt attempt = {.site.scene = pair()};
+    struct attempt attempt = {.site.scenario = pair()};
     site_build(&attempt.site);
     ASSERT_TRUE(attempt.site.machine != NULL);
     plat_machine_set_program(attempt.site.machine, 0, reach_for_nothing, &attempt);

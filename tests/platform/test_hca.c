@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/platform/internal.h"
-#include "site.h"
+#include "tests/support/site.h"
 #include "verbs-shim/ibverbs/device.h"
 
 enum {
@@ -167,7 +167,7 @@ static struct scn_scenario *pair_build(struct pair *pair, uint64_t time_limit_ps
     struct scn_scenario *scenario = NULL;
     struct scn_messages messages = {0};
     char error[256] = "";
-    EXPECT_EQ(scn_load(TCASIM_SOURCE_DIR "/tests/platform/hca-pair.yaml", &options, &scenario, &messages), SIM_OK);
+    EXPECT_EQ(scn_load(TCASIM_SOURCE_DIR "/tests/support/hca-pair.yaml", &options, &scenario, &messages), SIM_OK);
     scenario->time_limit_ps = time_limit_ps;
     EXPECT_EQ(plat_machine_create(scenario, NULL, error, sizeof error, &pair->machine), SIM_OK);
     EXPECT_STREQ(error, "");

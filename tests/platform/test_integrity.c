@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/kernel/random.h"
-#include "site.h"
+#include "tests/support/site.h"
 
 #define BASE     (8 * MIB)
 #define ARENA    (256u << 10)
@@ -105,7 +105,7 @@ static void shuffle_program(void *arg, peach2_handle_t *board)
     EXPECT_TRUE(site_is_filled(s->source.address, ARENA, 5));
 }
 
-static void shuffle_run(uint64_t seed, unsigned rounds, void (*change)(struct scn_scenario *scene))
+static void shuffle_run(uint64_t seed, unsigned rounds, void (*change)(struct scn_scenario *scenario))
 {
     struct shuffle s = {.rounds = rounds, .expected = malloc(2 * MIB)};
     ASSERT_TRUE(s.expected != NULL);
@@ -113,7 +113,7 @@ static void shuffle_run(uint64_t seed, unsigned rounds, void (*change)(struct sc
     sim_random_init(&s.random, seed, "shuffle");
     site_init(&s.site, 2);
     if (change != NULL) {
-        change(s.site.scene);
+        change(s.site.scenario);
     }
     site_build(&s.site);
     memset(site_memory(&s.site, 1, BASE), GUARD, 2 * MIB);
@@ -133,16 +133,16 @@ TEST(Integrity, HoldsForFourChannelsAndStoresAtOnce)
     }
 }
 
-static void make_narrow(struct scn_scenario *scene)
+static void make_narrow(struct scn_scenario *scenario)
 {
-    scene->nodes[0].host.mps_bytes = 128;
-    scene->nodes[1].host.posted_header_credits = 2;
-    scene->nodes[1].host.posted_data_credits = 32;
-    scene->nodes[1].board.posted_header_credits = 3;
-    scene->nodes[1].board.posted_data_credits = 48;
-    scene->nodes[0].board.tx_buffer_tlps = 5;
-    scene->nodes[1].board.tx_buffer_tlps = 5;
-    scene->cables[0].link.lanes = 1;
+    scenario->nodes[0].host.mps_bytes = 128;
+    scenario->nodes[1].host.posted_header_credits = 2;
+    scenario->nodes[1].host.posted_data_credits = 32;
+    scenario->nodes[1].board.posted_header_credits = 3;
+    scenario->nodes[1].board.posted_data_credits = 48;
+    scenario->nodes[0].board.tx_buffer_tlps = 5;
+    scenario->nodes[1].board.tx_buffer_tlps = 5;
+    scenario->cables[0].link.lanes = 1;
 }
 
 TEST(Integrity, HoldsWhereEveryBufferIsScarce)
@@ -150,11 +150,11 @@ TEST(Integrity, HoldsWhereEveryBufferIsScarce)
     shuffle_run(11, 8, make_narrow);
 }
 
-static void make_faulty(struct scn_scenario *scene)
+static void make_faulty(struct scn_scenario *scenario)
 {
-    scene->nodes[0].slot.corrupt_every_tlps = 7;
-    scene->nodes[1].slot.corrupt_every_tlps = 5;
-    scene->cables[0].link.corrupt_every_tlps = 11;
+    scenario->nodes[0].slot.corrupt_every_tlps = 7;
+    scenario->nodes[1].slot.corrupt_every_tlps = 5;
+    scenario->cables[0].link.corrupt_every_tlps = 11;
 }
 
 TEST(Integrity, HoldsWhileLinksCorruptPackets)
@@ -162,11 +162,11 @@ TEST(Integrity, HoldsWhileLinksCorruptPackets)
     shuffle_run(21, 6, make_faulty);
 }
 
-static void make_small_reads(struct scn_scenario *scene)
+static void make_small_reads(struct scn_scenario *scenario)
 {
-    scene->nodes[0].board.dmac_read_bytes = 64;
-    scene->nodes[0].board.dmac_read_tags = 3;
-    scene->nodes[0].board.dmac_prefetch = 1;
+    scenario->nodes[0].board.dmac_read_bytes = 64;
+    scenario->nodes[0].board.dmac_read_tags = 3;
+    scenario->nodes[0].board.dmac_prefetch = 1;
 }
 
 TEST(Integrity, HoldsWithSmallReadsAndFewTags)

@@ -2,16 +2,16 @@
 #include <cuda_runtime.h>
 #include <tcasim_kernel.h>
 
-#include "site.h"
+#include "tests/support/site.h"
 
 enum { NUMBERS = 1 << 20, BYTES = NUMBERS * sizeof(float), OPERATIONS = 2 };
 
 static struct scn_scenario *no_board(void)
 {
-    struct scn_scenario *scene = scene_line(1);
-    scene->nodes[0].board = (struct scn_board){0};
-    scene_gpus(scene, 0, 2);
-    return scene;
+    struct scn_scenario *scenario = platform_fixture_line(1);
+    scenario->nodes[0].board = (struct scn_board){0};
+    platform_fixture_gpus(scenario, 0, 2);
+    return scenario;
 }
 
 // --- the kernel: y = a * x + y --------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ static void in_order(void *arg, peach2_handle_t *board)
 
 TEST(GpuKernels, ComputeInTheOrderOfTheirStreamsBesideCopiesOfOthers)
 {
-    struct site site = {.scene = no_board()};
+    struct site site = {.scenario = no_board()};
     site_build(&site);
     site_run(&site, in_order);
     site_fini(&site);
@@ -141,13 +141,13 @@ static void take_their_time(void *arg, peach2_handle_t *board)
     uint64_t all_ps = kernel_ps(0), half_ps = kernel_ps(0.5), quarter_ps = kernel_ps(0.25);
     EXPECT_EQ(quarter_ps - half_ps, 2 * (half_ps - all_ps));
     double bytes_per_us = 3.0 * BYTES * 1e6 / (double)(half_ps - all_ps);
-    const struct scn_gpu *gpu = ((struct site *)arg)->scene->nodes[0].gpus;
+    const struct scn_gpu *gpu = ((struct site *)arg)->scenario->nodes[0].gpus;
     EXPECT_BETWEEN(bytes_per_us, 0.999 * (double)gpu->memory_bytes_per_us, 1.001 * (double)gpu->memory_bytes_per_us);
 }
 
 TEST(GpuKernels, TakeWhatTheMemoryOfTheGpuTakesAtTheirOccupancy)
 {
-    struct site site = {.scene = no_board()};
+    struct site site = {.scenario = no_board()};
     site_build(&site);
     site_run(&site, take_their_time);
     site_fini(&site);
@@ -191,7 +191,7 @@ static void refuse(void *arg, peach2_handle_t *board)
 
 TEST(GpuKernels, RefuseWhatIsNoneAndMemoryThatIsNotTheirs)
 {
-    struct site site = {.scene = no_board()};
+    struct site site = {.scenario = no_board()};
     site_build(&site);
     site_run(&site, refuse);
     site_fini(&site);

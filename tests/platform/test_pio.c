@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "site.h"
+#include "tests/support/site.h"
 
 #define GUARD 0x5c
 #define BASE  (4 * MIB)

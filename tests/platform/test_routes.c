@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 #include "tests/shim/test.h"
+#include "tests/support/platform_fixture.h"
 
 #define NODE_SHIFT  35 // of an offset in the window: 512 GiB over 16 nodes
 #define BLOCK_SHIFT 33
@@ -16,23 +16,23 @@
 enum { PORT_HOST, PORT_E, PORT_W, PORT_S, PORT_BOARD, PORT_NONE };
 
 struct fabric {
-    struct scn_scenario *scene;
+    struct scn_scenario *scenario;
     struct peach2_route routes[SCN_NODES_MAX][PEACH2_ROUTES_MAX];
 };
 
 static void fabric_create(struct fabric *fabric, enum scn_topology topology, uint32_t nodes)
 {
-    fabric->scene = scene_line(nodes);
-    fabric->scene->cable_count = scn_topology_cables(topology, nodes, fabric->scene->cables);
+    fabric->scenario = platform_fixture_line(nodes);
+    fabric->scenario->cable_count = scn_topology_cables(topology, nodes, fabric->scenario->cables);
     for (uint32_t node = 0; node < nodes; node++) {
-        const struct peach2_routing routing = plat_routes_find(fabric->scene, node);
+        const struct peach2_routing routing = plat_routes_find(fabric->scenario, node);
         EXPECT_EQ(peach2_routes_make(&routing, fabric->routes[node]), 0);
     }
 }
 
 static void fabric_destroy(struct fabric *fabric)
 {
-    scene_free(fabric->scene);
+    platform_fixture_free(fabric->scenario);
 }
 
 // What the board does: the lowest enabled entry whose bounds hold the masked offset.
@@ -60,7 +60,7 @@ static uint32_t follow(const struct fabric *fabric, uint32_t node, uint64_t offs
         if (port < PORT_E || port > PORT_S || (hops > 0 && port == (unsigned)came_from)) {
             return hops;
         }
-        node = scn_routes_neighbour(fabric->scene, node, (enum scn_port)port, &came_from);
+        node = scn_routes_neighbour(fabric->scenario, node, (enum scn_port)port, &came_from);
         if (node == SCN_NODE_NONE) {
             *port_out = PORT_NONE;
             return hops;
@@ -140,12 +140,12 @@ TEST(RouteRegisters, TakeNothingForNodesThatAreNotThere)
     fabric_destroy(&fabric);
 }
 
-static void expect_ports(const struct scn_scenario *scene, uint32_t node, const uint8_t *ports)
+static void expect_ports(const struct scn_scenario *scenario, uint32_t node, const uint8_t *ports)
 {
-    struct peach2_routing routing = plat_routes_find(scene, node);
+    struct peach2_routing routing = plat_routes_find(scenario, node);
     EXPECT_EQ(routing.node, node);
-    EXPECT_EQ(routing.node_count, scene->node_count);
-    for (uint32_t i = 0; i < scene->node_count; i++) {
+    EXPECT_EQ(routing.node_count, scenario->node_count);
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
         if (i != node) {
             EXPECT_EQ(routing.port_of_node[i], ports[i]);
         }
@@ -154,41 +154,41 @@ static void expect_ports(const struct scn_scenario *scene, uint32_t node, const 
 
 TEST(Routes, LeadAlongALine)
 {
-    struct scn_scenario *scene = scene_line(4);
+    struct scn_scenario *scenario = platform_fixture_line(4);
     const uint8_t first[] = {0, 1, 1, 1}, third[] = {2, 2, 0, 1};
-    expect_ports(scene, 0, first);
-    expect_ports(scene, 2, third);
-    scene_free(scene);
+    expect_ports(scenario, 0, first);
+    expect_ports(scenario, 2, third);
+    platform_fixture_free(scenario);
 }
 
 TEST(Routes, TakeTheShorterWayAroundARingAndEastWhenBothAreEqual)
 {
-    struct scn_scenario *scene = scene_line(4);
-    scene->cables[scene->cable_count++] =
+    struct scn_scenario *scenario = platform_fixture_line(4);
+    scenario->cables[scenario->cable_count++] =
         (struct scn_cable){.from_node = 3, .to_node = 0, .from_port = SCN_PORT_E, .to_port = SCN_PORT_W};
     const uint8_t first[] = {0, 1, 1, 2};
-    expect_ports(scene, 0, first);
-    scene_free(scene);
+    expect_ports(scenario, 0, first);
+    platform_fixture_free(scenario);
 }
 
 TEST(Routes, UseAnSCableWhereItIsNotLonger)
 {
-    struct scn_scenario *scene = scene_line(4);
-    scene->cables[scene->cable_count++] =
+    struct scn_scenario *scenario = platform_fixture_line(4);
+    scenario->cables[scenario->cable_count++] =
         (struct scn_cable){.from_node = 0, .to_node = 3, .from_port = SCN_PORT_S, .to_port = SCN_PORT_S};
     const uint8_t first[] = {0, 1, 3, 3};
-    expect_ports(scene, 0, first);
-    scene_free(scene);
+    expect_ports(scenario, 0, first);
+    platform_fixture_free(scenario);
 }
 
 TEST(Routes, LeaveNodesWithoutACableUnreached)
 {
-    struct scn_scenario *scene = scene_line(3);
-    scene->cable_count = 1;
+    struct scn_scenario *scenario = platform_fixture_line(3);
+    scenario->cable_count = 1;
     const uint8_t first[] = {0, 1, PEACH2_NO_PORT};
-    expect_ports(scene, 0, first);
-    EXPECT_TRUE(plat_routes_joined(scene, 0, 1));
-    EXPECT_FALSE(plat_routes_joined(scene, 1, 2));
-    EXPECT_TRUE(plat_routes_joined(scene, 2, 2));
-    scene_free(scene);
+    expect_ports(scenario, 0, first);
+    EXPECT_TRUE(plat_routes_joined(scenario, 0, 1));
+    EXPECT_FALSE(plat_routes_joined(scenario, 1, 2));
+    EXPECT_TRUE(plat_routes_joined(scenario, 2, 2));
+    platform_fixture_free(scenario);
 }

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene.h"
 #include "sim/platform/platform.h"
 #include "tests/shim/test.h"
+#include "tests/support/platform_fixture.h"
 
 #define TEXT_MAX 16384
 
@@ -44,26 +44,26 @@ static void note_progress(void *ctx, unsigned permille)
     record->permille = permille;
 }
 
-static struct plat_result run(const struct scn_scenario *scene, struct record *record)
+static struct plat_result run(const struct scn_scenario *scenario, struct record *record)
 {
     const struct plat_hooks hooks = {
         .ctx = record, .point = note_point, .counter = note_counter, .progress = note_progress};
     struct plat_result result;
     *record = (struct record){0};
-    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &result), SIM_OK);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, &hooks, &result), SIM_OK);
     return result;
 }
 
 static void expect_series(enum scn_workload workload, enum scn_method method, uint64_t descriptors)
 {
-    struct scn_scenario *scene = scene_line(2);
-    struct scn_run *series = scene_run(scene, workload, method);
+    struct scn_scenario *scenario = platform_fixture_line(2);
+    struct scn_run *series = platform_fixture_run_add(scenario, workload, method);
     struct record *record = malloc(sizeof *record);
     ASSERT_TRUE(record != NULL);
-    scene_size(series, 4, descriptors);
-    scene_size(series, 64, descriptors);
-    scene_size(series, 1000, descriptors);
-    struct plat_result result = run(scene, record);
+    platform_fixture_size_add(series, 4, descriptors);
+    platform_fixture_size_add(series, 64, descriptors);
+    platform_fixture_size_add(series, 1000, descriptors);
+    struct plat_result result = run(scenario, record);
     EXPECT_EQ(result.outcome, SIM_RUN_DONE);
     EXPECT_STREQ(result.text, "");
     EXPECT_FALSE(result.failed);
@@ -74,7 +74,7 @@ static void expect_series(enum scn_workload workload, enum scn_method method, ui
     EXPECT_TRUE(record->last.min_ps <= record->last.total_ps / record->last.operations);
     EXPECT_TRUE(record->last.max_ps >= record->last.total_ps / record->last.operations);
     free(record);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(Series, RunsAPingPongByPio)
@@ -102,21 +102,21 @@ TEST(Series, RunsLocalDma)
 
 TEST(Series, GiveTheSameBytesTwice)
 {
-    struct scn_scenario *scene = scene_line(3);
-    struct scn_run *series = scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER);
+    struct scn_scenario *scenario = platform_fixture_line(3);
+    struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER);
     struct record *first = malloc(sizeof *first), *second = malloc(sizeof *second);
     ASSERT_TRUE(first != NULL && second != NULL);
     series->peer = 2;
-    scene_size(series, 8, 1);
-    scene_size(series, 5000, 1);
-    struct plat_result a = run(scene, first), b = run(scene, second);
+    platform_fixture_size_add(series, 8, 1);
+    platform_fixture_size_add(series, 5000, 1);
+    struct plat_result a = run(scenario, first), b = run(scenario, second);
     EXPECT_STREQ(first->text, second->text);
     EXPECT_EQ(a.simulated_ps, b.simulated_ps);
     EXPECT_EQ(a.events, b.events);
     EXPECT_EQ(a.rtl_cycles, b.rtl_cycles);
     free(first);
     free(second);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(Series, TakeLongerOverAnotherNode)
@@ -125,13 +125,13 @@ TEST(Series, TakeLongerOverAnotherNode)
     struct record *record = malloc(sizeof *record);
     ASSERT_TRUE(record != NULL);
     for (unsigned hops = 1; hops <= 2; hops++) {
-        struct scn_scenario *scene = scene_line(3);
-        struct scn_run *series = scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO);
+        struct scn_scenario *scenario = platform_fixture_line(3);
+        struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO);
         series->peer = hops;
-        scene_size(series, 8, 1);
-        (void)run(scene, record);
+        platform_fixture_size_add(series, 8, 1);
+        (void)run(scenario, record);
         times_ps[hops - 1] = record->last.total_ps / record->last.operations;
-        scene_free(scene);
+        platform_fixture_free(scenario);
     }
     // One more chip traversal, with its hard IP: 200-300 ns (docs/component-facts.md).
     EXPECT_BETWEEN(times_ps[1] - times_ps[0], 200000, 400000);
@@ -140,76 +140,79 @@ TEST(Series, TakeLongerOverAnotherNode)
 
 // --- refusals and failures -----------------------------------------------------------------------------------------
 
-static void expect_refusal(struct scn_scenario *scene, const char *text)
+static void expect_refusal(struct scn_scenario *scenario, const char *text)
 {
     struct plat_result result;
-    EXPECT_EQ(plat_run_series(scene, 0, NULL, NULL, &result), SIM_ERR_INVALID);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, NULL, &result), SIM_ERR_INVALID);
     EXPECT_CONTAINS(result.text, text);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(Series, RefusesPeersThatNoCablesJoin)
 {
-    struct scn_scenario *scene = scene_line(2);
-    scene->cable_count = 0;
-    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 8, 1);
-    expect_refusal(scene, "series 'series': no cables join node0 and node1");
+    struct scn_scenario *scenario = platform_fixture_line(2);
+    scenario->cable_count = 0;
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 8, 1);
+    expect_refusal(scenario, "series 'series': no cables join node0 and node1");
 }
 
 TEST(Series, RefusesAPingPongOfANodeWithItself)
 {
-    struct scn_scenario *scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 8, 1);
-    scene->runs[0].peer = 0;
-    expect_refusal(scene, "node0 needs another node as its peer");
+    struct scn_scenario *scenario = platform_fixture_line(2);
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 8, 1);
+    scenario->runs[0].peer = 0;
+    expect_refusal(scenario, "node0 needs another node as its peer");
 }
 
-static void expect_failure(struct scn_scenario *scene, const char *text)
+static void expect_failure(struct scn_scenario *scenario, const char *text)
 {
     struct record *record = malloc(sizeof *record);
     ASSERT_TRUE(record != NULL);
-    struct plat_result result = run(scene, record);
+    struct plat_result result = run(scenario, record);
     EXPECT_TRUE(result.failed);
     EXPECT_CONTAINS(result.text, text);
     free(record);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(Series, FailWithTheNameOfTheDmaError)
 {
-    struct scn_scenario *scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER), 6, 1);
-    expect_failure(scene, "node0: ping-pong of 6 B: the DMA failed: misaligned");
-    scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_REGISTER), 16 * MIB, 1);
-    expect_failure(scene, "local DMA of 1 x 16777216 B: bad length");
+    struct scn_scenario *scenario = platform_fixture_line(2);
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER), 6, 1);
+    expect_failure(scenario, "node0: ping-pong of 6 B: the DMA failed: misaligned");
+    scenario = platform_fixture_line(2);
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_REGISTER), 16 * MIB,
+                              1);
+    expect_failure(scenario, "local DMA of 1 x 16777216 B: bad length");
 }
 
 TEST(Series, FailWhereTheMethodCannotDoWhatIsAsked)
 {
-    struct scn_scenario *scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_PIO), 8, 1);
-    expect_failure(scene, "local DMA is not done by PIO");
-    scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD), 8, 1025);
-    expect_failure(scene, "building the chain: No space left on device");
-    scene = scene_line(2);
-    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 6, 1);
-    expect_failure(scene, "needs a multiple of 4 B, not 6 B");
+    struct scn_scenario *scenario = platform_fixture_line(2);
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_PIO), 8, 1);
+    expect_failure(scenario, "local DMA is not done by PIO");
+    scenario = platform_fixture_line(2);
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_LOCAL_DMA, SCN_METHOD_CHAIN_BOARD), 8,
+                              1025);
+    expect_failure(scenario, "building the chain: No space left on device");
+    scenario = platform_fixture_line(2);
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO), 6, 1);
+    expect_failure(scenario, "needs a multiple of 4 B, not 6 B");
 }
 
 TEST(Series, EndAtTheTimeLimitAndSayWhoWaits)
 {
-    struct scn_scenario *scene = scene_line(2);
+    struct scn_scenario *scenario = platform_fixture_line(2);
     struct record *record = malloc(sizeof *record);
     ASSERT_TRUE(record != NULL);
-    scene_size(scene_run(scene, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER), 1 * MIB, 1);
-    scene->time_limit_ps = 100000000; // 100 us; a transfer takes 300
-    struct plat_result result = run(scene, record);
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER), 1 * MIB,
+                              1);
+    scenario->time_limit_ps = 100000000; // 100 us; a transfer takes 300
+    struct plat_result result = run(scenario, record);
     EXPECT_EQ(result.outcome, SIM_RUN_TIME_LIMIT);
     EXPECT_EQ(result.simulated_ps, 100000000);
     EXPECT_CONTAINS(result.text, "node0 waits for node0.memory: word 0x");
     EXPECT_CONTAINS(result.text, "node1 waits for node1.memory: word 0x");
     free(record);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }

@@ -1,5 +1,5 @@
 // How boards share their cables when all of them send the same way.
-#include "site.h"
+#include "tests/support/site.h"
 
 #define BASE  (8 * MIB)
 #define BYTES (512u << 10)
@@ -21,7 +21,7 @@ static void send_all(void *arg, peach2_handle_t *board)
     struct backend_buffer source = site_pinned(board, BYTES);
     site_fill(source.address, BYTES, sender->node);
     uint64_t place = BASE + sender->node * (uint64_t)BYTES;
-    uint64_t target = peach2_window_address(board, site->scene->node_count - 1, place);
+    uint64_t target = peach2_window_address(board, site->scenario->node_count - 1, place);
     EXPECT_EQ(site_dma(board, 0, source.bus_address, target, BYTES), 0);
     sender->end_ps = sim_now_ps(plat_machine_sim(site->machine));
 }
@@ -31,7 +31,7 @@ static void share(struct sharing *sharing, enum scn_fidelity fidelity)
     *sharing = (struct sharing){0};
     site_init(&sharing->site, SITE_NODES_MAX);
     for (uint32_t i = 0; i < SITE_NODES_MAX; i++) {
-        sharing->site.scene->nodes[i].board.fidelity = fidelity;
+        sharing->site.scenario->nodes[i].board.fidelity = fidelity;
     }
     site_build(&sharing->site);
     for (uint32_t i = 0; i < SITE_NODES_MAX - 1; i++) {

@@ -1,5 +1,5 @@
 // Programs that never end: they are named, and what they hold is freed.
-#include "site.h"
+#include "tests/support/site.h"
 
 static void wait_for_nobody(void *arg, peach2_handle_t *board)
 {

@@ -6,7 +6,7 @@
 
 #include "rtl/peach2_regs.h"
 #include "sim/kernel/random.h"
-#include "site.h"
+#include "tests/support/site.h"
 
 #define NODES        3
 #define CHANNELS     4
@@ -252,7 +252,7 @@ static void player_run(void *arg, peach2_handle_t *board)
 // --- a run of all ---------------------------------------------------------------------------------------------------
 
 static void play(struct record *record, uint64_t seed, unsigned rounds, unsigned mistakes_in,
-                 void (*change)(struct scn_scenario *scene), const enum scn_fidelity fidelities[NODES])
+                 void (*change)(struct scn_scenario *scenario), const enum scn_fidelity fidelities[NODES])
 {
     struct play *play = calloc(1, sizeof *play);
     ASSERT_TRUE(play != NULL);
@@ -260,16 +260,16 @@ static void play(struct record *record, uint64_t seed, unsigned rounds, unsigned
     play->mistakes_in = mistakes_in;
     site_init(&play->site, NODES);
     if (change != NULL) {
-        change(play->site.scene);
+        change(play->site.scenario);
     }
     for (uint32_t i = 0; i < NODES; i++) {
-        play->site.scene->nodes[i].board.fidelity = fidelities[i];
+        play->site.scenario->nodes[i].board.fidelity = fidelities[i];
     }
     site_build(&play->site);
     for (uint32_t i = 0; i < NODES; i++) {
         play->players[i].play = play;
         play->players[i].node = i;
-        sim_random_init(&play->players[i].random, seed, play->site.scene->nodes[i].name);
+        sim_random_init(&play->players[i].random, seed, play->site.scenario->nodes[i].name);
         plat_machine_set_program(play->site.machine, i, player_run, &play->players[i]);
     }
     EXPECT_EQ(plat_machine_run(play->site.machine), SIM_RUN_DONE);
@@ -309,7 +309,7 @@ static const enum scn_fidelity rtl_boards[NODES] = {SCN_FIDELITY_RTL, SCN_FIDELI
 static const enum scn_fidelity twin_boards[NODES] = {SCN_FIDELITY_TWIN, SCN_FIDELITY_TWIN, SCN_FIDELITY_TWIN};
 static const enum scn_fidelity mixed_boards[NODES] = {SCN_FIDELITY_TWIN, SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN};
 
-static void compare(uint64_t seed, unsigned rounds, unsigned mistakes_in, void (*change)(struct scn_scenario *scene))
+static void compare(uint64_t seed, unsigned rounds, unsigned mistakes_in, void (*change)(struct scn_scenario *scenario))
 {
     struct record *rtl = calloc(1, sizeof *rtl), *twin = calloc(1, sizeof *twin), *mixed = calloc(1, sizeof *mixed);
     ASSERT_TRUE(rtl != NULL && twin != NULL && mixed != NULL);
@@ -337,17 +337,17 @@ TEST(Twin, FailsAsTheRtlDoes)
     }
 }
 
-static void make_narrow(struct scn_scenario *scene)
+static void make_narrow(struct scn_scenario *scenario)
 {
     for (unsigned i = 0; i < NODES; i++) {
-        scene->nodes[i].host.mps_bytes = 128;
-        scene->nodes[i].host.posted_header_credits = 2;
-        scene->nodes[i].host.posted_data_credits = 32;
-        scene->nodes[i].board.posted_header_credits = 3;
-        scene->nodes[i].board.posted_data_credits = 48;
-        scene->nodes[i].board.tx_buffer_tlps = 5;
+        scenario->nodes[i].host.mps_bytes = 128;
+        scenario->nodes[i].host.posted_header_credits = 2;
+        scenario->nodes[i].host.posted_data_credits = 32;
+        scenario->nodes[i].board.posted_header_credits = 3;
+        scenario->nodes[i].board.posted_data_credits = 48;
+        scenario->nodes[i].board.tx_buffer_tlps = 5;
     }
-    scene->cables[0].link.lanes = 1;
+    scenario->cables[0].link.lanes = 1;
 }
 
 TEST(Twin, StallsWhereTheRtlDoes)
@@ -357,15 +357,15 @@ TEST(Twin, StallsWhereTheRtlDoes)
     }
 }
 
-static void make_small_reads(struct scn_scenario *scene)
+static void make_small_reads(struct scn_scenario *scenario)
 {
     for (unsigned i = 0; i < NODES; i++) {
-        scene->nodes[i].board.dmac_read_bytes = 64;
-        scene->nodes[i].board.dmac_read_tags = 3;
-        scene->nodes[i].board.dmac_prefetch = 1 + i;
-        scene->nodes[i].board.dmac_start_cycles = 300;
-        scene->nodes[i].board.dmac_fetch_cycles = 20 * i;
-        scene->nodes[i].board.clock_mhz = 125;
+        scenario->nodes[i].board.dmac_read_bytes = 64;
+        scenario->nodes[i].board.dmac_read_tags = 3;
+        scenario->nodes[i].board.dmac_prefetch = 1 + i;
+        scenario->nodes[i].board.dmac_start_cycles = 300;
+        scenario->nodes[i].board.dmac_fetch_cycles = 20 * i;
+        scenario->nodes[i].board.clock_mhz = 125;
     }
 }
 
@@ -449,8 +449,8 @@ static struct trial trial_run(const struct mistake *mistake, enum scn_fidelity f
     struct trial trial = {.mistake = mistake};
     struct site site;
     site_init(&site, 2);
-    site.scene->nodes[0].board.fidelity = fidelity;
-    site.scene->nodes[1].board.fidelity = fidelity;
+    site.scenario->nodes[0].board.fidelity = fidelity;
+    site.scenario->nodes[1].board.fidelity = fidelity;
     site_build(&site);
     plat_machine_set_program(site.machine, 0, try_mistake, &trial);
     EXPECT_EQ(plat_machine_run(site.machine), SIM_RUN_DONE);

@@ -93,7 +93,7 @@ static void first(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *ends = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     for (unsigned i = 0; i < OPERATIONS; i++) {
         for (unsigned device = 0; device < pair->device_count; device++) {
             operation_post(pair, device, i);
@@ -104,7 +104,7 @@ static void first(void *arg, peach2_handle_t *board)
             EXPECT_EQ(wc.wr_id, i);
         }
     }
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     for (unsigned device = 0; device < pair->device_count; device++) {
         verbs_look(&ends[device]);
     }
@@ -126,8 +126,8 @@ static void second(void *arg, peach2_handle_t *board)
     for (unsigned device = 0; device < pair->device_count; device++) {
         receives_post(&ends[device]);
     }
-    verbs_scene_meet(pair, 1);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     for (unsigned device = 0; device < pair->device_count; device++) {
         for (unsigned i = 0; i < OPERATIONS; i++) {
             struct ibv_wc wc = {.wr_id = i, .byte_len = operations[i].bytes};

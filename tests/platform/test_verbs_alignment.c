@@ -59,14 +59,14 @@ static void moves(void *arg, peach2_handle_t *board)
         pairing(pair, model, i % 16, i / 16, (unsigned)pair->value[0]);
     }
     free(model);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 static void is_moved_to(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     (void)verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
 }
 
 static void expect_aligned(unsigned bytes)

@@ -21,12 +21,12 @@ static void asks(void *arg, peach2_handle_t *board)
         wr.wr.rdma.rkey = far->mr->rkey;
         sge.length = (uint32_t)pair->value[2];
     }
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     uint64_t start_ps = sim_now_ps(plat_machine_sim(pair->machine));
     EXPECT_EQ(ibv_post_send(end->qp, &wr, &bad), 0);
     EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
     pair->value[0] = sim_now_ps(plat_machine_sim(pair->machine)) - start_ps;
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     verbs_look(end);
 }
 
@@ -34,9 +34,9 @@ static void computes(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     sim_thread_sleep(plat_machine_sim(pair->machine), MS);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     verbs_look(end);
 }
 

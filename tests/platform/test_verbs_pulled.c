@@ -29,14 +29,14 @@ static void writes(void *arg, peach2_handle_t *board)
         pair->value[1] = i == pair->value[0] ? (uint64_t)wc.status : pair->value[1];
         EXPECT_TRUE(i <= pair->value[0] || wc.status == IBV_WC_WR_FLUSH_ERR);
     }
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 static void is_written(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     verbs_look(end);
 }
 

@@ -33,28 +33,28 @@ static void requests(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     transfer_post(pair, end, (enum ibv_wr_opcode)pair->value[2]);
     if (pair->value[1] != 0) {
         (void)ibverbs_cq_wait(end->idle, pair->value[0]);
         reuse(end);
     }
     pair->value[3] = verbs_wc(end).status == IBV_WC_SUCCESS;
-    verbs_scene_meet(pair, 0);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 static void owns(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     if (pair->value[1] == 0) {
         (void)ibverbs_cq_wait(end->idle, pair->value[0]);
         reuse(end);
     }
-    verbs_scene_meet(pair, 1);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
 }
 
 // Returns how many were through before.
@@ -100,7 +100,7 @@ static void deregisters_beside(void *arg, peach2_handle_t *board)
     void *device = NULL;
     EXPECT_EQ(cudaMalloc(&device, 65536), cudaSuccess);
     struct ibv_mr *mr = ibv_reg_mr(end->pd, device, 65536, VERBS_RIGHTS);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     (void)ibverbs_cq_wait(end->idle, 20000); // the libraries meet
     for (unsigned i = 0; i < 8; i++) {
         transfer_post(pair, end, IBV_WR_RDMA_WRITE);
@@ -110,15 +110,15 @@ static void deregisters_beside(void *arg, peach2_handle_t *board)
     for (uint64_t i = pair->value[0]; i < 8; i++) {
         EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
     }
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 static void serves(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     (void)verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 1);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
 }
 
 TEST(TcaRegions, OfAGpuDoNotWaitForWhatTheBoardSendsFromOthers)
@@ -137,22 +137,22 @@ static void falls_silent(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     (void)ibverbs_cq_wait(end->idle, 20000); // the libraries meet
     transfer_post(pair, end, IBV_WR_RDMA_WRITE);
     sim_thread_sleep(plat_machine_sim(pair->machine), 1500 * MS);
     EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 static void is_refused(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     (void)ibverbs_cq_wait(end->idle, 40000); // it is asked for a place
     EXPECT_EQ(ibv_dereg_mr(end->mr), EBUSY);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     EXPECT_TRUE(memcmp(end->data + AT, pair->ends[0][0].data + AT, BYTES) == 0);
     EXPECT_EQ(ibv_dereg_mr(end->mr), 0);
 }

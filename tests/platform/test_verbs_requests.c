@@ -42,7 +42,7 @@ static void waits(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     verbs_look(end);
 }
 
@@ -67,7 +67,7 @@ static void fences(void *arg, peach2_handle_t *board)
         expect_wc(pair, 0, 1000, IBV_WC_SUCCESS);
         expect_wc(pair, 0, 2000 + 1000 * i, IBV_WC_SUCCESS);
     }
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 TEST(TcaRequests, BehindAFenceSeeWhatReadsBrought)
@@ -103,7 +103,7 @@ static void drains(void *arg, peach2_handle_t *board)
     EXPECT_EQ(ibverbs_cq_wait(end->cq, 100000), ETIMEDOUT); // the other one waits
     state_set(end, IBV_QPS_RTS, 0);
     expect_wc(pair, 0, 100000, IBV_WC_SUCCESS);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 TEST(TcaRequests, InADrainedQueueWaitUntilItSendsAgain)
@@ -133,7 +133,7 @@ static void opens_again(void *arg, peach2_handle_t *board)
     state_set(end, IBV_QPS_RTS, 0);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &sge, 1, 16, 0), 0);
     expect_wc(pair, 0, 16, IBV_WC_SUCCESS);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 TEST(TcaDevice, MayBeOpenedTwiceByAProcess)
@@ -159,7 +159,7 @@ static void inlines(void *arg, peach2_handle_t *board)
     }
     struct ibv_sge sge = {(uintptr_t)data, sizeof data, 0};
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &sge, 1, 0, IBV_SEND_INLINE), ENOMEM);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 TEST(TcaRequests, CarryInlineDataAndRefuseMoreThanDeclared)
@@ -192,7 +192,7 @@ static void gathers(void *arg, peach2_handle_t *board)
     struct ibv_sge list[PARTS + 1];
     (void)list_make(end, list, 0);
     list[PARTS] = list[0];
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     EXPECT_EQ(post(pair, IBV_WR_SEND, list, PARTS + 1, 1, 0), ENOMEM);
     EXPECT_EQ(post(pair, IBV_WR_SEND, list, PARTS, 2, 0), 0);
     expect_wc(pair, 0, 2, IBV_WC_SUCCESS);
@@ -201,7 +201,7 @@ static void gathers(void *arg, peach2_handle_t *board)
     (void)list_make(end, list, 100001);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_READ, list, PARTS, 90000, 0), 0);
     expect_wc(pair, 0, 90000, IBV_WC_SUCCESS);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     verbs_look(end);
 }
 
@@ -216,11 +216,11 @@ static void scatters(void *arg, peach2_handle_t *board)
     EXPECT_TRUE(bad == &wr);
     wr.num_sge = PARTS;
     EXPECT_EQ(ibv_post_recv(end->qp, &wr, &bad), 0);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     struct ibv_wc wc = verbs_wc(end);
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.byte_len, bytes);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     verbs_look(end);
 }
 
@@ -262,7 +262,7 @@ static void posts_too_early(void *arg, peach2_handle_t *board)
     EXPECT_EQ(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &sge, 1, 0, 0), EINVAL);
     EXPECT_EQ(ibverbs_cq_wait(end->cq, 50000), ETIMEDOUT);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 TEST(TcaRequests, AreRefusedInTheWrongState)
@@ -294,7 +294,7 @@ static void overfills(void *arg, peach2_handle_t *board)
         expect_wc(pair, 0, i, IBV_WC_SUCCESS);
     }
     EXPECT_EQ(ibverbs_cq_wait(end->cq, 50000), ETIMEDOUT);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 TEST(TcaRequests, BeyondAFullQueueAreRefusedAndThoseBeforeAreCarriedOut)
@@ -321,7 +321,7 @@ static void zero(void *arg, peach2_handle_t *board)
     struct ibv_sge one = sge_of(end, 0, 1);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &one, 1, 2, 0), 0);
     expect_wc(pair, 0, 2, IBV_WC_REM_ACCESS_ERR);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 TEST(TcaRequests, OfNoBytesNeedNoKey)
@@ -355,7 +355,7 @@ static void writes_long(void *arg, peach2_handle_t *board)
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
     struct long_memory memory = long_make(end);
     site_fill(memory.data, LONG_BYTES + 16, 4);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
     struct ibv_sge sge = {(uintptr_t)memory.data + LONG_AT, LONG_BYTES, memory.mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
     wr.wr.rdma.remote_addr = pair->value[0] + LONG_AT;
@@ -363,7 +363,7 @@ static void writes_long(void *arg, peach2_handle_t *board)
     EXPECT_EQ(ibv_post_send(end->qp, &wr, &bad), 0);
     expect_wc(pair, 0, 0, IBV_WC_SUCCESS);
     EXPECT_MEMEQ((const uint8_t *)(uintptr_t)pair->value[0] + LONG_AT, memory.data + LONG_AT, LONG_BYTES);
-    verbs_scene_meet(pair, 0);
+    verbs_pair_meet(pair, 0);
 }
 
 static void is_written_long(void *arg, peach2_handle_t *board)
@@ -373,8 +373,8 @@ static void is_written_long(void *arg, peach2_handle_t *board)
     struct long_memory memory = long_make(end);
     pair->value[0] = (uintptr_t)memory.data;
     pair->value[1] = memory.mr->rkey;
-    verbs_scene_meet(pair, 1);
-    verbs_scene_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
+    verbs_pair_meet(pair, 1);
     EXPECT_TRUE(site_is_value(memory.data, LONG_AT, 0));
     EXPECT_TRUE(site_is_value(memory.data + LONG_AT + LONG_BYTES, 16 - LONG_AT, 0));
 }

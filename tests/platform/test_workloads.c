@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene.h"
 #include "sim/platform/platform.h"
 #include "tests/shim/test.h"
+#include "tests/support/platform_fixture.h"
 
 struct outcome {
     struct plat_result result;
@@ -19,50 +19,50 @@ static void note_point(void *ctx, const struct plat_point *point)
     outcome->last = *point;
 }
 
-static void run(const struct scn_scenario *scene, enum sim_status expected, struct outcome *outcome)
+static void run(const struct scn_scenario *scenario, enum sim_status expected, struct outcome *outcome)
 {
     const struct plat_hooks hooks = {.ctx = outcome, .point = note_point};
     *outcome = (struct outcome){0};
-    EXPECT_EQ(plat_run_series(scene, 0, NULL, &hooks, &outcome->result), expected);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, &hooks, &outcome->result), expected);
 }
 
 static struct scn_scenario *ring(unsigned nodes)
 {
-    struct scn_scenario *scene = scene_line(nodes);
-    struct scn_cable *closing = &scene->cables[scene->cable_count++];
-    *closing = scene->cables[0];
+    struct scn_scenario *scenario = platform_fixture_line(nodes);
+    struct scn_cable *closing = &scenario->cables[scenario->cable_count++];
+    *closing = scenario->cables[0];
     closing->from_node = nodes - 1;
     closing->to_node = 0;
-    return scene;
+    return scenario;
 }
 
 // Three sizes, moved `factor` times in a repetition.
-static void expect_program(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method,
+static void expect_program(struct scn_scenario *scenario, enum scn_workload workload, enum scn_method method,
                            enum scn_notify notify, uint64_t factor)
 {
-    struct scn_run *series = scene_run(scene, workload, method);
+    struct scn_run *series = platform_fixture_run_add(scenario, workload, method);
     struct outcome outcome;
-    series->peer = scene->node_count - 1;
+    series->peer = scenario->node_count - 1;
     series->notify = notify;
     series->columns = 2;
-    scene_size(series, 4, 1);
-    scene_size(series, 1000, 1);
-    scene_size(series, 20000, 1);
-    run(scene, SIM_OK, &outcome);
+    platform_fixture_size_add(series, 4, 1);
+    platform_fixture_size_add(series, 1000, 1);
+    platform_fixture_size_add(series, 20000, 1);
+    run(scenario, SIM_OK, &outcome);
     EXPECT_STREQ(outcome.result.text, "");
     EXPECT_EQ(outcome.result.outcome, SIM_RUN_DONE);
     EXPECT_FALSE(outcome.result.failed);
     EXPECT_EQ(outcome.points, 3);
     EXPECT_EQ(outcome.last.bytes, 20000 * factor);
     EXPECT_TRUE(outcome.last.total_ps > 0);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(Workloads, PlayPingPongOnLibtca)
 {
-    expect_program(scene_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
-    expect_program(scene_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 1);
-    expect_program(scene_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 1);
+    expect_program(platform_fixture_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
+    expect_program(platform_fixture_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 1);
+    expect_program(platform_fixture_line(2), SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_BOARD, 1);
 }
 
 TEST(Workloads, ExchangeWithNeighboursOnARing)
@@ -73,7 +73,7 @@ TEST(Workloads, ExchangeWithNeighboursOnARing)
 
 TEST(Workloads, ShareALink)
 {
-    expect_program(scene_line(3), SCN_WORKLOAD_TWO_FLOWS, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 2);
+    expect_program(platform_fixture_line(3), SCN_WORKLOAD_TWO_FLOWS, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 2);
 }
 
 TEST(Workloads, SendFromAllToAll)
@@ -90,36 +90,36 @@ TEST(Workloads, ExchangeHalosOnAGrid)
 
 TEST(Workloads, ReadByProxy)
 {
-    expect_program(scene_line(3), SCN_WORKLOAD_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, 1);
+    expect_program(platform_fixture_line(3), SCN_WORKLOAD_PROXY_READ, SCN_METHOD_REGISTER, SCN_NOTIFY_HOST, 1);
 }
 
 TEST(Workloads, MeasureOneChip)
 {
-    struct scn_scenario *scene = scene_line(4);
-    struct scn_run *series = scene_run(scene, SCN_WORKLOAD_TRAVERSAL, SCN_METHOD_PIO);
+    struct scn_scenario *scenario = platform_fixture_line(4);
+    struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_TRAVERSAL, SCN_METHOD_PIO);
     struct outcome outcome;
     series->peer = 3;
-    scene_size(series, 8, 1);
-    run(scene, SIM_OK, &outcome);
+    platform_fixture_size_add(series, 8, 1);
+    run(scenario, SIM_OK, &outcome);
     EXPECT_STREQ(outcome.result.text, "");
     EXPECT_EQ(outcome.last.operations, 12); // 3 round trips past 2 chips
     EXPECT_BETWEEN(outcome.last.min_ps, 200000, 300000);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 static void expect_refused(unsigned nodes, enum scn_workload workload, uint64_t bytes, enum sim_status status,
                            const char *why)
 {
-    struct scn_scenario *scene = scene_line(nodes);
-    struct scn_run *series = scene_run(scene, workload, SCN_METHOD_CHAIN_BOARD);
+    struct scn_scenario *scenario = platform_fixture_line(nodes);
+    struct scn_run *series = platform_fixture_run_add(scenario, workload, SCN_METHOD_CHAIN_BOARD);
     struct outcome outcome;
     series->peer = 1;
     series->columns = 2;
-    scene_size(series, bytes, 1);
-    run(scene, status, &outcome);
+    platform_fixture_size_add(series, bytes, 1);
+    run(scenario, status, &outcome);
     EXPECT_CONTAINS(outcome.result.text, why);
     EXPECT_EQ(outcome.points, 0);
-    scene_free(scene);
+    platform_fixture_free(scenario);
 }
 
 TEST(Workloads, RefuseWhatTheyCannotDo)
@@ -134,10 +134,11 @@ TEST(Workloads, GiveTheSameTimesTwice)
 {
     struct outcome first, second;
     for (unsigned i = 0; i < 2; i++) {
-        struct scn_scenario *scene = ring(4);
-        scene_size(scene_run(scene, SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD), 4096, 1);
-        run(scene, SIM_OK, i == 0 ? &first : &second);
-        scene_free(scene);
+        struct scn_scenario *scenario = ring(4);
+        platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_BOARD),
+                                  4096, 1);
+        run(scenario, SIM_OK, i == 0 ? &first : &second);
+        platform_fixture_free(scenario);
     }
     EXPECT_EQ(first.last.total_ps, second.last.total_ps);
     EXPECT_EQ(first.result.events, second.result.events);

@@ -31,10 +31,10 @@ void verbs_pair_init(struct verbs_pair *pair, enum scn_fidelity fidelity)
 {
     init(pair);
     pair->generated = true;
-    pair->scenario = scene_line(2);
+    pair->scenario = platform_fixture_line(2);
     pair->scenario->time_limit_ps = TIME_LIMIT_PS;
     for (unsigned i = 0; i < 2; i++) {
-        scene_gpus(pair->scenario, i, 1);
+        platform_fixture_gpus(pair->scenario, i, 1);
         pair->scenario->nodes[i].board.fidelity = fidelity;
     }
 }
@@ -83,7 +83,7 @@ void verbs_pair_fini(struct verbs_pair *pair)
         free(end->memory == VERBS_PLAIN ? end->data : NULL);
     }
     if (pair->generated) {
-        scene_free(pair->scenario);
+        platform_fixture_free(pair->scenario);
     } else {
         scn_free(pair->scenario);
     }
@@ -167,15 +167,15 @@ struct verbs_end *verbs_enter(struct verbs_pair *pair, unsigned node)
     for (unsigned i = 0; i < pair->device_count; i++) {
         end_open(pair, &pair->ends[node][i], pair->devices[i], node);
     }
-    verbs_scene_meet(pair, node);
+    verbs_pair_meet(pair, node);
     for (unsigned i = 0; i < pair->device_count; i++) {
         end_connect(pair, &pair->ends[node][i], &pair->ends[1 - node][i], node);
     }
-    verbs_scene_meet(pair, node);
+    verbs_pair_meet(pair, node);
     return pair->ends[node];
 }
 
-void verbs_scene_meet(struct verbs_pair *pair, unsigned node)
+void verbs_pair_meet(struct verbs_pair *pair, unsigned node)
 {
     unsigned turn = pair->turn;
     pair->waiting++;

@@ -4,7 +4,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "site.h"
+#include "tests/support/site.h"
 
 #define VERBS_BYTES   200000u // of each end's memory
 #define VERBS_DEVICES 2
@@ -26,14 +26,14 @@ struct verbs_end {
 struct verbs_pair {
     plat_machine_t *machine;
     struct scn_scenario *scenario;
-    bool generated; // the scenario is of scene.h
+    bool generated; // made by platform_fixture.h
     const char *devices[VERBS_DEVICES];
     unsigned device_count;
     enum verbs_memory memory[2];    // of either node
     struct ibv_qp_attr attr;        // changed before the run
     struct ibv_qp_init_attr create; // the same; CQs are put in
     struct verbs_end ends[2][VERBS_DEVICES];
-    unsigned waiting, turn; // of verbs_scene_meet
+    unsigned waiting, turn; // of verbs_pair_meet
     bool silent[2];         // the node's program sleeps there, and does not call its library
     uint64_t value[4];
 };
@@ -57,6 +57,6 @@ struct verbs_end *verbs_enter(struct verbs_pair *pair, unsigned node);
 // Takes image from data.
 void verbs_look(struct verbs_end *end);
 // Until both programs are here. Meanwhile the libraries make progress.
-void verbs_scene_meet(struct verbs_pair *pair, unsigned node);
+void verbs_pair_meet(struct verbs_pair *pair, unsigned node);
 // The next completion; fails the test after a simulated second.
 struct ibv_wc verbs_wc(struct verbs_end *end);

@@ -13,7 +13,7 @@
 #define S_S(a, b) "{from: n" #a ".S, to: n" #b ".S, preset: pearl-gen2-x8}"
 #define COUNT(n)  "[{name: n, count: " #n ", preset: ha-pacs-tca-2013}]"
 
-static struct scn_scenario *scene(enum scn_topology topology, uint32_t nodes)
+static struct scn_scenario *scenario_make(enum scn_topology topology, uint32_t nodes)
 {
     struct scn_scenario *scenario = calloc(1, sizeof *scenario);
     scenario->node_count = nodes;
@@ -48,7 +48,7 @@ TEST(Hops, AreThoseOfTheShapes)
         {SCN_TOPOLOGY_TWO_RINGS, 16, 5, 40},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scn_scenario *scenario = scene(cases[i].topology, cases[i].nodes);
+        struct scn_scenario *scenario = scenario_make(cases[i].topology, cases[i].nodes);
         struct scn_routes routes;
         uint32_t sum = 0;
         scn_routes_find(scenario, &routes);
@@ -69,7 +69,7 @@ static void expect_ports(const struct scn_routes *routes, uint32_t node, const c
 
 TEST(Routes, GoEastWhenBothWaysAroundARingAreEqual)
 {
-    struct scn_scenario *scenario = scene(SCN_TOPOLOGY_RING, 8);
+    struct scn_scenario *scenario = scenario_make(SCN_TOPOLOGY_RING, 8);
     struct scn_routes routes;
     scn_routes_find(scenario, &routes);
     expect_ports(&routes, 0, "-EEEEWWW");
@@ -79,7 +79,7 @@ TEST(Routes, GoEastWhenBothWaysAroundARingAreEqual)
 
 TEST(Routes, CrossToTheOtherRingFirst)
 {
-    struct scn_scenario *scenario = scene(SCN_TOPOLOGY_TWO_RINGS, 8);
+    struct scn_scenario *scenario = scenario_make(SCN_TOPOLOGY_TWO_RINGS, 8);
     struct scn_routes routes;
     scn_routes_find(scenario, &routes);
     expect_ports(&routes, 1, "W-EESSSS");
@@ -89,7 +89,7 @@ TEST(Routes, CrossToTheOtherRingFirst)
 
 TEST(Rings, AreFoundEastward)
 {
-    struct scn_scenario *scenario = scene(SCN_TOPOLOGY_TWO_RINGS, 6);
+    struct scn_scenario *scenario = scenario_make(SCN_TOPOLOGY_TWO_RINGS, 6);
     struct scn_rings rings;
     scn_rings_find(scenario, &rings);
     EXPECT_EQ(rings.count, 2);
@@ -112,7 +112,7 @@ TEST(Deadlock, CannotBeInAnyGeneratedShape)
             if (topology == SCN_TOPOLOGY_TWO_RINGS && (nodes % 2 != 0 || nodes < 4)) {
                 continue;
             }
-            struct scn_scenario *scenario = scene(topology, nodes);
+            struct scn_scenario *scenario = scenario_make(topology, nodes);
             struct scn_routes routes;
             scn_routes_find(scenario, &routes);
             EXPECT_TRUE(scn_routes_are_safe(scenario, &routes, circle, sizeof circle));

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster.h"
 #include "sim/kernel/random.h"
+#include "tests/support/cluster.h"
 
 #define COPIES 40u
 #define FILL   9u

@@ -1,7 +1,7 @@
 // What filling a descriptor refuses.
 #include <string.h>
 
-#include "cluster.h"
+#include "tests/support/cluster.h"
 
 static int set(tcaDesc *desc, const struct cluster *c, size_t to, size_t from, size_t size)
 {

@@ -1,5 +1,5 @@
 // Channels: order of calls, and DMAs that fail.
-#include "cluster.h"
+#include "tests/support/cluster.h"
 #include "verbs-shim/libtca/board_memory.h"
 
 static void run_pair(plat_program_fn program)
@@ -105,7 +105,7 @@ TEST(TcaDma, TellsOfADmaThatFailsAndGoesOn)
 {
     struct cluster cluster = {0};
     site_init(&cluster.site, 2);
-    cluster.site.scene->cable_count = 0;
+    cluster.site.scenario->cable_count = 0;
     site_build(&cluster.site);
     cluster_run(&cluster, unreachable, cluster_target);
     cluster_fini(&cluster);

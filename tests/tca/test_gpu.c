@@ -2,7 +2,7 @@
 #include <cuda_runtime.h>
 #include <stdlib.h>
 
-#include "card.h"
+#include "tests/support/tca_fixture.h"
 
 enum { BYTES = 8192 };
 
@@ -29,7 +29,7 @@ static void run_pair(plat_program_fn first, plat_program_fn other)
 static void gpu_memory(struct cluster *cluster, peach2_handle_t *board, int device)
 {
     uint32_t node = peach2_node(board);
-    card_install(cluster, board);
+    tca_fixture_install(cluster, board);
     EXPECT_EQ(tcaInit(), tcaSuccess);
     EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
     EXPECT_EQ(tcaMalloc(&shared_pointer[node], 4096, tcaMemoryGPU),
@@ -37,7 +37,7 @@ static void gpu_memory(struct cluster *cluster, peach2_handle_t *board, int devi
     EXPECT_EQ(tcaMalloc(&shared_pointer[node], BYTES, tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&cluster->handles[node], shared_pointer[node], BYTES, tcaMemoryGPU), tcaSuccess);
     cluster->ready[node] = true;
-    for (unsigned i = 0; i < cluster->site.scene->node_count; i++) {
+    for (unsigned i = 0; i < cluster->site.scenario->node_count; i++) {
         cluster_await(board, &cluster->ready[i]);
     }
 }
@@ -47,28 +47,28 @@ static void gpu_target(void *arg, peach2_handle_t *board)
     struct cluster *cluster = arg;
     gpu_memory(cluster, board, 1);
     cluster_await(board, &cluster->flag);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 static void gpu_end(struct cluster *cluster, peach2_handle_t *board)
 {
     cluster->flag = true;
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 static void gpu_to_gpu(void *arg, peach2_handle_t *board)
 {
     struct cluster *cluster = arg;
     gpu_memory(cluster, board, 0);
-    site_fill(card_memory(0, shared_pointer[0]), BYTES, 1);
+    site_fill(tca_fixture_memory(0, shared_pointer[0]), BYTES, 1);
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 16, &cluster->handles[0], 32, 4000, tcaDMANotifySelf), tcaSuccess);
     EXPECT_EQ(tcaWaitDMARecvDesc(&cluster->handles[0], 0, 1), tcaSuccess); // a handle of GPU memory
-    const uint8_t *far = card_memory(1, shared_pointer[1]);
+    const uint8_t *far = tca_fixture_memory(1, shared_pointer[1]);
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &cluster->handles[0], 0, 16, 0), tcaSuccess);
-    while (far[15] != card_memory(0, shared_pointer[0])[15]) {
+    while (far[15] != tca_fixture_memory(0, shared_pointer[0])[15]) {
         peach2_backend(board)->ops->cost(peach2_backend(board)->ctx, BACKEND_COST_CALL, 10);
     }
-    EXPECT_MEMEQ(far + 16, card_memory(0, shared_pointer[0]) + 32, 4000);
+    EXPECT_MEMEQ(far + 16, tca_fixture_memory(0, shared_pointer[0]) + 32, 4000);
     EXPECT_TRUE(site_is_value(far + 4016, BYTES - 4016, 0)); // zeroed, and not written
     gpu_end(cluster, board);
 }
@@ -83,9 +83,9 @@ static void notified_target(void *arg, peach2_handle_t *board)
     struct cluster *cluster = arg;
     gpu_memory(cluster, board, 1);
     EXPECT_EQ(tcaWaitDMARecvDesc(&cluster->handles[0], 0, 1), tcaSuccess);
-    EXPECT_TRUE(site_is_filled(card_memory(1, shared_pointer[1]), BYTES, 9));
-    EXPECT_TRUE(site_is_value(card_memory(1, (char *)shared_pointer[1] + BYTES), 64, 0xee));
-    card_remove(cluster, board);
+    EXPECT_TRUE(site_is_filled(tca_fixture_memory(1, shared_pointer[1]), BYTES, 9));
+    EXPECT_TRUE(site_is_value(tca_fixture_memory(1, (char *)shared_pointer[1] + BYTES), 64, 0xee));
+    tca_fixture_remove(cluster, board);
 }
 
 static void cpu_to_gpu(void *arg, peach2_handle_t *board)
@@ -98,7 +98,7 @@ static void cpu_to_gpu(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaCreateHandle(&source, memory, BYTES, tcaMemoryCPU), tcaSuccess);
     site_fill(memory, BYTES, 9);
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, tcaDMANotify), tcaSuccess);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 TEST(TcaGpu, IsWrittenFromCpuMemoryWithNotification)
@@ -117,14 +117,14 @@ static void own_gpus(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaMalloc(&cpu, BYTES, tcaMemoryCPU), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&to_second, second, BYTES, tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&to_cpu, cpu, BYTES, tcaMemoryCPU), tcaSuccess);
-    site_fill(card_memory(0, shared_pointer[0]), BYTES, 4);
+    site_fill(tca_fixture_memory(0, shared_pointer[0]), BYTES, 4);
     EXPECT_EQ(cluster_copy(&to_second, 0, &cluster->handles[0], 0, BYTES, tcaDMANotify), tcaSuccess);
     EXPECT_EQ(tcaWaitDMARecvDesc(&to_second, 0, 1), tcaSuccess);
-    EXPECT_TRUE(site_is_filled(card_memory(0, second), BYTES, 4));
+    EXPECT_TRUE(site_is_filled(tca_fixture_memory(0, second), BYTES, 4));
     EXPECT_EQ(cluster_copy(&to_cpu, 0, &to_second, 0, BYTES, tcaDMANotify), tcaSuccess);
     EXPECT_EQ(tcaWaitDMARecvDesc(&to_cpu, 0, 1), tcaSuccess);
     EXPECT_TRUE(site_is_filled(cpu, BYTES, 4));
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 TEST(TcaGpu, CopiesBetweenTheGpusAndTheMemoryOfOneNode)
@@ -136,8 +136,8 @@ static void rows_to_gpu(void *arg, peach2_handle_t *board)
 {
     struct cluster *cluster = arg;
     gpu_memory(cluster, board, 0);
-    const uint8_t *near = card_memory(0, shared_pointer[0]), *far = card_memory(1, shared_pointer[1]);
-    site_fill(card_memory(0, shared_pointer[0]), BYTES, 6);
+    const uint8_t *near = tca_fixture_memory(0, shared_pointer[0]), *far = tca_fixture_memory(1, shared_pointer[1]);
+    site_fill(tca_fixture_memory(0, shared_pointer[0]), BYTES, 6);
     tcaDesc *desc = tcaDescNew();
     EXPECT_EQ(tcaDescSetMemcpy2D(desc, &cluster->handles[1], 0, 128, &cluster->handles[0], 0, 256, 64, 16,
                                  tcaDMANotifySelf, 0, 1),
@@ -168,7 +168,7 @@ static void refusals(void *arg, peach2_handle_t *board)
     gpu_memory(cluster, board, 0);
     EXPECT_EQ(tcaMalloc(NULL, 0, tcaMemoryGPU), tcaErrorArgument);
     EXPECT_EQ(tcaMalloc(NULL, 64, tcaMemoryGPU), tcaErrorArgument);
-    EXPECT_EQ(tcaMalloc(&memory, CARD_GPU_BYTES + 1, tcaMemoryGPU), tcaErrorNoMemory);
+    EXPECT_EQ(tcaMalloc(&memory, TCA_FIXTURE_GPU_BYTES + 1, tcaMemoryGPU), tcaErrorNoMemory);
     EXPECT_EQ(tcaCreateHandle(&handle, host, 64, tcaMemoryGPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaCreateHandle(&handle, shared_pointer[0], 64, tcaMemoryCPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaCreateHandle(&handle, shared_pointer[0], 64, (tcaMemoryType)2), tcaErrorArgument);
@@ -183,10 +183,10 @@ static void refusals(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaFree(shared_pointer[0], tcaMemoryCPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaFree(shared_pointer[0], tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(tcaFree(shared_pointer[0], tcaMemoryGPU), tcaErrorNotTcaMemory);
-    EXPECT_EQ(card_allocations(0), 2);
-    EXPECT_EQ(card_pins(0), 2);
+    EXPECT_EQ(tca_fixture_allocations(0), 2);
+    EXPECT_EQ(tca_fixture_pins(0), 2);
     free(host);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 TEST(TcaGpu, RefusesWhatIsNoGpuMemory)
@@ -199,16 +199,16 @@ static void third_gpu(void *arg, peach2_handle_t *board)
     struct cluster *cluster = arg;
     void *memory = NULL, *device;
     tcaHandle handle;
-    card_install(cluster, board);
+    tca_fixture_install(cluster, board);
     EXPECT_EQ(tcaInit(), tcaSuccess);
     EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
     EXPECT_EQ(tcaMalloc(&memory, BYTES, tcaMemoryGPU), tcaErrorWindow);
     EXPECT_CONTAINS(tcaLastMessage(), "GPU 2");
-    EXPECT_EQ(card_allocations(0), 0); // nothing is left behind
+    EXPECT_EQ(tca_fixture_allocations(0), 0); // nothing is left behind
     EXPECT_EQ(cudaMalloc(&device, BYTES), cudaSuccess);
     EXPECT_EQ(tcaCreateHandle(&handle, device, BYTES, tcaMemoryGPU), tcaErrorWindow);
-    EXPECT_EQ(card_pins(0), 0);
-    card_remove(cluster, board);
+    EXPECT_EQ(tca_fixture_pins(0), 0);
+    tca_fixture_remove(cluster, board);
 }
 
 static void no_bytes(void *arg, peach2_handle_t *board)
@@ -223,7 +223,7 @@ static void no_bytes(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cluster_copy(&empty, 0, &cluster->handles[0], 0, 4, 0), tcaErrorRange);
     EXPECT_EQ(cluster_copy(&cluster->handles[0], 0, &empty, 0, 4, 0), tcaErrorRange);
     EXPECT_EQ(tcaFree(memory, tcaMemoryGPU), tcaSuccess);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 // A field without a halo on one side has an empty buffer for it.
@@ -256,7 +256,7 @@ static void freed_gpu(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaWaitDMARecvDesc(&handle, 0, 1), tcaErrorFreed);
     EXPECT_EQ(tcaCreateHandle(&handle, device, BYTES, tcaMemoryGPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(cluster_copy(&cluster->handles[0], 0, &again, 0, 64, 0), tcaErrorFreed);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 TEST(TcaGpu, IsGoneAfterCudaFree)
@@ -276,7 +276,7 @@ static void through_host(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaCreateHandle(&part, host + 64, 64, tcaMemoryCPU), tcaSuccess);
     EXPECT_EQ(part.allocation, source.allocation);
     EXPECT_EQ(part.busAddress, source.busAddress + 64);
-    site_fill(card_memory(0, shared_pointer[0]), BYTES, 9);
+    site_fill(tca_fixture_memory(0, shared_pointer[0]), BYTES, 9);
     EXPECT_EQ(cudaMemcpy(host, shared_pointer[0], BYTES, cudaMemcpyDeviceToHost), cudaSuccess);
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, tcaDMANotify), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&part, host, BYTES + 4, tcaMemoryCPU), tcaErrorNotTcaMemory);
@@ -286,7 +286,7 @@ static void through_host(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, 0), tcaErrorFreed);
     EXPECT_EQ(cudaMallocHost((void **)&other, BYTES), cudaSuccess); // even if it comes to lie there again
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, 0), tcaErrorFreed);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 TEST(TcaGpu, TakesPinnedHostMemoryOfCudaAsWell)
@@ -301,16 +301,16 @@ static void bus_address(void *arg, peach2_handle_t *board)
     void *device;
     int host;
     EXPECT_EQ(tcaCreateHandleGPU(&address, &host, 4), tcaErrorNotSupported); // no GPU yet
-    card_install(cluster, board);
+    tca_fixture_install(cluster, board);
     EXPECT_EQ(cudaMalloc(&device, BYTES), cudaSuccess); // without tcaInit
     EXPECT_EQ(tcaCreateHandleGPU(&address, (char *)device + 100, 8), tcaSuccess);
     *site_memory(&cluster->site, 0, address) = 0x42;
-    EXPECT_EQ(card_memory(0, device)[100], 0x42);
+    EXPECT_EQ(tca_fixture_memory(0, device)[100], 0x42);
     EXPECT_EQ(tcaCreateHandleGPU(NULL, device, 8), tcaErrorArgument);
     EXPECT_EQ(tcaCreateHandleGPU(&address, NULL, 8), tcaErrorArgument);
     EXPECT_EQ(tcaCreateHandleGPU(&address, device, BYTES + 1), tcaErrorNotTcaMemory);
     EXPECT_EQ(tcaCreateHandleGPU(&address, &host, 4), tcaErrorNotTcaMemory);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 TEST(TcaGpu, TellsItsBusAddress)
@@ -338,7 +338,7 @@ static void handle_list(void *arg, peach2_handle_t *board)
     EXPECT_EQ(list[0].type, tcaMemoryGPU);
     EXPECT_EQ(list[0].gpu, 1);
     free(list);
-    card_remove(cluster, board);
+    tca_fixture_remove(cluster, board);
 }
 
 TEST(TcaGpu, MayBeInAHandleList)

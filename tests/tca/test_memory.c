@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster.h"
+#include "tests/support/cluster.h"
 
 static void run_alone(plat_program_fn program)
 {

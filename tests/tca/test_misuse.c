@@ -1,7 +1,7 @@
 // What programs do wrong: each is refused with a message that says what to do, and the board is left alone.
 #include <string.h>
 
-#include "cluster.h"
+#include "tests/support/cluster.h"
 
 static uint64_t board_accesses(const struct cluster *c)
 {

@@ -1,5 +1,5 @@
 // Notifications: where they go, which tag, and that they stay behind the data.
-#include "cluster.h"
+#include "tests/support/cluster.h"
 
 struct notified {
     struct cluster cluster;

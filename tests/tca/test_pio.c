@@ -1,5 +1,5 @@
 // Stores of the processor into memory of another node, by the library's calls.
-#include "cluster.h"
+#include "tests/support/cluster.h"
 #include "verbs-shim/libtca/tca-api.h"
 
 #define DATA_BYTES 512u

@@ -1,7 +1,7 @@
 // Remote reads by proxy and the interrupts they use, on hardware.
 #include <errno.h>
 
-#include "cluster.h"
+#include "tests/support/cluster.h"
 #include "verbs-shim/peach2/peach2_proxy.h"
 
 static void raise_own(void *arg, peach2_handle_t *board)

@@ -1,5 +1,5 @@
 // Which notification a wait takes: that of the node whose handle it is given, in the slot it is given.
-#include "cluster.h"
+#include "tests/support/cluster.h"
 
 enum { RECEIVER, NODES = 4 };
 

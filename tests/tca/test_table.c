@@ -1,5 +1,5 @@
 // The older generation of names: tables of descriptors by index.
-#include "cluster.h"
+#include "tests/support/cluster.h"
 #include "verbs-shim/libtca/tca-api.h"
 
 static void run_pair(plat_program_fn program)

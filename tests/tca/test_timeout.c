@@ -1,5 +1,5 @@
 // Waits for what does not come: they end with a code, and may be repeated.
-#include "cluster.h"
+#include "tests/support/cluster.h"
 
 #define TIMEOUT_NS 300000ull
 
@@ -119,8 +119,8 @@ TEST(TcaTimeout, IsWhatTheReceiverBehindAPulledCableSees)
 {
     struct late late = {0};
     site_init(&late.cluster.site, 2);
-    late.cluster.site.scene->faults[0] = (struct scn_fault){.at_ps = 0, .after_tlps = SCN_NOT_GIVEN};
-    late.cluster.site.scene->fault_count = 1;
+    late.cluster.site.scenario->faults[0] = (struct scn_fault){.at_ps = 0, .after_tlps = SCN_NOT_GIVEN};
+    late.cluster.site.scenario->fault_count = 1;
     site_build(&late.cluster.site);
     late.cluster.flag = true;
     cluster_run(&late.cluster, sender, receiver);

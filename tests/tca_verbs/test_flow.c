@@ -3,22 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "party.h"
+#include "fixture.h"
 
 static const struct ibverbs_device_ops *ops = &tca_verbs_ops;
 
 static void only_progress(void *arg, peach2_handle_t *board)
 {
-    (void)party_enter(arg, board);
-    party_leave(arg, board);
+    (void)fixture_enter(arg, board);
+    fixture_leave(arg, board);
 }
 
 static void run(unsigned nodes, plat_program_fn first, plat_program_fn other)
 {
-    struct party party;
-    party_init(&party, nodes);
-    party_run(&party, first, other);
-    party_fini(&party);
+    struct fixture fixture;
+    fixture_init(&fixture, nodes);
+    fixture_run(&fixture, first, other);
+    fixture_fini(&fixture);
 }
 
 // --- order ----------------------------------------------------------------------------------------------------------
@@ -33,47 +33,47 @@ static uint32_t bytes_of(unsigned message)
 
 static void stream(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
-    party_meet(party, end);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    fixture_meet(fixture, end);
     for (unsigned i = 0; i < MESSAGES; i++) {
-        struct ibv_sge sge = party_sge(&end->far, (i % 16) * 65536, bytes_of(i));
+        struct ibv_sge sge = fixture_sge(&end->far, (i % 16) * 65536, bytes_of(i));
         struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_SEND};
         if (i >= 16) {
-            party_expect(end, i - 16, IBV_WC_SUCCESS);
+            fixture_expect(end, i - 16, IBV_WC_SUCCESS);
         }
         site_fill((uint8_t *)(uintptr_t)sge.addr, sge.length, i);
-        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
     }
     for (unsigned i = MESSAGES - 16; i < MESSAGES; i++) {
-        party_expect(end, i, IBV_WC_SUCCESS);
+        fixture_expect(end, i, IBV_WC_SUCCESS);
     }
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 static void drain(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
     const struct backend *backend = peach2_backend(board);
     for (unsigned i = 0; i < 32; i++) {
-        struct ibv_sge sge = party_sge(i % 2 == 0 ? &end->far : &end->near, (i % 16) * 65536, 65536);
-        EXPECT_EQ(party_receive(&end->qps[0], i, &sge), 0);
+        struct ibv_sge sge = fixture_sge(i % 2 == 0 ? &end->far : &end->near, (i % 16) * 65536, 65536);
+        EXPECT_EQ(fixture_receive(&end->qps[0], i, &sge), 0);
     }
-    party_meet(party, end);
+    fixture_meet(fixture, end);
     for (unsigned i = 0; i < MESSAGES; i++) {
         struct memory *memory = i % 2 == 0 ? &end->far : &end->near;
-        struct ibv_sge sge = party_sge(memory, (i % 16) * 65536, 65536);
-        struct ibv_wc wc = party_wc(end);
+        struct ibv_sge sge = fixture_sge(memory, (i % 16) * 65536, 65536);
+        struct ibv_wc wc = fixture_wc(end);
         EXPECT_EQ(wc.wr_id, i);
         EXPECT_EQ(wc.byte_len, bytes_of(i));
         EXPECT_TRUE(site_is_filled((uint8_t *)(uintptr_t)sge.addr, wc.byte_len, i));
         if (i % 7 == 0) {
             backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 30000); // elsewhere
         }
-        EXPECT_EQ(party_receive(&end->qps[0], i + 32, &sge), 0);
+        EXPECT_EQ(fixture_receive(&end->qps[0], i + 32, &sge), 0);
     }
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 TEST(TcaVerbsFlow, ASlowReceiverGetsAMixOfSizesInOrder)
@@ -88,8 +88,8 @@ enum { STEPS = 1500, REGION = 262144 };
 // Node 0 works on both memories of node 1 and keeps a picture of them.
 static void random_walk(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board), *other = &party->ends[1];
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board), *other = &fixture->ends[1];
     uint8_t *model[2] = {calloc(1, REGION), calloc(1, REGION)};
     uint32_t random = 12345;
     for (unsigned i = 0; i < STEPS; i++) {
@@ -98,7 +98,7 @@ static void random_walk(void *arg, peach2_handle_t *board)
         uint32_t limit = (random & 15) == 0 ? 100000 : (random & 3) == 0 ? 10000 : 200;
         uint32_t bytes = (random >> 8) % limit, at = (random >> 3) % (REGION - bytes), from = (random >> 5) % 65536;
         struct memory *theirs = far != 0 ? &other->far : &other->near, *mine = own != 0 ? &end->far : &end->near;
-        struct ibv_sge sge = party_sge(mine, from, bytes), to = party_sge(theirs, at, 0);
+        struct ibv_sge sge = fixture_sge(mine, from, bytes), to = fixture_sge(theirs, at, 0);
         struct ibv_send_wr wr = {.wr_id = i, .opcode = op != 0 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ};
         wr.wr.rdma.remote_addr = to.addr;
         wr.wr.rdma.rkey = to.lkey;
@@ -106,15 +106,15 @@ static void random_walk(void *arg, peach2_handle_t *board)
             site_fill(mine->data + from, bytes, i);
             memcpy(model[far] + at, mine->data + from, bytes);
         }
-        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
-        party_expect(end, i, IBV_WC_SUCCESS);
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+        fixture_expect(end, i, IBV_WC_SUCCESS);
         EXPECT_TRUE(op != 0 || memcmp(mine->data + from, model[far] + at, bytes) == 0);
     }
     EXPECT_TRUE(memcmp(model[0], other->near.data, REGION) == 0);
     EXPECT_TRUE(memcmp(model[1], other->far.data, REGION) == 0);
     free(model[0]);
     free(model[1]);
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 TEST(TcaVerbsFlow, RandomWritesAndReadsLeaveExactlyWhatTheModelSays)
@@ -126,30 +126,30 @@ TEST(TcaVerbsFlow, RandomWritesAndReadsLeaveExactlyWhatTheModelSays)
 
 static void everybody(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
     uint32_t node = peach2_node(board);
     for (unsigned i = 0; i < 20; i++) {
-        for (uint32_t peer = 0; peer < party->nodes; peer++) {
-            struct ibv_sge in = party_sge(&end->far, peer * 65536, 65536);
-            EXPECT_EQ(party_receive(&end->qps[peer], 100 + peer, &in), 0);
+        for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
+            struct ibv_sge in = fixture_sge(&end->far, peer * 65536, 65536);
+            EXPECT_EQ(fixture_receive(&end->qps[peer], 100 + peer, &in), 0);
         }
-        party_meet(party, end);
-        for (uint32_t peer = 0; peer < party->nodes; peer++) {
-            struct ibv_sge out = party_sge(&end->near, peer * 65536, 3000 * i + peer);
+        fixture_meet(fixture, end);
+        for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
+            struct ibv_sge out = fixture_sge(&end->near, peer * 65536, 3000 * i + peer);
             struct ibv_send_wr wr = {.wr_id = peer, .opcode = IBV_WR_SEND};
             site_fill((uint8_t *)(uintptr_t)out.addr, out.length, i + 16 * node + peer);
-            EXPECT_EQ(party_post(&end->qps[peer], &wr, &out), 0);
+            EXPECT_EQ(fixture_post(&end->qps[peer], &wr, &out), 0);
         }
-        for (unsigned j = 0; j < 2 * party->nodes; j++) {
-            EXPECT_EQ(party_wc(end).status, IBV_WC_SUCCESS);
+        for (unsigned j = 0; j < 2 * fixture->nodes; j++) {
+            EXPECT_EQ(fixture_wc(end).status, IBV_WC_SUCCESS);
         }
-        for (uint32_t peer = 0; peer < party->nodes; peer++) {
+        for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
             EXPECT_TRUE(site_is_filled(end->far.data + peer * 65536, 3000 * i + node, i + 16 * peer + node));
         }
-        party_meet(party, end);
+        fixture_meet(fixture, end);
     }
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 TEST(TcaVerbsFlow, EveryNodeReachesEveryNodeAndItself)
@@ -161,42 +161,42 @@ TEST(TcaVerbsFlow, EveryNodeReachesEveryNodeAndItself)
 
 static void floods(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
-    party_meet(party, end);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    fixture_meet(fixture, end);
     for (unsigned i = 0; i < 64; i++) {
         if (i == 1) {
-            party_expect(end, 0, IBV_WC_SUCCESS);
+            fixture_expect(end, 0, IBV_WC_SUCCESS);
         }
-        struct ibv_sge sge = party_sge(&end->far, 64 * i, 64);
+        struct ibv_sge sge = fixture_sge(&end->far, 64 * i, 64);
         struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_SEND};
         site_fill((uint8_t *)(uintptr_t)sge.addr, 64, i);
-        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
     }
     for (unsigned i = 1; i < 64; i++) {
-        party_expect(end, i, IBV_WC_SUCCESS);
+        fixture_expect(end, i, IBV_WC_SUCCESS);
     }
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 static void is_away(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
     const struct backend *backend = peach2_backend(board);
     for (unsigned i = 0; i < 64; i++) {
-        struct ibv_sge sge = party_sge(&end->far, 64 * i, 64);
-        EXPECT_EQ(party_receive(&end->qps[0], i, &sge), 0);
+        struct ibv_sge sge = fixture_sge(&end->far, 64 * i, 64);
+        EXPECT_EQ(fixture_receive(&end->qps[0], i, &sge), 0);
     }
-    party_meet(party, end);
+    fixture_meet(fixture, end);
     for (unsigned i = 0; i < 64; i++) {
-        party_expect(end, i, IBV_WC_SUCCESS);
+        fixture_expect(end, i, IBV_WC_SUCCESS);
         if (i == 0) {                                                    // they are connected
             backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 500000); // four rings full
         }
         EXPECT_TRUE(site_is_filled(end->far.data + 64 * i, 64, i));
     }
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 TEST(TcaVerbsFlow, ARingIsNeverWrittenBeforeItWasTaken)
@@ -210,47 +210,47 @@ TEST(TcaVerbsFlow, ARingIsNeverWrittenBeforeItWasTaken)
 enum { CROWD = 80, CROWD_LARGE = 64 };
 
 struct crowd {
-    struct party party;
-    struct party_qp qps[2][CROWD];
+    struct fixture fixture;
+    struct fixture_qp qps[2][CROWD];
 };
 
 static struct end *crowd_enter(struct crowd *crowd, peach2_handle_t *board)
 {
-    struct end *end = party_enter(&crowd->party, board);
+    struct end *end = fixture_enter(&crowd->fixture, board);
     for (unsigned i = 0; i < CROWD; i++) {
-        party_qp_make(&crowd->party, end, &crowd->qps[peach2_node(board)][i]);
+        fixture_qp_make(&crowd->fixture, end, &crowd->qps[peach2_node(board)][i]);
     }
-    party_meet(&crowd->party, end);
+    fixture_meet(&crowd->fixture, end);
     return end;
 }
 
 static void crowd_leave(struct crowd *crowd, struct end *end, peach2_handle_t *board)
 {
-    party_meet(&crowd->party, end);
+    fixture_meet(&crowd->fixture, end);
     for (unsigned i = 0; i < CROWD; i++) {
         EXPECT_EQ(ops->qp_destroy(crowd->qps[peach2_node(board)][i].qp), 0);
     }
-    party_leave(&crowd->party, board);
+    fixture_leave(&crowd->fixture, board);
 }
 
 static void write_too_early(void *arg, peach2_handle_t *board)
 {
     struct crowd *crowd = arg;
     struct end *end = crowd_enter(crowd, board);
-    struct ibv_sge to = party_sge(&crowd->party.ends[1].near, 0, 0);
+    struct ibv_sge to = fixture_sge(&crowd->fixture.ends[1].near, 0, 0);
     struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {to.addr, to.lkey}};
-    struct ibv_sge sge = party_sge(&end->near, 0, 8);
-    EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
-    party_expect(end, 1, IBV_WC_SUCCESS);
-    party_meet(&crowd->party, end);
+    struct ibv_sge sge = fixture_sge(&end->near, 0, 8);
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    fixture_meet(&crowd->fixture, end);
     for (unsigned i = 0; i < CROWD; i++) {
-        struct party_qp *qp = &crowd->qps[0][i];
+        struct fixture_qp *qp = &crowd->qps[0][i];
         sge.length = i < CROWD_LARGE ? 3000 : 8;
-        EXPECT_EQ(party_qp_connect(&crowd->party, end, qp, 1, crowd->qps[1][i].number), 0);
-        EXPECT_EQ(party_post(qp, &wr, &sge), 0);
+        EXPECT_EQ(fixture_qp_connect(&crowd->fixture, end, qp, 1, crowd->qps[1][i].number), 0);
+        EXPECT_EQ(fixture_post(qp, &wr, &sge), 0);
     }
     for (unsigned i = 0; i < CROWD; i++) {
-        party_expect(end, 1, IBV_WC_SUCCESS);
+        fixture_expect(end, 1, IBV_WC_SUCCESS);
     }
     crowd_leave(crowd, end, board);
 }
@@ -260,11 +260,11 @@ static void be_ready_late(void *arg, peach2_handle_t *board)
     struct crowd *crowd = arg;
     struct end *end = crowd_enter(crowd, board);
     const struct backend *backend = peach2_backend(board);
-    party_meet(&crowd->party, end);
+    fixture_meet(&crowd->fixture, end);
     backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 1000000);
     EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0); // all come, and are refused
     for (unsigned i = 0; i < CROWD; i++) {
-        EXPECT_EQ(party_qp_connect(&crowd->party, end, &crowd->qps[1][i], 0, crowd->qps[0][i].number), 0);
+        EXPECT_EQ(fixture_qp_connect(&crowd->fixture, end, &crowd->qps[1][i], 0, crowd->qps[0][i].number), 0);
     }
     crowd_leave(crowd, end, board);
 }
@@ -272,7 +272,7 @@ static void be_ready_late(void *arg, peach2_handle_t *board)
 TEST(TcaVerbsFlow, EveryRequestThatComesTooEarlyIsToldSoHoweverManyWait)
 {
     struct crowd crowd = {0};
-    party_init(&crowd.party, 2);
-    party_run(&crowd.party, write_too_early, be_ready_late);
-    party_fini(&crowd.party);
+    fixture_init(&crowd.fixture, 2);
+    fixture_run(&crowd.fixture, write_too_early, be_ready_late);
+    fixture_fini(&crowd.fixture);
 }

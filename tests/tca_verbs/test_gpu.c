@@ -2,7 +2,7 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-#include "party.h"
+#include "fixture.h"
 
 static const uint32_t sizes[] = {1, 8, 80, 81, 127, 128, 1001, 4032, 8191, 8192, 20003, 65536, 131075};
 #define SIZES (sizeof sizes / sizeof sizes[0])
@@ -21,55 +21,55 @@ static bool is_in_gpu(struct end *end, size_t offset, uint8_t *scratch, uint32_t
 
 static void gpu_sends(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board), *other = &party->ends[1];
-    party_gpu(end);
-    party_meet(party, end);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board), *other = &fixture->ends[1];
+    fixture_gpu(end);
+    fixture_meet(fixture, end);
     for (unsigned i = 0; i < SIZES * 20; i++) {
         uint32_t bytes = sizes[i % SIZES], from = 4096 + i / SIZES;
-        struct ibv_sge sge = party_sge(&end->device_memory, from, bytes);
-        struct ibv_sge to = party_sge(&other->device_memory, 8192 + 3 * (i / SIZES), 0);
+        struct ibv_sge sge = fixture_sge(&end->device_memory, from, bytes);
+        struct ibv_sge to = fixture_sge(&other->device_memory, 8192 + 3 * (i / SIZES), 0);
         struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {to.addr, to.lkey}};
         site_fill(end->far.data, bytes, i);
         to_gpu(end, from, end->far.data, bytes);
-        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
-        party_expect(end, 1, IBV_WC_SUCCESS);
-        sge = party_sge(&end->device_memory, 300000 + i % 5, bytes);
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+        fixture_expect(end, 1, IBV_WC_SUCCESS);
+        sge = fixture_sge(&end->device_memory, 300000 + i % 5, bytes);
         wr.opcode = IBV_WR_RDMA_READ;
-        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
-        party_expect(end, 1, IBV_WC_SUCCESS);
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+        fixture_expect(end, 1, IBV_WC_SUCCESS);
         EXPECT_TRUE(is_in_gpu(end, 300000 + i % 5, end->near.data, bytes, i));
-        sge = party_sge(&end->device_memory, from, bytes);
+        sge = fixture_sge(&end->device_memory, from, bytes);
         wr.opcode = IBV_WR_SEND;
-        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
-        party_expect(end, 1, IBV_WC_SUCCESS);
-        party_meet(party, end);
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+        fixture_expect(end, 1, IBV_WC_SUCCESS);
+        fixture_meet(fixture, end);
     }
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 static void gpu_receives(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
-    party_gpu(end);
-    party_meet(party, end);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    fixture_gpu(end);
+    fixture_meet(fixture, end);
     for (unsigned i = 0; i < SIZES * 20; i++) {
         uint32_t bytes = sizes[i % SIZES];
-        struct ibv_sge sge = party_sge(&end->device_memory, 500000 + i % 7, bytes);
-        EXPECT_EQ(party_receive(&end->qps[0], 2, &sge), 0);
-        party_expect(end, 2, IBV_WC_SUCCESS);
+        struct ibv_sge sge = fixture_sge(&end->device_memory, 500000 + i % 7, bytes);
+        EXPECT_EQ(fixture_receive(&end->qps[0], 2, &sge), 0);
+        fixture_expect(end, 2, IBV_WC_SUCCESS);
         EXPECT_TRUE(is_in_gpu(end, 500000 + i % 7, end->near.data, bytes, i));
         EXPECT_TRUE(is_in_gpu(end, 8192 + 3 * (i / SIZES), end->near.data, bytes, i));
-        party_meet(party, end);
+        fixture_meet(fixture, end);
     }
-    party_leave(party, board);
+    fixture_leave(fixture, board);
 }
 
 TEST(TcaVerbsGpu, SendsWritesAndReadsEveryByteAtEveryAlignment)
 {
-    struct party party;
-    party_init_published(&party);
-    party_run(&party, gpu_sends, gpu_receives);
-    party_fini(&party);
+    struct fixture fixture;
+    fixture_init_published(&fixture);
+    fixture_run(&fixture, gpu_sends, gpu_receives);
+    fixture_fini(&fixture);
 }

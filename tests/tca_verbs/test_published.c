@@ -2,7 +2,7 @@
 // S05 to S19; the bounds here are those of the mechanism, wide enough for every parameter in its range.
 #include <string.h>
 
-#include "party.h"
+#include "fixture.h"
 
 static const struct ibverbs_device_ops *ops = &tca_verbs_ops;
 
@@ -22,9 +22,9 @@ static struct memory *place(struct end *end)
     return what.gpu ? &end->device_memory : &end->near;
 }
 
-static void one_send(struct party *party, struct end *end, uint32_t peer)
+static void one_send(struct fixture *fixture, struct end *end, uint32_t peer)
 {
-    struct ibv_sge sge = party_sge(place(end), 0, what.bytes), to = party_sge(place(&party->ends[peer]), 0, 0);
+    struct ibv_sge sge = fixture_sge(place(end), 0, what.bytes), to = fixture_sge(place(&fixture->ends[peer]), 0, 0);
     struct ibv_send_wr wr = {.wr_id = 1, .opcode = what.opcode, .wr.rdma = {to.addr, to.lkey}};
     const struct ibv_send_wr *bad;
     wr.sg_list = &sge;
@@ -32,55 +32,55 @@ static void one_send(struct party *party, struct end *end, uint32_t peer)
     EXPECT_EQ(ops->post_send(end->qps[peer].qp, &wr, 1, &bad), 0);
 }
 
-static void await_receive(struct end *end, const struct party_qp *qp, const struct ibv_sge *sge)
+static void await_receive(struct end *end, const struct fixture_qp *qp, const struct ibv_sge *sge)
 {
-    struct ibv_wc wc = party_wc(end);
+    struct ibv_wc wc = fixture_wc(end);
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
-    EXPECT_EQ(party_receive(qp, 9, sge), 0);
+    EXPECT_EQ(fixture_receive(qp, 9, sge), 0);
 }
 
 // Unsignaled, as a ping-pong is: what is waited for is the other side's.
 static void pingpong(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
     uint32_t node = peach2_node(board);
     const struct backend *backend = peach2_backend(board);
     if (what.gpu) {
-        party_gpu(end);
+        fixture_gpu(end);
     }
-    struct ibv_sge sge = party_sge(place(end), 0, what.bytes);
+    struct ibv_sge sge = fixture_sge(place(end), 0, what.bytes);
     for (unsigned i = 0; i < 4; i++) {
-        EXPECT_EQ(party_receive(&end->qps[1 - node], 9, &sge), 0);
+        EXPECT_EQ(fixture_receive(&end->qps[1 - node], 9, &sge), 0);
     }
-    party_meet(party, end);
+    fixture_meet(fixture, end);
     uint64_t start_ps = 0;
     for (unsigned i = 0; i < what.rounds + 10; i++) {
         if (i == 10) {
             start_ps = backend->ops->time_ps(backend->ctx);
         }
         if (node == 0) {
-            one_send(party, end, 1);
+            one_send(fixture, end, 1);
         }
         await_receive(end, &end->qps[1 - node], &sge);
         if (node == 1) {
-            one_send(party, end, 0);
+            one_send(fixture, end, 0);
         }
     }
-    party->value[node] = (backend->ops->time_ps(backend->ctx) - start_ps) / (2 * what.rounds);
-    party_leave(party, board);
+    fixture->value[node] = (backend->ops->time_ps(backend->ctx) - start_ps) / (2 * what.rounds);
+    fixture_leave(fixture, board);
 }
 
 static void posts_and_polls(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board), *other = &party->ends[1];
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board), *other = &fixture->ends[1];
     const struct backend *backend = peach2_backend(board);
     if (what.gpu) {
-        party_gpu(end);
+        fixture_gpu(end);
     }
-    party_meet(party, end);
-    struct ibv_sge sge = party_sge(place(end), 0, what.bytes), to = party_sge(place(other), 0, 0);
+    fixture_meet(fixture, end);
+    struct ibv_sge sge = fixture_sge(place(end), 0, what.bytes), to = fixture_sge(place(other), 0, 0);
     struct ibv_send_wr wr = {.opcode = what.opcode, .wr.rdma = {to.addr, to.lkey}};
     uint64_t start_ps = 0;
     if (what.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || what.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -91,33 +91,33 @@ static void posts_and_polls(void *arg, peach2_handle_t *board)
         if (i == 10) {
             start_ps = backend->ops->time_ps(backend->ctx);
         }
-        EXPECT_EQ(party_post(&end->qps[1], &wr, &sge), 0);
-        EXPECT_EQ(party_wc(end).status, IBV_WC_SUCCESS);
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+        EXPECT_EQ(fixture_wc(end).status, IBV_WC_SUCCESS);
     }
-    party->value[0] = (backend->ops->time_ps(backend->ctx) - start_ps) / what.rounds;
-    party_leave(party, board);
+    fixture->value[0] = (backend->ops->time_ps(backend->ctx) - start_ps) / what.rounds;
+    fixture_leave(fixture, board);
 }
 
 static void serves(void *arg, peach2_handle_t *board)
 {
-    struct party *party = arg;
-    struct end *end = party_enter(party, board);
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
     if (what.gpu) {
-        party_gpu(end);
+        fixture_gpu(end);
     }
-    party_meet(party, end);
-    party_leave(party, board);
+    fixture_meet(fixture, end);
+    fixture_leave(fixture, board);
 }
 
 static uint64_t measure_ps(enum ibv_wr_opcode opcode, bool gpu, uint32_t bytes, unsigned rounds)
 {
-    struct party party;
+    struct fixture fixture;
     bool two_sided = opcode == IBV_WR_SEND || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     what = (struct measurement){opcode, gpu, bytes, rounds};
-    party_init_published(&party);
-    party_run(&party, two_sided ? pingpong : posts_and_polls, two_sided ? pingpong : serves);
-    party_fini(&party);
-    return party.value[0];
+    fixture_init_published(&fixture);
+    fixture_run(&fixture, two_sided ? pingpong : posts_and_polls, two_sided ? pingpong : serves);
+    fixture_fini(&fixture);
+    return fixture.value[0];
 }
 
 TEST(TcaVerbsPublished, EightBytesTakeMicrosecondsAndAQuestionTakesTwoWays)

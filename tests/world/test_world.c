@@ -9,24 +9,24 @@
 #include <unistd.h>
 #include <unistd.h>
 
-#include "stage.h"
+#include "tests/support/attach_fixture.h"
 
 #define WORLD TCASIM_BINARY_DIR "/world/world_"
 
-static void set_up(struct stage *stage)
+static void set_up(struct attach_fixture *fixture)
 {
-    stage_init(stage);
-    stage->options.library_directory = TCASIM_BINARY_DIR "/lib";
+    attach_fixture_init(fixture);
+    fixture->options.library_directory = TCASIM_BINARY_DIR "/lib";
 }
 
-// Runs what is on the stage; every program is to end with 0.
-static void play(struct stage *stage)
+// Runs the programs of the fixture; every program is to end with 0.
+static void play(struct attach_fixture *fixture)
 {
-    stage_run(stage);
-    EXPECT_STREQ(stage->result.text, "");
-    EXPECT_EQ(stage->result.outcome, SIM_RUN_DONE);
-    for (uint32_t i = 0; i < stage->count; i++) {
-        EXPECT_EQ(stage->result.statuses[i], 0);
+    attach_fixture_run(fixture);
+    EXPECT_STREQ(fixture->result.text, "");
+    EXPECT_EQ(fixture->result.outcome, SIM_RUN_DONE);
+    for (uint32_t i = 0; i < fixture->count; i++) {
+        EXPECT_EQ(fixture->result.statuses[i], 0);
     }
 }
 
@@ -43,53 +43,55 @@ static pid_t outsider_start(const char *fifo)
 }
 
 // A run with one more program, a cat of what somebody outside writes.
-static void play_with_outsider(struct stage *stage)
+static void play_with_outsider(struct attach_fixture *fixture)
 {
     char fifo[64];
     snprintf(fifo, sizeof fifo, "/tmp/tcasim-test-%d-fifo", (int)getpid());
     EXPECT_EQ(mkfifo(fifo, 0600), 0);
-    uint32_t cat = stage->count;
-    stage_add(stage, 0, "/bin/cat", NULL);
-    stage->programs[cat].stdin_path = fifo;
+    uint32_t cat = fixture->count;
+    attach_fixture_add(fixture, 0, "/bin/cat", NULL);
+    fixture->programs[cat].stdin_path = fifo;
     pid_t outsider = outsider_start(fifo);
-    stage_run(stage);
-    EXPECT_EQ(stage->result.statuses[cat], 0);
+    attach_fixture_run(fixture);
+    EXPECT_EQ(fixture->result.statuses[cat], 0);
     (void)waitpid(outsider, NULL, 0); // unless the run has reaped it with its own
     (void)unlink(fifo);
 }
 
 TEST(World, ARunThatWaitsForSomebodyElseSaysSo)
 {
-    struct stage stage;
-    set_up(&stage);
-    play_with_outsider(&stage);
-    EXPECT_STREQ(stage.result.text, "");
-    EXPECT_EQ(stage.result.outcome, SIM_RUN_DONE);
-    EXPECT_EQ(stage.result.outside, ATTACH_RUN_OUTSIDE_EVENT);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    play_with_outsider(&fixture);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(fixture.result.outside, ATTACH_RUN_OUTSIDE_EVENT);
+    attach_fixture_fini(&fixture);
 }
 
 // mpirun reads what its ranks print from terminals that it has made: nobody else writes there.
 TEST(World, ATerminalOfTheRunIsNotTheUsers)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage_add(&stage, 0, "/usr/bin/perl", "-e", "open(P, '+<', '/dev/ptmx') or die; sysread(P, $_, 1)", NULL);
-    stage_run_before_limit(&stage);
-    EXPECT_EQ(stage.result.outcome, SIM_RUN_STUCK);
-    EXPECT_EQ(stage.result.outside, 0);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, "/usr/bin/perl", "-e", "open(P, '+<', '/dev/ptmx') or die; sysread(P, $_, 1)",
+                       NULL);
+    attach_fixture_run_before_limit(&fixture);
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_STUCK);
+    EXPECT_EQ(fixture.result.outside, 0);
+    attach_fixture_fini(&fixture);
 }
 
 // One that polls has nobody wait for the real world in its place, and moves simulated time on as fast as it can.
 TEST(World, APollerKeepsNobodyFromWhatComesFromOutside)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage.options.wall_limit_ms = 5000; // the other end's byte comes long before
-    stage_add(&stage, 1, "/usr/bin/perl", "-e", "alarm 100000000; 1 while select(undef, undef, undef, 0) == 0", NULL);
-    play_with_outsider(&stage);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    fixture.options.wall_limit_ms = 5000; // the other end's byte comes long before
+    attach_fixture_add(&fixture, 1, "/usr/bin/perl", "-e",
+                       "alarm 100000000; 1 while select(undef, undef, undef, 0) == 0", NULL);
+    play_with_outsider(&fixture);
+    attach_fixture_fini(&fixture);
 }
 
 // The number after a line's first word; the first such line after *text.
@@ -105,13 +107,13 @@ static long number_of(const char **text, const char *word)
 
 static char *output_alone(const char *program)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage_add(&stage, 0, program, NULL);
-    play(&stage);
-    EXPECT_EQ(stage.result.outside, 0);
-    char *text = stage_output(&stage, 0);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, program, NULL);
+    play(&fixture);
+    EXPECT_EQ(fixture.result.outside, 0);
+    char *text = attach_fixture_output(&fixture, 0);
+    attach_fixture_fini(&fixture);
     return text;
 }
 
@@ -161,46 +163,46 @@ TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)
 
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage.options.together = false;
-    stage_add(&stage, 0, WORLD "talk", "listen", NULL);
-    stage_add(&stage, 1, WORLD "talk", "node0", NULL);
-    play(&stage);
-    char *text = stage_output(&stage, 1);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    fixture.options.together = false;
+    attach_fixture_add(&fixture, 0, WORLD "talk", "listen", NULL);
+    attach_fixture_add(&fixture, 1, WORLD "talk", "node0", NULL);
+    play(&fixture);
+    char *text = attach_fixture_output(&fixture, 1);
     const char *at = text;
     EXPECT_CONTAINS(text, "on node1");
     for (int i = 0; i < 10; i++) {
         EXPECT_BETWEEN(number_of(&at, "at"), 1000 * (2 * i + 1), 1000 * (2 * i + 1) + 30);
     }
     free(text);
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(World, WhatIsSentOverTcpDoesNotWaitForAcknowledgementsOfRealTime)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage.options.together = false;
-    stage_add(&stage, 0, WORLD "talk", "listen", NULL);
-    stage_add(&stage, 1, WORLD "talk", "node0", NULL);
-    play(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    fixture.options.together = false;
+    attach_fixture_add(&fixture, 0, WORLD "talk", "listen", NULL);
+    attach_fixture_add(&fixture, 1, WORLD "talk", "node0", NULL);
+    play(&fixture);
     for (uint32_t i = 0; i < 2; i++) {
-        char *text = stage_output(&stage, i);
+        char *text = attach_fixture_output(&fixture, i);
         EXPECT_CONTAINS(text, "pieces go straight away");
         free(text);
     }
-    stage_fini(&stage);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(World, ClosingWhatIsNotOpenIsNoNewsForAnybody)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage_add(&stage, 0, WORLD "closes", NULL);
-    play(&stage);
-    EXPECT_BETWEEN(stage.result.crossings, 1, 10); // of 512 pieces of news each
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "closes", NULL);
+    play(&fixture);
+    EXPECT_BETWEEN(fixture.result.crossings, 1, 10); // of 512 pieces of news each
+    attach_fixture_fini(&fixture);
 }
 
 TEST(World, ThreadsTakeTurnsOverAConditionVariable)
@@ -216,12 +218,12 @@ TEST(World, ThreadsTakeTurnsOverAConditionVariable)
 
 static uint64_t hash_alone(const char *program, const char *argument)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage_add(&stage, 0, program, argument, NULL);
-    play(&stage);
-    uint64_t hash = stage.result.hash;
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, program, argument, NULL);
+    play(&fixture);
+    uint64_t hash = fixture.result.hash;
+    attach_fixture_fini(&fixture);
     return hash;
 }
 
@@ -241,12 +243,12 @@ TEST(World, ChildrenAreWaitedForInSimulatedTime)
 
 TEST(World, WhoWaitsForTheEndOfAChildIsNotAskedForEachOfItsCalls)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage_add(&stage, 0, WORLD "family", "alone", NULL);
-    play(&stage);
-    EXPECT_BETWEEN(stage.result.crossings, 1, 1500);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "family", "alone", NULL);
+    play(&fixture);
+    EXPECT_BETWEEN(fixture.result.crossings, 1, 1500);
+    attach_fixture_fini(&fixture);
 }
 
 TEST(World, EveryWaitOfTheCLibraryIsInSimulatedTime)
@@ -366,13 +368,13 @@ static bool shared_memory_has(const char *run)
 TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
 {
     for (unsigned run = 0; run < 2; run++) {
-        struct stage stage;
-        set_up(&stage);
-        stage_add(&stage, 0, WORLD "scratch", "make", NULL);
-        stage_add(&stage, 1, WORLD "scratch", "make", NULL);
-        stage_add(&stage, 1, WORLD "scratch", "find", NULL);
-        play(&stage);
-        char *path = stage_output(&stage, 0);
+        struct attach_fixture fixture;
+        set_up(&fixture);
+        attach_fixture_add(&fixture, 0, WORLD "scratch", "make", NULL);
+        attach_fixture_add(&fixture, 1, WORLD "scratch", "make", NULL);
+        attach_fixture_add(&fixture, 1, WORLD "scratch", "find", NULL);
+        play(&fixture);
+        char *path = attach_fixture_output(&fixture, 0);
         path[strcspn(path, "\n")] = '\0';
         EXPECT_EQ(access(path, F_OK), -1);
         char *name = strstr(path, "tcasim-");
@@ -380,16 +382,16 @@ TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
         name[strcspn(name, "/")] = '\0';
         EXPECT_FALSE(shared_memory_has(name));
         free(path);
-        stage_fini(&stage);
+        attach_fixture_fini(&fixture);
     }
 }
 
 TEST(World, AProcessWaitsForItsFirstTurnAsLongAsItTakes)
 {
-    struct stage stage;
-    set_up(&stage);
-    stage.options.wall_limit_ms = 10000;
-    stage_add(&stage, 0, WORLD "late", NULL);
-    play(&stage);
-    stage_fini(&stage);
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    fixture.options.wall_limit_ms = 10000;
+    attach_fixture_add(&fixture, 0, WORLD "late", NULL);
+    play(&fixture);
+    attach_fixture_fini(&fixture);
 }

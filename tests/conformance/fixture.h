@@ -1,6 +1,6 @@
-// One stage for the rules that every device must keep: programs on two to four nodes that know nothing but libibverbs,
-// on tca0 (TCA Verbs on twin boards in a line), on ibsim0 (the HCA model; two nodes on a cable, more on a switch), and
-// on the device in memory, which says what the two must come to.
+// Sets up programs on two to four nodes that use libibverbs only, for the rules that every device must keep. The device
+// is tca0 (TCA Verbs on twin boards in a line), ibsim0 (the HCA model; two nodes on a cable, more on a switch), or the
+// device in memory, which is the reference for the other two.
 //
 // A rule is written once and becomes a test for each device: RULE for all three, TIMED_RULE for those on which requests
 // take time and travel over something that can fail.
@@ -12,12 +12,13 @@
 #define NS 1000ull
 #define US 1000000ull
 
-#define STAGE_NODES_MAX 4
-#define STAGE_BYTES     (1u << 20) // of each side's region
-#define STAGE_DEPTH     16
-#define STAGE_QKEY      0x11111111u
-#define STAGE_GUARD     4096u // bytes around the region that nothing may change
-#define STAGE_ALL       (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define FIXTURE_NODES_MAX 4
+#define FIXTURE_BYTES     (1u << 20) // of each side's region
+#define FIXTURE_DEPTH     16
+#define FIXTURE_QKEY      0x11111111u
+#define FIXTURE_GUARD     4096u // bytes around the region that nothing may change
+#define FIXTURE_ALL                                                                                                    \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 enum device { IN_MEMORY, ON_TCA0, ON_IBSIM0 };
 
@@ -38,13 +39,13 @@ enum device { IN_MEMORY, ON_TCA0, ON_IBSIM0 };
     RULE_TEST(suite_, name_, OnIbsim0, ON_IBSIM0)                                                                      \
     static void suite_##_##name_(enum device device)
 
-struct stage;
+struct fixture;
 struct side;
 struct machine;
 typedef void (*program_fn)(struct side *side);
 
 struct side {
-    struct stage *stage;
+    struct fixture *fixture;
     unsigned index;
     program_fn program;
     struct side *peer; // of two nodes the other one; of more the next
@@ -55,22 +56,22 @@ struct side {
     struct ibv_srq *srq;         // NULL: none
     struct ibv_ah *ah;           // to the peer, of datagrams
     struct ibv_qp *qp;           // to the peer, in RTS when the program runs
-    struct ibv_qp *qps[STAGE_NODES_MAX];
+    struct ibv_qp *qps[FIXTURE_NODES_MAX];
     struct ibv_mr *mr; // all rights on the memory
-    uint8_t *memory;   // STAGE_BYTES; side 0's holds a pattern, the others' zeros
+    uint8_t *memory;   // FIXTURE_BYTES; side 0's holds a pattern, the others' zeros
     void *pages;       // of pageable memory
     uint16_t lid;
-    struct ibv_qp_attr attr; // of queue pairs that are connected from now on; at first the stage's
+    struct ibv_qp_attr attr; // of queue pairs that are connected from now on; at first those of the fixture
     uint64_t value[8];       // what programs tell each other and the test
 };
 
-struct stage {
+struct fixture {
     enum device device;
-    enum ibv_qp_type type; // of all queue pairs: RC, or UD with STAGE_QKEY
+    enum ibv_qp_type type; // of all queue pairs: RC, or UD with FIXTURE_QKEY
     struct machine *machine;
     unsigned nodes;
-    struct side sides[STAGE_NODES_MAX];
-    unsigned waiting, turn; // of stage_meet
+    struct side sides[FIXTURE_NODES_MAX];
+    unsigned waiting, turn; // of fixture_meet
     bool gone;              // somebody has left: nobody waits for the others at the end
     bool all_qps;           // queue pairs between all, and of each with itself
     bool shared_receives;   // of all but side 0
@@ -87,53 +88,55 @@ struct stage {
     struct ibv_qp_attr attr; // of all queue pairs; dest_qp_num and the path are filled in
 };
 
-// Options may be changed before stage_run.
-struct stage *stage_new(enum device device);
+// Options may be changed before fixture_run.
+struct fixture *fixture_new(enum device device);
 // Side 0 runs near, the others far; NULL: does nothing but what its library needs. Then everything is closed, and
 // nothing may be left of any object.
-void stage_run(struct stage *stage, program_fn near, program_fn far);
+void fixture_run(struct fixture *fixture, program_fn near, program_fn far);
 // After the checks of memory: checks the guards, and that no packet is left anywhere.
-void stage_end(struct stage *stage);
+void fixture_end(struct fixture *fixture);
 // new, run and end of two nodes.
-void stage_play(enum device device, program_fn near, program_fn far);
+void fixture_play(enum device device, program_fn near, program_fn far);
 
 // --- for programs ----------------------------------------------------------------------------------------------------
 
-uint64_t stage_now_ps(const struct side *side);
+uint64_t fixture_now_ps(const struct side *side);
 // Passes simulated time; the library makes progress.
-void stage_sleep(struct side *side, uint64_t ps);
+void fixture_sleep(struct side *side, uint64_t ps);
 // All programs are here.
-void stage_meet(struct side *side);
+void fixture_meet(struct side *side);
 
-struct ibv_qp *stage_qp(struct side *side);
+struct ibv_qp *fixture_qp(struct side *side);
 // The transition with every attribute that it needs, from side->attr; what the device answers.
-int stage_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer, uint32_t number);
-void stage_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number); // RESET to RTS
-enum ibv_qp_state stage_state(struct ibv_qp *qp);
+int fixture_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer,
+                   uint32_t number);
+void fixture_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number); // RESET to RTS
+enum ibv_qp_state fixture_state(struct ibv_qp *qp);
 
-struct ibv_sge stage_sge(const struct side *side, uint32_t offset, uint32_t bytes);
+struct ibv_sge fixture_sge(const struct side *side, uint32_t offset, uint32_t bytes);
 // A signaled request to remote_offset of the peer's memory.
-struct ibv_send_wr stage_wr(const struct side *side, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
-                            uint32_t remote_offset);
-int stage_post(struct side *side, struct ibv_send_wr *wr);
+struct ibv_send_wr fixture_wr(const struct side *side, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+                              uint32_t remote_offset);
+int fixture_post(struct side *side, struct ibv_send_wr *wr);
 // One request of one segment, which the device takes.
-void stage_send(struct side *side, uint64_t id, enum ibv_wr_opcode opcode, uint32_t offset, uint32_t bytes,
-                uint32_t remote_offset);
-int stage_receive(struct side *side, uint64_t id, uint32_t offset, uint32_t bytes);
+void fixture_send(struct side *side, uint64_t id, enum ibv_wr_opcode opcode, uint32_t offset, uint32_t bytes,
+                  uint32_t remote_offset);
+int fixture_receive(struct side *side, uint64_t id, uint32_t offset, uint32_t bytes);
 // There is a completion; false: none came in so long.
-bool stage_await(struct side *side, uint64_t timeout_ps);
-struct ibv_wc stage_completion(struct side *side); // the next; fails the test after a second
-struct ibv_wc stage_expect(struct side *side, uint64_t id, enum ibv_wc_status status);
-void stage_expect_none(struct side *side, uint64_t during_ps);
+bool fixture_await(struct side *side, uint64_t timeout_ps);
+struct ibv_wc fixture_completion(struct side *side); // the next; fails the test after a second
+struct ibv_wc fixture_expect(struct side *side, uint64_t id, enum ibv_wc_status status);
+void fixture_expect_none(struct side *side, uint64_t during_ps);
 // The next asynchronous event: is this one.
-void stage_expect_event(struct side *side, enum ibv_event_type type, const void *element);
-void stage_expect_no_event(struct side *side);
+void fixture_expect_event(struct side *side, enum ibv_event_type type, const void *element);
+void fixture_expect_no_event(struct side *side);
 
-static inline uint64_t *stage_word(const struct side *side, uint32_t offset)
+static inline uint64_t *fixture_word(const struct side *side, uint32_t offset)
 {
     return (uint64_t *)(void *)(side->memory + offset);
 }
 // side's memory holds zeros but for [at, at + bytes), which holds what `from` has at `source`.
-void stage_expect_only(const struct side *side, uint32_t at, const struct side *from, uint32_t source, uint32_t bytes);
-void stage_fill(uint8_t *data, uint32_t bytes, uint32_t seed);
-bool stage_is_filled(const uint8_t *data, uint32_t bytes, uint32_t seed);
+void fixture_expect_only(const struct side *side, uint32_t at, const struct side *from, uint32_t source,
+                         uint32_t bytes);
+void fixture_fill(uint8_t *data, uint32_t bytes, uint32_t seed);
+bool fixture_is_filled(const uint8_t *data, uint32_t bytes, uint32_t seed);

@@ -1,4 +1,4 @@
-#include "stage.h"
+#include "fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,48 +11,48 @@ enum { SECOND_NS = 1000000000 };
 
 // --- setup -----------------------------------------------------------------------------------------------------------
 
-struct stage *stage_new(enum device device)
+struct fixture *fixture_new(enum device device)
 {
-    struct stage *stage = calloc(1, sizeof *stage);
-    stage->device = device;
-    stage->type = IBV_QPT_RC;
-    stage->nodes = 2;
-    stage->cq_entries = 128;
-    stage->cap = (struct ibv_qp_cap){STAGE_DEPTH, STAGE_DEPTH, 4, 4, 64};
-    stage->attr = (struct ibv_qp_attr){.path_mtu = IBV_MTU_1024,
-                                       .rq_psn = 0xfffffe, // wraps
-                                       .sq_psn = 0xfffffe,
-                                       .qp_access_flags = STAGE_ALL,
-                                       .max_rd_atomic = 4,
-                                       .max_dest_rd_atomic = 4,
-                                       .min_rnr_timer = 1,
-                                       .qkey = STAGE_QKEY,
-                                       .port_num = 1,
-                                       .timeout = 10,
-                                       .retry_cnt = 7,
-                                       .rnr_retry = 7};
-    return stage;
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    fixture->device = device;
+    fixture->type = IBV_QPT_RC;
+    fixture->nodes = 2;
+    fixture->cq_entries = 128;
+    fixture->cap = (struct ibv_qp_cap){FIXTURE_DEPTH, FIXTURE_DEPTH, 4, 4, 64};
+    fixture->attr = (struct ibv_qp_attr){.path_mtu = IBV_MTU_1024,
+                                         .rq_psn = 0xfffffe, // wraps
+                                         .sq_psn = 0xfffffe,
+                                         .qp_access_flags = FIXTURE_ALL,
+                                         .max_rd_atomic = 4,
+                                         .max_dest_rd_atomic = 4,
+                                         .min_rnr_timer = 1,
+                                         .qkey = FIXTURE_QKEY,
+                                         .port_num = 1,
+                                         .timeout = 10,
+                                         .retry_cnt = 7,
+                                         .rnr_retry = 7};
+    return fixture;
 }
 
-static void sides_init(struct stage *stage)
+static void sides_init(struct fixture *fixture)
 {
-    for (unsigned i = 0; i < stage->nodes; i++) {
-        struct side *side = &stage->sides[i];
-        side->stage = stage;
+    for (unsigned i = 0; i < fixture->nodes; i++) {
+        struct side *side = &fixture->sides[i];
+        side->fixture = fixture;
         side->index = i;
-        side->attr = stage->attr;
-        side->peer = &stage->sides[(i + 1) % stage->nodes];
+        side->attr = fixture->attr;
+        side->peer = &fixture->sides[(i + 1) % fixture->nodes];
     }
 }
 
 // Page-aligned, with guards on both sides that hold something.
 static void memory_fill(struct side *side, uint8_t *buffer)
 {
-    memset(buffer, 0xa5, STAGE_BYTES + 2 * STAGE_GUARD);
-    side->memory = buffer + STAGE_GUARD;
-    memset(side->memory, 0, STAGE_BYTES);
+    memset(buffer, 0xa5, FIXTURE_BYTES + 2 * FIXTURE_GUARD);
+    side->memory = buffer + FIXTURE_GUARD;
+    memset(side->memory, 0, FIXTURE_BYTES);
     if (side->index == 0) {
-        stage_fill(side->memory, STAGE_BYTES, 1);
+        fixture_fill(side->memory, FIXTURE_BYTES, 1);
     }
 }
 
@@ -60,32 +60,32 @@ static void memory_make_pinned(struct side *side)
 {
     const struct backend *backend = &backend_current()->backend;
     struct backend_buffer buffer = {0};
-    ASSERT_EQ(backend->ops->alloc_pinned(backend->ctx, STAGE_BYTES + 2 * STAGE_GUARD, &buffer), 0);
+    ASSERT_EQ(backend->ops->alloc_pinned(backend->ctx, FIXTURE_BYTES + 2 * FIXTURE_GUARD, &buffer), 0);
     memory_fill(side, buffer.address);
 }
 
 static void memory_register(struct side *side)
 {
-    if (side->stage->pageable) {
-        side->pages = aligned_alloc(STAGE_GUARD, STAGE_BYTES + 2 * STAGE_GUARD);
+    if (side->fixture->pageable) {
+        side->pages = aligned_alloc(FIXTURE_GUARD, FIXTURE_BYTES + 2 * FIXTURE_GUARD);
         memory_fill(side, side->pages);
-        side->mr = ibv_reg_mr(side->pd, side->memory, STAGE_BYTES, STAGE_ALL);
+        side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
         EXPECT_TRUE(side->mr != NULL || errno == EFAULT);
     }
     if (side->mr == NULL) {
         memory_make_pinned(side);
-        side->mr = ibv_reg_mr(side->pd, side->memory, STAGE_BYTES, STAGE_ALL);
+        side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
     }
 }
 
-struct ibv_qp *stage_qp(struct side *side)
+struct ibv_qp *fixture_qp(struct side *side)
 {
     struct ibv_qp_init_attr init = {.send_cq = side->cq,
                                     .recv_cq = side->cq,
                                     .srq = side->srq,
-                                    .cap = side->stage->cap,
-                                    .qp_type = side->stage->type,
-                                    .sq_sig_all = side->stage->all_signaled};
+                                    .cap = side->fixture->cap,
+                                    .qp_type = side->fixture->type,
+                                    .sq_sig_all = side->fixture->all_signaled};
     struct ibv_qp *qp = ibv_create_qp(side->pd, &init);
     EXPECT_TRUE(qp != NULL);
     return qp;
@@ -103,15 +103,15 @@ static void side_open(struct side *side)
     side->lid = port.lid;
     side->pd = ibv_alloc_pd(side->context);
     side->channel = ibv_create_comp_channel(side->context);
-    side->cq = ibv_create_cq(side->context, (int)side->stage->cq_entries, side, side->channel, 0);
+    side->cq = ibv_create_cq(side->context, (int)side->fixture->cq_entries, side, side->channel, 0);
     side->idle_cq = ibv_create_cq(side->context, 1, NULL, NULL, 0);
     memory_register(side);
     ASSERT_TRUE(side->cq != NULL && side->idle_cq != NULL && side->mr != NULL);
-    struct ibv_srq_init_attr srq = {.attr = {.max_wr = STAGE_DEPTH, .max_sge = 2}};
-    side->srq = side->stage->shared_receives && side->index != 0 ? ibv_create_srq(side->pd, &srq) : NULL;
-    for (unsigned i = 0; i < side->stage->nodes; i++) {
-        if (side->stage->all_qps || &side->stage->sides[i] == side->peer || side == side->stage->sides[i].peer) {
-            side->qps[i] = stage_qp(side);
+    struct ibv_srq_init_attr srq = {.attr = {.max_wr = FIXTURE_DEPTH, .max_sge = 2}};
+    side->srq = side->fixture->shared_receives && side->index != 0 ? ibv_create_srq(side->pd, &srq) : NULL;
+    for (unsigned i = 0; i < side->fixture->nodes; i++) {
+        if (side->fixture->all_qps || &side->fixture->sides[i] == side->peer || side == side->fixture->sides[i].peer) {
+            side->qps[i] = fixture_qp(side);
         }
     }
     side->qp = side->qps[side->peer->index];
@@ -119,21 +119,21 @@ static void side_open(struct side *side)
 
 static void side_connect(struct side *side)
 {
-    if (side->stage->type == IBV_QPT_UD) {
+    if (side->fixture->type == IBV_QPT_UD) {
         side->ah = ibv_create_ah(side->pd, &(struct ibv_ah_attr){.dlid = side->peer->lid, .port_num = 1});
         ASSERT_TRUE(side->ah != NULL);
     }
-    for (unsigned i = 0; i < side->stage->nodes; i++) {
+    for (unsigned i = 0; i < side->fixture->nodes; i++) {
         if (side->qps[i] != NULL) {
-            const struct side *peer = &side->stage->sides[i];
-            stage_connect(side, side->qps[i], peer, peer->qps[side->index]->qp_num);
+            const struct side *peer = &side->fixture->sides[i];
+            fixture_connect(side, side->qps[i], peer, peer->qps[side->index]->qp_num);
         }
     }
 }
 
 static void side_close(struct side *side)
 {
-    for (unsigned i = 0; i < side->stage->nodes; i++) {
+    for (unsigned i = 0; i < side->fixture->nodes; i++) {
         EXPECT_EQ(side->qps[i] != NULL ? ibv_destroy_qp(side->qps[i]) : 0, 0);
     }
     EXPECT_EQ(side->ah != NULL ? ibv_destroy_ah(side->ah) : 0, 0);
@@ -152,96 +152,96 @@ static void side_program(void *arg)
 {
     struct side *side = arg;
     side_open(side);
-    stage_meet(side);
-    if (!side->stage->unconnected) {
+    fixture_meet(side);
+    if (!side->fixture->unconnected) {
         side_connect(side);
-        stage_meet(side);
+        fixture_meet(side);
     }
     if (side->program != NULL) {
         side->program(side);
     }
-    if (!side->stage->gone) {
-        stage_meet(side);
+    if (!side->fixture->gone) {
+        fixture_meet(side);
     }
-    if (!side->stage->abandon) {
+    if (!side->fixture->abandon) {
         side_close(side);
     }
 }
 
-void stage_run(struct stage *stage, program_fn near, program_fn far)
+void fixture_run(struct fixture *fixture, program_fn near, program_fn far)
 {
-    void *args[STAGE_NODES_MAX];
-    sides_init(stage);
-    stage->machine = machine_create(stage->device, stage->nodes, stage->loss_every, stage->cut_ps);
-    if (stage->harass_ps != 0) {
-        machine_harass(stage->machine, stage->seed, stage->harass_ps);
+    void *args[FIXTURE_NODES_MAX];
+    sides_init(fixture);
+    fixture->machine = machine_create(fixture->device, fixture->nodes, fixture->loss_every, fixture->cut_ps);
+    if (fixture->harass_ps != 0) {
+        machine_harass(fixture->machine, fixture->seed, fixture->harass_ps);
     }
-    for (unsigned i = 0; i < stage->nodes; i++) {
-        stage->sides[i].program = i == 0 ? near : far;
-        args[i] = &stage->sides[i];
+    for (unsigned i = 0; i < fixture->nodes; i++) {
+        fixture->sides[i].program = i == 0 ? near : far;
+        args[i] = &fixture->sides[i];
     }
-    machine_run(stage->machine, side_program, args);
+    machine_run(fixture->machine, side_program, args);
 }
 
-void stage_end(struct stage *stage)
+void fixture_end(struct fixture *fixture)
 {
-    static uint8_t guard[STAGE_GUARD];
+    static uint8_t guard[FIXTURE_GUARD];
     memset(guard, 0xa5, sizeof guard);
-    for (unsigned i = 0; i < stage->nodes && stage->sides[i].memory != NULL; i++) {
-        EXPECT_MEMEQ(stage->sides[i].memory - STAGE_GUARD, guard, STAGE_GUARD);
-        EXPECT_MEMEQ(stage->sides[i].memory + STAGE_BYTES, guard, STAGE_GUARD);
+    for (unsigned i = 0; i < fixture->nodes && fixture->sides[i].memory != NULL; i++) {
+        EXPECT_MEMEQ(fixture->sides[i].memory - FIXTURE_GUARD, guard, FIXTURE_GUARD);
+        EXPECT_MEMEQ(fixture->sides[i].memory + FIXTURE_BYTES, guard, FIXTURE_GUARD);
     }
-    EXPECT_TRUE(stage->abandon || stage->cut_ps != 0 || machine_live(stage->machine) == 0);
-    machine_destroy(stage->machine);
-    for (unsigned i = 0; i < stage->nodes; i++) {
-        free(stage->sides[i].pages);
+    EXPECT_TRUE(fixture->abandon || fixture->cut_ps != 0 || machine_live(fixture->machine) == 0);
+    machine_destroy(fixture->machine);
+    for (unsigned i = 0; i < fixture->nodes; i++) {
+        free(fixture->sides[i].pages);
     }
-    free(stage);
+    free(fixture);
 }
 
-void stage_play(enum device device, program_fn near, program_fn far)
+void fixture_play(enum device device, program_fn near, program_fn far)
 {
-    struct stage *stage = stage_new(device);
-    stage_run(stage, near, far);
-    stage_end(stage);
+    struct fixture *fixture = fixture_new(device);
+    fixture_run(fixture, near, far);
+    fixture_end(fixture);
 }
 
 // --- time ------------------------------------------------------------------------------------------------------------
 
-uint64_t stage_now_ps(const struct side *side)
+uint64_t fixture_now_ps(const struct side *side)
 {
-    return sim_now_ps(machine_sim(side->stage->machine));
+    return sim_now_ps(machine_sim(side->fixture->machine));
 }
 
 // tca0 makes progress when its library is called; the others need nobody.
 static void breathe(struct side *side)
 {
-    if (side->stage->device == ON_TCA0) {
+    if (side->fixture->device == ON_TCA0) {
         struct ibv_wc wc;
         EXPECT_EQ(ibv_poll_cq(side->idle_cq, 1, &wc), 0);
     } else {
-        sim_thread_sleep(machine_sim(side->stage->machine), US / 2);
+        sim_thread_sleep(machine_sim(side->fixture->machine), US / 2);
     }
 }
 
-void stage_sleep(struct side *side, uint64_t ps)
+void fixture_sleep(struct side *side, uint64_t ps)
 {
-    uint64_t until_ps = stage_now_ps(side) + ps;
-    while (stage_now_ps(side) < until_ps) {
+    uint64_t until_ps = fixture_now_ps(side) + ps;
+    while (fixture_now_ps(side) < until_ps) {
         breathe(side);
     }
 }
 
-void stage_meet(struct side *side)
+void fixture_meet(struct side *side)
 {
-    struct stage *stage = side->stage;
-    unsigned turn = stage->turn;
-    stage->waiting++;
-    if (stage->waiting == stage->nodes) {
-        stage->waiting = 0;
-        stage->turn++;
+    struct fixture *fixture = side->fixture;
+    unsigned turn = fixture->turn;
+    fixture->waiting++;
+    if (fixture->waiting == fixture->nodes) {
+        fixture->waiting = 0;
+        fixture->turn++;
     }
-    while (stage->turn == turn) {
+    while (fixture->turn == turn) {
         breathe(side);
     }
 }
@@ -266,23 +266,23 @@ static int step_mask(enum ibv_qp_state to, bool datagrams)
     }
 }
 
-int stage_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer, uint32_t number)
+int fixture_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer, uint32_t number)
 {
     struct ibv_qp_attr attr = side->attr;
     attr.qp_state = to;
     attr.dest_qp_num = number;
     attr.ah_attr = (struct ibv_ah_attr){.dlid = peer->lid, .port_num = 1};
-    return ibv_modify_qp(qp, &attr, step_mask(to, side->stage->type == IBV_QPT_UD));
+    return ibv_modify_qp(qp, &attr, step_mask(to, side->fixture->type == IBV_QPT_UD));
 }
 
-void stage_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number)
+void fixture_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number)
 {
     for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
-        EXPECT_EQ(stage_modify(side, qp, state, peer, number), 0);
+        EXPECT_EQ(fixture_modify(side, qp, state, peer, number), 0);
     }
 }
 
-enum ibv_qp_state stage_state(struct ibv_qp *qp)
+enum ibv_qp_state fixture_state(struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr = {0};
     struct ibv_qp_init_attr init;
@@ -292,21 +292,21 @@ enum ibv_qp_state stage_state(struct ibv_qp *qp)
 
 // --- requests --------------------------------------------------------------------------------------------------------
 
-struct ibv_sge stage_sge(const struct side *side, uint32_t offset, uint32_t bytes)
+struct ibv_sge fixture_sge(const struct side *side, uint32_t offset, uint32_t bytes)
 {
     return (struct ibv_sge){(uintptr_t)side->memory + offset, bytes, side->mr->lkey};
 }
 
-struct ibv_send_wr stage_wr(const struct side *side, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
-                            uint32_t remote_offset)
+struct ibv_send_wr fixture_wr(const struct side *side, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+                              uint32_t remote_offset)
 {
     struct ibv_send_wr wr = {
         .wr_id = id, .sg_list = sge, .num_sge = sge != NULL, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
     uint64_t address = (uintptr_t)side->peer->memory + remote_offset;
-    if (side->stage->type == IBV_QPT_UD) {
+    if (side->fixture->type == IBV_QPT_UD) {
         wr.wr.ud.ah = side->ah;
         wr.wr.ud.remote_qpn = side->peer->qps[side->index]->qp_num;
-        wr.wr.ud.remote_qkey = STAGE_QKEY;
+        wr.wr.ud.remote_qkey = FIXTURE_QKEY;
     } else if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wr.wr.atomic.remote_addr = address;
         wr.wr.atomic.rkey = side->peer->mr->rkey;
@@ -317,7 +317,7 @@ struct ibv_send_wr stage_wr(const struct side *side, uint64_t id, enum ibv_wr_op
     return wr;
 }
 
-int stage_post(struct side *side, struct ibv_send_wr *wr)
+int fixture_post(struct side *side, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad = NULL;
     int error = ibv_post_send(side->qp, wr, &bad);
@@ -325,17 +325,17 @@ int stage_post(struct side *side, struct ibv_send_wr *wr)
     return error;
 }
 
-void stage_send(struct side *side, uint64_t id, enum ibv_wr_opcode opcode, uint32_t offset, uint32_t bytes,
-                uint32_t remote_offset)
+void fixture_send(struct side *side, uint64_t id, enum ibv_wr_opcode opcode, uint32_t offset, uint32_t bytes,
+                  uint32_t remote_offset)
 {
-    struct ibv_sge sge = stage_sge(side, offset, bytes);
-    struct ibv_send_wr wr = stage_wr(side, id, opcode, &sge, remote_offset);
-    EXPECT_EQ(stage_post(side, &wr), 0);
+    struct ibv_sge sge = fixture_sge(side, offset, bytes);
+    struct ibv_send_wr wr = fixture_wr(side, id, opcode, &sge, remote_offset);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
 }
 
-int stage_receive(struct side *side, uint64_t id, uint32_t offset, uint32_t bytes)
+int fixture_receive(struct side *side, uint64_t id, uint32_t offset, uint32_t bytes)
 {
-    struct ibv_sge sge = stage_sge(side, offset, bytes);
+    struct ibv_sge sge = fixture_sge(side, offset, bytes);
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad = NULL;
     int error = side->srq != NULL ? ibv_post_srq_recv(side->srq, &wr, &bad) : ibv_post_recv(side->qp, &wr, &bad);
     EXPECT_TRUE((error == 0) == (bad == NULL));
@@ -344,11 +344,11 @@ int stage_receive(struct side *side, uint64_t id, uint32_t offset, uint32_t byte
 
 // --- completions -----------------------------------------------------------------------------------------------------
 
-bool stage_await(struct side *side, uint64_t timeout_ps)
+bool fixture_await(struct side *side, uint64_t timeout_ps)
 {
-    uint64_t until_ps = stage_now_ps(side) + timeout_ps;
+    uint64_t until_ps = fixture_now_ps(side) + timeout_ps;
     while (ibverbs_cq_wait(side->cq, timeout_ps / NS) != 0) {
-        if (stage_now_ps(side) >= until_ps) {
+        if (fixture_now_ps(side) >= until_ps) {
             return false;
         }
         breathe(side); // the device in memory does not wait
@@ -356,10 +356,10 @@ bool stage_await(struct side *side, uint64_t timeout_ps)
     return true;
 }
 
-struct ibv_wc stage_completion(struct side *side)
+struct ibv_wc fixture_completion(struct side *side)
 {
     struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR, .wr_id = UINT64_MAX};
-    if (!stage_await(side, SECOND_NS * NS)) {
+    if (!fixture_await(side, SECOND_NS * NS)) {
         FAIL("no completion within a second");
         return wc;
     }
@@ -367,24 +367,24 @@ struct ibv_wc stage_completion(struct side *side)
     return wc;
 }
 
-struct ibv_wc stage_expect(struct side *side, uint64_t id, enum ibv_wc_status status)
+struct ibv_wc fixture_expect(struct side *side, uint64_t id, enum ibv_wc_status status)
 {
-    struct ibv_wc wc = stage_completion(side);
+    struct ibv_wc wc = fixture_completion(side);
     EXPECT_EQ(wc.wr_id, id);
     EXPECT_STREQ(ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
     return wc;
 }
 
-void stage_expect_none(struct side *side, uint64_t during_ps)
+void fixture_expect_none(struct side *side, uint64_t during_ps)
 {
-    EXPECT_FALSE(stage_await(side, during_ps));
+    EXPECT_FALSE(fixture_await(side, during_ps));
 }
 
 // --- events ----------------------------------------------------------------------------------------------------------
 
 static bool event_take(struct side *side, struct ibv_async_event *event_out, uint64_t timeout_ps)
 {
-    uint64_t until_ps = stage_now_ps(side) + timeout_ps;
+    uint64_t until_ps = fixture_now_ps(side) + timeout_ps;
     int flags = fcntl(side->context->async_fd, F_GETFL);
     (void)fcntl(side->context->async_fd, F_SETFL, flags | O_NONBLOCK);
     bool there = false;
@@ -393,12 +393,12 @@ static bool event_take(struct side *side, struct ibv_async_event *event_out, uin
         if (!there) {
             breathe(side);
         }
-    } while (!there && stage_now_ps(side) < until_ps);
+    } while (!there && fixture_now_ps(side) < until_ps);
     (void)fcntl(side->context->async_fd, F_SETFL, flags);
     return there;
 }
 
-void stage_expect_event(struct side *side, enum ibv_event_type type, const void *element)
+void fixture_expect_event(struct side *side, enum ibv_event_type type, const void *element)
 {
     struct ibv_async_event event = {.event_type = IBV_EVENT_GID_CHANGE};
     if (!event_take(side, &event, 1000 * US)) {
@@ -410,7 +410,7 @@ void stage_expect_event(struct side *side, enum ibv_event_type type, const void 
     ibv_ack_async_event(&event);
 }
 
-void stage_expect_no_event(struct side *side)
+void fixture_expect_no_event(struct side *side)
 {
     struct ibv_async_event event;
     if (event_take(side, &event, 20 * US)) {
@@ -426,14 +426,14 @@ static uint8_t byte_of(uint32_t index, uint32_t seed)
     return (uint8_t)(index * 11 + (index >> 8) * 73 + seed * 151 + 3);
 }
 
-void stage_fill(uint8_t *data, uint32_t bytes, uint32_t seed)
+void fixture_fill(uint8_t *data, uint32_t bytes, uint32_t seed)
 {
     for (uint32_t i = 0; i < bytes; i++) {
         data[i] = byte_of(i, seed);
     }
 }
 
-bool stage_is_filled(const uint8_t *data, uint32_t bytes, uint32_t seed)
+bool fixture_is_filled(const uint8_t *data, uint32_t bytes, uint32_t seed)
 {
     for (uint32_t i = 0; i < bytes; i++) {
         if (data[i] != byte_of(i, seed)) {
@@ -443,10 +443,10 @@ bool stage_is_filled(const uint8_t *data, uint32_t bytes, uint32_t seed)
     return true;
 }
 
-void stage_expect_only(const struct side *side, uint32_t at, const struct side *from, uint32_t source, uint32_t bytes)
+void fixture_expect_only(const struct side *side, uint32_t at, const struct side *from, uint32_t source, uint32_t bytes)
 {
-    static const uint8_t zeros[STAGE_BYTES];
+    static const uint8_t zeros[FIXTURE_BYTES];
     EXPECT_MEMEQ(side->memory, zeros, at);
     EXPECT_MEMEQ(side->memory + at, from->memory + source, bytes);
-    EXPECT_MEMEQ(side->memory + at + bytes, zeros, STAGE_BYTES - at - bytes);
+    EXPECT_MEMEQ(side->memory + at + bytes, zeros, FIXTURE_BYTES - at - bytes);
 }

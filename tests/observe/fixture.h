@@ -1,9 +1,9 @@
-// An observer, and records as programs would write them.
+// Sets up an observer with two processes, and passes it records as programs would write them.
 #pragma once
 
 #include "sim/observe/observe.h"
 
-struct observe_stage {
+struct fixture {
     sim_t *sim;
     observe_t *observe;
     observe_process_t *node0, *node1;
@@ -12,10 +12,10 @@ struct observe_stage {
 };
 
 // Options that are not about lines and traces are the caller's.
-void observe_stage_open(struct observe_stage *stage, const struct observe_options *options);
-void observe_stage_close(struct observe_stage *stage);
+void fixture_open(struct fixture *fixture, const struct observe_options *options);
+void fixture_close(struct fixture *fixture);
 // A call that ended at that time.
-void observe_stage_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record);
+void fixture_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record);
 // Device, region of 4 KiB at 0x1000 with that key, completion queue 2 and queue pair 1, connected to queue pair 1 of
 // the other LID, and ready.
-void observe_stage_connect(observe_process_t *process, uint32_t lid, uint32_t other_lid, uint32_t key);
+void fixture_connect(observe_process_t *process, uint32_t lid, uint32_t other_lid, uint32_t key);

@@ -1,4 +1,4 @@
-#include "scene.h"
+#include "fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,51 +12,51 @@ enum {
 
 // --- setup -----------------------------------------------------------------------------------------------------------
 
-struct scene *scene_new(enum ibv_qp_type type)
+struct fixture *fixture_new(enum ibv_qp_type type)
 {
-    struct scene *scene = calloc(1, sizeof *scene);
-    scene->type = type;
-    scene->rnr_retry = 7;
-    scene->path_mtu = IBV_MTU_1024;
-    rig_init(&scene->rig, "connectx-qdr");
-    sim_condition_init(&scene->barrier);
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    fixture->type = type;
+    fixture->rnr_retry = 7;
+    fixture->path_mtu = IBV_MTU_1024;
+    hca_fixture_init(&fixture->base, "connectx-qdr");
+    sim_condition_init(&fixture->barrier);
     for (unsigned i = 0; i < 2; i++) {
-        struct scene_side *side = &scene->sides[i];
-        *side = (struct scene_side){.scene = scene, .index = i, .peer = &scene->sides[1 - i]};
-        side->process = rig_process_bare(&scene->rig, i);
+        struct fixture_side *side = &fixture->sides[i];
+        *side = (struct fixture_side){.fixture = fixture, .index = i, .peer = &fixture->sides[1 - i]};
+        side->process = hca_fixture_process_bare(&fixture->base, i);
         side->memory = side->process->memory;
     }
     for (uint32_t i = 0; i < REGION_BYTES; i++) {
-        scene->sides[0].memory[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
+        fixture->sides[0].memory[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
     }
-    return scene;
+    return fixture;
 }
 
-void scene_end(struct scene *scene)
+void fixture_end(struct fixture *fixture)
 {
     for (unsigned i = 0; i < 2; i++) {
-        plat_backend_leave(&scene->sides[i].process->inproc);
+        plat_backend_leave(&fixture->sides[i].process->inproc);
     }
-    rig_fini(&scene->rig);
-    free(scene);
+    hca_fixture_fini(&fixture->base);
+    free(fixture);
 }
 
-void scene_meet(struct scene_side *side)
+void fixture_meet(struct fixture_side *side)
 {
-    struct scene *scene = side->scene;
-    const struct sim_wait_reason reason = {"scene", "the other side", 0, 0};
-    unsigned turn = scene->barriers;
-    if (++scene->at_barrier == 2) {
-        scene->at_barrier = 0;
-        scene->barriers++;
-        sim_condition_signal(scene->rig.sim, &scene->barrier);
+    struct fixture *fixture = side->fixture;
+    const struct sim_wait_reason reason = {"fixture", "the other side", 0, 0};
+    unsigned turn = fixture->barriers;
+    if (++fixture->at_barrier == 2) {
+        fixture->at_barrier = 0;
+        fixture->barriers++;
+        sim_condition_signal(fixture->base.sim, &fixture->barrier);
     }
-    while (scene->barriers == turn) {
-        (void)sim_condition_wait(scene->rig.sim, &scene->barrier, SIM_NEVER_PS, &reason);
+    while (fixture->barriers == turn) {
+        (void)sim_condition_wait(fixture->base.sim, &fixture->barrier, SIM_NEVER_PS, &reason);
     }
 }
 
-static void side_open(struct scene_side *side)
+static void side_open(struct fixture_side *side)
 {
     int count = 0;
     struct ibv_device **list = ibv_get_device_list(&count);
@@ -72,13 +72,13 @@ static void side_open(struct scene_side *side)
     side->channel = ibv_create_comp_channel(side->context);
     side->cq = ibv_create_cq(side->context, CQ_ENTRIES, side, side->channel, 0);
     side->mr = ibv_reg_mr(side->pd, side->memory, REGION_BYTES, RIGHTS);
-    struct ibv_srq_init_attr srq = {.attr = {.max_wr = SCENE_DEPTH, .max_sge = 2}};
-    side->srq = side->scene->shared_receives && side->index == 1 ? ibv_create_srq(side->pd, &srq) : NULL;
+    struct ibv_srq_init_attr srq = {.attr = {.max_wr = FIXTURE_DEPTH, .max_sge = 2}};
+    side->srq = side->fixture->shared_receives && side->index == 1 ? ibv_create_srq(side->pd, &srq) : NULL;
     struct ibv_qp_init_attr init = {.send_cq = side->cq,
                                     .recv_cq = side->cq,
                                     .srq = side->srq,
-                                    .cap = {SCENE_DEPTH, SCENE_DEPTH, 4, 4, 64},
-                                    .qp_type = side->scene->type};
+                                    .cap = {FIXTURE_DEPTH, FIXTURE_DEPTH, 4, 4, 64},
+                                    .qp_type = side->fixture->type};
     side->qp = ibv_create_qp(side->pd, &init);
     ASSERT_TRUE(side->mr != NULL && side->qp != NULL);
 }
@@ -97,10 +97,10 @@ static int step_mask(enum ibv_qp_type type, enum ibv_qp_state to)
     return IBV_QP_STATE | IBV_QP_SQ_PSN | (rc ? reliable : 0);
 }
 
-static void side_connect(struct scene_side *side)
+static void side_connect(struct fixture_side *side)
 {
-    struct ibv_qp_attr attr = {.path_mtu = side->scene->path_mtu,
-                               .qkey = SCENE_QKEY,
+    struct ibv_qp_attr attr = {.path_mtu = side->fixture->path_mtu,
+                               .qkey = FIXTURE_QKEY,
                                .rq_psn = 0xfffffe,
                                .sq_psn = 0xfffffe,
                                .dest_qp_num = side->peer->qp->qp_num,
@@ -112,15 +112,15 @@ static void side_connect(struct scene_side *side)
                                .port_num = 1,
                                .timeout = 4,
                                .retry_cnt = 7,
-                               .rnr_retry = side->scene->rnr_retry};
+                               .rnr_retry = side->fixture->rnr_retry};
     for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
         attr.qp_state = state;
-        EXPECT_EQ(ibv_modify_qp(side->qp, &attr, step_mask(side->scene->type, state)), 0);
+        EXPECT_EQ(ibv_modify_qp(side->qp, &attr, step_mask(side->fixture->type, state)), 0);
     }
-    side->ah = side->scene->type == IBV_QPT_UD ? ibv_create_ah(side->pd, &attr.ah_attr) : NULL;
+    side->ah = side->fixture->type == IBV_QPT_UD ? ibv_create_ah(side->pd, &attr.ah_attr) : NULL;
 }
 
-static void side_close(struct scene_side *side)
+static void side_close(struct fixture_side *side)
 {
     EXPECT_EQ(ibv_destroy_qp(side->qp), 0);
     EXPECT_EQ(side->srq != NULL ? ibv_destroy_srq(side->srq) : 0, 0);
@@ -137,53 +137,53 @@ static void side_close(struct scene_side *side)
 
 static void side_thread(void *arg)
 {
-    struct scene_side *side = arg;
+    struct fixture_side *side = arg;
     plat_backend_enter(&side->process->inproc, NULL);
     EXPECT_EQ(ibsim_device_add(&side->process->inproc.process), 0);
     side_open(side);
-    scene_meet(side);
+    fixture_meet(side);
     side_connect(side);
-    scene_meet(side);
+    fixture_meet(side);
     if (side->program != NULL) {
         side->program(side);
     }
-    scene_meet(side);
+    fixture_meet(side);
     side_close(side);
 }
 
-void scene_run(struct scene *scene, void (*near)(struct scene_side *), void (*far)(struct scene_side *))
+void fixture_run(struct fixture *fixture, void (*near)(struct fixture_side *), void (*far)(struct fixture_side *))
 {
-    scene->sides[0].program = near;
-    scene->sides[1].program = far;
-    rig_spawn(&scene->rig, "near", side_thread, &scene->sides[0]);
-    rig_spawn(&scene->rig, "far", side_thread, &scene->sides[1]);
-    rig_run(&scene->rig);
+    fixture->sides[0].program = near;
+    fixture->sides[1].program = far;
+    hca_fixture_spawn(&fixture->base, "near", side_thread, &fixture->sides[0]);
+    hca_fixture_spawn(&fixture->base, "far", side_thread, &fixture->sides[1]);
+    hca_fixture_run(&fixture->base);
 }
 
 // --- requests --------------------------------------------------------------------------------------------------------
 
-struct ibv_sge scene_sge(const struct scene_side *side, uint32_t offset, uint32_t bytes)
+struct ibv_sge fixture_sge(const struct fixture_side *side, uint32_t offset, uint32_t bytes)
 {
     return (struct ibv_sge){(uintptr_t)side->memory + offset, bytes, side->mr->lkey};
 }
 
-int scene_receive(struct scene_side *side, uint64_t wr_id, uint32_t offset, uint32_t bytes)
+int fixture_receive(struct fixture_side *side, uint64_t wr_id, uint32_t offset, uint32_t bytes)
 {
-    struct ibv_sge sge = scene_sge(side, offset, bytes);
+    struct ibv_sge sge = fixture_sge(side, offset, bytes);
     struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad = NULL;
     return side->srq != NULL ? ibv_post_srq_recv(side->srq, &wr, &bad) : ibv_post_recv(side->qp, &wr, &bad);
 }
 
-struct ibv_send_wr scene_wr(struct scene_side *side, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
-                            uint32_t remote_offset)
+struct ibv_send_wr fixture_wr(struct fixture_side *side, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+                              uint32_t remote_offset)
 {
     struct ibv_send_wr wr = {
         .wr_id = 1, .sg_list = sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
     uint64_t address = (uintptr_t)side->peer->memory + remote_offset;
-    if (side->scene->type == IBV_QPT_UD) {
+    if (side->fixture->type == IBV_QPT_UD) {
         wr.wr.ud.ah = side->ah;
         wr.wr.ud.remote_qpn = side->peer->qp->qp_num;
-        wr.wr.ud.remote_qkey = SCENE_QKEY;
+        wr.wr.ud.remote_qkey = FIXTURE_QKEY;
     } else if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wr.wr.atomic.remote_addr = address;
         wr.wr.atomic.rkey = side->peer->mr->rkey;
@@ -194,7 +194,7 @@ struct ibv_send_wr scene_wr(struct scene_side *side, enum ibv_wr_opcode opcode, 
     return wr;
 }
 
-int scene_post(struct scene_side *side, struct ibv_send_wr *wr)
+int fixture_post(struct fixture_side *side, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad = NULL;
     int error = ibv_post_send(side->qp, wr, &bad);
@@ -202,10 +202,10 @@ int scene_post(struct scene_side *side, struct ibv_send_wr *wr)
     return error;
 }
 
-struct ibv_wc scene_completion(struct scene_side *side, uint64_t wr_id, enum ibv_wc_status status)
+struct ibv_wc fixture_completion(struct fixture_side *side, uint64_t wr_id, enum ibv_wc_status status)
 {
     struct ibv_wc wc = {0};
-    EXPECT_EQ(ibverbs_cq_wait(side->cq, SCENE_TIMEOUT), 0);
+    EXPECT_EQ(ibverbs_cq_wait(side->cq, FIXTURE_TIMEOUT), 0);
     EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, wr_id);
     EXPECT_EQ(wc.qp_num, side->qp->qp_num);
@@ -213,7 +213,7 @@ struct ibv_wc scene_completion(struct scene_side *side, uint64_t wr_id, enum ibv
     return wc;
 }
 
-enum ibv_qp_state scene_state(struct scene_side *side)
+enum ibv_qp_state fixture_state(struct fixture_side *side)
 {
     struct ibv_qp_attr attr = {0};
     struct ibv_qp_init_attr init;

@@ -1,4 +1,4 @@
-#include "scene.h"
+#include "platform_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,29 +55,29 @@ static const struct scn_board board = {
 static const struct scn_link slot = {.generation = 2, .lanes = 8, .flight_ps = 2 * NS};
 static const struct scn_link cable = {.generation = 2, .lanes = 8, .flight_ps = 15 * NS};
 
-struct scn_scenario *scene_line(unsigned nodes)
+struct scn_scenario *platform_fixture_line(unsigned nodes)
 {
-    struct scn_scenario *scene = calloc(1, sizeof *scene);
-    if (scene == NULL) {
+    struct scn_scenario *scenario = calloc(1, sizeof *scenario);
+    if (scenario == NULL) {
         abort();
     }
-    snprintf(scene->name, sizeof scene->name, "scene");
-    scene->seed = 1;
-    scene->time_limit_ps = 10000000000000ull;
-    scene->silence_limit_ps = 50000000000ull;
-    scene->node_count = nodes;
+    snprintf(scenario->name, sizeof scenario->name, "fixture");
+    scenario->seed = 1;
+    scenario->time_limit_ps = 10000000000000ull;
+    scenario->silence_limit_ps = 50000000000ull;
+    scenario->node_count = nodes;
     for (unsigned i = 0; i < nodes; i++) {
-        struct scn_node *node = &scene->nodes[i];
+        struct scn_node *node = &scenario->nodes[i];
         snprintf(node->name, sizeof node->name, "node%u", i);
         node->host = host;
         node->board = board;
         node->slot = slot;
     }
-    scene->cable_count = nodes - 1;
+    scenario->cable_count = nodes - 1;
     for (unsigned i = 0; i + 1 < nodes; i++) {
-        scene->cables[i] = (struct scn_cable){i, i + 1, SCN_PORT_E, SCN_PORT_W, cable};
+        scenario->cables[i] = (struct scn_cable){i, i + 1, SCN_PORT_E, SCN_PORT_W, cable};
     }
-    return scene;
+    return scenario;
 }
 
 static const struct scn_gpu gpu = {
@@ -111,28 +111,29 @@ static const struct scn_gpu gpu = {
     .slot = {.generation = 2, .lanes = 16, .flight_ps = 1 * NS},
 };
 
-void scene_gpus(struct scn_scenario *scene, uint32_t node, unsigned count)
+void platform_fixture_gpus(struct scn_scenario *scenario, uint32_t node, unsigned count)
 {
-    scene->nodes[node].gpu_count = count;
+    scenario->nodes[node].gpu_count = count;
     for (unsigned i = 0; i < count; i++) {
-        scene->nodes[node].gpus[i] = gpu;
+        scenario->nodes[node].gpus[i] = gpu;
     }
 }
 
-void scene_free(struct scn_scenario *scene)
+void platform_fixture_free(struct scn_scenario *scenario)
 {
-    free(scene);
+    free(scenario);
 }
 
-struct scn_run *scene_run(struct scn_scenario *scene, enum scn_workload workload, enum scn_method method)
+struct scn_run *platform_fixture_run_add(struct scn_scenario *scenario, enum scn_workload workload,
+                                         enum scn_method method)
 {
-    struct scn_run *run = &scene->runs[scene->run_count++];
+    struct scn_run *run = &scenario->runs[scenario->run_count++];
     *run = (struct scn_run){.workload = workload, .method = method, .node = 0, .peer = 1, .iterations = 3, .warmup = 1};
     snprintf(run->series, sizeof run->series, "series");
     return run;
 }
 
-void scene_size(struct scn_run *run, uint64_t bytes, uint64_t descriptors)
+void platform_fixture_size_add(struct scn_run *run, uint64_t bytes, uint64_t descriptors)
 {
     run->bytes[run->bytes_count++] = bytes;
     run->descriptors_count = 1;

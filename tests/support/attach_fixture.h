@@ -1,10 +1,10 @@
-// A run of attached programs on the two nodes of pair.yaml.
+// Sets up a run of attached programs on the two nodes of pair.yaml.
 #pragma once
 
 #include "sim/attach/attach_run.h"
 #include "tests/shim/test.h"
 
-struct stage {
+struct attach_fixture {
     struct scn_scenario *scenario;
     struct attach_program programs[8];
     char *argv[8][8];
@@ -15,12 +15,12 @@ struct stage {
 };
 
 // Programs load libtcasim-attach.so alone: these attach themselves, and wait for each other by its calls.
-void stage_init(struct stage *stage);
-void stage_fini(struct stage *stage);
+void attach_fixture_init(struct attach_fixture *fixture);
+void attach_fixture_fini(struct attach_fixture *fixture);
 // Up to seven arguments, ended by NULL; the first is a program of tests/attach ("pair") or a path.
-void stage_add(struct stage *stage, uint32_t node, const char *program, ...);
-void stage_run(struct stage *stage);
+void attach_fixture_add(struct attach_fixture *fixture, uint32_t node, const char *program, ...);
+void attach_fixture_run(struct attach_fixture *fixture);
 // The same, and it was not the wall limit that ended it.
-void stage_run_before_limit(struct stage *stage);
+void attach_fixture_run_before_limit(struct attach_fixture *fixture);
 // What the program wrote; to be freed.
-char *stage_output(const struct stage *stage, uint32_t program);
+char *attach_fixture_output(const struct attach_fixture *fixture, uint32_t program);

@@ -1,7 +1,7 @@
 // A machine that runs what a test gives to its nodes.
 #pragma once
 
-#include "scene.h"
+#include "platform_fixture.h"
 #include "sim/platform/machine.h"
 #include "tests/shim/test.h"
 
@@ -9,14 +9,14 @@
 #define SITE_NODES_MAX 4
 
 struct site {
-    struct scn_scenario *scene;
+    struct scn_scenario *scenario;
     plat_machine_t *machine;
     // what programs leave for the test to see, and for each other
     uint64_t bus_address[SITE_NODES_MAX];
     uint64_t value[8];
 };
 
-// A line of nodes; the scene may be changed before site_build.
+// A line of nodes; the scenario may be changed before site_build.
 void site_init(struct site *site, unsigned nodes);
 void site_build(struct site *site);
 void site_fini(struct site *site);

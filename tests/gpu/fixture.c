@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +32,9 @@ static void probe_offer(struct probe *probe, pcie_tlp_t *tlp)
     }
 }
 
-void probe_write(struct rig *rig, uint64_t address, uint32_t bytes, const void *data)
+void probe_write(struct fixture *fixture, uint64_t address, uint32_t bytes, const void *data)
 {
-    probe_offer(&rig->probe, pcie_tlp_write(rig->pool, PROBE_ID, address, bytes, data));
+    probe_offer(&fixture->probe, pcie_tlp_write(fixture->pool, PROBE_ID, address, bytes, data));
 }
 
 static void read_send(struct probe *probe, pcie_pool_t *pool, uint8_t tag, uint64_t address, uint32_t bytes)
@@ -45,9 +45,9 @@ static void read_send(struct probe *probe, pcie_pool_t *pool, uint8_t tag, uint6
     probe_offer(probe, pcie_tlp_read(pool, PROBE_ID, tag, address, bytes));
 }
 
-void probe_read(struct rig *rig, uint8_t tag, uint64_t address, uint32_t bytes)
+void probe_read(struct fixture *fixture, uint8_t tag, uint64_t address, uint32_t bytes)
 {
-    read_send(&rig->probe, rig->pool, tag, address, bytes);
+    read_send(&fixture->probe, fixture->pool, tag, address, bytes);
 }
 
 static void stream_take(struct probe *probe, pcie_pool_t *pool, uint8_t tag)
@@ -94,19 +94,19 @@ static void probe_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
 
 static const struct pcie_end_ops PROBE_OPS = {.receive = probe_receive, .ready = probe_ready};
 
-uint64_t probe_read_rate(struct rig *rig, uint64_t address, uint32_t bytes, uint32_t tags, uint32_t request_bytes,
-                         const void *expected)
+uint64_t probe_read_rate(struct fixture *fixture, uint64_t address, uint32_t bytes, uint32_t tags,
+                         uint32_t request_bytes, const void *expected)
 {
-    struct probe_stream *stream = &rig->probe.stream;
+    struct probe_stream *stream = &fixture->probe.stream;
     *stream = (struct probe_stream){.next = address + (uint64_t)tags * request_bytes,
                                     .end = address + bytes,
                                     .bytes = request_bytes,
                                     .data = malloc(bytes),
                                     .base = address};
     for (uint8_t tag = 0; tag < tags; tag++) {
-        read_send(&rig->probe, rig->pool, tag, address + (uint64_t)tag * request_bytes, request_bytes);
+        read_send(&fixture->probe, fixture->pool, tag, address + (uint64_t)tag * request_bytes, request_bytes);
     }
-    rig_run(rig);
+    fixture_run(fixture);
     EXPECT_EQ(stream->received_bytes, bytes);
     EXPECT_MEMEQ(stream->data, expected, bytes);
     free(stream->data);
@@ -116,9 +116,9 @@ uint64_t probe_read_rate(struct rig *rig, uint64_t address, uint32_t bytes, uint
 
 // --- configurations --------------------------------------------------------------------------------------------------
 
-struct rig_config rig_config(void)
+struct fixture_config fixture_config(void)
 {
-    return (struct rig_config){
+    return (struct fixture_config){
         .rc = {.memory_read_ps = 200 * NS,
                .memory_write_ps = 100 * NS,
                .memory_reads_max = 32,
@@ -149,9 +149,9 @@ struct rig_config rig_config(void)
 }
 
 // The root ports of configs/host/xeon-e5-2670.yaml, the hard IP of the board.
-static struct rig_config rig_kepler(uint32_t peer_reads_max)
+static struct fixture_config fixture_kepler(uint32_t peer_reads_max)
 {
-    struct rig_config config = rig_config();
+    struct fixture_config config = fixture_config();
     config.rc.memory_read_ps = 150 * NS;
     config.rc.memory_write_ps = 120 * NS;
     config.rc.peer_ps = 25 * NS;
@@ -176,23 +176,23 @@ static struct rig_config rig_kepler(uint32_t peer_reads_max)
     return config;
 }
 
-struct rig_config rig_k20(void)
+struct fixture_config fixture_k20(void)
 {
-    return rig_kepler(3);
+    return fixture_kepler(3);
 }
 
-struct rig_config rig_k20x(void)
+struct fixture_config fixture_k20x(void)
 {
-    struct rig_config config = rig_kepler(10);
+    struct fixture_config config = fixture_kepler(10);
     config.gpu.memory_bytes = 6144 * MIB;
     config.gpu.memory_bytes_per_us = 250000;
     config.gpu.flops_per_us = 1310000;
     return config;
 }
 
-struct rig_config rig_p100(void)
+struct fixture_config fixture_p100(void)
 {
-    struct rig_config config = rig_kepler(54);
+    struct fixture_config config = fixture_kepler(54);
     config.gpu.memory_bytes = 16384 * MIB;
     config.gpu.memory_bytes_per_us = 732000;
     config.gpu.flops_per_us = 4700000;
@@ -209,8 +209,8 @@ struct rig_config rig_p100(void)
 
 // --- life ------------------------------------------------------------------------------------------------------------
 
-static pcie_link_t *link_create(struct rig *rig, const char *name, const struct rig_config *config,
-                                const struct rig_link *device, uint64_t base, uint64_t bytes, bool far)
+static pcie_link_t *link_create(struct fixture *fixture, const char *name, const struct fixture_config *config,
+                                const struct fixture_link *device, uint64_t base, uint64_t bytes, bool far)
 {
     const struct pcie_end_config end = {
         .headers = {64, 64, PCIE_CREDITS_INFINITE}, .data = {1024, 64, PCIE_CREDITS_INFINITE}, .tx_queue_tlps = 16};
@@ -224,92 +224,92 @@ static pcie_link_t *link_create(struct rig *rig, const char *name, const struct 
     link_config.ends[0].rx_ps = config->port_rx_ps;
     link_config.ends[1].tx_ps = device->tx_ps;
     link_config.ends[1].rx_ps = device->rx_ps;
-    EXPECT_EQ(pcie_link_create(rig->sim, rig->pool, name, &link_config, &link), SIM_OK);
-    unsigned port = pcie_rc_add_port(rig->rc, pcie_link_end(link, 0));
+    EXPECT_EQ(pcie_link_create(fixture->sim, fixture->pool, name, &link_config, &link), SIM_OK);
+    unsigned port = pcie_rc_add_port(fixture->rc, pcie_link_end(link, 0));
     if (bytes > 0) {
-        EXPECT_EQ(pcie_rc_add_window(rig->rc, port, base, bytes), SIM_OK);
+        EXPECT_EQ(pcie_rc_add_window(fixture->rc, port, base, bytes), SIM_OK);
     }
     if (far) {
-        EXPECT_EQ(pcie_rc_set_port_socket(rig->rc, port, 1), SIM_OK);
+        EXPECT_EQ(pcie_rc_set_port_socket(fixture->rc, port, 1), SIM_OK);
     }
     return link;
 }
 
-void rig_init(struct rig *rig, const struct rig_config *config)
+void fixture_init(struct fixture *fixture, const struct fixture_config *config)
 {
-    static const char *const LINKS[RIG_GPUS] = {"link0", "link1"}, *const GPUS[RIG_GPUS] = {"gpu0", "gpu1"};
-    memset(rig, 0, sizeof *rig);
+    static const char *const LINKS[FIXTURE_GPUS] = {"link0", "link1"}, *const GPUS[FIXTURE_GPUS] = {"gpu0", "gpu1"};
+    memset(fixture, 0, sizeof *fixture);
     const struct sim_config sim_config = {.seed = 1};
-    if (sim_create(&sim_config, &rig->sim) != SIM_OK || pcie_pool_create(&rig->pool) != SIM_OK ||
-        host_memory_create(rig->sim, "memory", 64 * MIB, &rig->memory) != SIM_OK ||
-        pcie_rc_create(rig->sim, rig->pool, "rc", &config->rc, &host_memory_pcie_ops, rig->memory, &rig->rc) !=
-            SIM_OK) {
-        sim_panic("rig", "the host of a test cannot be created");
+    if (sim_create(&sim_config, &fixture->sim) != SIM_OK || pcie_pool_create(&fixture->pool) != SIM_OK ||
+        host_memory_create(fixture->sim, "memory", 64 * MIB, &fixture->memory) != SIM_OK ||
+        pcie_rc_create(fixture->sim, fixture->pool, "rc", &config->rc, &host_memory_pcie_ops, fixture->memory,
+                       &fixture->rc) != SIM_OK) {
+        sim_panic("fixture", "the host of a test cannot be created");
     }
-    for (unsigned i = 0; i < RIG_GPUS; i++) {
-        if (gpu_create(rig->sim, rig->pool, GPUS[i], &config->gpu, &rig->gpus[i]) != SIM_OK) {
-            sim_panic("rig", "a GPU of a test cannot be created");
+    for (unsigned i = 0; i < FIXTURE_GPUS; i++) {
+        if (gpu_create(fixture->sim, fixture->pool, GPUS[i], &config->gpu, &fixture->gpus[i]) != SIM_OK) {
+            sim_panic("fixture", "a GPU of a test cannot be created");
         }
-        rig->links[i] = link_create(rig, LINKS[i], config, &config->gpu_link, RIG_BAR(i), config->gpu.bar_bytes,
-                                    config->far && i == 0);
-        gpu_connect(rig->gpus[i], pcie_link_end(rig->links[i], 1), RIG_BAR(i));
+        fixture->links[i] = link_create(fixture, LINKS[i], config, &config->gpu_link, FIXTURE_BAR(i),
+                                        config->gpu.bar_bytes, config->far && i == 0);
+        gpu_connect(fixture->gpus[i], pcie_link_end(fixture->links[i], 1), FIXTURE_BAR(i));
     }
-    struct probe *probe = &rig->probe;
-    probe->sim = rig->sim;
+    struct probe *probe = &fixture->probe;
+    probe->sim = fixture->sim;
     probe->out_end = &probe->out;
-    probe->link = link_create(rig, "link2", config, &config->probe_link, 0, 0, false);
+    probe->link = link_create(fixture, "link2", config, &config->probe_link, 0, 0, false);
     probe->end = pcie_link_end(probe->link, 1);
     pcie_end_attach(probe->end, &PROBE_OPS, probe);
-    sim_event_init(&rig->stop, (sim_event_fn)sim_stop, rig->sim);
+    sim_event_init(&fixture->stop, (sim_event_fn)sim_stop, fixture->sim);
 }
 
-void rig_fini(struct rig *rig)
+void fixture_fini(struct fixture *fixture)
 {
-    EXPECT_TRUE(rig->probe.out == NULL);
-    for (unsigned i = 0; i < RIG_GPUS; i++) {
-        gpu_destroy(rig->gpus[i]);
+    EXPECT_TRUE(fixture->probe.out == NULL);
+    for (unsigned i = 0; i < FIXTURE_GPUS; i++) {
+        gpu_destroy(fixture->gpus[i]);
     }
-    pcie_rc_destroy(rig->rc);
-    for (unsigned i = 0; i < RIG_GPUS; i++) {
-        pcie_link_destroy(rig->links[i]);
+    pcie_rc_destroy(fixture->rc);
+    for (unsigned i = 0; i < FIXTURE_GPUS; i++) {
+        pcie_link_destroy(fixture->links[i]);
     }
-    pcie_link_destroy(rig->probe.link);
-    host_memory_destroy(rig->memory);
-    EXPECT_EQ(pcie_pool_destroy(rig->pool), 0);
-    sim_destroy(rig->sim);
+    pcie_link_destroy(fixture->probe.link);
+    host_memory_destroy(fixture->memory);
+    EXPECT_EQ(pcie_pool_destroy(fixture->pool), 0);
+    sim_destroy(fixture->sim);
 }
 
-void rig_run(struct rig *rig)
+void fixture_run(struct fixture *fixture)
 {
-    EXPECT_EQ(sim_run(rig->sim), SIM_RUN_DONE);
+    EXPECT_EQ(sim_run(fixture->sim), SIM_RUN_DONE);
 }
 
-void rig_run_for(struct rig *rig, uint64_t delay_ps)
+void fixture_run_for(struct fixture *fixture, uint64_t delay_ps)
 {
-    sim_event_schedule(rig->sim, &rig->stop, delay_ps);
-    EXPECT_EQ(sim_run(rig->sim), SIM_RUN_STOPPED);
+    sim_event_schedule(fixture->sim, &fixture->stop, delay_ps);
+    EXPECT_EQ(sim_run(fixture->sim), SIM_RUN_STOPPED);
 }
 
-uint64_t rig_counter(const struct rig *rig, unsigned gpu, const char *name)
+uint64_t fixture_counter(const struct fixture *fixture, unsigned gpu, const char *name)
 {
     bool found = false;
-    uint64_t value = sim_counter_value(rig->sim, gpu_name(rig->gpus[gpu]), name, &found);
+    uint64_t value = sim_counter_value(fixture->sim, gpu_name(fixture->gpus[gpu]), name, &found);
     EXPECT_TRUE(found);
     return value;
 }
 
-uint64_t rig_pinned(struct rig *rig, unsigned gpu, uint64_t bytes, uint64_t *device_out)
+uint64_t fixture_pinned(struct fixture *fixture, unsigned gpu, uint64_t bytes, uint64_t *device_out)
 {
     uint64_t device = 0, offset = 0;
-    EXPECT_EQ(gpu_memory_alloc(rig->gpus[gpu], bytes, &device), SIM_OK);
-    EXPECT_EQ(gpu_pin(rig->gpus[gpu], device, bytes, &offset), SIM_OK);
+    EXPECT_EQ(gpu_memory_alloc(fixture->gpus[gpu], bytes, &device), SIM_OK);
+    EXPECT_EQ(gpu_pin(fixture->gpus[gpu], device, bytes, &offset), SIM_OK);
     if (device_out != NULL) {
         *device_out = device;
     }
-    return gpu_bar_base(rig->gpus[gpu]) + offset;
+    return gpu_bar_base(fixture->gpus[gpu]) + offset;
 }
 
-void rig_pattern(void *data, uint64_t bytes, unsigned seed)
+void fixture_pattern(void *data, uint64_t bytes, unsigned seed)
 {
     uint8_t *out = data;
     for (uint64_t i = 0; i < bytes; i++) {

@@ -1,4 +1,4 @@
-#include "stage.h"
+#include "fixture.h"
 
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -15,18 +15,18 @@ static void append(char *text, size_t room, const char *more)
 
 static void line_take(void *ctx, const char *text)
 {
-    struct observe_stage *stage = ctx;
-    append(stage->lines, sizeof stage->lines, text);
-    append(stage->lines, sizeof stage->lines, "\n");
+    struct fixture *fixture = ctx;
+    append(fixture->lines, sizeof fixture->lines, text);
+    append(fixture->lines, sizeof fixture->lines, "\n");
 }
 
 static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
                        const uint64_t *values)
 {
-    struct observe_stage *stage = ctx;
+    struct fixture *fixture = ctx;
     char text[256];
     snprintf(text, sizeof text, "%llu %s %s", (unsigned long long)time_ps, component, point->name);
-    append(stage->traced, sizeof stage->traced, text);
+    append(fixture->traced, sizeof fixture->traced, text);
     for (unsigned i = 0; i < point->field_count; i++) {
         const struct sim_trace_field *field = &point->fields[i];
         if (field->form == SIM_TRACE_NAME) {
@@ -34,40 +34,40 @@ static void trace_take(void *ctx, uint64_t time_ps, const char *component, const
         } else {
             snprintf(text, sizeof text, " %s=%llu", field->name, (unsigned long long)values[i]);
         }
-        append(stage->traced, sizeof stage->traced, text);
+        append(fixture->traced, sizeof fixture->traced, text);
     }
-    append(stage->traced, sizeof stage->traced, "\n");
+    append(fixture->traced, sizeof fixture->traced, "\n");
 }
 
-void observe_stage_open(struct observe_stage *stage, const struct observe_options *options)
+void fixture_open(struct fixture *fixture, const struct observe_options *options)
 {
     struct observe_options own = *options;
-    memset(stage, 0, sizeof *stage);
+    memset(fixture, 0, sizeof *fixture);
     own.trace = trace_take;
-    own.trace_ctx = stage;
+    own.trace_ctx = fixture;
     own.line = line_take;
-    own.line_ctx = stage;
-    ASSERT_EQ(sim_create(&(struct sim_config){0}, &stage->sim), SIM_OK);
-    stage->observe = observe_create(stage->sim, &own);
-    ASSERT_TRUE(stage->observe != NULL);
-    stage->node0 =
-        observe_process_begin(stage->observe, &(struct observe_place){.node = "node0", .number = 1, .name = "a"});
-    stage->node1 =
-        observe_process_begin(stage->observe, &(struct observe_place){.node = "node1", .number = 1, .name = "b"});
+    own.line_ctx = fixture;
+    ASSERT_EQ(sim_create(&(struct sim_config){0}, &fixture->sim), SIM_OK);
+    fixture->observe = observe_create(fixture->sim, &own);
+    ASSERT_TRUE(fixture->observe != NULL);
+    fixture->node0 =
+        observe_process_begin(fixture->observe, &(struct observe_place){.node = "node0", .number = 1, .name = "a"});
+    fixture->node1 =
+        observe_process_begin(fixture->observe, &(struct observe_place){.node = "node1", .number = 1, .name = "b"});
 }
 
-void observe_stage_close(struct observe_stage *stage)
+void fixture_close(struct fixture *fixture)
 {
-    observe_destroy(stage->observe);
-    sim_destroy(stage->sim);
+    observe_destroy(fixture->observe);
+    sim_destroy(fixture->sim);
 }
 
-void observe_stage_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
+void fixture_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     observe_note(process, &(struct observe_call){.thread = "t", .at_ps = at_ps}, record);
 }
 
-void observe_stage_connect(observe_process_t *process, uint32_t lid, uint32_t other_lid, uint32_t key)
+void fixture_connect(observe_process_t *process, uint32_t lid, uint32_t other_lid, uint32_t key)
 {
     const struct journal_record records[] = {
         {.call = JOURNAL_OPEN_DEVICE, .device = {.device = "ibsim0", .lid = lid}},
@@ -90,6 +90,6 @@ void observe_stage_connect(observe_process_t *process, uint32_t lid, uint32_t ot
                     .mtu_bytes = 1024,
                     .rnr_retry = 3}}};
     for (unsigned i = 0; i < sizeof records / sizeof records[0]; i++) {
-        observe_stage_note(process, 1000, &records[i]);
+        fixture_note(process, 1000, &records[i]);
     }
 }

@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "hca_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,64 +8,65 @@ enum { CABLE_NS = 15, PHYS_NS = 60, CQ_ENTRIES = 4096 };
 
 // --- the machine ---------------------------------------------------------------------------------------------------
 
-static void node_init(struct rig *rig, unsigned index)
+static void node_init(struct hca_fixture *fixture, unsigned index)
 {
     static const char *const NAMES[NODES][4] = {{"rc0", "memory0", "slot0", "hca0"},
                                                 {"rc1", "memory1", "slot1", "hca1"}};
-    struct rig_node *node = &rig->nodes[index];
+    struct hca_fixture_node *node = &fixture->nodes[index];
     const char *const *names = NAMES[index];
-    ASSERT_EQ(host_memory_create(rig->sim, names[1], 256ull << 20, &node->memory), SIM_OK);
-    ASSERT_EQ(
-        pcie_rc_create(rig->sim, rig->pool, names[0], &rig->host.rc, &host_memory_pcie_ops, node->memory, &node->rc),
-        SIM_OK);
-    const struct pcie_link_config link = {.generation = rig->config.pcie_generation,
-                                          .lanes = rig->config.pcie_lanes,
-                                          .mps_bytes = rig->config.mps_bytes,
+    ASSERT_EQ(host_memory_create(fixture->sim, names[1], 256ull << 20, &node->memory), SIM_OK);
+    ASSERT_EQ(pcie_rc_create(fixture->sim, fixture->pool, names[0], &fixture->host.rc, &host_memory_pcie_ops,
+                             node->memory, &node->rc),
+              SIM_OK);
+    const struct pcie_link_config link = {.generation = fixture->config.pcie_generation,
+                                          .lanes = fixture->config.pcie_lanes,
+                                          .mps_bytes = fixture->config.mps_bytes,
                                           .flight_ps = 2 * NS,
-                                          .ends = {rig->host.root_port, hca_slot_end(&rig->config)}};
-    ASSERT_EQ(pcie_link_create(rig->sim, rig->pool, names[2], &link, &node->slot), SIM_OK);
+                                          .ends = {fixture->host.root_port, hca_slot_end(&fixture->config)}};
+    ASSERT_EQ(pcie_link_create(fixture->sim, fixture->pool, names[2], &link, &node->slot), SIM_OK);
     unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->slot, 0));
     ASSERT_EQ(pcie_rc_add_window(node->rc, port, UAR_BASE, hca_uar_bytes()), SIM_OK);
-    ASSERT_EQ(hca_create(rig->sim, rig->pool, rig->packets, names[3], &rig->config, &node->hca), SIM_OK);
+    ASSERT_EQ(hca_create(fixture->sim, fixture->pool, fixture->packets, names[3], &fixture->config, &node->hca),
+              SIM_OK);
     hca_connect_host(node->hca, pcie_link_end(node->slot, 1), UAR_BASE);
     plat_hca_watch(node->hca, node->memory);
-    hca_connect_port(node->hca, ib_link_end(rig->cable, index), (uint16_t)(index + 1));
+    hca_connect_port(node->hca, ib_link_end(fixture->cable, index), (uint16_t)(index + 1));
 }
 
-void rig_init_with(struct rig *rig, const struct hca_config *config, const char *host)
+void hca_fixture_init_with(struct hca_fixture *fixture, const struct hca_config *config, const char *host)
 {
     const struct sim_config sim_config = {.seed = 1};
-    memset(rig, 0, sizeof *rig);
-    rig->config = *config;
-    rig->host = preset_host(host);
-    rig->host.rc.mps_bytes = config->mps_bytes;
-    rig->host.rc.adversary = config->adversary;
-    ASSERT_EQ(sim_create(&sim_config, &rig->sim), SIM_OK);
-    ASSERT_EQ(pcie_pool_create(&rig->pool), SIM_OK);
-    rig->packets = ib_pool_create();
+    memset(fixture, 0, sizeof *fixture);
+    fixture->config = *config;
+    fixture->host = preset_host(host);
+    fixture->host.rc.mps_bytes = config->mps_bytes;
+    fixture->host.rc.adversary = config->adversary;
+    ASSERT_EQ(sim_create(&sim_config, &fixture->sim), SIM_OK);
+    ASSERT_EQ(pcie_pool_create(&fixture->pool), SIM_OK);
+    fixture->packets = ib_pool_create();
     const struct ib_link_config cable = {.ps_per_byte = config->port_ps_per_byte,
                                          .flight_ps = (CABLE_NS + PHYS_NS) * NS,
                                          .buffer_blocks = {config->port_buffer_blocks, config->port_buffer_blocks},
                                          .mtu_bytes = config->active_mtu_bytes,
                                          .gap_bytes = config->port_gap_bytes};
-    ASSERT_EQ(ib_link_create(rig->sim, rig->packets, "cable", &cable, &rig->cable), SIM_OK);
+    ASSERT_EQ(ib_link_create(fixture->sim, fixture->packets, "cable", &cable, &fixture->cable), SIM_OK);
     for (unsigned i = 0; i < NODES; i++) {
-        node_init(rig, i);
+        node_init(fixture, i);
     }
 }
 
-void rig_init(struct rig *rig, const char *preset)
+void hca_fixture_init(struct hca_fixture *fixture, const char *preset)
 {
     const struct hca_config config = preset_hca(preset);
     // akimoto2012 measured the first generations, sato2015 ConnectX-3.
-    rig_init_with(rig, &config, strncmp(preset, "connectx3", 9) == 0 ? "xeon-e5-2680v2" : "core-i7-2600k");
+    hca_fixture_init_with(fixture, &config, strncmp(preset, "connectx3", 9) == 0 ? "xeon-e5-2680v2" : "core-i7-2600k");
 }
 
 // Everything the process has; a test that closed some of it set the pointer to NULL.
-static void process_close(struct rig_process *process)
+static void process_close(struct hca_fixture_process *process)
 {
     while (process->open != NULL) {
-        rig_qp_close(process->open);
+        hca_fixture_qp_close(process->open);
     }
     if (process->other_mr != NULL) {
         EXPECT_EQ(hca_mr_deregister(process->other_mr), 0);
@@ -79,45 +80,45 @@ static void process_close(struct rig_process *process)
     }
 }
 
-void rig_fini(struct rig *rig)
+void hca_fixture_fini(struct hca_fixture *fixture)
 {
-    for (unsigned i = 0; i < rig->process_count; i++) {
-        process_close(rig->processes[i]);
-        host_core_destroy(rig->processes[i]->inproc.core);
-        free(rig->processes[i]);
+    for (unsigned i = 0; i < fixture->process_count; i++) {
+        process_close(fixture->processes[i]);
+        host_core_destroy(fixture->processes[i]->inproc.core);
+        free(fixture->processes[i]);
     }
     for (unsigned i = 0; i < NODES; i++) {
-        hca_destroy(rig->nodes[i].hca);
+        hca_destroy(fixture->nodes[i].hca);
     }
-    ib_link_destroy(rig->cable);
-    EXPECT_EQ(ib_pool_destroy(rig->packets), 0);
+    ib_link_destroy(fixture->cable);
+    EXPECT_EQ(ib_pool_destroy(fixture->packets), 0);
     for (unsigned i = 0; i < NODES; i++) {
-        pcie_rc_destroy(rig->nodes[i].rc);
-        pcie_link_destroy(rig->nodes[i].slot);
-        host_memory_destroy(rig->nodes[i].memory);
+        pcie_rc_destroy(fixture->nodes[i].rc);
+        pcie_link_destroy(fixture->nodes[i].slot);
+        host_memory_destroy(fixture->nodes[i].memory);
     }
-    EXPECT_EQ(pcie_pool_destroy(rig->pool), 0);
-    sim_destroy(rig->sim);
+    EXPECT_EQ(pcie_pool_destroy(fixture->pool), 0);
+    sim_destroy(fixture->sim);
 }
 
-void rig_run(struct rig *rig)
+void hca_fixture_run(struct hca_fixture *fixture)
 {
     char text[512];
-    if (sim_run(rig->sim) != SIM_RUN_DONE) {
-        (void)sim_describe_waiters(rig->sim, text, sizeof text);
+    if (sim_run(fixture->sim) != SIM_RUN_DONE) {
+        (void)sim_describe_waiters(fixture->sim, text, sizeof text);
         FAIL("stuck: %s", text);
     }
 }
 
-void rig_spawn(struct rig *rig, const char *name, void (*fn)(void *), void *arg)
+void hca_fixture_spawn(struct hca_fixture *fixture, const char *name, void (*fn)(void *), void *arg)
 {
-    ASSERT_EQ(sim_thread_spawn(rig->sim, name, fn, arg), SIM_OK);
+    ASSERT_EQ(sim_thread_spawn(fixture->sim, name, fn, arg), SIM_OK);
 }
 
-uint64_t rig_counter(const struct rig *rig, unsigned node, const char *name)
+uint64_t hca_fixture_counter(const struct hca_fixture *fixture, unsigned node, const char *name)
 {
     bool found;
-    uint64_t value = sim_counter_value(rig->sim, node == 0 ? "hca0" : "hca1", name, &found);
+    uint64_t value = sim_counter_value(fixture->sim, node == 0 ? "hca0" : "hca1", name, &found);
     EXPECT_TRUE(found);
     return value;
 }
@@ -125,21 +126,21 @@ uint64_t rig_counter(const struct rig *rig, unsigned node, const char *name)
 // --- processes -----------------------------------------------------------------------------------------------------
 // Set up before the programs run: commands cost no simulated time and need no thread.
 
-struct rig_process *rig_process_bare(struct rig *rig, unsigned node)
+struct hca_fixture_process *hca_fixture_process_bare(struct hca_fixture *fixture, unsigned node)
 {
-    struct rig_process *process = calloc(1, sizeof *process);
-    rig->processes[rig->process_count++] = process;
-    process->rig = rig;
+    struct hca_fixture_process *process = calloc(1, sizeof *process);
+    fixture->processes[fixture->process_count++] = process;
+    process->fixture = fixture;
     process->node = node;
-    process->inproc = (struct plat_backend_inproc){.sim = rig->sim,
-                                                   .memory = rig->nodes[node].memory,
-                                                   .interrupt_ps = rig->host.interrupt_ps,
-                                                   .hca = rig->nodes[node].hca};
+    process->inproc = (struct plat_backend_inproc){.sim = fixture->sim,
+                                                   .memory = fixture->nodes[node].memory,
+                                                   .interrupt_ps = fixture->host.interrupt_ps,
+                                                   .hca = fixture->nodes[node].hca};
     process->inproc.bars[BACKEND_BAR_HCA_UAR] = (struct plat_bar){UAR_BASE, hca_uar_bytes()};
     char core[16];
-    snprintf(core, sizeof core, "core%u", rig->process_count);
-    EXPECT_EQ(host_core_create(rig->sim, core, &rig->host.core, rig->nodes[node].rc, rig->nodes[node].memory,
-                               &process->inproc.core),
+    snprintf(core, sizeof core, "core%u", fixture->process_count);
+    EXPECT_EQ(host_core_create(fixture->sim, core, &fixture->host.core, fixture->nodes[node].rc,
+                               fixture->nodes[node].memory, &process->inproc.core),
               SIM_OK);
     process->backend = plat_backend_inproc(&process->inproc);
     EXPECT_EQ(process->backend.ops->alloc_pinned(process->backend.ctx, REGION_BYTES, &process->buffer), 0);
@@ -147,9 +148,9 @@ struct rig_process *rig_process_bare(struct rig *rig, unsigned node)
     return process;
 }
 
-struct rig_process *rig_process(struct rig *rig, unsigned node)
+struct hca_fixture_process *hca_fixture_process(struct hca_fixture *fixture, unsigned node)
 {
-    struct rig_process *process = rig_process_bare(rig, node);
+    struct hca_fixture_process *process = hca_fixture_process_bare(fixture, node);
     EXPECT_EQ(hca_open(&process->backend, &process->context), 0);
     EXPECT_EQ(hca_pd_create(process->context, &process->pd), 0);
     EXPECT_EQ(hca_mr_register(process->pd, process->memory, REGION_BYTES, EVERY_ACCESS, &process->mr), 0);
@@ -158,7 +159,7 @@ struct rig_process *rig_process(struct rig *rig, unsigned node)
 
 // --- queue pairs -----------------------------------------------------------------------------------------------------
 
-struct hca_qp_create rig_qp_create(enum hca_qp_type type)
+struct hca_qp_create hca_fixture_qp_create(enum hca_qp_type type)
 {
     return (struct hca_qp_create){.type = type,
                                   .send_entries = 128,
@@ -169,9 +170,10 @@ struct hca_qp_create rig_qp_create(enum hca_qp_type type)
                                   .all_signaled = true};
 }
 
-struct rig_qp rig_qp_on(struct rig_process *process, struct hca_qp_create create, unsigned cq_entries)
+struct hca_fixture_qp hca_fixture_qp_on(struct hca_fixture_process *process, struct hca_qp_create create,
+                                        unsigned cq_entries)
 {
-    struct rig_qp *qp = calloc(1, sizeof *qp);
+    struct hca_fixture_qp *qp = calloc(1, sizeof *qp);
     qp->process = process;
     EXPECT_EQ(hca_cq_create(process->context, cq_entries, NULL, &qp->cq), 0);
     create.send_cq = qp->cq;
@@ -182,17 +184,17 @@ struct rig_qp rig_qp_on(struct rig_process *process, struct hca_qp_create create
     return *qp;
 }
 
-struct rig_qp rig_qp_with(struct rig_process *process, struct hca_qp_create create)
+struct hca_fixture_qp hca_fixture_qp_with(struct hca_fixture_process *process, struct hca_qp_create create)
 {
-    return rig_qp_on(process, create, CQ_ENTRIES);
+    return hca_fixture_qp_on(process, create, CQ_ENTRIES);
 }
 
-struct rig_qp rig_qp(struct rig_process *process, enum hca_qp_type type)
+struct hca_fixture_qp hca_fixture_qp(struct hca_fixture_process *process, enum hca_qp_type type)
 {
-    return rig_qp_with(process, rig_qp_create(type));
+    return hca_fixture_qp_with(process, hca_fixture_qp_create(type));
 }
 
-struct hca_qp_attr rig_attr(const struct rig_qp *peer)
+struct hca_qp_attr hca_fixture_attr(const struct hca_fixture_qp *peer)
 {
     return (struct hca_qp_attr){.access = EVERY_ACCESS,
                                 .qkey = 0x1234,
@@ -211,7 +213,7 @@ struct hca_qp_attr rig_attr(const struct rig_qp *peer)
 }
 
 // To RTS, with what each transition needs.
-void rig_connect_with(const struct rig_qp *qp, const struct hca_qp_attr *attr)
+void hca_fixture_connect_with(const struct hca_fixture_qp *qp, const struct hca_qp_attr *attr)
 {
     struct hca_qp_attr step = *attr;
     for (enum hca_qp_state state = HCA_INIT; state <= HCA_RTS; state++) {
@@ -226,20 +228,20 @@ void rig_connect_with(const struct rig_qp *qp, const struct hca_qp_attr *attr)
     }
 }
 
-void rig_connect(const struct rig_qp *a, const struct rig_qp *b)
+void hca_fixture_connect(const struct hca_fixture_qp *a, const struct hca_fixture_qp *b)
 {
-    const struct hca_qp_attr to_b = rig_attr(b), to_a = rig_attr(a);
-    rig_connect_with(a, &to_b);
-    rig_connect_with(b, &to_a);
+    const struct hca_qp_attr to_b = hca_fixture_attr(b), to_a = hca_fixture_attr(a);
+    hca_fixture_connect_with(a, &to_b);
+    hca_fixture_connect_with(b, &to_a);
 }
 
-void rig_qp_close(struct rig_qp *qp)
+void hca_fixture_qp_close(struct hca_fixture_qp *qp)
 {
-    struct rig_qp **link = &qp->process->open;
+    struct hca_fixture_qp **link = &qp->process->open;
     while ((*link)->qp != qp->qp) {
         link = &(*link)->next;
     }
-    struct rig_qp *kept = *link;
+    struct hca_fixture_qp *kept = *link;
     *link = kept->next;
     EXPECT_EQ(hca_qp_destroy(kept->qp), 0);
     EXPECT_EQ(hca_cq_destroy(kept->cq), 0);
@@ -248,8 +250,8 @@ void rig_qp_close(struct rig_qp *qp)
 
 // --- requests ------------------------------------------------------------------------------------------------------
 
-struct hca_send_wr rig_wr(const struct rig_qp *qp, enum hca_opcode opcode, uint32_t offset, uint32_t bytes,
-                          struct hca_sge *sge)
+struct hca_send_wr hca_fixture_wr(const struct hca_fixture_qp *qp, enum hca_opcode opcode, uint32_t offset,
+                                  uint32_t bytes, struct hca_sge *sge)
 {
     *sge = (struct hca_sge){.address = (uint64_t)(uintptr_t)(qp->process->memory + offset),
                             .bytes = bytes,
@@ -257,11 +259,11 @@ struct hca_send_wr rig_wr(const struct rig_qp *qp, enum hca_opcode opcode, uint3
     return (struct hca_send_wr){.wr_id = offset, .sges = sge, .sge_count = 1, .opcode = opcode};
 }
 
-int rig_send(const struct rig_qp *qp, enum hca_opcode opcode, uint32_t offset, uint32_t bytes,
-             const struct rig_process *remote, uint32_t remote_offset)
+int hca_fixture_send(const struct hca_fixture_qp *qp, enum hca_opcode opcode, uint32_t offset, uint32_t bytes,
+                     const struct hca_fixture_process *remote, uint32_t remote_offset)
 {
     struct hca_sge sge;
-    struct hca_send_wr wr = rig_wr(qp, opcode, offset, bytes, &sge);
+    struct hca_send_wr wr = hca_fixture_wr(qp, opcode, offset, bytes, &sge);
     wr.remote_address = (uint64_t)(uintptr_t)(remote->memory + remote_offset);
     wr.rkey = hca_mr_rkey(remote->mr);
     wr.swap_add = 1;
@@ -269,7 +271,7 @@ int rig_send(const struct rig_qp *qp, enum hca_opcode opcode, uint32_t offset, u
     return hca_post_send(qp->qp, &wr, NULL);
 }
 
-int rig_receive(const struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t bytes)
+int hca_fixture_receive(const struct hca_fixture_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t bytes)
 {
     const struct hca_sge sge = {.address = (uint64_t)(uintptr_t)(qp->process->memory + offset),
                                 .bytes = bytes,
@@ -278,7 +280,7 @@ int rig_receive(const struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32
     return hca_post_receive(qp->qp, &wr, NULL);
 }
 
-struct hca_wc rig_completion(const struct rig_qp *qp)
+struct hca_wc hca_fixture_completion(const struct hca_fixture_qp *qp)
 {
     struct hca_wc wc = {0};
     EXPECT_EQ(hca_cq_wait(qp->cq, 100000000), 0);

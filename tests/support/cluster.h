@@ -2,7 +2,7 @@
 // pass to each other outside the fabric.
 #pragma once
 
-#include "../platform/site.h"
+#include "site.h"
 #include "verbs-shim/libtca/tca.h"
 
 #define CLUSTER_BYTES 65536u

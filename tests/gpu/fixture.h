@@ -1,4 +1,4 @@
-// A host with memory and a root complex, two GPUs, and a probe: an endpoint that reads and writes as it is told.
+// Sets up a host with memory and a root complex, two GPUs, and a probe: an endpoint whose reads and writes a test gives.
 #pragma once
 
 #include "models/gpu/gpu.h"
@@ -11,20 +11,20 @@
 #define KIB 1024ull
 #define MIB (1024ull * KIB)
 
-enum { RIG_GPUS = 2, PROBE_TAGS = 64, PROBE_LOG_MAX = 4096 };
+enum { FIXTURE_GPUS = 2, PROBE_TAGS = 64, PROBE_LOG_MAX = 4096 };
 
-#define RIG_BAR(gpu) (UINT64_C(0x1000000000) + (uint64_t)(gpu)*UINT64_C(0x800000000))
+#define FIXTURE_BAR(gpu) (UINT64_C(0x1000000000) + (uint64_t)(gpu)*UINT64_C(0x800000000))
 
-struct rig_link {
+struct fixture_link {
     uint32_t generation, lanes;
     uint64_t tx_ps, rx_ps; // of the device's end
 };
 
-struct rig_config {
+struct fixture_config {
     struct pcie_rc_config rc;
     uint64_t port_tx_ps, port_rx_ps; // of the root ports
     struct gpu_config gpu;
-    struct rig_link gpu_link, probe_link;
+    struct fixture_link gpu_link, probe_link;
     bool far; // GPU 0 is behind the other socket
 };
 
@@ -56,35 +56,35 @@ struct probe {
     uint8_t log[PROBE_LOG_MAX]; // their tags
 };
 
-struct rig {
+struct fixture {
     sim_t *sim;
     pcie_pool_t *pool;
     host_memory_t *memory;
     pcie_rc_t *rc;
-    pcie_link_t *links[RIG_GPUS];
-    gpu_t *gpus[RIG_GPUS];
+    pcie_link_t *links[FIXTURE_GPUS];
+    gpu_t *gpus[FIXTURE_GPUS];
     struct probe probe;
     sim_event_t stop;
 };
 
 // No latencies but the named ones: read 200 ns, write 100 ns, Gen2 x16 and x8, two copy engines, port to port 50 ns.
-struct rig_config rig_config(void);
+struct fixture_config fixture_config(void);
 // As docs/decisions/0007-gpu.md has them for K20 on Sandy Bridge, K20X on Ivy Bridge, and P100 on Broadwell.
-struct rig_config rig_k20(void);
-struct rig_config rig_k20x(void);
-struct rig_config rig_p100(void);
+struct fixture_config fixture_k20(void);
+struct fixture_config fixture_k20x(void);
+struct fixture_config fixture_p100(void);
 
-void rig_init(struct rig *rig, const struct rig_config *config);
-void rig_fini(struct rig *rig); // fails the test when a TLP leaked
-void rig_run(struct rig *rig);  // until nothing is left to do
-void rig_run_for(struct rig *rig, uint64_t delay_ps);
-uint64_t rig_counter(const struct rig *rig, unsigned gpu, const char *name);
+void fixture_init(struct fixture *fixture, const struct fixture_config *config);
+void fixture_fini(struct fixture *fixture); // fails the test when a TLP leaked
+void fixture_run(struct fixture *fixture);  // until nothing is left to do
+void fixture_run_for(struct fixture *fixture, uint64_t delay_ps);
+uint64_t fixture_counter(const struct fixture *fixture, unsigned gpu, const char *name);
 // Allocates and pins; the bus address. device_out may be NULL.
-uint64_t rig_pinned(struct rig *rig, unsigned gpu, uint64_t bytes, uint64_t *device_out);
-void rig_pattern(void *data, uint64_t bytes, unsigned seed);
+uint64_t fixture_pinned(struct fixture *fixture, unsigned gpu, uint64_t bytes, uint64_t *device_out);
+void fixture_pattern(void *data, uint64_t bytes, unsigned seed);
 
-void probe_write(struct rig *rig, uint64_t address, uint32_t bytes, const void *data);
-void probe_read(struct rig *rig, uint8_t tag, uint64_t address, uint32_t bytes);
+void probe_write(struct fixture *fixture, uint64_t address, uint32_t bytes, const void *data);
+void probe_read(struct fixture *fixture, uint8_t tag, uint64_t address, uint32_t bytes);
 // In 10^6 bytes a second, from the first data to the last; the data are compared with expected.
-uint64_t probe_read_rate(struct rig *rig, uint64_t address, uint32_t bytes, uint32_t tags, uint32_t request_bytes,
-                         const void *expected);
+uint64_t probe_read_rate(struct fixture *fixture, uint64_t address, uint32_t bytes, uint32_t tags,
+                         uint32_t request_bytes, const void *expected);

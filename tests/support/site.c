@@ -4,13 +4,13 @@
 
 void site_init(struct site *site, unsigned nodes)
 {
-    *site = (struct site){.scene = scene_line(nodes)};
+    *site = (struct site){.scenario = platform_fixture_line(nodes)};
 }
 
 void site_build(struct site *site)
 {
     char error[256];
-    if (plat_machine_create(site->scene, NULL, error, sizeof error, &site->machine) != SIM_OK) {
+    if (plat_machine_create(site->scenario, NULL, error, sizeof error, &site->machine) != SIM_OK) {
         FAIL("%s", error);
     }
 }
@@ -18,7 +18,7 @@ void site_build(struct site *site)
 void site_fini(struct site *site)
 {
     plat_machine_destroy(site->machine);
-    scene_free(site->scene);
+    platform_fixture_free(site->scenario);
 }
 
 void site_run(struct site *site, plat_program_fn program)

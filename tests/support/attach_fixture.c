@@ -1,4 +1,4 @@
-#include "stage.h"
+#include "attach_fixture.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,36 +9,36 @@
 #include <time.h>
 #include <unistd.h>
 
-void stage_init(struct stage *stage)
+void attach_fixture_init(struct attach_fixture *fixture)
 {
     const char *const sets[] = {NULL};
     const struct scn_load_options load = {.configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = sets};
     struct scn_messages messages = {0};
-    *stage = (struct stage){
+    *fixture = (struct attach_fixture){
         .options = {.library_directory = TCASIM_BINARY_DIR "/attached/lib", .wall_limit_ms = 20000, .together = true}};
-    if (scn_load(TCASIM_SOURCE_DIR "/tests/attach/pair.yaml", &load, &stage->scenario, &messages) != SIM_OK) {
+    if (scn_load(TCASIM_SOURCE_DIR "/tests/support/pair.yaml", &load, &fixture->scenario, &messages) != SIM_OK) {
         FAIL("%s", messages.count > 0 ? messages.lines[0] : "pair.yaml");
         exit(1); // nothing can be tested
     }
     scn_messages_free(&messages);
 }
 
-void stage_fini(struct stage *stage)
+void attach_fixture_fini(struct attach_fixture *fixture)
 {
     // Nothing of a run stays.
     EXPECT_TRUE(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
-    for (uint32_t i = 0; i < stage->count; i++) {
-        (void)unlink(stage->stdout_path[i]);
-        free(stage->argv[i][0]);
+    for (uint32_t i = 0; i < fixture->count; i++) {
+        (void)unlink(fixture->stdout_path[i]);
+        free(fixture->argv[i][0]);
     }
-    scn_free(stage->scenario);
+    scn_free(fixture->scenario);
 }
 
-void stage_add(struct stage *stage, uint32_t node, const char *program, ...)
+void attach_fixture_add(struct attach_fixture *fixture, uint32_t node, const char *program, ...)
 {
     va_list args;
-    uint32_t index = stage->count++;
-    char **argv = stage->argv[index];
+    uint32_t index = fixture->count++;
+    char **argv = fixture->argv[index];
     if (asprintf(&argv[0], "%s%s", program[0] == '/' ? "" : TCASIM_BINARY_DIR "/attached/attached_", program) < 0) {
         FAIL("no memory");
     }
@@ -50,18 +50,18 @@ void stage_add(struct stage *stage, uint32_t node, const char *program, ...)
         }
     }
     va_end(args);
-    snprintf(stage->stdout_path[index], sizeof stage->stdout_path[index], "/tmp/tcasim-test-%d-%u", (int)getpid(),
+    snprintf(fixture->stdout_path[index], sizeof fixture->stdout_path[index], "/tmp/tcasim-test-%d-%u", (int)getpid(),
              index);
-    stage->programs[index] =
-        (struct attach_program){.node = node, .argv = argv, .stdout_path = stage->stdout_path[index]};
+    fixture->programs[index] =
+        (struct attach_program){.node = node, .argv = argv, .stdout_path = fixture->stdout_path[index]};
 }
 
-void stage_run(struct stage *stage)
+void attach_fixture_run(struct attach_fixture *fixture)
 {
-    stage->options.programs = stage->programs;
-    stage->options.program_count = stage->count;
-    if (attach_run(stage->scenario, &stage->options, &stage->result) != SIM_OK) {
-        FAIL("%s", stage->result.text);
+    fixture->options.programs = fixture->programs;
+    fixture->options.program_count = fixture->count;
+    if (attach_run(fixture->scenario, &fixture->options, &fixture->result) != SIM_OK) {
+        FAIL("%s", fixture->result.text);
     }
 }
 
@@ -72,17 +72,17 @@ static uint64_t real_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void stage_run_before_limit(struct stage *stage)
+void attach_fixture_run_before_limit(struct attach_fixture *fixture)
 {
     uint64_t began_ms = real_ms();
-    stage_run(stage);
-    EXPECT_TRUE(real_ms() - began_ms < stage->options.wall_limit_ms / 2);
+    attach_fixture_run(fixture);
+    EXPECT_TRUE(real_ms() - began_ms < fixture->options.wall_limit_ms / 2);
 }
 
-char *stage_output(const struct stage *stage, uint32_t program)
+char *attach_fixture_output(const struct attach_fixture *fixture, uint32_t program)
 {
     char *text = calloc(1, 1 << 20);
-    FILE *file = fopen(stage->stdout_path[program], "r");
+    FILE *file = fopen(fixture->stdout_path[program], "r");
     if (file != NULL && text != NULL) {
         (void)fread(text, 1, (1 << 20) - 1, file);
         fclose(file);

@@ -1,33 +1,33 @@
-// The GPUs of the box.
+// The GPUs of cuda_fixture.
 #include <errno.h>
 #include <string.h>
 
-#include "box.h"
+#include "cuda_fixture.h"
 
 // --- work -----------------------------------------------------------------------------------------------------------
 
-static uint8_t *host_at(struct box *box, uint64_t bus_address)
+static uint8_t *host_at(struct cuda_fixture *fixture, uint64_t bus_address)
 {
-    return (uint8_t *)box->pinned[bus_address / 0x100000000ull - 1].address + bus_address % 0x100000000ull;
+    return (uint8_t *)fixture->pinned[bus_address / 0x100000000ull - 1].address + bus_address % 0x100000000ull;
 }
 
-static void perform(struct box *box, unsigned gpu, const struct backend_gpu_work *work)
+static void perform(struct cuda_fixture *fixture, unsigned gpu, const struct backend_gpu_work *work)
 {
-    uint8_t *device = box->gpu[gpu].memory + work->device_address;
+    uint8_t *device = fixture->gpu[gpu].memory + work->device_address;
     for (uint64_t row = 0; row < work->rows; row++) {
         uint64_t near = row * work->device_pitch, far = row * work->other_pitch;
         switch (work->kind) {
         case BACKEND_GPU_TO_DEVICE:
-            memcpy(device + near, host_at(box, work->other_address) + far, work->bytes);
+            memcpy(device + near, host_at(fixture, work->other_address) + far, work->bytes);
             break;
         case BACKEND_GPU_TO_HOST:
-            memcpy(host_at(box, work->other_address) + far, device + near, work->bytes);
+            memcpy(host_at(fixture, work->other_address) + far, device + near, work->bytes);
             break;
         case BACKEND_GPU_INSIDE:
-            memmove(device + near, box->gpu[gpu].memory + work->other_address + far, work->bytes);
+            memmove(device + near, fixture->gpu[gpu].memory + work->other_address + far, work->bytes);
             break;
         case BACKEND_GPU_TO_PEER:
-            memcpy(box->gpu[work->peer].memory + work->other_address + far, device + near, work->bytes);
+            memcpy(fixture->gpu[work->peer].memory + work->other_address + far, device + near, work->bytes);
             break;
         case BACKEND_GPU_SET:
             memset(device + near, work->value, work->bytes);
@@ -59,15 +59,16 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 // When the head of the queue ends; UINT64_MAX: it has none, or waits for something that has not ended.
-static uint64_t head_end(const struct box *box, const struct box_queue *queue, uint64_t *start_out)
+static uint64_t head_end(const struct cuda_fixture *fixture, const struct cuda_fixture_queue *queue,
+                         uint64_t *start_out)
 {
     if (queue->done == queue->count) {
         return UINT64_MAX;
     }
-    const struct box_work *head = &queue->works[queue->done];
+    const struct cuda_fixture_work *head = &queue->works[queue->done];
     uint64_t start = later(head->submitted_ps, queue->done != 0 ? queue->works[queue->done - 1].ended_ps : 0);
     if (head->work.kind == BACKEND_GPU_AFTER) {
-        const struct box_queue *other = &box->queues[head->work.queue];
+        const struct cuda_fixture_queue *other = &fixture->queues[head->work.queue];
         EXPECT_EQ(other->gpu, head->work.peer);
         if (other->done < head->work.ticket) {
             return UINT64_MAX;
@@ -79,14 +80,14 @@ static uint64_t head_end(const struct box *box, const struct box_queue *queue, u
 }
 
 // Ends the work that ends first, if it does so until limit.
-static bool step(struct box *box, uint64_t limit_ps)
+static bool step(struct cuda_fixture *fixture, uint64_t limit_ps)
 {
-    struct box_queue *first = NULL;
+    struct cuda_fixture_queue *first = NULL;
     uint64_t first_end = UINT64_MAX, first_start = 0, start = 0;
-    for (unsigned i = 0; i < BOX_QUEUES; i++) {
-        uint64_t end = head_end(box, &box->queues[i], &start);
+    for (unsigned i = 0; i < CUDA_FIXTURE_QUEUES; i++) {
+        uint64_t end = head_end(fixture, &fixture->queues[i], &start);
         if (end < first_end) {
-            first = &box->queues[i];
+            first = &fixture->queues[i];
             first_end = end;
             first_start = start;
         }
@@ -94,34 +95,34 @@ static bool step(struct box *box, uint64_t limit_ps)
     if (first == NULL || first_end > limit_ps) {
         return false;
     }
-    struct box_work *head = &first->works[first->done++];
+    struct cuda_fixture_work *head = &first->works[first->done++];
     head->started_ps = first_start;
     head->ended_ps = first_end;
     head->ended = true;
     if (!head->failed) {
-        perform(box, first->gpu, &head->work);
+        perform(fixture, first->gpu, &head->work);
     }
-    box->now_ps = later(box->now_ps, first_end);
+    fixture->now_ps = later(fixture->now_ps, first_end);
     return true;
 }
 
-void box_run_until(struct box *box, uint64_t ps)
+void cuda_fixture_run_until(struct cuda_fixture *fixture, uint64_t ps)
 {
-    while (step(box, ps)) {
+    while (step(fixture, ps)) {
     }
-    box->now_ps = ps;
+    fixture->now_ps = ps;
 }
 
 // --- queues ---------------------------------------------------------------------------------------------------------
 
 static int queue_create(void *ctx, unsigned gpu, uint32_t *queue_out)
 {
-    struct box *box = ctx;
-    for (uint32_t i = 0; i < BOX_QUEUES; i++) {
-        if (!box->queues[i].exists) {
-            memset(&box->queues[i], 0, sizeof box->queues[i]);
-            box->queues[i].exists = true;
-            box->queues[i].gpu = gpu;
+    struct cuda_fixture *fixture = ctx;
+    for (uint32_t i = 0; i < CUDA_FIXTURE_QUEUES; i++) {
+        if (!fixture->queues[i].exists) {
+            memset(&fixture->queues[i], 0, sizeof fixture->queues[i]);
+            fixture->queues[i].exists = true;
+            fixture->queues[i].gpu = gpu;
             *queue_out = i;
             return 0;
         }
@@ -133,37 +134,37 @@ static int wait(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket);
 
 static int queue_destroy(void *ctx, unsigned gpu, uint32_t queue)
 {
-    struct box *box = ctx;
-    (void)wait(ctx, gpu, queue, box->queues[queue].count);
-    box->queues[queue].exists = false;
+    struct cuda_fixture *fixture = ctx;
+    (void)wait(ctx, gpu, queue, fixture->queues[queue].count);
+    fixture->queues[queue].exists = false;
     return 0;
 }
 
 static int submit(void *ctx, unsigned gpu, uint32_t id, const struct backend_gpu_work *work, uint64_t *ticket_out)
 {
-    struct box *box = ctx;
-    struct box_queue *queue = &box->queues[id];
-    if (!queue->exists || queue->gpu != gpu || queue->count == BOX_WORKS) {
+    struct cuda_fixture *fixture = ctx;
+    struct cuda_fixture_queue *queue = &fixture->queues[id];
+    if (!queue->exists || queue->gpu != gpu || queue->count == CUDA_FIXTURE_WORKS) {
         FAIL("a submission to queue %u of GPU %u", id, gpu);
         return -EINVAL;
     }
-    struct box_work *added = &queue->works[queue->count++];
-    *added =
-        (struct box_work){.work = *work, .ticket = queue->count, .submitted_ps = box->now_ps, .failed = box->fail_next};
-    box->fail_next = false;
+    struct cuda_fixture_work *added = &queue->works[queue->count++];
+    *added = (struct cuda_fixture_work){
+        .work = *work, .ticket = queue->count, .submitted_ps = fixture->now_ps, .failed = fixture->fail_next};
+    fixture->fail_next = false;
     *ticket_out = added->ticket;
     return 0;
 }
 
 static int poll(void *ctx, unsigned gpu, uint32_t id, uint64_t ticket, uint64_t *ended_ps_out)
 {
-    struct box *box = ctx;
-    const struct box_queue *queue = &box->queues[id];
+    struct cuda_fixture *fixture = ctx;
+    const struct cuda_fixture_queue *queue = &fixture->queues[id];
     EXPECT_EQ(queue->gpu, gpu);
     if (ticket == 0) {
         return 1;
     }
-    const struct box_work *work = &queue->works[ticket - 1];
+    const struct cuda_fixture_work *work = &queue->works[ticket - 1];
     if (ended_ps_out != NULL) {
         *ended_ps_out = work->ended_ps;
     }
@@ -172,10 +173,10 @@ static int poll(void *ctx, unsigned gpu, uint32_t id, uint64_t ticket, uint64_t 
 
 static int wait(void *ctx, unsigned gpu, uint32_t id, uint64_t ticket)
 {
-    struct box *box = ctx;
+    struct cuda_fixture *fixture = ctx;
     int ended = poll(ctx, gpu, id, ticket, NULL);
     while (ended == 0) {
-        if (!step(box, UINT64_MAX)) {
+        if (!step(fixture, UINT64_MAX)) {
             FAIL("nothing goes on, and queue %u waits", id);
             return -EIO;
         }
@@ -188,13 +189,13 @@ static int wait(void *ctx, unsigned gpu, uint32_t id, uint64_t ticket)
 
 static unsigned count(void *ctx)
 {
-    return ((struct box *)ctx)->gpus;
+    return ((struct cuda_fixture *)ctx)->gpus;
 }
 
-static uint64_t used(const struct box_gpu *gpu)
+static uint64_t used(const struct cuda_fixture_gpu *gpu)
 {
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < BOX_ALLOCATIONS; i++) {
+    for (unsigned i = 0; i < CUDA_FIXTURE_ALLOCATIONS; i++) {
         bytes += gpu->allocations[i].bytes;
     }
     return bytes;
@@ -202,45 +203,45 @@ static uint64_t used(const struct box_gpu *gpu)
 
 static int info(void *ctx, unsigned gpu, struct backend_gpu_info *info_out)
 {
-    const struct box *box = ctx;
+    const struct cuda_fixture *fixture = ctx;
     *info_out = (struct backend_gpu_info){
-        .name = "Box",
-        .memory_bytes = BOX_GPU_BYTES,
-        .memory_free_bytes = BOX_GPU_BYTES - used(&box->gpu[gpu]),
-        .bar_bytes = 65536ull * BOX_BAR_PAGES,
+        .name = "Fixture",
+        .memory_bytes = CUDA_FIXTURE_GPU_BYTES,
+        .memory_free_bytes = CUDA_FIXTURE_GPU_BYTES - used(&fixture->gpu[gpu]),
+        .bar_bytes = 65536ull * CUDA_FIXTURE_BAR_PAGES,
         .pci_bus = 2 + gpu,
         .socket = gpu / 2,
         .copy_engines = 2,
         .copy_call_ns = 6000,
         .submit_call_ns = 2000,
         .manage_call_ns = 10000,
-        .staging_bytes = box->no_staging ? 0 : BOX_STAGING,
+        .staging_bytes = fixture->no_staging ? 0 : CUDA_FIXTURE_STAGING,
     };
     return 0;
 }
 
-static bool overlaps(const struct box_range *a, uint64_t start, uint64_t bytes)
+static bool overlaps(const struct cuda_fixture_range *a, uint64_t start, uint64_t bytes)
 {
     return a->bytes != 0 && a->start < start + bytes && start < a->start + a->bytes;
 }
 
-static bool is_free(const struct box_gpu *gpu, uint64_t start, uint64_t bytes)
+static bool is_free(const struct cuda_fixture_gpu *gpu, uint64_t start, uint64_t bytes)
 {
-    for (unsigned i = 0; i < BOX_ALLOCATIONS; i++) {
+    for (unsigned i = 0; i < CUDA_FIXTURE_ALLOCATIONS; i++) {
         if (overlaps(&gpu->allocations[i], start, bytes)) {
             return false;
         }
     }
-    return start + bytes <= BOX_GPU_BYTES;
+    return start + bytes <= CUDA_FIXTURE_GPU_BYTES;
 }
 
 static int alloc(void *ctx, unsigned gpu_index, uint64_t bytes, uint64_t *device_address_out)
 {
-    struct box_gpu *gpu = &((struct box *)ctx)->gpu[gpu_index];
-    for (uint64_t start = 0; bytes <= BOX_GPU_BYTES && start < BOX_GPU_BYTES; start += 256) {
-        for (unsigned i = 0; is_free(gpu, start, bytes) && i < BOX_ALLOCATIONS; i++) {
+    struct cuda_fixture_gpu *gpu = &((struct cuda_fixture *)ctx)->gpu[gpu_index];
+    for (uint64_t start = 0; bytes <= CUDA_FIXTURE_GPU_BYTES && start < CUDA_FIXTURE_GPU_BYTES; start += 256) {
+        for (unsigned i = 0; is_free(gpu, start, bytes) && i < CUDA_FIXTURE_ALLOCATIONS; i++) {
             if (gpu->allocations[i].bytes == 0) {
-                gpu->allocations[i] = (struct box_range){start, bytes, 0};
+                gpu->allocations[i] = (struct cuda_fixture_range){start, bytes, 0};
                 *device_address_out = start;
                 return 0;
             }
@@ -251,11 +252,11 @@ static int alloc(void *ctx, unsigned gpu_index, uint64_t bytes, uint64_t *device
 
 static int free_memory(void *ctx, unsigned gpu_index, uint64_t device_address)
 {
-    struct box_gpu *gpu = &((struct box *)ctx)->gpu[gpu_index];
-    for (unsigned i = 0; i < BOX_ALLOCATIONS; i++) {
-        struct box_range *range = &gpu->allocations[i];
+    struct cuda_fixture_gpu *gpu = &((struct cuda_fixture *)ctx)->gpu[gpu_index];
+    for (unsigned i = 0; i < CUDA_FIXTURE_ALLOCATIONS; i++) {
+        struct cuda_fixture_range *range = &gpu->allocations[i];
         if (range->bytes != 0 && range->start == device_address) {
-            for (unsigned p = 0; p < BOX_PINS; p++) {
+            for (unsigned p = 0; p < CUDA_FIXTURE_PINS; p++) {
                 if (overlaps(&gpu->pins[p], range->start, range->bytes)) {
                     return -EBUSY;
                 }
@@ -267,20 +268,21 @@ static int free_memory(void *ctx, unsigned gpu_index, uint64_t device_address)
     return -EINVAL;
 }
 
-static bool pages_free(const struct box_gpu *gpu, uint64_t first, uint64_t pages)
+static bool pages_free(const struct cuda_fixture_gpu *gpu, uint64_t first, uint64_t pages)
 {
     for (uint64_t page = first; page < first + pages; page++) {
-        if (page >= BOX_BAR_PAGES || gpu->pages[page] != BOX_PAGE_FREE) {
+        if (page >= CUDA_FIXTURE_BAR_PAGES || gpu->pages[page] != CUDA_FIXTURE_PAGE_FREE) {
             return false;
         }
     }
     return true;
 }
 
-static void pages_set(struct box_gpu *gpu, uint64_t first, uint64_t pages, uint64_t device_address)
+static void pages_set(struct cuda_fixture_gpu *gpu, uint64_t first, uint64_t pages, uint64_t device_address)
 {
     for (uint64_t i = 0; i < pages; i++) {
-        gpu->pages[first + i] = device_address == BOX_PAGE_FREE ? BOX_PAGE_FREE : device_address + i * 65536;
+        gpu->pages[first + i] =
+            device_address == CUDA_FIXTURE_PAGE_FREE ? CUDA_FIXTURE_PAGE_FREE : device_address + i * 65536;
     }
 }
 
@@ -292,32 +294,32 @@ static uint64_t pages_of(uint64_t device_address, uint64_t bytes)
 static int pin(void *ctx, unsigned gpu_index, uint64_t device_address, uint64_t bytes, uint64_t *offset_out,
                uint64_t *bus_address_out)
 {
-    struct box_gpu *gpu = &((struct box *)ctx)->gpu[gpu_index];
+    struct cuda_fixture_gpu *gpu = &((struct cuda_fixture *)ctx)->gpu[gpu_index];
     uint64_t first = 0, pages = pages_of(device_address, bytes);
     unsigned slot = 0;
-    while (first < BOX_BAR_PAGES && !pages_free(gpu, first, pages)) {
+    while (first < CUDA_FIXTURE_BAR_PAGES && !pages_free(gpu, first, pages)) {
         first++;
     }
-    while (slot < BOX_PINS && gpu->pins[slot].bytes != 0) {
+    while (slot < CUDA_FIXTURE_PINS && gpu->pins[slot].bytes != 0) {
         slot++;
     }
-    if (first == BOX_BAR_PAGES || slot == BOX_PINS) {
+    if (first == CUDA_FIXTURE_BAR_PAGES || slot == CUDA_FIXTURE_PINS) {
         return -ENOSPC;
     }
     pages_set(gpu, first, pages, device_address / 65536 * 65536);
     *offset_out = first * 65536 + device_address % 65536;
-    *bus_address_out = BOX_BAR_BASE + ((uint64_t)gpu_index << 32) + *offset_out;
-    gpu->pins[slot] = (struct box_range){device_address, bytes, *offset_out};
+    *bus_address_out = CUDA_FIXTURE_BAR_BASE + ((uint64_t)gpu_index << 32) + *offset_out;
+    gpu->pins[slot] = (struct cuda_fixture_range){device_address, bytes, *offset_out};
     return 0;
 }
 
 static int unpin(void *ctx, unsigned gpu_index, uint64_t offset)
 {
-    struct box_gpu *gpu = &((struct box *)ctx)->gpu[gpu_index];
-    for (unsigned i = 0; i < BOX_PINS; i++) {
-        struct box_range *range = &gpu->pins[i];
+    struct cuda_fixture_gpu *gpu = &((struct cuda_fixture *)ctx)->gpu[gpu_index];
+    for (unsigned i = 0; i < CUDA_FIXTURE_PINS; i++) {
+        struct cuda_fixture_range *range = &gpu->pins[i];
         if (range->bytes != 0 && range->offset == offset) {
-            pages_set(gpu, offset / 65536, pages_of(range->start, range->bytes), BOX_PAGE_FREE);
+            pages_set(gpu, offset / 65536, pages_of(range->start, range->bytes), CUDA_FIXTURE_PAGE_FREE);
             range->bytes = 0;
             return 0;
         }
@@ -326,7 +328,7 @@ static int unpin(void *ctx, unsigned gpu_index, uint64_t offset)
     return -EINVAL;
 }
 
-const struct backend_gpu_ops box_gpu_ops = {
+const struct backend_gpu_ops cuda_fixture_gpu_ops = {
     .count = count,
     .info = info,
     .alloc = alloc,
@@ -342,29 +344,30 @@ const struct backend_gpu_ops box_gpu_ops = {
 
 // --- for tests ------------------------------------------------------------------------------------------------------
 
-const struct box_work *box_work(const struct box *box, enum backend_gpu_work_kind kind, unsigned index)
+const struct cuda_fixture_work *cuda_fixture_work(const struct cuda_fixture *fixture, enum backend_gpu_work_kind kind,
+                                                  unsigned index)
 {
-    for (unsigned i = 0; i < BOX_QUEUES; i++) {
-        for (unsigned j = 0; j < box->queues[i].count; j++) {
-            if (box->queues[i].works[j].work.kind == kind && index-- == 0) {
-                return &box->queues[i].works[j];
+    for (unsigned i = 0; i < CUDA_FIXTURE_QUEUES; i++) {
+        for (unsigned j = 0; j < fixture->queues[i].count; j++) {
+            if (fixture->queues[i].works[j].work.kind == kind && index-- == 0) {
+                return &fixture->queues[i].works[j];
             }
         }
     }
     return NULL;
 }
 
-unsigned box_work_count(const struct box *box, enum backend_gpu_work_kind kind)
+unsigned cuda_fixture_work_count(const struct cuda_fixture *fixture, enum backend_gpu_work_kind kind)
 {
     unsigned works = 0;
-    while (box_work(box, kind, works) != NULL) {
+    while (cuda_fixture_work(fixture, kind, works) != NULL) {
         works++;
     }
     return works;
 }
 
-uint8_t *box_device(struct box *box, const void *pointer)
+uint8_t *cuda_fixture_device(struct cuda_fixture *fixture, const void *pointer)
 {
     uint64_t place = (uint64_t)(uintptr_t)pointer - 0x2300000000ull;
-    return box->gpu[place >> 36].memory + (place & 0xfffffffffull);
+    return fixture->gpu[place >> 36].memory + (place & 0xfffffffffull);
 }

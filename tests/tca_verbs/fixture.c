@@ -1,4 +1,4 @@
-#include "party.h"
+#include "fixture.h"
 
 #include <cuda_runtime.h>
 #include <errno.h>
@@ -7,89 +7,91 @@
 
 static const struct ibverbs_device_ops *ops = &tca_verbs_ops;
 
-void party_init(struct party *party, unsigned nodes)
+void fixture_init(struct fixture *fixture, unsigned nodes)
 {
-    *party = (struct party){.nodes = nodes, .cq_entries = 256};
-    site_init(&party->cluster.site, nodes);
+    *fixture = (struct fixture){.nodes = nodes, .cq_entries = 256};
+    site_init(&fixture->cluster.site, nodes);
     for (unsigned i = 0; i < nodes; i++) {
-        party->cluster.site.scene->nodes[i].board.fidelity = SCN_FIDELITY_TWIN;
+        fixture->cluster.site.scenario->nodes[i].board.fidelity = SCN_FIDELITY_TWIN;
     }
-    party->cap = (struct ibv_qp_cap){.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4};
-    party->attr = (struct ibv_qp_attr){.timeout = 12,
-                                       .retry_cnt = 3,
-                                       .rnr_retry = 7,
-                                       .min_rnr_timer = 1,
-                                       .max_rd_atomic = 4,
-                                       .max_dest_rd_atomic = 4,
-                                       .sq_psn = 0xfffff0,
-                                       .rq_psn = 0xfffff0,
-                                       .qp_access_flags = PARTY_ALL};
+    fixture->cap = (struct ibv_qp_cap){.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4};
+    fixture->attr = (struct ibv_qp_attr){.timeout = 12,
+                                         .retry_cnt = 3,
+                                         .rnr_retry = 7,
+                                         .min_rnr_timer = 1,
+                                         .max_rd_atomic = 4,
+                                         .max_dest_rd_atomic = 4,
+                                         .sq_psn = 0xfffff0,
+                                         .rq_psn = 0xfffff0,
+                                         .qp_access_flags = FIXTURE_ALL};
 }
 
-void party_init_published(struct party *party)
+void fixture_init_published(struct fixture *fixture)
 {
     const char *const sets[] = {"nodes.*.preset=ha-pacs-tca-2014", "nodes.*.board.fidelity=twin"};
     const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = sets, .set_count = 2};
     struct scn_messages messages = {0};
-    party_init(party, 2);
-    ASSERT_EQ(scn_load(TCASIM_SOURCE_DIR "/scenarios/smoke/smallest.yaml", &options, &party->published, &messages),
+    fixture_init(fixture, 2);
+    ASSERT_EQ(scn_load(TCASIM_SOURCE_DIR "/scenarios/smoke/smallest.yaml", &options, &fixture->published, &messages),
               SIM_OK);
-    *party->cluster.site.scene = *party->published;
+    *fixture->cluster.site.scenario = *fixture->published;
 }
 
-void party_run(struct party *party, plat_program_fn first, plat_program_fn other)
+void fixture_run(struct fixture *fixture, plat_program_fn first, plat_program_fn other)
 {
-    site_build(&party->cluster.site);
-    cluster_run(&party->cluster, first, other);
+    site_build(&fixture->cluster.site);
+    cluster_run(&fixture->cluster, first, other);
 }
 
-void party_fini(struct party *party)
+void fixture_fini(struct fixture *fixture)
 {
-    cluster_fini(&party->cluster);
-    scn_free(party->published);
+    cluster_fini(&fixture->cluster);
+    scn_free(fixture->published);
 }
 
 // --- ends -----------------------------------------------------------------------------------------------------------
 
 static void memory_register(struct end *end, struct memory *memory)
 {
-    const struct ibverbs_region region = {
-        .address = memory->data, .bytes = PARTY_BYTES, .iova = (uint64_t)(uintptr_t)memory->data, .access = PARTY_ALL};
+    const struct ibverbs_region region = {.address = memory->data,
+                                          .bytes = FIXTURE_BYTES,
+                                          .iova = (uint64_t)(uintptr_t)memory->data,
+                                          .access = FIXTURE_ALL};
     uint32_t rkey;
     EXPECT_EQ(ops->mr_register(end->pd, &region, &memory->mr, &memory->key, &rkey), 0);
     EXPECT_EQ(rkey, memory->key);
 }
 
-void party_gpu(struct end *end)
+void fixture_gpu(struct end *end)
 {
     void *data;
     unsigned long long bus_address;
     uint32_t rkey;
-    EXPECT_EQ(cudaMalloc(&data, PARTY_BYTES), cudaSuccess);
-    EXPECT_EQ(tcaCreateHandleGPU(&bus_address, data, PARTY_BYTES), tcaSuccess);
+    EXPECT_EQ(cudaMalloc(&data, FIXTURE_BYTES), cudaSuccess);
+    EXPECT_EQ(tcaCreateHandleGPU(&bus_address, data, FIXTURE_BYTES), tcaSuccess);
     const struct ibverbs_region region = {.address = data,
-                                          .bytes = PARTY_BYTES,
+                                          .bytes = FIXTURE_BYTES,
                                           .iova = (uint64_t)(uintptr_t)data,
-                                          .access = PARTY_ALL,
+                                          .access = FIXTURE_ALL,
                                           .bus_address = bus_address};
     end->device_memory.data = data;
     EXPECT_EQ(ops->mr_register(end->pd, &region, &end->device_memory.mr, &end->device_memory.key, &rkey), 0);
 }
 
-void party_qp_make(struct party *party, struct end *end, struct party_qp *qp)
+void fixture_qp_make(struct fixture *fixture, struct end *end, struct fixture_qp *qp)
 {
     struct ibverbs_qp_create create = {
-        .type = IBV_QPT_RC, .send_cq = end->cq, .recv_cq = end->cq, .srq = end->srq, .cap = party->cap, .user = qp};
+        .type = IBV_QPT_RC, .send_cq = end->cq, .recv_cq = end->cq, .srq = end->srq, .cap = fixture->cap, .user = qp};
     EXPECT_EQ(ops->qp_create(end->pd, &create, &qp->qp, &qp->number), 0);
-    struct ibv_qp_attr attr = party->attr;
+    struct ibv_qp_attr attr = fixture->attr;
     attr.qp_state = IBV_QPS_INIT;
     EXPECT_EQ(ops->qp_modify(qp->qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
 }
 
-int party_qp_connect(struct party *party, struct end *end, struct party_qp *qp, uint32_t node, uint32_t number)
+int fixture_qp_connect(struct fixture *fixture, struct end *end, struct fixture_qp *qp, uint32_t node, uint32_t number)
 {
     (void)end;
-    struct ibv_qp_attr attr = party->attr;
+    struct ibv_qp_attr attr = fixture->attr;
     attr.qp_state = IBV_QPS_RTR;
     attr.dest_qp_num = number;
     attr.ah_attr.dlid = (uint16_t)(node + 1);
@@ -103,62 +105,62 @@ int party_qp_connect(struct party *party, struct end *end, struct party_qp *qp, 
                                            IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-enum ibv_qp_state party_qp_state(const struct party_qp *qp)
+enum ibv_qp_state fixture_qp_state(const struct fixture_qp *qp)
 {
     struct ibv_qp_attr attr;
     EXPECT_EQ(ops->qp_query(qp->qp, &attr), 0);
     return attr.qp_state;
 }
 
-static void end_open(struct party *party, struct end *end, peach2_handle_t *board)
+static void end_open(struct fixture *fixture, struct end *end, peach2_handle_t *board)
 {
     void *near;
-    unsigned entries = (unsigned)party->cq_entries;
+    unsigned entries = (unsigned)fixture->cq_entries;
     end->device.board = board;
     EXPECT_EQ(ops->open(&end->device, backend_current(), &end->context), 0);
     EXPECT_EQ(ops->pd_create(end->context, &end->pd), 0);
     EXPECT_EQ(ops->cq_create(end->context, &entries, 0, end, &end->cq), 0);
-    if (party->use_srq) {
+    if (fixture->use_srq) {
         struct ibv_srq_attr attr = {.max_wr = 64, .max_sge = 4};
         EXPECT_EQ(ops->srq_create(end->pd, &attr, end, &end->srq), 0);
     }
-    EXPECT_EQ(tcaMalloc(&near, PARTY_BYTES, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(tcaMalloc(&near, FIXTURE_BYTES, tcaMemoryCPU), tcaSuccess);
     end->near.data = near;
-    end->far.data = calloc(1, PARTY_BYTES);
+    end->far.data = calloc(1, FIXTURE_BYTES);
     memory_register(end, &end->near);
     memory_register(end, &end->far);
 }
 
-struct end *party_enter(struct party *party, peach2_handle_t *board)
+struct end *fixture_enter(struct fixture *fixture, peach2_handle_t *board)
 {
     uint32_t node = peach2_node(board);
-    struct end *end = &party->ends[node];
-    end_open(party, end, board);
-    for (uint32_t peer = 0; peer < party->nodes; peer++) {
-        party_qp_make(party, end, &end->qps[peer]);
+    struct end *end = &fixture->ends[node];
+    end_open(fixture, end, board);
+    for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
+        fixture_qp_make(fixture, end, &end->qps[peer]);
     }
-    party_meet(party, end);
-    for (uint32_t peer = 0; peer < party->nodes; peer++) {
-        EXPECT_EQ(party_qp_connect(party, end, &end->qps[peer], peer, party->ends[peer].qps[node].number), 0);
+    fixture_meet(fixture, end);
+    for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
+        EXPECT_EQ(fixture_qp_connect(fixture, end, &end->qps[peer], peer, fixture->ends[peer].qps[node].number), 0);
     }
-    party_meet(party, end);
+    fixture_meet(fixture, end);
     return end;
 }
 
-void party_leave(struct party *party, peach2_handle_t *board)
+void fixture_leave(struct fixture *fixture, peach2_handle_t *board)
 {
-    struct end *end = &party->ends[peach2_node(board)];
-    if (!party->gone) {
-        party_meet(party, end);
+    struct end *end = &fixture->ends[peach2_node(board)];
+    if (!fixture->gone) {
+        fixture_meet(fixture, end);
     }
-    if (!party->abandoned) { // what is abandoned goes in any order
+    if (!fixture->abandoned) { // what is abandoned goes in any order
         EXPECT_EQ(ops->cq_destroy(end->cq), -EBUSY);
         EXPECT_EQ(ops->pd_destroy(end->pd), -EBUSY);
     }
-    for (uint32_t peer = 0; peer < party->nodes; peer++) {
+    for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
         EXPECT_EQ(ops->qp_destroy(end->qps[peer].qp), 0);
     }
-    EXPECT_TRUE(party->abandoned || ops->close(end->context) == -EBUSY);
+    EXPECT_TRUE(fixture->abandoned || ops->close(end->context) == -EBUSY);
     EXPECT_EQ(ops->cq_destroy(end->cq), 0);
     EXPECT_EQ(end->srq != NULL ? ops->srq_destroy(end->srq) : 0, 0);
     EXPECT_EQ(end->near.mr != NULL ? ops->mr_deregister(end->near.mr) : 0, 0);
@@ -170,27 +172,27 @@ void party_leave(struct party *party, peach2_handle_t *board)
     free(end->far.data);
 }
 
-void party_meet(struct party *party, struct end *end)
+void fixture_meet(struct fixture *fixture, struct end *end)
 {
-    unsigned turn = party->turn;
-    party->waiting++;
-    if (party->waiting == party->nodes) {
-        party->waiting = 0;
-        party->turn++;
+    unsigned turn = fixture->turn;
+    fixture->waiting++;
+    if (fixture->waiting == fixture->nodes) {
+        fixture->waiting = 0;
+        fixture->turn++;
     }
-    while (party->turn == turn) {
+    while (fixture->turn == turn) {
         EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
     }
 }
 
 // --- work -----------------------------------------------------------------------------------------------------------
 
-struct ibv_sge party_sge(const struct memory *memory, size_t offset, uint32_t bytes)
+struct ibv_sge fixture_sge(const struct memory *memory, size_t offset, uint32_t bytes)
 {
     return (struct ibv_sge){(uint64_t)(uintptr_t)(memory->data + offset), bytes, memory->key};
 }
 
-int party_post(const struct party_qp *qp, const struct ibv_send_wr *wr, const struct ibv_sge *sge)
+int fixture_post(const struct fixture_qp *qp, const struct ibv_send_wr *wr, const struct ibv_sge *sge)
 {
     const struct ibv_send_wr *bad = NULL;
     struct ibv_send_wr one = *wr;
@@ -203,7 +205,7 @@ int party_post(const struct party_qp *qp, const struct ibv_send_wr *wr, const st
     return error;
 }
 
-int party_receive(const struct party_qp *qp, uint64_t id, const struct ibv_sge *sge)
+int fixture_receive(const struct fixture_qp *qp, uint64_t id, const struct ibv_sge *sge)
 {
     const struct ibv_recv_wr *bad = NULL;
     struct ibv_sge list = sge != NULL ? *sge : (struct ibv_sge){0};
@@ -211,7 +213,7 @@ int party_receive(const struct party_qp *qp, uint64_t id, const struct ibv_sge *
     return ops->post_recv(qp->qp, &wr, 1, &bad);
 }
 
-struct ibv_wc party_wc(struct end *end)
+struct ibv_wc fixture_wc(struct end *end)
 {
     struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
     EXPECT_EQ(ops->cq_wait(end->cq, 1000000000), 0);
@@ -219,9 +221,9 @@ struct ibv_wc party_wc(struct end *end)
     return wc;
 }
 
-void party_expect(struct end *end, uint64_t id, enum ibv_wc_status status)
+void fixture_expect(struct end *end, uint64_t id, enum ibv_wc_status status)
 {
-    struct ibv_wc wc = party_wc(end);
+    struct ibv_wc wc = fixture_wc(end);
     EXPECT_EQ(wc.wr_id, id);
     EXPECT_EQ(wc.status, status);
 }

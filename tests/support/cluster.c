@@ -16,7 +16,7 @@ void cluster_run(struct cluster *cluster, plat_program_fn first, plat_program_fn
 {
     plat_machine_t *machine = cluster->site.machine;
     ASSERT_TRUE(machine != NULL);
-    for (uint32_t node = 0; node < cluster->site.scene->node_count; node++) {
+    for (uint32_t node = 0; node < cluster->site.scenario->node_count; node++) {
         plat_machine_set_program(machine, node, node == 0 ? first : other, cluster);
     }
     enum sim_run_outcome outcome = plat_machine_run(machine);
@@ -56,7 +56,7 @@ void cluster_memory(struct cluster *cluster, peach2_handle_t *board, unsigned no
 void cluster_target(void *arg, peach2_handle_t *board)
 {
     struct cluster *cluster = arg;
-    cluster_memory(cluster, board, cluster->site.scene->node_count);
+    cluster_memory(cluster, board, cluster->site.scenario->node_count);
     cluster_await(board, &cluster->flag);
 }
 
