@@ -146,7 +146,7 @@ module peach2_dmac_channel #(
     // A transfer may not run out of the 8 GB block, or the space outside the window, that it was checked for at its
     // beginning; what goes to this board must stay in its memory.
     logic [63:0] source_end, destination_end;
-    logic        strays;
+    logic        leaves_window;
 
     always_comb begin
         offset = '0;
@@ -154,14 +154,14 @@ module peach2_dmac_channel #(
         segment_bytes = '0;
         source_end = '0;
         destination_end = '0;
-        strays = 1'b0;
+        leaves_window = 1'b0;
         if (state_q == CHANNEL_SEGMENT) begin
             offset = source_q[9:0] & (cfg_read_bytes_i - 10'd1);
             to_boundary = cfg_read_bytes_i - offset;
             segment_bytes = row_left_q < {14'd0, to_boundary} ? row_left_q[9:0] : to_boundary;
             source_end = source_q + {54'd0, segment_bytes} - 64'd1;
             destination_end = destination_q + {54'd0, segment_bytes} - 64'd1;
-            strays = (destination_end[63:39] == window_base_i) != in_window_q ||
+            leaves_window = (destination_end[63:39] == window_base_i) != in_window_q ||
                      (in_window_q && destination_end[63:33] != block_q) ||
                      (dest_q[peach2_pkg::DEST_LOCAL] && !in_memory(destination_end[16:15])) ||
                      (source_end[63:39] == window_base_i) != source_in_window_q ||
@@ -169,7 +169,7 @@ module peach2_dmac_channel #(
         end
     end
 
-    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_regs_pkg::DMA_OK && !strays &&
+    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_regs_pkg::DMA_OK && !leaves_window &&
                              outstanding_q != {OUTSTANDING_BITS{1'b1}};
     assign segment_source_o = source_q;
     assign segment_destination_o = destination_q;
@@ -288,7 +288,7 @@ module peach2_dmac_channel #(
             CHANNEL_SEGMENT: begin
                 if (error_q != peach2_regs_pkg::DMA_OK) begin
                     state_d = CHANNEL_DRAIN;
-                end else if (strays) begin
+                end else if (leaves_window) begin
                     error_d = peach2_regs_pkg::DMA_UNROUTABLE;
                     state_d = CHANNEL_DRAIN;
                 end else if (moves && segment_last_o) begin

@@ -101,7 +101,7 @@ static bool in_window(const struct twin_channel *channel, uint64_t address)
 
 // A transfer may not run out of the 8 GB block, or the space outside the window, that it was checked for at its
 // beginning; what goes to this board must stay in its memory.
-static bool strays(const struct twin_channel *channel)
+static bool leaves_window(const struct twin_channel *channel)
 {
     const struct twin_transfer *transfer = &channel->transfer;
     uint32_t bytes = twin_channel_segment_bytes(channel);
@@ -119,7 +119,7 @@ static void enter_segment(struct twin_channel *channel, uint64_t from)
     enter(channel, TWIN_CHANNEL_SEGMENT, from);
     if (channel->error != PEACH2_DMA_OK) {
         error_await(channel);
-    } else if (strays(channel)) {
+    } else if (leaves_window(channel)) {
         transfer_fail(channel, PEACH2_DMA_UNROUTABLE, from + 1);
     }
 }

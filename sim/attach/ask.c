@@ -9,7 +9,7 @@ static struct attach_thread *carrier_find(const struct attach_process *process)
 {
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
-        if (thread != NULL && thread->asks.what != NULL && !thread->exits && !attach_turn_is_program(thread) &&
+        if (thread != NULL && thread->asks.what != NULL && !thread->exits && !attach_token_is_program(thread) &&
             atomic_load(&thread->slot->entry_count) == 0) {
             return thread;
         }
@@ -29,8 +29,8 @@ struct journal_state *attach_ask(struct attach_process *process, unsigned *count
     attach_memory_settle(server, process->node);
     thread->slot->ask_count = 0;
     thread->slot->ask = 1;
-    attach_turn_give(thread);
-    bool answered = attach_turn_await(thread);
+    attach_token_give(thread);
+    bool answered = attach_token_await(thread);
     thread->slot->ask = 0;
     struct journal_state *states = answered ? malloc(ATTACH_DATA_BYTES) : NULL;
     if (states != NULL) {

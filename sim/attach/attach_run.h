@@ -40,8 +40,8 @@ struct attach_run_options {
     bool explain;                                   // critical paths of those that `select` says
     struct observe_selection select;
     void (*observed)(void *ctx, observe_t *observe); // after the run; may be NULL
-    const char *crossings;                           // a file to be written with a line for each crossing; NULL: none
-    void (*turn)(void *ctx); // timed runs: after each turn of a program, with what it printed; may be NULL
+    const char *ipc_trace;                           // a file to be written with a line for each attach call; NULL: none
+    void (*scheduled)(void *ctx); // timed runs: after each scheduling slot, with what the program printed; may be NULL
     void *ctx;
 };
 
@@ -63,7 +63,7 @@ struct attach_run_result {
     unsigned findings;                     // of checks
     unsigned outside;                      // of enum attach_run_outside; 0 without simulated time
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
-    uint64_t simulated_ps, events, rtl_cycles, crossings, hash;
+    uint64_t simulated_ps, events, rtl_cycles, calls, hash;
     char text[16384];
     char ends[2048]; // a line for each program that was killed; of a run that did not end well for each with another
                      // status than 0 as well

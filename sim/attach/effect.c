@@ -27,7 +27,7 @@ static struct attach_thread *carrier_find(const struct attach_process *process)
 {
     for (unsigned i = 0; i < process->slots; i++) {
         struct attach_thread *thread = process->threads[i];
-        if (thread != NULL && thread->asks.what != NULL && !thread->exits && !attach_turn_is_program(thread)) {
+        if (thread != NULL && thread->asks.what != NULL && !thread->exits && !attach_token_is_program(thread)) {
             return thread;
         }
     }
@@ -46,8 +46,8 @@ static void effect_run(void *ctx, const struct backend_gpu_memory *memory)
     attach_memory_settle(effect.server, process->node);
     thread->slot->effect_gpu = effect.gpu;
     thread->slot->effect = effect.number;
-    attach_turn_give(thread);
-    (void)attach_turn_await(thread); // who has ended meanwhile is noticed where others are
+    attach_token_give(thread);
+    (void)attach_token_await(thread); // who has ended meanwhile is noticed where others are
     thread->slot->effect = 0;
 }
 

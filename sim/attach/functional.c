@@ -1,4 +1,4 @@
-// Without simulated time: programs run freely, a crossing is an ordinary call, and devices work at the pace of the real
+// Without simulated time: programs run freely, an attach call is an ordinary call, and devices work at the pace of the real
 // clock, so that their timeouts mean what they say.
 #include <stdio.h>
 #include <sys/socket.h>
@@ -20,11 +20,11 @@ bool attach_functional_await(struct attach_thread *thread)
 {
     const struct sim_wait_reason reason = {thread->name, "its program to ask for something", 0, 0};
     thread->token.free = true;
-    while (attach_turn_is_program(thread) && !thread->process->ended) {
+    while (attach_token_is_program(thread) && !thread->process->ended) {
         (void)sim_condition_wait(thread->process->server->sim, &thread->wait.woken, SIM_NEVER_PS, &reason);
     }
     thread->token.free = false;
-    return !attach_turn_is_program(thread);
+    return !attach_token_is_program(thread);
 }
 
 // Is somebody's request under way? Then there is no time to sleep.
@@ -34,10 +34,10 @@ static bool requests_wake(struct attach_server *server)
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         for (unsigned i = 0; i < process->slots; i++) {
             struct attach_thread *thread = process->threads[i];
-            if (thread != NULL && thread->token.free && !attach_turn_is_program(thread)) {
+            if (thread != NULL && thread->token.free && !attach_token_is_program(thread)) {
                 sim_condition_signal(server->sim, &thread->wait.woken);
             }
-            busy = busy || (thread != NULL && !attach_turn_is_program(thread));
+            busy = busy || (thread != NULL && !attach_token_is_program(thread));
         }
     }
     return busy;
@@ -64,8 +64,8 @@ static void bells_wait(struct attach_server *server)
 static void silence_note(struct attach_server *server)
 {
     uint64_t limit_ms = server->options->silence_limit_ms, now_ms = attach_real_ms();
-    if (server->functional.heard != server->result->crossings || server->functional.heard_ms == 0) {
-        server->functional.heard = server->result->crossings;
+    if (server->functional.heard != server->result->calls || server->functional.heard_ms == 0) {
+        server->functional.heard = server->result->calls;
         server->functional.heard_ms = now_ms;
     } else if (limit_ms != 0 && now_ms - server->functional.heard_ms > limit_ms) {
         char waiters[sizeof server->result->text];

@@ -1,6 +1,6 @@
 // Futexes (futex(2)): who sleeps on which word of memory, and who of them is woken. The program's side compares the
 // word and asks to sleep within one turn, in which nobody else runs, and a waiter stands in the list from the beginning
-// of its crossing: no wake-up can be missed. Waiters are woken in the order in which they came.
+// of its attach call: no wake-up can be missed. Waiters are woken in the order in which they came.
 //
 // A word of shared memory is one object in all processes of a node that map it: the same offset of the same file
 // (/proc/<pid>/maps). That is asked only where two threads wait for and wake words at the same offset of a page.
@@ -121,7 +121,7 @@ static uint64_t wake(const struct attach_process *process, const struct attach_f
     return woken;
 }
 
-// Those that were woken have their turn first, or a thread that releases a lock and takes it again at once would keep
+// Those that were woken are scheduled first, or a thread that releases a lock and takes it again at once would keep
 // it for ever.
 static int64_t yield_to(const struct attach_process *process, uint64_t woken)
 {

@@ -114,7 +114,7 @@ struct attach_process {
     bool leaving;       // it said that it ends, or becomes another program
     bool ended;
     uint64_t alarm_ps; // no wait goes beyond
-    uint64_t turns;    // of its threads, and of processes that share memory with it
+    uint64_t scheduled; // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;
     struct host_watch watch;
     struct host_owner owner;      // of memory that is not pinned
@@ -162,7 +162,7 @@ struct attach_server {
     bool stopped;
     observe_t *observe;
     bool notes_all;  // somebody wants to know of every call
-    FILE *crossings; // one a line; NULL: nobody asked
+    FILE *ipc_trace; // attach calls, one a line; NULL: nobody asked
 };
 
 uint64_t attach_real_ms(void);
@@ -211,7 +211,7 @@ void attach_hash(struct attach_server *server, uint64_t value);
 
 // --- notes.c --------------------------------------------------------------------------------------------------------
 
-// The records of a turn, and how many of them were taken. entries_ps: when the work before each entry of the list
+// The records of a scheduling slot, and how many of them were taken. entries_ps: when the work before each entry of the list
 // began.
 struct attach_notes {
     uint32_t count, taken;
@@ -249,5 +249,5 @@ void attach_memory_destroy(struct attach_memory *memory);
 
 // The run without simulated time: programs run freely, and simulated time follows the real one.
 enum sim_run_outcome attach_functional_run(struct attach_server *server);
-// The thread's program has its turn until it asks for something. false: it has ended.
+// The thread's program has the run token until it asks for something. false: it has ended.
 bool attach_functional_await(struct attach_thread *thread);

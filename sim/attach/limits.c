@@ -11,9 +11,9 @@
 // Of real time, where all wait for each other and nothing is due: the kernel's, and that of children that are not
 // attached.
 enum { GRACE_MS = 2000 };
-// Crossings between two looks at the clock; and so many, or so many sleeps, are a program that asks again and again:
+// Attach calls between two looks at the clock; and so many, or so many sleeps, are a program that asks again and again:
 // one that computes for a minute, or sleeps for a month, does not.
-enum { CLOCK_CROSSINGS = 8, MANY_CROSSINGS = 10000 };
+enum { CLOCK_CALLS = 8, MANY_CALLS = 10000 };
 // Longer than a program polls with a deadline of its own; and than one that sleeps in a loop does: an hour. Where all
 // sleep shortly again and again, a hundred thousand times, longer than they give anybody to answer.
 enum { SHORT_SLEEPS = 100000, SHORT_SHARE = 1000 };
@@ -23,7 +23,7 @@ enum { SHORT_SLEEPS = 100000, SHORT_SHARE = 1000 };
 
 void attach_progress_note(struct attach_server *server)
 {
-    server->still.crossings = server->still.untold = server->still.sleeps = 0;
+    server->still.calls = server->still.untold = server->still.sleeps = 0;
     server->still.since_ps = sim_now_ps(server->sim);
 }
 
@@ -155,22 +155,22 @@ static void still_fail(struct attach_server *server, const char *who, uint64_t s
                 (unsigned long long)seconds, of, waiters);
 }
 
-// A crossing that is no progress; sleeps: it is a wait that ends at a time. Clocks are asked now and then.
+// An attach call that is no progress; sleeps: it is a wait that ends at a time. Clocks are asked now and then.
 static void still_note(struct attach_server *server, bool sleeps)
 {
     struct attach_still *still = &server->still;
     still->sleeps += sleeps;
     still->untold++;
-    if (++still->crossings % CLOCK_CROSSINGS != 0) {
+    if (++still->calls % CLOCK_CALLS != 0) {
         return;
     }
     uint64_t now_ms = attach_real_ms(), gone_ps = sim_now_ps(server->sim) - still->since_ps;
-    still->since_ms = still->untold <= CLOCK_CROSSINGS ? now_ms : still->since_ms;
+    still->since_ms = still->untold <= CLOCK_CALLS ? now_ms : still->since_ms;
     uint64_t gone_ms = now_ms - still->since_ms;
-    bool late = still->untold >= MANY_CROSSINGS && gone_ms > server->options->wall_limit_ms;
+    bool late = still->untold >= MANY_CALLS && gone_ms > server->options->wall_limit_ms;
     bool ends =
         (gone_ps > POLLS_LIMIT_PS && (attach_programs_over(server) || all_endless(server))) ||
-        (gone_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CROSSINGS) ||
+        (gone_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CALLS) ||
         (gone_ps > SHORT_SLEEPS_LIMIT_PS && still->sleeps >= SHORT_SLEEPS && all_short(server, gone_ps / SHORT_SHARE));
     ends = ends && !has_others(server);
     if (!late && !ends) {
@@ -232,7 +232,7 @@ static bool spins(const struct attach_request *request)
            (request->args.poll.flags & ATTACH_WAIT_OUTSIDE) != 0;
 }
 
-void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request)
+void attach_call_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
     bool still = is_still(thread, request), reads_clock = still && request->op == ATTACH_OP_NOTHING;

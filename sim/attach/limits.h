@@ -21,7 +21,7 @@ struct attach_asks {
 
 // Calls of programs that only wait, poll, sleep and read clocks.
 struct attach_still {
-    uint64_t crossings, sleeps, since_ps; // since anything else happened; sleeps: waits that end at a time
+    uint64_t calls, sleeps, since_ps; // since anything else happened; sleeps: waits that end at a time
     uint64_t untold, since_ms; // since a program told another one something as well; real time, of the first few
 };
 
@@ -60,12 +60,12 @@ void attach_thread_title(const struct attach_thread *thread, char *text, size_t 
 // --- limits.c -------------------------------------------------------------------------------------------------------
 
 // What a thread asks for is noted, and whether the run leads nowhere.
-void attach_crossing_note(struct attach_thread *thread, const struct attach_request *request);
+void attach_call_note(struct attach_thread *thread, const struct attach_request *request);
 bool attach_programs_over(const struct attach_server *server); // those of the options
 // Something was done, or came from a device; a program was told something by another one, or found it.
 void attach_progress_note(struct attach_server *server);
 void attach_told_note(struct attach_server *server);
-// While devices move and no program has a turn.
+// While devices move and no program has the run token.
 void attach_devices_look(void *server);
 // How long all may wait for the outside, with nothing due.
 uint64_t attach_idle_limit_ms(const struct attach_server *server);

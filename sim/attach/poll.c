@@ -77,21 +77,21 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
     poll_loop_continue(&thread->loop, &before, goes_on, news == ATTACH_SHARED_STORED || unseen, now_ps);
 }
 
-// Since the thread got its turn, but for its own.
+// Since the thread was scheduled, but for its own.
 static bool anything_happened(const struct attach_thread *thread)
 {
     const struct attach_process *process = thread->process;
     return thread->loop.seen || process->writes.all != thread->seen.writes ||
-           process->turns > thread->seen.scheduled + 1 || process->server->settling.wakes != thread->seen.wakes;
+           process->scheduled > thread->seen.scheduled + 1 || process->server->settling.wakes != thread->seen.wakes;
 }
 
-// While the thread paid for its last poll, others may have had their turns.
+// While the thread paid for its last poll, others may were scheduled.
 static void paid_meanwhile(struct attach_thread *thread)
 {
     struct poll_loop *loop = &thread->loop;
     const struct attach_process *process = thread->process;
-    bool others = process->turns > thread->seen.scheduled + 1;
-    if (thread->shared.count != 0 && thread->shared.seen_turns != process->turns) {
+    bool others = process->scheduled > thread->seen.scheduled + 1;
+    if (thread->shared.count != 0 && thread->shared.seen_scheduled != process->scheduled) {
         (void)attach_shared_changed(thread);
     }
     loop->others = loop->others || loop->stored != 0 || (others && loop->poll_count == 0);

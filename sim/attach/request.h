@@ -45,7 +45,7 @@ struct attach_request {
     uint32_t op;
     uint32_t entry_count;
     uint64_t tail_ps;
-    uint64_t own_ps; // all that the thread spent since its last crossing
+    uint64_t own_ps; // all that the thread spent since its last call
     union attach_args args;
 };
 
@@ -56,9 +56,9 @@ const char *attach_op_name(uint32_t op);
 void attach_args_take(union attach_args *args, uint32_t op, const struct attach_slot *slot);
 // Checks and carries out one request. The reply goes to the slot.
 int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
-// A line of the run's file of crossings, before the request is carried out. Two runs of the same programs are the same
+// A line of the run's file of attach calls, before the request is carried out. Two runs of the same programs are the same
 // where their files are, and the first line that differs is where to look.
-void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
+void attach_trace_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
 
 // --- request.c, request_gpu.c, request_hca.c, poll.c, futex.c -------------------------------------------------------
 

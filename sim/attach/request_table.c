@@ -126,7 +126,7 @@ int64_t attach_request_do(struct attach_thread *thread, const struct attach_requ
 #undef REQUEST
 #include "verbs-shim/attach/fields_end.h"
 
-void attach_crossing_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request)
+void attach_trace_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request)
 {
     fprintf(file, "%" PRIu64 " %s %s", sim_now_ps(thread->process->server->sim), thread->name,
             attach_op_name(request->op));

@@ -134,16 +134,16 @@ static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
     return copy;
 }
 
-static FILE *crossings_open(const struct attach_run_options *options, struct attach_run_result *result)
+static FILE *ipc_trace_open(const struct attach_run_options *options, struct attach_run_result *result)
 {
-    FILE *file = options->crossings != NULL ? fopen(options->crossings, "we") : NULL;
-    if (file == NULL && options->crossings != NULL) {
-        snprintf(result->text, sizeof result->text, "%s: %s", options->crossings, strerror(errno));
+    FILE *file = options->ipc_trace != NULL ? fopen(options->ipc_trace, "we") : NULL;
+    if (file == NULL && options->ipc_trace != NULL) {
+        snprintf(result->text, sizeof result->text, "%s: %s", options->ipc_trace, strerror(errno));
     }
     return file;
 }
 
-static bool crossings_close(FILE *file)
+static bool ipc_trace_close(FILE *file)
 {
     bool written = ferror(file) == 0;
     return fclose(file) == 0 && written;
@@ -219,16 +219,16 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     }
     sim_condition_init(&server.launch.process_ended);
     sim_condition_init(&server.launch.quiet);
-    server.crossings = crossings_open(options, result);
+    server.ipc_trace = ipc_trace_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (getrlimit(RLIMIT_NOFILE, &server.launch.files) == 0) { // for copies of what all threads wait for
         (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){server.launch.files.rlim_max, server.launch.files.rlim_max});
     }
-    if (!attach_watches_init(&server) || !attach_turns_init(&server)) {
+    if (!attach_watches_init(&server) || !attach_tokens_init(&server)) {
         snprintf(result->text, sizeof result->text, "no memory to share with programs: %s", strerror(errno));
         status = SIM_ERR_IO;
-    } else if ((server.crossings != NULL || options->crossings == NULL) && attach_listen(&server)) {
+    } else if ((server.ipc_trace != NULL || options->ipc_trace == NULL) && attach_listen(&server)) {
         attach_timestamps_begin();
         run(&server);
         attach_timestamps_end();
@@ -243,7 +243,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         server.processes = process->next;
         attach_process_destroy(process);
     }
-    attach_turns_fini(&server);
+    attach_tokens_fini(&server);
     if (server.watches >= 0) {
         close(server.watches);
     }
@@ -251,8 +251,8 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     sim_event_cancel(server.sim, &server.functional.pace);
     machine_destroy(&server);
     free(server.ids.list);
-    if (server.crossings != NULL && !crossings_close(server.crossings)) {
-        snprintf(result->text, sizeof result->text, "%s could not be written", options->crossings);
+    if (server.ipc_trace != NULL && !ipc_trace_close(server.ipc_trace)) {
+        snprintf(result->text, sizeof result->text, "%s could not be written", options->ipc_trace);
         status = SIM_ERR_IO;
     }
     return status;

@@ -15,8 +15,8 @@ struct attach_processors {
     int of_programs;          // -1: nothing is chosen
     uint32_t looks;           // that a side makes before it sleeps; 0: there is one processor
     bool apart;
-    unsigned turns, late; // of this window, or since they are together
-    unsigned together;    // for so many turns
+    unsigned given, late; // tokens of this window, or since they are together
+    unsigned together;    // for so many tokens
     unsigned good;        // windows in a row
 };
 
@@ -36,13 +36,13 @@ struct attach_token {
     bool free;         // functional: its program runs
 };
 
-// --- turn.c ---------------------------------------------------------------------------------------------------------
+// --- run_token.c ----------------------------------------------------------------------------------------------------
 
-bool attach_turns_init(struct attach_server *server);
-void attach_turns_fini(struct attach_server *server);
+bool attach_tokens_init(struct attach_server *server);
+void attach_tokens_fini(struct attach_server *server);
 void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
 // On which they may be, as far as they can tell: those that the simulator had itself.
 void attach_processors_tell(const struct attach_server *server, unsigned char set_out[128]);
-void attach_turn_give(struct attach_thread *thread);
-bool attach_turn_await(struct attach_thread *thread); // false: the program has ended
-bool attach_turn_is_program(const struct attach_thread *thread);
+void attach_token_give(struct attach_thread *thread);
+bool attach_token_await(struct attach_thread *thread); // false: the program has ended
+bool attach_token_is_program(const struct attach_thread *thread);

@@ -26,7 +26,7 @@ bool attach_shared_changed(struct attach_thread *thread)
 {
     struct attach_shared *shared = &thread->shared;
     static unsigned char now[ATTACH_PAGES_MAX * ATTACH_PAGE_BYTES];
-    shared->seen_turns = thread->process->turns;
+    shared->seen_scheduled = thread->process->scheduled;
     unsigned changed = 0;
     if (!pages_read(thread, now)) {
         shared->count = 0;
@@ -47,7 +47,7 @@ bool attach_shared_changed(struct attach_thread *thread)
 void attach_shared_look(struct attach_thread *thread)
 {
     struct attach_shared *shared = &thread->shared;
-    if (shared->count != 0 && shared->seen_turns != thread->process->turns) {
+    if (shared->count != 0 && shared->seen_scheduled != thread->process->scheduled) {
         thread->loop.stored = 0; // the wait before has told of it
         (void)attach_shared_changed(thread);
         shared->pending |= thread->loop.stored;
@@ -83,7 +83,7 @@ enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const 
     bool same = pages_take(shared, polled->pages, count);
     unsigned pending = same && count != 0 ? shared->pending : 0;
     shared->pending = 0;
-    shared->seen_turns = thread->process->turns + 1; // the thread's own is counted behind this
+    shared->seen_scheduled = thread->process->scheduled + 1; // the thread's own is counted behind this
     // Read again in any case, as what the thread itself has written is nobody's store.
     if (count != 0 && !pages_read(thread, shared->copies)) {
         shared->count = 0;

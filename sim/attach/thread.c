@@ -13,8 +13,8 @@
 
 // How long a last thread may sleep in its end, and how often that is looked for.
 enum { LAST_THREAD_MS = 100, END_LOOK_MS = 2 };
-// Between two looks for what happens beside the turns, in crossings.
-enum { ASIDE_CROSSINGS = 256 };
+// Between two looks for what happens beside the turns, in attach calls.
+enum { ASIDE_CALLS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
 static const uint64_t end_ps = UINT64_C(1) << 62;
 static const uint64_t work_max_ps = 1000000 * SIM_PS_PER_MS;
@@ -29,7 +29,7 @@ void attach_hash(struct attach_server *server, uint64_t value)
 
 // --- the turn -------------------------------------------------------------------------------------------------------
 
-static void turn_give(struct attach_thread *thread)
+static void token_pass(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     thread->token.given_ps = sim_now_ps(server->sim);
@@ -39,11 +39,11 @@ static void turn_give(struct attach_thread *thread)
     thread->loop.stored = 0;
     thread->seen.events = thread->process->writes.events;
     thread->seen.wakes = server->settling.wakes;
-    thread->seen.scheduled = thread->process->turns;
+    thread->seen.scheduled = thread->process->scheduled;
     thread->seen.writes = thread->process->writes.all;
     thread->seen.ends = server->settling.ends;
     attach_memory_settle(server, thread->process->node);
-    attach_turn_give(thread);
+    attach_token_give(thread);
 }
 
 // --- what it did ----------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ static void thread_end(struct attach_thread *thread)
     }
     process->thread_count--;
     process->threads[thread->index] = NULL;
-    atomic_store(&thread->slot->turn, ATTACH_TURN_SIMULATOR);
+    atomic_store(&thread->slot->holder, ATTACH_HOLDER_SIMULATOR);
     atomic_store(&thread->slot->entry_count, 0);
     attach_notes_end(thread);
     atomic_store(&thread->slot->state, ATTACH_SLOT_FREE);
@@ -268,18 +268,18 @@ static bool waits_for_memory(const struct attach_request *request)
 // It has looked once more whether others have written to its memory, and they had not.
 static bool looks_for_others(const struct attach_request *request)
 {
-    return request->op == ATTACH_OP_WAIT && (request->args.wait.flags & ATTACH_WAIT_TURNS) != 0 &&
+    return request->op == ATTACH_OP_WAIT && (request->args.wait.flags & ATTACH_WAIT_OTHERS) != 0 &&
            request->entry_count == 0;
 }
 
-static bool turn_await(struct attach_thread *thread)
+static bool call_await(struct attach_thread *thread)
 {
     const struct attach_run_options *options = thread->process->server->options;
-    bool crossed = options->functional ? attach_functional_await(thread) : attach_turn_await(thread);
-    if (options->turn != NULL && !options->functional) {
-        options->turn(options->ctx);
+    bool called = options->functional ? attach_functional_await(thread) : attach_token_await(thread);
+    if (options->scheduled != NULL && !options->functional) {
+        options->scheduled(options->ctx);
     }
-    return crossed;
+    return called;
 }
 
 // What the thread asks for, before what it did until then is replayed.
@@ -299,33 +299,33 @@ static void request_begin(struct attach_thread *thread, struct attach_request *r
         attach_loop_left(thread);
     }
     if (!looks_for_others(request)) {
-        attach_turn_note(thread, request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0);
+        attach_scheduled_note(thread, request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0);
     }
 }
 
-static void crossing_count(const struct attach_thread *thread, const struct attach_request *request)
+static void call_count(const struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    server->result->crossings++;
+    server->result->calls++;
     attach_hash(server,
                 request->op + (request->op == ATTACH_OP_HCA_COMMAND ? request->args.hca_command.command.id : 0));
     attach_hash(server, (uint64_t)thread->process->node << 32 | thread->process->number << 8 | thread->index);
     attach_hash(server, sim_now_ps(server->sim));
-    if (server->crossings != NULL) {
-        attach_crossing_write(server->crossings, thread, request);
+    if (server->ipc_trace != NULL) {
+        attach_trace_write(server->ipc_trace, thread, request);
     }
 }
 
 // One turn and what came of it. false: there will be no other.
-static bool turn_take(struct attach_thread *thread)
+static bool schedule_once(struct attach_thread *thread)
 {
     struct attach_request request;
     struct attach_server *server = thread->process->server;
     if (thread->process->ended) {
         return false;
     }
-    turn_give(thread);
-    bool crossed = turn_await(thread);
+    token_pass(thread);
+    bool called = call_await(thread);
     if (attach_stopped(server)) {
         return false;
     }
@@ -335,21 +335,21 @@ static bool turn_take(struct attach_thread *thread)
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
     thread->announces = 0;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
-    if (!crossed || thread->process->ended) {
+    if (!called || thread->process->ended) {
         attach_watch_end(thread);
         return false;
     }
-    crossing_count(thread, &request);
+    call_count(thread, &request);
     if (request.op != ATTACH_OP_POLL) {
         thread->ahead_ps = 0;
     }
     thread->process->leaving = false;
     attach_alarm_note(thread->process);
-    attach_crossing_note(thread, &request);
+    attach_call_note(thread, &request);
     if (thread->exits) {
         return false;
     }
-    bool aside = server->result->crossings % ASIDE_CROSSINGS == 0;
+    bool aside = server->result->calls % ASIDE_CALLS == 0;
     uint64_t asked_ps = sim_now_ps(server->sim);
     thread->slot->result = attach_request_do(thread, &request);
     if (server->notes_all) {
@@ -374,7 +374,7 @@ static void thread_main(void *arg)
 {
     struct attach_thread *thread = arg;
     attach_preempt(thread, ADVERSARY_WAKE);
-    while (turn_take(thread)) {
+    while (schedule_once(thread)) {
     }
     if (!thread->process->server->stopped) {
         thread_end(thread);

@@ -43,7 +43,7 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
         (thread->watch.ready || process->server->settling.ends != thread->seen.ends)) {
         return true;
     }
-    if ((flags & ATTACH_WAIT_TURNS) != 0 && process->turns != thread->seen.scheduled) {
+    if ((flags & ATTACH_WAIT_OTHERS) != 0 && process->scheduled != thread->seen.scheduled) {
         return true;
     }
     bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->settling.ends != thread->seen.ends
@@ -64,7 +64,7 @@ const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps)
     if ((flags & ATTACH_WAIT_FUTEX) != 0) {
         return "another thread to wake it (futex)";
     }
-    if ((flags & ATTACH_WAIT_TURNS) != 0) {
+    if ((flags & ATTACH_WAIT_OTHERS) != 0) {
         return "another thread to write to its memory";
     }
     if ((flags & ATTACH_WAIT_DESCRIPTORS) != 0) {
@@ -97,13 +97,13 @@ static bool shares_memory(const struct attach_process *a, const struct attach_pr
            (a->node == b->node && atomic_load(&a->segment->shares) != 0 && atomic_load(&b->segment->shares) != 0);
 }
 
-void attach_turn_note(const struct attach_thread *of, bool looked)
+void attach_scheduled_note(const struct attach_thread *of, bool looked)
 {
     struct attach_server *server = of->process->server;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
         bool shares = shares_memory(process, of->process);
         bool same = process == of->process;
-        process->turns += shares;
+        process->scheduled += shares;
         for (unsigned i = 0; i < process->slots && shares; i++) {
             struct attach_thread *thread = process->threads[i];
             if (thread == NULL || thread == of) {
@@ -111,7 +111,7 @@ void attach_turn_note(const struct attach_thread *of, bool looked)
             }
             bool loops = thread->fast_forwarded && attach_loop_others(thread, looked, same);
             thread->loop.others = thread->loop.others || loops;
-            if (loops || (thread->wait.flags & ATTACH_WAIT_TURNS) != 0) {
+            if (loops || (thread->wait.flags & ATTACH_WAIT_OTHERS) != 0) {
                 sim_condition_signal(server->sim, &thread->wait.woken);
             }
         }

@@ -40,8 +40,8 @@ struct attach_shared {
     unsigned count;
     bool known;            // that these are all
     unsigned char *copies; // as they were; NULL: none yet
-    unsigned pending;      // a bit for each poll: changed before the thread got its turn, and not told yet
-    uint64_t seen_turns;   // of all that share memory, when they were
+    unsigned pending;      // a bit for each poll: changed before the thread was scheduled, and not told yet
+    uint64_t seen_scheduled;   // of all that share memory, when they were
 };
 
 // The word that a thread sleeps on.
@@ -68,8 +68,8 @@ void attach_ranges_remove(struct attach_ranges *ranges, uint64_t bus_address, ui
 // What a wait is for, as the user reads it; SIM_NEVER_PS: without a deadline.
 const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
-// The thread has had its turn. looked: it polled and found nothing, and may have done nothing else.
-void attach_turn_note(const struct attach_thread *thread, bool looked);
+// The thread was scheduled. looked: it polled and found nothing, and may have done nothing else.
+void attach_scheduled_note(const struct attach_thread *thread, bool looked);
 // Until the thread's condition is signalled, its process's alarm, or the deadline. blocked_outside: on an external event,
 // and does not poll it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
@@ -85,7 +85,7 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
 void attach_loop_left(struct attach_thread *thread); // it has done something else
 // Is the write one that the thread's loop sees?
 bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
-// Another thread has had its turn: shall this one poll?
+// Another thread was scheduled: shall this one poll?
 bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_process);
 
 // --- shared.c -------------------------------------------------------------------------------------------------------
@@ -94,16 +94,16 @@ bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_pro
 // as then, so that it has to look at them once more by itself.
 enum attach_shared_news { ATTACH_SHARED_SAME, ATTACH_SHARED_STORED, ATTACH_SHARED_OTHER_PAGES };
 enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request);
-// Before the thread gets its turn: what has changed since it was looked at last is told with its next poll.
+// Before the thread is scheduled: what has changed since it was looked at last is told with its next poll.
 void attach_shared_look(struct attach_thread *thread);
-// Another process has had its turn: has it changed one of the thread's pages?
+// Another process was scheduled: has it changed one of the thread's pages?
 bool attach_shared_changed(struct attach_thread *thread);
 void attach_shared_destroy(struct attach_thread *thread);
 
 // --- watch.c --------------------------------------------------------------------------------------------------------
 
 bool attach_watches_init(struct attach_server *server);
-// WAIT for descriptors: before anything of the crossing is carried out; and when it is over.
+// WAIT for descriptors: before anything of the call is carried out; and when it is over.
 void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request);
 void attach_watch_end(struct attach_thread *thread);
 // Which are ready now, or within so much real time: their threads go on. false: none.
@@ -113,7 +113,7 @@ bool attach_watches_of_others_look(struct attach_server *server);  // has one of
 
 // --- futex.c --------------------------------------------------------------------------------------------------------
 
-// FUTEX_WAIT: before anything of the crossing is carried out.
+// FUTEX_WAIT: before anything of the call is carried out.
 void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request);
 // A thread or the process has ended, whose words the kernel may have changed, and all that share memory with it look
 // again; NULL: everybody, as there may be a signal.

@@ -125,7 +125,7 @@ static bool is_of_others(int fd, const struct stat *input, const struct stat *pi
            (same_file(&about, input) && !S_ISREG(about.st_mode));
 }
 
-// The kernel is asked about this one alone: what programs of the run write to the others is told by their crossings.
+// The kernel is asked about this one alone: what programs of the run write to the others is told by their attach calls.
 static bool is_ready(struct attach_thread *thread, unsigned index)
 {
     struct pollfd watch = {.fd = thread->watch.fds[index], .events = (short)thread->watch.events[index]};

@@ -17,7 +17,7 @@ enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
 struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
-    const char *wall_limit, *out, *crossings, *junit;
+    const char *wall_limit, *out, *ipc_trace, *junit;
     struct cli_observing_options observing;
     struct cli_seeds_options seeds;
     bool functional, together, any_cpu, gpu_mpi, update_baseline;
@@ -30,8 +30,8 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, sets)},
     {"out", "DIR", "write counters.csv, the manifest and exec.yaml with the run's hash there", CLI_OPTION_TEXT,
      offsetof(struct exec_options, out)},
-    {"crossings", "FILE", "write a line for every turn of a program there: what two runs are compared by",
-     CLI_OPTION_TEXT, offsetof(struct exec_options, crossings)},
+    {"ipc-trace", "FILE", "write a line for every attach call of a program there: what two runs are compared by",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, ipc_trace)},
     {"trace", "FILE.csv", "write every TLP, packet and verbs call, in the order of simulated time", CLI_OPTION_TEXT,
      offsetof(struct exec_options, observing.trace)},
     {"trace-only", "GLOB", "only components or points of that name ('*.verbs', tlp_sent); may be given more than once",
@@ -71,12 +71,15 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, any_cpu)},
 };
 
+static const struct cli_renamed renamed[] = {{"crossings", "ipc-trace"}, {NULL, NULL}};
+
 static const struct cli_syntax syntax = {
+    .renamed = renamed,
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
              "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--check] [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
              "                   [--adversarial SEED | --seeds A..B [--jobs N]]\n"
-             "                   [--crossings FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
+             "                   [--ipc-trace FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
              "[--any-cpu]\n"
              "                   [--junit FILE.xml] [--update-baseline]",
     .doc =
@@ -156,7 +159,7 @@ static void counter_take(void *ctx, const char *component, const struct sim_coun
     }
 }
 
-static void turn_take(void *ctx)
+static void schedule_once(void *ctx)
 {
     const struct cli_exec *exec = ctx;
     cli_captures_show(exec->captures);
@@ -194,7 +197,7 @@ static void listeners_set(struct cli_exec *exec, bool wanted, struct attach_run_
 {
     const struct cli_observing *observing = exec->observing;
     run->counter = wanted ? counter_take : NULL;
-    run->turn = exec->captures->any ? turn_take : NULL;
+    run->scheduled = exec->captures->any ? schedule_once : NULL;
     run->trace = observing->tracing ? trace_take : NULL;
     bool quiet = observing->given->quiet_diagnosis && !observing->given->check;
     run->diagnosis = quiet ? NULL : diagnosis_take;
@@ -300,7 +303,7 @@ static bool options_right(const struct exec_options *given)
 static bool writes_files(const struct exec_options *given)
 {
     const struct cli_observing_options *observing = &given->observing;
-    return given->out != NULL || given->crossings != NULL || given->update_baseline || observing->trace != NULL ||
+    return given->out != NULL || given->ipc_trace != NULL || given->update_baseline || observing->trace != NULL ||
            observing->timeline != NULL;
 }
 
@@ -313,7 +316,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
                                      .functional = given->functional,
                                      .together = given->together,
                                      .any_cpu = given->any_cpu,
-                                     .crossings = given->crossings};
+                                     .ipc_trace = given->ipc_trace};
     cli_paths_find(&paths);
     if (!options_right(given) || !seconds_read(given->wall_limit, &run.wall_limit_ms) ||
         !cli_seeds_read(&given->seeds, writes_files(given), &run)) {

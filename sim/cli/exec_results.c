@@ -104,8 +104,8 @@ static bool hash_write(const struct cli_exec *exec)
         return false;
     }
     fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
-    fprintf(file, "hash: %016llx\ncrossings: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
-            (unsigned long long)result->crossings, (unsigned long long)result->simulated_ps);
+    fprintf(file, "hash: %016llx\nattach_calls: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
+            (unsigned long long)result->calls, (unsigned long long)result->simulated_ps);
     if (exec->adversarial != NULL) {
         fprintf(file, "adversarial: %s\n", exec->adversarial);
     }

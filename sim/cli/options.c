@@ -121,11 +121,23 @@ static void option_set(const struct cli_option *option, void *values, const char
 static const struct cli_option *option_find(const struct cli_syntax *syntax, const char *name)
 {
     for (size_t i = 0; i < syntax->option_count; i++) {
-        if (strcmp(syntax->options[i].name, name) == 0) {
-            return &syntax->options[i];
+        const struct cli_option *option = &syntax->options[i];
+        if (strcmp(option->name, name) == 0) {
+            return option;
         }
     }
     return NULL;
+}
+
+static const char *name_now(const struct cli_syntax *syntax, const char *name)
+{
+    for (const struct cli_renamed *renamed = syntax->renamed; renamed != NULL && renamed->was != NULL; renamed++) {
+        if (strcmp(renamed->was, name) == 0) {
+            fprintf(stderr, "tcasim: --%s is called --%s now\n", name, renamed->name);
+            return renamed->name;
+        }
+    }
+    return name;
 }
 
 // argv[*index] is "--name" or "--name=value"; a value that stands by itself is taken too. Returns whether it was right.
@@ -136,7 +148,7 @@ static bool option_read(const struct cli_syntax *syntax, int argc, char **argv, 
     size_t length = strcspn(word, "=");
     snprintf(name, sizeof name, "%.*s", (int)length, word);
     const char *value = word[length] == '=' ? word + length + 1 : NULL;
-    const struct cli_option *option = option_find(syntax, name);
+    const struct cli_option *option = option_find(syntax, name_now(syntax, name));
     if (option == NULL) {
         unknown_report(syntax, name);
         return false;

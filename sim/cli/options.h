@@ -22,6 +22,11 @@ struct cli_option {
     size_t offset; // of the variable in the command's structure
 };
 
+// The name of an option in earlier versions, which is accepted with a warning.
+struct cli_renamed {
+    const char *was, *name;
+};
+
 struct cli_list {
     const char **items; // point into argv
     size_t count;
@@ -35,6 +40,7 @@ struct cli_syntax {
     size_t operands_min, operands_max;
     bool (*is_value)(const char *word); // of options whose value may be left out; NULL: there are none
     const char *operand;                // what an operand is, for messages: "a scenario file"
+    const struct cli_renamed *renamed;  // ends with a NULL; NULL: none was
 };
 
 enum cli_parsed { CLI_PARSED_RUN, CLI_PARSED_HELP, CLI_PARSED_WRONG };

@@ -1,6 +1,6 @@
 // Verbs calls as trace points, a line a call, between the trace points of devices in the order of simulated time.
 //
-// What a program did since its last crossing is known at the crossing, with times ahead of the devices': lines wait in
+// What a program did since its last call is known at the call, with times ahead of the devices': lines wait in
 // a heap until the simulation has come to their time.
 #include <stddef.h>
 #include <stdlib.h>

@@ -135,7 +135,7 @@ static void request_make(void)
     entries_make(slot);
     notes_make(slot);
     args_make(slot, op);
-    int64_t result = attach_cross(slot, (enum attach_op)op);
+    int64_t result = attach_call(slot, (enum attach_op)op);
     if (result >= 0) {
         uint64_t words[2];
         memcpy(words, &slot->reply, sizeof words);

@@ -87,14 +87,14 @@ TEST(AttachedLife, EachCrossingIsALineOfTheFileThatIsAskedFor)
 {
     char path[64];
     struct attach_fixture fixture;
-    snprintf(path, sizeof path, "/tmp/tcasim-test-%d-crossings", (int)getpid());
+    snprintf(path, sizeof path, "/tmp/tcasim-test-%d-attach calls", (int)getpid());
     attach_fixture_init(&fixture);
-    fixture.options.crossings = path;
+    fixture.options.ipc_trace = path;
     attach_fixture_add(&fixture, 0, "threads", NULL);
     attach_fixture_run(&fixture);
     expect_done(&fixture);
-    EXPECT_TRUE(fixture.result.crossings > 0);
-    EXPECT_EQ(lines_of(path), fixture.result.crossings);
+    EXPECT_TRUE(fixture.result.calls > 0);
+    EXPECT_EQ(lines_of(path), fixture.result.calls);
     (void)unlink(path);
     attach_fixture_fini(&fixture);
 }

@@ -1,4 +1,4 @@
-// Waits for a word of pinned memory that is what it is waited for, and for one that is not: prints the crossings of
+// Waits for a word of pinned memory that is what it is waited for, and for one that is not: prints the attach calls of
 // each.
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@ int main(void)
     }
     *(volatile uint64_t *)buffer.address = 7;
     uint64_t begin_ps = attach_now_ps();
-    unsigned before = attach_crossings();
+    unsigned before = attach_calls();
     int there = ops->wait_word(process->backend.ctx, buffer.address, UINT64_MAX, 7, 1000);
-    unsigned between = attach_crossings();
+    unsigned between = attach_calls();
     bool paid = attach_now_ps() > begin_ps;
     int missing = ops->wait_word(process->backend.ctx, buffer.address, UINT64_MAX, 8, 1000);
-    printf("%u %u\n", between - before, attach_crossings() - between);
+    printf("%u %u\n", between - before, attach_calls() - between);
     return there == 0 && paid && missing == -ETIMEDOUT ? 0 : 1;
 }

@@ -159,7 +159,7 @@ TEST(TcaVerbsFlow, EveryNodeReachesEveryNodeAndItself)
 
 // --- full rings -----------------------------------------------------------------------------------------------------
 
-static void floods(void *arg, peach2_handle_t *board)
+static void sends_a_burst(void *arg, peach2_handle_t *board)
 {
     struct fixture *fixture = arg;
     struct end *end = fixture_enter(fixture, board);
@@ -201,7 +201,7 @@ static void is_away(void *arg, peach2_handle_t *board)
 
 TEST(TcaVerbsFlow, ARingIsNeverWrittenBeforeItWasTaken)
 {
-    run(2, floods, is_away);
+    run(2, sends_a_burst, is_away);
 }
 
 // --- refusals -------------------------------------------------------------------------------------------------------

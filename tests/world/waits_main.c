@@ -68,7 +68,7 @@ static void threads_wait(void)
     }
 }
 
-// Has locks at all times at which it gives its turn away: who waits for one gets it when this one releases it.
+// Has locks at all times at which it gives the run token back: who waits for one gets it when this one releases it.
 static void *lock_greedily(void *arg)
 {
     while (!stop) {

@@ -33,8 +33,8 @@ API uint64_t attach_now_ps(void)
     if (slot == NULL) {
         return 0;
     }
-    if (!attach_own.crossing && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) != 0) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+    if (!attach_own.in_call && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) != 0) {
+        (void)attach_call(slot, ATTACH_OP_NOTHING);
     }
     attach_compute_pay();
     return slot->now_ps + attach_own.tail_ps;
@@ -42,7 +42,7 @@ API uint64_t attach_now_ps(void)
 
 API void attach_spend_ps(uint64_t ps)
 {
-    if (timed() && attach_slot() != NULL && !attach_own.crossing) {
+    if (timed() && attach_slot() != NULL && !attach_own.in_call) {
         attach_own.tail_ps += ps;
     }
 }
@@ -80,7 +80,7 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
 // --- empty polls --------------------------------------------------------------------------------------------------
 
 // what: enum attach_poll_flags.
-static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t iterations, uint64_t iteration_ps,
+static enum attach_woken poll_call(struct attach_slot *slot, uint64_t iterations, uint64_t iteration_ps,
                                     unsigned flags, unsigned what)
 {
     struct attach_args_poll *poll = &slot->args.poll;
@@ -88,7 +88,7 @@ static enum attach_woken poll_cross(struct attach_slot *slot, uint64_t iteration
     poll->iteration_ps = iteration_ps;
     poll->flags = flags;
     poll->what = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0);
-    int64_t woken = attach_cross(slot, ATTACH_OP_POLL);
+    int64_t woken = attach_call(slot, ATTACH_OP_POLL);
     attach_own.found = attach_own.did = false;
     attach_own.untold = slot->reply.poll.happened != 0 ? 0 : attach_own.untold + 1;
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
@@ -144,7 +144,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     struct attach_polled *polled = &slot->args.poll.polled;
     uint64_t iteration_ps = iteration_describe(polled, iteration, period != 0 ? period : 1);
     attach_pages_describe(polled, loop_pages(&attach_own.loop), iteration, period);
-    enum attach_woken woken = poll_cross(slot, iterations, iteration_ps, flags, what);
+    enum attach_woken woken = poll_call(slot, iterations, iteration_ps, flags, what);
     if (slot->reply.poll.stored != 0) {
         attach_own.stored = true;
         loop_stored(&attach_own.loop);
@@ -165,7 +165,7 @@ static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, c
     polled->word_count = words;
     polled->any_pinned = attach_look_progresses();
     attach_pages_describe(polled, pages, NULL, 0);
-    return poll_cross(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
+    return poll_call(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
 }
 
 API enum attach_woken attach_poll_pages(const uint64_t *pages, unsigned count)
@@ -283,9 +283,9 @@ API unsigned attach_interrupts_ending(void)
     return attach_own.interrupts_ending;
 }
 
-API unsigned attach_crossings(void)
+API unsigned attach_calls(void)
 {
-    return attach_own.crossings;
+    return attach_own.calls;
 }
 
 API void attach_settle(void)
@@ -297,8 +297,8 @@ API void attach_settle(void)
         stores = stores || (slot->entries[i].kind == ATTACH_ENTRY_COMBINED &&
                             (unsigned)(slot->entries[i].bar - BACKEND_BAR_GPU0) < BACKEND_GPUS_MAX);
     }
-    if (stores && !attach_own.crossing) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+    if (stores && !attach_own.in_call) {
+        (void)attach_call(slot, ATTACH_OP_NOTHING);
     }
 }
 
@@ -377,7 +377,7 @@ API void attach_before_exec(void)
 
 API void attach_thread_exit(void)
 {
-    if (attach_own.slot != NULL && !attach_own.crossing) {
+    if (attach_own.slot != NULL && !attach_own.in_call) {
         if (attach_own.last != NULL) {
             attach_own.last(attach_own.last_arg);
         }
@@ -388,7 +388,7 @@ API void attach_thread_exit(void)
 
 API __attribute__((destructor)) void attach_process_exit(void)
 {
-    if (atomic_load(&attach_client.link) == ATTACH_LINK_UP && attach_own.slot != NULL && !attach_own.crossing) {
+    if (atomic_load(&attach_client.link) == ATTACH_LINK_UP && attach_own.slot != NULL && !attach_own.in_call) {
         (void)attach_request(process_exit, NULL, 0);
     }
 }

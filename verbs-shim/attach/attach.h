@@ -1,13 +1,13 @@
 // The program's side of simulated time: what the libraries of an attached program call.
 //
 // An attached process is an ordinary process whose threads run only while the simulator lets them: one thread of all
-// attached processes at a time (the baton). What a thread does between two calls of this file takes no simulated time;
+// attached processes at a time (the run token). What a thread does between two calls of this file takes no simulated time;
 // costs that libraries declare are added up in the thread (`attach_spend`), and posted stores to devices are kept with
-// their time in the thread's list. Both reach the simulator with the thread's next crossing: it lets the models run up
-// to the thread's own time, carries out the stores at theirs, and then the request. So a crossing is needed only where
+// their time in the thread's list. Both reach the simulator with the thread's next attach call: it lets the models run up
+// to the thread's own time, carries out the stores at theirs, and then the request. So an attach call is needed only where
 // a thread wants to know something (a clock after a store, a register, a word that is not there yet) or has nothing to
 // do. Everything that the libraries above need of devices goes through backend.h, which attach_backend.c implements on
-// these crossings (docs/decisions/0011-attached-programs.md).
+// these attach calls (docs/decisions/0011-attached-programs.md).
 //
 // One copy of this library (libtcasim-attach.so) is in a process, whatever else is preloaded or linked. All functions
 // may be called from any thread; a thread that calls for the first time is made known to the simulator. Where the
@@ -28,7 +28,7 @@ extern "C" {
 
 enum attach_mode {
     ATTACH_NONE,       // not attached: backend_current gives NULL
-    ATTACH_FUNCTIONAL, // devices, but real time: threads run freely, a crossing is an ordinary call
+    ATTACH_FUNCTIONAL, // devices, but real time: threads run freely, an attach call is an ordinary call
     ATTACH_TIMED       // lock step
 };
 
@@ -85,8 +85,8 @@ enum attach_wait_flags {
     // (attach_may_wake), a process ended, a real descriptor became ready.
     ATTACH_WAIT_OUTSIDE = 2,
     ATTACH_WAIT_ENDS = 8, // with OUTSIDE: of that only ends of processes, and signals (attach_may_interrupt)
-    // Until another thread of the process has had its turn, or one of a process of the node that may share its memory.
-    ATTACH_WAIT_TURNS = 16,
+    // Until another thread of the process was scheduled, or one of a process of the node that may share its memory.
+    ATTACH_WAIT_OTHERS = 16,
     ATTACH_WAIT_FUTEX = 32,      // in descriptions only: another thread of the same word
     ATTACH_WAIT_DESCRIPTORS = 64, // of attach_wait_descriptors
     ATTACH_WAIT_PINNED = 128      // with MEMORY: only to pinned memory
@@ -96,7 +96,7 @@ enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUT
 
 #define ATTACH_NEVER_PS UINT64_MAX
 
-// Gives the baton away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
+// Gives the run token away until what the flags name, or until deadline_ps of simulated time (flags 0: a sleep). The caller
 // tests its condition before and after: a wake-up says that something may have changed, not what. Writes between the
 // thread's last wait for memory and this call count. A deadline that has passed: all threads that may go on now have
 // their turn first. Not timed: MEMORY and OUTSIDE return after a short real sleep.
@@ -145,7 +145,7 @@ struct attach_watch {
 // more than ATTACH_WATCHES_MAX, until anything outside the devices may have changed. Signals end it as well.
 enum attach_woken attach_wait_descriptors(const struct attach_watch *watches, unsigned count, uint64_t deadline_ps);
 
-// As of futex(2), whose word the caller has compared since it has the baton. shared: with other processes of the node.
+// As of futex(2), whose word the caller has compared since it has the run token. shared: with other processes of the node.
 // 0: woken. -ETIMEDOUT: the deadline. -EINTR: the caller is to look at the word again. Not timed: -EINTR after a short
 // real sleep.
 int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps);
@@ -156,17 +156,17 @@ int attach_futex_requeue(const void *word, bool shared, uint32_t most, uint32_t 
                          uint32_t *moved_out);
 
 // The process's next alarm: no wait of any of its threads goes beyond deadline_ps, and the first thread that has the
-// baton at that time or later calls `due` before it returns from its crossing. ATTACH_NEVER_PS: none.
+// baton at that time or later calls `due` before it returns from its attach call. ATTACH_NEVER_PS: none.
 void attach_alarm(uint64_t deadline_ps, void (*due)(void));
 
-// Signals are blocked while a thread is without the baton, and delivered when it has it again; one that is pending ends
+// Signals are blocked while a thread is without the run token, and delivered when it has it again; one that is pending ends
 // a wait as ATTACH_WOKEN_OUTSIDE. This counts those of the calling thread that the program handles.
 unsigned attach_interrupts(void);
 unsigned attach_interrupts_ending(void); // only those whose handler was set without SA_RESTART
 // One that is not the program's: it does not count.
 void attach_own_signal(int number);
-// Crossings of the calling thread so far.
-unsigned attach_crossings(void);
+// Attach calls of the calling thread so far.
+unsigned attach_calls(void);
 
 // A library of devices gives what is to be done for a thread that waits by itself, for a descriptor or for a word in
 // memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who
@@ -197,7 +197,7 @@ struct attach_window {
 void attach_window_by(const struct attach_window *how);
 // The process has memory to which other processes may write: who polls there looks again after their turns.
 void attach_shares(void);
-// Until the calling thread's next crossing. false: it is not possible, or the process shares none.
+// Until the calling thread's next attach call. false: it is not possible, or the process shares none.
 bool attach_window_open(void);
 bool attach_window_learns(void); // one is open, by which a loop of polls is learned
 // Before a call that the kernel is to carry out on the thread's memory.
@@ -213,14 +213,14 @@ void attach_check_gone(const void *memory, size_t bytes, bool unmapped);
 // --- life -----------------------------------------------------------------------------------------------------------
 
 // Between fork and its return in the parent: the child is known to the simulator when this returns, and runs at the
-// same simulated time after the parent has given the baton away. Returns its number of the run; the machine's where it
+// same simulated time after the parent has given the run token back. Returns its number of the run; the machine's where it
 // has none.
 int attach_fork_parent(int child); // also after vfork and posix_spawn: then the child's new program is known
 // The same for a thread that the caller has created: `began` by the thread itself before anything else, which returns
-// when it has the baton; `started` by its creator.
+// when it has the run token; `started` by its creator.
 void attach_thread_began(void);
 void attach_thread_started(void);
-// The last thing that the calling thread does before it gives the baton away for good.
+// The last thing that the calling thread does before it gives the run token back for good.
 void attach_thread_at_end(void (*last)(void *), void *arg);
 // The process is about to become another program (execve), which connects anew and is the same process.
 void attach_before_exec(void);

@@ -376,8 +376,8 @@ static uint64_t time_ps(void *ctx)
     }
     attach_spend_ps(attach_greeting()->timestamp_ps);
     struct attach_slot *slot = attach_slot();
-    if (slot != NULL && !attach_own.crossing && attach_own.tail_ps > STALE_MAX_PS) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+    if (slot != NULL && !attach_own.in_call && attach_own.tail_ps > STALE_MAX_PS) {
+        (void)attach_call(slot, ATTACH_OP_NOTHING);
     }
     return attach_now_ps();
 }

@@ -146,7 +146,7 @@ static bool mapped_set(unsigned gpu, uint64_t address, void *at)
     return set;
 }
 
-// Everything that the kernel may name. Other threads have their turns while this one asks. Past the world shim, as the
+// Everything that the kernel may name. Other threads are scheduled while this one asks. Past the world shim, as the
 // simulator's own memory is.
 static int memory_map(unsigned gpu)
 {

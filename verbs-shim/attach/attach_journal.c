@@ -1,4 +1,4 @@
-// The journal of an attached process: records wait in the thread's slot for its next crossing.
+// The journal of an attached process: records wait in the thread's slot for its next attach call.
 #include <stdatomic.h>
 #include <unwind.h>
 
@@ -23,7 +23,7 @@ static uint64_t local_ps(const struct attach_slot *slot)
     return slot->now_ps + attach_own.listed_ps + attach_own.tail_ps;
 }
 
-// Without crossing: what posted stores may have cost since the last one is not in it.
+// Without attach call: what posted stores may have cost since the last one is not in it.
 static uint64_t now_ps(void *ctx)
 {
     struct attach_slot *slot = attach_slot();
@@ -34,14 +34,14 @@ static uint64_t now_ps(void *ctx)
     attach_own.began.now_ps = local_ps(slot);
     attach_own.began.after_ps = attach_own.tail_ps;
     attach_own.began.entry = entry_count(slot);
-    attach_own.began.crossings = attach_own.crossings;
+    attach_own.began.calls = attach_own.calls;
     return attach_own.began.now_ps;
 }
 
 static const _Atomic uint64_t *turn_ps(void *ctx)
 {
     (void)ctx;
-    return &attach_client.turn_ps;
+    return &attach_client.scheduled_ps;
 }
 
 struct frames {
@@ -70,7 +70,7 @@ static void note(void *ctx, const struct journal_record *record)
 {
     struct attach_slot *slot = attach_slot();
     (void)ctx;
-    if (slot == NULL || attach_own.crossing) {
+    if (slot == NULL || attach_own.in_call) {
         return;
     }
     uintptr_t places[ATTACH_PLACES] = {0};
@@ -79,12 +79,12 @@ static void note(void *ctx, const struct journal_record *record)
     }
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
     if (count == ATTACH_NOTES) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+        (void)attach_call(slot, ATTACH_OP_NOTHING);
         count = atomic_load_explicit(&slot->note_count, memory_order_relaxed); // a signal's handler may have some
     }
     uint64_t ended_ps = local_ps(slot);
     bool timed = record->began_ps != 0 && ended_ps > record->began_ps;
-    bool listed = attach_own.began.now_ps == record->began_ps && attach_own.began.crossings == attach_own.crossings;
+    bool listed = attach_own.began.now_ps == record->began_ps && attach_own.began.calls == attach_own.calls;
     slot->notes[count] = (struct attach_note){
         .after_ps = attach_own.tail_ps,
         .took_ps = timed ? ended_ps - record->began_ps : 0,

@@ -1,6 +1,6 @@
 // Threads that libraries have beside an attached program: pthreads, which the environment knows like any other thread
 // of the program. Who pauses sleeps in the simulator: the program until it is woken, a library's thread also until a
-// device has written or another thread has had its turn.
+// device has written or another thread was scheduled.
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -71,7 +71,7 @@ static void stop(void *ctx, enum backend_thread thread)
 // a signal's handler, the simulator's question whether everybody waits) is no reason to look again.
 static void sleep_until_changed(const struct helper *helper, uint32_t seen, bool devices, uint64_t deadline_ps)
 {
-    const unsigned flags = ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED | ATTACH_WAIT_TURNS;
+    const unsigned flags = ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED | ATTACH_WAIT_OTHERS;
     bool again = true;
     while (again && atomic_load(&helper->changes) == seen && !helper->stopping) {
         again = devices ? attach_wait(flags, deadline_ps) == ATTACH_WOKEN_OUTSIDE
@@ -98,8 +98,8 @@ static void elapse(void *ctx)
 {
     struct attach_slot *slot = attach_mode() == ATTACH_TIMED ? attach_slot() : NULL;
     (void)ctx;
-    if (slot != NULL && !attach_own.crossing && attach_own.tail_ps != 0) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+    if (slot != NULL && !attach_own.in_call && attach_own.tail_ps != 0) {
+        (void)attach_call(slot, ATTACH_OP_NOTHING);
     }
 }
 

@@ -1,4 +1,4 @@
-// An attached process: how it connects, what a crossing is, its threads and its end.
+// An attached process: how it connects, what an attach call is, its threads and its end.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -331,7 +331,7 @@ static enum attach_link link_make(void)
     memcpy(attach_client.place.processors, greeting->processors, sizeof greeting->processors);
     atomic_store(&attach_client.segment->shares, attach_client.shares);
     slot_take(&attach_client.segment->slots[0]);
-    attach_turn_await(attach_own.slot);
+    attach_token_await(attach_own.slot);
     compute_begin();
     return ATTACH_LINK_UP;
 }
@@ -360,7 +360,7 @@ __attribute__((constructor)) static void connect_at_start(void)
     (void)attach_link_of_process();
 }
 
-// --- crossing -------------------------------------------------------------------------------------------------------
+// --- attach call -------------------------------------------------------------------------------------------------------
 
 const struct attach_greeting *attach_greeting(void)
 {
@@ -376,7 +376,7 @@ static void slot_find(void)
         if (atomic_compare_exchange_strong(&slot->state, &state, ATTACH_SLOT_NEW)) {
             slot_take(slot);
             uint64_t signals = signals_block();
-            attach_turn_await(slot);
+            attach_token_await(slot);
             compute_begin();
             signals_restore(signals, true);
             return;
@@ -397,7 +397,7 @@ struct attach_slot *attach_slot(void)
 struct attach_slot *attach_slot_to_call(void)
 {
     struct attach_slot *slot = attach_slot();
-    return attach_own.crossing ? NULL : slot;
+    return attach_own.in_call ? NULL : slot;
 }
 
 static void alarm_look(const struct attach_slot *slot)
@@ -409,15 +409,15 @@ static void alarm_look(const struct attach_slot *slot)
     }
 }
 
-int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
+int64_t attach_call(struct attach_slot *slot, enum attach_op op)
 {
-    if (attach_own.crossing) {
+    if (attach_own.in_call) {
         return -EINTR;
     }
     attach_window_close();
     attach_compute_pay();
-    attach_own.crossing = true;
-    attach_own.crossings++;
+    attach_own.in_call = true;
+    attach_own.calls++;
     attach_own.did = attach_own.did || (op != ATTACH_OP_POLL && op != ATTACH_OP_NOTHING);
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
@@ -425,28 +425,28 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op)
     bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT ||
                          (op == ATTACH_OP_POLL && (slot->args.poll.flags & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
-    attach_turn_give(slot);
+    attach_token_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
         (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t) "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
     }
     if (op != ATTACH_OP_THREAD_EXIT) {
-        attach_turn_await(slot);
+        attach_token_await(slot);
         while (slot->effect != 0 || slot->ask != 0) {
             if (slot->ask != 0) {
                 attach_journal_describe(slot);
             } else {
                 attach_gpu_effect(slot->effect_gpu, slot->effect);
             }
-            attach_turn_give(slot);
-            attach_turn_await(slot);
+            attach_token_give(slot);
+            attach_token_await(slot);
         }
     }
     attach_own.tail_ps = attach_own.listed_ps = 0;
     attach_own.data_bytes = 0;
-    attach_own.crossing = false;
+    attach_own.in_call = false;
     int64_t result = slot->result;
     if (op != ATTACH_OP_THREAD_EXIT) {
-        atomic_store_explicit(&attach_client.turn_ps, slot->now_ps, memory_order_relaxed);
+        atomic_store_explicit(&attach_client.scheduled_ps, slot->now_ps, memory_order_relaxed);
         alarm_look(slot);
     }
     compute_begin();
@@ -458,12 +458,12 @@ void attach_append(const struct attach_entry *entry, const void *data)
 {
     struct attach_slot *slot = attach_slot();
     uint32_t data_bytes = data != NULL ? entry->bytes : 0;
-    if (slot == NULL || attach_own.crossing) {
+    if (slot == NULL || attach_own.in_call) {
         return;
     }
     uint32_t count = atomic_load_explicit(&slot->entry_count, memory_order_relaxed);
     if (count == ATTACH_ENTRIES || data_bytes > ATTACH_DATA_BYTES - attach_own.data_bytes) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+        (void)attach_call(slot, ATTACH_OP_NOTHING);
         count = 0;
     }
     attach_own.did = true;
@@ -481,6 +481,6 @@ void attach_append(const struct attach_entry *entry, const void *data)
     atomic_store_explicit(&slot->entry_count, count + 1, memory_order_release);
     // Nothing else would bring them there where looks do not cross.
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL && entry->kind != ATTACH_ENTRY_COMBINED) {
-        (void)attach_cross(slot, ATTACH_OP_NOTHING);
+        (void)attach_call(slot, ATTACH_OP_NOTHING);
     }
 }

@@ -1,4 +1,4 @@
-// The crossing, for the files of the program's side. Private to the room.
+// The attach call, for the files of the program's side. Private to the room.
 #pragma once
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct attach_slot *attach_slot(void);
 struct attach_slot *attach_slot_to_call(void);
 
 // Carries out op with the arguments that are in the slot; returns the result. The reply is in the slot.
-int64_t attach_cross(struct attach_slot *slot, enum attach_op op);
+int64_t attach_call(struct attach_slot *slot, enum attach_op op);
 
 // attach_request(gpu_alloc, &reply, .gpu = 0, .bytes = 4096): one request of requests.def; returns its result. reply may
 // be NULL. -ENODEV, and a reply of zeros: the thread is not attached, or in a call.
@@ -31,7 +31,7 @@ int64_t attach_cross(struct attach_slot *slot, enum attach_op op);
         int64_t result = -ENODEV;                                                                                      \
         if (slot != NULL) {                                                                                            \
             slot->args.name = *args;                                                                                   \
-            result = attach_cross(slot, ATTACH_OP_##ID);                                                               \
+            result = attach_call(slot, ATTACH_OP_##ID);                                                               \
         }                                                                                                              \
         if (reply_out != NULL) {                                                                                       \
             *reply_out = slot != NULL ? slot->reply.name : none;                                                       \

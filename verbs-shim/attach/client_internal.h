@@ -18,7 +18,7 @@ extern struct attach_client {
     struct attach_place place;
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
-    _Atomic uint64_t turn_ps; // when a thread got its turn last
+    _Atomic uint64_t scheduled_ps; // when a thread last got the run token
     uint64_t own_signals; // a bit for each, from 1 on
     uint32_t shares;      // memory with other processes, or its parent did
     pthread_key_t thread_end;
@@ -32,12 +32,12 @@ extern _Thread_local struct attach_own {
     struct {
         uint64_t now_ps, after_ps;
         uint32_t entry;
-        unsigned crossings;
+        unsigned calls;
     } began; // where the journal was asked for the time last
     uint64_t computed_ns; // processor time that is paid for, where it costs anything
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;
-    unsigned crossings, interrupts, interrupts_ending;
+    unsigned calls, interrupts, interrupts_ending;
     bool found;              // since the last empty poll
     bool did;                // something else than to look, since then
     unsigned untold;         // looks since something was written, or another thread did something
@@ -47,7 +47,7 @@ extern _Thread_local struct attach_own {
     unsigned polls_alone;    // while it was not known that the process shares memory
     bool window, learns;     // one is open; and its pages are those of a loop of polls
     uint64_t poll;           // the last one before it
-    bool crossing;           // a signal's handler that calls in meanwhile is turned away
+    bool in_call;            // a signal's handler that calls in meanwhile is turned away
     bool ended;              // it will not be attached again
     void (*last)(void *);    // of attach_thread_at_end; NULL: nothing
     void *last_arg;
@@ -75,9 +75,9 @@ void attach_pages_add(struct loop_pages *pages, uint64_t page, uint64_t poll);
 void attach_pages_describe(struct attach_polled *polled, const struct loop_pages *pages,
                            const struct loop_poll *iteration, unsigned period);
 
-// --- turn.c ---------------------------------------------------------------------------------------------------------
+// --- run_token.c ----------------------------------------------------------------------------------------------------
 
 void attach_word_wake(_Atomic uint32_t *word);
 void attach_word_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
-void attach_turn_give(struct attach_slot *slot);
-void attach_turn_await(struct attach_slot *slot); // with signals blocked
+void attach_token_give(struct attach_slot *slot);
+void attach_token_await(struct attach_slot *slot); // with signals blocked

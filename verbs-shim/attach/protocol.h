@@ -74,10 +74,10 @@ struct attach_greeting {
     struct peach2_routing routing;
 };
 
-enum attach_turn {
-    ATTACH_TURN_SIMULATOR,
-    ATTACH_TURN_PROGRAM,
-    ATTACH_TURN_AWAITED // the program's, and the simulator sleeps on the word
+enum attach_holder {
+    ATTACH_HOLDER_SIMULATOR,
+    ATTACH_HOLDER_PROGRAM,
+    ATTACH_HOLDER_AWAITED // the program's, and the simulator sleeps on the word
 };
 enum attach_slot_state {
     ATTACH_SLOT_FREE,
@@ -143,7 +143,7 @@ struct attach_poll_place {
 struct attach_polled {
     uint32_t poll_count, word_count; // one of them is 0; both: it may be anything that devices write
     uint32_t any_pinned;             // beside the words all of pinned memory
-    uint32_t page_count, pages_known; // known: to be all. Otherwise any turn of another process may have changed one
+    uint32_t page_count, pages_known; // known: to be all. Otherwise any scheduling slot of another process may have changed one
     union {
         struct attach_poll_place polls[ATTACH_POLLS_MAX];
         struct attach_word words[ATTACH_RANGES_MAX];
@@ -192,11 +192,11 @@ union attach_reply {
 };
 
 struct attach_slot {
-    _Atomic uint32_t turn; // enum attach_turn; the word that the simulator sleeps on
+    _Atomic uint32_t holder; // of the run token, enum attach_holder; the word that the simulator sleeps on
     _Atomic uint32_t state;
     uint32_t tid;    // the machine's
     uint32_t id;     // what gettid says
-    uint64_t now_ps; // simulated time when the turn was given
+    uint64_t now_ps; // simulated time when the run token was given
 
     uint64_t tail_ps; // own work behind the last entry
     _Atomic uint32_t entry_count;
@@ -220,12 +220,12 @@ struct attach_segment {
     struct attach_slot slots[ATTACH_SLOTS];
 };
 
-// What threads without a turn sleep on, and who of them does not. All programs of a run share it, as the one that had
-// the turn last wakes the next. It decides nothing: whose turn it is say the slots, and a wrong word here costs time.
+// What threads without the run token sleep on, and who of them does not. All programs of a run share it, as the one that had
+// the turn last wakes the next. It decides nothing: who has the run token say the slots, and a wrong word here costs time.
 struct attach_bells {
-    _Atomic uint32_t looks; // how often a thread looks for its turn before it sleeps; 0: not at all
+    _Atomic uint32_t looks; // how often a thread looks for the run token before it sleeps; 0: not at all
     _Atomic uint32_t awake; // the bell of the one that looks; ATTACH_BELL_NONE
-    _Atomic uint32_t next;  // of the one that got the turn last
+    _Atomic uint32_t next;  // of the one that was scheduled last
     _Atomic uint32_t rung[ATTACH_BELLS];
 };
 #define ATTACH_BELL_NONE UINT32_MAX

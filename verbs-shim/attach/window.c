@@ -1,5 +1,5 @@
 // Which pages of shared memory a thread reads between its polls. While a loop is learned (loop.h), the world shim makes
-// the process's shared memory inaccessible from one poll to the next crossing, and notes the pages at which the thread
+// the process's shared memory inaccessible from one poll to the next attach call, and notes the pages at which the thread
 // faults. The pages of all loops of the thread are one list: one too many costs the simulator a comparison.
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // libibverbs.so.1 in an attached process: which devices it has, its lock, and how its threads wait.
 //
-// In simulated time the lock is a word and is taken by trying: a thread that has it may give away the baton in a
-// crossing, and another that slept for it in the kernel would keep the baton for ever. It is none of the C library's,
+// In simulated time the lock is a word and is taken by trying: a thread that has it may give away the run token in a
+// attach call, and another that slept for it in the kernel would keep the run token for ever. It is none of the C library's,
 // whose end always may wake somebody: threads that are asked in their sleep look into the library, and would wake each
 // other.
 #include <errno.h>

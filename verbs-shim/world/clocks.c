@@ -26,18 +26,18 @@ static uint64_t process_began_ps;
 // fast-forwarded in steps that grow with what it has waited already, so that it is late by less than 1 %. A step comes
 // before the read that the run began with: what an iteration reads after it (fio compares two clocks) is its costs
 // apart, as always.
-enum { RUN_READS = 256, RUN_SHARE = 128, TURN_READS_MAX = 64, TURN_EVERY_US = 16, POLL_READS = 8 };
+enum { RUN_READS = 256, RUN_SHARE = 128, OTHERS_READS_MAX = 64, OTHERS_EVERY_US = 16, POLL_READS = 8 };
 
-// Others have their turns at times, and the library does what it has to do for others. Returns the time then.
+// Others are scheduled at times, and the library does what it has to do for others. Returns the time then.
 static uint64_t step(uint64_t now_ps, uint64_t step_ps)
 {
     static __thread uint64_t turn_ps;
-    if (now_ps + step_ps - turn_ps < TURN_EVERY_US * WORLD_PS_PER_US) {
+    if (now_ps + step_ps - turn_ps < OTHERS_EVERY_US * WORLD_PS_PER_US) {
         attach_spend_ps(step_ps);
         return now_ps + step_ps;
     }
     turn_ps = now_ps + step_ps;
-    (void)attach_wait(ATTACH_WAIT_TURNS | ATTACH_WAIT_EVENTS, now_ps + step_ps);
+    (void)attach_wait(ATTACH_WAIT_OTHERS | ATTACH_WAIT_EVENTS, now_ps + step_ps);
     attach_look();
     return attach_now_ps();
 }
@@ -51,9 +51,9 @@ uint64_t world_clock_read_ps(uintptr_t site)
     if (now_ps != last_ps) {
         reads = 0;
         run_began_ps = now_ps;
-        since_first = TURN_READS_MAX;
+        since_first = OTHERS_READS_MAX;
     }
-    if (++since_first > TURN_READS_MAX) { // another place: of a loop that follows, or the same one, moved (tsc_jump.c)
+    if (++since_first > OTHERS_READS_MAX) { // another place: of a loop that follows, or the same one, moved (tsc_jump.c)
         first_site = site;
     }
     since_first = site == first_site ? 0 : since_first;
@@ -64,7 +64,7 @@ uint64_t world_clock_read_ps(uintptr_t site)
     }
     uint64_t step_ps = reads > RUN_READS && site == first_site ? (now_ps - run_began_ps) / RUN_SHARE : 0;
     if (attach_place()->computes &&
-        now_ps != last_ps) { // no run of nothing but reads: others have their turns all the same
+        now_ps != last_ps) { // no run of nothing but reads: others are scheduled all the same
         last_ps = step(now_ps, cost_ps);
     } else if (step_ps > cost_ps) {
         last_ps = step(now_ps, step_ps);

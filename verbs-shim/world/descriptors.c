@@ -166,7 +166,7 @@ long world_call_recvmmsg(const long *a)
 
 // --- writing --------------------------------------------------------------------------------------------------------
 
-// A blocking write of more than there is room for would hold the baton until it is read: it goes in pieces.
+// A blocking write of more than there is room for would hold the run token until it is read: it goes in pieces.
 static long write_all(int fd, const char *data, size_t bytes, int flags, bool is_socket)
 {
     size_t done = 0;

@@ -138,7 +138,7 @@ int tcsetpgrp(int fd, pid_t group)
 
 // --- whom it means --------------------------------------------------------------------------------------------------
 
-// The news is listed last, so that no crossing stands between it and the signal.
+// The news is listed last, so that no attach call stands between it and the signal.
 static void signal_told(void)
 {
     if (world_timed()) {

@@ -29,7 +29,7 @@ int pthread_spin_lock(pthread_spinlock_t *lock)
     int error;
     while ((error = pthread_spin_trylock(lock)) == EBUSY) {
         atomic_fetch_add(&waiters, 1);
-        (void)attach_wait(ATTACH_WAIT_TURNS, ATTACH_NEVER_PS);
+        (void)attach_wait(ATTACH_WAIT_OTHERS, ATTACH_NEVER_PS);
         atomic_fetch_sub(&waiters, 1);
     }
     return error;

@@ -3,9 +3,9 @@
 // that a polling thread reads.
 //
 // In a window all of this memory is inaccessible; the first access to a page makes that page accessible again. A window
-// is over at the next crossing, and before the calls of calls.def, reads and writes of files and forks. Leaves out: other
+// is over at the next attach call, and before the calls of calls.def, reads and writes of files and forks. Leaves out: other
 // calls of the kernel that are given shared memory within a window (they fail with EFAULT). There is a window in an
-// iteration of a loop of polls before it is fast-forwarded, and after 100 us of computing without a crossing.
+// iteration of a loop of polls before it is fast-forwarded, and after 100 us of computing without an attach call.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // Programs that poll memory without any call, as ib_write_lat does: a device's write is what they wait for, but nothing
 // tells the simulator that they wait.
 //
-// A thread that has used processor time without a crossing is looked at: it is stepped an instruction at a time. When
+// A thread that has used processor time without an attach call is looked at: it is stepped an instruction at a time. When
 // all registers are what they were at the same instruction before, and everything in between only read memory,
 // compared and jumped, then the loop goes on like this until somebody else writes what it reads: it waits for a device
 // to write one of these words. How soon that is noticed depends on the real machine; what follows from it does not, as
@@ -52,13 +52,13 @@ struct spin {
     bool has_timer, stepping;
     unsigned steps;
     greg_t first[REGISTERS];
-    unsigned crossings;
+    unsigned calls;
     uintptr_t before;                      // address of the instruction that was stepped over last
     uintptr_t closing;                     // of the loop's jump backwards; 0: none seen
     struct reads reads;                    // so far
     struct attach_range ranges[READS_MAX]; // of these instructions
-    greg_t turn[REGISTERS];                // at the last breakpoint
-    unsigned turn_crossings;
+    greg_t at_jump[REGISTERS];               // at the last breakpoint
+    unsigned jump_calls;
 };
 
 static __thread struct spin spin;
@@ -255,18 +255,18 @@ static void iteration_empty(greg_t *registers, const struct jump *jump)
 }
 
 // At the jump of a loop that was found before: does what the jump does.
-static void turn(greg_t *registers, const struct jump *jump)
+static void breakpoint_step(greg_t *registers, const struct jump *jump)
 {
     bool taken = jump_taken(jump, registers[REG_EFL]);
     registers[REG_RIP] = (greg_t)(taken ? jump->target : jump->next);
     if (spin.stepping) {
         step(registers);
     } else if (taken) {
-        if (attach_crossings() == spin.turn_crossings && same(registers, spin.turn)) {
+        if (attach_calls() == spin.jump_calls && same(registers, spin.at_jump)) {
             iteration_empty(registers, jump);
         }
-        spin.turn_crossings = attach_crossings();
-        memcpy(spin.turn, registers, sizeof spin.turn);
+        spin.jump_calls = attach_calls();
+        memcpy(spin.at_jump, registers, sizeof spin.at_jump);
     }
 }
 
@@ -277,7 +277,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
     const struct jump *jump = info->si_code == SI_KERNEL ? jump_find((uintptr_t)registers[REG_RIP] - 1) : NULL;
     uintptr_t behind = info->si_code == SI_KERNEL ? world_tsc_jump_behind((uintptr_t)registers[REG_RIP] - 1) : 0;
     if (jump != NULL) {
-        turn(registers, jump);
+        breakpoint_step(registers, jump);
     } else if (behind != 0) {
         registers[REG_RIP] = (greg_t)behind;
     } else if (world_spin_shared_stepped(registers)) {
@@ -292,15 +292,15 @@ static void on_trap(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-// The thread has used so much time of the processor. A crossing in between says that it does not spin.
+// The thread has used so much time of the processor. An attach call in between says that it does not spin.
 static void on_look(int number, siginfo_t *info, void *context)
 {
     (void)number;
     (void)info;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    unsigned crossings = attach_crossings();
-    if (crossings != spin.crossings || attach_window_learns() || world_shared_busy()) {
-        spin.crossings = crossings;
+    unsigned calls = attach_calls();
+    if (calls != spin.calls || attach_window_learns() || world_shared_busy()) {
+        spin.calls = calls;
         look_after(LOOK_EVERY_US);
         return;
     }

@@ -1,7 +1,7 @@
 // Loops over shared memory that do more than read it (spin.c proves those that only read): progress engines that call
 // functions and count their iterations, without any call that crosses (MPICH over shared memory alone).
 //
-// A thread that has used processor time without a crossing runs on with shared memory inaccessible: each access faults,
+// A thread that has used processor time without an attach call runs on with shared memory inaccessible: each access faults,
 // is noted with all registers, made by a single step, and the page is closed again. A loop over private memory changes
 // some register from one access to the next; where the same instruction accesses the same word with the same registers
 // again and again, the thread waits for what is there to change. It sleeps until another process has changed one of the
@@ -39,7 +39,7 @@ static __thread struct {
     struct site sites[SITES];
     unsigned next;
     unsigned accesses; // that are still looked at
-    unsigned crossings;
+    unsigned calls;
     unsigned backoff, quiet; // looks without a window; those that are left
 } spin;
 
@@ -51,7 +51,7 @@ static bool begin(unsigned accesses)
     spin.accesses = accesses;
     spin.on = attach_window_open();
     world_spin_look_later(); // whatever comes of it
-    spin.crossings = attach_crossings();
+    spin.calls = attach_calls();
     return spin.on;
 }
 
@@ -105,7 +105,7 @@ static bool moves_data(const unsigned char *code)
 
 bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned page_count)
 {
-    if (!spin.on || spin.crossings != attach_crossings()) {
+    if (!spin.on || spin.calls != attach_calls()) {
         spin.on = false;
         return false;
     }

@@ -14,7 +14,7 @@ struct beginning {
     struct world_affinity affinity;
 };
 
-// In whatever way it ends; the baton is still its own.
+// In whatever way it ends; the run token is still its own.
 static void thread_ended(void *unused)
 {
     (void)unused;

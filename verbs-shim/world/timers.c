@@ -1,5 +1,5 @@
 // Timers of the program, in simulated time: alarm, setitimer, timer_create, timerfd. One list for the process; its
-// earliest deadline is the process's alarm (attach_alarm), and whichever thread has the baton then raises the signals.
+// earliest deadline is the process's alarm (attach_alarm), and whichever thread has the run token then raises the signals.
 //
 // Leaves out: timers that begin a thread (SIGEV_THREAD) and timers of processor time, which are refused with ENOTSUP.
 #include <errno.h>

@@ -20,7 +20,7 @@ enum {
     REGION_BYTES = 2 * 0x10000 // any two bytes of the jump's distance are found in half of it
 };
 
-// One thread of the process runs at a time, and none gives its turn away in here.
+// One thread of the process runs at a time, and none gives the run token back in here.
 static struct place {
     uintptr_t at;
     unsigned reads;

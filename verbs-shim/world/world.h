@@ -2,7 +2,7 @@
 //
 // Every function of the C library that this library replaces does what the C library's does, unless the process runs in
 // simulated time (`world_timed`). Then nothing blocks in the kernel: the call is tried without blocking, and where it
-// would block, the thread gives the baton away and tries again when something may have changed.
+// would block, the thread gives the run token back and tries again when something may have changed.
 #pragma once
 
 #include <signal.h>

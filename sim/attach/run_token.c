@@ -1,4 +1,4 @@
-// Whose turn it is: giving it to a program's thread, waiting for it to come back, and on which processors that happens.
+// Who has the run token: giving it to a program's thread, waiting for it to come back, and on which processors that happens.
 //
 // Where there are two processors, programs have one to themselves and the simulator the others, and each side looks at
 // the slot for some microseconds before it sleeps: a hand-over then takes a fraction of a microsecond. Where looking
@@ -18,8 +18,8 @@
 
 #include "sim/attach/internal.h"
 
-// How often the end of a program, or Ctrl-C, is looked for while it has its turn; the same for one that said that it is
-// about to end; and how long one that has its turn sleeps in the kernel before its child begins.
+// How often the end of a program, or Ctrl-C, is looked for while it is scheduled; the same for one that said that it is
+// about to end; and how long one that is scheduled sleeps in the kernel before its child begins.
 enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, CHILD_MS = 500 };
 // How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
 enum { LOOKING_NS = 300000, LOOKS_MEASURED = 2000 };
@@ -78,21 +78,21 @@ static void join(struct attach_processors *processors, struct attach_bells *bell
 static void processors_note(struct attach_server *server, bool late)
 {
     struct attach_processors *processors = &server->tokens.processors;
-    processors->turns++;
+    processors->given++;
     processors->late += late;
     bool tired = processors->apart && processors->late > WINDOW_LATE;
-    bool rested = !processors->apart && processors->turns >= processors->together;
+    bool rested = !processors->apart && processors->given >= processors->together;
     if (tired) {
         join(processors, server->tokens.bells);
     } else if (rested && processors->looks != 0) {
         part(processors, server->tokens.bells);
-    } else if (processors->turns < WINDOW_TURNS) {
+    } else if (processors->given < WINDOW_TURNS) {
         return;
     } else if (processors->apart && ++processors->good == GOOD_WINDOWS) {
         processors->together = TOGETHER_MIN / 4;
     }
     if (processors->apart || tired) {
-        processors->turns = processors->late = 0;
+        processors->given = processors->late = 0;
     }
 }
 
@@ -129,7 +129,7 @@ void attach_processors_tell(const struct attach_server *server, unsigned char se
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-bool attach_turns_init(struct attach_server *server)
+bool attach_tokens_init(struct attach_server *server)
 {
     server->tokens.bells_fd = memfd_create("tcasim-bells", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (server->tokens.bells_fd < 0 || ftruncate(server->tokens.bells_fd, sizeof *server->tokens.bells) != 0 ||
@@ -150,7 +150,7 @@ bool attach_turns_init(struct attach_server *server)
     return true;
 }
 
-void attach_turns_fini(struct attach_server *server)
+void attach_tokens_fini(struct attach_server *server)
 {
     if (server->tokens.processors.of_programs >= 0) {
         (void)sched_setaffinity(0, sizeof server->tokens.processors.before, &server->tokens.processors.before);
@@ -165,9 +165,9 @@ void attach_turns_fini(struct attach_server *server)
 
 // --- the turn -------------------------------------------------------------------------------------------------------
 
-bool attach_turn_is_program(const struct attach_thread *thread)
+bool attach_token_is_program(const struct attach_thread *thread)
 {
-    return atomic_load_explicit(&thread->slot->turn, memory_order_acquire) != ATTACH_TURN_SIMULATOR;
+    return atomic_load_explicit(&thread->slot->holder, memory_order_acquire) != ATTACH_HOLDER_SIMULATOR;
 }
 
 static void ring(struct attach_server *server, const struct attach_thread *thread)
@@ -178,10 +178,10 @@ static void ring(struct attach_server *server, const struct attach_thread *threa
 }
 
 // A thread that looks sees it, or sees that another one has it and wakes that.
-void attach_turn_give(struct attach_thread *thread)
+void attach_token_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
-    atomic_store(&thread->slot->turn, ATTACH_TURN_PROGRAM);
+    atomic_store(&thread->slot->holder, ATTACH_HOLDER_PROGRAM);
     atomic_store(&server->tokens.bells->next, thread->token.bell);
     thread->token.rung =
         !server->tokens.processors.apart || atomic_load(&server->tokens.bells->awake) == ATTACH_BELL_NONE;
@@ -193,7 +193,7 @@ void attach_turn_give(struct attach_thread *thread)
 static bool looked(const struct attach_thread *thread)
 {
     for (uint32_t i = thread->process->server->tokens.processors.looks; i > 0; i--) {
-        if (!attach_turn_is_program(thread)) {
+        if (!attach_token_is_program(thread)) {
             return true;
         }
         __builtin_ia32_pause();
@@ -203,16 +203,16 @@ static bool looked(const struct attach_thread *thread)
 
 static void sleep_really(struct attach_thread *thread)
 {
-    _Atomic uint32_t *turn = &thread->slot->turn;
+    _Atomic uint32_t *holder = &thread->slot->holder;
     if (thread->process->leaving) {
         struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
                                 {.fd = thread->process->server->listener.fd, .events = POLLIN}};
         (void)poll(ends, 2, EXIT_LOOK_MS);
     } else {
         const struct timespec time = {.tv_nsec = LOOK_NS};
-        uint32_t program = ATTACH_TURN_PROGRAM;
-        (void)atomic_compare_exchange_strong(turn, &program, ATTACH_TURN_AWAITED);
-        (void)syscall(SYS_futex, turn, FUTEX_WAIT, ATTACH_TURN_AWAITED, &time, NULL, 0);
+        uint32_t program = ATTACH_HOLDER_PROGRAM;
+        (void)atomic_compare_exchange_strong(holder, &program, ATTACH_HOLDER_AWAITED);
+        (void)syscall(SYS_futex, holder, FUTEX_WAIT, ATTACH_HOLDER_AWAITED, &time, NULL, 0);
     }
 }
 
@@ -235,7 +235,7 @@ static void children_look(struct attach_thread *thread, uint64_t now_ms)
     }
 }
 
-// It has had its turn for too long.
+// It was scheduled for too long.
 static void away_tell(const struct attach_thread *thread, uint64_t seconds)
 {
     struct attach_process *process = thread->process;
@@ -269,7 +269,7 @@ static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
     return true;
 }
 
-bool attach_turn_await(struct attach_thread *thread)
+bool attach_token_await(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     uint64_t since_ms = 0;
@@ -279,9 +279,9 @@ bool attach_turn_await(struct attach_thread *thread)
     if (apart && slept) { // the one that looks does not run
         ring(server, thread);
     }
-    while (slept && attach_turn_is_program(thread)) {
+    while (slept && attach_token_is_program(thread)) {
         sleep_really(thread);
-        if (attach_turn_is_program(thread) && !look_aside(thread, &since_ms)) {
+        if (attach_token_is_program(thread) && !look_aside(thread, &since_ms)) {
             return false;
         }
     }

@@ -7,8 +7,8 @@ TEST(AttachedLoop, SeesAMessageThatItsLooksDoNotNameAndLooksOnceMoreWithoutWaiti
 {
     struct attach_fixture fixture;
     attach_fixture_init(&fixture);
-    attach_fixture_add(&fixture, 1, "stray", NULL);
-    attach_fixture_add(&fixture, 0, "stray", NULL);
+    attach_fixture_add(&fixture, 1, "unrelated_write", NULL);
+    attach_fixture_add(&fixture, 0, "unrelated_write", NULL);
     attach_fixture_run(&fixture);
     EXPECT_STREQ(fixture.result.text, "");
     EXPECT_EQ(fixture.result.statuses[0], 0);

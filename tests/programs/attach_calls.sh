@@ -1,5 +1,5 @@
 #!/bin/sh
-# crossings.sh <tcasim> <scenario> <most> <program> [argument ...]: the program as server on node1 and as its client on node0
+# attach_calls.sh <tcasim> <scenario> <most> <program> [argument ...]: the program as server on node1 and as its client on node0
 # crosses to the simulator at most so often. 77: it is not installed.
 set -eu
 tcasim=$1 scenario=$2 most=$3
@@ -11,6 +11,6 @@ command -v "$1" >/dev/null || {
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 timeout 100 "$tcasim" exec "$scenario" --out "$folder" --on node1 "$*" --on node0 "$* node1" >/dev/null
-crossings=$(awk '$1 == "crossings:" { print $2 }' "$folder/exec.yaml")
-echo "$crossings crossings, at most $most"
-[ "$crossings" -le "$most" ]
+calls=$(awk '$1 == "attach_calls:" { print $2 }' "$folder/exec.yaml")
+echo "$calls attach calls, at most $most"
+[ "$calls" -le "$most" ]

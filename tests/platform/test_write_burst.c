@@ -17,7 +17,7 @@
 #define WORDS         (32 * MIB)
 #define PULLED        0 // node0.E to node1.W
 
-struct flood {
+struct burst {
     struct site site;
     struct backend_buffer sources[NODES];
     struct scn_routes routes;
@@ -35,7 +35,7 @@ static uint32_t target_of(uint32_t node, unsigned channel, unsigned round)
     return (node + 1 + (channel + round) % (NODES - 1)) % NODES;
 }
 
-static void message_prepare(struct flood *flood, peach2_handle_t *board, unsigned channel, unsigned round,
+static void message_prepare(struct burst *burst, peach2_handle_t *board, unsigned channel, unsigned round,
                             peach2_chain_t **chain_out)
 {
     uint32_t node = peach2_node(board), target = target_of(node, channel, round);
@@ -47,7 +47,7 @@ static void message_prepare(struct flood *flood, peach2_handle_t *board, unsigne
     for (unsigned i = 0; i < pieces; i++) {
         uint32_t offset = i * MESSAGE_BYTES / pieces;
         transfers[i] = (struct peach2_transfer){
-            .source = flood->sources[node].bus_address + (message % (CHANNELS * ROUNDS)) * MESSAGE_BYTES + offset,
+            .source = burst->sources[node].bus_address + (message % (CHANNELS * ROUNDS)) * MESSAGE_BYTES + offset,
             .destination = peach2_window_address(board, target, BASE + message * MESSAGE_BYTES + offset),
             .bytes = MESSAGE_BYTES / pieces};
     }
@@ -61,19 +61,19 @@ static void message_prepare(struct flood *flood, peach2_handle_t *board, unsigne
     EXPECT_EQ(peach2_chain_prepare(board, channel, *chain_out, &notify), 0);
 }
 
-static void flood_program(void *arg, peach2_handle_t *board)
+static void burst_program(void *arg, peach2_handle_t *board)
 {
-    struct flood *flood = arg;
+    struct burst *burst = arg;
     uint32_t node = peach2_node(board);
-    flood->sources[node] = site_pinned(board, CHANNELS * ROUNDS * MESSAGE_BYTES);
+    burst->sources[node] = site_pinned(board, CHANNELS * ROUNDS * MESSAGE_BYTES);
     for (uint32_t i = 0; i < CHANNELS * ROUNDS; i++) {
         uint32_t message = node * CHANNELS * ROUNDS + i;
-        site_fill((uint8_t *)flood->sources[node].address + i * MESSAGE_BYTES, MESSAGE_BYTES, message);
+        site_fill((uint8_t *)burst->sources[node].address + i * MESSAGE_BYTES, MESSAGE_BYTES, message);
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
         peach2_chain_t *chains[CHANNELS];
         for (unsigned channel = 0; channel < CHANNELS; channel++) {
-            message_prepare(flood, board, channel, round, &chains[channel]);
+            message_prepare(burst, board, channel, round, &chains[channel]);
             EXPECT_EQ(peach2_dma_start(board, channel), 0);
         }
         for (unsigned channel = 0; channel < CHANNELS; channel++) {
@@ -84,40 +84,40 @@ static void flood_program(void *arg, peach2_handle_t *board)
     }
 }
 
-static bool passes_the_cable(const struct flood *flood, uint32_t node, uint32_t target)
+static bool passes_the_cable(const struct burst *burst, uint32_t node, uint32_t target)
 {
-    const struct scn_cable *cable = &flood->site.scenario->cables[PULLED];
+    const struct scn_cable *cable = &burst->site.scenario->cables[PULLED];
     while (node != target) {
-        enum scn_port port = (enum scn_port)flood->routes.ports[node][target];
+        enum scn_port port = (enum scn_port)burst->routes.ports[node][target];
         if ((node == cable->from_node && port == cable->from_port) ||
             (node == cable->to_node && port == cable->to_port)) {
             return true;
         }
-        node = scn_routes_neighbour(flood->site.scenario, node, port, NULL);
+        node = scn_routes_neighbour(burst->site.scenario, node, port, NULL);
     }
     return false;
 }
 
-static void message_check(struct flood *flood, uint32_t node, unsigned channel, unsigned round)
+static void message_check(struct burst *burst, uint32_t node, unsigned channel, unsigned round)
 {
     uint32_t target = target_of(node, channel, round), message = message_of(node, channel, round);
     uint64_t word;
-    memcpy(&word, site_memory(&flood->site, target, WORDS + message * sizeof word), sizeof word);
-    flood->arrived[message] = word != 0;
+    memcpy(&word, site_memory(&burst->site, target, WORDS + message * sizeof word), sizeof word);
+    burst->arrived[message] = word != 0;
     if (word != 0) {
         EXPECT_EQ((uint32_t)word, message);
         EXPECT_TRUE(
-            site_is_filled(site_memory(&flood->site, target, BASE + message * MESSAGE_BYTES), MESSAGE_BYTES, message));
-    } else if (!passes_the_cable(flood, node, target)) {
+            site_is_filled(site_memory(&burst->site, target, BASE + message * MESSAGE_BYTES), MESSAGE_BYTES, message));
+    } else if (!passes_the_cable(burst, node, target)) {
         FAIL("message %u from %u to %u got lost beside the cable", message, node, target);
     }
 }
 
-static void flood_run(struct flood *flood, enum scn_fidelity fidelity, uint32_t lanes, const struct scn_fault *fault)
+static void burst_run(struct burst *burst, enum scn_fidelity fidelity, uint32_t lanes, const struct scn_fault *fault)
 {
-    *flood = (struct flood){0};
-    site_init(&flood->site, NODES);
-    struct scn_scenario *scenario = flood->site.scenario;
+    *burst = (struct burst){0};
+    site_init(&burst->site, NODES);
+    struct scn_scenario *scenario = burst->site.scenario;
     scenario->cables[scenario->cable_count++] =
         (struct scn_cable){NODES - 1, 0, SCN_PORT_E, SCN_PORT_W, scenario->cables[0].link};
     for (uint32_t i = 0; i < NODES; i++) {
@@ -125,26 +125,26 @@ static void flood_run(struct flood *flood, enum scn_fidelity fidelity, uint32_t 
         scenario->nodes[i].board.fidelity = fidelity;
     }
     scenario->faults[scenario->fault_count++] = *fault;
-    scn_routes_find(scenario, &flood->routes);
-    site_build(&flood->site);
-    ASSERT_TRUE(flood->site.machine != NULL);
+    scn_routes_find(scenario, &burst->routes);
+    site_build(&burst->site);
+    ASSERT_TRUE(burst->site.machine != NULL);
     for (uint32_t i = 0; i < NODES; i++) {
-        plat_machine_set_program(flood->site.machine, i, flood_program, flood);
+        plat_machine_set_program(burst->site.machine, i, burst_program, burst);
     }
-    EXPECT_EQ(plat_machine_run(flood->site.machine), SIM_RUN_DONE);
-    EXPECT_EQ(plat_machine_live_packets(flood->site.machine), 0);
-    flood->fault = plat_machine_fault(flood->site.machine, 0);
+    EXPECT_EQ(plat_machine_run(burst->site.machine), SIM_RUN_DONE);
+    EXPECT_EQ(plat_machine_live_packets(burst->site.machine), 0);
+    burst->fault = plat_machine_fault(burst->site.machine, 0);
     for (uint32_t i = 0; i < MESSAGES; i++) {
-        message_check(flood, i / (CHANNELS * ROUNDS), i / ROUNDS % CHANNELS, i % ROUNDS);
+        message_check(burst, i / (CHANNELS * ROUNDS), i / ROUNDS % CHANNELS, i % ROUNDS);
     }
-    site_fini(&flood->site);
+    site_fini(&burst->site);
 }
 
-static unsigned arrivals(const struct flood *flood)
+static unsigned arrivals(const struct burst *burst)
 {
     unsigned count = 0;
     for (uint32_t i = 0; i < MESSAGES; i++) {
-        count += flood->arrived[i];
+        count += burst->arrived[i];
     }
     return count;
 }
@@ -161,10 +161,10 @@ TEST(FullRing, LosesOnlyWhatPassesThePulledCable)
         } else {
             fault.at_ps = sim_random_below(&random, (i % 4 == 1 ? 70000 : 400000) * NS);
         }
-        struct flood flood;
-        flood_run(&flood, SCN_FIDELITY_TWIN, i % 4 < 2 ? 8 : 1, &fault); // by one lane its buffers are full
-        least = arrivals(&flood) < least ? arrivals(&flood) : least;
-        most = arrivals(&flood) > most ? arrivals(&flood) : most;
+        struct burst burst;
+        burst_run(&burst, SCN_FIDELITY_TWIN, i % 4 < 2 ? 8 : 1, &fault); // by one lane its buffers are full
+        least = arrivals(&burst) < least ? arrivals(&burst) : least;
+        most = arrivals(&burst) > most ? arrivals(&burst) : most;
     }
     EXPECT_TRUE(least < most); // the pulls differed
 }
@@ -177,9 +177,9 @@ TEST(FullRing, IsTheSameToTheRtlAndItsTwin)
         {.cable = PULLED, .at_ps = 23456 * NS, .after_tlps = SCN_NOT_GIVEN},
     };
     for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        struct flood rtl, twin;
-        flood_run(&rtl, SCN_FIDELITY_RTL, i == 1 ? 1 : 8, &faults[i]);
-        flood_run(&twin, SCN_FIDELITY_TWIN, i == 1 ? 1 : 8, &faults[i]);
+        struct burst rtl, twin;
+        burst_run(&rtl, SCN_FIDELITY_RTL, i == 1 ? 1 : 8, &faults[i]);
+        burst_run(&twin, SCN_FIDELITY_TWIN, i == 1 ? 1 : 8, &faults[i]);
         EXPECT_MEMEQ(twin.arrived, rtl.arrived, sizeof rtl.arrived);
         EXPECT_EQ(twin.fault.at_ps, rtl.fault.at_ps);
         for (unsigned side = 0; side < 2; side++) {

@@ -1,6 +1,6 @@
 // A thread's turn, on the program's side: giving it away and waiting for it.
 //
-// A task switch between processors costs more than all else of a crossing, so the one thread that was the last to have
+// A task switch between processors costs more than all else of an attach call, so the one thread that was the last to have
 // the turn looks at its slot for a while before it sleeps: the simulator, on another processor, most often gives it the
 // turn again. When another thread got it instead, this one wakes it, on their common processor, and sleeps. Where the
 // simulator shares that processor, or does not keep up, it says that nobody shall look (sim/attach/turn.c).
@@ -41,13 +41,13 @@ static void simulator_check(void)
 
 static bool is_here(const struct attach_slot *slot)
 {
-    return atomic_load_explicit(&slot->turn, memory_order_acquire) != ATTACH_TURN_SIMULATOR;
+    return atomic_load_explicit(&slot->holder, memory_order_acquire) != ATTACH_HOLDER_SIMULATOR;
 }
 
-void attach_turn_give(struct attach_slot *slot)
+void attach_token_give(struct attach_slot *slot)
 {
-    if (atomic_exchange(&slot->turn, ATTACH_TURN_SIMULATOR) == ATTACH_TURN_AWAITED) {
-        attach_word_wake(&slot->turn);
+    if (atomic_exchange(&slot->holder, ATTACH_HOLDER_SIMULATOR) == ATTACH_HOLDER_AWAITED) {
+        attach_word_wake(&slot->holder);
     }
 }
 
@@ -78,7 +78,7 @@ static bool look(struct attach_bells *bells, const struct attach_slot *slot, uin
     return is_here(slot);
 }
 
-void attach_turn_await(struct attach_slot *slot)
+void attach_token_await(struct attach_slot *slot)
 {
     struct attach_bells *bells = attach_client.bells;
     uint32_t looks = atomic_load_explicit(&bells->looks, memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Whose turn it is, however the real machine runs the programs: on one processor or on two, stopped or killed.
+// Who has the run token, however the real machine runs the programs: on one processor or on two, stopped or killed.
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static uint64_t hash_of(void (*add)(struct attach_fixture *fixture))
     attach_fixture_run(&fixture);
     EXPECT_STREQ(fixture.result.text, "");
     EXPECT_EQ(fixture.result.outcome, SIM_RUN_DONE);
-    EXPECT_TRUE(fixture.result.crossings > 1000);
+    EXPECT_TRUE(fixture.result.calls > 1000);
     EXPECT_EQ(fixture.result.statuses[0], 0);
     attach_fixture_fini(&fixture);
     return fixture.result.hash;
