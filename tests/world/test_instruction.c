@@ -2,7 +2,7 @@
 #include "tests/shim/test.h"
 #include "verbs-shim/world/instruction.h"
 
-enum { A = 1, C = 2, D = 4, B = 8, SP = 16, BP = 32, SI = 64, DI = 128, R9 = 512, R10 = 1024, R11 = 2048, R12 = 4096 };
+enum { A = 1, C = 2, D = 4, B = 8, SP = 16, BP = 32, SI = 64, DI = 128, R8 = 256, R9 = 512, R10 = 1024, R11 = 2048, R12 = 4096 };
 enum { R13 = 8192, R14 = 16384 };
 
 static const struct row {
@@ -40,6 +40,13 @@ static const struct row {
     {"sete %ah", {0x0f, 0x94, 0xc4}, 0, 0, 0, A},
     {"pause", {0xf3, 0x90}, 0, 0, 0, 0},
     {"jne", {0x75, 0xfe}, 0, 0, 0, 0},
+    {"xchg %eax,%r8d", {0x41, 0x90}, 0, 0, 0, A | R8},
+    {"bt %ecx,%edx", {0x0f, 0xa3, 0xca}, 0, 0, 0, 0},
+    {"bswap %eax", {0x0f, 0xc8}, 0, 0, 0, A},
+    {"not %rbx", {0x48, 0xf7, 0xd3}, 0, 0, 0, B},
+    {"imul (%rsi),%rax", {0x48, 0x0f, 0xaf, 0x06}, 8, 0x6000, SI, A},
+    {"movbe (%rdi),%eax", {0x0f, 0x38, 0xf0, 0x07}, 4, 0x7000, DI, A},
+    {"movabs 0x1122334455667788,%al", {0xa0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}, 1, 0x1122334455667788, 0, A},
 };
 
 // Of the sixteen, register n holds n << 12.
@@ -99,7 +106,11 @@ TEST(Instruction, OfOnesThatDoMoreNothingIsKnown)
         {0xff, 0x00},                   // incl (%rax)
         {0x48, 0x87, 0x02},             // xchg %rax,(%rdx)
         {0x0f, 0x31},                   // rdtsc
-        {0x41, 0x90},                   // xchg %eax,%r8d
+        {0x0f, 0xa2},                   // cpuid
+        {0x0f, 0x05},                   // syscall
+        {0xc3},                         // ret
+        {0xa5},                         // movsl
+        {0xf0, 0x0f, 0xb1, 0x0a},       // lock cmpxchg %ecx,(%rdx)
     };
     gregset_t registers;
     struct world_instruction instruction;

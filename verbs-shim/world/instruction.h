@@ -1,6 +1,6 @@
-// The instructions that loops which poll memory are made of: what each reads, and what it changes. Knows those that do
-// nothing but read memory, compute in general registers, compare and jump; all others, and what stands behind a segment
-// or address-size prefix, are unknown (Intel 64 SDM volume 2, chapter 2 and appendix A).
+// The instructions of loops that poll memory: what each reads, and which registers it changes. Known are those that only
+// read memory, compute in general registers, compare and jump. Unknown are all others, and those with a segment override
+// or 32-bit addresses. The decoder is Zydis.
 #pragma once
 
 #include <stdbool.h>
