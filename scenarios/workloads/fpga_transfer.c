@@ -17,6 +17,7 @@
 
 struct fpga_transfer {
     struct workload *workload;
+    fpga_handle_t *fpga;
     const struct backend *backend;
     struct backend_buffer image, host; // host: as one end
     void *device, *stage;
@@ -63,7 +64,7 @@ static int image_put(const struct fpga_transfer *t, int place)
 {
     size_t bytes = region_memory_bytes(t->bytes);
     if (place == WORKLOAD_FPGA) {
-        int error = fpga_store(t->workload->fpga, 0, t->image.address, bytes);
+        int error = fpga_store(t->fpga, 0, t->image.address, bytes);
         return error == 0 ? 0 : give_up(t, error, "filling the FPGA's memory");
     }
     if (place == WORKLOAD_HOST) {
@@ -78,7 +79,7 @@ static int image_get(const struct fpga_transfer *t, int place)
 {
     size_t bytes = region_memory_bytes(t->bytes);
     if (place == WORKLOAD_FPGA) {
-        int error = fpga_load(t->workload->fpga, 0, t->image.address, bytes);
+        int error = fpga_load(t->fpga, 0, t->image.address, bytes);
         return error == 0 ? 0 : give_up(t, error, "reading the FPGA's memory");
     }
     if (place == WORKLOAD_HOST) {
@@ -97,16 +98,16 @@ static int descriptor_run(const struct fpga_transfer *t, uint64_t bus_address, u
     uint8_t id = (uint8_t)t->point;
     enum fpga_error cause = FPGA_OK;
     uint64_t counted_ns = 0;
-    int error = direction == FPGA_READ ? fpga_read(w->fpga, bus_address, t->offset, (uint32_t)t->bytes, id)
-                                       : fpga_write(w->fpga, t->offset, bus_address, (uint32_t)t->bytes, id);
+    int error = direction == FPGA_READ ? fpga_read(t->fpga, bus_address, t->offset, (uint32_t)t->bytes, id)
+                                       : fpga_write(t->fpga, t->offset, bus_address, (uint32_t)t->bytes, id);
     if (error != 0) {
         return give_up(t, error, "writing the descriptor");
     }
-    error = fpga_wait(w->fpga, direction, id, TIMEOUT_NS, &cause);
+    error = fpga_wait(t->fpga, direction, id, TIMEOUT_NS, &cause);
     if (error != 0) {
         return give_up(t, error, error == -EREMOTEIO ? fpga_error_name(cause) : "waiting");
     }
-    error = fpga_counter(w->fpga, direction, id, &counted_ns);
+    error = fpga_counter(t->fpga, direction, id, &counted_ns);
     *time_ps += counted_ns * 1000;
     return error == 0 ? 0 : give_up(t, error, "reading the counter");
 }
@@ -199,7 +200,7 @@ static int point_run(struct fpga_transfer *t)
 static int parameters_check(const struct workload *w)
 {
     bool via_cpu = w->method == WORKLOAD_VIA_CPU;
-    const char *why = w->fpga == NULL                            ? "the node has no FPGA"
+    const char *why = w->drivers[WORKLOAD_DEVICE_FPGA] == NULL   ? "the node has no FPGA"
                       : !via_cpu && w->method != WORKLOAD_DIRECT ? "neither direct nor by way of the CPU"
                       : (w->source_gpu == WORKLOAD_FPGA) == (w->destination_gpu == WORKLOAD_FPGA)
                           ? "one end is the FPGA"
@@ -269,7 +270,8 @@ int workload_fpga_transfer(struct workload *workload)
     if (error != 0) {
         return error;
     }
-    struct fpga_transfer t = {.workload = workload, .backend = fpga_backend(workload->fpga)};
+    fpga_handle_t *fpga = workload->drivers[WORKLOAD_DEVICE_FPGA];
+    struct fpga_transfer t = {.workload = workload, .fpga = fpga, .backend = fpga_backend(fpga)};
     error = buffers_alloc(&t);
     for (uint32_t i = 0; error == 0 && i < workload->bytes_count; i++) {
         t.bytes = (size_t)workload->bytes[i];

@@ -55,6 +55,13 @@ struct workload_verbs {
 #define WORKLOAD_HOST (-1)
 #define WORKLOAD_FPGA (-2)
 
+// The devices whose drivers are opened before workloads start.
+enum workload_device {
+#define DEVICE(id, ID, name, kind_doc, key_doc) WORKLOAD_DEVICE_##ID,
+#include "sim/scenario/devices.def"
+    WORKLOAD_DEVICES
+};
+
 struct workload_point {
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
@@ -72,7 +79,7 @@ struct workload {
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;           // NULL: the node has none, or the program needs none
-    struct fpga_handle *fpga;              // NULL: the node has none
+    void *drivers[WORKLOAD_DEVICES];  // the handle of each device's driver; NULL: the node has none
     enum workload_method method;
     unsigned channel;
     const uint64_t *bytes;

@@ -40,7 +40,7 @@ int64_t attach_serve_gpu_share(struct attach_thread *thread, const struct attach
         return -EINVAL;
     }
     int fd = attach_sealed_memory(gpu_pages_bytes(object->bytes));
-    gpu_t *model = thread->backend.gpus->list[args->gpu].gpu;
+    gpu_t *model = thread->backend.gpus->list[args->gpu]->gpu;
     bool shared =
         fd >= 0 && gpu_memory_share(model, args->address, fd) == SIM_OK && attach_descriptor_send(thread->process, fd);
     if (fd >= 0) {

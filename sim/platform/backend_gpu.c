@@ -39,7 +39,7 @@ static int error_of(enum sim_status status)
 static struct plat_gpu *gpu_of(void *ctx, unsigned gpu)
 {
     const struct plat_backend_inproc *b = ctx;
-    return b->gpus != NULL && gpu < b->gpus->count ? &b->gpus->list[gpu] : NULL;
+    return b->gpus != NULL && gpu < b->gpus->count ? b->gpus->list[gpu] : NULL;
 }
 
 static unsigned gpu_count(void *ctx)

@@ -39,18 +39,19 @@ struct plat_gpu_queue {
 struct plat_gpu {
     const struct scn_gpu *config;
     gpu_t *gpu;
-    char name[SCN_NAME_MAX + 16];
+    const char *name; // "node0.gpu0"
     struct plat_gpu_queue queues[PLAT_GPU_QUEUES_MAX];
     struct plat_gpu_window *windows; // gpu_window.h
 };
 
 struct plat_gpus {
-    struct plat_gpu *list; // NULL: none
+    struct plat_gpu *list[SCN_GPUS_MAX];
     unsigned count;
 };
 
-// Everything but the links. fini takes what a failed init left as well.
-enum sim_status plat_gpus_init(struct plat_gpus *gpus, const struct scn_node *node, sim_t *sim, pcie_pool_t *pool);
-void plat_gpus_fini(struct plat_gpus *gpus); // before the links
+// One more, whose model the caller creates (devices/gpu.c) and destroys before plat_gpus_fini. name must live as long.
+enum sim_status plat_gpus_add(struct plat_gpus *gpus, sim_t *sim, const char *name, const struct scn_gpu *config,
+                              struct plat_gpu **gpu_out);
+void plat_gpus_fini(struct plat_gpus *gpus);
 
 void plat_gpu_queue_clear(struct plat_gpu_queue *queue); // forgets what it kept

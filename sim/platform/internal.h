@@ -1,23 +1,21 @@
 // What the files of the platform share. Private to the room.
 #pragma once
 
-#include "models/fpga/fpga.h"
 #include "models/hca/ib_switch.h"
 #include "models/host/core.h"
 #include "models/peach2/board.h"
 #include "models/peach2/twin.h"
 #include "sim/cosim/cosim.h"
 #include "sim/platform/backend_inproc.h"
+#include "sim/platform/device.h"
 #include "sim/platform/machine.h"
-#include "verbs-shim/fpga/fpga_driver.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
 #define PLAT_FAILURE_MAX 1024
 
-// Address map of every node: the BARs of FPGA and HCA lie here, between GPUs and board.
-#define PLAT_FPGA_MEMORY_BASE  0x3000000000ull
-#define PLAT_FPGA_CONTROL_BASE 0x3100000000ull
-#define PLAT_HCA_UAR_BASE      0x3200000000ull
+// Address map of every node: the BARs of devices.def lie here in order of their rows, between GPUs and board.
+#define PLAT_DEVICE_BAR_BASE  0x3000000000ull
+#define PLAT_DEVICE_BAR_BYTES 0x100000000ull
 
 struct plat_node {
     plat_machine_t *machine;
@@ -30,17 +28,12 @@ struct plat_node {
     cosim_peach2_t *chip; // one of these two, by the board's fidelity
     peach2_twin_t *twin;
     uint64_t chip_counters[PEACH2_COUNTER_REGISTERS]; // as of the last plat_chip_counters_read
-    pcie_link_t *slot;
     struct plat_gpus gpus;
-    pcie_link_t *gpu_slots[SCN_GPUS_MAX];
-    fpga_t *fpga;
-    pcie_link_t *fpga_slot;
     hca_t *hca;
-    pcie_link_t *hca_slot;
+    struct plat_device devices[PLAT_DEVICES_MAX]; // board, GPUs, then those of devices.def; each also above
     struct plat_backend_inproc backend;
     struct tca_verbs_device tca_verbs; // tca0 of the node's process
     peach2_handle_t *handle;           // once the driver is up
-    fpga_handle_t *fpga_handle;
     plat_program_fn program; // may be NULL
     void *program_arg;
 };
@@ -104,14 +97,14 @@ void plat_node_fini(struct plat_node *node);
 // chip_counters.c: the registers COUNTER.* of a node's chip as counters.
 enum sim_status plat_chip_counters_register(struct plat_node *node, const char *name);
 
-// links.c: the slot of every node, and the cables.
+// devices/board.c: an end of the board, at its slot or a cable.
+struct pcie_end_config plat_board_end(const struct scn_board *board);
+
+// links.c: the slots of every node, and the cables.
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error);
 void plat_links_destroy(plat_machine_t *machine);
 
-// hcas.c
-enum sim_status plat_hca_create(struct plat_node *node);
-struct pcie_end_config plat_hca_slot_end(const struct plat_node *node);
-enum sim_status plat_hca_connect_host(struct plat_node *node);
+// ib_fabric.c
 enum sim_status plat_ib_fabric_create(plat_machine_t *machine); // switches, cables, routes
 void plat_ib_fabric_destroy(plat_machine_t *machine);
 

@@ -1,4 +1,4 @@
-// The links of a machine: the slot of each board, GPU, FPGA and HCA, and the cables between boards.
+// The links of a machine: the slots of its nodes, and the cables between boards.
 #include <stdio.h>
 
 #include "sim/platform/configs.h"
@@ -8,10 +8,9 @@
 // complex never loses time to it, as its own limits come first.
 #define ROOT_PORT_QUEUE_TLPS 64
 
-// Ends advertise infinite completion credits and meter their own reads (docs/component-facts.md); so does a board at
-// the ends of its cables. Reads carry no data.
-static struct pcie_end_config link_end(uint64_t tx_ps, uint64_t rx_ps, uint32_t posted_headers, uint32_t posted_data,
-                                       uint32_t nonposted_headers, uint32_t tx_queue_tlps)
+// A board at the ends of its cables advertises infinite completion credits as well. Reads carry no data.
+struct pcie_end_config plat_link_end(uint64_t tx_ps, uint64_t rx_ps, uint32_t posted_headers, uint32_t posted_data,
+                                     uint32_t nonposted_headers, uint32_t tx_queue_tlps)
 {
     return (struct pcie_end_config){
         .tx_ps = tx_ps,
@@ -28,18 +27,12 @@ static struct pcie_end_config link_end(uint64_t tx_ps, uint64_t rx_ps, uint32_t 
 
 struct pcie_end_config plat_root_port_config(const struct scn_host *host)
 {
-    return link_end(host->root_port_tx_ps, host->root_port_rx_ps, host->posted_header_credits,
-                    host->posted_data_credits, host->nonposted_header_credits, ROOT_PORT_QUEUE_TLPS);
+    return plat_link_end(host->root_port_tx_ps, host->root_port_rx_ps, host->posted_header_credits,
+                         host->posted_data_credits, host->nonposted_header_credits, ROOT_PORT_QUEUE_TLPS);
 }
 
-static struct pcie_end_config hard_ip(const struct scn_board *board)
-{
-    return link_end(board->ip_tx_ps, board->ip_rx_ps, board->posted_header_credits, board->posted_data_credits,
-                    board->nonposted_header_credits, board->tx_buffer_tlps);
-}
-
-static struct pcie_link_config link_config(const struct scn_link *link, uint32_t mps_bytes,
-                                           struct pcie_end_config side0, struct pcie_end_config side1)
+struct pcie_link_config plat_link_config(const struct scn_link *link, uint32_t mps_bytes, struct pcie_end_config side0,
+                                         struct pcie_end_config side1)
 {
     return (struct pcie_link_config){
         .generation = link->generation,
@@ -50,137 +43,6 @@ static struct pcie_link_config link_config(const struct scn_link *link, uint32_t
         .corrupt_every_tlps = link->corrupt_every_tlps,
         .ends = {side0, side1},
     };
-}
-
-// --- slots ---------------------------------------------------------------------------------------------------------
-
-static enum sim_status slot_windows_add(struct plat_node *node)
-{
-    unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->slot, 0));
-    enum sim_status status = pcie_rc_add_window(node->rc, port, PLAT_BAR0_BASE, PEACH2_BAR0_BYTES);
-    if (status == SIM_OK) {
-        status = pcie_rc_add_window(node->rc, port, node->config->board.window_base, PEACH2_WINDOW_BYTES);
-    }
-    return status;
-}
-
-static enum sim_status slot_create(struct plat_node *node)
-{
-    if (node->board == NULL) {
-        return SIM_OK;
-    }
-    const struct scn_node *config = node->config;
-    plat_machine_t *machine = node->machine;
-    char name[SCN_NAME_MAX + 8];
-    snprintf(name, sizeof name, "%s.slot", config->name);
-    const struct pcie_link_config link =
-        link_config(&config->slot, config->host.mps_bytes, plat_root_port_config(&config->host), hard_ip(&config->board));
-    enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->slot);
-    if (status == SIM_OK) {
-        status = slot_windows_add(node);
-    }
-    if (status == SIM_OK) {
-        peach2_board_connect(node->board, PEACH2_PORT_N, pcie_link_end(node->slot, 1));
-    }
-    return status;
-}
-
-// --- GPUs ----------------------------------------------------------------------------------------------------------
-
-static struct pcie_end_config gpu_end(const struct scn_gpu *gpu)
-{
-    return link_end(gpu->ip_tx_ps, gpu->ip_rx_ps, gpu->posted_header_credits, gpu->posted_data_credits,
-                    gpu->nonposted_header_credits, gpu->tx_buffer_tlps);
-}
-
-static enum sim_status gpu_slot_create(struct plat_node *node, unsigned index)
-{
-    struct plat_gpu *gpu = &node->gpus.list[index];
-    plat_machine_t *machine = node->machine;
-    uint64_t base = PLAT_GPU_BASE + index * PLAT_GPU_STEP_BYTES;
-    char name[SCN_NAME_MAX + 32];
-    snprintf(name, sizeof name, "%s.slot", gpu->name);
-    const struct pcie_link_config link = link_config(&gpu->config->slot, node->config->host.mps_bytes,
-                                                     plat_root_port_config(&node->config->host), gpu_end(gpu->config));
-    enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->gpu_slots[index]);
-    if (status != SIM_OK) {
-        return status;
-    }
-    unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->gpu_slots[index], 0));
-    status = pcie_rc_add_window(node->rc, port, base, gpu->config->bar_bytes);
-    if (status == SIM_OK && gpu->config->socket != 0) {
-        status = pcie_rc_set_port_socket(node->rc, port, gpu->config->socket);
-    }
-    if (status == SIM_OK) {
-        gpu_connect(gpu->gpu, pcie_link_end(node->gpu_slots[index], 1), base);
-    }
-    return status;
-}
-
-// --- the FPGA ------------------------------------------------------------------------------------------------------
-
-static struct pcie_end_config fpga_end(const struct scn_fpga *fpga)
-{
-    return link_end(fpga->ip_tx_ps, fpga->ip_rx_ps, fpga->posted_header_credits, fpga->posted_data_credits,
-                    fpga->nonposted_header_credits, fpga->tx_buffer_tlps);
-}
-
-static enum sim_status fpga_slot_create(struct plat_node *node)
-{
-    if (node->fpga == NULL) {
-        return SIM_OK;
-    }
-    const struct scn_fpga *fpga = &node->config->fpga;
-    plat_machine_t *machine = node->machine;
-    char name[SCN_NAME_MAX + 16];
-    snprintf(name, sizeof name, "%s.fpga.slot", node->config->name);
-    const struct pcie_link_config link =
-        link_config(&fpga->slot, node->config->host.mps_bytes, plat_root_port_config(&node->config->host), fpga_end(fpga));
-    enum sim_status status = pcie_link_create(machine->sim, machine->pool, name, &link, &node->fpga_slot);
-    if (status != SIM_OK) {
-        return status;
-    }
-    unsigned port = pcie_rc_add_port(node->rc, pcie_link_end(node->fpga_slot, 0));
-    status = pcie_rc_add_window(node->rc, port, PLAT_FPGA_MEMORY_BASE, fpga->memory_bytes);
-    if (status == SIM_OK) {
-        status = pcie_rc_add_window(node->rc, port, PLAT_FPGA_CONTROL_BASE, FPGA_CONTROL_BYTES);
-    }
-    if (status == SIM_OK && fpga->socket != 0) {
-        status = pcie_rc_set_port_socket(node->rc, port, fpga->socket);
-    }
-    if (status == SIM_OK) {
-        fpga_connect(node->fpga, pcie_link_end(node->fpga_slot, 1), PLAT_FPGA_MEMORY_BASE, PLAT_FPGA_CONTROL_BASE);
-    }
-    return status;
-}
-
-// --- the HCA -------------------------------------------------------------------------------------------------------
-
-static enum sim_status hca_slot_create(struct plat_node *node)
-{
-    if (node->hca == NULL) {
-        return SIM_OK;
-    }
-    const struct scn_hca *hca = &node->config->hca;
-    const struct scn_host *host = &node->config->host;
-    char name[SCN_NAME_MAX + 16];
-    snprintf(name, sizeof name, "%s.hca.slot", node->config->name);
-    uint32_t mps_bytes = hca->mps_bytes < host->mps_bytes ? hca->mps_bytes : host->mps_bytes;
-    const struct pcie_link_config link = link_config(&hca->slot, mps_bytes, plat_root_port_config(host), plat_hca_slot_end(node));
-    enum sim_status status = pcie_link_create(node->machine->sim, node->machine->pool, name, &link, &node->hca_slot);
-    return status == SIM_OK ? plat_hca_connect_host(node) : status;
-}
-
-static enum sim_status slots_create(struct plat_node *node)
-{
-    enum sim_status status = slot_create(node);
-    for (unsigned i = 0; i < node->gpus.count && status == SIM_OK; i++) {
-        status = gpu_slot_create(node, i);
-    }
-    if (status == SIM_OK) {
-        status = fpga_slot_create(node);
-    }
-    return status == SIM_OK ? hca_slot_create(node) : status;
 }
 
 // --- cables --------------------------------------------------------------------------------------------------------
@@ -228,8 +90,9 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
     snprintf(name, sizeof name, "%s.%s-%s.%s", from->config->name, scn_port_name(cable->from_port), to->config->name,
              scn_port_name(cable->to_port));
     uint32_t from_mps = from->config->host.mps_bytes, to_mps = to->config->host.mps_bytes;
-    struct pcie_link_config link = link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps,
-                                               hard_ip(&from->config->board), hard_ip(&to->config->board));
+    struct pcie_link_config link =
+        plat_link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps, plat_board_end(&from->config->board),
+                         plat_board_end(&to->config->board));
     link.is_cable = true;
     status = pcie_link_create(machine->sim, machine->pool, name, &link, &machine->cables[index]);
     if (status != SIM_OK) {
@@ -245,7 +108,7 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error)
 {
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
-        enum sim_status status = slots_create(&machine->nodes[i]);
+        enum sim_status status = plat_slots_create(&machine->nodes[i]);
         if (status != SIM_OK) {
             return plat_error_set(error, status, "the slot of %s cannot be built: %s", machine->nodes[i].config->name,
                                   sim_status_text(status));
@@ -274,19 +137,6 @@ void plat_links_destroy(plat_machine_t *machine)
     }
     plat_ib_fabric_destroy(machine);
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
-        if (machine->nodes[i].slot != NULL) {
-            pcie_link_destroy(machine->nodes[i].slot);
-        }
-        for (unsigned j = 0; j < SCN_GPUS_MAX; j++) {
-            if (machine->nodes[i].gpu_slots[j] != NULL) {
-                pcie_link_destroy(machine->nodes[i].gpu_slots[j]);
-            }
-        }
-        if (machine->nodes[i].fpga_slot != NULL) {
-            pcie_link_destroy(machine->nodes[i].fpga_slot);
-        }
-        if (machine->nodes[i].hca_slot != NULL) {
-            pcie_link_destroy(machine->nodes[i].hca_slot);
-        }
+        plat_slots_destroy(&machine->nodes[i]);
     }
 }

@@ -185,22 +185,6 @@ void plat_machine_ended(plat_machine_t *machine)
     }
 }
 
-static int drivers_start(struct plat_node *node, const char **device_out)
-{
-    const struct backend backend = plat_backend_inproc(&node->backend);
-    int error = 0;
-    if (node->board != NULL) {
-        const struct peach2_routing routing = plat_routes_find(node->machine->scenario, node->index);
-        *device_out = "board";
-        error = peach2_open(&backend, &routing, &node->handle);
-    }
-    if (error == 0 && node->fpga != NULL) {
-        *device_out = "FPGA";
-        error = fpga_open(&backend, &node->fpga_handle);
-    }
-    return error;
-}
-
 // What the program finds with ibv_get_device_list.
 static int verbs_devices_add(struct plat_node *node)
 {
@@ -217,10 +201,10 @@ static int verbs_devices_add(struct plat_node *node)
 static void node_thread(void *arg)
 {
     struct plat_node *node = arg;
-    const char *device = "";
-    int error = drivers_start(node, &device);
+    const struct plat_device *device = NULL;
+    int error = plat_devices_boot(node, &device);
     if (error != 0) {
-        plat_machine_fail(node->machine, "%s: the %s's driver does not start: %s", node->config->name, device,
+        plat_machine_fail(node->machine, "%s: the %s's driver does not start: %s", node->config->name, device->title,
                           strerror(-error));
         return;
     }
@@ -285,9 +269,10 @@ host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node)
     return machine->nodes[node].memory;
 }
 
-fpga_handle_t *plat_machine_fpga(const plat_machine_t *machine, uint32_t node)
+void *plat_machine_driver(plat_machine_t *machine, uint32_t node, enum scn_device_id id)
 {
-    return machine->nodes[node].fpga_handle;
+    const struct plat_device *device = plat_device_find(&machine->nodes[node], id);
+    return device != NULL ? device->driver : NULL;
 }
 
 const struct plat_backend_inproc *plat_machine_backend(const plat_machine_t *machine, uint32_t node)

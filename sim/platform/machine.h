@@ -1,5 +1,5 @@
 // The nodes of a scenario as simulated hardware that runs programs: memories, root complexes, cores, boards, links, and
-// a thread on every node that boots the drivers of board and FPGA and then runs what it was given.
+// a thread on every node that boots the drivers of its devices and then runs what it was given.
 //
 // Used by the series of scenarios and by tests that need hardware but bring their own programs. Private to the room and
 // its tests.
@@ -12,7 +12,7 @@
 typedef struct plat_machine plat_machine_t;
 struct plat_backend_inproc;
 
-// Address map of every node: host memory from 0, GPUs and FPGA above it (gpus.h, internal.h), BAR 0 of the board here,
+// Address map of every node: host memory from 0, GPUs and other devices above it (gpus.h, internal.h), BAR 0 of the board here,
 // and the window at the scenario's window_base.
 #define PLAT_BAR0_BASE 0x4000000000ull
 
@@ -39,8 +39,8 @@ void plat_machine_fail(plat_machine_t *machine, const char *format, ...) __attri
 // NULL: nothing failed.
 const char *plat_machine_failure(const plat_machine_t *machine);
 
-// The FPGA's driver, once programs run; NULL: the node has none.
-struct fpga_handle *plat_machine_fpga(const plat_machine_t *machine, uint32_t node);
+// The handle of the device's driver, once programs run; NULL: the node has no such device, or programs open it.
+void *plat_machine_driver(plat_machine_t *machine, uint32_t node, enum scn_device_id id);
 
 // What the node's program reaches devices with: to be copied for further processes and their cores.
 const struct plat_backend_inproc *plat_machine_backend(const plat_machine_t *machine, uint32_t node);

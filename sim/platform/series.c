@@ -362,7 +362,9 @@ static void rank_run(void *arg, peach2_handle_t *board)
     struct plat_rank *rank = arg;
     bool serves = scn_workload_uses(rank->series->run->workload, SCN_USES_SERVICE);
     rank->workload.board = board;
-    rank->workload.fpga = plat_machine_fpga(rank->series->machine, rank->workload.node);
+    for (unsigned id = 0; id < WORKLOAD_DEVICES; id++) {
+        rank->workload.drivers[id] = plat_machine_driver(rank->series->machine, rank->workload.node, id);
+    }
     if (serves) {
         service_start(rank, board);
     }

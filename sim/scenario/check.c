@@ -33,6 +33,16 @@ static void check_scenario_name(struct scn_loader *loader)
     }
 }
 
+// --- devices in slots ------------------------------------------------------------------------------------------------
+
+// The field of the device's key, NULL: it has no such key.
+static const uint32_t *field_find(const struct scn_kind *kind, const char *name, const void *device)
+{
+    void *base = (void *)(uintptr_t)device;
+    const struct scn_key *key = scn_key_find(kind, name, &base);
+    return key != NULL ? (const uint32_t *)((const char *)base + key->offset) : NULL;
+}
+
 // A receive buffer that cannot hold the largest packet stops its link for ever.
 static void check_credits(struct scn_loader *loader, const uint32_t *credits, const void *owner, uint32_t mps_bytes)
 {
@@ -43,7 +53,41 @@ static void check_credits(struct scn_loader *loader, const uint32_t *credits, co
     }
 }
 
-static void check_receive_buffers(struct scn_loader *loader)
+static void check_device(struct scn_loader *loader, const struct scn_node *node, const struct scn_kind *kind,
+                         const void *device, uint32_t mps_bytes)
+{
+    const uint32_t *credits = field_find(kind, "posted_data_credits", device);
+    const uint32_t *socket = field_find(kind, "socket", device);
+    if (credits != NULL) {
+        check_credits(loader, credits, node, mps_bytes);
+    }
+    if (socket != NULL && *socket != 0 && node->host.qpi_peer_lines_max == 0) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, socket, node),
+                         "socket: the host of '%s' has one socket; a second one needs qpi_peer_lines_max", node->name);
+    }
+}
+
+static void check_devices(struct scn_loader *loader, const struct scn_node *node, uint32_t mps_bytes)
+{
+    if (node->board.given) {
+        check_device(loader, node, &scn_kind_board, &node->board, mps_bytes);
+        if (node->slot.generation == 0 && !scn_loader_is_bad(loader, &node->slot, true)) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->slot, node),
+                             "missing key 'slot' in node: a board needs the link that joins it with its host");
+        }
+    }
+    for (uint32_t i = 0; i < node->gpu_count; i++) {
+        check_device(loader, node, &scn_kind_gpu, &node->gpus[i], mps_bytes);
+    }
+#define DEVICE(id, ID, name, kind_doc, key_doc)                                                                        \
+    if (node->id.given) {                                                                                              \
+        check_device(loader, node, &scn_kind_##id, &node->id, mps_bytes);                                              \
+    }
+#include "sim/scenario/devices.def"
+}
+
+// Packets of any node may come through a link: the largest payload counts.
+static void check_slots(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     uint32_t mps_bytes = 0;
@@ -55,33 +99,11 @@ static void check_receive_buffers(struct scn_loader *loader)
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         const struct scn_node *node = &scenario->nodes[i];
         check_credits(loader, &node->host.posted_data_credits, node, mps_bytes);
-        if (node->board.given) {
-            check_credits(loader, &node->board.posted_data_credits, node, mps_bytes);
-        }
-        if (node->fpga.given) {
-            scn_check_fpga(loader, node, mps_bytes);
-        }
+        check_devices(loader, node, mps_bytes);
     }
 }
 
-static void check_slots(struct scn_loader *loader)
-{
-    const struct scn_scenario *scenario = loader->scenario;
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
-        const struct scn_node *node = &scenario->nodes[i];
-        for (uint32_t j = 0; j < node->gpu_count; j++) {
-            if (node->gpus[j].socket != 0 && node->host.qpi_peer_lines_max == 0) {
-                scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->gpus[j].socket, node),
-                                 "socket: the host of '%s' has one socket; a second one needs qpi_peer_lines_max",
-                                 node->name);
-            }
-        }
-        if (node->board.given && node->slot.generation == 0 && !scn_loader_is_bad(loader, &node->slot, true)) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->slot, node),
-                             "missing key 'slot' in node: a board needs the link that joins it with its host");
-        }
-    }
-}
+// --- cables ----------------------------------------------------------------------------------------------------------
 
 static bool check_end(struct scn_loader *loader, const struct scn_cable *cable, bool is_from)
 {
@@ -173,7 +195,6 @@ void scn_check_hardware(struct scn_loader *loader)
     size_t before = loader->mistakes.count;
     check_scenario_name(loader);
     check_node_names(loader);
-    check_receive_buffers(loader);
     check_slots(loader);
     scn_check_hcas(loader);
     check_windows(loader);

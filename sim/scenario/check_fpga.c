@@ -1,4 +1,4 @@
-// Rules about FPGAs, and about the program that runs on them.
+// Rules about the workload that runs on FPGAs, and what is the FPGA's alone.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
@@ -89,18 +89,4 @@ bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run)
         }
     }
     return method;
-}
-
-void scn_check_fpga(struct scn_loader *loader, const struct scn_node *node, uint32_t mps_bytes)
-{
-    const struct scn_fpga *fpga = &node->fpga;
-    if (fpga->posted_data_credits != 0 && fpga->posted_data_credits < mps_bytes / 16) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &fpga->posted_data_credits, node),
-                         "posted_data_credits: %" PRIu32 " of 16 B cannot hold one packet of mps %" PRIu32 " B",
-                         fpga->posted_data_credits, mps_bytes);
-    }
-    if (fpga->socket != 0 && node->host.qpi_peer_lines_max == 0) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &fpga->socket, node),
-                         "socket: the host of '%s' has one socket; a second one needs qpi_peer_lines_max", node->name);
-    }
 }

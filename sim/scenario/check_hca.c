@@ -7,14 +7,6 @@
 #include "sim/scenario/ib_fabric.h"
 #include "sim/scenario/names.h"
 
-static void check_slot(struct scn_loader *loader, const struct scn_node *node)
-{
-    if (node->hca.given && node->hca.socket != 0 && node->host.qpi_peer_lines_max == 0) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->hca.socket, node),
-                         "socket: the host of '%s' has one socket; a second one needs qpi_peer_lines_max", node->name);
-    }
-}
-
 // --- switches --------------------------------------------------------------------------------------------------------
 
 static void check_switch(struct scn_loader *loader, uint32_t index)
@@ -134,7 +126,6 @@ void scn_check_hcas(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
-        check_slot(loader, &scenario->nodes[i]);
         check_mtu(loader, &scenario->nodes[i]);
     }
     for (uint32_t i = 0; i < scenario->ib_switch_count; i++) {

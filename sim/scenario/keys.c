@@ -94,20 +94,15 @@ static const struct scn_key node_keys[] = {
      SCN_FIELD(struct scn_node, gpus),
      SCN_SECOND(struct scn_node, gpu_count),
      .doc = "GPUs, called gpu0, gpu1, ...; the first two are in the board's window"},
-    {.name = "fpga",
-     .unit = SCN_UNIT_OBJECT,
-     .child = &scn_kind_fpga,
-     .fallback = "",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_node, fpga),
-     .doc = "FPGA that moves data by itself, if it has one"},
-    {.name = "hca",
-     .unit = SCN_UNIT_OBJECT,
-     .child = &scn_kind_hca,
-     .fallback = "",
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_node, hca),
-     .doc = "InfiniBand HCA, if it has one"},
+#define DEVICE(id, ID, title, kind_doc, key_doc)                                                                       \
+    {.name = #id,                                                                                                      \
+     .unit = SCN_UNIT_OBJECT,                                                                                          \
+     .child = &scn_kind_##id,                                                                                          \
+     .fallback = "",                                                                                                   \
+     .flags = SCN_KEY_OPEN,                                                                                            \
+     SCN_FIELD(struct scn_node, id),                                                                                   \
+     .doc = (key_doc)},
+#include "sim/scenario/devices.def"
 };
 const struct scn_kind scn_kind_node = {.name = "node",
                                        .doc = "a host with the devices in its slots",
@@ -323,16 +318,13 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,  &scn_kind_topology,
-                                            &scn_kind_node,      &scn_kind_host,
-                                            &scn_kind_board,     &scn_kind_gpu,
-                                            &scn_kind_fpga,      &scn_kind_hca,
-                                            &scn_kind_ib_switch, &scn_kind_ib_cable,
-                                            &scn_kind_link,      &scn_kind_cable,
-                                            &scn_kind_fault,     &scn_kind_fault_ends,
-                                            &scn_kind_parameter, &scn_kind_outside,
-                                            &scn_kind_results,   &scn_kind_run,
-                                            &scn_kind_verbs,     &scn_kind_beside,
-                                            &scn_kind_value,     &scn_kind_check,
-                                            &scn_kind_expect,    &scn_kind_compare,
-                                            &scn_kind_panel,     NULL};
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,  &scn_kind_topology, &scn_kind_node,
+                                            &scn_kind_host,      &scn_kind_board,    &scn_kind_gpu,
+#define DEVICE(id, ID, title, kind_doc, key_doc) &scn_kind_##id,
+#include "sim/scenario/devices.def"
+                                            &scn_kind_ib_switch, &scn_kind_ib_cable, &scn_kind_link,
+                                            &scn_kind_cable,     &scn_kind_fault,    &scn_kind_fault_ends,
+                                            &scn_kind_parameter, &scn_kind_outside,  &scn_kind_results,
+                                            &scn_kind_run,       &scn_kind_verbs,    &scn_kind_beside,
+                                            &scn_kind_value,     &scn_kind_check,    &scn_kind_expect,
+                                            &scn_kind_compare,   &scn_kind_panel,    NULL};

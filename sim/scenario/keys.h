@@ -1,7 +1,7 @@
 // The table of keys: the one place where a key's name, unit, default, range, meaning and field are declared. Loader,
 // checks of ranges, `tcasim params`, --set and resolved.yaml derive from it. A new key is a field in scenario.h and a
-// row in keys.c (scenarios, nodes), run_keys.c, hardware_keys.c (hosts, boards, links), program_keys.c, result_keys.c,
-// expect_keys.c, or the file of the device.
+// row in keys.c (scenarios, nodes), run_keys.c, hardware_keys.c (hosts, boards, links), gpu_keys.c, ib_keys.c,
+// program_keys.c, result_keys.c or expect_keys.c; of a device in a slot a row of devices/<id>.def, which is both.
 #pragma once
 
 #include <stdbool.h>
@@ -91,9 +91,11 @@ struct scn_kind {
 };
 
 extern const struct scn_kind scn_kind_scenario, scn_kind_topology, scn_kind_node, scn_kind_host, scn_kind_board,
-    scn_kind_gpu, scn_kind_fpga, scn_kind_hca, scn_kind_ib_cable, scn_kind_ib_switch, scn_kind_link, scn_kind_cable,
-    scn_kind_fault, scn_kind_fault_ends, scn_kind_parameter, scn_kind_outside, scn_kind_results, scn_kind_run,
-    scn_kind_verbs, scn_kind_beside, scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare, scn_kind_panel;
+    scn_kind_gpu, scn_kind_ib_cable, scn_kind_ib_switch, scn_kind_link, scn_kind_cable, scn_kind_fault,
+    scn_kind_fault_ends, scn_kind_parameter, scn_kind_outside, scn_kind_results, scn_kind_run, scn_kind_verbs,
+    scn_kind_beside, scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare, scn_kind_panel;
+#define DEVICE(id, ID, name, kind_doc, key_doc) extern const struct scn_kind scn_kind_##id; // device_keys.c
+#include "sim/scenario/devices.def"
 
 // All of them in the order of `tcasim params`, ended by NULL.
 extern const struct scn_kind *const scn_kinds[];

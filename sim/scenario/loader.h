@@ -93,9 +93,7 @@ void scn_check_results(struct scn_loader *loader);
 // check_expect.c: one entry of `expect:`, beside what it has in common with comparisons.
 void scn_check_expect(struct scn_loader *loader, const struct scn_check *expect);
 
-// check_fpga.c: a node's FPGA; a run of fpga-transfer; what any other run may not ask for (false: a method of the
-// FPGA's).
-void scn_check_fpga(struct scn_loader *loader, const struct scn_node *node, uint32_t mps_bytes);
+// check_fpga.c: a run of fpga-transfer; what any other run may not ask for (false: a method of the FPGA's).
 void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
 

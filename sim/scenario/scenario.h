@@ -131,42 +131,24 @@ struct scn_gpu {
     struct scn_link slot;
 };
 
-// An FPGA that moves data by itself, with its slot. The clock is the one of its counter, 250 MHz.
-struct scn_fpga {
-    bool given; // a node may have none
-    uint64_t memory_bytes;
-    uint32_t socket;
-    // as in models/fpga/fpga.h
-    uint32_t mrrs_bytes, read_tags;
-    uint32_t read_start_cycles, read_finish_cycles, write_start_cycles, write_finish_cycles;
-    uint32_t access_cycles, answer_cycles;
-    uint64_t completion_timeout_ps;
-    uint64_t ip_tx_ps, ip_rx_ps; // as a board's
-    uint32_t posted_header_credits, posted_data_credits, nonposted_header_credits, tx_buffer_tlps;
-    struct scn_link slot;
-};
-
-// Requests that the driver sends whole.
+// Single requests that the driver writes to the HCA itself.
 enum scn_blueflame { SCN_BLUEFLAME_INLINE, SCN_BLUEFLAME_ALL };
 
-// An InfiniBand HCA with its slot.
-struct scn_hca {
-    bool given; // a node may have none
-    struct scn_link slot;
-    uint32_t socket;
-    uint64_t port_bytes_per_us;
-    uint32_t port_buffer_bytes;
-    // as in models/hca/hca.h
-    uint64_t pcie_tx_ps, pcie_rx_ps;
-    uint32_t mps_bytes, mrrs_bytes, read_tags, write_tlps;
-    uint32_t port_gap_bytes, max_mtu_bytes, active_mtu_bytes;
-    uint64_t port_tx_ps, port_rx_ps;
-    uint64_t doorbell_ps, send_request_ps, send_packet_ps, receive_packet_ps, read_packet_ps, write_dispatch_ps, atomic_ps;
-    uint32_t prefetch_requests, gather_packets, order_entries, window_packets, ack_every_packets;
-    uint32_t responder_reads, initiator_reads, max_inline_bytes;
-    enum scn_blueflame blueflame;
-    uint32_t part_id; // says nothing about how it works
+// The devices that a node may have one of, beside its board (devices.def), and a struct of each (struct scn_fpga).
+// given: false: the node has none. The other fields are those of its keys.
+enum scn_device_id {
+#define DEVICE(id, ID, name, kind_doc, key_doc) SCN_DEVICE_ID_##ID,
+#include "sim/scenario/devices.def"
+    SCN_DEVICE_IDS
 };
+#define DEVICE(id, ID, name, kind_doc, key_doc)                                                                        \
+    struct scn_##id {                                                                                                  \
+        bool given;
+#define KEY(unit, type, key, field, ...) type field;
+#define END(id)                                                                                                        \
+    }                                                                                                                  \
+    ;
+#include "sim/scenario/devices.def"
 
 struct scn_node {
     char name[SCN_NAME_MAX];
@@ -176,8 +158,8 @@ struct scn_node {
     struct scn_link slot;
     struct scn_gpu gpus[SCN_GPUS_MAX];
     uint32_t gpu_count;
-    struct scn_fpga fpga;
-    struct scn_hca hca;
+#define DEVICE(id, ID, name, kind_doc, key_doc) struct scn_##id id;
+#include "sim/scenario/devices.def"
 };
 
 enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };

@@ -214,8 +214,9 @@ void machine_destroy(struct machine *machine)
 
 static pcie_link_t *slot_of(const struct machine *machine, unsigned node)
 {
-    const struct plat_node *plat_node = &machine->platform->nodes[node];
-    return machine->device == ON_TCA0 ? plat_node->slot : plat_node->hca_slot;
+    struct plat_node *plat_node = &machine->platform->nodes[node];
+    return machine->device == ON_TCA0 ? plat_node->devices[0].slot
+                                      : plat_device_find(plat_node, SCN_DEVICE_ID_HCA)->slot;
 }
 
 void machine_corrupt_slot(struct machine *machine, unsigned node, bool from_device)

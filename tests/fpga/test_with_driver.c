@@ -6,22 +6,25 @@
 #include "tests/shim/test.h"
 #include "verbs-shim/fpga/fpga_driver.h"
 
+#define MEMORY_BAR  BACKEND_BAR_DEVICE0
+#define CONTROL_BAR ((enum backend_bar)(BACKEND_BAR_DEVICE0 + 1))
+
 // --- a backend whose loads run the simulation ------------------------------------------------------------------------
 
 static uint64_t bar_base(enum backend_bar bar)
 {
-    return bar == BACKEND_BAR_FPGA_CONTROL ? FIXTURE_CONTROL_BASE : FIXTURE_MEMORY_BASE;
+    return bar == CONTROL_BAR ? FIXTURE_CONTROL_BASE : FIXTURE_MEMORY_BASE;
 }
 
 static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
 {
     (void)ctx;
-    return bar == BACKEND_BAR_FPGA_CONTROL ? FPGA_CONTROL_BYTES : FIXTURE_FPGA_BYTES;
+    return bar == CONTROL_BAR ? FPGA_CONTROL_BYTES : FIXTURE_FPGA_BYTES;
 }
 
 static void store(void *ctx, enum backend_bar bar, uint64_t offset, uint64_t value, unsigned bytes)
 {
-    EXPECT_EQ(bar, BACKEND_BAR_FPGA_CONTROL);
+    EXPECT_EQ(bar, CONTROL_BAR);
     EXPECT_EQ(bytes, 4);
     fixture_store_control(ctx, (uint32_t)offset, (uint32_t)value);
 }
@@ -49,7 +52,7 @@ static fpga_handle_t *driver_open(struct fixture *fixture)
 {
     const struct backend backend = {&OPS, fixture};
     fpga_handle_t *handle = NULL;
-    EXPECT_EQ(fpga_open(&backend, &handle), 0);
+    EXPECT_EQ(fpga_open(&backend, MEMORY_BAR, CONTROL_BAR, &handle), 0);
     return handle;
 }
 
@@ -113,9 +116,9 @@ TEST(FpgaWithDriver, OpenFindsTheWorkOfAnAbandonedProgram)
     fixture->peer.latency_ps = 20 * SIM_PS_PER_US;
     EXPECT_EQ(fpga_read(handle, FIXTURE_PEER_BASE, 0, 4, 1), 0);
     fpga_close(handle);
-    EXPECT_EQ(fpga_open(&backend, &other), -EBUSY);
+    EXPECT_EQ(fpga_open(&backend, MEMORY_BAR, CONTROL_BAR, &other), -EBUSY);
     fixture_run(fixture);
-    EXPECT_EQ(fpga_open(&backend, &other), 0);
+    EXPECT_EQ(fpga_open(&backend, MEMORY_BAR, CONTROL_BAR, &other), 0);
     fpga_close(other);
     fixture_destroy(fixture);
 }

@@ -9,15 +9,13 @@ static uint64_t bar_bytes(void *ctx, enum backend_bar bar)
     if (endpoint->absent) {
         return 0;
     }
-    return bar == BACKEND_BAR_FPGA_CONTROL  ? FPGA_CONTROL_BYTES
-           : bar == BACKEND_BAR_FPGA_MEMORY ? ENDPOINT_MEMORY_BYTES
-                                            : 0;
+    return bar == ENDPOINT_CONTROL_BAR ? FPGA_CONTROL_BYTES : bar == ENDPOINT_MEMORY_BAR ? ENDPOINT_MEMORY_BYTES : 0;
 }
 
 static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
 {
     (void)ctx;
-    return bar == BACKEND_BAR_FPGA_MEMORY ? ENDPOINT_MEMORY_BUS : 0;
+    return bar == ENDPOINT_MEMORY_BAR ? ENDPOINT_MEMORY_BUS : 0;
 }
 
 static void descriptor_take(struct endpoint *endpoint, enum fpga_direction direction)
@@ -33,7 +31,7 @@ static void descriptor_take(struct endpoint *endpoint, enum fpga_direction direc
 static void write_uncached(void *ctx, enum backend_bar bar, uint64_t offset, uint64_t value, unsigned bytes)
 {
     struct endpoint *endpoint = ctx;
-    EXPECT_EQ(bar, BACKEND_BAR_FPGA_CONTROL);
+    EXPECT_EQ(bar, ENDPOINT_CONTROL_BAR);
     endpoint->other_sizes += bytes != 4;
     enum fpga_direction direction = offset / FPGA_CONTROLLER_STRIDE;
     if (offset % FPGA_CONTROLLER_STRIDE == FPGA_WORDS) {
@@ -63,7 +61,7 @@ static uint32_t status_poll(struct endpoint *endpoint, enum fpga_direction direc
 static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsigned bytes, uint64_t *value_out)
 {
     struct endpoint *endpoint = ctx;
-    EXPECT_EQ(bar, BACKEND_BAR_FPGA_CONTROL);
+    EXPECT_EQ(bar, ENDPOINT_CONTROL_BAR);
     endpoint->other_sizes += bytes != 4;
     enum fpga_direction direction = offset / FPGA_CONTROLLER_STRIDE;
     uint32_t within = offset % FPGA_CONTROLLER_STRIDE;
@@ -84,14 +82,14 @@ static int read_uncached(void *ctx, enum backend_bar bar, uint64_t offset, unsig
 static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, const void *data, size_t bytes)
 {
     struct endpoint *endpoint = ctx;
-    EXPECT_EQ(bar, BACKEND_BAR_FPGA_MEMORY);
+    EXPECT_EQ(bar, ENDPOINT_MEMORY_BAR);
     memcpy(endpoint->memory + offset, data, bytes);
 }
 
 static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void *data, size_t bytes)
 {
     struct endpoint *endpoint = ctx;
-    EXPECT_EQ(bar, BACKEND_BAR_FPGA_MEMORY);
+    EXPECT_EQ(bar, ENDPOINT_MEMORY_BAR);
     memcpy(data, endpoint->memory + offset, bytes);
     return 0;
 }
@@ -132,6 +130,6 @@ void endpoint_init(struct endpoint *endpoint)
 fpga_handle_t *endpoint_open(struct endpoint *endpoint)
 {
     fpga_handle_t *handle = NULL;
-    EXPECT_EQ(fpga_open(&endpoint->backend, &handle), 0);
+    EXPECT_EQ(fpga_open(&endpoint->backend, ENDPOINT_MEMORY_BAR, ENDPOINT_CONTROL_BAR, &handle), 0);
     return handle;
 }

@@ -5,7 +5,9 @@
 #include "verbs-shim/fpga/fpga_driver.h"
 
 enum { ENDPOINT_MEMORY_BYTES = 4096, ENDPOINT_LOG_MAX = 256 };
-#define ENDPOINT_MEMORY_BUS 0x2000000000ull
+#define ENDPOINT_MEMORY_BAR  BACKEND_BAR_DEVICE0
+#define ENDPOINT_CONTROL_BAR ((enum backend_bar)(BACKEND_BAR_DEVICE0 + 1))
+#define ENDPOINT_MEMORY_BUS  0x2000000000ull
 
 struct endpoint_descriptor {
     enum fpga_direction direction;

@@ -9,7 +9,7 @@ TEST(FpgaDriver, RefusesANodeWithoutAnFpga)
     fpga_handle_t *handle = NULL;
     endpoint_init(&endpoint);
     endpoint.absent = true;
-    EXPECT_EQ(fpga_open(&endpoint.backend, &handle), -ENODEV);
+    EXPECT_EQ(fpga_open(&endpoint.backend, ENDPOINT_MEMORY_BAR, ENDPOINT_CONTROL_BAR, &handle), -ENODEV);
     EXPECT_TRUE(handle == NULL);
 }
 
@@ -19,9 +19,9 @@ TEST(FpgaDriver, RefusesAnEndpointThatIsAtWorkOrSilent)
     fpga_handle_t *handle = NULL;
     endpoint_init(&endpoint);
     endpoint.level[FPGA_WRITE] = 1;
-    EXPECT_EQ(fpga_open(&endpoint.backend, &handle), -EBUSY);
+    EXPECT_EQ(fpga_open(&endpoint.backend, ENDPOINT_MEMORY_BAR, ENDPOINT_CONTROL_BAR, &handle), -EBUSY);
     endpoint.silent = true;
-    EXPECT_EQ(fpga_open(&endpoint.backend, &handle), -EIO);
+    EXPECT_EQ(fpga_open(&endpoint.backend, ENDPOINT_MEMORY_BAR, ENDPOINT_CONTROL_BAR, &handle), -EIO);
     EXPECT_TRUE(handle == NULL);
 }
 

@@ -176,7 +176,7 @@ static void site_unload(struct site *site)
 static void try_descriptor(void *arg, peach2_handle_t *board)
 {
     struct attempt *attempt = arg;
-    fpga_handle_t *fpga = plat_machine_fpga(attempt->site.machine, 0);
+    fpga_handle_t *fpga = plat_machine_driver(attempt->site.machine, 0, SCN_DEVICE_ID_FPGA);
     enum fpga_error error = FPGA_ERRORS, again = FPGA_ERRORS;
     (void)board;
     EXPECT_EQ(attempt->direction == FPGA_READ ? fpga_read(fpga, attempt->address, attempt->offset, attempt->bytes, 7)
@@ -228,15 +228,18 @@ TEST(FpgaErrors, ForgetAWriteThatNobodyClaims)
 
 // --- its place in the node ------------------------------------------------------------------------------------------
 
+// The first row of devices.def: its second BAR.
+static const enum backend_bar control_bar = BACKEND_BAR_DEVICE0 + 1;
+
 static void access_control_wide(void *arg, peach2_handle_t *board)
 {
     const struct site *site = arg;
-    const struct backend *backend = fpga_backend(plat_machine_fpga(site->machine, 0));
+    const struct backend *backend = fpga_backend(plat_machine_driver(site->machine, 0, SCN_DEVICE_ID_FPGA));
     uint64_t value = 0;
     (void)board;
-    backend->ops->write(backend->ctx, BACKEND_BAR_FPGA_CONTROL, FPGA_DESCRIPTOR, 1, 8);
-    EXPECT_EQ(backend->ops->read(backend->ctx, BACKEND_BAR_FPGA_CONTROL, FPGA_STATUS, 8, &value), -EIO);
-    EXPECT_EQ(backend->ops->read(backend->ctx, BACKEND_BAR_FPGA_CONTROL, FPGA_WORDS, 4, &value), 0);
+    backend->ops->write(backend->ctx, control_bar, FPGA_DESCRIPTOR, 1, 8);
+    EXPECT_EQ(backend->ops->read(backend->ctx, control_bar, FPGA_STATUS, 8, &value), -EIO);
+    EXPECT_EQ(backend->ops->read(backend->ctx, control_bar, FPGA_WORDS, 4, &value), 0);
     EXPECT_EQ(value, 0); // no word has come
 }
 
@@ -252,7 +255,7 @@ TEST(FpgaInANode, TakesNothingBut32BitsForControl)
 static void move_by_both(void *arg, peach2_handle_t *board)
 {
     const struct site *site = arg;
-    fpga_handle_t *fpga = plat_machine_fpga(site->machine, 0);
+    fpga_handle_t *fpga = plat_machine_driver(site->machine, 0, SCN_DEVICE_ID_FPGA);
     struct backend_buffer source = site_pinned(board, 65536), destination = site_pinned(board, 65536);
     site_fill(source.address, source.bytes, 5);
     EXPECT_EQ(fpga_read(fpga, source.bus_address, 4096, 65536, 1), 0);

@@ -90,6 +90,9 @@ TEST(NodeRules, ReceiveBuffersHoldAPacket)
     accept_nodes("[" NODE("a", "{board: {posted_data_credits: 16}}") ", " NODE("b", "{}") "]");
     refuse_nodes("[" NODE("a", "{board: {posted_data_credits: 15}}") ", " NODE("b", "{}") "]",
                  "posted_data_credits: 15 of 16 B cannot hold one packet of mps 256 B");
+    accept_nodes("[" NODE("a", "{gpus: [{preset: k20, with: {posted_data_credits: 16}}]}") ", " NODE("b", "{}") "]");
+    refuse_nodes("[" NODE("a", "{gpus: [{preset: k20, with: {posted_data_credits: 15}}]}") ", " NODE("b", "{}") "]",
+                 "posted_data_credits: 15 of 16 B cannot hold one packet of mps 256 B");
 }
 
 TEST(NodeRules, RangesAreChecked)

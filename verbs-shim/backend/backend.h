@@ -14,7 +14,8 @@
 
 #include "verbs-shim/backend/journal.h"
 
-// The board's two, and the memory windows of the node's GPUs.
+// The board's two, the memory windows of the node's GPUs, the HCA's, and those of its other devices, whose drivers are
+// told theirs when they are opened.
 enum backend_bar {
     BACKEND_BAR_REGISTERS,
     BACKEND_BAR_WINDOW,
@@ -22,10 +23,9 @@ enum backend_bar {
     BACKEND_BAR_GPU1,
     BACKEND_BAR_GPU2,
     BACKEND_BAR_GPU3,
-    BACKEND_BAR_FPGA_MEMORY,  // the FPGA endpoint's on-chip memory
-    BACKEND_BAR_FPGA_CONTROL, // and its descriptor controllers, 32-bit accesses
-    BACKEND_BAR_HCA_UAR,      // the HCA's doorbells and BlueFlame buffers (models/hca/abi/hca_abi.h)
-    BACKEND_BARS
+    BACKEND_BAR_HCA_UAR, // the HCA's doorbells and BlueFlame buffers (models/hca/abi/hca_abi.h)
+    BACKEND_BAR_DEVICE0,
+    BACKEND_BARS = BACKEND_BAR_DEVICE0 + 8
 };
 
 #define BACKEND_GPUS_MAX 4
@@ -160,8 +160,8 @@ struct backend_thread_ops {
 struct hca_command;
 
 struct backend_ops {
-    const struct backend_thread_ops *thread; // NULL: libraries have no threads
-    const struct backend_gpu_ops *gpu;       // NULL, or a count of 0: the node has no GPU
+    const struct backend_thread_ops *thread;   // NULL: libraries have no threads
+    const struct backend_gpu_ops *gpu;         // NULL, or a count of 0: the node has no GPU
     const struct backend_journal_ops *journal; // NULL: nobody listens
     // A command of the HCA (models/hca/abi/commands.def), as its kernel driver takes it; outputs are in the command.
     // -EINVAL: a wrong number or operand. -ENOMEM: no more of these objects, or more than the node can pin. -EBUSY: in
@@ -263,8 +263,8 @@ struct backend_peer_memory {
 // several simulated processes may live in one.
 struct backend_process {
     struct backend backend;
-    struct peach2_board_handle *board; // the node's board, opened by the environment; NULL: none
-    uint32_t number;                   // no other process of the node has it, as a process id
+    struct peach2_board_handle *board;             // the node's board, opened by the environment; NULL: none
+    uint32_t number;                               // no other process of the node has it, as a process id
     const struct backend_peer_memory *peer_memory; // of the library that has any; NULL: there is none
     // One for each library that keeps state; NULL before its first use.
     struct backend_library {

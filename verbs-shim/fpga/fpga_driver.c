@@ -5,6 +5,7 @@
 
 struct fpga_handle {
     struct backend backend;
+    enum backend_bar memory_bar, control_bar;
     uint64_t memory_bytes;
     bool in_flight[FPGA_DIRECTIONS][FPGA_IDS];
     unsigned in_flight_count[FPGA_DIRECTIONS];
@@ -15,7 +16,7 @@ struct fpga_handle {
 static void control_write(const fpga_handle_t *handle, enum fpga_direction direction, uint32_t offset, uint32_t value)
 {
     const struct backend *backend = &handle->backend;
-    backend->ops->write(backend->ctx, BACKEND_BAR_FPGA_CONTROL, direction * FPGA_CONTROLLER_STRIDE + offset, value, 4);
+    backend->ops->write(backend->ctx, handle->control_bar, direction * FPGA_CONTROLLER_STRIDE + offset, value, 4);
 }
 
 static int control_read(const fpga_handle_t *handle, enum fpga_direction direction, uint32_t offset,
@@ -23,7 +24,7 @@ static int control_read(const fpga_handle_t *handle, enum fpga_direction directi
 {
     const struct backend *backend = &handle->backend;
     uint64_t value = 0;
-    int result = backend->ops->read(backend->ctx, BACKEND_BAR_FPGA_CONTROL, direction * FPGA_CONTROLLER_STRIDE + offset,
+    int result = backend->ops->read(backend->ctx, handle->control_bar, direction * FPGA_CONTROLLER_STRIDE + offset,
                                     4, &value);
     *value_out = (uint32_t)value;
     return result;
@@ -48,10 +49,11 @@ static int controllers_check(const fpga_handle_t *handle)
     return 0;
 }
 
-int fpga_open(const struct backend *backend, fpga_handle_t **handle_out)
+int fpga_open(const struct backend *backend, enum backend_bar memory_bar, enum backend_bar control_bar,
+              fpga_handle_t **handle_out)
 {
     backend->ops->cost(backend->ctx, BACKEND_COST_CALL, 1);
-    if (backend->ops->bar_bytes(backend->ctx, BACKEND_BAR_FPGA_CONTROL) < FPGA_CONTROL_BYTES) {
+    if (backend->ops->bar_bytes(backend->ctx, control_bar) < FPGA_CONTROL_BYTES) {
         return -ENODEV;
     }
     fpga_handle_t *handle = calloc(1, sizeof *handle);
@@ -59,7 +61,9 @@ int fpga_open(const struct backend *backend, fpga_handle_t **handle_out)
         return -ENOMEM;
     }
     handle->backend = *backend;
-    handle->memory_bytes = backend->ops->bar_bytes(backend->ctx, BACKEND_BAR_FPGA_MEMORY);
+    handle->memory_bar = memory_bar;
+    handle->control_bar = control_bar;
+    handle->memory_bytes = backend->ops->bar_bytes(backend->ctx, memory_bar);
     int result = controllers_check(handle);
     if (result != 0) {
         free(handle);
@@ -88,7 +92,7 @@ uint64_t fpga_memory_bytes(const fpga_handle_t *handle)
 
 uint64_t fpga_memory_bus_address(const fpga_handle_t *handle, uint64_t offset)
 {
-    return handle->backend.ops->bar_bus_address(handle->backend.ctx, BACKEND_BAR_FPGA_MEMORY) + offset;
+    return handle->backend.ops->bar_bus_address(handle->backend.ctx, handle->memory_bar) + offset;
 }
 
 static bool lies_in_memory(const fpga_handle_t *handle, uint64_t offset, size_t bytes)
@@ -102,7 +106,7 @@ int fpga_store(fpga_handle_t *handle, uint64_t offset, const void *data, size_t 
     if (!lies_in_memory(handle, offset, bytes)) {
         return -EINVAL;
     }
-    backend->ops->write_combined(backend->ctx, BACKEND_BAR_FPGA_MEMORY, offset, data, bytes);
+    backend->ops->write_combined(backend->ctx, handle->memory_bar, offset, data, bytes);
     backend->ops->fence(backend->ctx);
     return 0;
 }
@@ -113,7 +117,7 @@ int fpga_load(fpga_handle_t *handle, uint64_t offset, void *data, size_t bytes)
     if (!lies_in_memory(handle, offset, bytes)) {
         return -EINVAL;
     }
-    return backend->ops->read_combined(backend->ctx, BACKEND_BAR_FPGA_MEMORY, offset, data, bytes);
+    return backend->ops->read_combined(backend->ctx, handle->memory_bar, offset, data, bytes);
 }
 
 // --- descriptors -----------------------------------------------------------------------------------------------------

@@ -16,8 +16,10 @@
 
 typedef struct fpga_handle fpga_handle_t;
 
+// memory_bar, control_bar: where the platform has put its BARs.
 // -ENODEV: the node has no FPGA. -EBUSY: descriptors of somebody else are at work. -EIO: it does not answer.
-int fpga_open(const struct backend *backend, fpga_handle_t **handle_out);
+int fpga_open(const struct backend *backend, enum backend_bar memory_bar, enum backend_bar control_bar,
+              fpga_handle_t **handle_out);
 void fpga_close(fpga_handle_t *handle);
 
 const struct backend *fpga_backend(const fpga_handle_t *handle);

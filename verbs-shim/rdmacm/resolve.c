@@ -112,7 +112,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *source, struct s
     return status != 0 ? cm_errno(status) : cm_complete(cm_id_of(base));
 }
 
-// LIDs go in the order of the nodes, on either device (sim/platform/hcas.c). The other side's GID is learned from its
+// LIDs go in the order of the nodes, on either device (sim/platform/ib_fabric.c). The other side's GID is learned from its
 // answer.
 void cm_route_set(struct cm_id *id, uint32_t node)
 {

@@ -1,0 +1,17 @@
+# The rooms of the devices in slots, by their rows in sim/scenario/devices.def: models/<id> (with what drivers share of
+# it), verbs-shim/<id>, and their tests. A row is enough for the build.
+set(devices ${CMAKE_SOURCE_DIR}/sim/scenario/devices.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${devices})
+file(STRINGS ${devices} rows REGEX "^DEVICE\\(")
+foreach(row ${rows})
+    string(REGEX REPLACE "^DEVICE\\(([a-z0-9_]+),.*" "\\1" id "${row}")
+    list(APPEND TCASIM_DEVICES ${id})
+    list(APPEND TCASIM_DEVICE_MODELS models/${id})
+    foreach(shared registers abi)
+        if(EXISTS ${CMAKE_SOURCE_DIR}/models/${id}/${shared})
+            list(APPEND TCASIM_DEVICE_VIEWS models/${id}/${shared})
+        endif()
+    endforeach()
+    list(APPEND TCASIM_DEVICE_DRIVERS verbs-shim/${id})
+    list(APPEND TCASIM_DEVICE_TESTS ${id} ${id}_driver)
+endforeach()
