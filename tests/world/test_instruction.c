@@ -119,3 +119,30 @@ TEST(Instruction, OfOnesThatDoMoreNothingIsKnown)
         EXPECT_FALSE(world_instruction_decode(codes[i], registers, &instruction));
     }
 }
+
+TEST(Instruction, MayBeMovedWhereItDoesTheSameElsewhere)
+{
+    static const struct {
+        unsigned char code[12];
+        unsigned bytes;
+    } moved[] = {
+        {{0x48, 0xc1, 0xe2, 0x20}, 4},             // shl $32,%rdx
+        {{0x48, 0x09, 0xd0}, 3},                   // or %rdx,%rax
+        {{0x89, 0xd2}, 2},                         // mov %edx,%edx
+        {{0x48, 0x89, 0x44, 0x24, 8}, 5},          // mov %rax,8(%rsp)
+        {{0x48, 0x2b, 0x84, 0xcb, 0, 1, 0, 0}, 8}, // sub 0x100(%rbx,%rcx,8),%rax
+        {{0x41, 0xb9, 5, 0, 0, 0}, 6},             // mov $5,%r9d
+        {{0x48, 0x03, 0x05, 0, 0, 0, 0}, 0},       // add 0(%rip),%rax
+        {{0x48, 0x8d, 0x05, 0, 0, 0, 0}, 0},       // lea 0(%rip),%rax
+        {{0x75, 0xfe}, 0},                         // jne
+        {{0xeb, 0xfe}, 0},                         // jmp
+        {{0xff, 0xe0}, 0},                         // jmp *%rax
+        {{0xe8, 0, 0, 0, 0}, 0},                   // call
+        {{0xc3}, 0},                               // ret
+        {{0x0f, 0x31}, 0},                         // rdtsc
+        {{0x06}, 0},                               // no instruction of this mode
+    };
+    for (size_t i = 0; i < sizeof moved / sizeof moved[0]; i++) {
+        EXPECT_EQ(world_instruction_movable_bytes(moved[i].code), moved[i].bytes);
+    }
+}

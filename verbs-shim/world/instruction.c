@@ -85,15 +85,31 @@ static bool memory_take(const ZydisDecodedOperand *operand, const unsigned char 
     return true;
 }
 
+static bool decode(const unsigned char *code, ZydisDecodedInstruction *decoded,
+                   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT])
+{
+    ZydisDecoder decoder;
+    return ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+           ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, ZYDIS_MAX_INSTRUCTION_LENGTH, decoded, operands));
+}
+
+unsigned world_instruction_movable_bytes(const unsigned char *code)
+{
+    ZydisDecodedInstruction decoded;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    bool stays = !decode(code, &decoded, operands) || !is_plain(&decoded) ||
+                 (decoded.attributes & ZYDIS_ATTRIB_IS_RELATIVE) != 0 ||
+                 (int)decoded.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+    return stays ? 0 : decoded.length;
+}
+
 bool world_instruction_decode(const unsigned char *code, const greg_t *registers,
                               struct world_instruction *instruction_out)
 {
-    ZydisDecoder decoder;
     ZydisDecodedInstruction decoded;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     struct world_instruction instruction = {0};
-    if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-        !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, ZYDIS_MAX_INSTRUCTION_LENGTH, &decoded, operands))) {
+    if (!decode(code, &decoded, operands)) {
         return false;
     }
     bool known = is_plain(&decoded) && decoded.address_width == 64 && (decoded.attributes & ZYDIS_ATTRIB_HAS_LOCK) == 0;

@@ -1,4 +1,4 @@
-// The instructions of loops that poll memory: what each reads, and which registers it changes. Known are those that only
+// Instructions of programs. Of loops that poll memory: what each reads, and which registers it changes. Known are those that only
 // read memory, compute in general registers, compare and jump. Unknown are all others, and those with a segment override
 // or 32-bit addresses. The decoder is Zydis.
 #pragma once
@@ -17,3 +17,7 @@ struct world_instruction {
 // registers: before it. false: unknown.
 bool world_instruction_decode(const unsigned char *code, const greg_t *registers,
                               struct world_instruction *instruction_out);
+
+// How long the instruction is where it does the same anywhere else: it moves, computes or compares, and names nothing
+// by its distance. 0: any other.
+unsigned world_instruction_movable_bytes(const unsigned char *code);

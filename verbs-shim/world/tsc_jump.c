@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "verbs-shim/attach/rdtsc.h"
+#include "verbs-shim/world/instruction.h"
 #include "verbs-shim/world/text.h"
 
 enum {
@@ -69,28 +70,6 @@ __asm__(".text\n"
         "    popfq\n"
         "    ret\n"
         ".size world_tsc_entry, .-world_tsc_entry\n");
-
-// --- what may be moved ----------------------------------------------------------------------------------------------
-
-// A shift of a register by a constant, or a move or arithmetic between a register and a register or memory whose
-// address is a register's and a constant's sum. The length; 0: anything else.
-static unsigned movable_bytes(const unsigned char *code)
-{
-    unsigned prefix = (code[0] & 0xf0) == 0x40; // REX
-    unsigned op = code[prefix], mod = code[prefix + 1] >> 6, rm = code[prefix + 1] & 7;
-    if (op == 0xc1) {
-        return mod == 3 ? prefix + 3 : 0;
-    }
-    bool plain = op == 0x89 || op == 0x8b || op == 0x01 || op == 0x03 || op == 0x09 || op == 0x0b || op == 0x29 ||
-                 op == 0x2b || op == 0x31 || op == 0x33;
-    if (!plain || (mod == 0 && rm == 5)) { // relative to where it stands
-        return 0;
-    }
-    if (mod != 3 && rm == 4) {
-        return 0; // an index
-    }
-    return prefix + 2 + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
-}
 
 // --- making a jump --------------------------------------------------------------------------------------------------
 
@@ -165,7 +144,7 @@ static bool jump_write(uintptr_t at, const unsigned char *stub)
 
 static void jump_make(struct place *place)
 {
-    unsigned moved_bytes = movable_bytes((const unsigned char *)(place->at + RDTSC_BYTES)), a, c, d;
+    unsigned moved_bytes = world_instruction_movable_bytes((const unsigned char *)(place->at + RDTSC_BYTES)), a, c, d;
     unsigned int bytes = 0;
     if (moved_bytes + RDTSC_BYTES < JUMP_BYTES || !world_text_fixed(place->at, RDTSC_BYTES + moved_bytes) ||
         __get_cpuid_count(0xd, 0, &a, &bytes, &c, &d) == 0) {
