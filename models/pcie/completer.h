@@ -1,8 +1,8 @@
 // The answers of a completer: part of every endpoint and of the root complex.
 //
-// Clause 2.3.1.1 of the PCI Express Base Specification 3.0: a completion carries at most Max_Payload_Size and, but for
-// the last of its request, ends at a read completion boundary. Clause 2.3.1: who cannot answer a request says so
-// (Unsupported Request); a posted one has no answer.
+// Clause 2.3.1.1 of the PCI Express Base Specification 3.0: a completion carries at most Max_Payload_Size and, except
+// for the last of its request, ends at a read completion boundary. Clause 2.3.1: a completer that cannot answer a
+// request returns Unsupported Request; a posted request has no answer.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "models/pcie/tlp.h"
 
 struct pcie_completions {
-    uint64_t address; // of the first byte asked for
+    uint64_t address; // of the first requested byte
     uint32_t total, done;
     uint32_t mps_bytes, boundary_bytes;
 };
@@ -25,7 +25,7 @@ static inline struct pcie_completions pcie_completions_of(const pcie_tlp_t *requ
                                      .boundary_bytes = boundary_bytes};
 }
 
-// The next one carries bytes [offset, offset + bytes) of what was asked for. false: there is none.
+// Gives the bytes [offset, offset + bytes) of the request that the next completion carries. false: none is left.
 static inline bool pcie_completions_next(struct pcie_completions *completions, uint32_t *offset_out,
                                          uint32_t *bytes_out)
 {
@@ -37,12 +37,12 @@ static inline bool pcie_completions_next(struct pcie_completions *completions, u
     completions->done += *bytes_out;
     return *bytes_out != 0;
 }
-static inline bool pcie_completions_over(const struct pcie_completions *completions) // was that the last one?
+static inline bool pcie_completions_over(const struct pcie_completions *completions) // was that the last completion?
 {
     return completions->done == completions->total;
 }
 
-// The answer to a request for which there is nothing; NULL: it has none, as it is posted.
+// The Unsupported Request completion of a request; NULL for a posted request, which has no answer.
 static inline pcie_tlp_t *pcie_unsupported(const pcie_tlp_t *request, uint16_t completer)
 {
     return request->kind == PCIE_TLP_MRD ? pcie_tlp_error(request, completer, PCIE_CPL_UR) : NULL;

@@ -1,7 +1,7 @@
-// The return of credits (clause 2.6.1.2): when what the owner released is reported to the peer.
+// The return of credits (clause 2.6.1.2): when buffer space that the owner released is reported to the peer.
 //
-// An owner that knows when a TLP will have left the receive buffer says so before. Such a release costs no event of its
-// own unless it may have to be reported at once; it is counted by the time something depends on it.
+// An owner may announce in advance when a TLP will leave the receive buffer. Such a release has an event of its own
+// only if it may have to be reported at once; otherwise it is counted when something depends on it.
 #include "models/pcie/link_internal.h"
 
 enum { UNREPORTED_DIVISOR = 4 }; // a quarter of the buffer is reported at once (docs/component-facts.md)
@@ -35,7 +35,7 @@ void pcie_credits_clear(pcie_end_t *end)
     pcie_update_cancel(end, PCIE_UPDATE_FC);
 }
 
-// What a TLP occupied. Infinite credits are never returned.
+// The credits that a TLP occupied. Infinite credits are never returned.
 static struct pcie_credits credits_of(const pcie_end_t *end, enum pcie_class class, const pcie_tlp_t *tlp)
 {
     bool headers = end->config.headers[class] != PCIE_CREDITS_INFINITE;
@@ -58,7 +58,7 @@ static bool peer_lacks_data(const pcie_end_t *end, enum pcie_class class)
     return left * DATA_CREDIT_BYTES < end->link->config.mps_bytes;
 }
 
-// Is it to be reported at once that so much is free?
+// Must the freed credits be reported at once?
 static bool update_urgent(const pcie_end_t *end, enum pcie_class class, const struct pcie_credits *freed)
 {
     const struct pcie_receiver *rx = &end->rx;
@@ -69,7 +69,7 @@ static bool update_urgent(const pcie_end_t *end, enum pcie_class class, const st
            (data > 0 && (peer_lacks_data(end, class) || data * UNREPORTED_DIVISOR >= end->config.data[class]));
 }
 
-// Might one of the releases that are known before, the last one at the latest, have to be reported at once?
+// Will known future releases have to be reported at once, when the last one has happened at the latest?
 static bool urgency_ahead(const pcie_end_t *end, enum pcie_class class)
 {
     const struct pcie_receiver *rx = &end->rx;
@@ -91,7 +91,7 @@ static void credits_free(struct pcie_receiver *rx, enum pcie_class class, const 
     }
 }
 
-// Counts the releases before that time. Returns their classes, a bit each.
+// Counts the releases before that time. Returns their classes, one bit each.
 static unsigned credits_take(pcie_end_t *end, uint64_t before_ps)
 {
     struct pcie_receiver *rx = &end->rx;
@@ -115,7 +115,7 @@ void pcie_credits_take(pcie_end_t *end)
     (void)credits_take(end, sim_now_ps(end->sim) + 1);
 }
 
-// Sets the event for releases of the class that may be urgent, from the index-th on.
+// Sets the event for releases of the class that may be urgent, from index on.
 static void free_event_set(pcie_end_t *end, enum pcie_class class, uint32_t index)
 {
     struct pcie_receiver *rx = &end->rx;
@@ -130,7 +130,7 @@ static void update_arm(pcie_end_t *end, uint64_t released_ps)
     pcie_update_by(end, PCIE_UPDATE_FC, released_ps + end->link->interval_ps);
 }
 
-// Into the ring, in order of time; returns its index. What is released at once may come before what is known ahead.
+// Adds to the ring in order of time; returns the index. A release of now may come before known future ones.
 static uint32_t freeing_add(struct pcie_ring *ring, const struct pcie_freeing *freeing)
 {
     (void)pcie_ring_push(ring);
@@ -166,7 +166,7 @@ void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps)
     rx->classes[class].to_free.headers += credits.headers;
     rx->classes[class].to_free.data += credits.data;
     update_arm(end, freeing.at_ps);
-    // Enough free places make this one urgent; a peer that lacks credits, any of them.
+    // This release is urgent if enough space becomes free; if the peer lacks credits, any release is.
     bool any = index + 1 < rx->freeing.count || peer_lacks_headers(rx, class) || peer_lacks_data(end, class);
     free_event_set(end, class, any ? 0 : index);
 }
@@ -184,7 +184,7 @@ void pcie_credits_granted(pcie_end_t *end, enum pcie_class class)
     free_event_set(end, class, 0);
 }
 
-// Update phase. What is urgent of the releases by now is to be reported.
+// Update phase. Marks urgent releases to be reported.
 static void releases_judge(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;

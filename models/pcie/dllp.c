@@ -1,9 +1,10 @@
 // Data link layer packets: ACK, NAK and UpdateFC, 8 bytes each on the wire (clause 3.4).
 //
-// They go before TLPs but do not preempt one. What a DLLP says is decided when it is sent, so that one that waited for
-// the wire covers all that happened meanwhile. One that arrives is taken lazily, when the transmitter next has to know
-// what was acknowledged and granted by then; only a transmitter that waits for one gets an event. Their processing time
-// is part of the intervals of clauses 2.6.1.2 and 3.5.3.1 (their "internal delay"); nothing else is charged for it.
+// They go before TLPs but do not preempt one. The content of a DLLP is decided when it is sent, so that a DLLP that
+// waited for the wire covers everything that happened meanwhile. An arriving DLLP is processed lazily, when the
+// transmitter next needs the acknowledged TLPs and granted credits; only a transmitter that waits for one gets an
+// event. Their processing time is part of the intervals of clauses 2.6.1.2 and 3.5.3.1 (their "internal delay");
+// nothing else is charged for it.
 #include "models/pcie/link_internal.h"
 
 enum { DLLP_BYTES = 8 };
@@ -88,7 +89,7 @@ void pcie_dllps_flush(pcie_end_t *end)
     while (pcie_dllps_waiting(end) && pcie_wire_free_ps(&end->tx.wire) <= sim_now_ps(end->sim)) {
         pcie_dllps_send_one(end);
     }
-    // What was sent in front delays the TLPs whose event is pending; it finds the wire busy and comes again.
+    // The DLLPs delay the TLPs whose event is pending; that event finds the wire busy and is scheduled again.
     if (pcie_dllps_waiting(end)) {
         pcie_transmitter_wake(end);
     }

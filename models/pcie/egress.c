@@ -46,7 +46,7 @@ static void push(struct pcie_egress *egress, struct pcie_ring *ring, const void 
     leaving->cause = egress->ops->passage != NULL ? sim_cause_now(egress->sim) : 0;
 }
 
-// To the link. false: there is no room.
+// Offers a TLP to the link. false: there is no room.
 static bool offer(struct pcie_egress *egress, pcie_tlp_t *tlp, uint64_t begun_ps, sim_cause_t came)
 {
     const struct sim_work *passage = egress->ops->passage;
@@ -60,7 +60,7 @@ static bool offer(struct pcie_egress *egress, pcie_tlp_t *tlp, uint64_t begun_ps
     return taken;
 }
 
-// The oldest of the ring. false: there is no room.
+// Sends the oldest TLP of the ring. false: there is no room.
 static bool leave(struct pcie_egress *egress, struct pcie_ring *ring)
 {
     const struct pcie_leaving *front = pcie_ring_front(ring);
@@ -71,14 +71,14 @@ static bool leave(struct pcie_egress *egress, struct pcie_ring *ring)
         pcie_ring_pop(ring);
         return true;
     }
-    _Alignas(16) unsigned char sent[SLOT_BYTES_MAX]; // who is told may push
+    _Alignas(16) unsigned char sent[SLOT_BYTES_MAX]; // the owner may push when notified
     memcpy(sent, front, ring->slot_bytes);
     pcie_ring_pop(ring);
     egress->ops->sent(egress->ctx, sent);
     return true;
 }
 
-// Of a class as many as possible, or one TLP in all; posted writes first, as nothing may pass them.
+// Sends as many TLPs of each class as possible, or only one TLP; posted writes first, as nothing may pass them.
 static uint64_t pump_in_order(struct pcie_egress *egress, bool one, bool *moved_out)
 {
     uint64_t now_ps = sim_now_ps(egress->sim), barrier = UINT64_MAX, next_ps = SIM_NEVER_PS;
@@ -106,7 +106,7 @@ static uint64_t pump_in_order(struct pcie_egress *egress, bool one, bool *moved_
     return next_ps;
 }
 
-// Where nothing is before it, it goes past the rings.
+// If nothing is ahead of it, the TLP bypasses the rings.
 uint64_t pcie_egress_send(struct pcie_egress *egress, const void *slot)
 {
     const struct pcie_leaving *leaving = slot;

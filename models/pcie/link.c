@@ -1,4 +1,4 @@
-// A link's life: creation, owners, fault injection, and the end of it.
+// Creation of a link, owners, fault injection, and destruction.
 #include "models/pcie/link.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { SMALLEST_MPS = 128, DATA_CREDIT_BYTES = 16 };
 
-// The timer of clause 3.5.2.1 is three intervals; the way there and back is added, which that table leaves out.
+// The timer of clause 3.5.2.1 is three intervals; the round-trip flight time, which that table leaves out, is added.
 enum { REPLAY_INTERVALS = 3 };
 
 static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
@@ -184,7 +184,7 @@ uint64_t pcie_link_down_ps(const pcie_link_t *link)
     return link->down_ps;
 }
 
-// What this end took and its peer did not accept by now.
+// Counts the TLPs that this end took and its peer has not accepted by now.
 static uint64_t undelivered_tlps(const pcie_end_t *end)
 {
     uint64_t count = end->tx.next_sequence - end->peer->rx.expected;
@@ -194,8 +194,8 @@ static uint64_t undelivered_tlps(const pcie_end_t *end)
     return count;
 }
 
-// Owners that were refused are told, so that they offer, and lose, what they hold: nothing waits for a dead link.
-static void down_tell(pcie_end_t *end, uint64_t lost_tlps)
+// Notifies owners that were refused, so that they offer and lose what they hold: nothing waits for a link that is down.
+static void down_notify(pcie_end_t *end, uint64_t lost_tlps)
 {
     bool refused = false;
     for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
@@ -205,7 +205,7 @@ static void down_tell(pcie_end_t *end, uint64_t lost_tlps)
     if (end->ops != NULL && end->ops->down != NULL) {
         end->ops->down(end->ctx, end, (unsigned)lost_tlps);
     }
-    pcie_transmitter_room_tell(end);
+    pcie_transmitter_room_notify(end);
     if (refused && end->ops != NULL && end->ops->ready != NULL) {
         end->ops->ready(end->ctx, end);
     }
@@ -235,7 +235,7 @@ void pcie_link_set_down(pcie_link_t *link)
         pcie_receiver_cut(&link->ends[side]);
     }
     for (unsigned side = 0; side < 2; side++) {
-        down_tell(&link->ends[side], lost_tlps[side]);
+        down_notify(&link->ends[side], lost_tlps[side]);
     }
 }
 

@@ -2,17 +2,17 @@
 //
 // Models: serialisation at lanes x rate x encoding; framing, sequence number, LCRC; ACK/NAK with a replay buffer and
 // replay timer; UpdateFC and ACK DLLPs taking their time on the wire; SKP ordered sets; header and data credits for
-// posted, non-posted and completion with their return delay (a receiver returns credits when the update interval
+// posted, non-posted and completion with their return delay (a receiver returns credits when the update interval has
 // passed, or at once when the peer has less than one maximum payload or no header left or a quarter is unreported);
-// ordering (clause 2.4: a posted write is never passed by anything behind it, a completion and a posted write may pass
-// a non-posted request); link down. Leaves out: training, power states, lane failures, virtual channels other than VC0.
+// ordering (clause 2.4: nothing passes an earlier posted write, a completion and a posted write may pass a non-posted
+// request); link down. Leaves out: training, power states, lane failures, virtual channels other than VC0.
 //
 // Sources: PCI Express Base Specification 3.0, clauses 2.4, 2.6, 3.5, 4.2; ACK and FC intervals: tables 2-46 and 3-7
 // as listed in docs/component-facts.md.
 //
-// An end is used by one owner: it offers TLPs to be sent, and gets TLPs that arrived. A TLP that arrived occupies the
-// receive buffer until the owner releases it; that is what returns credits, so an owner that holds TLPs back stalls the
-// peer.
+// An end has one owner: the owner offers TLPs to send, and receives TLPs that arrived. A TLP that arrived occupies the
+// receive buffer until the owner releases it. The release returns its credits, so an owner that holds TLPs back stalls
+// the peer.
 #pragma once
 
 #include "models/pcie/tlp.h"
@@ -21,7 +21,7 @@
 typedef struct pcie_link pcie_link_t;
 typedef struct pcie_end pcie_end_t;
 
-// Two packets of the bubble rule, and up to two that the owner has on their way when it learns of it.
+// Two packets of the bubble rule, and up to two that the owner has in flight when it is notified.
 #define PCIE_ROOM_TLPS 4
 
 #define PCIE_CREDITS_INFINITE 0xffffffffu
@@ -32,8 +32,8 @@ struct pcie_end_config {
     uint64_t rx_ps;                     // from the last symbol to the owner's receive()
     uint32_t headers[PCIE_CLASS_COUNT]; // receive buffer as advertised: header credits
     uint32_t data[PCIE_CLASS_COUNT];    // and data credits (16 B); PCIE_CREDITS_INFINITE allowed
-    // TLPs of each class the transmitter holds before pcie_end_offer refuses. Those on their way through tx_ps count:
-    // fewer than tx_ps worth of TLPs limit the rate.
+    // TLPs of each class the transmitter holds before pcie_end_offer refuses. TLPs inside tx_ps count: a queue of fewer
+    // than tx_ps worth of TLPs limits the rate.
     uint32_t tx_queue_tlps;
 };
 
@@ -42,26 +42,27 @@ struct pcie_link_config {
     uint32_t lanes;      // 1, 2, 4, 8, 16
     uint32_t mps_bytes;  // 128..4096, of the link; longer payloads are a broken invariant
     uint64_t flight_ps;
-    bool is_cable;           // joins nodes: a breakdown counts its wire as the cable's
-    uint32_t ack_every_tlps; // 0: ACKs by the timer alone
+    bool is_cable;           // joins nodes: a breakdown counts its wire time as the cable's
+    uint32_t ack_every_tlps; // 0: ACKs only by the timer
     // Fault injection, both directions: every n-th TLP, replays included, arrives with a wrong LCRC; 0: none. The first
-    // TLP of a replay is spared and the next one hit, so that a pattern in step with the replay buffer gets through.
+    // TLP of a replay is spared and the next one hit, so that TLPs get through if the pattern is in step with the
+    // replay buffer.
     uint32_t corrupt_every_tlps;
     struct pcie_end_config ends[2];
 };
 
 struct pcie_end_ops {
-    // A TLP arrived; the reference is the owner's. The owner calls pcie_end_release(end, tlp) when it has left the
-    // receive buffer (at once if it never stalls), which does not drop the reference.
+    // A TLP arrived; the owner gets the reference. The owner calls pcie_end_release(end, tlp) when the TLP has left the
+    // receive buffer (at once if the owner never stalls); this call does not drop the reference.
     void (*receive)(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp);
-    // After pcie_end_offer refused: there is room again. May offer from inside.
+    // After pcie_end_offer refused: there is room again. The owner may call pcie_end_offer from inside.
     void (*ready)(void *ctx, pcie_end_t *end);
-    // Optional. The transmit queue of posted writes has no longer places for PCIE_ROOM_TLPS, or has them again: what a
-    // hard IP tells of its credits, for owners that must keep places free.
+    // Optional. The transmit queue of posted writes no longer has PCIE_ROOM_TLPS free slots, or has them again: what a
+    // hard IP reports of its credits, for owners that must keep slots free.
     void (*room)(void *ctx, pcie_end_t *end, bool room);
-    // The link went down: what this end took by offer and the other end's data link layer has not accepted is lost (its
-    // count is given). What was accepted has been or would have been acknowledged: it is still received, when it comes
-    // out of rx_ps, and nothing after it. A refused owner gets ready() next, and whatever is offered from then on is
+    // The link went down. TLPs that this end took by offer and that the other end's data link layer has not accepted
+    // are lost (lost_tlps). Accepted TLPs, whose ACK has arrived or would have arrived, are still received when they
+    // come out of rx_ps, and nothing after them. A refused owner gets ready() next. Every TLP offered from then on is
     // taken, dropped and counted.
     void (*down)(void *ctx, pcie_end_t *end, unsigned lost_tlps);
 };
@@ -70,32 +71,31 @@ struct pcie_end_ops {
 // maximum payload, or an end that could not receive a single largest TLP (clause 2.6.1).
 enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name, const struct pcie_link_config *config,
                                  pcie_link_t **link_out);
-void pcie_link_destroy(pcie_link_t *link); // drops what is still in flight
+void pcie_link_destroy(pcie_link_t *link); // drops TLPs in flight
 
 pcie_end_t *pcie_link_end(pcie_link_t *link, unsigned side);
 void pcie_end_attach(pcie_end_t *end, const struct pcie_end_ops *ops, void *ctx); // ops must stay valid
 const char *pcie_end_name(const pcie_end_t *end);
 bool pcie_end_is_up(const pcie_end_t *end);
 
-// true: the TLP was taken, the caller's reference with it. false: no room in this class; ready() will be called.
+// true: the link took the TLP and the caller's reference. false: no room in this class; ready() will be called.
 bool pcie_end_offer(pcie_end_t *end, pcie_tlp_t *tlp);
-// The same for a transmitter that begins before it has the whole packet: its first part was there at begun_ps <= now,
-// and tx_ps counts from then. It never ends on the wire before the packet was complete, as long as the owner's
+// The same for a transmitter that begins before it has the whole packet: the first part was available at begun_ps <=
+// now, and tx_ps counts from then. The last symbol never leaves before the packet is complete, as long as the owner's
 // interface is no slower than the wire or tx_ps covers the packet.
 bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps);
 bool pcie_end_has_room(const pcie_end_t *end, enum pcie_class class);
 void pcie_end_release(pcie_end_t *end, const pcie_tlp_t *tlp);
-// The same for a TLP that will leave the receive buffer at at_ps; calls with a time to come are in the order of time.
+// The same for a TLP that will leave the receive buffer at at_ps; calls with a future time come in the order of time.
 void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps);
 
 void pcie_link_set_down(pcie_link_t *link);
-// Counts TLPs from now on, both directions together and replays left out: the link goes down when the last symbol of
-// so many has left. 0: at once.
+// Counts TLPs from now on, both directions together and replays excluded: the link goes down when the last symbol of
+// that many TLPs has left. 0: at once.
 void pcie_link_set_down_after(pcie_link_t *link, uint64_t tlps);
 bool pcie_link_is_up(const pcie_link_t *link);
 uint64_t pcie_link_down_ps(const pcie_link_t *link); // when it went down; SIM_NEVER_PS: it is up
-// Fault injection at an instant: the next TLP sent from `side` is corrupted (NAK and replay), or lost altogether
-// (replay timer).
+// Fault injection at an instant: the next TLP sent from `side` is corrupted (NAK and replay), or lost (replay timer).
 void pcie_link_corrupt_next(pcie_link_t *link, unsigned side);
 void pcie_link_drop_next(pcie_link_t *link, unsigned side);
 

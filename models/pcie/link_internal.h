@@ -1,13 +1,13 @@
-// What the files of a link share: link.c (life and death), transmitter.c, receiver.c,
-// credits.c, dllp.c. Internal to models/pcie.
+// What the files of a link share: link.c (creation and destruction), transmitter.c, receiver.c, credits.c, dllp.c.
+// Internal to models/pcie.
 //
-// Data flows: pcie_end_offer -> queues -> wire -> the peer's `arriving` -> receive(). A copy of the reference stays in
-// `replay` until an ACK comes back. What flies towards an end is kept by that end.
+// Data flow: pcie_end_offer -> queues -> wire -> the peer's `arriving` -> receive(). A second reference stays in
+// `replay` until an ACK arrives. An end keeps what is in flight towards it.
 //
-// Events of an end. A TLP costs two, its departure (send) and its delivery (deliver); the others run once in many TLPs.
-// All but the delivery are update events (sim/kernel/sim.h): owners offer and release, TLPs and DLLPs arrive, and then,
-// with all of that known, the end decides what it puts on the wire. The first update event of an instant settles what
-// the others of that instant are about (pcie_end_settle), so that their order does not matter.
+// Events of an end. A TLP costs two: its departure (send) and its delivery (deliver). The others run once in many TLPs.
+// All but the delivery are update events (sim/kernel/sim.h): owners offer and release, TLPs and DLLPs arrive, and after
+// all of that the end decides what it puts on the wire. The first update event of an instant also does the work of the
+// others that are due (pcie_end_settle), so that their order does not matter.
 #pragma once
 
 #include "models/pcie/link.h"
@@ -65,7 +65,7 @@ struct pcie_dllp {
     enum pcie_dllp_kind kind;
     enum pcie_class class;  // UpdateFC
     uint64_t expected;      // ACK, NAK: every TLP before this one has arrived
-    uint64_t headers, data; // UpdateFC: credits granted since the beginning
+    uint64_t headers, data; // UpdateFC: credits granted since the start
 };
 
 struct pcie_credits {
@@ -79,15 +79,15 @@ struct pcie_freeing {
     enum pcie_class class;
 };
 
-// Events of an end that change what it knows or send DLLPs, and that may be settled by another one (pcie_end_settle).
+// Events of an end that update its state or send DLLPs, and that another one may handle (pcie_end_settle).
 enum pcie_late { PCIE_UPDATE_DLLP, PCIE_UPDATE_ACK, PCIE_UPDATE_FREE, PCIE_UPDATE_FC, PCIE_UPDATES };
 
-// What follows is laid out by cache lines of the machine that simulates, each with what is used together: an end lies
-// idle for long between two of its events, so that each line it touches comes from far away.
+// The following structs are laid out by cache lines of the simulating machine, each with members that are used together:
+// an end is idle for long between two of its events, so every line that it touches is a cache miss.
 enum { PCIE_LINE_BYTES = 64 };
 #define PCIE_LINE _Alignas(PCIE_LINE_BYTES)
 
-// Of a class, on the way out.
+// Outgoing TLPs of a class.
 struct pcie_outbound {
     PCIE_LINE struct pcie_ring queue; // struct pcie_queued
     struct pcie_credits limit, consumed;
@@ -99,14 +99,14 @@ struct pcie_transmitter {
     PCIE_LINE struct pcie_wire wire;
     uint64_t next_sequence; // of the next TLP sent for the first time
     uint64_t replay_deadline_ps;
-    uint8_t next;    // class that goes next, if no DLLP arrives before; PCIE_CLASS_COUNT: to be chosen
-    uint8_t waiting; // a bit a class with a queue that is not empty
-    uint8_t stalled; // a bit a class that lacks credits
+    uint8_t next;    // class that goes next, if no DLLP arrives before; PCIE_CLASS_COUNT: not chosen
+    uint8_t waiting; // one bit for each class with a queue that is not empty
+    uint8_t stalled; // one bit for each class that lacks credits
     bool refused[PCIE_CLASS_COUNT];
-    bool crowded; // the owner was told that there is no room
+    bool crowded; // the owner was notified that there is no room
     bool resending;
-    bool resend_begins;           // nothing was sent again yet
-    bool gap;                     // something was lost or corrupted and not sent again yet
+    bool resend_begins;           // nothing has been sent again yet
+    bool gap;                     // something was lost or corrupted and has not been sent again
     bool corrupt_next, drop_next; // fault injection
     bool replay_armed;            // replay_event is pending
     struct pcie_outbound classes[PCIE_CLASS_COUNT];
@@ -118,7 +118,7 @@ struct pcie_transmitter {
     PCIE_LINE sim_event_t replay_event;
 };
 
-// Of a class, on the way in.
+// Incoming TLPs of a class.
 struct pcie_inbound {
     PCIE_LINE struct pcie_credits granted; // as last advertised
     struct pcie_credits freed;             // as could be advertised now
@@ -133,10 +133,10 @@ struct pcie_receiver {
     bool ack_due, nak_due;
     bool update_due[PCIE_CLASS_COUNT];
     PCIE_LINE struct pcie_ring arriving; // struct pcie_arriving
-    uint64_t expected;                   // the sequence number to come
-    uint64_t acknowledged;               // what the last ACK or NAK said
+    uint64_t expected;                   // the next expected sequence number
+    uint64_t acknowledged;               // the value of the last ACK or NAK
     uint64_t unacknowledged_since_ps;
-    uint32_t checked; // of `arriving`, seen by the data link layer
+    uint32_t checked; // TLPs of `arriving` that the data link layer has checked
     bool nak_outstanding;
     struct pcie_inbound classes[PCIE_CLASS_COUNT];
     PCIE_LINE struct pcie_ring freeing; // struct pcie_freeing, in order of time
@@ -163,7 +163,7 @@ struct pcie_end {
 
 struct pcie_link {
     PCIE_LINE bool up;
-    uint64_t tlps_before_down; // still to be sent; 0: no such fault is set, or it has come
+    uint64_t tlps_before_down; // still to be sent; 0: no such fault is set, or it has happened
     uint64_t interval_ps;      // of ACKs and UpdateFCs
     struct pcie_link_config config;
     uint64_t replay_timeout_ps;
@@ -173,7 +173,7 @@ struct pcie_link {
     pcie_end_t ends[2];
 };
 
-// trace.c: a TLP at one of the link's two trace points, without cost while nobody listens.
+// trace.c: a TLP at one of the link's two trace points; no cost without a listener.
 enum { PCIE_TRACE_FIELD_COUNT = 6 };
 extern const struct sim_trace_field pcie_trace_fields[PCIE_TRACE_FIELD_COUNT];
 #define PCIE_TRACE_FIELDS pcie_trace_fields, PCIE_TRACE_FIELD_COUNT
@@ -186,7 +186,7 @@ static inline void pcie_trace_tlp(const pcie_end_t *end, const struct sim_trace_
     }
 }
 
-// Schedules the event at due_ps unless it comes earlier anyway.
+// Schedules the event at due_ps unless it is pending for an earlier time.
 static inline void pcie_event_by(sim_t *sim, sim_event_t *event, uint64_t due_ps)
 {
     if (!sim_event_pending(event) || event->due_ps > due_ps) {
@@ -219,13 +219,13 @@ static inline void pcie_update_cancel(pcie_end_t *end, enum pcie_late which)
     sim_event_cancel(end->sim, &end->rx.updates[which].event);
 }
 
-// At the beginning of its function.
+// Called at the beginning of the event's function.
 static inline void pcie_update_begun(pcie_end_t *end, enum pcie_late which)
 {
     end->rx.update_due_ps[which] = SIM_NEVER_PS;
 }
 
-// Takes an event that is due now out of the queue; the caller does what it is for.
+// Removes an event that is due now from the queue; the caller does its work.
 static inline bool pcie_update_claim(pcie_end_t *end, enum pcie_late which)
 {
     if (end->rx.update_due_ps[which] > sim_now_ps(end->sim)) {
@@ -235,41 +235,41 @@ static inline bool pcie_update_claim(pcie_end_t *end, enum pcie_late which)
     return true;
 }
 
-// Update phase, before anything is decided: takes what has arrived and was released by now, and marks the DLLPs that are due.
+// Update phase, before any decision: takes what has arrived and was released by now, and marks the DLLPs that are due.
 void pcie_end_settle(pcie_end_t *end);
 
 void pcie_transmitter_init(pcie_end_t *end);
 void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
 void pcie_transmitter_fini(pcie_end_t *end);
-void pcie_transmitter_room_tell(pcie_end_t *end); // to the owner, when its room changed
-void pcie_transmitter_wake(pcie_end_t *end);      // something may have become possible
-// An ACK or NAK arrived at that time: the peer has every TLP before `expected`.
+void pcie_transmitter_room_notify(pcie_end_t *end); // notifies the owner when its room changed
+void pcie_transmitter_wake(pcie_end_t *end);        // something may now be able to go
+// An ACK or NAK arrived at arrive_ps: the peer has every TLP before `expected`.
 void pcie_transmitter_acknowledge(pcie_end_t *end, uint64_t expected, uint64_t arrive_ps);
-bool pcie_transmitter_waits(const pcie_end_t *end); // a DLLP changes what it does, at the instant of its arrival
+bool pcie_transmitter_waits(const pcie_end_t *end); // a DLLP changes its next action, at the instant of its arrival
 void pcie_transmitter_replay(pcie_end_t *end);
 
 void pcie_receiver_init(pcie_end_t *end);
-// The link is down: drops what has not arrived by now; what has is still delivered.
+// The link is down: drops what has not arrived by now; what has arrived is still delivered.
 void pcie_receiver_cut(pcie_end_t *end);
 void pcie_receiver_fini(pcie_end_t *end);
-// A TLP is on its way to this end, with a reference of its own. at_once: the data link layer has something to say as
-// soon as it arrives.
+// A TLP is in flight to this end, with a reference of its own. at_once: the data link layer must check it as soon as it
+// arrives.
 void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arriving, bool at_once);
-void pcie_receiver_check(pcie_end_t *end);    // the data link layer's view of what has arrived by now
+void pcie_receiver_check(pcie_end_t *end);    // the data link layer's check of what has arrived by now
 void pcie_receiver_ack_mark(pcie_end_t *end); // for ack_event
 
 void pcie_credits_init(pcie_end_t *end);
 void pcie_credits_clear(pcie_end_t *end);
 void pcie_credits_take(pcie_end_t *end);                           // update phase: counts what was released by now
-void pcie_credits_granted(pcie_end_t *end, enum pcie_class class); // what was free is reported
+void pcie_credits_granted(pcie_end_t *end, enum pcie_class class); // the free credits have been reported
 void pcie_credits_free_mark(pcie_end_t *end);                      // for free_event
 void pcie_credits_update_mark(pcie_end_t *end);                    // for update_event
-// A TLP arrived: a release to come may have become urgent.
+// A TLP arrived: a known future release may have become urgent.
 void pcie_credits_watch(pcie_end_t *end, enum pcie_class class);
 
 bool pcie_dllps_waiting(const pcie_end_t *end);
 void pcie_dllps_send_one(pcie_end_t *end);
 void pcie_dllps_flush(pcie_end_t *end); // update phase: sends what waits, now or when the wire is free
-void pcie_dllps_take(pcie_end_t *end);  // what has arrived by now
-void pcie_dllps_await(pcie_end_t *end); // sets the event for what the transmitter waits for
+void pcie_dllps_take(pcie_end_t *end);  // those that have arrived by now
+void pcie_dllps_await(pcie_end_t *end); // sets the event for the DLLP that the transmitter waits for
 void pcie_dllps_arrive(void *end);      // event

@@ -3,7 +3,7 @@
 
 #include "models/pcie/rc_internal.h"
 
-// Posted writes of the processor that may wait at a port besides those the link has taken.
+// Posted writes of the processor that may wait at a port in addition to those the link has taken.
 enum { CPU_WRITES_WAITING_MAX = 1 };
 
 void pcie_rc_cpu_init(struct pcie_rc_port *port)
@@ -19,7 +19,7 @@ void pcie_rc_cpu_fini(struct pcie_rc_port *port)
     pcie_ring_fini(&port->retries);
 }
 
-// The processor is of socket 0.
+// The processor is on socket 0.
 static uint64_t far_ps(const struct pcie_rc_port *port)
 {
     return port->socket == 0 ? 0 : port->rc->config.qpi_ps;
@@ -56,7 +56,7 @@ bool pcie_rc_cpu_write(pcie_rc_t *rc, uint64_t address, const void *data, uint32
 
 void pcie_rc_cpu_retry(struct pcie_rc_port *port)
 {
-    // One that is refused again goes to the end of the queue and waits for the next time.
+    // A write that is refused again goes to the end of the queue and waits for the next retry.
     uint32_t count = port->retries.count;
     while (count-- > 0 && port->cpu_writes_waiting < CPU_WRITES_WAITING_MAX) {
         struct pcie_rc_retry retry = *(struct pcie_rc_retry *)pcie_ring_front(&port->retries);
@@ -67,7 +67,7 @@ void pcie_rc_cpu_retry(struct pcie_rc_port *port)
 
 // --- reads ---------------------------------------------------------------------------------------------------------
 
-// From an event of its own: the caller of pcie_rc_cpu_read is never called back from inside.
+// Runs from its own event: the caller of pcie_rc_cpu_read is never called back from inside.
 static void read_refuse(pcie_rc_t *rc, const struct pcie_rc_cpu_read *read)
 {
     rc->counters[PCIE_RC_UNSUPPORTED_READS]++;
@@ -93,7 +93,8 @@ static void read_issue(struct pcie_rc_port *port, const struct pcie_rc_cpu_read 
 {
     uint8_t tag = pcie_tags_take(&port->cpu_tags, port, read->bytes);
     port->cpu_reads[tag] = *read;
-    // The way back is charged here as well: a completion waits among the writes of all ports, which it must not delay.
+    // The return latency is charged here too: a completion waits among the writes of all ports, which it must not
+    // delay.
     pcie_tlp_t *tlp = pcie_tlp_read(port->rc->pool, PCIE_RC_CPU_ID, tag, read->address, read->bytes);
     pcie_rc_egress_push(port, &(struct pcie_rc_leaving){
                                   .base = {.tlp = tlp, .ready_ps = sim_now_ps(port->rc->sim) + 2 * far_ps(port)}});

@@ -1,8 +1,9 @@
 // What the files of the root complex share: root_complex.c (life, decode), rc_memory.c, rc_egress.c, rc_peer.c,
 // rc_qpi.c, rc_cpu.c. Internal to models/pcie.
 //
-// Data flows: receive() decodes a TLP and hands it to memory (commit or read), to another port (peer) or to the
-// processor; whatever leaves through a port goes through its egress, which keeps the order and waits for the link.
+// Data flow: receive() decodes a TLP and passes it to memory (commit or read), to another port (peer) or to the
+// processor; everything that leaves through a port goes through its egress, which keeps the order and waits for the
+// link.
 #pragma once
 
 #include "models/pcie/egress.h"
@@ -45,14 +46,14 @@ enum pcie_rc_counter {
 
 struct pcie_rc_port;
 
-// What waits to leave through a port.
+// A TLP that waits to leave through a port.
 struct pcie_rc_leaving {
     struct pcie_leaving base;
-    pcie_tlp_t *held;             // keeps its place in the receive buffer of held_at until the link takes tlp
+    pcie_tlp_t *held;             // stays in the receive buffer of held_at until the link takes tlp
     struct pcie_rc_port *held_at; // NULL: nothing held
     bool from_cpu;                // a processor's posted write
     bool ends_read;               // the last completion of a memory read
-    struct pcie_rc_port *crossed; // a line that came across QPI: where it came from
+    struct pcie_rc_port *crossed; // a line that came across QPI: the port it came from
 };
 
 struct pcie_rc_cpu_read {
@@ -75,19 +76,19 @@ struct pcie_rc_peer_piece {
     struct pcie_rc_peer_request *request; // NULL: the tag is free
     struct pcie_rc_peer_piece *next;      // of the same request, by address
     uint32_t offset, bytes;               // in the request
-    bool ended;                           // its last completion is here
+    bool ended;                           // its last completion has arrived
     uint8_t tag;
-    pcie_tlp_t *early, **early_end;       // completions that wait for those of the pieces before
+    pcie_tlp_t *early, **early_end;       // completions that wait for those of earlier pieces
 };
 
-// A read from port to port: in the queue of its port until all of it is forwarded, then known by its pieces alone.
+// A read from port to port: in the queue of its port until all of it is forwarded, afterwards known only by its pieces.
 struct pcie_rc_peer_request {
     pcie_tlp_t *tlp;
     struct pcie_rc_port *from, *to;
     uint32_t bytes, forwarded_bytes;
     struct pcie_rc_peer_piece *first, *last;
     bool waiting; // in the queue
-    bool failed;  // answered with an error; what still comes is dropped
+    bool failed;  // answered with an error; later completions are dropped
 };
 
 struct pcie_rc_port {
@@ -102,54 +103,54 @@ struct pcie_rc_port {
     struct pcie_ring retries;    // struct pcie_rc_retry
     struct pcie_tags cpu_tags;
     struct pcie_rc_cpu_read cpu_reads[PCIE_RC_TAGS]; // by tag
-    struct pcie_ring cpu_reads_waiting; // struct pcie_rc_cpu_read, for a tag
+    struct pcie_ring cpu_reads_waiting; // struct pcie_rc_cpu_read, waiting for a tag
     // peer to peer
     struct pcie_tags peer_tags;
     struct pcie_rc_peer_piece peer_pieces[PCIE_RC_TAGS]; // forwarded to this port, by tag
     uint32_t peer_outstanding[PCIE_RC_PORTS_MAX]; // pieces by the port they came from
-    struct pcie_ring peer_waiting;                // struct pcie_rc_peer_request *, that came from this port
+    struct pcie_ring peer_waiting;                // struct pcie_rc_peer_request * from this port
     // QPI
     unsigned socket;
-    struct pcie_ring behind;   // struct pcie_rc_crossing: a write that crosses, and all that arrived after it
-    uint32_t lines_on_the_way; // of its writes: not yet in order at the far port
+    struct pcie_ring behind;  // struct pcie_rc_crossing: a crossing write, and all that arrived after it
+    uint32_t lines_in_flight; // of its writes: not yet in order at the far port
 };
 
-// A TLP that came through a port; `to` is NULL for one that does not cross but has to keep behind those that do.
+// A TLP that came through a port; `to` is NULL for one that does not cross but must stay behind crossing ones.
 struct pcie_rc_crossing {
     pcie_tlp_t *tlp;
     struct pcie_rc_port *to;
     uint32_t crossed_dwords;
 };
 
-// A line on its way to the far socket.
+// A line in flight to the far socket.
 struct pcie_rc_line {
-    pcie_tlp_t *tlp, *held; // held: the TLP it ends, or NULL
+    pcie_tlp_t *tlp, *held; // held: the TLP whose last line this is, or NULL
     struct pcie_rc_port *from, *to;
     uint64_t due_ps;
 };
 
-// An acknowledgement on its way back.
+// An acknowledgement in flight back.
 struct pcie_rc_line_ack {
     uint64_t due_ps;
     unsigned socket;
 };
 
-// A write on its way to visibility, or a completion for the processor behind writes.
+// A write that waits to become visible, or a completion for the processor behind writes.
 struct pcie_rc_commit {
     pcie_tlp_t *tlp;
     uint64_t visible_ps;
     struct pcie_rc_port *port;
-    sim_cause_t cause; // of its being visible
+    sim_cause_t cause; // of its becoming visible
 };
 
 struct pcie_rc_memory_read {
     pcie_tlp_t *request;
     struct pcie_rc_port *port;
     uint64_t due_ps;   // of the first completion
-    sim_cause_t cause; // of its coming, then of the completion
+    sim_cause_t cause; // of its arrival, then of the completion
 };
 
-// A processor's read that ended without going anywhere.
+// A processor's read that ended without being sent.
 struct pcie_rc_refused_read {
     pcie_rc_read_fn done;
     void *ctx;
@@ -172,18 +173,18 @@ struct pcie_rc {
     unsigned window_count;
     // memory
     struct pcie_ring commits; // struct pcie_rc_commit
-    uint64_t visible_ps;      // when everything that has arrived is visible
+    uint64_t visible_ps;      // time at which everything that has arrived is visible
     sim_event_t commit_event;
-    uint64_t far_memory_base;                       // of socket 1 from here on
+    uint64_t far_memory_base;                       // memory of socket 1 begins here
     struct pcie_ring reads_waiting;                 // struct pcie_rc_memory_read
     struct pcie_ring reads_active[PCIE_RC_SOCKETS]; // the same: of the port's own socket, and of the other
-    uint32_t reads_at_work;                         // active, or with completions not yet taken by the link
+    uint32_t reads_at_work;                         // active, or with completions that the link has not taken yet
     sim_event_t read_event;
     // QPI, by the socket a line comes from
     bool two_sockets;
     struct pcie_ring lines, line_acks; // struct pcie_rc_line, struct pcie_rc_line_ack
     sim_event_t line_event, line_ack_event;
-    unsigned line_turn; // which port is the first to use entries that became free
+    unsigned line_turn; // the port that first uses entries that became free
     uint32_t write_lines[PCIE_RC_SOCKETS], read_lines[PCIE_RC_SOCKETS]; // outstanding
     // the processor
     struct pcie_ring refused_reads; // struct pcie_rc_refused_read
@@ -192,10 +193,10 @@ struct pcie_rc {
     char name[PCIE_RC_NAME_MAX];
 };
 
-// The port whose window holds all of the range, or NULL.
+// The port whose window holds the whole range, or NULL.
 struct pcie_rc_port *pcie_rc_decode(const pcie_rc_t *rc, uint64_t address, uint64_t bytes);
 
-// What a TLP is there for, once nothing that came before it is in its way.
+// Handles a TLP by its kind, once nothing that came before it blocks it.
 void pcie_rc_arrived(struct pcie_rc_port *port, pcie_tlp_t *tlp);
 
 void pcie_rc_egress_init(struct pcie_rc_port *port);
@@ -223,8 +224,8 @@ void pcie_rc_qpi_init(pcie_rc_t *rc);
 void pcie_rc_qpi_fini(pcie_rc_t *rc);
 void pcie_rc_qpi_port_init(struct pcie_rc_port *port);
 void pcie_rc_qpi_port_fini(struct pcie_rc_port *port);
-// A TLP came through the port: a write that crosses, one that has to keep behind such a write, or one that
-// pcie_rc_arrived takes at once.
+// A TLP came through the port: a write that crosses, one that must stay behind such a write, or one that
+// pcie_rc_arrived handles at once.
 void pcie_rc_qpi_receive(struct pcie_rc_port *port, pcie_tlp_t *tlp);
 void pcie_rc_qpi_line_left(struct pcie_rc_port *crossed); // the link of the far port took a line
 

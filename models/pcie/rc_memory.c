@@ -1,4 +1,4 @@
-// The memory side of the root complex: writes become visible in order of arrival over all ports, reads are worked on in
+// The memory side of the root complex: writes become visible in order of arrival over all ports; reads are processed in
 // order, a bounded number at a time, and see every write that arrived before them.
 #include "models/pcie/completer.h"
 #include "models/pcie/rc_internal.h"
@@ -64,7 +64,7 @@ static void memory_soon(const pcie_rc_t *rc, const pcie_tlp_t *tlp)
 
 struct applying {
     pcie_rc_t *rc;
-    bool lost; // part of it
+    bool lost; // part of the write was lost
 };
 
 static void run_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
@@ -138,9 +138,9 @@ void pcie_rc_memory_write(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     pcie_end_release(port->end, tlp);
     uint64_t visible_ps = sim_now_ps(rc->sim) + rc->config.memory_write_ps;
     visible_ps += is_far(port, tlp) ? rc->config.qpi_ps : 0;
-    // No clause bounds it. Clause 2.4.1: a posted write does not pass another, which the order below keeps.
+    // No clause bounds the delay. Clause 2.4.1: a posted write does not pass another; the order below keeps this rule.
     visible_ps += adversary_late_ps(rc->config.adversary, ADVERSARY_MEMORY_WRITE);
-    // One order for all: a write of the nearer memory waits for one of the other that came before it.
+    // All writes have one order: a write to near memory waits for an earlier write to far memory.
     commit_push(port, tlp, visible_ps > rc->visible_ps ? visible_ps : rc->visible_ps);
 }
 
@@ -173,7 +173,7 @@ static void reads_start(pcie_rc_t *rc)
         pcie_end_release(read.port->end, read.request);
         bool far = is_far(read.port, read.request);
         read.due_ps = now_ps + rc->config.memory_read_ps + (far ? 2 * rc->config.qpi_ps : 0);
-        // Clause 2.8: a requester waits for 50 us at least before it gives up.
+        // Clause 2.8: a requester waits for at least 50 us before it gives up.
         read.due_ps += adversary_late_ps(rc->config.adversary, ADVERSARY_MEMORY_READ);
         if (read.due_ps < rc->visible_ps) {
             read.due_ps = rc->visible_ps;

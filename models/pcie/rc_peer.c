@@ -1,9 +1,9 @@
-// Port to port: posted writes are passed on; reads are passed on in pieces, each under a tag of the root complex, and
-// their completions find the way back by it. A TLP keeps its place in the receive buffer it came through until the
-// other link takes it, or its last piece.
+// Port to port: posted writes are passed on; reads are passed on in pieces, each under a tag of the root complex, by
+// which their completions find the way back. A TLP stays in the receive buffer it came through until the other link
+// takes it, or takes its last piece.
 //
-// The completions of one read leave by address (clause 2.3.1.1): those of a piece that come before its turn leave the
-// receive buffer and wait; what waits is bounded by the pieces that may be outstanding.
+// The completions of one read leave by address (clause 2.3.1.1): those of a piece that arrive before its turn leave the
+// receive buffer and wait; their number is bounded by the pieces that may be outstanding.
 #include <stdlib.h>
 
 #include "models/pcie/rc_internal.h"
@@ -117,7 +117,7 @@ static void early_drop(struct pcie_rc_peer_piece *piece)
     }
 }
 
-// The first piece of a read is done with.
+// The first piece of a read is finished.
 static void piece_end(struct pcie_rc_peer_request *request)
 {
     struct pcie_rc_peer_piece *piece = request->first;
@@ -152,7 +152,7 @@ void pcie_rc_peer_read(struct pcie_rc_port *from, struct pcie_rc_port *to, pcie_
     waiting_pump(from);
 }
 
-// What of the read has not been answered yet ends with an error.
+// Ends the unanswered part of the read with an error.
 static void unsupported_answer(struct pcie_rc_peer_request *request)
 {
     struct pcie_rc_port *from = request->from;
@@ -164,7 +164,7 @@ static void unsupported_answer(struct pcie_rc_peer_request *request)
     pcie_rc_egress_push(from, &(struct pcie_rc_leaving){.base = {.tlp = error, .ready_ps = sim_now_ps(from->rc->sim)}});
 }
 
-// Forwards what may be forwarded of the oldest that waits. true: it waits no longer.
+// Forwards as much as possible of the oldest waiting read. true: it no longer waits.
 static bool oldest_forward(struct pcie_rc_peer_request *request)
 {
     if (!request->failed && !pcie_end_is_up(request->to->end)) {
@@ -189,7 +189,7 @@ static void waiting_pump(struct pcie_rc_port *from)
         pcie_ring_pop(&from->peer_waiting);
         request->waiting = false;
         if (request->forwarded_bytes < request->bytes) {
-            pcie_end_release(from->end, request->tlp); // no last piece does
+            pcie_end_release(from->end, request->tlp); // no last piece releases it
         }
         if (request->first == NULL) {
             request_free(request);
@@ -206,7 +206,7 @@ static void all_waiting_pump(pcie_rc_t *rc, unsigned first)
 
 // --- completions ---------------------------------------------------------------------------------------------------
 
-// A completion of the oldest piece, on to the requester. held: it is still in the receive buffer.
+// Passes a completion of the oldest piece on to the requester. held: it is still in the receive buffer.
 static void completion_pass(struct pcie_rc_peer_piece *piece, pcie_tlp_t *completion, bool held)
 {
     struct pcie_rc_peer_request *request = piece->request;
@@ -229,7 +229,7 @@ static void completion_pass(struct pcie_rc_peer_piece *piece, pcie_tlp_t *comple
     forward(request->to, request->from, renamed, held ? completion : NULL);
 }
 
-// The turn goes from piece to piece, as far as they have ended.
+// Moves the turn from piece to piece, as far as they have ended.
 static void turn_pass(struct pcie_rc_peer_request *request)
 {
     while (request->first != NULL && request->first->ended) {
@@ -280,7 +280,7 @@ void pcie_rc_peer_complete(struct pcie_rc_port *port, pcie_tlp_t *completion)
     all_waiting_pump(rc, from + 1);
 }
 
-// Reads that went to the port will not be answered; those that wait for it are answered now.
+// The port will not answer the reads forwarded to it: they end now, and so do the reads that wait for it.
 void pcie_rc_peer_port_down(struct pcie_rc_port *port)
 {
     for (unsigned tag = 0; tag < PCIE_RC_TAGS; tag++) {

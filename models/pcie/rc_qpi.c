@@ -1,10 +1,10 @@
 // Writes from port to port across QPI: cut into lines of 64 B, each a transaction that takes one of a few entries until
 // it is acknowledged.
 //
-// Ordering: what arrives through a port after a write that crosses keeps behind it until the last line has its place in
-// the order of the far port; further writes that cross follow in line. So nobody can learn of a later write, read or
-// completion of that device before the data are ahead of whatever leaves through the far port. Only posted writes are
-// ever waited for here, and their entries are not shared with reads: no cycle of waiting is possible.
+// Ordering: everything that arrives through a port after a crossing write stays behind it until its last line is in the
+// order of the far port; later crossing writes follow in line. So no one can observe a later write, read or completion
+// of that device before the data are ahead of everything that leaves through the far port. Only posted writes are
+// waited for here, and they share no entries with reads: no cycle of waiting is possible.
 #include <string.h>
 
 #include "models/pcie/rc_internal.h"
@@ -93,7 +93,7 @@ static bool line_send(struct pcie_rc_port *from, struct pcie_rc_crossing *crossi
     crossing->crossed_dwords += dwords;
     rc->counters[PCIE_RC_QPI_WRITE_LINES]++;
     rc->write_lines[from->socket]++;
-    from->lines_on_the_way++;
+    from->lines_in_flight++;
     if (!sim_event_pending(&rc->line_event)) {
         sim_event_schedule_at(rc->sim, &rc->line_event, ((struct pcie_rc_line *)pcie_ring_front(&rc->lines))->due_ps);
     }
@@ -112,7 +112,7 @@ static void behind_pump(struct pcie_rc_port *port)
                 pcie_ring_pop(&port->behind);
             }
         } else {
-            if (port->lines_on_the_way > 0) {
+            if (port->lines_in_flight > 0) {
                 return;
             }
             pcie_tlp_t *tlp = front->tlp;
@@ -134,7 +134,7 @@ static void line_event_run(void *ctx)
             return;
         }
         pcie_ring_pop(&rc->lines);
-        line.from->lines_on_the_way--;
+        line.from->lines_in_flight--;
         pcie_rc_egress_push(line.to, &(struct pcie_rc_leaving){.base = {.tlp = line.tlp, .ready_ps = line.due_ps},
                                                                .held = line.held,
                                                                .held_at = line.held != NULL ? line.from : NULL,
@@ -173,7 +173,7 @@ static void line_ack_event_run(void *ctx)
 
 // --- arrival -------------------------------------------------------------------------------------------------------
 
-// The port of the other socket that a write is for, or NULL.
+// The port of the other socket that is the target of a write, or NULL.
 static struct pcie_rc_port *far_port(const struct pcie_rc_port *port, const pcie_tlp_t *tlp)
 {
     const pcie_rc_t *rc = port->rc;
@@ -193,7 +193,7 @@ static struct pcie_rc_port *far_port(const struct pcie_rc_port *port, const pcie
 void pcie_rc_qpi_receive(struct pcie_rc_port *port, pcie_tlp_t *tlp)
 {
     struct pcie_rc_port *to = port->rc->two_sockets ? far_port(port, tlp) : NULL;
-    if (to == NULL && port->behind.count == 0 && port->lines_on_the_way == 0) {
+    if (to == NULL && port->behind.count == 0 && port->lines_in_flight == 0) {
         pcie_rc_arrived(port, tlp);
         return;
     }

@@ -1,7 +1,7 @@
 // The receiving half of a link's end: the data link layer's checks, delivery, and ACK timing.
 //
-// The data link layer looks at TLPs lazily, whenever something depends on it, but judges each by its instant of
-// arrival; so it needs no event of its own for a TLP that is in order.
+// The data link layer checks TLPs lazily, when something depends on them, but judges each by its instant of arrival; so
+// a TLP that is in order needs no event of its own.
 #include "models/pcie/link_internal.h"
 
 static const struct sim_trace_point tlp_received = {"tlp_received", PCIE_TRACE_FIELDS,
@@ -21,7 +21,7 @@ void pcie_receiver_init(pcie_end_t *end)
     pcie_credits_init(end);
 }
 
-// Leaves the oldest `count` of those that arrive.
+// Drops all arriving TLPs but the oldest `count`.
 static void arriving_truncate(pcie_end_t *end, uint32_t count)
 {
     struct pcie_ring *arriving = &end->rx.arriving;
@@ -71,7 +71,7 @@ void pcie_receiver_send_towards(pcie_end_t *end, const struct pcie_arriving *arr
     struct pcie_receiver *rx = &end->rx;
     uint32_t every = end->link->config.ack_every_tlps;
     *(struct pcie_arriving *)pcie_ring_push(&rx->arriving) = *arriving;
-    if (rx->arriving.count == 1) { // otherwise it is pending
+    if (rx->arriving.count == 1) { // otherwise the event is pending
         sim_event_schedule_at(end->sim, &rx->deliver_event, arriving->arrive_ps + end->config.rx_ps);
     }
     if (at_once || (every > 0 && arriving->sequence + 1 - rx->acknowledged >= every)) {
@@ -88,7 +88,7 @@ static void discard(pcie_end_t *end, struct pcie_arriving *arriving)
     arriving->tlp = NULL;
 }
 
-// Clause 3.5.3.1: a wrong LCRC or a sequence number that is not the next one asks for a replay, once until it comes; a
+// Clause 3.5.3.1: a wrong LCRC or an unexpected sequence number requests a replay, once until the replay comes; a
 // duplicate is acknowledged again.
 static void sequence_check(pcie_end_t *end, struct pcie_arriving *arriving)
 {
@@ -168,7 +168,7 @@ static void deliver_event_run(void *ctx)
 
 // --- ACK (clause 3.5.3.1) ------------------------------------------------------------------------------------------
 
-// When the next ACK is due, with so many TLPs arrived and not acknowledged. SIM_NEVER_PS: nothing to acknowledge.
+// When the next ACK is due if so many TLPs have arrived unacknowledged. SIM_NEVER_PS: nothing to acknowledge.
 static uint64_t ack_due_ps(const pcie_end_t *end, uint64_t unacknowledged)
 {
     const struct pcie_receiver *rx = &end->rx;
@@ -198,7 +198,7 @@ void pcie_receiver_ack_mark(pcie_end_t *end)
     uint64_t due_ps = ack_due_ps(end, rx->expected - rx->acknowledged);
     if (due_ps <= sim_now_ps(end->sim)) {
         rx->ack_due = true;
-        // What has arrived is covered; the next ACK is about what is still on its way.
+        // This ACK covers what has arrived; the next ACK is about TLPs that are still in flight.
         due_ps = ack_due_ps(end, 0);
     }
     if (due_ps != SIM_NEVER_PS) {

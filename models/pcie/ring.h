@@ -1,6 +1,6 @@
-// A growing first-in first-out queue of fixed-size slots: it allocates while it grows and never again.
+// A growing first-in first-out queue of fixed-size slots; it allocates memory only to grow.
 //
-// A pointer to a slot is good until the next push. For models/pcie and the devices behind its links.
+// A pointer to a slot is valid until the next push. For models/pcie and the devices behind its links.
 #pragma once
 
 #include <stdint.h>

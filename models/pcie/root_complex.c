@@ -1,4 +1,4 @@
-// The root complex's life, its ports and windows, and what becomes of a TLP that arrives.
+// The root complex: creation and destruction, ports and windows, and the dispatch of arriving TLPs.
 #include "models/pcie/root_complex.h"
 
 #include <stdio.h>
@@ -129,7 +129,7 @@ enum sim_status pcie_rc_add_window(pcie_rc_t *rc, unsigned port, uint64_t base, 
             return SIM_ERR_EXISTS;
         }
     }
-    // Memory says only whether it claims a range: its ends are asked for, and the whole.
+    // Memory reports only whether it claims a range: both ends and the whole range are checked.
     if (rc->memory->claims(rc->memory_ctx, base, 1) || rc->memory->claims(rc->memory_ctx, base + size - 1, 1) ||
         rc->memory->claims(rc->memory_ctx, base, size)) {
         return SIM_ERR_EXISTS;
@@ -173,7 +173,7 @@ static void write_arrived(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     pcie_rc_t *rc = port->rc;
     uint64_t address = pcie_tlp_first_byte(tlp);
     uint32_t bytes = pcie_tlp_byte_count(tlp);
-    bytes = bytes == 0 ? 1 : bytes; // a write of no bytes goes where its address leads
+    bytes = bytes == 0 ? 1 : bytes; // a write of no bytes goes to its address
     if (rc->memory->claims(rc->memory_ctx, address, bytes)) {
         pcie_rc_memory_write(port, tlp);
         return;

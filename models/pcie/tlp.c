@@ -72,7 +72,8 @@ uint64_t pcie_tlp_first_byte(const pcie_tlp_t *tlp)
 static uint32_t request_byte_count(const pcie_tlp_t *tlp)
 {
     if (tlp->first_be == 0) {
-        // A read of no bytes is answered with one DW and a count of 1 (clause 2.2.5); a write of none writes none.
+        // A read of no bytes is answered with one DW and a count of 1 (clause 2.2.5); a write of no bytes writes
+        // nothing.
         return tlp->kind == PCIE_TLP_MRD ? 1 : 0;
     }
     if (tlp->last_be == 0) {
@@ -107,7 +108,7 @@ static bool byte_enabled(const pcie_tlp_t *tlp, uint32_t offset)
 
 static bool run_is_single(const pcie_tlp_t *tlp)
 {
-    // A contiguous run ends at the DW's top in the first DW and begins at its bottom in the last one.
+    // A contiguous run ends at the top of the first DW and begins at the bottom of the last one.
     static const uint16_t UP_TO_TOP = 1 << 0xf | 1 << 0xe | 1 << 0xc | 1 << 0x8;
     static const uint16_t FROM_BOTTOM = 1 << 0xf | 1 << 0x7 | 1 << 0x3 | 1 << 0x1;
     return tlp->dwords > 1 && (UP_TO_TOP >> tlp->first_be & 1) && (FROM_BOTTOM >> tlp->last_be & 1);
@@ -137,7 +138,7 @@ void pcie_tlp_for_runs(pcie_tlp_t *tlp, pcie_tlp_run_fn run, void *ctx)
 
 // --- making TLPs ---------------------------------------------------------------------------------------------------
 
-// Bytes that are not enabled are zero rather than what an earlier TLP left there.
+// Bytes that are not enabled are zero instead of data of an earlier TLP.
 static void payload_take(pcie_tlp_t *tlp)
 {
     uint32_t size = tlp->dwords * 4u;

@@ -1,4 +1,4 @@
-// What a trace tells of a TLP.
+// The trace fields of a TLP.
 #include "models/pcie/link_internal.h"
 
 static const char *const kinds[] = {

@@ -1,10 +1,10 @@
-// The transmitting half of a link's end: which TLP goes next, and what is kept of it until the ACK.
+// The transmitting half of a link's end: which TLP goes next, and what is kept until its ACK.
 #include "models/pcie/link_internal.h"
 
 static const struct sim_trace_point tlp_sent = {"tlp_sent", PCIE_TRACE_FIELDS,
                                                 "the first symbol of a TLP goes on the wire (replays included)"};
 
-enum { REPLAY_SLACK = 8 }; // of the replay timer when nothing was lost, in time-outs
+enum { REPLAY_SLACK = 8 }; // of the replay timer while nothing was lost, in time-outs
 
 static void send_event_run(void *ctx);
 static void replay_event_run(void *ctx);
@@ -64,8 +64,8 @@ void pcie_transmitter_fini(pcie_end_t *end)
     pcie_ring_fini(&end->tx.replay);
 }
 
-// Tells an owner that wants to know when the queue of posted writes gets crowded, and when it no longer is.
-void pcie_transmitter_room_tell(pcie_end_t *end)
+// Notifies an owner that asks for it when the queue of posted writes becomes crowded, and when it no longer is.
+void pcie_transmitter_room_notify(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
     bool crowded = end->link->up && tx->classes[PCIE_POSTED].queue.count + PCIE_ROOM_TLPS > end->config.tx_queue_tlps;
@@ -114,8 +114,8 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
         .data_credits = pcie_tlp_data_credits(tlp),
     };
     tlp->cause = sim_cause_now(end->sim);
-    pcie_transmitter_room_tell(end);
-    // Behind another of its class it changes nothing yet.
+    pcie_transmitter_room_notify(end);
+    // Behind another TLP of its class, it changes nothing yet.
     if (tx->classes[class].queue.count == 1) {
         tx->waiting |= (uint8_t)(1u << class);
         tx->next = PCIE_CLASS_COUNT;
@@ -139,8 +139,8 @@ static bool credits_suffice(const struct pcie_transmitter *tx, enum pcie_class c
 //     non-posted read    no                    | no                       | yes
 //     completion         no                    | yes                      | no
 //
-// "Yes" is used when the one in front lacks credits; otherwise TLPs leave in the order in which they were offered.
-// PCIE_CLASS_COUNT: none can go.
+// "Yes" applies when the TLP in front lacks credits; otherwise TLPs leave in the order in which they were offered.
+// PCIE_CLASS_COUNT: no TLP can go.
 static enum pcie_class class_choose(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
@@ -172,7 +172,7 @@ static enum pcie_class class_choose(pcie_end_t *end)
     return best;
 }
 
-// What was chosen stays so until a DLLP arrives or another queue is no longer empty.
+// The choice stays valid until a DLLP arrives or another queue is no longer empty.
 static enum pcie_class class_next(pcie_end_t *end)
 {
     if (end->tx.next == PCIE_CLASS_COUNT) {
@@ -208,8 +208,8 @@ void pcie_transmitter_wake(pcie_end_t *end)
 
 // --- on the wire ---------------------------------------------------------------------------------------------------
 
-// The first TLP of a replay is spared by corrupt_every_tlps, or a pattern in step with the replay buffer would never
-// let anything through; the next one is hit instead.
+// corrupt_every_tlps spares the first TLP of a replay: otherwise a pattern in step with the replay buffer would never
+// let a TLP through; the next one is hit instead.
 static bool corruption_due(struct pcie_transmitter *tx, uint32_t every, bool spare)
 {
     bool corrupt = tx->corrupt_next;
@@ -225,8 +225,8 @@ static bool corruption_due(struct pcie_transmitter *tx, uint32_t every, bool spa
     return corrupt;
 }
 
-// ACKs are never lost, and an interval and one TLP are less than the time-out, so that the timer expires only after a
-// TLP was lost or corrupted. Until then it may run out late, to find that nothing is left to acknowledge.
+// ACKs are never lost, and an interval and one TLP are shorter than the time-out, so the timer expires only after a TLP
+// was lost or corrupted. Before that, it may expire late, when nothing is left to acknowledge.
 static void replay_event_set(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
@@ -235,7 +235,8 @@ static void replay_event_set(pcie_end_t *end)
     pcie_event_by(end->sim, &tx->replay_event, tx->replay_deadline_ps + slack_ps);
 }
 
-// Of a TLP that was offered, or is sent again, by `cause`, came through the pipeline at ready_ps, and begins now.
+// The cause of a TLP's arrival: `cause` offered it or sends it again, it came through the pipeline at ready_ps, and
+// begins now.
 static sim_cause_t flight_explain(const pcie_end_t *end, sim_cause_t cause, uint64_t ready_ps, uint64_t sent_ps)
 {
     static const struct sim_work pipeline = {"PCIe", "transmitting port's pipeline", false};
@@ -316,7 +317,7 @@ static void send_again(pcie_end_t *end)
     tx->resending = tx->resend_index < tx->replay.count;
 }
 
-static void ready_tell(pcie_end_t *end, enum pcie_class class)
+static void ready_notify(pcie_end_t *end, enum pcie_class class)
 {
     if (end->tx.refused[class] && pcie_end_has_room(end, class)) {
         end->tx.refused[class] = false;
@@ -368,8 +369,8 @@ static void send_event_run(void *ctx)
     }
     pcie_transmitter_wake(end);
     if (sent != PCIE_CLASS_COUNT) {
-        pcie_transmitter_room_tell(end);
-        ready_tell(end, sent);
+        pcie_transmitter_room_notify(end);
+        ready_notify(end, sent);
     }
 }
 
@@ -406,7 +407,7 @@ void pcie_transmitter_replay(pcie_end_t *end)
     tx->resend_begins = tx->resending;
 }
 
-// The timer is not moved with every ACK: it runs out, finds a later deadline, and is set again.
+// The timer is not moved with every ACK: it expires, finds a later deadline, and is set again.
 static void replay_event_run(void *ctx)
 {
     pcie_end_t *end = ctx;
@@ -422,7 +423,7 @@ static void replay_event_run(void *ctx)
         return;
     }
     if (tx->resending) {
-        // Being sent again already; the deadline counts from there.
+        // The replay is already in progress; the deadline counts from here.
         tx->replay_deadline_ps = now_ps + end->link->replay_timeout_ps;
         replay_event_set(end);
         return;

@@ -90,7 +90,7 @@ uint64_t pcie_wire_free_ps(const struct pcie_wire *wire)
     return wire->origin_ps + ps_round_up(wire->free_ticks);
 }
 
-// Of the ordered sets that became due until now only the last one matters.
+// Of the ordered sets that became due by now, only the last one matters.
 static void origin_follow(struct pcie_wire *wire, uint64_t now_ps)
 {
     const uint64_t interval = SKP_INTERVAL_SYMBOLS * wire->symbol_ticks;
@@ -105,8 +105,8 @@ static void origin_follow(struct pcie_wire *wire, uint64_t now_ps)
     wire->free_ticks = wire->free_ticks > moved ? (uint64_t)(wire->free_ticks - moved) : 0;
 }
 
-// SKP ordered sets steal wire time without events: those that became due while packets were sent delay the next
-// packet, those that fell into idle time matter only when the last of them is not over yet.
+// SKP ordered sets take wire time without events: those that became due while packets were sent delay the next packet;
+// those in idle time matter only if the last of them is not over yet.
 static uint64_t skp_advance(struct pcie_wire *wire, uint64_t start)
 {
     const uint64_t length = SKP_SYMBOLS * wire->symbol_ticks;

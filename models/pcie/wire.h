@@ -1,8 +1,8 @@
-// One direction of a link as a resource: how long bytes take, and when it is free again. Internal to models/pcie.
+// One direction of a link as a resource: how long bytes take, and when the wire is free again. Internal to models/pcie.
 //
 // Positions on the wire are kept in 1/128 ps: the duration of a byte at any generation and width is a whole number of
-// those (Gen3 x16: 8125), so that a long run accumulates no rounding. They count from an origin that follows time, as
-// 64 bits of them are 40 hours.
+// these (Gen3 x16: 8125), so a long run accumulates no rounding. They count from an origin that moves with time,
+// because 64 bits of them are only 40 hours.
 #pragma once
 
 #include <stdbool.h>
@@ -12,13 +12,13 @@ struct pcie_wire {
     uint64_t byte_ticks;
     uint64_t symbol_ticks; // a byte on one lane
     uint64_t origin_ps;
-    uint64_t free_ticks; // the last symbol of what was sent last has left
+    uint64_t free_ticks; // when the last symbol sent so far has left
     uint64_t skp_ticks;  // when the next SKP ordered set is due
 };
 
 bool pcie_wire_valid(uint32_t generation, uint32_t lanes);
 void pcie_wire_init(struct pcie_wire *wire, uint32_t generation, uint32_t lanes, uint64_t now_ps);
 uint64_t pcie_wire_free_ps(const struct pcie_wire *wire);
-// Sends bytes from now on, or from where the wire becomes free or an SKP ordered set ends. Returns when the last
-// symbol has left, rounded up.
+// Sends bytes from now on, or from the end of the packet or SKP ordered set on the wire. Returns when the last symbol
+// has left, rounded up.
 uint64_t pcie_wire_send(struct pcie_wire *wire, uint64_t now_ps, uint64_t bytes);
