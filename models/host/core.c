@@ -8,7 +8,7 @@
 #include "sim/kernel/counter.h"
 
 // Line fill buffers, see core.h.
-#define UNDER_WAY_MAX 10u
+#define IN_FLIGHT_MAX 10u
 
 enum counter {
     WC_RUNS,
@@ -37,12 +37,12 @@ static const struct sim_counter_desc counter_descs[COUNTERS] = {
 
 // What a core spends time on.
 static const struct sim_work storing = {"stores", "stores into write-combining buffers", false};
-static const struct sim_work on_the_way = {"stores", "stores on the way to the root complex", false};
+static const struct sim_work stores_in_flight = {"stores", "stores on the way to the root complex", false};
 static const struct sim_work loading = {"PCIe", "load between core and root complex", false};
-static const struct sim_work loaded = {NULL, "load", true}; // what was counted as polling ends
+static const struct sim_work loaded = {NULL, "load", true}; // ends what was counted as polling
 static const struct sim_work fetching = {"PCIe", "line between root complex and core", false};
-static const struct sim_work until_look = {"polling", "until the next look", false};
-static const struct sim_work look = {"polling", "the look that sees it", false};
+static const struct sim_work until_poll = {"polling", "until the next poll", false};
+static const struct sim_work last_poll = {"polling", "the poll that sees it", false};
 static const struct sim_work clock_reading = {"library", "reading the clock", false};
 
 struct store {
@@ -58,19 +58,19 @@ struct host_core {
     host_memory_t *memory;
     struct host_line line;
     // Stores between core and root complex, a ring.
-    struct store under_way[UNDER_WAY_MAX];
+    struct store in_flight[IN_FLIGHT_MAX];
     unsigned first, count;
     bool refused; // the root complex has no room and will call back
     sim_event_t arrival;
     sim_condition_t arrived; // one has reached the root complex
-    uint64_t loaded;         // the place of the last access, if that was an uncached load
+    uint64_t loaded;         // the address of the last access, if that was an uncached load
     unsigned loaded_bytes;   // 0: it was not
-    uint64_t polled;         // the word, while a poll waits for it; 0: none does
+    uint64_t polled;         // address of the word while a poll waits for it; 0: none does
     bool abandoned;
     uint64_t counters[COUNTERS];
 };
 
-// --- stores under way ----------------------------------------------------------------------------------------------
+// --- stores in flight ----------------------------------------------------------------------------------------------
 
 static void stores_deliver(host_core_t *core);
 
@@ -84,7 +84,7 @@ static void root_complex_ready(void *ctx)
 static void stores_deliver(host_core_t *core)
 {
     while (core->count != 0 && !core->refused) {
-        const struct store *store = &core->under_way[core->first];
+        const struct store *store = &core->in_flight[core->first];
         if (store->due_ps > sim_now_ps(core->sim)) {
             sim_event_schedule_at(core->sim, &core->arrival, store->due_ps);
             return;
@@ -94,7 +94,7 @@ static void stores_deliver(host_core_t *core)
             core->refused = true;
             return;
         }
-        core->first = (core->first + 1) % UNDER_WAY_MAX;
+        core->first = (core->first + 1) % IN_FLIGHT_MAX;
         core->count--;
         sim_condition_signal(core->sim, &core->arrived);
     }
@@ -103,7 +103,7 @@ static void stores_deliver(host_core_t *core)
 static void arrival_run(void *ctx)
 {
     host_core_t *core = ctx;
-    sim_cause_label(core->sim, core->name, &on_the_way);
+    sim_cause_label(core->sim, core->name, &stores_in_flight);
     stores_deliver(core);
 }
 
@@ -117,9 +117,9 @@ static void stores_wait(host_core_t *core, unsigned left)
 
 static void store_send(host_core_t *core, const struct host_run *run, uint64_t latency_ps)
 {
-    stores_wait(core, UNDER_WAY_MAX - 1);
+    stores_wait(core, IN_FLIGHT_MAX - 1);
     core->loaded_bytes = 0;
-    struct store *store = &core->under_way[(core->first + core->count) % UNDER_WAY_MAX];
+    struct store *store = &core->in_flight[(core->first + core->count) % IN_FLIGHT_MAX];
     store->run = *run;
     store->due_ps = sim_now_ps(core->sim) + latency_ps;
     core->count++;
@@ -128,7 +128,7 @@ static void store_send(host_core_t *core, const struct host_run *run, uint64_t l
     }
 }
 
-// What a store to a device of the other socket takes longer.
+// Additional latency of a store to a device of the other socket.
 static uint64_t far_ps(const host_core_t *core, uint64_t bus_address)
 {
     bool far = pcie_rc_is_far(core->rc, bus_address);
@@ -144,7 +144,7 @@ static void line_flush(host_core_t *core)
     }
 }
 
-// --- life ----------------------------------------------------------------------------------------------------------
+// --- creation and destruction --------------------------------------------------------------------------------------
 
 enum sim_status host_core_create(sim_t *sim, const char *name, const struct host_core_config *config, pcie_rc_t *rc,
                                  host_memory_t *memory, host_core_t **core_out)
@@ -199,7 +199,7 @@ void host_core_store_wc(host_core_t *core, uint64_t bus_address, const void *dat
         }
         size_t taken = host_line_store(&core->line, bus_address, from, bytes);
         uint64_t stores = (bus_address + taken - 1) / 8 - bus_address / 8 + 1;
-        // Nobody can see a line before it leaves, so its stores are paid together.
+        // A line is not visible before it leaves, so its stores are charged together.
         host_core_spend(core, stores * core->config.store_wc_ps, &storing);
         if (host_line_full(&core->line)) {
             line_flush(core);
@@ -252,7 +252,7 @@ static void load_answered(void *ctx, enum pcie_cpl_status status, const uint8_t 
     sim_condition_signal(load->sim, &load->answered);
 }
 
-// How often a program looks at a place until it changes follows from the latency of what it waits for.
+// The number of polls until a device's word changes follows from the latency of the device, so they are counted apart.
 static void load_count(host_core_t *core, uint64_t bus_address, unsigned bytes)
 {
     if (core->loaded_bytes == bytes && core->loaded == bus_address) {
@@ -296,7 +296,7 @@ struct stream {
     bool good;
 };
 
-// A line fill buffer: it is held until its data have come from the root complex to the core.
+// A line fill buffer: held until its data have come from the root complex to the core.
 struct stream_line {
     struct stream *stream;
     uint8_t *data; // NULL: answered
@@ -335,12 +335,12 @@ static void line_wait(struct stream *stream, const struct stream_line *line)
 bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes)
 {
     struct stream stream = {.core = core, .good = true};
-    struct stream_line lines[UNDER_WAY_MAX] = {{0}};
+    struct stream_line lines[IN_FLIGHT_MAX] = {{0}};
     uint8_t *to = data;
     sim_condition_init(&stream.answered);
     host_core_fence(core);
     core->loaded_bytes = 0;
-    for (unsigned i = 0; bytes != 0; i = (i + 1) % UNDER_WAY_MAX) { // the oldest one is the first to be free
+    for (unsigned i = 0; bytes != 0; i = (i + 1) % IN_FLIGHT_MAX) { // the oldest one is the first to be free
         size_t in_line = HOST_LINE_BYTES - bus_address % HOST_LINE_BYTES;
         size_t taken = bytes < in_line ? bytes : in_line;
         host_core_spend(core, core->config.load_ps, &fetching);
@@ -352,7 +352,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
         to += taken;
         bytes -= taken;
     }
-    for (unsigned i = 0; i < UNDER_WAY_MAX; i++) {
+    for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) {
         line_wait(&stream, &lines[i]);
     }
     return stream.good;
@@ -366,7 +366,7 @@ static bool word_matches(const host_core_t *core, uint64_t bus_address, uint64_t
     return host_memory_load_word(core->memory, bus_address, &word) && (word & mask) == value;
 }
 
-// The first sample of a loop begun at start_ps that is made now or later.
+// The first sample, now or later, of a loop that began at start_ps.
 static uint64_t next_sample_ps(const host_core_t *core, uint64_t start_ps)
 {
     uint64_t now_ps = sim_now_ps(core->sim);
@@ -401,20 +401,20 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
         if (sample_ps >= deadline_ps) {
             sample_ps = deadline_ps;
         }
-        host_core_spend(core, sample_ps - sim_now_ps(core->sim), &until_look);
+        host_core_spend(core, sample_ps - sim_now_ps(core->sim), &until_poll);
         if (sample_ps == deadline_ps) {
             turns_count(core, start_ps);
             return false;
         }
     }
-    host_core_spend(core, core->config.poll_ps, &look);
+    host_core_spend(core, core->config.poll_ps, &last_poll);
     turns_count(core, start_ps);
     return true;
 }
 
-void host_core_looked(host_core_t *core, uint64_t bus_address, bool found, uint64_t looked_ps)
+void host_core_polled(host_core_t *core, uint64_t bus_address, bool found, uint64_t polled_ps)
 {
-    host_memory_looked(core->memory, bus_address, found, looked_ps, core->name);
+    host_memory_polled(core->memory, bus_address, found, polled_ps, core->name);
 }
 
 void host_core_abandon(host_core_t *core)

@@ -9,27 +9,27 @@
 #include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
-// Below lies what a machine keeps for itself; and so that a bus address of 0 is never a buffer's.
+// The memory below is what a machine reserves for itself; also, no buffer has bus address 0.
 #define FIRST_PAGE (1ull << 20)
 #define WORD_BYTES 8u
-// Of the machine that simulates.
+// Of the simulating machine.
 #define CACHE_LINE_BYTES 64u
-// Waiters by page: a device's write never crosses one, so it looks into one bucket.
+// Waiters by page: a device's write never crosses a page, so only one bucket is searched.
 #define BUCKETS 64u
 
-// On the stack of the thread that waits.
+// On the stack of the waiting thread.
 struct waiter {
     uint64_t address;
     sim_condition_t written;
     struct waiter *next;
 };
 
-// A place that a program looks at, and since when there is something to see.
-struct look {
+// A word that a program polls, and the write since the last poll.
+struct polled {
     uint64_t address;
-    sim_cause_t written; // 0: not since it looked last
+    sim_cause_t written; // 0: not since its last poll
     uint64_t written_ps;
-    struct look *next;
+    struct polled *next;
 };
 
 enum counter { WRITES, WRITTEN_BYTES, READS, READ_BYTES, COUNTERS };
@@ -49,14 +49,14 @@ struct host_memory {
     struct host_pages pages;
     struct host_pinned pinned; // from `bytes` on
     struct waiter *waiters[BUCKETS];
-    struct look *looks; // while causes are recorded
+    struct polled *polled; // while causes are recorded
     uint64_t changes;
     sim_condition_t changed;
-    const struct host_watch **watches; // of each page; NULL: there never was one
+    const struct host_watch **watches; // by page; NULL: there never was one
     uint64_t counters[COUNTERS];
 };
 
-// --- life ----------------------------------------------------------------------------------------------------------
+// --- creation and destruction --------------------------------------------------------------------------------------
 
 enum sim_status host_memory_create(sim_t *sim, const char *name, uint64_t bytes, host_memory_t **memory_out)
 {
@@ -107,10 +107,10 @@ void host_memory_destroy(host_memory_t *memory)
     if (memory == NULL) {
         return;
     }
-    while (memory->looks != NULL) {
-        struct look *look = memory->looks;
-        memory->looks = look->next;
-        free(look);
+    while (memory->polled != NULL) {
+        struct polled *polled = memory->polled;
+        memory->polled = polled->next;
+        free(polled);
     }
     host_pages_fini(&memory->pages);
     host_pinned_fini(&memory->pinned);
@@ -263,39 +263,39 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
     return written;
 }
 
-// --- what programs look at -----------------------------------------------------------------------------------------
+// --- what programs poll --------------------------------------------------------------------------------------------
 
-void host_memory_looked(host_memory_t *memory, uint64_t address, bool found, uint64_t looked_ps,
+void host_memory_polled(host_memory_t *memory, uint64_t address, bool found, uint64_t polled_ps,
                         const char *component)
 {
-    static const struct sim_work until_look = {"polling", "until the next look", false};
-    struct look *look = memory->looks;
+    static const struct sim_work until_poll = {"polling", "until the next poll", false};
+    struct polled *polled = memory->polled;
     if (!sim_causes_recorded(memory->sim)) {
         return;
     }
-    while (look != NULL && look->address != address) {
-        look = look->next;
+    while (polled != NULL && polled->address != address) {
+        polled = polled->next;
     }
-    if (look == NULL) {
-        look = malloc(sizeof *look);
-        if (look == NULL) {
+    if (polled == NULL) {
+        polled = malloc(sizeof *polled);
+        if (polled == NULL) {
             sim_panic(memory->name, "no memory to watch 0x%llx", (unsigned long long)address);
         }
-        *look = (struct look){.address = address, .next = memory->looks};
-        memory->looks = look;
+        *polled = (struct polled){.address = address, .next = memory->polled};
+        memory->polled = polled;
     }
-    if (found && look->written != 0) {
-        sim_cause_follow(memory->sim, look->written, component, &until_look);
+    if (found && polled->written != 0) {
+        sim_cause_follow(memory->sim, polled->written, component, &until_poll);
     }
-    look->written = found || look->written_ps < looked_ps ? 0 : look->written;
+    polled->written = found || polled->written_ps < polled_ps ? 0 : polled->written;
 }
 
-static void looks_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
+static void polled_note(host_memory_t *memory, uint64_t address, uint32_t bytes)
 {
-    for (struct look *look = memory->looks; look != NULL; look = look->next) {
-        if (look->written == 0 && look->address < address + bytes && address < look->address + WORD_BYTES) {
-            look->written = sim_cause_now(memory->sim);
-            look->written_ps = sim_now_ps(memory->sim);
+    for (struct polled *polled = memory->polled; polled != NULL; polled = polled->next) {
+        if (polled->written == 0 && polled->address < address + bytes && address < polled->address + WORD_BYTES) {
+            polled->written = sim_cause_now(memory->sim);
+            polled->written_ps = sim_now_ps(memory->sim);
         }
     }
 }
@@ -414,7 +414,7 @@ static bool owner_write(host_memory_t *memory, uint64_t address, const uint8_t *
         if (owner == NULL || !owner->ops->write(owner->ctx, va, data, part)) {
             return false;
         }
-        looks_note(memory, address, part);
+        polled_note(memory, address, part);
         waiters_wake(memory, address, part);
         if (owner->ops->written != NULL) {
             owner->ops->written(owner->ctx, va, part);
@@ -439,7 +439,7 @@ static bool read_bytes(void *ctx, uint64_t address, void *data, uint32_t bytes)
     return true;
 }
 
-static void watch_tell(const host_memory_t *memory, uint64_t address, uint32_t bytes)
+static void watch_notify(const host_memory_t *memory, uint64_t address, uint32_t bytes)
 {
     const struct host_watch *watch = memory->watches != NULL ? memory->watches[address / HOST_PAGE_BYTES] : NULL;
     if (watch != NULL) {
@@ -453,9 +453,9 @@ static bool write_bytes(void *ctx, uint64_t address, const void *data, uint32_t 
     sim_progress(memory->sim);
     if (address < memory->bytes) {
         memcpy(memory->base + address, data, bytes);
-        looks_note(memory, address, bytes);
+        polled_note(memory, address, bytes);
         waiters_wake(memory, address, bytes);
-        watch_tell(memory, address, bytes);
+        watch_notify(memory, address, bytes);
     } else if (!owner_write(memory, address, data, bytes)) {
         return false;
     }

@@ -8,7 +8,7 @@
 #define PAGES_FIRST 64u
 
 struct host_pinned_page {
-    const struct host_owner *owner; // NULL: gone
+    const struct host_owner *owner; // NULL: it has ended
     uint64_t va;
     uint32_t references; // 0: free
     uint32_t next;       // in its bucket, or in the queue of free ones
@@ -28,7 +28,7 @@ void host_pinned_fini(struct host_pinned *pinned)
 }
 
 // --- by owner and virtual page -------------------------------------------------------------------------------------
-// Where an entry lies in the table depends on pointers; nothing else does.
+// The slot of an entry in the table depends on pointers; nothing else does.
 
 static uint32_t *bucket_of(const struct host_pinned *pinned, const struct host_owner *owner, uint64_t va)
 {
@@ -113,7 +113,7 @@ static void free_push(struct host_pinned *pinned, uint32_t index)
     pinned->free_last = index;
 }
 
-// A new one while the table has room, then the one that has been free for the longest time; only then it grows.
+// Takes a new page while the table has room, then the one that has been free for longest; only then the table grows.
 static uint32_t page_take(struct host_pinned *pinned)
 {
     if (pinned->used == pinned->capacity || pinned->used == pinned->limit) {
@@ -152,10 +152,10 @@ bool host_pinned_add(struct host_pinned *pinned, const struct host_owner *owner,
     return true;
 }
 
-// Of a bus address that is pinned, else NULL.
+// The page of a pinned bus address, else NULL.
 static struct host_pinned_page *page_at(const struct host_pinned *pinned, uint64_t bus)
 {
-    uint64_t index = (bus - pinned->base) / HOST_PAGE_BYTES; // below the base it wraps to a large one
+    uint64_t index = (bus - pinned->base) / HOST_PAGE_BYTES; // an address below the base wraps to a large index
     return index < pinned->used && pinned->pages[index].references > 0 ? &pinned->pages[index] : NULL;
 }
 

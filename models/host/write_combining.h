@@ -1,7 +1,7 @@
-// A write-combining buffer of one 64 B line: collects stores and gives them back as contiguous runs of bytes. Private
-// to the room.
+// A write-combining buffer of one 64 B line: collects stores and returns them as contiguous runs of bytes. Private to
+// the room.
 //
-// Source: Intel 64 SDM volume 3A, 11.3.1. Leaves out: that a core has several of them; with one, stores to alternating
+// Source: Intel 64 SDM volume 3A, 11.3.1. Leaves out: a core has several such buffers; with one, stores to alternating
 // lines never combine.
 #pragma once
 
@@ -13,12 +13,12 @@
 
 struct host_line {
     uint64_t address; // multiple of HOST_LINE_BYTES
-    uint64_t written; // a bit for each byte; 0: the buffer is empty
+    uint64_t written; // one bit for each byte; 0: the buffer is empty
     uint8_t data[HOST_LINE_BYTES];
 };
 
-// Takes what belongs to the line of address; returns how many bytes that are. Precondition: the buffer is empty or
-// holds that line.
+// Takes the bytes that belong to the line of address; returns their number. Precondition: the buffer is empty or holds
+// that line.
 size_t host_line_store(struct host_line *line, uint64_t address, const void *data, size_t bytes);
 bool host_line_holds(const struct host_line *line, uint64_t address);
 bool host_line_full(const struct host_line *line);

@@ -72,7 +72,7 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
     uint64_t at_ps = own_now_ps(thread) + left_ps;
     if (note->record.call == ATTACH_NOTE_LOOKED) {
         if (attach_pinned_owned(process, note->record.a, 1)) {
-            host_core_looked(thread->core, note->record.a, note->record.b != 0, thread->token.given_ps);
+            host_core_polled(thread->core, note->record.a, note->record.b != 0, thread->token.given_ps);
         }
         return;
     }

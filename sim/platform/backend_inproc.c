@@ -119,7 +119,7 @@ static void looked(void *ctx, const volatile void *word, bool found)
     struct plat_backend_inproc *b = ctx;
     uint64_t bus_address;
     if (bus_address_of(b, word, &bus_address)) {
-        host_core_looked(plat_backend_core(b), bus_address, found, UINT64_MAX);
+        host_core_polled(plat_backend_core(b), bus_address, found, UINT64_MAX);
     }
 }
 
