@@ -1,9 +1,9 @@
-// The compute unit: kernels by duration or by what they move and compute, copies and fills inside device memory.
+// The compute unit: kernels by duration or by traffic and flops, copies and fills inside device memory.
 #include <string.h>
 
 #include "models/gpu/internal.h"
 
-// At `rate` a microsecond, rounded up.
+// Time of `amount` at `rate` per microsecond, rounded up.
 static uint64_t rate_ps(uint64_t amount, uint64_t rate)
 {
     return amount / rate * SIM_PS_PER_US + (amount % rate * SIM_PS_PER_US + rate - 1) / rate;

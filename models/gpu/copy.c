@@ -1,7 +1,8 @@
-// The copy engines: memory reads with tags, memory writes, and a read of no bytes behind the writes, whose completion
-// says that they are visible.
+// The copy engines: memory reads with tags, memory writes, and after the writes a read of no bytes, whose completion
+// proves that they are visible.
 //
-// Neither engine holds more than one request that the link refused: they ask for room, and go on when there is.
+// An engine holds at most one request that the link refused: it checks for room first, and continues when there is
+// room.
 #include "models/gpu/internal.h"
 
 static void reads_issue(struct gpu_unit *unit);
@@ -9,7 +10,7 @@ static void writes_issue(struct gpu_unit *unit);
 
 // --- tags ------------------------------------------------------------------------------------------------------------
 
-// The tag behind the others belongs to the reads behind writes, so that these never wait for the other engine.
+// The tag after the others belongs to the reads after writes (flushes), so that these never wait for the other engine.
 static uint8_t flush_tag(const gpu_t *gpu)
 {
     return (uint8_t)gpu->config.copy_reads_max;
@@ -20,7 +21,7 @@ void gpu_copy_init(gpu_t *gpu)
     pcie_tags_init(&gpu->tags, gpu->config.requester_id, 0, gpu->config.copy_reads_max, 8);
 }
 
-// The piece from `address` on that ends at a multiple of `most`, a power of two up to 4 KB (clause 2.2.7).
+// The length of the piece from `address` to the next multiple of `most`, a power of two up to 4 KB (clause 2.2.7).
 static uint32_t piece_bytes(uint64_t address, uint32_t most, uint64_t left)
 {
     uint32_t bytes = most - (uint32_t)(address & (most - 1));

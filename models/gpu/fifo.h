@@ -1,4 +1,4 @@
-// Queues of TLPs with what belongs to each. Internal to models/gpu.
+// Queues of TLPs with the data that belongs to each. Internal to models/gpu.
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +9,8 @@
 
 struct gpu_slot {
     pcie_tlp_t *tlp;
-    uint64_t due_ps;   // of a read that waits: not before
-    sim_cause_t cause; // of what is due
+    uint64_t due_ps;   // of a waiting read: not answered before
+    sim_cause_t cause; // of what happens at due_ps
 };
 
 static inline void gpu_fifo_init(struct pcie_ring *fifo)
@@ -35,7 +35,7 @@ static inline struct gpu_slot gpu_fifo_pop(struct pcie_ring *fifo)
     return slot;
 }
 
-// Gives back the TLPs.
+// Releases the TLPs.
 static inline void gpu_fifo_fini(struct pcie_ring *fifo)
 {
     while (fifo->count > 0) {

@@ -1,4 +1,4 @@
-// The GPU's life, and what becomes of a TLP that arrives.
+// Creation and destruction of the GPU, and the dispatch of arriving TLPs.
 #include "models/gpu/gpu.h"
 
 #include <stdio.h>

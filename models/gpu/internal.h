@@ -1,5 +1,5 @@
-// What the files of the GPU share: gpu.c (life, arrival), memory.c, window.c, target.c, egress.c, copy.c, compute.c,
-// unit.c, queue.c. Internal to models/gpu.
+// What the files of the GPU share: gpu.c (creation, arrival), memory.c, window.c, target.c, egress.c, copy.c,
+// compute.c, unit.c, queue.c. Internal to models/gpu.
 #pragma once
 
 #include "models/gpu/fifo.h"
@@ -32,24 +32,24 @@ enum gpu_counter {
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 struct gpu_allocation {
-    uint64_t base, bytes;        // as asked for; it owns whole pages
+    uint64_t base, bytes;        // as requested; it owns whole pages
     uint32_t uses;               // pins, and items in queues
-    bool shared;                 // its memory is a file's
+    bool shared;                 // its memory belongs to a file
     struct gpu_allocation *next; // by address
 };
 
 struct gpu_waiter; // memory.c
 
-struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uint64_t bytes); // NULL: no single one
-void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes); // and wakes who waits for it
-// Zeros need no memory of the simulator.
+struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uint64_t bytes); // NULL: not inside one
+void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes); // and wakes waiters
+// Zeros use no memory of the simulating machine.
 void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes);
-void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes); // wakes
+void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes); // wakes waiters
 
 // --- window ---------------------------------------------------------------------------------------------------------
 
 struct gpu_window_page {
-    uint32_t device_page; // page 0 is never handed out: not mapped
+    uint32_t device_page; // page 0 is never allocated: not mapped
     uint32_t cached;      // its entry of the cache, counted from 1; 0: none
 };
 
@@ -66,9 +66,9 @@ struct gpu_translation {
     uint64_t used;
 };
 
-// false: nothing is pinned there.
+// false: nothing is pinned at this address.
 bool gpu_window_find(const gpu_t *gpu, uint64_t bus_address, uint64_t *device_address_out);
-uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address); // when it is done
+uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address); // returns when it is done
 
 // --- engines --------------------------------------------------------------------------------------------------------
 
@@ -81,27 +81,27 @@ struct gpu_item {
     bool started;
     struct gpu_allocation *uses[2];
     struct gpu_item *next;      // of its queue
-    struct gpu_item *next_unit; // of those that wait for the unit, or for the same queue
+    struct gpu_item *next_unit; // waiting for the same unit, or for the same queue
 };
 
 struct gpu_unit {
     gpu_t *gpu;
-    struct gpu_item *item; // at work
+    struct gpu_item *item; // in progress
     struct gpu_item *waiting, **waiting_end;
     sim_event_t begin_event, end_event;
     enum sim_status status;
     // copies over the bus
-    uint64_t done_bytes; // asked for, or written
+    uint64_t done_bytes; // requested, or written
     uint32_t outstanding;
-    bool moving;   // set up and not yet ended
-    bool settling; // waits for writes that came before it
+    bool moving;   // set up and not finished
+    bool settling; // waits for earlier writes
 };
 
 struct gpu_queue {
     gpu_t *gpu;
-    struct gpu_item *items, **items_end; // the first is the one at work
+    struct gpu_item *items, **items_end; // the first one is in progress
     uint64_t submitted, done;
-    struct gpu_item *waiters; // of any queue
+    struct gpu_item *waiters; // items of any queue
     sim_event_t event;
     bool reporting;
     gpu_queue_t *next;
@@ -110,7 +110,7 @@ struct gpu_queue {
 void gpu_unit_init(gpu_t *gpu, enum gpu_unit_kind kind);
 void gpu_unit_fini(struct gpu_unit *unit);
 void gpu_unit_submit(gpu_t *gpu, struct gpu_item *item);
-void gpu_unit_end(struct gpu_unit *unit, uint64_t delay_ps); // the item at work, with unit->status
+void gpu_unit_end(struct gpu_unit *unit, uint64_t delay_ps); // ends its item with unit->status
 void gpu_copy_init(gpu_t *gpu);
 void gpu_copy_begin(struct gpu_unit *unit);
 void gpu_copy_go_on(gpu_t *gpu); // there is room to send
@@ -126,16 +126,16 @@ void gpu_queue_fini(gpu_queue_t *queue);
 void gpu_target_init(gpu_t *gpu);
 void gpu_target_fini(gpu_t *gpu);
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp);
-// How long until every write that has arrived at the window is visible.
+// Time until every write that has arrived at the window is visible.
 uint64_t gpu_target_pending_ps(const gpu_t *gpu);
-void gpu_target_settle(gpu_t *gpu);    // what is due at this instant; the caller's cause stays
+void gpu_target_settle(gpu_t *gpu);    // handles what is due at this instant; keeps the caller's cause
 void gpu_target_read_left(gpu_t *gpu); // the last completion of a read was taken by the link
 
 void gpu_egress_init(gpu_t *gpu);
 void gpu_egress_push(gpu_t *gpu, pcie_tlp_t *tlp, bool ends_read); // takes the reference
-bool gpu_egress_has_room(const gpu_t *gpu, enum pcie_class class); // nothing of the class waits
+bool gpu_egress_has_room(const gpu_t *gpu, enum pcie_class class); // no TLP of the class waits
 
-// The word that was read alone last, and what wrote it since (sim/kernel/cause.h).
+// The word that the last short read was for, and the cause of a write to it since then (sim/kernel/cause.h).
 struct gpu_watch {
     uint64_t address;
     sim_cause_t written; // 0: nothing
@@ -159,10 +159,10 @@ struct gpu {
     uint64_t walk_free_ps[GPU_WALKS_MAX];
     // target
     struct pcie_ring translating, committing, reads_waiting, reads_active;
-    uint64_t translated_ps; // when every request that arrived is translated
-    uint64_t settled_ps;    // when every write that arrived is visible,
-    uint64_t visible_ps;    // and every write that was translated
-    uint32_t reads_at_work; // active, or with completions not yet taken by the link
+    uint64_t translated_ps; // when every request that has arrived is translated
+    uint64_t settled_ps;    // when every write that has arrived is visible,
+    uint64_t visible_ps;    // and every write that has been translated
+    uint32_t reads_at_work; // active, or with completions that the link has not taken yet
     sim_event_t translate_event, commit_event, read_event;
     // egress
     struct pcie_egress egress;
@@ -170,7 +170,7 @@ struct gpu {
     struct gpu_unit units[GPU_UNIT_COUNT];
     struct pcie_tags tags;                  // owner: struct gpu_unit
     uint64_t tag_targets[PCIE_TAGS_MAX];    // in device memory
-    struct gpu_unit *flushes; // whose read behind its writes is outstanding; NULL: none
+    struct gpu_unit *flushes; // its flush read is outstanding; NULL: none
     gpu_queue_t *queues;
     uint64_t counters[GPU_COUNTERS];
     struct gpu_watch watch;

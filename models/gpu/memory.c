@@ -1,4 +1,4 @@
-// Device memory: which pages are handed out, and threads that wait for writes.
+// Device memory: allocation of pages, and threads that wait for writes.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 enum { WORD_BYTES = 8 };
 
-// On the stack of the thread that waits.
+// On the stack of the waiting thread.
 struct gpu_waiter {
     uint64_t address;
     sim_condition_t written;
@@ -43,14 +43,14 @@ enum sim_status gpu_memory_alloc(gpu_t *gpu, uint64_t bytes, uint64_t *address_o
 
 uint64_t gpu_memory_free_bytes(const gpu_t *gpu)
 {
-    uint64_t bytes = gpu->config.memory_bytes - GPU_PAGE_BYTES; // 0 is never a buffer's address
+    uint64_t bytes = gpu->config.memory_bytes - GPU_PAGE_BYTES; // no buffer has address 0
     for (const struct gpu_allocation *i = gpu->allocations; i != NULL; i = i->next) {
         bytes -= gpu_pages_bytes(i->bytes);
     }
     return bytes;
 }
 
-// Whole pages of the machine; gives them back.
+// Whole pages of the simulating machine; returns them to it.
 static void pages_zero(uint8_t *begin, uint64_t bytes)
 {
     if (madvise(begin, bytes, MADV_DONTNEED) != 0) {
@@ -77,7 +77,7 @@ enum sim_status gpu_memory_share(gpu_t *gpu, uint64_t address, int fd)
     static const uint8_t zeros[GPU_PAGE_BYTES];
     uint8_t *memory = gpu->memory + address;
     uint64_t bytes = gpu_pages_bytes(allocation->bytes);
-    for (uint64_t at = 0; at < bytes; at += GPU_PAGE_BYTES) { // the file's pages are zero
+    for (uint64_t at = 0; at < bytes; at += GPU_PAGE_BYTES) { // pages of the file are zero already
         if (memcmp(memory + at, zeros, sizeof zeros) != 0 &&
             pwrite(fd, memory + at, GPU_PAGE_BYTES, (off_t)at) != (ssize_t)GPU_PAGE_BYTES) {
             return SIM_ERR_NO_MEMORY;
@@ -112,7 +112,7 @@ enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
     if (allocation->shared) {
         unshare(gpu, allocation);
     } else {
-        // No later content depends on an earlier one.
+        // The contents of later allocations do not depend on earlier ones.
         pages_zero(gpu->memory + address, gpu_pages_bytes(allocation->bytes));
     }
     *link = allocation->next;
@@ -123,7 +123,7 @@ enum sim_status gpu_memory_free(gpu_t *gpu, uint64_t address)
 struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uint64_t bytes)
 {
     for (struct gpu_allocation *allocation = gpu->allocations; allocation != NULL; allocation = allocation->next) {
-        uint64_t offset = address - allocation->base; // wraps to a large one below the base
+        uint64_t offset = address - allocation->base; // an address below the base wraps to a large offset
         if (offset < allocation->bytes) {
             return bytes <= allocation->bytes - offset ? allocation : NULL;
         }
@@ -170,7 +170,7 @@ void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = (address + page - 1) / page * page;
     uint64_t behind = (address + bytes) / page * page;
     const struct gpu_allocation *holder = gpu_memory_holder(gpu, address, bytes);
-    bool shared = holder == NULL || holder->shared; // pages of a file would come again as they were
+    bool shared = holder == NULL || holder->shared; // a file's pages would come back with their old contents
     if (value == 0 && first < behind && !shared) {
         memset(gpu->memory + address, 0, first - address);
         pages_zero(gpu->memory + first, behind - first);

@@ -30,7 +30,7 @@ static void item_free(struct gpu_item *item)
     free(item);
 }
 
-// The item, whose queue is forgotten, waits no longer.
+// Removes an item whose queue is destroyed from the waiters of the other queue.
 static void wait_forget(struct gpu_item *item)
 {
     struct gpu_item **link = &item->work.queue->waiters;
@@ -133,7 +133,7 @@ enum sim_status gpu_queue_submit(gpu_queue_t *queue, const struct gpu_work *work
         }
     }
     if (work->kind == GPU_WORK_WAIT && work->queue->done < work->item) {
-        item->next_unit = work->queue->waiters; // known there, so that the queue cannot be destroyed before
+        item->next_unit = work->queue->waiters; // that queue has unfinished items, so it cannot be destroyed before
         work->queue->waiters = item;
     } else if (work->kind == GPU_WORK_WAIT) {
         item->work.queue = NULL; // nothing to wait for
@@ -151,7 +151,7 @@ enum sim_status gpu_queue_submit(gpu_queue_t *queue, const struct gpu_work *work
 
 // --- progress --------------------------------------------------------------------------------------------------------
 
-// Those of its items that wait for what is done now.
+// Wakes the items that wait for what is done now.
 static void waiters_wake(gpu_queue_t *queue)
 {
     struct gpu_item **link = &queue->waiters;

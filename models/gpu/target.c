@@ -1,6 +1,6 @@
-// The GPU as a target: requests are translated in order, writes become visible in order, reads are worked on in order,
-// a bounded number at a time, and see every write that arrived before them. What the window shows is looked up at the
-// instant of the access itself: an unpinned page is never touched, whatever is on its way.
+// The GPU as a target: requests are translated in order, writes become visible in order, reads are processed in order,
+// a bounded number at a time, and see every write that arrived before them. The page of an address is looked up at the
+// instant of the access itself: an unpinned page is never accessed, whatever is in flight.
 #include "models/gpu/internal.h"
 #include "models/pcie/completer.h"
 
@@ -52,7 +52,7 @@ static bool front_is_due(const gpu_t *gpu, const struct pcie_ring *fifo)
 
 struct write_target {
     gpu_t *gpu;
-    uint64_t bus_to_device; // to be added, modulo 2^64
+    uint64_t bus_to_device; // offset to add, modulo 2^64
 };
 
 static void watch_note(gpu_t *gpu, uint64_t address, uint32_t bytes)
@@ -127,15 +127,15 @@ static void read_take(gpu_t *gpu, pcie_tlp_t *tlp)
     reads_start(gpu);
 }
 
-// A processor that polls reads the same word again and again: if it was written since the last time, the answer follows
-// from that, and its way back is part of the polling. The processor ends that (models/host).
-static void watch_look(gpu_t *gpu, uint64_t address)
+// A processor that polls reads the same word again and again: if it was written since the last read, that write causes
+// the answer, and the answer's way back is part of the polling. The processor ends the polling (models/host).
+static void watch_poll(gpu_t *gpu, uint64_t address)
 {
-    static const struct sim_work until_look = {"polling", "until the next load comes", false};
+    static const struct sim_work until_poll = {"polling", "until the next load comes", false};
     static const struct sim_work way_back = {"polling", "the load that sees it", true};
     struct gpu_watch *watch = &gpu->watch;
     if (watch->address == address && watch->written != 0) {
-        sim_cause_follow(gpu->sim, watch->written, gpu->name, &until_look);
+        sim_cause_follow(gpu->sim, watch->written, gpu->name, &until_poll);
         sim_cause_mark(gpu->sim, gpu->name, &way_back);
     }
     *watch = (struct gpu_watch){.address = address};
@@ -147,7 +147,7 @@ static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address
     uint32_t offset, bytes;
     gpu->counters[GPU_BAR_READ_BYTES] += answers.total;
     if (answers.total <= WATCHED_BYTES && request->requester == PROCESSOR_ID) {
-        watch_look(gpu, device_address);
+        watch_poll(gpu, device_address);
     }
     while (pcie_completions_next(&answers, &offset, &bytes)) {
         pcie_tlp_t *completion = pcie_tlp_completion(request, gpu->config.requester_id, offset, bytes,
@@ -159,7 +159,7 @@ static void read_answer(gpu_t *gpu, pcie_tlp_t *request, uint64_t device_address
 static void read_event_run(void *ctx)
 {
     gpu_t *gpu = ctx;
-    commit(gpu); // what is due at this instant came before the read
+    commit(gpu); // what is due at this instant arrived before the read
     while (front_is_due(gpu, &gpu->reads_active)) {
         struct gpu_slot slot = gpu_fifo_pop(&gpu->reads_active);
         pcie_tlp_t *request = slot.tlp;

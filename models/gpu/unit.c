@@ -1,4 +1,4 @@
-// The units of the GPU: each works on one item at a time, first come first served.
+// The units of the GPU: each processes one item at a time, first come first served.
 #include "models/gpu/internal.h"
 
 static const char *const KINDS[] = {"copy_in", "copy_out", "copy", "fill", "kernel", "mark", "wait"};
@@ -77,8 +77,8 @@ void gpu_unit_submit(gpu_t *gpu, struct gpu_item *item)
     next_take(unit);
 }
 
-// What has arrived at the window by now becomes visible first, what comes later does not count. true: the event comes
-// once more for that.
+// What has arrived at the window by now becomes visible first; what arrives later does not count. true: the event runs
+// again after that.
 static bool settles(struct gpu_unit *unit, sim_event_t *event, const struct sim_work *work)
 {
     static const struct sim_work settling = {"GPU", "writes before it become visible", false};

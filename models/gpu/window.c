@@ -1,11 +1,11 @@
-// BAR 1: which pages of device memory it shows, and how long it takes to find out.
+// BAR 1: the pages of device memory that it maps, and the time of a translation.
 #include <stdlib.h>
 
 #include "models/gpu/internal.h"
 
 // --- pins ------------------------------------------------------------------------------------------------------------
 
-// The lowest gap; the link it is to be entered at. false: there is none.
+// Finds the lowest gap and the link at which to insert it. false: there is none.
 static bool gap_find(gpu_t *gpu, uint64_t size, uint64_t *offset_out, struct gpu_pin ***link_out)
 {
     uint64_t offset = 0;
@@ -74,7 +74,7 @@ enum sim_status gpu_unpin(gpu_t *gpu, uint64_t bar_offset)
 
 static struct gpu_window_page *page_of(const gpu_t *gpu, uint64_t bus_address)
 {
-    uint64_t offset = bus_address - gpu->bar_base; // wraps to a large one below the base
+    uint64_t offset = bus_address - gpu->bar_base; // an address below the base wraps to a large offset
     return offset < gpu->config.bar_bytes ? &gpu->pages[offset / GPU_PAGE_BYTES] : NULL;
 }
 
@@ -88,7 +88,7 @@ bool gpu_window_find(const gpu_t *gpu, uint64_t bus_address, uint64_t *device_ad
     return true;
 }
 
-// A free entry, or the one that was not used for longest.
+// A free entry, or the least recently used one.
 static struct gpu_translation *victim_find(gpu_t *gpu)
 {
     struct gpu_translation *victim = &gpu->cache[0];
@@ -120,12 +120,12 @@ uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address)
     uint64_t now_ps = sim_now_ps(gpu->sim);
     struct gpu_window_page *page = page_of(gpu, bus_address);
     if (page == NULL) {
-        return now_ps; // the BAR's own comparator says no
+        return now_ps; // the BAR's comparator rejects it
     }
     if (page->cached == 0) {
         uint64_t ready_ps = walk(gpu);
         if (page->device_page == 0) {
-            return ready_ps; // nothing to remember
+            return ready_ps; // no translation to keep
         }
         struct gpu_translation *entry = victim_find(gpu);
         *entry =
