@@ -21,8 +21,8 @@ static const struct sim_counter_desc counter_descs[COUNTERS] = {
 struct port {
     peach2_board_t *board;
     unsigned index;
-    pcie_end_t *end; // NULL: nothing is plugged in
-    // What the link refused, in order. The chip is stalled meanwhile.
+    pcie_end_t *end; // NULL: not connected
+    // TLPs that the link refused, in order. The chip is stalled meanwhile.
     pcie_tlp_t *first, *last;
 };
 
@@ -36,7 +36,7 @@ struct peach2_board {
     uint64_t counters[COUNTERS];
 };
 
-// --- life ----------------------------------------------------------------------------------------------------------
+// --- creation and destruction --------------------------------------------------------------------------------------
 
 enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_base, uint64_t window_base,
                                     uint64_t beat_ps, peach2_board_t **board_out)
@@ -99,7 +99,7 @@ void peach2_board_set_core(peach2_board_t *board, const struct peach2_core_ops *
 
 // --- chip to link --------------------------------------------------------------------------------------------------
 
-// When the packet whose last beat moves now moved its first one: a header beat, then payload on the lanes of its
+// When the packet whose last beat moves now moved its first beat: one header beat, then payload on the lanes of its
 // address.
 static uint64_t packet_begun_ps(const peach2_board_t *board, const pcie_tlp_t *tlp)
 {
@@ -110,8 +110,8 @@ static uint64_t packet_begun_ps(const peach2_board_t *board, const pcie_tlp_t *t
     return took_ps < now_ps ? now_ps - took_ps : 0;
 }
 
-// The link takes it, or the port holds it and stalls the chip until the link has room again. Packets that the chip
-// finishes all the same, and answers made here, queue up behind it.
+// The link takes the TLP, or the port holds it and stalls the chip until the link has room again. Packets that the chip
+// still finishes, and answers made here, queue up behind it.
 static void port_send(struct port *port, pcie_tlp_t *tlp)
 {
     bool waiting = port->first != NULL;
@@ -166,13 +166,13 @@ static bool lies_in(uint64_t address, uint64_t base, uint64_t bytes)
     return address >= base && address - base < bytes;
 }
 
-// Which BAR the request hit. false: none, as after a host that programmed its root complex otherwise than the board.
+// The BAR that the request hit. false: none, as when a host programs its root complex differently from the board.
 static bool bar_decode(const peach2_board_t *board, const pcie_tlp_t *tlp, unsigned *bar_out)
 {
     switch (tlp->kind) {
     case PCIE_TLP_CPL:
     case PCIE_TLP_CPLD:
-        *bar_out = BAR_REGISTERS; // completions go by their requester; the chip does not look at the BAR
+        *bar_out = BAR_REGISTERS; // completions are routed by their requester; the chip ignores the BAR
         return true;
     case PCIE_TLP_MRD:
     case PCIE_TLP_MWR:
@@ -225,7 +225,7 @@ void peach2_board_rx_taken_at(void *ctx, unsigned port_index, pcie_tlp_t *tlp, u
     pcie_tlp_unref(tlp);
 }
 
-// The link lost what it had accepted; what is held here is offered to it, and it drops it.
+// The link lost what it had accepted; packets held here are offered to it, and it drops them.
 static void link_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
 {
     struct port *port = ctx;

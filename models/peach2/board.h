@@ -1,10 +1,10 @@
 // A PEACH2 board around its chip: joins the four ports of the chip with the ends of PCI Express links.
 //
 // The hard IP's latency and buffers are those of the links' ends; the board decodes the two BARs of the N port and
-// moves packets between link and chip with backpressure in both directions. Bus addresses are the node's.
-// The hard IP begins to transmit with the first beat of a packet (its interface wants the beats of a packet without a
-// gap, at the rate of the wire) and delivers a received packet when it is whole and its LCRC is checked.
-// Leaves out: DDR3 memory, the management processor.
+// moves packets between link and chip with back-pressure in both directions. Bus addresses are the node's. The hard IP
+// begins to transmit with the first beat of a packet (its interface requires the beats of a packet without a gap, at
+// the rate of the wire) and delivers a received packet when it is complete and its LCRC is checked. Leaves out: DDR3
+// memory, the management processor.
 #pragma once
 
 #include "models/pcie/link.h"
@@ -25,7 +25,7 @@ void peach2_board_destroy(peach2_board_t *board);
 void peach2_board_set_core(peach2_board_t *board, const struct peach2_core_ops *ops, void *core);
 void peach2_board_tx(void *board, unsigned port, pcie_tlp_t *tlp);
 void peach2_board_rx_taken(void *board, unsigned port, pcie_tlp_t *tlp);
-void peach2_board_rx_taken_at(void *board, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps); // known before
+void peach2_board_rx_taken_at(void *board, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps); // known in advance
 
 // Becomes the owner of the link end (once per port). Packets of the chip for a port without a link are dropped and
 // counted.

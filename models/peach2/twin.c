@@ -1,4 +1,4 @@
-// Life of the twin, and its face towards the board.
+// Creation and destruction of the twin, and its interface to the board.
 #include "models/peach2/twin.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static bool is_power_of_two(uint32_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
-// What the straps of the chip can say.
+// The values that the straps of the chip can have.
 static bool config_fits(const struct peach2_twin_config *config)
 {
     return config->period_ps != 0 && is_power_of_two(config->mps_bytes) && config->mps_bytes >= 128 &&

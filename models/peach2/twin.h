@@ -1,12 +1,11 @@
-// The PEACH2 chip at transaction level: the same ports, registers, errors and timing as the RTL, a packet at a time.
+// The PEACH2 chip at transaction level: the same ports, registers, errors and timing as the RTL, one packet at a time.
 //
-// Held to the RTL (rtl/, reached through sim/cosim) by `tcasim crosscheck` and by random tests: bytes and counters
-// exactly, times to the clock cycle. Everything happens at edges of the chip's clock, multiples of its period since
-// the start of the simulation; a packet of n beats occupies what it passes for n cycles. States and names are those of
-// the RTL, whose modules say what each part does.
-// Leaves out: waveforms; that the chip reads the registers of one request two cycles apart, and later ones only when
-// earlier ones have left (here all are those of the first's edge, and an answer of several beats that stalls may leave
-// some cycles early).
+// `tcasim crosscheck` and random tests compare it with the RTL (rtl/, reached through sim/cosim): bytes and counters
+// exactly, times to the clock cycle. Everything happens at edges of the chip's clock, multiples of its period since the
+// start of the simulation; a packet of n beats occupies each unit that it passes for n cycles. States and names are
+// those of the RTL, whose modules describe each part. Leaves out: waveforms; that the chip reads the registers of one
+// request two cycles apart, and later ones only when earlier ones have left (here all are read at the edge of the
+// first, and an answer of several beats that stalls may leave some cycles early).
 #pragma once
 
 #include "models/peach2/core.h"
@@ -28,22 +27,22 @@ struct peach2_twin_config {
 };
 
 struct peach2_twin_ops {
-    // A packet left the chip. The reference is the owner's.
+    // A packet left the chip. The owner gets the reference.
     void (*tx)(void *ctx, unsigned port, pcie_tlp_t *tlp);
-    // The last beat of a packet given to rx is taken at taken_ps, now or later; the reference is the owner's again.
-    // Told as soon as it is known, for each port in order.
+    // The last beat of a packet given to rx is taken at taken_ps, now or later; the owner gets the reference back.
+    // Called as soon as the time is known, for each port in order.
     void (*rx_taken)(void *ctx, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps);
 };
 
-// ops must stay valid. SIM_ERR_RANGE: the chip does not take the values.
+// ops must stay valid. SIM_ERR_RANGE: the chip does not support the values.
 enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *name,
                                    const struct peach2_twin_config *config, const struct peach2_twin_ops *ops,
                                    void *ctx, peach2_twin_t **twin_out);
 void peach2_twin_destroy(peach2_twin_t *twin);
 
-// The registers COUNTER.*, in their order, as they are now; costs no packet and no time.
+// The registers COUNTER.*, in their order, with their current values; costs no packet and no time.
 void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_COUNTER_REGISTERS]);
 
-// For peach2_board_set_core, with the twin as the core. A packet of which the router has decided leaves even if
-// set_tx_ready(false) comes before its first beat, unless that comes from inside tx, as the board's does.
+// For peach2_board_set_core, with the twin as the core. A packet that the router has already chosen leaves even if
+// set_tx_ready(false) is called before its first beat, unless the call comes from inside tx, as the board's does.
 extern const struct peach2_core_ops peach2_twin_core_ops;

@@ -1,7 +1,7 @@
 // Sequencer of a DMA channel: takes transfers from the registers or from a chain, checks them, cuts them into segments,
 // waits until all are written, and reports the completion.
 //
-// Where the RTL counts cycles, the twin states the edge from which the next state holds.
+// Where the RTL counts cycles, the twin computes the edge from which the next state holds.
 #include <string.h>
 
 #include "models/peach2/twin_internal.h"
@@ -42,7 +42,7 @@ static void enter_drain(struct twin_channel *channel, uint64_t from)
     twin_channel_drain(channel);
 }
 
-// In SEGMENT or NEXT with an error: it ends them at the first edge that sees both.
+// In SEGMENT or NEXT with an error: the error ends the state at the first edge that sees both.
 static void error_await(struct twin_channel *channel)
 {
     if (channel->error_from <= channel->from) {
@@ -52,7 +52,7 @@ static void error_await(struct twin_channel *channel)
     }
 }
 
-// The first error stays. Segments are no longer issued from `from` on.
+// The first error is kept. Segments are no longer issued from `from` on.
 static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint64_t from)
 {
     if (channel->error != PEACH2_DMA_OK) {
@@ -60,7 +60,7 @@ static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint
     }
     channel->error = error;
     channel->error_from = from;
-    if (channel->completed_edge >= from) { // its last beat was to leave after the error
+    if (channel->completed_edge >= from) { // its last beat would have left after the error
         channel->completed--;
         channel->completed_edge = 0;
         channel->twin->interrupt.pending &= ~channel->raised;
@@ -72,7 +72,7 @@ static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint
     }
 }
 
-// Nothing more of the transfer is issued.
+// No more of the transfer is issued.
 static void transfer_fail(struct twin_channel *channel, enum peach2_dma_error error, uint64_t from)
 {
     enter(channel, TWIN_CHANNEL_DRAIN, from);
@@ -99,8 +99,8 @@ static bool in_window(const struct twin_channel *channel, uint64_t address)
     return address >> TWIN_WINDOW_BITS << TWIN_WINDOW_BITS == channel->twin->window_base;
 }
 
-// A transfer may not run out of the 8 GB block, or the space outside the window, that it was checked for at its
-// beginning; what goes to this board must stay in its memory.
+// A transfer may not leave the 8 GB block, or the space outside the window, for which it was checked at its beginning;
+// a transfer to this board must stay in its memory.
 static bool leaves_window(const struct twin_channel *channel)
 {
     const struct twin_transfer *transfer = &channel->transfer;
@@ -113,7 +113,7 @@ static bool leaves_window(const struct twin_channel *channel)
            (transfer->source_in_window && source_end >> TWIN_BLOCK_BITS != transfer->source_block);
 }
 
-// A segment stands ready from that edge on.
+// A segment is ready from that edge on.
 static void enter_segment(struct twin_channel *channel, uint64_t from)
 {
     enter(channel, TWIN_CHANNEL_SEGMENT, from);
@@ -289,7 +289,7 @@ void twin_channel_drain(struct twin_channel *channel)
         return;
     }
     uint64_t edge = twin_later(twin_later(channel->from, channel->drained_from), settled);
-    // An edge before the status word may go, as the writer looks for it there.
+    // One edge before the status word may leave, because the writer checks for it there.
     twin_event_set(channel->twin, &channel->event, edge + 1 + channel->twin->config.finish_cycles);
 }
 
@@ -302,7 +302,7 @@ static void go_idle(struct twin_channel *channel, uint64_t from)
     }
 }
 
-// Leaves the status word to the writer. false: there is none to be written, for an error of its address perhaps.
+// Passes the status word to the writer. false: there is none to write, perhaps because of an error in its address.
 static bool notify_begin(struct twin_channel *channel, bool wanted, uint64_t address, uint64_t from)
 {
     bool inside;
@@ -409,7 +409,7 @@ void twin_channel_start(peach2_twin_t *twin, unsigned index, uint64_t edge)
         start_at(channel, edge);
         return;
     }
-    // It may have ended by then.
+    // The channel may have ended by then.
     channel->start_edge = edge;
     twin_event_set(twin, &channel->start_event, edge);
 }

@@ -1,5 +1,5 @@
-// What the DMA channels share on the way in: the reader, who sends their requests to N, and the reorder buffer, a ring
-// of slots that completions fill in whatever order they come.
+// The shared input side of the DMA channels: the reader, which sends their requests to N, and the reorder buffer, a
+// ring of slots that completions fill in any order.
 #include <string.h>
 
 #include "models/peach2/twin_internal.h"
@@ -12,7 +12,7 @@ static uint64_t slot_from(const peach2_twin_t *twin)
     if (reorder->used >= twin->config.read_tags) {
         return TWIN_NEVER;
     }
-    // A slot that was freed last is seen an edge later.
+    // The slot that was freed last is seen one edge later.
     return reorder->used + 1 == twin->config.read_tags ? reorder->used_from : 0;
 }
 
@@ -71,7 +71,7 @@ static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     twin_channel_segment_taken(channel, edge, bytes);
 }
 
-// At that edge the reader is free.
+// The reader is free at that edge.
 static bool pick(peach2_twin_t *twin, uint64_t edge)
 {
     uint32_t fetches = 0, segments = 0;
@@ -120,7 +120,7 @@ static void reader_run(void *ctx)
     twin_reader_plan(twin);
 }
 
-// The output takes the request at this edge, and at the same one the reader takes another.
+// The output takes the request at this edge, and the reader takes another one at the same edge.
 void twin_reader_moved(peach2_twin_t *twin, uint64_t last)
 {
     twin->reader.free_from = last;
@@ -145,7 +145,7 @@ static enum peach2_dma_error answer_of(const pcie_tlp_t *tlp)
     return PEACH2_DMA_READ_ABORT;
 }
 
-// Most writes carry what one completion brought.
+// Most writes carry the data of one completion.
 static void data_keep(struct twin_slot *slot, pcie_tlp_t *tlp, uint32_t bytes)
 {
     uint32_t offset = slot->bytes - slot->left;
@@ -181,7 +181,7 @@ pcie_tlp_t *twin_slot_write(peach2_twin_t *twin, struct twin_slot *slot, uint32_
     return pcie_tlp_write(twin->pool, twin->config.requester, address, bytes, slot->data + offset);
 }
 
-// false: no slot waits for it. The header comes at edge `from`.
+// false: no slot waits for it. The header arrives at edge `from`.
 static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from)
 {
     struct twin_slot *slot = &twin->reorder.slots[tlp->tag % TWIN_SLOTS];
@@ -228,7 +228,7 @@ void twin_reorder_pop(peach2_twin_t *twin, uint64_t edge)
     twin_reader_plan(twin);
 }
 
-// The oldest read has had its time, or had a predecessor when the event was set.
+// The oldest read has timed out, or the event was set for an earlier read.
 static void timeout_run(void *ctx)
 {
     peach2_twin_t *twin = ctx;

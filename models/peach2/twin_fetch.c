@@ -1,5 +1,5 @@
 // Descriptor fetch of a DMA channel: walks a chain ahead of the channel, in host memory by bursts or in the board's
-// memory, and finds a chain that comes back to itself by Brent's algorithm.
+// memory, and detects a chain that loops with Brent's algorithm.
 #include <string.h>
 
 #include "models/peach2/twin_internal.h"
@@ -17,7 +17,7 @@ static void enter(struct twin_fetch *fetch, enum twin_fetch_state state, uint64_
     fetch->from = from;
 }
 
-// Nothing will follow what is held.
+// No descriptor follows those that are held.
 static void enter_end(struct twin_fetch *fetch, uint64_t from)
 {
     enter(fetch, TWIN_FETCH_END, from);
@@ -35,7 +35,7 @@ struct twin_descriptor *twin_fetch_front(struct twin_fetch *fetch)
     return fetch->write == fetch->read ? NULL : &fetch->held[fetch->read % TWIN_HELD_DESCRIPTORS];
 }
 
-// --- what to ask for ------------------------------------------------------------------------------------------------
+// --- what to request -----------------------------------------------------------------------------------------------
 
 static bool room(const struct twin_fetch *fetch)
 {
@@ -60,7 +60,7 @@ uint64_t twin_fetch_wants(const struct twin_fetch *fetch)
 
 static void memory_plan(peach2_twin_t *twin);
 
-// The next descriptor is to be read, from that edge on.
+// The next descriptor is requested from that edge on.
 static void enter_request(struct twin_fetch *fetch, uint64_t from)
 {
     const struct twin_channel *channel = channel_of(fetch);
@@ -133,7 +133,7 @@ static void brent(struct twin_fetch *fetch, uint64_t follower)
     }
 }
 
-// A whole descriptor at that edge.
+// A whole descriptor arrives at that edge.
 static void arrive(struct twin_fetch *fetch, const uint64_t words[PEACH2_DESCRIPTOR_WORDS], uint64_t edge)
 {
     fetch->due--;
@@ -156,7 +156,7 @@ static void arrive(struct twin_fetch *fetch, const uint64_t words[PEACH2_DESCRIP
     brent(fetch, follower);
 }
 
-// The last answer came at that edge.
+// The last answer arrived at that edge.
 static void answered(struct twin_fetch *fetch, uint64_t edge)
 {
     fetch->generation = (fetch->generation + 1) & 31;
@@ -186,7 +186,7 @@ void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge)
     twin_event_set(fetch->twin, &fetch->event, edge + 1 + TWIN_TIMEOUT_CYCLES);
 }
 
-// Beat by beat: each is half a descriptor.
+// Beat by beat: each beat is half a descriptor.
 static void words_arrive(struct twin_fetch *fetch, pcie_tlp_t *tlp, uint64_t from)
 {
     const uint8_t *data = pcie_tlp_data(tlp);
@@ -225,7 +225,7 @@ bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_e
     return true;
 }
 
-// --- the board's memory, one read under way -------------------------------------------------------------------------
+// --- the board's memory, one read in progress -----------------------------------------------------------------------
 
 static void memory_plan(peach2_twin_t *twin)
 {
@@ -238,7 +238,7 @@ static void memory_plan(peach2_twin_t *twin)
     twin_event_set(twin, &port->event, next == TWIN_NEVER ? next : twin_later(next, port->free_from));
 }
 
-// Taken at one edge, the word comes at the next; what it leads to is known at once.
+// The request is taken at one edge, the word arrives at the next; what follows from it is known at once.
 static void memory_run(void *ctx)
 {
     static const struct sim_work beginning = {"board", "DMA controller", false}; // reading takes it two cycles
@@ -265,7 +265,7 @@ static void memory_run(void *ctx)
     memory_plan(twin);
 }
 
-// The time for an answer is over, or the channel's error ends the request.
+// The time for an answer has passed, or the channel's error ends the request.
 static void fetch_run(void *ctx)
 {
     struct twin_fetch *fetch = ctx;
@@ -277,7 +277,7 @@ static void fetch_run(void *ctx)
     answered(fetch, twin_edge(fetch->twin));
 }
 
-// --- life -----------------------------------------------------------------------------------------------------------
+// --- creation and destruction ---------------------------------------------------------------------------------------
 
 void twin_fetches_init(peach2_twin_t *twin)
 {

@@ -1,10 +1,10 @@
-// The inputs: what the hard IP received, in order, through a FIFO of four beats and the register in which a packet
-// learns where it goes.
+// The inputs: packets received by the hard IP pass, in order, a FIFO of four beats and the register in which the
+// destination of a packet is decided.
 #include <stdlib.h>
 
 #include "models/peach2/twin_internal.h"
 
-// Beats that are inside before their predecessors have left: the FIFO's and the register's.
+// Beats that can be inside before their predecessors have left: in the FIFO and in the register.
 enum { INSIDE_BEATS = 5, FIRST_CAPACITY = 16 };
 
 static struct twin_arrival *arrival_at(const struct twin_ingress *ingress, uint32_t number)
@@ -28,18 +28,18 @@ void twin_moves_add(struct twin_moves *moves, uint64_t last, uint32_t count)
 
 // --- taking beats from the hard IP ----------------------------------------------------------------------------------
 
-// When the packet's last beat enters; TWIN_NEVER while that is open.
+// The edge at which the packet's last beat enters; TWIN_NEVER: not known yet.
 static uint64_t taken_edge(const struct twin_ingress *ingress, const struct twin_arrival *arrival)
 {
     uint64_t edge = twin_later(arrival->edge, ingress->last_taken + 1) + arrival->beats - 1;
     if (arrival->end <= INSIDE_BEATS) {
         return edge;
     }
-    uint64_t place = twin_moved(&ingress->moves, arrival->end - 1 - INSIDE_BEATS); // which the last one takes
-    return place == TWIN_NEVER ? TWIN_NEVER : twin_later(edge, place + 1);
+    uint64_t freed = twin_moved(&ingress->moves, arrival->end - 1 - INSIDE_BEATS); // of the last beat's slot
+    return freed == TWIN_NEVER ? TWIN_NEVER : twin_later(edge, freed + 1);
 }
 
-// After each packet that came or moved on: who follows it into the FIFO, and when?
+// Called after each packet that came or moved on: which packets follow into the FIFO, and when?
 static void time_arrivals(struct twin_ingress *ingress)
 {
     while (ingress->timed != ingress->tail) {
@@ -72,11 +72,11 @@ static uint8_t dest_find(struct twin_ingress *ingress, const struct twin_arrival
         *unsupported_out = !(north && hit == TWIN_LOCAL);
         return TWIN_LOCAL;
     }
-    // Back to where it came from, it would bounce between two boards for ever.
+    // A packet sent back to its port of entry would bounce between two boards for ever.
     return !north && hit == ingress->port ? TWIN_DISCARD : hit;
 }
 
-// What takes a beat at every edge.
+// Destinations that take a beat at every edge.
 static void sink(struct twin_ingress *ingress, struct twin_arrival *arrival, uint8_t dest, uint64_t from)
 {
     if (dest == TWIN_DMAC) {
@@ -152,14 +152,14 @@ void twin_core_rx(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp)
     ingress->beats += beats;
     *arrival_at(ingress, ingress->tail++) = (struct twin_arrival){
         .tlp = tlp, .edge = twin_next_edge(twin), .end = ingress->beats, .beats = beats, .bar = (uint8_t)bar};
-    pcie_tlp_ref(tlp); // one for the way in, one for the way through
+    pcie_tlp_ref(tlp); // one reference for the input, one for the way through
     time_arrivals(ingress);
     if (!ingress->offered) {
         head_offer(ingress);
     }
 }
 
-// --- life -----------------------------------------------------------------------------------------------------------
+// --- creation and destruction ---------------------------------------------------------------------------------------
 
 void twin_ingresses_init(peach2_twin_t *twin)
 {

@@ -1,8 +1,8 @@
-// What the files of the twin share: the chip's state, and what the parts offer each other. Private to the room.
+// What the files of the twin share: the chip's state, and the interfaces between the parts. Private to the room.
 //
-// Parts meet in facts that carry the edge from which they hold: an offer is there `from` an edge on, a slot is done
-// `done_from`. A fact is always stated before that edge, so that events of one edge may run in any order, as registers
-// make the order of the RTL's modules irrelevant.
+// Parts exchange facts with the edge from which they hold: an offer exists `from` an edge on, a slot is done
+// `done_from`. A fact is always announced before that edge, so that events of one edge may run in any order, as
+// registers make the order of the RTL's modules irrelevant.
 #pragma once
 
 #include "models/peach2/twin.h"
@@ -35,12 +35,12 @@ enum twin_source { TWIN_SOURCE_LOCAL = 4, TWIN_SOURCE_READ, TWIN_SOURCE_WRITE, T
 
 // --- packets between the parts --------------------------------------------------------------------------------------
 
-// What a source offers: one packet at a time, its first beat from that edge on.
+// The offer of a source: one packet at a time, with its first beat from that edge on.
 struct twin_offer {
     pcie_tlp_t *tlp; // NULL: nothing
     uint64_t from;
     uint32_t beats;
-    uint32_t span; // cycles from the first to the last beat when nothing stalls; more than beats only from LOCAL
+    uint32_t span; // cycles from the first to the last beat without a stall; more than beats only from LOCAL
     uint8_t dest;
     bool unsupported; // with LOCAL: answer Unsupported Request
 };
@@ -54,24 +54,24 @@ struct twin_moves {
 
 struct twin_arrival {
     pcie_tlp_t *tlp;
-    uint64_t edge; // first that may see it
+    uint64_t edge; // the first that may see it
     uint64_t end;  // the port's beats up to the packet's last
     uint32_t beats;
     uint8_t bar;
 };
 
-// As an output, by cache lines of the machine that simulates: what is used together.
+// Like an output, laid out by cache lines of the simulating machine: members that are used together.
 #define TWIN_LINE _Alignas(64)
 
 struct twin_ingress {
     TWIN_LINE peach2_twin_t *twin;
     struct twin_arrival *arrivals; // a ring
     uint32_t capacity;             // a power of two
-    // Running numbers: offered now, next of which it is open when it will be inside, free.
+    // Running numbers: offered now, the next whose time of entry is not known yet, free.
     uint32_t head, timed, tail;
     uint64_t beats;
-    uint64_t last_move;  // edge at which the beat before the head's first moved
-    uint64_t last_taken; // the same at the input, of the last packet that is timed
+    uint64_t last_move;  // edge of the last beat before the head's first beat
+    uint64_t last_taken; // the same at the input, of the last packet whose time is known
     uint8_t port;
     bool offered;
     TWIN_LINE struct twin_moves moves;
@@ -80,7 +80,7 @@ struct twin_ingress {
 
 struct twin_leaving {
     pcie_tlp_t *tlp;
-    uint64_t since; // edge at which its first beat came into the buffer's front
+    uint64_t since; // edge at which its first beat came to the front of the buffer
     uint32_t span, beats;
     uint32_t moved; // beats that left their source before a stall
     uint8_t source;
@@ -88,23 +88,23 @@ struct twin_leaving {
 
 struct twin_output {
     TWIN_LINE peach2_twin_t *twin;
-    uint64_t due; // the first one's last beat leaves; TWIN_NEVER: it stalls
+    uint64_t due; // edge at which the first one's last beat leaves; TWIN_NEVER: it stalls
     uint64_t free_from;
     uint64_t hold_edge;
-    uint32_t hold_cycles; // how long those of the ring may still be held back, as of edge hold_edge
-    uint32_t rest_tlps;   // how many of them go before the next hold
+    uint32_t hold_cycles; // how long packets of the ring may still be held, as of edge hold_edge
+    uint32_t rest_tlps;   // how many packets of the ring go before the next hold
     uint32_t tlps, holds; // counters
     uint8_t hold_level;
     uint8_t port;
     uint8_t owner;      // served last
     uint8_t held_count; // two: the first is a single beat and stalls
-    bool running;       // its event: what comes next is planned at the end of it
+    bool running;       // its event runs; it plans the next step at its end
     TWIN_LINE struct twin_leaving held[2];
     TWIN_LINE sim_event_t event;
 };
 
-// What the hard IPs say, a bit a port. A change holds from `edge` on; one that is taken back before that edge was never
-// seen, as the chip samples its inputs.
+// Inputs from the hard IPs, one bit for each port. A change holds from `edge` on; the chip samples its inputs, so it
+// never sees a change that is undone before that edge.
 struct twin_inputs {
     uint8_t ready, room; // before edge
     uint8_t ready_wanted, room_wanted;
@@ -116,11 +116,11 @@ struct twin_inputs {
 
 struct twin_local {
     unsigned owner;
-    uint64_t free_from;   // TWIN_NEVER: a read is being answered
+    uint64_t free_from;   // TWIN_NEVER: a read is in progress
     pcie_tlp_t *request;  // the read
     uint64_t sample_edge; // of its registers; TWIN_NEVER: none to sample
-    uint8_t dest;         // where its completions go
-    uint8_t *data;        // what is read, from the request's first DW on
+    uint8_t dest;         // destination of its completions
+    uint8_t *data;        // the data read, from the request's first DW on
     uint8_t sampled[64];
     uint32_t dwords_done;
     bool registers;
@@ -134,7 +134,7 @@ enum twin_channel_state {
     TWIN_CHANNEL_IDLE,
     TWIN_CHANNEL_START,
     TWIN_CHANNEL_NEXT,
-    TWIN_CHANNEL_SEGMENT, // the two states that check take two cycles before it
+    TWIN_CHANNEL_SEGMENT, // the two states that check take the two cycles before it
     TWIN_CHANNEL_DRAIN,   // with FINISH
     TWIN_CHANNEL_NOTIFY_REMOTE,
     TWIN_CHANNEL_NOTIFY_LOCAL
@@ -143,7 +143,7 @@ enum twin_channel_state {
 struct twin_transfer {
     uint64_t source, destination, row_source, row_destination;
     uint32_t left, row_left, width, source_pitch, destination_pitch;
-    uint64_t source_block, block; // 8 GB blocks that it was checked for
+    uint64_t source_block, block; // 8 GB blocks for which it was checked
     uint8_t dest;
     bool source_in_window, in_window, stride, interrupt, last;
     bool length_bad, reserved;
@@ -158,16 +158,16 @@ struct twin_channel {
     enum peach2_dma_error error;
     uint64_t error_from;
     uint32_t outstanding;  // segments
-    uint64_t drained_from; // outstanding is 0 from there on
+    uint64_t drained_from; // outstanding is 0 from this edge on
     uint8_t mode;
     bool notify_local, notify_remote, end_interrupt, done;
     uint8_t ignored;
     uint32_t completed;
-    uint64_t completed_edge;                                             // of the last one, perhaps yet to come
+    uint64_t completed_edge;                                             // of the last one, perhaps in the future
     uint32_t raised;                                                     // bits of interrupts that it set
-    uint64_t chain_address, notify_local_address, notify_remote_address; // taken over at the start
+    uint64_t chain_address, notify_local_address, notify_remote_address; // copied at the start
     uint32_t notify_value;
-    uint64_t notify_address; // in the NOTIFY states, with a status word to be written
+    uint64_t notify_address; // in the NOTIFY states, if a status word has to be written
     uint8_t notify_dest;
     bool notify_due;
     uint64_t start_edge; // of a start that comes while the channel runs
@@ -197,11 +197,11 @@ struct twin_fetch {
     uint32_t steps, power;
     struct twin_descriptor held[TWIN_HELD_DESCRIPTORS];
     uint32_t write, read; // running numbers
-    uint64_t room_from;   // the count is what it is from there on
+    uint64_t room_from;   // the count is valid from this edge on
     sim_event_t event;    // in WAIT the time-out, in REQUEST the end by an error
 };
 
-// What the channel of a read is told of it.
+// The result of a read, reported to its channel.
 struct twin_report {
     enum peach2_dma_error error;
     uint8_t channel;
@@ -210,12 +210,12 @@ struct twin_report {
 
 struct twin_slot {
     uint64_t destination, take_edge;
-    uint64_t done_from; // TWIN_NEVER: data is still to come
+    uint64_t done_from; // TWIN_NEVER: data is missing
     uint32_t bytes, left;
     struct twin_report report;
     uint8_t dest, generation;
     bool open;
-    // Its data: completions that are kept as they came, each with its place, and what was copied of others.
+    // Its data: completions that are kept as they came, each with its offset, and copies of the data of others.
     uint8_t piece_count;
     uint16_t piece_offsets[TWIN_PIECES];
     pcie_tlp_t *pieces[TWIN_PIECES];
@@ -233,7 +233,7 @@ struct twin_reorder {
     uint32_t tail; // generation and slot
     uint32_t head;
     uint32_t used;
-    uint64_t used_from; // used is what it is from there on
+    uint64_t used_from; // used is valid from this edge on
     uint64_t last_pop;
     sim_event_t timeout;
     uint32_t unexpected; // counter
@@ -244,29 +244,29 @@ struct twin_issue {
     uint64_t edge; // of its header
     uint32_t beats;
     uint8_t dest;
-    bool retires; // ends a read, to be reported so
+    bool retires; // ends a read, which it reports
     struct twin_report report;
-    struct twin_channel *notifier; // whose status word it is, or NULL
+    struct twin_channel *notifier; // the channel whose status word it is, or NULL
 };
 
 struct twin_writer {
-    uint64_t from; // WRITER_HEADER from there on
+    uint64_t from; // in WRITER_HEADER from this edge on
     bool busy;     // a packet is being issued
     uint64_t header_edge;
     uint32_t beats;  // of that packet
     bool first;      // the next header is the first of its read
-    uint32_t offset; // bytes of the read that were written
+    uint32_t offset; // bytes of the read that have been written
     unsigned notify_owner;
     struct twin_issue issues[4]; // not yet granted; a ring
     uint32_t issue_head, issue_tail;
     uint64_t issued; // beats
     uint64_t last_move;
-    uint64_t last_report; // one an edge
+    uint64_t last_report; // one report for each edge
     struct twin_moves moves;
     TWIN_LINE sim_event_t event;
 };
 
-// The board's memory as the fetch units share it: one read under way.
+// The board's memory as the fetch units share it: one read in progress.
 struct twin_memory_port {
     unsigned owner;
     uint64_t free_from;
@@ -275,7 +275,7 @@ struct twin_memory_port {
 
 struct twin_interrupt {
     uint32_t pending;
-    uint64_t pending_from; // has bits set since
+    uint64_t pending_from; // has had bits set since this edge
     bool sent;
 };
 
@@ -304,7 +304,7 @@ struct peach2_twin {
     struct twin_memory_port memory_port;
     struct twin_interrupt interrupt;
     struct twin_route routes[TWIN_ROUTES];
-    uint8_t routes_enabled; // a bit each
+    uint8_t routes_enabled; // one bit each
     uint64_t window_base;
     uint32_t registers[TWIN_REGISTERS];
     uint8_t memory[TWIN_MEMORY_BYTES];
@@ -318,7 +318,7 @@ static inline uint64_t twin_edge(const peach2_twin_t *twin)
     return (sim_now_ps(twin->sim) + twin->config.period_ps - 1) / twin->config.period_ps;
 }
 
-// The first edge that sees what changes now.
+// The first edge that sees a change made now.
 static inline uint64_t twin_next_edge(const peach2_twin_t *twin)
 {
     return sim_now_ps(twin->sim) / twin->config.period_ps + 1;
@@ -329,7 +329,7 @@ static inline uint64_t twin_later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-// When that beat left; TWIN_NEVER: it has not. 0 for one so old that it no longer matters.
+// The edge at which that beat left; TWIN_NEVER: it has not left. 0: so long ago that it no longer matters.
 static inline uint64_t twin_moved(const struct twin_moves *moves, uint64_t beat)
 {
     if (beat >= moves->count) {
@@ -340,7 +340,7 @@ static inline uint64_t twin_moved(const struct twin_moves *moves, uint64_t beat)
 
 // Moves the event to the edge, or to now when that has passed. TWIN_NEVER: cancels it.
 void twin_event_set(peach2_twin_t *twin, sim_event_t *event, uint64_t edge);
-// The same unless it is due earlier already.
+// The same unless it is pending for an earlier edge.
 void twin_event_by(peach2_twin_t *twin, sim_event_t *event, uint64_t edge);
 
 // --- router (twin_router.c, twin_ingress.c) -------------------------------------------------------------------------
@@ -348,16 +348,16 @@ void twin_event_by(peach2_twin_t *twin, sim_event_t *event, uint64_t edge);
 uint32_t twin_beats(const pcie_tlp_t *tlp);
 // Round robin: the lowest bit of candidates above the last owner, cyclically; candidates are not 0.
 unsigned twin_round_robin(uint32_t candidates, unsigned owner);
-// Where a route leads: TWIN_N .. TWIN_LOCAL, or TWIN_DISCARD when the window has no route for it.
+// The destination of a route: TWIN_N .. TWIN_LOCAL, or TWIN_DISCARD when the window has no route for the address.
 uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out);
 
 void twin_outputs_init(peach2_twin_t *twin);
 void twin_outputs_fini(peach2_twin_t *twin);
-// Takes the reference of tlp unless source is a port, whose packet stays the port's.
+// Takes the reference of tlp unless source is a port: the port keeps its packet.
 void twin_offer_put(peach2_twin_t *twin, unsigned source, const struct twin_offer *offer);
 void twin_offer_clear(peach2_twin_t *twin, unsigned source);
-// `count` beats of the packet that source offered left it in a row, the last of them at `last`. whole: its last beat is
-// among them, and the offer is over.
+// `count` consecutive beats of the packet offered by source left it, the last of them at `last`. whole: its last beat
+// is among them, and the offer ends.
 void twin_source_moved(peach2_twin_t *twin, unsigned source, uint64_t last, uint32_t count, bool whole);
 void twin_core_set_tx_ready(void *twin, unsigned port, bool ready);
 void twin_core_set_tx_room(void *twin, unsigned port, bool room);
@@ -370,19 +370,19 @@ void twin_ingress_moved(struct twin_ingress *ingress, uint64_t last, uint32_t co
 
 // --- registers and memory (twin_registers.c, twin_local.c) ----------------------------------------------------------
 
-// offset: of a DW within the registers. false: nothing lies there. edge: of the access.
+// offset: of a DW within the registers. false: no register has it. edge: of the access.
 bool twin_register_read(peach2_twin_t *twin, uint32_t offset, uint64_t edge, uint32_t *value_out);
 bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, uint32_t value, uint64_t edge);
 uint64_t twin_register64(const peach2_twin_t *twin, uint32_t offset);
 void twin_registers_init(peach2_twin_t *twin);
-// Interrupts are asked for at that edge. Returns the bits that were not pending.
+// Requests interrupts at that edge. Returns the bits that were not pending.
 uint32_t twin_interrupt_raise(peach2_twin_t *twin, uint32_t bits, uint64_t edge);
-// From when a message is to be sent; TWIN_NEVER: none.
+// The edge from which a message is to be sent; TWIN_NEVER: none.
 uint64_t twin_interrupt_due(const peach2_twin_t *twin);
 
 void twin_local_init(peach2_twin_t *twin);
 void twin_local_fini(peach2_twin_t *twin);
-void twin_local_offered(peach2_twin_t *twin, uint64_t from);  // something is to be taken
+void twin_local_offered(peach2_twin_t *twin, uint64_t from);  // a request is to be taken
 void twin_local_answered(peach2_twin_t *twin, uint64_t last); // the completion has left it
 
 // --- the DMAC (twin_channel.c, twin_fetch.c, twin_dmac.c, twin_writer.c) --------------------------------------------
@@ -391,14 +391,14 @@ void twin_channels_init(peach2_twin_t *twin);
 void twin_channels_fini(peach2_twin_t *twin);
 void twin_channel_start(peach2_twin_t *twin, unsigned channel, uint64_t edge);
 uint32_t twin_channel_status(const peach2_twin_t *twin, unsigned channel, uint64_t edge);
-void twin_channel_feed(struct twin_channel *channel);  // descriptors, or their end, have come
-void twin_channel_drain(struct twin_channel *channel); // something it waits for in DRAIN may have happened
+void twin_channel_feed(struct twin_channel *channel);  // descriptors, or their end, have arrived
+void twin_channel_drain(struct twin_channel *channel); // an event that it waits for in DRAIN may have happened
 bool twin_channel_failed(const struct twin_channel *channel, uint64_t edge);
-// The segment at hand; its bytes.
+// The number of bytes of the current segment.
 uint32_t twin_channel_segment_bytes(const struct twin_channel *channel);
 void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uint32_t bytes);
 void twin_channel_retire(struct twin_channel *channel, const struct twin_report *report, uint64_t edge);
-// From when the channel waits for no read any more, as one was lost; TWIN_NEVER: it waits.
+// The edge from which the channel waits for no read any more, because one was lost; TWIN_NEVER: it waits.
 uint64_t twin_channel_lost(const struct twin_channel *channel);
 void twin_channel_notified(struct twin_channel *channel, uint64_t edge); // its status word has gone to its output
 
@@ -408,10 +408,10 @@ void twin_fetch_begin(struct twin_fetch *fetch, bool board, uint64_t address, ui
 void twin_fetch_stop(struct twin_fetch *fetch);
 // TWIN_NEVER: not settled.
 uint64_t twin_fetch_settled(const struct twin_fetch *fetch);
-// A read of host memory is wanted from that edge on; TWIN_NEVER: none.
+// The edge from which it wants to read host memory; TWIN_NEVER: none.
 uint64_t twin_fetch_wants(const struct twin_fetch *fetch);
 uint32_t twin_fetch_burst(const struct twin_fetch *fetch);
-void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge); // the read goes out
+void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge); // the read is sent
 // A completion for a descriptor read, its header at edge `from`. false: unexpected.
 bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from);
 struct twin_descriptor *twin_fetch_front(struct twin_fetch *fetch); // NULL: none
@@ -419,11 +419,11 @@ void twin_fetch_pop(struct twin_fetch *fetch, uint64_t edge);
 
 void twin_dmac_init(peach2_twin_t *twin);
 void twin_dmac_fini(peach2_twin_t *twin);
-void twin_reader_plan(peach2_twin_t *twin); // a read may have become possible
+void twin_reader_plan(peach2_twin_t *twin); // a read may be possible now
 void twin_reader_moved(peach2_twin_t *twin, uint64_t last);
 void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from);
 void twin_reorder_pop(peach2_twin_t *twin, uint64_t edge);
-// A write of those bytes of a finished read.
+// A write with those bytes of a finished read.
 pcie_tlp_t *twin_slot_write(peach2_twin_t *twin, struct twin_slot *slot, uint32_t offset, uint32_t bytes);
 static inline struct twin_slot *twin_reorder_head(peach2_twin_t *twin)
 {
@@ -432,5 +432,5 @@ static inline struct twin_slot *twin_reorder_head(peach2_twin_t *twin)
 
 void twin_writer_init(peach2_twin_t *twin);
 void twin_writer_fini(peach2_twin_t *twin);
-void twin_writer_plan(peach2_twin_t *twin); // something to write may be there
+void twin_writer_plan(peach2_twin_t *twin); // there may be something to write
 void twin_writer_moved(peach2_twin_t *twin, uint64_t last, uint32_t count, bool whole);

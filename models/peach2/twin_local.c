@@ -1,4 +1,4 @@
-// Target of the accesses to registers and internal memory, one request at a time, and the maker of completions.
+// Target of the accesses to registers and internal memory, one request at a time, and source of their completions.
 #include <string.h>
 
 #include "models/peach2/twin_internal.h"
@@ -63,7 +63,7 @@ static void memory_write(peach2_twin_t *twin, pcie_tlp_t *tlp)
     }
 }
 
-// A DW a cycle, from the edge after the header on. Returns whether all of them lie somewhere.
+// One DW each cycle, from the edge after the header on. Returns whether all of them exist.
 static bool registers_write(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t edge)
 {
     const uint8_t *data = pcie_tlp_data(tlp);
@@ -76,7 +76,7 @@ static bool registers_write(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t edge)
     return mapped;
 }
 
-// A beat is taken with its last DW.
+// A beat is taken together with its last DW.
 static void registers_moved(peach2_twin_t *twin, unsigned source, uint32_t offset, uint32_t dwords, uint64_t edge)
 {
     twin_source_moved(twin, source, edge, 1, false);
@@ -117,7 +117,7 @@ static void write_take(peach2_twin_t *twin, unsigned source, uint64_t edge)
 
 // --- reads ----------------------------------------------------------------------------------------------------------
 
-// Cycles between the first read of a register and the beat that holds it and the rest of its 16 bytes.
+// Cycles between the first read of a register and the beat with this register and the rest of its 16 bytes.
 static uint32_t collect_cycles(uint32_t offset, uint32_t dwords)
 {
     uint32_t room = 4 - offset / 4 % 4;
@@ -139,7 +139,7 @@ static void refuse(peach2_twin_t *twin, uint64_t from)
     answer_offer(twin, pcie_tlp_error(local->request, twin->config.requester, PCIE_CPL_UR), from, 1);
 }
 
-// Offers the completion that carries what follows dwords_done, up to a multiple of the maximum payload size.
+// Offers the completion with the data after dwords_done, up to a multiple of the maximum payload size.
 static void answer_next(peach2_twin_t *twin, uint64_t from)
 {
     struct twin_local *local = &twin->local;
@@ -148,7 +148,7 @@ static void answer_next(peach2_twin_t *twin, uint64_t from)
     uint32_t mps = twin->config.mps_bytes, left = request->dwords - local->dwords_done;
     uint32_t dwords = (mps - offset % mps) / 4;
     dwords = left < dwords ? left : dwords;
-    // In bytes of the range that was asked for.
+    // In bytes of the requested range.
     uint32_t skip = (uint32_t)(pcie_tlp_first_byte(request) - request->address);
     uint32_t begin = local->dwords_done == 0 ? 0 : 4 * local->dwords_done - skip;
     uint32_t end = 4 * (local->dwords_done + dwords) - skip, total = pcie_tlp_byte_count(request);
@@ -178,7 +178,7 @@ void twin_local_answered(peach2_twin_t *twin, uint64_t last)
     local_plan(twin, last + 1);
 }
 
-// The registers' values of this edge; all in one go, though the chip takes two cycles for each.
+// The registers' values of this edge; all at once, though the chip takes two cycles for each.
 static void sample(peach2_twin_t *twin, uint64_t edge)
 {
     struct twin_local *local = &twin->local;

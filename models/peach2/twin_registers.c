@@ -12,17 +12,17 @@ uint64_t twin_register64(const peach2_twin_t *twin, uint32_t offset)
     return twin->registers[offset / 4] | (uint64_t)twin->registers[offset / 4 + 1] << 32;
 }
 
-// --- what lies where ------------------------------------------------------------------------------------------------
+// --- the map --------------------------------------------------------------------------------------------------------
 
-// A DW of the map, its block and which of them.
-struct place {
+// A DW of the map, its block and the number of the block's instance.
+struct entry {
     const struct peach2_register_word *word;
     enum peach2_register_block_number block;
     unsigned instance;
 };
 
-// false: nothing lies at that offset.
-static bool place_find(uint32_t offset, struct place *place_out)
+// false: no register has that offset.
+static bool entry_find(uint32_t offset, struct entry *entry_out)
 {
     for (unsigned i = PEACH2_BLOCKS; i-- > 0;) {
         const struct peach2_register_block *block = &peach2_register_blocks[i];
@@ -33,7 +33,7 @@ static bool place_find(uint32_t offset, struct place *place_out)
         unsigned instance = block->stride == 0 ? 0 : within / block->stride;
         for (size_t k = 0; instance < block->count && k < block->word_count; k++) {
             if (block->words[k].offset == within - instance * block->stride) {
-                *place_out = (struct place){&block->words[k], (enum peach2_register_block_number)i, instance};
+                *entry_out = (struct entry){&block->words[k], (enum peach2_register_block_number)i, instance};
                 return true;
             }
         }
@@ -79,30 +79,30 @@ void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_COUN
     }
 }
 
-// What is kept elsewhere than in the registers.
-static uint32_t state_read(peach2_twin_t *twin, const struct place *place, uint64_t edge, uint32_t kept)
+// State that is not kept in the registers themselves.
+static uint32_t state_read(peach2_twin_t *twin, const struct entry *entry, uint64_t edge, uint32_t kept)
 {
-    uint32_t offset = place->word->offset;
-    if (place->block == PEACH2_BLOCK_COUNTER) {
+    uint32_t offset = entry->word->offset;
+    if (entry->block == PEACH2_BLOCK_COUNTER) {
         return counter_read(twin, offset);
     }
-    if (place->block == PEACH2_BLOCK_INTERRUPT && offset == PEACH2_INTERRUPT_PENDING) {
+    if (entry->block == PEACH2_BLOCK_INTERRUPT && offset == PEACH2_INTERRUPT_PENDING) {
         return twin->interrupt.pending;
     }
-    if (place->block == PEACH2_BLOCK_DMAC && offset == PEACH2_DMAC_STATUS) {
-        return twin_channel_status(twin, place->instance, edge);
+    if (entry->block == PEACH2_BLOCK_DMAC && offset == PEACH2_DMAC_STATUS) {
+        return twin_channel_status(twin, entry->instance, edge);
     }
-    if (place->block == PEACH2_BLOCK_DMAC && offset == PEACH2_DMAC_COMPLETED) {
-        return twin->channels[place->instance].completed;
+    if (entry->block == PEACH2_BLOCK_DMAC && offset == PEACH2_DMAC_COMPLETED) {
+        return twin->channels[entry->instance].completed;
     }
     return kept;
 }
 
 bool twin_register_read(peach2_twin_t *twin, uint32_t offset, uint64_t edge, uint32_t *value_out)
 {
-    struct place place;
-    bool found = place_find(offset, &place);
-    *value_out = found ? state_read(twin, &place, edge, *stored(twin, offset)) : 0;
+    struct entry entry;
+    bool found = entry_find(offset, &entry);
+    *value_out = found ? state_read(twin, &entry, edge, *stored(twin, offset)) : 0;
     return found;
 }
 
@@ -135,22 +135,22 @@ static void interrupt_written(peach2_twin_t *twin, uint32_t offset, uint32_t val
     twin_writer_plan(twin);
 }
 
-// What a write does besides being kept. A pulse of the register file is seen in the next cycle.
-static void written(peach2_twin_t *twin, const struct place *place, uint32_t value, uint64_t edge)
+// The effects of a write besides the new value. A pulse of the register file is seen in the next cycle.
+static void written(peach2_twin_t *twin, const struct entry *entry, uint32_t value, uint64_t edge)
 {
-    switch (place->block) {
+    switch (entry->block) {
     case PEACH2_BLOCK_ROUTE:
-        route_decode(twin, place->instance);
+        route_decode(twin, entry->instance);
         break;
     case PEACH2_BLOCK_CHIP:
         twin->window_base = twin_register64(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE);
         break;
     case PEACH2_BLOCK_INTERRUPT:
-        interrupt_written(twin, place->word->offset, value, edge);
+        interrupt_written(twin, entry->word->offset, value, edge);
         break;
     case PEACH2_BLOCK_DMAC:
-        if (place->word->offset == PEACH2_DMAC_CONTROL && PEACH2_FIELD(value, DMAC_CONTROL_START) != 0) {
-            twin_channel_start(twin, place->instance, edge + 1);
+        if (entry->word->offset == PEACH2_DMAC_CONTROL && PEACH2_FIELD(value, DMAC_CONTROL_START) != 0) {
+            twin_channel_start(twin, entry->instance, edge + 1);
         }
         break;
     default:
@@ -160,8 +160,8 @@ static void written(peach2_twin_t *twin, const struct place *place, uint32_t val
 
 bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, uint32_t value, uint64_t edge)
 {
-    struct place place;
-    if (enable == 0 || !place_find(offset, &place)) {
+    struct entry entry;
+    if (enable == 0 || !entry_find(offset, &entry)) {
         return enable == 0;
     }
     uint32_t mask = 0;
@@ -170,8 +170,8 @@ bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, u
     }
     uint32_t *kept = stored(twin, offset);
     value = (*kept & ~mask) | (value & mask);
-    *kept = (value & place.word->kept) | (*kept & ~place.word->kept);
-    written(twin, &place, value, edge);
+    *kept = (value & entry.word->kept) | (*kept & ~entry.word->kept);
+    written(twin, &entry, value, edge);
     return true;
 }
 

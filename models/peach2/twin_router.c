@@ -1,7 +1,7 @@
-// The outputs: whose packet is next, the N port's translation, and the buffer before the hard IP.
+// The outputs: the next packet, the N port's translation, and the buffer before the hard IP.
 #include "models/peach2/twin_internal.h"
 
-// Sources whose packets are on the ring of an output already, or for which there is none (the bubble rule).
+// Sources whose packets are on the ring of an output already; all sources if the output has no ring (the bubble rule).
 static const uint8_t on_ring[PEACH2_PORTS] = {0x7f, 1u << TWIN_W, 1u << TWIN_E, 0x7f};
 
 uint32_t twin_beats(const pcie_tlp_t *tlp)
@@ -20,7 +20,7 @@ unsigned twin_round_robin(uint32_t candidates, unsigned owner)
     return (unsigned)__builtin_ctz(above != 0 ? above : candidates);
 }
 
-// Of each route, as the table of rtl/peach2_route.sv.
+// The destination of each route, as the table of rtl/peach2_route.sv.
 static const uint8_t route_dest[] = {TWIN_N, TWIN_E, TWIN_W, TWIN_S, TWIN_LOCAL, TWIN_E, TWIN_W, TWIN_S};
 _Static_assert(sizeof route_dest == TWIN_ROUTES && TWIN_ROUTES <= 8, "every route leads somewhere, and has a bit");
 
@@ -45,8 +45,8 @@ static bool is_ready(const struct twin_output *output)
     return (output->twin->inputs.ready_wanted >> output->port & 1) != 0;
 }
 
-// From when the buffer takes another packet; TWIN_NEVER: that is known only when one has left. Behind a single beat
-// that stalls there is one more place.
+// The edge from which the buffer takes another packet; TWIN_NEVER: not known before one has left. Behind a stalled
+// packet of a single beat there is one more slot.
 static uint64_t space_from(const struct twin_output *output)
 {
     if (output->held_count == 0) {
@@ -62,7 +62,7 @@ static bool has_room(const struct twin_output *output, uint64_t edge)
     return ((edge < inputs->edge ? inputs->room : inputs->room_wanted) >> output->port & 1) != 0;
 }
 
-// The sources whose offers stand at that edge; change_inout: or the next that comes, if that is earlier.
+// The sources that offer at that edge; change_inout: lowered to the edge of the next offer, if that is earlier.
 static uint32_t waiting_at(const struct twin_output *output, uint64_t edge, uint64_t *change_inout)
 {
     uint32_t waiting = 0;
@@ -108,14 +108,14 @@ static uint64_t turn_search(const struct twin_output *output, uint64_t edge, uin
     return end;
 }
 
-// The first edge before `end` at which a packet begins, and whose; `end` if none does. hold_out: how long one of the
-// ring may be held back from there on.
+// The first edge before `end` at which a packet begins, and its source; `end` if none begins. hold_out: how long a
+// packet of the ring may be held from there on.
 static inline uint64_t turn_find(const struct twin_output *output, uint64_t end, unsigned *source_out,
                                  uint32_t *hold_out)
 {
     uint64_t edge = twin_later(space_from(output), output->hold_edge);
     if (edge >= end || output->twin->offered[output->port] == 0) {
-        *hold_out = output->hold_cycles; // nobody waits
+        *hold_out = output->hold_cycles; // no packet waits
         return end;
     }
     return turn_search(output, edge, end, source_out, hold_out);
@@ -175,11 +175,11 @@ void twin_source_moved(peach2_twin_t *twin, unsigned source, uint64_t last, uint
 
 // --- a packet leaves ------------------------------------------------------------------------------------------------
 
-// The packet in the buffer's front begins to leave at edge `first`.
+// The packet at the front of the buffer begins to leave at edge `first`.
 static void leave_begin(struct twin_output *output, uint64_t first)
 {
     struct twin_leaving *front = &output->held[0];
-    // Cycles that LOCAL needs between beats pass while the packet stalls.
+    // Cycles that LOCAL needs between beats pass during a stall of the packet.
     output->due = twin_later(first + front->beats - 1, front->since + front->span);
     if (front->moved < front->beats) {
         uint32_t rest = front->beats - front->moved;
@@ -203,8 +203,8 @@ static pcie_tlp_t *translated(peach2_twin_t *twin, pcie_tlp_t *tlp)
     return tlp;
 }
 
-// With a packet of `source`, `hold` cycles before those of the ring could be held back no longer, it is settled what
-// becomes of the next hold.
+// Decides the next hold when a packet of `source` begins and packets of the ring could have been held for `hold` more
+// cycles.
 static void hold_next(struct twin_output *output, unsigned source, uint32_t hold)
 {
     bool passes = (on_ring[output->port] >> source & 1) != 0;
@@ -212,7 +212,7 @@ static void hold_next(struct twin_output *output, unsigned source, uint32_t hold
     output->holds += output->rest_tlps == 0 && hold != full;
     if (passes && output->rest_tlps != 0) {
         output->rest_tlps--;
-    } else if (passes && hold == 0) { // in vain: the link is slower than that, or stands
+    } else if (passes && hold == 0) { // without effect: the link is slower than that, or stalls
         output->rest_tlps = PEACH2_RING_REST_TLPS << output->hold_level;
         output->hold_level += output->hold_level < PEACH2_RING_LEVELS - 1;
     } else if (!passes && hold != full && hold >= full - full / 4 && output->hold_level != 0) {
@@ -227,7 +227,7 @@ static void output_grant(struct twin_output *output, unsigned source, uint64_t e
     struct twin_offer *offer = &twin->offers[source];
     bool behind = output->held_count != 0;
     struct twin_leaving *held = &output->held[output->held_count++];
-    // A port's packet is still its neighbour's, who may have to send it again as it is.
+    // A port's packet still belongs to the neighbour's transmitter, which may have to send it again unchanged.
     pcie_tlp_t *tlp = offer->tlp;
     bool changed = is_translated(output, tlp), shared = source < PEACH2_PORTS;
     if (shared && changed) {
@@ -248,7 +248,7 @@ static void output_grant(struct twin_output *output, unsigned source, uint64_t e
         twin_source_moved(twin, source, output->due - 1, held->beats, true);
         return;
     }
-    // The buffer's two places fill, and there it stands.
+    // The two slots of the buffer fill, and the packet stalls there.
     held->moved = behind || held->beats == 1 ? 1 : 2;
     if (!behind) {
         output->due = TWIN_NEVER;
@@ -272,7 +272,7 @@ static void output_emit(struct twin_output *output, uint64_t edge)
         front->since = edge;
         if (is_ready(output)) {
             leave_begin(output, edge + 1);
-        } else if (front->moved == 1 && front->beats > 1) { // one more beat finds a place
+        } else if (front->moved == 1 && front->beats > 1) { // there is a slot for one more beat
             front->moved = 2;
             twin_source_moved(output->twin, front->source, edge + 1, 1, front->beats == 2);
         }
@@ -301,7 +301,7 @@ static void output_run(void *ctx)
 
 // --- from the board -------------------------------------------------------------------------------------------------
 
-// A packet that stalls leaves at the first edge that samples its port as ready.
+// A stalled packet leaves at the first edge that samples its port as ready.
 static void resume(struct twin_output *output, uint64_t edge)
 {
     const struct twin_inputs *inputs = &output->twin->inputs;
@@ -333,11 +333,11 @@ static void inputs_change(peach2_twin_t *twin, uint8_t *wanted, unsigned port, b
         return;
     }
     uint64_t edge = twin_edge(twin), next = twin_next_edge(twin);
-    // What was decided with the old values stays so.
+    // Decisions made with the old values stay valid.
     for (unsigned i = 0; i < PEACH2_PORTS; i++) {
         hold_settle(&twin->outputs[i], edge);
     }
-    if (inputs->edge < next) { // in force at an edge that may still be to come
+    if (inputs->edge < next) { // in force at an edge that may be in the future
         inputs->ready = inputs->ready_wanted;
         inputs->room = inputs->room_wanted;
     }
@@ -361,7 +361,7 @@ void twin_core_set_tx_room(void *core, unsigned port, bool room)
     inputs_change(twin, &twin->inputs.room_wanted, port, room);
 }
 
-// --- life -----------------------------------------------------------------------------------------------------------
+// --- creation and destruction ---------------------------------------------------------------------------------------
 
 void twin_outputs_init(peach2_twin_t *twin)
 {

@@ -1,5 +1,5 @@
 // Memory writes of the DMAC: finished reads as writes of at most Max_Payload_Size, the channels' status words, and the
-// board's interrupt message. A beat a cycle, four of them ahead of the router.
+// board's interrupt message. One beat a cycle, up to four ahead of the router.
 #include <string.h>
 
 #include "models/peach2/twin_internal.h"
@@ -31,8 +31,8 @@ void twin_writer_moved(peach2_twin_t *twin, uint64_t last, uint32_t count, bool 
     struct twin_writer *writer = &twin->writer;
     twin_moves_add(&writer->moves, last, count);
     if (whole) {
-        // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it, and
-        // so is a status word.
+        // A read, or a status word, is reported when its last beat has gone to its output: nothing later can pass it
+        // there.
         const struct twin_issue *gone = issue_at(writer, writer->issue_head++);
         writer->last_move = last;
         if (gone->retires) {
@@ -47,17 +47,17 @@ void twin_writer_moved(peach2_twin_t *twin, uint64_t last, uint32_t count, bool 
     twin_writer_plan(twin);
 }
 
-// The edge from which the output buffer takes the beat of that number; TWIN_NEVER: that is open.
+// The edge from which the output buffer takes the beat of that number; TWIN_NEVER: not known yet.
 static uint64_t credit_from(const struct twin_writer *writer, uint64_t beat)
 {
     if (beat < AHEAD_BEATS) {
         return 0;
     }
-    uint64_t place = twin_moved(&writer->moves, beat - AHEAD_BEATS);
-    return place == TWIN_NEVER ? TWIN_NEVER : place + 1;
+    uint64_t freed = twin_moved(&writer->moves, beat - AHEAD_BEATS);
+    return freed == TWIN_NEVER ? TWIN_NEVER : freed + 1;
 }
 
-// report: of the read that the packet ends, or NULL.
+// report: result of the read that the packet ends, or NULL.
 static void issue(peach2_twin_t *twin, pcie_tlp_t *tlp, uint8_t dest, const struct twin_report *report, uint64_t edge)
 {
     struct twin_writer *writer = &twin->writer;
@@ -77,7 +77,7 @@ static void issue(peach2_twin_t *twin, pcie_tlp_t *tlp, uint8_t dest, const stru
     }
 }
 
-// When the last beat of the packet under way is issued; TWIN_NEVER: that is open.
+// The edge at which the last beat of the current packet is issued; TWIN_NEVER: not known yet.
 static uint64_t last_issue(const struct twin_writer *writer)
 {
     uint64_t credit = credit_from(writer, writer->issued - 1);
@@ -129,7 +129,7 @@ static bool message_issue(peach2_twin_t *twin, uint64_t edge)
     return true;
 }
 
-// Everything of the oldest read is issued, or it is dropped.
+// Everything of the oldest read has been issued, or the read is dropped.
 static void pop(peach2_twin_t *twin, uint64_t edge)
 {
     twin->writer.first = true;
@@ -151,7 +151,7 @@ static void data_issue(peach2_twin_t *twin, struct twin_slot *slot, uint64_t edg
     issue(twin, tlp, slot->dest, writer->offset == slot->bytes ? &slot->report : NULL, edge);
 }
 
-// The oldest read's data is there, or is no longer waited for.
+// The edge from which the oldest read has its data, or no longer waits for it.
 static uint64_t ready_from(const peach2_twin_t *twin, const struct twin_slot *slot)
 {
     uint64_t lost = twin_channel_lost(&twin->channels[slot->report.channel]);
@@ -187,7 +187,7 @@ static void header_issue(peach2_twin_t *twin, uint64_t edge)
 
 // --- when -----------------------------------------------------------------------------------------------------------
 
-// When the oldest read can be written or dropped; dropping takes no place in the buffer.
+// When the oldest read can be written or dropped; dropping needs no slot in the buffer.
 static uint64_t read_edge(peach2_twin_t *twin, uint64_t credit)
 {
     const struct twin_slot *slot = twin_reorder_head(twin);
