@@ -1,4 +1,4 @@
-// The two BARs: on-chip memory, and the control module. Requests take effect in the order in which they came.
+// The two BARs: on-chip memory, and the control module. Requests take effect in the order of their arrival.
 #include <string.h>
 
 #include "models/fpga/internal.h"
@@ -127,7 +127,7 @@ static void write_perform(fpga_t *fpga, pcie_tlp_t *tlp)
     sim_progress(fpga->sim);
 }
 
-// A read keeps its place in the receive buffer until its last completion has left.
+// A read stays in the receive buffer until its last completion has left.
 static void read_perform(fpga_t *fpga, pcie_tlp_t *tlp)
 {
     if (lies_in(tlp, fpga->memory_base, fpga->config.memory_bytes)) {

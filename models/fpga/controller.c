@@ -32,7 +32,7 @@ void fpga_controller_fini(struct fpga_controller *controller)
     fpga_fifo_fini(&controller->signals);
 }
 
-// --- in --------------------------------------------------------------------------------------------------------------
+// --- arrival ---------------------------------------------------------------------------------------------------------
 
 static struct fpga_entry entry_decode(const struct fpga_controller *controller)
 {
@@ -114,7 +114,7 @@ void fpga_controller_word(struct fpga_controller *controller, uint32_t word)
     }
 }
 
-// --- at work ---------------------------------------------------------------------------------------------------------
+// --- progress --------------------------------------------------------------------------------------------------------
 
 static uint32_t start_cycles(const struct fpga_controller *controller)
 {
@@ -161,7 +161,7 @@ bool fpga_controller_is_front(const struct fpga_controller *controller, const st
            &controller->entries[controller->waiting[controller->waiting_head]] == entry;
 }
 
-// --- out -------------------------------------------------------------------------------------------------------------
+// --- completion ------------------------------------------------------------------------------------------------------
 
 void fpga_controller_end(struct fpga_controller *controller, struct fpga_entry *entry)
 {

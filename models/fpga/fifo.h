@@ -1,4 +1,4 @@
-// Queues of what is due at a time. Internal to models/fpga.
+// Queues of entries with a due time. Internal to models/fpga.
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 struct fpga_due {
     uint64_t due_ps;
     pcie_tlp_t *tlp;     // a BAR access, or a completion
-    pcie_tlp_t *request; // that this completion ends, or NULL
+    pcie_tlp_t *request; // the request that this completion ends, or NULL
     uint32_t entry;      // of a completion signal
 };
 
@@ -36,7 +36,7 @@ static inline struct fpga_due fpga_fifo_pop(struct pcie_ring *fifo)
     return due;
 }
 
-// Drops the references of what is left.
+// Drops the references of the entries that are left.
 static inline void fpga_fifo_fini(struct pcie_ring *fifo)
 {
     while (fifo->count > 0) {

@@ -1,4 +1,4 @@
-// Life, and what comes from the hard IP.
+// Creation, destruction, and packets from the hard IP.
 #include "models/fpga/fpga.h"
 
 #include <stdlib.h>

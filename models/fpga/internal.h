@@ -1,8 +1,8 @@
 // What the files of the endpoint share. Internal to models/fpga.
 //
-// Data flows: receive (fpga.c) takes packets off the hard IP at 32 B a cycle; requests go to the BARs (bar.c), which
-// feed descriptors to the controllers (controller.c), completions to the read mover (read_mover.c). Whatever leaves
-// goes through transmit.c, which asks the movers for their next packet when the path is free.
+// Data flow: receive (fpga.c) takes packets from the hard IP at 32 B a cycle. Requests go to the BARs (bar.c), which
+// pass descriptors to the controllers (controller.c); completions go to the read mover (read_mover.c). Every packet
+// leaves through transmit.c, which requests the next one from the movers when the path is free.
 #pragma once
 
 #include "models/fpga/fifo.h"
@@ -55,14 +55,14 @@ struct fpga_controller {
     uint32_t used;
     uint8_t waiting[FPGA_DESCRIPTORS]; // a ring: entries with packets to issue, in order
     uint32_t waiting_head, waiting_count;
-    struct pcie_ring signals; // completion signals on their way
+    struct pcie_ring signals; // completion signals in flight
     sim_event_t signal_event;
     uint32_t status[FPGA_IDS], count[FPGA_IDS];
 };
 
 // A request of the read mover, by the slot of its tag.
 struct fpga_request {
-    bool sent; // handed to the hard IP: the time-out counts
+    bool sent; // handed to the hard IP: the time-out runs
     uint64_t remote, local;
     uint64_t deadline_ps;
 };
@@ -78,11 +78,11 @@ struct fpga_transmit {
     sim_event_t event;
     pcie_tlp_t *moving; // on the path until the event
     uint64_t begun_ps;
-    unsigned last;             // class that was served last
+    unsigned last;             // class served last
     struct pcie_egress egress; // one packet of each class at most
     struct pcie_ring answers;           // completions to be sent
-    pcie_tlp_t *answer_request;         // that the completion on its way ends
-    struct fpga_entry *write_last;      // whose last packet is on its way
+    pcie_tlp_t *answer_request;         // the request that the completion in flight ends
+    struct fpga_entry *write_last;      // the descriptor whose last packet is in flight
 };
 
 struct fpga {
@@ -97,7 +97,7 @@ struct fpga {
     pcie_tlp_t *arrived, **arrived_end;
     uint64_t receive_free_ps;
     sim_event_t receive_event;
-    struct pcie_ring accesses; // on their way to a BAR's module
+    struct pcie_ring accesses; // in flight to a BAR's module
     sim_event_t access_event;
     struct fpga_transmit transmit;
     struct fpga_controller controllers[FPGA_DIRECTIONS];
@@ -125,8 +125,8 @@ void fpga_transmit_init(fpga_t *fpga);
 void fpga_transmit_fini(fpga_t *fpga);
 void fpga_transmit_kick(fpga_t *fpga); // there may be something to send
 void fpga_transmit_ready(void *fpga, pcie_end_t *end);
-// Sends a completion after answer_cycles; takes its reference. request: what it ends, or NULL; its place in the receive
-// buffer is given back when the completion has left.
+// Sends a completion after answer_cycles; takes its reference. request: the request that it ends, or NULL; it leaves
+// the receive buffer when the completion has left.
 void fpga_transmit_answer(fpga_t *fpga, pcie_tlp_t *completion, pcie_tlp_t *request);
 
 // --- bar.c -----------------------------------------------------------------------------------------------------------
@@ -140,19 +140,19 @@ void fpga_bar_request(fpga_t *fpga, pcie_tlp_t *tlp); // takes the reference
 void fpga_controller_init(fpga_t *fpga, enum fpga_direction direction);
 void fpga_controller_fini(struct fpga_controller *controller);
 void fpga_controller_word(struct fpga_controller *controller, uint32_t word);
-// The first descriptor with packets to issue, or NULL; *due_ps_out: when it may go on, when that is later than now.
+// The first descriptor with packets to issue, or NULL; *due_ps_out: when it may be issued, if later than now.
 struct fpga_entry *fpga_controller_front(struct fpga_controller *controller, uint64_t *due_ps_out);
-void fpga_controller_front_issued(struct fpga_controller *controller); // no packet of it is left to issue
+void fpga_controller_front_issued(struct fpga_controller *controller); // all its packets have been issued
 bool fpga_controller_is_front(const struct fpga_controller *controller, const struct fpga_entry *entry);
-// The descriptor has ended now: the completion signal follows.
+// The descriptor ends now: its completion signal follows.
 void fpga_controller_end(struct fpga_controller *controller, struct fpga_entry *entry);
 
 // --- the movers ------------------------------------------------------------------------------------------------------
 
-// The next packet, or NULL; then *due_ps_out is when to ask again, SIM_NEVER_PS when the mover will kick by itself.
+// The next packet, or NULL; then *due_ps_out is when to ask again, SIM_NEVER_PS if the mover will call the kick itself.
 pcie_tlp_t *fpga_read_mover_take(fpga_t *fpga, uint64_t *due_ps_out);
 pcie_tlp_t *fpga_write_mover_take(fpga_t *fpga, uint64_t *due_ps_out);
-// The hard IP has it.
+// The hard IP has taken it.
 void fpga_read_mover_sent(fpga_t *fpga);
 void fpga_write_mover_sent(fpga_t *fpga);
 void fpga_read_mover_init(fpga_t *fpga);

@@ -1,9 +1,9 @@
-// The read data mover: requests under tags, and their completions into the on-chip memory.
+// The read data mover: sends requests under tags, and writes their completions into the on-chip memory.
 #include <string.h>
 
 #include "models/fpga/internal.h"
 
-enum { SLOT_BITS = 4 }; // of an 8-bit tag; the others are a generation
+enum { SLOT_BITS = 4 }; // of an 8-bit tag; the other bits are a generation
 _Static_assert(FPGA_TAGS_MAX == 1 << SLOT_BITS, "a slot is the lower bits of a tag");
 
 static void timeout_event_run(void *ctx);
@@ -46,7 +46,7 @@ pcie_tlp_t *fpga_read_mover_take(fpga_t *fpga, uint64_t *due_ps_out)
     struct fpga_controller *controller = &fpga->controllers[FPGA_READ];
     struct fpga_entry *entry = fpga_controller_front(controller, due_ps_out);
     if (entry == NULL || !pcie_tags_free(&fpga->reader.tags)) {
-        return NULL; // a tag that comes free kicks
+        return NULL; // the next free tag calls the kick
     }
     pcie_tlp_t *request = request_make(fpga, entry);
     if (entry->issued == entry->bytes) {
@@ -68,7 +68,7 @@ void fpga_read_mover_sent(fpga_t *fpga)
 
 // --- completions -----------------------------------------------------------------------------------------------------
 
-// The tag's request is over. With an error nothing more of its descriptor is asked for; what is outstanding is awaited.
+// The tag's request has ended. After an error no more of its descriptor is requested; outstanding requests still end.
 static void tag_end(fpga_t *fpga, uint32_t slot, enum fpga_error error)
 {
     struct fpga_controller *controller = &fpga->controllers[FPGA_READ];

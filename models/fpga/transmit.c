@@ -1,5 +1,5 @@
-// The path to the hard IP: one packet at a time, 32 B a cycle, the three classes in turn. What the link refuses waits;
-// behind a write that waits nothing goes, a read or completion that waits stops only its own class.
+// The path to the hard IP: one packet at a time, 32 B a cycle, the three classes in turn. A packet that the link
+// refuses waits; nothing passes a waiting write, a waiting read or completion stops only its own class.
 #include "models/fpga/internal.h"
 
 struct leaving {
@@ -72,7 +72,7 @@ static const struct source {
     [PCIE_COMPLETION] = {answer_take, answer_sent},
 };
 
-// Puts the next packet on the path, or finds out when there will be one.
+// Puts the next packet on the path, or determines when there will be one.
 static void transmit_begin(fpga_t *fpga)
 {
     struct fpga_transmit *transmit = &fpga->transmit;
