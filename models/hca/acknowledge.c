@@ -1,6 +1,6 @@
-// Acknowledges of the responder (IBA 9.7.5): one pending for each queue pair, positive or negative. Positive ones are
-// overtaken by later ones (coalescing); a negative one stays. None leaves before the responses of earlier reads and
-// atomics have.
+// Acknowledges of the responder (IBA 9.7.5): one pending for each queue pair, positive or negative. A later positive
+// one replaces an earlier one (coalescing); a negative one stays. No acknowledge leaves before the responses of earlier
+// reads and atomics.
 #include <stddef.h>
 
 #include "models/hca/internal.h"
@@ -28,7 +28,7 @@ void hca_responder_ack_list(struct hca_qp *qp)
     }
     rsp->ack_listed = true;
     rsp->ack_due_ps = sim_now_ps(qp->hca->sim) + qp->hca->config.port_tx_ps;
-    // 9.7.5.1.2: one acknowledge may stand for many requests, so it may wait for others.
+    // 9.7.5.1.2: one acknowledge may cover many requests, so it may wait for more.
     rsp->ack_due_ps += hca_late_ps(qp->hca, ADVERSARY_ACKNOWLEDGE);
     hca_qp_list_push(&qp->hca->ackers, qp, offsetof(struct hca_qp, next_ack));
     hca_port_pump(qp->hca);
@@ -87,7 +87,7 @@ void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_fault faul
     if (qp->state == HCA_ERROR || (rsp->dead && ib_psn_distance(psn, rsp->ack_psn) <= 0)) {
         return;
     }
-    rsp->dead = false; // one that was refused behind this one is not heard of
+    rsp->dead = false; // a later request that was refused is not reported
     rsp->slot_send = rsp->slot_next;
     hca_responder_fatal(qp, nak, fault, event, psn);
 }
@@ -104,8 +104,8 @@ ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp)
     return packet;
 }
 
-// An adversary may have kept it back. Who ends the queue pair now has seen what it acknowledges, and on an adapter it
-// would have left with that: the peer shall not retry for ever.
+// An adversary may have delayed it. The program that ends the queue pair now has seen the data that it acknowledges,
+// and a real adapter would have sent it by then: the peer must not retry for ever.
 void hca_responder_ack_last(struct hca_qp *qp)
 {
     hca_t *hca = qp->hca;
@@ -122,7 +122,7 @@ void hca_responder_ack_last(struct hca_qp *qp)
     rsp->responses_queued++;
     ib_queue_push(&hca->responses, packet);
     hca->counters[HCA_ACKS_SENT]++;
-    sim_event_schedule(hca->sim, &hca->port_event, 0); // who calls may be in the middle of a packet
+    sim_event_schedule(hca->sim, &hca->port_event, 0); // the caller may be in the middle of a packet
 }
 
 void hca_responder_ack_left(struct hca_qp *qp)
@@ -136,6 +136,6 @@ void hca_responder_ack_left(struct hca_qp *qp)
     rsp->ack_listed = false;
     rsp->ack_pending = false;
     if (rsp->dead) {
-        hca_qp_fail(qp); // the peer knows; 9.9.3: the responder's queue pair goes to the error state
+        hca_qp_fail(qp); // the peer is notified; 9.9.3: the responder's queue pair goes to the error state
     }
 }

@@ -1,4 +1,4 @@
-// The firmware's commands: which function carries out which, and the pages of the UAR BAR.
+// The firmware's commands: the function of each command, and the pages of the UAR BAR.
 #include "models/hca/internal.h"
 
 typedef enum sim_status (*command_fn)(hca_t *hca, struct hca_command *command);

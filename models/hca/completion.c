@@ -1,8 +1,8 @@
 // Completion queues: rings in host memory that the HCA writes.
 //
-// A CQ that looks full is not yet overrun: the driver may have taken entries since its record was last read. It is read
-// then, completions wait meanwhile, and only a CQ that is still full is overrun (11.6.3.1: CQ error, and its queue
-// pairs fail).
+// A CQ that seems full is not yet overrun: the driver may have taken entries since its record was last read. The HCA
+// reads the record, completions wait for it, and only a CQ that is still full is overrun (11.6.3.1: CQ error, and its
+// queue pairs fail).
 #include <stdlib.h>
 
 #include "models/hca/internal.h"
@@ -10,7 +10,7 @@
 // --- completion queues -----------------------------------------------------------------------------------------------
 
 static void late_run(void *ctx);
-static void telling_run(void *ctx);
+static void notify_run(void *ctx);
 
 static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
 {
@@ -41,7 +41,7 @@ enum sim_status hca_cmd_cq_create(hca_t *hca, struct hca_command *command)
     const uint32_t generation = cq->generation + 1;
     *cq = (struct hca_cq){.hca = hca, .number = cqn, .init = *init, .used = true, .generation = generation};
     sim_event_init(&cq->late, late_run, cq);
-    sim_event_init(&cq->telling, telling_run, cq);
+    sim_event_init(&cq->notifying, notify_run, cq);
     cqs[cqn] = cq;
     hca->eqs[init->eqn].users++;
     command->number = cqn;
@@ -64,7 +64,7 @@ static void held_drop(struct hca_cq *cq)
     cq->held_last = NULL;
 }
 
-// Completions of a queue pair that is gone or was reset are not told of any more.
+// Completions of a queue pair that was destroyed or reset are not reported any more.
 void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn)
 {
     struct hca_cq *cq = hca_cq_find(hca, cqn);
@@ -93,7 +93,7 @@ enum sim_status hca_cmd_cq_destroy(hca_t *hca, struct hca_command *command)
     }
     held_drop(cq);
     sim_event_cancel(hca->sim, &cq->late);
-    sim_event_cancel(hca->sim, &cq->telling);
+    sim_event_cancel(hca->sim, &cq->notifying);
     cq->used = false;
     cq->generation++;
     hca->eqs[cq->init.eqn].users--;
@@ -104,7 +104,7 @@ void hca_cq_free(struct hca_cq *cq)
 {
     if (cq != NULL) {
         sim_event_cancel(cq->hca->sim, &cq->late);
-        sim_event_cancel(cq->hca->sim, &cq->telling);
+        sim_event_cancel(cq->hca->sim, &cq->notifying);
         free(cq);
     }
 }
@@ -113,32 +113,32 @@ static void entry_write(struct hca_cq *cq, const struct hca_cqe *cqe)
 {
     struct hca_cqe entry = *cqe;
     entry.owner = (cq->producer & cq->init.entries) == 0;
-    uint32_t place = cq->producer & (cq->init.entries - 1);
+    uint32_t entry_index = cq->producer & (cq->init.entries - 1);
     cq->producer++;
-    hca_dma_write(cq->hca, cq->init.base + (uint64_t)place * sizeof entry, &entry, sizeof entry);
+    hca_dma_write(cq->hca, cq->init.base + (uint64_t)entry_index * sizeof entry, &entry, sizeof entry);
 }
 
-static void telling_run(void *ctx)
+static void notify_run(void *ctx)
 {
     struct hca_cq *cq = ctx;
-    for (; cq->untold_events > 0; cq->untold_events--) {
+    for (; cq->pending_events > 0; cq->pending_events--) {
         hca_event_raise(cq->hca, cq->init.eqn, HCA_EVENT_COMPLETION, cq->number);
     }
 }
 
-// 11.4.2.2: a completion that comes to an armed queue raises one event. No clause says when, so a poll may have taken
-// the completion by then. What was there before the arming raises none.
-static void cq_tell(struct hca_cq *cq)
+// 11.4.2.2: a completion that arrives in an armed queue raises one event. No clause gives a time limit, so a poll may
+// have taken the completion by then. Completions from before the arming raise no event.
+static void cq_notify(struct hca_cq *cq)
 {
     cq->arm = HCA_ARM_NONE;
-    cq->told = cq->producer;
-    cq->untold_events++;
+    cq->notified = cq->producer;
+    cq->pending_events++;
     uint64_t late_ps = hca_late_ps(cq->hca, ADVERSARY_EVENT);
     if (late_ps == 0) {
-        sim_event_cancel(cq->hca->sim, &cq->telling);
-        telling_run(cq);
-    } else if (!sim_event_pending(&cq->telling)) {
-        sim_event_schedule(cq->hca->sim, &cq->telling, late_ps);
+        sim_event_cancel(cq->hca->sim, &cq->notifying);
+        notify_run(cq);
+    } else if (!sim_event_pending(&cq->notifying)) {
+        sim_event_schedule(cq->hca->sim, &cq->notifying, late_ps);
     }
 }
 
@@ -149,11 +149,11 @@ static void cqe_write(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicit
     hca->counters[HCA_COMPLETION_ERRORS] += cqe->status != HCA_OK;
     sim_trace(hca->sim, hca->name, &hca_trace_completion, (const uint64_t[]){cqe->qpn, cqe->status});
     entry_write(cq, cqe);
-    // 11.4.2.2: a solicited arming is also met by a completion in error.
+    // 11.4.2.2: a completion in error also satisfies a solicited arming.
     bool meets = solicited || cqe->status != HCA_OK;
     cq->solicited = meets ? cq->producer : cq->solicited;
     if (cq->arm == HCA_ARM_ANY || (cq->arm == HCA_ARM_SOLICITED && meets)) {
-        cq_tell(cq);
+        cq_notify(cq);
     }
 }
 
@@ -176,7 +176,7 @@ static void cq_overrun(struct hca_cq *cq)
     for (uint32_t srqn = 1; srqn < hca->srq_capacity; srqn++) {
         struct hca_rq *srq = hca_srq_find(hca, srqn);
         if (srq != NULL && srq->xrcdn != HCA_NO_XRCD && srq->cqn == cq->number && !srq->failed) {
-            hca_rq_fail(srq); // whose targets refuse what comes for it
+            hca_rq_fail(srq); // its targets refuse requests for it
         }
     }
 }
@@ -228,8 +228,8 @@ static void cq_record_read(struct hca_cq *cq)
     read->generation = cq->generation;
 }
 
-// Late completions are written together with those behind them, in their order (10.8.5: each work queue's completions
-// come in order; here those of the whole queue do). No clause says when.
+// Late completions are written together with later ones, in their order (10.8.5: each work queue's completions come in
+// order; here those of the whole queue do). No clause gives a time limit.
 static void late_run(void *ctx)
 {
     static const struct sim_work late = {"HCA", "late completion", false};
@@ -276,7 +276,7 @@ void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solic
     }
 }
 
-// The driver's count of what was taken is as good as one read from the record.
+// The driver's count of completions taken is as valid as one read from the record.
 static void cq_consumer_set(struct hca_cq *cq, uint32_t consumer)
 {
     if ((int32_t)(consumer - cq->consumer) > 0 && (int32_t)(cq->producer - consumer) >= 0) {
@@ -292,13 +292,14 @@ void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consum
         return;
     }
     cq_consumer_set(cq, consumer);
-    // What came since the last event and was not taken yet tells at once, if it is of the kind that is asked for.
-    uint32_t known = (int32_t)(cq->told - consumer) > 0 ? cq->told : consumer;
+    // Completions since the last event that were not taken yet raise an event at once, if they are of the requested
+    // kind.
+    uint32_t known = (int32_t)(cq->notified - consumer) > 0 ? cq->notified : consumer;
     if ((int32_t)((solicited_only ? cq->solicited : cq->producer) - known) > 0) {
-        cq_tell(cq);
+        cq_notify(cq);
         return;
     }
-    // Arming for any completion is not taken back by arming for solicited ones (11.4.2.2).
+    // Arming for any completion is not undone by arming for solicited ones (11.4.2.2).
     if (!solicited_only || cq->arm == HCA_ARM_NONE) {
         cq->arm = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_ANY;
     }
@@ -312,7 +313,7 @@ enum sim_status hca_cmd_cq_resize(hca_t *hca, struct hca_command *command)
         return SIM_ERR_INVALID;
     }
     cq_consumer_set(cq, resize->consumer);
-    if (!cq->reading) { // late ones count as well
+    if (!cq->reading) { // late completions count as well
         held_write(cq);
     }
     if (cq->producer - cq->consumer > resize->entries) {
@@ -323,7 +324,7 @@ enum sim_status hca_cmd_cq_resize(hca_t *hca, struct hca_command *command)
     }
     const struct hca_cqe last = {.kind = HCA_CQE_RESIZED};
     entry_write(cq, &last);
-    cq->consumer++; // nobody takes that one
+    cq->consumer++; // the driver does not count this entry
     cq->init.base = resize->base;
     cq->init.entries = resize->entries;
     held_write(cq);

@@ -1,7 +1,7 @@
 // DMA: posted writes in order, and reads under a bounded number of tags whose completions come in any order.
 //
-// Reads of four kinds take turns, request by request: queues (requests, receive entries, records), gathering of what is
-// sent, read responses, and atomics.
+// Reads of four kinds take turns, request by request: queues (requests, receive entries, records), gathering of data to
+// send, read responses, and atomics.
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ void hca_dma_write(hca_t *hca, uint64_t address, const void *data, uint32_t byte
     const uint8_t *from = data;
     hca->counters[HCA_DMA_WRITE_BYTES] += bytes;
     while (bytes > 0) {
-        // Length counts whole DWs, so a packet that begins within one carries less.
+        // Length counts whole DWs, so a packet that begins within a DW carries less.
         uint32_t most = hca->config.mps_bytes - (uint32_t)(address % 4);
         uint32_t part = smaller(smaller(bytes, most), PAGE_BYTES - (uint32_t)(address % PAGE_BYTES));
         hca->counters[HCA_DMA_WRITES]++;
@@ -101,7 +101,7 @@ static void read_end(hca_t *hca, struct hca_dma_read *read)
     hca->dma_free = read;
 }
 
-// One request of the oldest read of a kind. The last one takes the read off its queue.
+// Issues one request of the oldest read of a kind. The last request removes the read from its queue.
 static void request_issue(hca_t *hca, struct hca_dma_queue *queue)
 {
     struct hca_dma_read *read = queue->first;
@@ -117,7 +117,8 @@ static void request_issue(hca_t *hca, struct hca_dma_queue *queue)
     hca->counters[HCA_DMA_READS]++;
     hca->counters[HCA_DMA_READ_BYTES] += part;
     pcie_tlp_t *tlp = pcie_tlp_read(hca->pool, hca->config.requester_id, tag, address, part);
-    // 9.5: what a remote reads is what earlier requests wrote. Own requests and their data have no such order.
+    // 9.5: a remote read returns what earlier requests wrote. Fetches of own requests and of their data have no such
+    // order.
     bool free = queue == &hca->dma[HCA_DMA_QUEUES] || queue == &hca->dma[HCA_DMA_GATHER];
     (free ? hca_endpoint_send_free_read : hca_endpoint_send)(hca, tlp);
 }
@@ -172,7 +173,7 @@ void hca_dma_complete(hca_t *hca, pcie_tlp_t *completion)
     }
 }
 
-// Nobody answers any more: every read fails, now and later.
+// The host does not answer any more: every read fails, now and later.
 void hca_dma_host_down(hca_t *hca)
 {
     for (uint32_t tag = 0; tag < hca->config.read_tags; tag++) {

@@ -1,6 +1,6 @@
-// The UAR pages: doorbells, and requests that come whole (BlueFlame).
+// The UAR pages: doorbells, and complete requests (BlueFlame).
 //
-// A doorbell from a page that is not the queue pair's is refused and counted: a process rings its own queues only.
+// A doorbell from a page that is not the queue pair's is refused and counted: a process may ring only its own queues.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ void hca_doorbell_fini(hca_t *hca)
     }
 }
 
-// --- what a doorbell does --------------------------------------------------------------------------------------------
+// --- the effect of a doorbell ----------------------------------------------------------------------------------------
 
 static void ring(hca_t *hca, const struct hca_doorbell *doorbell)
 {
@@ -40,7 +40,7 @@ static void ring(hca_t *hca, const struct hca_doorbell *doorbell)
     sim_trace(hca->sim, hca->name, &hca_trace_doorbell, (const uint64_t[]){doorbell->qpn, doorbell->producer});
     uint32_t before = qp->sq.producer;
     qp->sq.producer += ahead;
-    // Only the next in order can be used as it is: others are fetched like any request.
+    // Only the next request in order can be used directly; others are fetched like any request.
     if (doorbell->whole && ahead == 1 && qp->sq.fetched == before && !qp->sq.fetching) {
         hca_wqe_store(qp, before, doorbell->data, doorbell->bytes);
     }
@@ -101,10 +101,10 @@ static void doorbell_push(hca_t *hca, uint32_t uar, uint32_t qpn, uint16_t produ
     hca->doorbell_last = doorbell;
 }
 
-// --- what arrives ----------------------------------------------------------------------------------------------------
+// --- arrival ---------------------------------------------------------------------------------------------------------
 
-// Lines of a request come in order (posted writes), between those of other threads' into other buffers; one that does not
-// continue the buffer's request ends it.
+// Lines of a request arrive in order (posted writes), between those of other threads into other buffers; a line that
+// does not continue the buffer's request ends it.
 static void blueflame_write(hca_t *hca, uint32_t uar, uint32_t offset, const uint8_t *data, uint32_t bytes)
 {
     struct hca_blueflame *flame = &hca->blueflame[uar][offset / HCA_BLUEFLAME_BYTES];

@@ -1,4 +1,4 @@
-// The PCI Express endpoint: what the host sends, and what leaves for it, in the order that clause 2.4 allows.
+// The PCI Express endpoint: TLPs from the host, and TLPs to it, in the order that clause 2.4 allows.
 #include <string.h>
 
 #include "models/hca/internal.h"
@@ -13,7 +13,7 @@ uint64_t hca_uar_bytes(void)
 
 struct pcie_end_config hca_slot_end(const struct hca_config *config)
 {
-    // The read tags of the HCA bound its completions, so it advertises no limit for them.
+    // The read tags of the HCA bound the number of completions, so it advertises no limit for them.
     return (struct pcie_end_config){
         .tx_ps = config->pcie_tx_ps,
         .rx_ps = config->pcie_rx_ps,

@@ -1,8 +1,9 @@
 // Event queues: rings in host memory that the HCA writes.
 //
-// One that looks full is not yet overflown: its record is read, events wait meanwhile. One that is still full has one
-// place left, for the event that says that others are lost: HCA_EVENT_DEVICE_FATAL. Nothing comes after it. (A ConnectX
-// tells its driver through another event queue, and drivers avoid it by spare entries; a process here has one queue.)
+// An event queue that seems full has not yet overflowed: the HCA reads its record, and events wait for it. A queue that
+// is still full has one entry left, for the event that reports the loss of others: HCA_EVENT_DEVICE_FATAL. No event
+// follows it. (A ConnectX notifies its driver through another event queue, and drivers avoid the case with spare
+// entries; a process here has one queue.)
 #include <stdlib.h>
 
 #include "models/hca/internal.h"
@@ -77,7 +78,7 @@ enum sim_status hca_cmd_eq_destroy(hca_t *hca, struct hca_command *command)
 
 // --- raising -------------------------------------------------------------------------------------------------------
 
-// The last place is kept.
+// The last entry is reserved.
 static bool eq_full(const struct hca_eq *eq)
 {
     return eq->producer - eq->consumer >= eq->init.entries - 1;
@@ -85,12 +86,12 @@ static bool eq_full(const struct hca_eq *eq)
 
 static void event_write(hca_t *hca, struct hca_eq *eq, enum hca_event_type type, uint32_t object)
 {
-    uint32_t place = eq->producer & (eq->init.entries - 1);
+    uint32_t index = eq->producer & (eq->init.entries - 1);
     const struct hca_eqe eqe = {
         .object = object, .type = (uint8_t)type, .owner = (eq->producer & eq->init.entries) == 0};
     eq->producer++;
     hca->counters[HCA_EVENTS_RAISED]++;
-    hca_dma_write(hca, eq->init.base + (uint64_t)place * sizeof eqe, &eqe, sizeof eqe);
+    hca_dma_write(hca, eq->init.base + (uint64_t)index * sizeof eqe, &eqe, sizeof eqe);
 }
 
 static void eq_overflow(hca_t *hca, struct hca_eq *eq)

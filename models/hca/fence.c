@@ -1,14 +1,14 @@
-// Fences: what was accepted or written before is in host memory when they end.
+// Fences: everything accepted or written before a fence is in host memory when the fence ends.
 //
-// The order of accesses comes first; then a read of host memory, which pushes the posted writes before it (PCI Express,
-// clause 2.4.1).
+// A fence waits for the order of accesses, then reads host memory; the read pushes the posted writes before it (PCI
+// Express, clause 2.4.1).
 #include "models/hca/internal.h"
 
 static void pushed(hca_t *hca, struct hca_dma_read *read)
 {
     struct hca_fence *fence = read->owner;
     (void)hca;
-    fence->done(fence->ctx); // failed: nothing reaches the host any more
+    fence->done(fence->ctx); // if it failed: nothing reaches the host any more
 }
 
 void hca_fences_check(hca_t *hca)

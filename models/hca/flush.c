@@ -1,4 +1,4 @@
-// The error states: everything that was posted comes back as flushed (IBA 10.3.1.5, 10.3.1.6).
+// The error states: all posted requests complete as flushed (IBA 10.3.1.5, 10.3.1.6).
 #include <stddef.h>
 
 #include "models/hca/internal.h"
@@ -24,7 +24,7 @@ void hca_flush_sends(struct hca_qp *qp)
 
 static void receives_continue(struct hca_qp *qp, bool fresh)
 {
-    // Completions of what was received before the error come first.
+    // Completions of messages received before the error come first.
     if (qp->rsp.order_done != qp->rsp.order_issued) {
         return;
     }

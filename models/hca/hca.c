@@ -17,18 +17,19 @@ static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
                                "to no register, or for an object that is not the page's"},
     [HCA_UNSUPPORTED] = {"unsupported_tlps", "TLPs", "that hit no BAR, or completions that answer nothing"},
     [HCA_DMA_READS] = {"dma_reads", "TLPs", "read requests sent to the host"},
-    [HCA_DMA_READ_BYTES] = {"dma_read_bytes", "bytes", "asked for by them"},
+    [HCA_DMA_READ_BYTES] = {"dma_read_bytes", "bytes", "requested by DMA reads"},
     [HCA_DMA_READ_ERRORS] = {"dma_read_errors", "reads", "answered with an error, at least in part"},
     [HCA_DMA_WRITES] = {"dma_writes", "TLPs", "writes sent to the host"},
-    [HCA_DMA_WRITE_BYTES] = {"dma_write_bytes", "bytes", "in them"},
+    [HCA_DMA_WRITE_BYTES] = {"dma_write_bytes", "bytes", "in DMA writes"},
     [HCA_WQE_FETCHES] = {"request_fetches", "reads", "of send requests"},
     [HCA_PACKETS_SENT] = {"packets_sent", "packets", "given to the port or to loopback"},
     [HCA_PACKETS_RECEIVED] = {"packets_received", "packets", "taken by the receive engine"},
     [HCA_LOOPBACK_PACKETS] = {"loopback_packets", "packets", "of packets_sent, to the own port"},
     [HCA_PORT_XMIT_PACKETS] = {"port_xmit_packets", "packets", "put on the wire"},
-    [HCA_PORT_XMIT_DATA] = {"port_xmit_data", "bytes", "in them, from LRH to ICRC (IBA 16.1.3.5 counts words of 4)"},
-    [HCA_PORT_RCV_PACKETS] = {"port_rcv_packets", "packets", "that came whole over the wire"},
-    [HCA_PORT_RCV_DATA] = {"port_rcv_data", "bytes", "in them, counted alike"},
+    [HCA_PORT_XMIT_DATA] = {"port_xmit_data", "bytes",
+                            "put on the wire, from LRH to ICRC (IBA 16.1.3.5 counts words of 4)"},
+    [HCA_PORT_RCV_PACKETS] = {"port_rcv_packets", "packets", "that arrived undamaged over the wire"},
+    [HCA_PORT_RCV_DATA] = {"port_rcv_data", "bytes", "in these packets, counted like port_xmit_data"},
     [HCA_PACKETS_DISCARDED] = {"packets_discarded", "packets", "for no queue pair, or not acceptable in its state"},
     [HCA_DUPLICATES] = {"duplicate_requests", "packets", "requests that came again"},
     [HCA_OUT_OF_SEQUENCE] = {"out_of_sequence", "packets", "requests after a gap"},
@@ -37,20 +38,20 @@ static const struct sim_counter_desc COUNTER_DESCS[HCA_COUNTERS] = {
     [HCA_RNR_NAKS_SENT] = {"rnr_naks_sent", "packets", "receiver-not-ready"},
     [HCA_TIMEOUTS] = {"timeouts", "timeouts", "of the transport timer"},
     [HCA_RETRIES] = {"retries", "times", "a queue pair went back to its oldest unacknowledged packet"},
-    [HCA_PACKETS_RESENT] = {"packets_resent", "packets", "sent again because of that"},
+    [HCA_PACKETS_RESENT] = {"packets_resent", "packets", "sent again after a retry"},
     [HCA_OUT_OF_BUFFER] = {"out_of_buffer", "packets", "that found no receive entry"},
     [HCA_ATOMICS] = {"atomics", "operations", "of the atomics unit"},
     [HCA_ORDER_STALLS] = {"receive_stalls", "stalls", "times the receive engine waited for room behind it"},
     [HCA_COMPLETIONS] = {"completions", "entries", "written to completion queues"},
-    [HCA_COMPLETION_ERRORS] = {"completion_errors", "entries", "of them with an error"},
+    [HCA_COMPLETION_ERRORS] = {"completion_errors", "entries", "of completions, with an error"},
     [HCA_EVENTS_RAISED] = {"events", "entries", "written to event queues"},
     [HCA_CQ_OVERRUNS] = {"cq_overruns", "queues", "that were full when a completion came"},
     [HCA_EQ_OVERFLOWS] = {"eq_overflows", "queues", "that were full when an event came"},
-    [HCA_EVENTS_LOST] = {"events_lost", "events", "that found no place in one"},
+    [HCA_EVENTS_LOST] = {"events_lost", "events", "that found no free entry in an event queue"},
 #define WAIT(wait, name, what)                                                                                         \
     [HCA_WAITS + 3 * (wait)] = {name "_waits", "times", what},                                                         \
-                     [HCA_WAITS + 3 * (wait) + 1] = {name "_wait_ps", "ps", "sum of them"},                            \
-                     [HCA_WAITS + 3 * (wait) + 2] = {name "_wait_max_ps", "ps", "the longest"}
+                     [HCA_WAITS + 3 * (wait) + 1] = {name "_wait_ps", "ps", "sum of these waits"},                     \
+                     [HCA_WAITS + 3 * (wait) + 2] = {name "_wait_max_ps", "ps", "the longest of these waits"}
     WAIT(HCA_WAIT_SENDER, "send_engine", "a queue pair with a packet to send had its turn at the send engine"),
     WAIT(HCA_WAIT_PORT, "request_port", "a complete request packet left through the port"),
     WAIT(HCA_WAIT_RESPONSE, "response_port", "a complete response packet left through the port"),
@@ -93,7 +94,7 @@ const struct sim_trace_point hca_trace_rnr = {"rnr_nak", qpn_psn_fields, 2,
                                                "a message came before a receive request was there"};
 const struct sim_trace_point hca_trace_retry = {"retry", qpn_psn_fields, 2, "sending goes back"};
 
-// --- life ----------------------------------------------------------------------------------------------------------
+// --- creation and destruction --------------------------------------------------------------------------------------
 
 static bool config_valid(const struct hca_config *config)
 {
@@ -213,7 +214,7 @@ enum sim_status hca_cmd_query_device(hca_t *hca, struct hca_command *command)
         .max_pd = config->max_pd,
         .max_mr = config->max_mr,
         .max_qp_entries = config->max_entries,
-        .max_cq_entries = config->max_cq_entries - 1, // and one for the end of a ring that is resized
+        .max_cq_entries = config->max_cq_entries - 1, // one entry is for the end of a ring that is resized
         .max_srq_entries = config->max_entries,
         .max_segments = HCA_SEGMENTS_MAX,
         .max_inline_bytes = config->max_inline_bytes,

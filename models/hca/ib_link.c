@@ -27,14 +27,14 @@ struct ib_end {
     void *ctx;
     // sending
     uint64_t free_ps;
-    uint32_t credit_blocks; // room at the peer, as known here
+    uint32_t credit_blocks; // room at the peer, as far as known here
     bool refused;
     uint32_t drop_next, damage_next, sent;
     struct ib_queue flying; // due_ps: when the last symbol has arrived
     sim_event_t ready_event, arrive_event;
     // receiving
     uint32_t freed_blocks;  // not reported yet
-    uint32_t flying_blocks; // reported, on the way to the peer
+    uint32_t flying_blocks; // reported, in flight to the peer
     sim_event_t flow_event;
     uint64_t counters[COUNTERS];
     char name[80];
@@ -65,7 +65,7 @@ static void flow_arrive(void *ctx)
     if (peer->refused && !sim_event_pending(&peer->ready_event)) {
         sim_event_schedule(end->link->sim, &peer->ready_event, 0);
     }
-    ib_end_release(end, NULL); // what was freed while that one was on its way
+    ib_end_release(end, NULL); // reports the blocks freed while that packet was in flight
 }
 
 void ib_end_release(ib_end_t *end, const ib_packet_t *packet)
@@ -158,7 +158,7 @@ static void ready_run(void *ctx)
     }
 }
 
-// A lost packet never used the receiver's buffer; the sender's count of what it sent (FCTBS, 7.9.4) tells the receiver.
+// A lost packet never used the receiver's buffer; the receiver learns of it from the sender's count (FCTBS, 7.9.4).
 static void arrive(ib_end_t *end, ib_packet_t *packet)
 {
     ib_end_t *peer = peer_of(end);
@@ -185,7 +185,7 @@ static void arrive_run(void *ctx)
     }
 }
 
-// --- life ----------------------------------------------------------------------------------------------------------
+// --- creation and destruction --------------------------------------------------------------------------------------
 
 enum sim_status ib_link_create(sim_t *sim, ib_pool_t *pool, const char *name, const struct ib_link_config *config,
                                ib_link_t **link_out)
@@ -254,8 +254,8 @@ bool ib_end_is_up(const ib_end_t *end)
     return end->link->up;
 }
 
-// Training exchanges the state of the buffers anew: what is still held at the receiver counts as room only when it is
-// released.
+// Training exchanges the state of the buffers again: packets still held at the receiver count as room only when they
+// are released.
 static void credits_restart(ib_end_t *end)
 {
     ib_end_t *peer = peer_of(end);

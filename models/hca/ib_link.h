@@ -1,14 +1,15 @@
 // An InfiniBand link: two ends, one virtual lane.
 //
 // Models: serialisation at the data rate of the link (after 8b/10b), flight time with both PHYs, and the credits of
-// virtual lane 0 (IBA 1.2.1, 7.9): a receiver advertises a buffer in blocks of 64 B, a packet is not sent before the
-// peer has room for all of it, so nothing is ever dropped for lack of room. Flow control packets take their 8 symbols
-// on the wire of the other direction and are sent when a quarter of the buffer is unreported or the peer has less than
-// one largest packet left. A receiver takes a packet when it is whole and its CRC was checked; damaged ones end here.
-// Leaves out: link training, SKIP ordered sets (0.1 %), other virtual lanes, subnet management.
+// virtual lane 0 (IBA 1.2.1, 7.9): a receiver advertises a buffer in blocks of 64 B, and a packet is not sent before
+// the peer has room for the whole packet, so no packet is ever dropped for lack of room. Flow control packets take
+// their 8 symbols on the wire of the other direction and are sent when a quarter of the buffer is unreported or the
+// peer has less than one largest packet left. A receiver takes a packet when it is complete and its CRC was checked;
+// damaged packets end here. Leaves out: link training, SKIP ordered sets (0.1 %), other virtual lanes, subnet
+// management.
 //
-// A packet offered and taken belongs to the link, then to the owner of the other end, who releases it from the receive
-// buffer when it has left it. Counters are registered as "<name>.0" and "<name>.1".
+// A packet that the link has taken belongs to the link, then to the owner of the other end, which releases it when it
+// has left the receive buffer. Counters are registered as "<name>.0" and "<name>.1".
 #pragma once
 
 #include "models/hca/ib_packet.h"
@@ -28,11 +29,12 @@ struct ib_link_config {
 };
 
 struct ib_end_ops {
-    // A packet arrived. The owner calls ib_end_release when it has left the receive buffer, and owns it.
+    // A packet arrived, and the owner gets it. The owner calls ib_end_release when the packet has left the receive
+    // buffer.
     void (*receive)(void *ctx, ib_end_t *end, ib_packet_t *packet);
-    // After ib_end_offer refused: it may take one now. May offer from inside.
+    // After ib_end_offer refused: it may take a packet now. The owner may offer from inside.
     void (*ready)(void *ctx, ib_end_t *end);
-    // The link went down or came up. Down: what was on its way is lost, and what is offered is taken and dropped.
+    // The link went down or came up. Down: packets in flight are lost, and packets offered are taken and dropped.
     void (*state)(void *ctx, ib_end_t *end, bool up);
 };
 
@@ -50,9 +52,9 @@ void ib_end_attach(ib_end_t *end, const struct ib_end_ops *ops, void *ctx);
 // false: the wire is busy or the peer has no room; ready() will be called.
 bool ib_end_offer(ib_end_t *end, ib_packet_t *packet);
 void ib_end_release(ib_end_t *end, const ib_packet_t *packet);
-// A packet that arrived goes several ways: another copy, one more of `pending`, which its taker sets to 1 before and
-// takes off behind (ib_packet_done).
+// For an arrived packet with several receivers: makes another copy and counts it in `pending`. The owner sets `pending`
+// to 1 before the first copy, and calls ib_packet_done after the last one.
 ib_packet_t *ib_packet_share(ib_pool_t *pool, ib_packet_t *arrived);
-// Released and given back; of a copy, and of what was shared, once that is so for the last one.
+// Releases the packet and returns it to the pool. A shared packet is released when the last of its copies is done.
 void ib_packet_done(ib_pool_t *pool, ib_packet_t *packet);
 bool ib_end_is_up(const ib_end_t *end);

@@ -72,7 +72,7 @@ uint32_t ib_packet_blocks(const ib_packet_t *packet)
 
 // --- pool ----------------------------------------------------------------------------------------------------------
 
-// Every packet knows the next one that was made, for the end.
+// Every packet has a link to the next one that was made, for destruction.
 struct pooled {
     ib_packet_t packet; // first, so that the two share their address
     struct pooled *made;

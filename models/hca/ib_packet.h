@@ -1,9 +1,9 @@
-// InfiniBand packets: header fields, payload, and what they take on a wire.
+// InfiniBand packets: header fields, payload, and sizes on a wire.
 //
-// A packet comes from a pool and has one owner at a time; a link that takes it hands it to the receiver. Opcodes are
-// those of the BTH (IBA 1.2.1, table 35), the properties of each stand in one table. A GRH takes its place on
-// the wire; of datagrams it is there byte by byte, of connected queue pairs nobody reads it (one subnet). Leaves out:
-// P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
+// A packet comes from a pool and has one owner at a time; a link that takes it passes it to the receiver. Opcodes are
+// those of the BTH (IBA 1.2.1, table 35); one table has the properties of each. A GRH takes its bytes on the wire. The
+// GRH of a datagram has contents; that of a connected queue pair has none, because no one reads it (one subnet). Leaves
+// out: P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #define IB_PSN_MASK    0xffffffu
 #define IB_BLOCK_BYTES 64u // unit of link credits (7.9.4)
 
-// LIDs of groups (4.1.3), and the queue pair that packets to one name (9.6.1.2).
+// LIDs of groups (4.1.3), and the queue pair number of packets to a group (9.6.1.2).
 #define IB_MULTICAST_LID 0xc000u
 #define IB_MULTICAST_QPN 0xffffffu
 static inline bool ib_is_multicast(uint16_t lid)
@@ -84,18 +84,18 @@ typedef struct ib_packet {
     uint64_t swap_add, compare, original;
     uint32_t immediate, bytes; // bytes of payload
     bool ack_request, solicited, damaged, global;
-    uint8_t fault; // of a NAK: why, for messages to people; on no wire
-    bool spoils;   // of a request: its answer is to arrive damaged (adversity.c); on no wire
+    uint8_t fault;      // of a NAK: the reason, for messages to the user; not on the wire
+    bool damage_answer; // of a request: its answer must arrive damaged (adversity.c); not on the wire
     // the owner's
     struct ib_packet *next;
     struct ib_end *arrived_at;
     uint64_t due_ps;
-    uint32_t cause; // of its being where it is (sim/kernel/cause.h)
-    void *qp;       // who sends it, or whose reception it waits for
+    uint32_t cause; // of its being here (sim/kernel/cause.h)
+    void *qp;       // the sender, or the queue pair whose receive entry it waits for
     uint32_t generation, index, pending;
-    struct ib_packet *shared; // of a copy: the packet that came, which counts its copies in pending; NULL
+    struct ib_packet *shared; // of a copy: the packet that arrived, which counts its copies in pending; or NULL
     bool failed, ends_request;
-    uint8_t grh[IB_GRH_BYTES]; // of a datagram that is global; in front of the payload, as it is received
+    uint8_t grh[IB_GRH_BYTES]; // of a global datagram; before the payload, as it is received
     uint8_t data[IB_PAYLOAD_MAX];
 } ib_packet_t;
 _Static_assert(offsetof(ib_packet_t, data) == offsetof(ib_packet_t, grh) + IB_GRH_BYTES, "nothing between them");
@@ -103,20 +103,20 @@ _Static_assert(offsetof(ib_packet_t, data) == offsetof(ib_packet_t, grh) + IB_GR
 typedef struct ib_pool ib_pool_t;
 
 ib_pool_t *ib_pool_create(void);
-unsigned ib_pool_destroy(ib_pool_t *pool); // returns how many packets were not given back, and frees them
+unsigned ib_pool_destroy(ib_pool_t *pool); // returns the number of packets that were not given back, and frees them
 unsigned ib_pool_live(const ib_pool_t *pool);
 // All fields but grh and data are zero.
 ib_packet_t *ib_packet_take(ib_pool_t *pool);
 void ib_packet_give(ib_pool_t *pool, ib_packet_t *packet);
-// What is on the wire, without the owner's.
+// Copies what is on the wire, not the owner's fields.
 ib_packet_t *ib_packet_copy(ib_pool_t *pool, const ib_packet_t *packet);
 
 // From LRH to VCRC (headers, payload padded to 4 B, ICRC, VCRC) and the two delimiters.
 uint32_t ib_packet_wire_bytes(const ib_packet_t *packet);
-// What PortXmitData counts: from LRH to ICRC.
+// The bytes that PortXmitData counts: from LRH to ICRC.
 uint32_t ib_packet_data_bytes(const ib_packet_t *packet);
 uint32_t ib_packet_blocks(const ib_packet_t *packet);
-// What comes to memory: the payload, and before it the GRH of a datagram that has one.
+// The data that go to memory: the payload, and before it the GRH of a datagram that has one.
 static inline bool ib_packet_has_route(const ib_packet_t *packet)
 {
     return packet->service == IB_UD && packet->global;
@@ -168,7 +168,7 @@ static inline ib_packet_t *ib_queue_pop(struct ib_queue *queue)
     return packet;
 }
 
-// PSNs are numbers modulo 2^24 (9.2.1): how far `to` lies ahead of `from`, negative when it lies behind.
+// PSNs are numbers modulo 2^24 (9.2.1): the distance from `from` to `to`, negative if `to` is behind.
 static inline int32_t ib_psn_distance(uint32_t from, uint32_t to)
 {
     uint32_t distance = (to - from) & IB_PSN_MASK;

@@ -20,7 +20,7 @@ struct port {
     ib_switch_t *owner;
     unsigned index;
     ib_end_t *end;
-    struct ib_queue from[IB_SWITCH_PORTS_MAX]; // what shall leave here, by the port it came through
+    struct ib_queue from[IB_SWITCH_PORTS_MAX]; // packets that leave here, by the port they came through
     uint32_t waiting, next_input;
     sim_event_t event;
 };
@@ -42,7 +42,7 @@ struct ib_switch {
     char name[64];
 };
 
-// The next input in turn whose oldest packet has passed the switch; NULL: none yet, *due_ps is when.
+// The next input in turn whose oldest packet has passed the switch; NULL: none yet, *due_ps: time of the first one.
 static struct ib_queue *input_pick(struct port *port, uint64_t now_ps, uint64_t *due_ps)
 {
     *due_ps = SIM_NEVER_PS;
@@ -128,7 +128,7 @@ static void group_forward(const struct port *from, ib_packet_t *packet)
 {
     ib_switch_t *owner = from->owner;
     const struct group *group = group_find(owner, packet->dlid);
-    packet->pending = 1; // for this function
+    packet->pending = 1; // one for this function
     for (unsigned i = 0; i < owner->port_count && group != NULL; i++) {
         if (group->members[i] > 0 && i != from->index) {
             forward(from, owner->ports[i], ib_packet_share(owner->pool, packet));
@@ -166,7 +166,7 @@ static void port_state(void *ctx, ib_end_t *end, bool up)
 {
     (void)end;
     (void)up;
-    port_pump(ctx); // a link that is down takes and drops
+    port_pump(ctx); // a link that is down takes and drops packets
 }
 
 static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state};
@@ -194,7 +194,7 @@ enum sim_status ib_switch_create(sim_t *sim, ib_pool_t *pool, const char *name, 
     return SIM_OK;
 }
 
-// Its link is still there, but nobody is told of room any more.
+// Its link still exists, but its owner must not be notified of room any more.
 static void queued_drop(ib_switch_t *ib_switch, ib_packet_t *packet)
 {
     ib_packet_t *original = packet->shared;

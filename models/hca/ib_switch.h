@@ -1,10 +1,10 @@
 // An InfiniBand switch: forwards packets by destination LID after a fixed latency.
 //
 // A packet waits in the receive buffer of the port it came through, in a queue for its output (no head-of-line blocking
-// between outputs); each output serves the inputs in turn. So nothing is lost for lack of room: a busy output stalls
+// between outputs); each output serves the inputs in turn. So no packet is lost for lack of room: a busy output stalls
 // its senders by credits. Packets to a LID without a port are dropped and counted. A packet to a group leaves through
-// each port behind which there are members, and keeps its place in the receive buffer until the last one has taken it.
-// Leaves out: cut-through, management, virtual lanes.
+// each port that leads to members, and stays in the receive buffer until the last port has taken it. Leaves out:
+// cut-through, management, virtual lanes.
 #pragma once
 
 #include "models/hca/ib_link.h"
@@ -22,5 +22,5 @@ void ib_switch_destroy(ib_switch_t *ib_switch);
 unsigned ib_switch_add_port(ib_switch_t *ib_switch, ib_end_t *end);
 // Packets to this LID leave through that port. SIM_ERR_INVALID: no such LID or port.
 enum sim_status ib_switch_set_route(ib_switch_t *ib_switch, uint16_t lid, unsigned port);
-// One member more or less of the group behind the port to that LID. Beyond IB_SWITCH_GROUPS groups: SIM_ERR_NO_MEMORY.
+// One member more or less of the group at the port of that LID. More than IB_SWITCH_GROUPS groups: SIM_ERR_NO_MEMORY.
 enum sim_status ib_switch_group_change(ib_switch_t *ib_switch, uint16_t mlid, uint16_t lid, bool joins);

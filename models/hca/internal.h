@@ -1,4 +1,4 @@
-// How the parts of the HCA join. Private to the room.
+// The interfaces between the parts of the HCA. Private to the room.
 #pragma once
 
 #include "models/hca/objects.h"
@@ -49,7 +49,7 @@ enum hca_counter {
     HCA_COUNTERS = HCA_WAITS + 3 * 7
 };
 
-// What waits for its turn inside.
+// The waits inside the HCA.
 enum hca_wait {
     HCA_WAIT_SENDER,   // a queue pair with a packet to send, for the send engine
     HCA_WAIT_PORT,     // a complete request packet, for the port
@@ -57,16 +57,16 @@ enum hca_wait {
     HCA_WAIT_RECEIVER, // an arrived packet, for the receive engine
     HCA_WAIT_WRITE,    // a packet that writes memory, for its turn at the responder
     HCA_WAIT_ATOMIC,   // an atomic, likewise
-    HCA_WAIT_READER,   // a queue pair with a response to make, for the engine of responses
+    HCA_WAIT_READER,   // a queue pair with a response to send, for the read response engine
     HCA_WAIT_KINDS
 };
 
-// One more waited, from since_ps until now. In hca.c.
+// Counts one more wait, from since_ps until now. In hca.c.
 void hca_wait_add(struct hca *hca, enum hca_wait wait, uint64_t since_ps);
 
 // --- the device ----------------------------------------------------------------------------------------------------
 
-// The request that comes into a buffer: each thread of a process writes into another one.
+// A request that arrives in a buffer: each thread of a process writes into a buffer of its own.
 struct hca_blueflame {
     uint32_t received;
     uint8_t data[HCA_BLUEFLAME_BYTES];
@@ -75,7 +75,7 @@ struct hca_blueflame {
 struct hca_doorbell {
     uint32_t qpn;
     uint16_t producer;
-    bool whole; // data holds the request
+    bool whole; // data holds the complete request
     uint32_t bytes;
     uint64_t due_ps;
     uint32_t uar;
@@ -93,7 +93,7 @@ struct hca {
     // endpoint
     pcie_end_t *end;
     uint64_t uar_base;
-    struct pcie_egress egress; // reads that nothing before them has to do with are unordered
+    struct pcie_egress egress; // reads that do not depend on earlier TLPs are unordered
     bool host_down;
     hca_gone_fn gone; // may be NULL
     void *gone_ctx;
@@ -106,16 +106,16 @@ struct hca {
     struct hca_dma_read *dma_free, *dma_made;
     struct pcie_tags tags;                  // owner: struct hca_dma_read
     uint32_t tag_offsets[PCIE_TAGS_MAX];    // of the request in its read
-    // objects; numbers are indices, 0 is no object (but of PDs)
+    // objects; numbers are indices, 0 is no object (except PDs)
     struct hca_pd *pds, *xrcds;
     struct hca_mr *mrs;
     uint32_t mr_next, mr_count;
-    uint64_t uars; // a bit for each page of the UAR BAR that a process has
+    uint64_t uars; // one bit for each page of the UAR BAR that a process has
     struct hca_eq *eqs;
     struct hca_cq **cqs;
     struct hca_rq **srqs;
     struct hca_qp **qps;
-    struct hca_member *members; // in the order in which they came
+    struct hca_member *members; // in the order of joining
     uint32_t member_count;
     hca_joined_fn joined; // may be NULL
     void *joined_ctx;
@@ -124,10 +124,10 @@ struct hca {
     struct hca_qp *qp_free;
     uint32_t qp_next;
     uint32_t pd_capacity, xrcd_capacity, mr_capacity, cq_capacity, srq_capacity,
-        qp_capacity; // of the tables: they grow
+        qp_capacity; // of the tables, which grow
     // sending
     struct hca_qp_list senders;
-    struct hca_qp *sending; // whose packet the engine makes; NULL: idle, or that queue pair is gone
+    struct hca_qp *sending; // the queue pair whose packet the engine makes; NULL: idle, or it was destroyed
     sim_event_t send_event;
     struct ib_queue requests, responses; // being gathered or waiting for the port
     bool last_was_response;
@@ -146,14 +146,14 @@ struct hca {
     struct hca_order *order_first, *order_last, *order_free;
     uint32_t order_count;
     uint64_t order_free_ps;
-    bool order_busy; // an atomic is at work
+    bool order_busy; // an atomic is in progress
     uint32_t orders_issued, orders_done;
     struct hca_fence *fences; // in order
-    uint64_t fence_address;   // of some event queue
+    uint64_t fence_address;   // of any event queue
     bool fence_possible;
     sim_event_t order_event;
     struct hca_qp_list readers;
-    struct hca_qp *reading; // as sending
+    struct hca_qp *reading; // like `sending`
     sim_event_t read_event;
 };
 
@@ -173,7 +173,7 @@ extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_t
 
 void hca_endpoint_init(hca_t *hca);
 void hca_endpoint_send(hca_t *hca, pcie_tlp_t *tlp);           // keeps order within each class
-void hca_endpoint_send_free_read(hca_t *hca, pcie_tlp_t *tlp); // may pass writes that wait
+void hca_endpoint_send_free_read(hca_t *hca, pcie_tlp_t *tlp); // may pass waiting writes
 bool hca_endpoint_has_room(const hca_t *hca);                  // for posted writes
 void hca_endpoint_fini(hca_t *hca);
 
@@ -182,7 +182,7 @@ void hca_endpoint_fini(hca_t *hca);
 void hca_dma_init(hca_t *hca);
 void hca_dma_fini(hca_t *hca);
 void hca_dma_write(hca_t *hca, uint64_t address, const void *data, uint32_t bytes);
-// target NULL: into the read's own data, of HCA_DMA_BYTES_MAX bytes.
+// target NULL: into the read's own data, which has HCA_DMA_BYTES_MAX bytes.
 struct hca_dma_read *hca_dma_read(hca_t *hca, enum hca_dma_source source, uint64_t address, uint32_t bytes,
                                   uint8_t *target, void (*done)(hca_t *hca, struct hca_dma_read *read), void *owner);
 void hca_dma_complete(hca_t *hca, pcie_tlp_t *completion);
@@ -197,14 +197,14 @@ void hca_doorbell_write(hca_t *hca, uint64_t offset, const uint8_t *data, uint32
 
 // --- hca.c -----------------------------------------------------------------------------------------------------------
 
-// The table with room for `index`, new elements zero. NULL: no memory, the table stays.
+// The table with room for `index`, new elements zero. NULL: no memory, the table is unchanged.
 void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t element_bytes);
 
 // --- memory_regions.c -----------------------------------------------------------------------------------------------
 
 bool hca_pd_valid(const hca_t *hca, uint32_t pdn);
 bool hca_xrcd_valid(const hca_t *hca, uint32_t xrcdn);
-// The region if the key is valid, in this PD, allows the access and holds the range; else NULL.
+// Returns the region if the key is valid, in this PD, allows the access and holds the range; else NULL.
 const struct hca_mr *hca_mr_check(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
                                   uint64_t bytes);
 // Appends the range as pieces of bus memory; returns the new count.
@@ -219,8 +219,8 @@ void hca_objects_fini(hca_t *hca);
 
 // --- completion.c ---------------------------------------------------------------------------------------------------
 
-void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // what waits for room, or is late
-void hca_cq_free(struct hca_cq *cq);                        // NULL: nothing
+void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // those that wait for room, or are late
+void hca_cq_free(struct hca_cq *cq);                        // cq may be NULL
 struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn); // NULL: none
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
 void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
@@ -237,28 +237,28 @@ void hca_qp_unlist(struct hca_qp *qp);
 struct hca_qp *hca_qp_list_pop(struct hca_qp_list *list, size_t link_offset);
 void hca_qp_list_remove(struct hca_qp_list *list, struct hca_qp *qp, size_t link_offset);
 bool hca_qp_attr_valid(const hca_t *hca, const struct hca_qp *qp, uint32_t mask, const struct hca_qp_attr *attr);
-// To the error state: everything that was posted is flushed (10.3.1.5).
+// To the error state: all posted requests are flushed (10.3.1.5).
 void hca_qp_fail(struct hca_qp *qp);
 void hca_qp_send_error(struct hca_qp *qp); // UC, UD: to SQE, sends are flushed
 void hca_flush_sends(struct hca_qp *qp);
 void hca_flush_receives(struct hca_qp *qp);
 void hca_flush_receives_resume(struct hca_qp *qp, bool fresh);
-void hca_flush_drained(struct hca_qp *qp); // looks if a QP in SQD has nothing left
+void hca_flush_drained(struct hca_qp *qp); // checks whether a QP in SQD has nothing left
 
 // --- receive_queue.c ------------------------------------------------------------------------------------------------
 
 void hca_rq_init(struct hca_rq *rq, hca_t *hca);
 void hca_rq_reset(struct hca_rq *rq);
-// The next entry. WAIT: the QP is called back through hca_responder_resume. fresh: the record need not be read again.
+// The next entry. WAIT: the QP is called back through hca_responder_resume. fresh: the record was just read.
 enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, struct hca_receive *receive_out);
 void hca_rq_forget(struct hca_rq *rq, struct hca_qp *qp);
-void hca_rq_fail(struct hca_rq *rq);                          // nothing more can be taken from it
+void hca_rq_fail(struct hca_rq *rq);                          // no more entries can be taken from it
 struct hca_rq *hca_srq_find(const hca_t *hca, uint32_t srqn); // NULL: none
 void hca_rq_arm(struct hca_rq *rq, uint32_t limit);
 
 // --- wqe.c ----------------------------------------------------------------------------------------------------------
 
-void hca_wqe_fetch(struct hca_qp *qp); // if something is missing and nothing under way
+void hca_wqe_fetch(struct hca_qp *qp); // if requests are missing and no fetch is in progress
 void hca_wqe_store(struct hca_qp *qp, uint32_t count, const uint8_t *data, uint32_t bytes);
 uint8_t *hca_wqe_raw(const struct hca_qp *qp, uint32_t count);
 struct hca_request *hca_wqe_request(const struct hca_qp *qp, uint32_t count);
@@ -268,15 +268,15 @@ const struct hca_wqe_data *hca_wqe_segments(const struct hca_qp *qp, uint32_t co
 
 void hca_sender_init(hca_t *hca);
 void hca_sender_kick(struct hca_qp *qp);
-void hca_sender_worked(void *ctx);  // event of a queue pair: its request has been worked on
-void hca_sender_resume(hca_t *hca); // a place for a packet is free again
+void hca_sender_worked(void *ctx);  // event of a queue pair: it has processed its request
+void hca_sender_resume(hca_t *hca); // there is room for a packet again
 // Starts the reads of a packet's payload.
 void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source source, const struct hca_piece *pieces,
                        unsigned count);
 enum ib_service hca_service(enum hca_qp_type type);
 void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned opcode);
 
-// Why hca_mr_check refuses, and why hca_segments_pieces does.
+// The reason for which hca_mr_check refuses, and for which hca_segments_pieces does.
 enum hca_fault hca_mr_fault(const hca_t *hca, uint32_t key, uint32_t pdn, uint32_t access, uint64_t address,
                             uint64_t bytes);
 enum hca_fault hca_segments_fault(const hca_t *hca, uint32_t pdn, uint32_t access, const struct hca_wqe_data *segments,
@@ -286,23 +286,23 @@ enum hca_fault hca_segments_fault(const hca_t *hca, uint32_t pdn, uint32_t acces
 
 uint64_t hca_gid_prefix(void);
 uint64_t hca_port_guid(const hca_t *hca);
-// The GRH of a datagram; its opcode and its bytes of payload are there.
+// Writes the GRH of a datagram whose opcode and payload size are set.
 void hca_route_write(const hca_t *hca, ib_packet_t *packet, const struct hca_wqe_datagram *to);
 const uint8_t *hca_route_destination(const ib_packet_t *packet);     // the GID in its GRH
-bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet); // its GRH is one, and to this port
+bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet); // its GRH is valid and addresses this port
 
 // --- requester.c, retry.c -------------------------------------------------------------------------------------------
 
-void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet); // does not keep it
+void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet); // does not keep the packet
 void hca_requester_sent(hca_t *hca, const ib_packet_t *packet);      // the last packet of a UC or UD request left
-void hca_requester_complete(struct hca_qp *qp);                      // what is done and next in order
-void hca_requester_end(struct hca_qp *qp, enum hca_status status);   // the oldest request; sq.fault says why
-// Locally.
+void hca_requester_complete(struct hca_qp *qp);                      // completes what is finished and next in order
+void hca_requester_end(struct hca_qp *qp, enum hca_status status);   // ends the oldest request; sq.fault has the reason
+// Fails a request locally.
 void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status, enum hca_fault fault);
 void hca_retry_from(struct hca_qp *qp, bool spend);
 void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code);
 void hca_retry_progress(struct hca_qp *qp);
-void hca_retry_watch(struct hca_qp *qp); // something was sent: the timer runs
+void hca_retry_watch(struct hca_qp *qp); // a packet was sent: the timer runs
 void hca_retry_init(struct hca_qp *qp);
 void hca_retry_stop(struct hca_qp *qp);
 
@@ -316,8 +316,8 @@ void hca_port_pump(hca_t *hca);
 
 void hca_receiver_init(hca_t *hca);
 void hca_receiver_arrive(hca_t *hca, ib_packet_t *packet);
-void hca_receiver_resume(hca_t *hca); // something it may have stalled for is there again
-// loss.c. Counts it. qp: that it was for; NULL: there is none.
+void hca_receiver_resume(hca_t *hca); // the room for which it may have stalled is free again
+// loss.c. Counts it. qp: the destination; NULL: there is none.
 void hca_lost_message(hca_t *hca, const ib_packet_t *packet, const struct hca_qp *qp, enum hca_loss_kind kind);
 void hca_lost_completion(const struct hca_cq *cq, uint32_t qpn);
 
@@ -329,17 +329,18 @@ void hca_receiver_discard(hca_t *hca, ib_packet_t *packet);
 void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet);
 void hca_responder_resume(struct hca_qp *qp, bool fresh);
 void hca_responder_acknowledge(struct hca_qp *qp, uint32_t psn);
-void hca_responder_ack_list(struct hca_qp *qp); // if one is pending and nothing must go before it
+void hca_responder_ack_list(struct hca_qp *qp); // if one is pending and no response must go before it
 bool hca_responder_ack_may_leave(const struct hca_qp *qp);
 ib_packet_t *hca_responder_ack_make(const struct hca_qp *qp);
 void hca_responder_ack_left(struct hca_qp *qp);
-void hca_responder_ack_last(struct hca_qp *qp); // the queue pair ends: what is pending leaves at once
+void hca_responder_ack_last(struct hca_qp *qp); // the queue pair ends: a pending acknowledge leaves at once
 void hca_responder_nak(struct hca_qp *qp, uint8_t syndrome, uint32_t psn);
-// The peer gets a NAK for psn, and then the queue pair fails; fatal: with an event, as no completion tells of it.
+// The peer gets a NAK for psn, and then the queue pair fails; fatal: also raises an event, because no completion
+// reports it.
 void hca_responder_refuse(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, uint32_t psn);
 void hca_responder_fatal(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, enum hca_event_type event,
                          uint32_t psn);
-// The same for a request that was accepted and fails as it is carried out: what was accepted behind it is not answered.
+// The same for a request that was accepted and fails during execution: requests accepted after it are not answered.
 void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_fault fault, enum hca_event_type event,
                          uint32_t psn);
 void hca_responder_reset(struct hca_qp *qp);
@@ -352,13 +353,13 @@ static inline uint64_t hca_late_ps(const hca_t *hca, enum adversary_purpose purp
 {
     return adversary_late_ps(hca->config.adversary, purpose);
 }
-void hca_adversity_spoil(struct hca_qp *qp, ib_packet_t *packet); // perhaps: this request packet, or its answer
-bool hca_adversity_holds(struct hca_qp *qp);                      // what has arrived; hca_responder_resume follows
-void hca_adversity_read(struct hca_qp *qp, uint64_t due_ps);      // hca_reader_kick follows
+void hca_adversity_damage(struct hca_qp *qp, ib_packet_t *packet); // may damage this request packet, or its answer
+bool hca_adversity_holds(struct hca_qp *qp);                       // delays an arrival; then calls hca_responder_resume
+void hca_adversity_read(struct hca_qp *qp, uint64_t due_ps);       // hca_reader_kick follows
 
 // --- multicast.c ----------------------------------------------------------------------------------------------------
 
-void hca_groups_forget(hca_t *hca, uint32_t qpn); // it is gone
+void hca_groups_forget(hca_t *hca, uint32_t qpn); // of a destroyed queue pair
 bool hca_group_has_members(const hca_t *hca, const ib_packet_t *packet);
 bool hca_group_receives(const struct hca_member *member, const ib_packet_t *packet);
 
@@ -366,10 +367,10 @@ bool hca_group_receives(const struct hca_member *member, const ib_packet_t *pack
 
 void hca_order_init(hca_t *hca);
 void hca_order_fini(hca_t *hca);
-struct hca_order *hca_order_take(hca_t *hca); // zeroed but for pieces and cqe
+struct hca_order *hca_order_take(hca_t *hca); // zeroed except for pieces and cqe
 void hca_order_push(hca_t *hca, struct hca_order *order);
 bool hca_order_has_room(const hca_t *hca);
-// fence.c: an access has ended.
+// fence.c: called when an access has ended.
 void hca_fences_check(hca_t *hca);
 void hca_order_pump(hca_t *hca);
 

@@ -1,4 +1,4 @@
-// What is lost without a word on the wire, for who watches the simulation.
+// Losses that cause no packet on the wire, reported to the observers of the simulation.
 #include "models/hca/internal.h"
 
 void hca_set_lost(hca_t *hca, hca_lost_fn lost, void *ctx)

@@ -1,4 +1,4 @@
-// Protection domains and memory regions: which key allows what where, and what bus memory lies behind it.
+// Protection domains and memory regions: the accesses that a key allows, and the bus memory of a range.
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static uint32_t page_count(const struct hca_mr_init *init)
 static bool init_valid(const hca_t *hca, const struct hca_mr_init *init)
 {
     bool power = init->page_bytes >= 4096 && (init->page_bytes & (init->page_bytes - 1)) == 0;
-    // 10.6.6.3.1: writes and atomics from afar need the right to write here.
+    // 10.6.6.3.1: remote writes and remote atomics require the right of local write.
     bool rights = (init->access & (HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC)) == 0 || (init->access & HCA_LOCAL_WRITE) != 0;
     return power && rights && init->bytes > 0 && init->iova <= UINT64_MAX - init->bytes && hca_pd_valid(hca, init->pdn);
 }
@@ -112,7 +112,7 @@ enum sim_status hca_cmd_mr_register(hca_t *hca, struct hca_command *command)
         return SIM_ERR_NO_MEMORY;
     }
     memcpy(pages, init->pages, count * sizeof *pages);
-    uint32_t variant = (mr->key >> HCA_KEY_INDEX_BITS) + 1; // of the region that was here before
+    uint32_t variant = (mr->key >> HCA_KEY_INDEX_BITS) + 1; // of the previous region with this index
     *mr = (struct hca_mr){.key = hca->mr_next | variant << HCA_KEY_INDEX_BITS,
                           .pdn = init->pdn,
                           .access = init->access,

@@ -1,8 +1,7 @@
-// Multicast of unreliable datagrams (IBA 10.5, 9.6.1.2): which queue pairs of the adapter receive what is sent to a
-// group, and copies of a packet.
+// Multicast of unreliable datagrams (IBA 10.5, 9.6.1.2): the queue pairs of the adapter that receive a group's packets,
+// and copies of a packet.
 //
-// A copy is a packet of its own; the place in the receive buffer that the packet came into is free when the last of its
-// copies has been dealt with.
+// A copy is a packet of its own; the original leaves the receive buffer when the last copy is done.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// What the HCA holds: reads under way, regions, queues, queue pairs, and the order at the responder. Private to the
-// room.
+// The objects of the HCA: reads in progress, regions, queues, queue pairs, and the order at the responder. Private to
+// the room.
 #pragma once
 
 #include "models/hca/hca.h"
@@ -11,7 +11,7 @@
 enum hca_dma_source { HCA_DMA_QUEUES, HCA_DMA_GATHER, HCA_DMA_RESPONSE, HCA_DMA_ATOMIC, HCA_DMA_SOURCES };
 #define HCA_DMA_BYTES_MAX 1024u
 
-// A read under way. done is called once all of it was answered; failed: part of it was answered with an error.
+// A read in progress. done is called once all of it was answered; failed: part of it was answered with an error.
 struct hca_dma_read {
     struct hca_dma_read *next, *made;
     void (*done)(hca_t *hca, struct hca_dma_read *read);
@@ -20,7 +20,7 @@ struct hca_dma_read {
     uint64_t address;
     uint32_t bytes, issued, answered;
     bool failed;
-    uint8_t *target; // data below, or memory that lives as long
+    uint8_t *target; // the data below, or memory that lives as long as the read
     uint8_t data[HCA_DMA_BYTES_MAX];
 };
 
@@ -30,7 +30,7 @@ struct hca_dma_queue {
 
 // --- regions -------------------------------------------------------------------------------------------------------
 
-// Of a key; the rest tells regions apart that had the same index one after the other.
+// Of a key; the other bits distinguish successive regions with the same index.
 #define HCA_KEY_INDEX_BITS 17
 
 struct hca_pd {
@@ -54,7 +54,7 @@ struct hca_eq {
     uint32_t producer, users, generation;
     uint32_t consumer; // as last read from the record
     bool used, reading, overflown;
-    struct hca_held_event *held, *held_last; // found no place; the record is being read
+    struct hca_held_event *held, *held_last; // events that wait for a free entry while the record is read
 };
 
 enum hca_arm { HCA_ARM_NONE, HCA_ARM_SOLICITED, HCA_ARM_ANY };
@@ -70,14 +70,14 @@ struct hca_cq {
     uint32_t number, users, generation;
     struct hca_cq_init init;
     uint32_t producer, consumer; // consumer as last read from the record
-    uint32_t solicited;          // producer behind the last solicited completion, or one in error
-    uint32_t told;               // producer at the last event
+    uint32_t solicited;          // producer after the last solicited completion, or one in error
+    uint32_t notified;           // producer at the last event
     enum hca_arm arm;
     bool used, reading, overrun;
-    struct hca_held_cqe *held, *held_last; // found no place; the record is being read. Or they are late
-    // With an adversary: until they are written, and until events are raised, so many.
-    sim_event_t late, telling;
-    uint32_t untold_events;
+    struct hca_held_cqe *held, *held_last; // they wait for a free entry while the record is read, or they are late
+    // With an adversary: until held completions are written, and until events are raised; number of these events.
+    sim_event_t late, notifying;
+    uint32_t pending_events;
 };
 
 // --- receive queues ------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ struct hca_rq {
     uint32_t limit, eqn, number; // SRQ
     uint32_t pdn, xrcdn, cqn, users, generation;
     bool used, fetching, reading, failed, shared;
-    bool record_wanted;     // by one who came while the record was being read
+    bool record_wanted;     // requested while the record was being read
     struct hca_qp *waiters; // QPs whose packets wait for an entry
     struct hca_receive cache[HCA_RECEIVE_CACHE];
 };
@@ -110,39 +110,39 @@ enum hca_take { HCA_TAKEN, HCA_TAKE_WAIT, HCA_TAKE_NONE, HCA_TAKE_FAILED };
 
 // --- queue pairs ---------------------------------------------------------------------------------------------------
 
-// What the requester knows of a request in the send queue.
+// The requester's state for a request in the send queue.
 struct hca_request {
     uint32_t first_psn, packets, bytes;
     uint8_t opcode, flags, segments;
-    uint8_t status; // enum hca_status it will end with
-    bool sent;      // UC, UD: left the HCA
+    uint8_t status; // enum hca_status with which it will end
+    bool sent;      // UC, UD: it has left the HCA
     uint16_t data_offset;
 };
 
 struct hca_sq {
     uint64_t base;
     uint32_t entries, stride_bytes;
-    // counts of requests: posted, here, being sent or next to be, first begun at no time yet, not completed, ready for
-    // the send engine
+    // counts of requests: posted, fetched, being sent or next to send, first one never begun, oldest not completed,
+    // ready for the send engine
     uint32_t producer, fetched, next, begun, una, worked;
     sim_event_t work; // on the request `next`
     uint8_t *raw;     // [entries][stride_bytes]
     struct hca_request *requests;
-    bool recovering;        // a lost response was noticed; no second retry for the same
-    bool fetching, stopped; // stopped: the request `failed` did so locally and waits for its turn to complete
+    bool recovering;        // a lost response was detected; no second retry for it
+    bool fetching, stopped; // stopped: the request `failed` failed locally and waits for its turn to complete
     uint32_t failed;
     enum hca_status failed_status;
     enum hca_fault fault; // of the request that fails next
     // RC
     uint32_t psn, una_psn; // next to send, oldest not acknowledged
-    uint32_t max_psn;      // beyond the highest sent
+    uint32_t max_psn;      // one more than the highest PSN sent
     uint32_t packet;       // of the request `next`
     uint32_t reads;        // reads and atomics outstanding
     uint32_t since_ack_request;
     uint8_t retries_left, rnr_left;
     bool rnr_waiting;
-    bool spoiled; // by the adversary: the packet spoiled_psn or its answer, and it is not acknowledged yet
-    uint32_t spoiled_psn;
+    bool damage_outstanding; // the adversary damaged packet damage_psn or its answer, and it is not acknowledged yet
+    uint32_t damage_psn;
     uint64_t deadline_ps;
     sim_event_t timer;
 };
@@ -156,32 +156,32 @@ struct hca_slot {
     uint32_t psn, packets, sent_packets, rkey, bytes, msn;
     uint32_t pdn;
     uint64_t address, original;
-    uint64_t due_ps;     // reads: not before
-    uint32_t order_mark; // reads: after so many ordered accesses of the QP
+    uint64_t due_ps;     // reads: earliest time
+    uint32_t order_mark; // reads: wait for this many ordered accesses of the QP
 };
 
 struct hca_rsp {
     uint32_t psn, msn; // expected; messages completed
-    bool nak_sent;     // a sequence error was reported, silent until the expected packet comes
-    bool dead;         // a fatal NAK is on its way
+    bool nak_sent;     // a sequence error was reported; silent until the expected packet arrives
+    bool dead;         // a fatal NAK is pending
     bool in_message, write_message;
-    uint64_t address; // of the message under way
+    uint64_t address; // of the current message
     uint32_t rkey, left, received, message_bytes;
     bool has_receive, drop_message;
     struct hca_receive receive;
     struct ib_queue parked; // packets that wait for a receive entry
     bool waiting;           // on the list of rq->waiters
-    bool fresh;             // the record was read since the oldest parked packet came
+    bool fresh;             // the record was read since the oldest parked packet arrived
     uint32_t order_issued, order_done;
     struct hca_slot *slots;                    // a ring
     uint32_t slot_count, slot_next, slot_send; // counts: next to fill, next to answer
-    uint32_t responses_queued;                 // packets that have not left
+    uint32_t responses_queued;                 // packets that have not left yet
     bool ack_pending, ack_listed, reader_listed;
     uint8_t ack_syndrome, ack_fault;
     uint32_t ack_psn;
     uint64_t ack_due_ps;
     bool established;
-    bool spoils; // the next packet that answers arrives damaged
+    bool damage_next; // the next packet that answers arrives damaged
 };
 
 struct hca_qp {
@@ -193,14 +193,14 @@ struct hca_qp {
     enum hca_qp_state state;
     struct hca_sq sq;
     struct hca_rsp rsp;
-    struct hca_rq own_rq, *rq; // rq: of an XRC target, the one of the message under way
+    struct hca_rq own_rq, *rq; // rq: of an XRC target, the one of the current message
     bool send_listed, draining, flushing_receives;
-    sim_event_t arrival, read;             // with an adversary: until parked packets go on; until the next read
-    uint64_t send_since_ps, read_since_ps; // listed
+    sim_event_t arrival, read;             // with an adversary: until parked packets continue; until the next read
+    uint64_t send_since_ps, read_since_ps; // when it was listed
     struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
 };
 
-// A queue pair that receives what goes to a group.
+// A queue pair that receives the packets of a group.
 struct hca_member {
     uint32_t qpn;
     uint16_t mlid;
@@ -213,7 +213,7 @@ struct hca_qp_list {
 
 // --- order at the responder ----------------------------------------------------------------------------------------
 
-enum hca_order_kind { HCA_ORDER_PLACE, HCA_ORDER_ATOMIC };
+enum hca_order_kind { HCA_ORDER_WRITE, HCA_ORDER_ATOMIC };
 
 struct hca_order {
     struct hca_order *next;
@@ -221,21 +221,21 @@ struct hca_order {
     struct hca_qp *qp;
     uint32_t generation;
     uint64_t since_ps;
-    ib_packet_t *packet; // PLACE: its payload
+    ib_packet_t *packet; // WRITE: its payload
     // pieces of bus memory
     struct hca_piece {
         uint64_t bus;
         uint32_t bytes;
     } pieces[HCA_PIECES_MAX];
     unsigned piece_count;
-    bool completes; // a receive
-    uint32_t cqn;   // where
+    bool completes; // a receive request
+    uint32_t cqn;   // of the completion
     bool solicited;
     struct hca_cqe cqe;
-    bool acknowledge, fails; // after it: an acknowledge up to psn; the QP fails
+    bool acknowledge, fails; // after the access: acknowledge up to psn; fail the QP
     uint32_t psn;
     uint32_t slot; // ATOMIC: count of the slot
     uint8_t opcode;
-    bool failed; // its read
+    bool failed; // its read failed
     uint64_t swap_add, compare, original;
 };

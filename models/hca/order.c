@@ -1,9 +1,9 @@
-// Order at the responder: packets that write memory, and atomics, have their turn one after the other.
+// Order at the responder: packets that write memory and atomics take turns, one after the other.
 //
-// IBA 9.5 as akimoto2012 (chapter 2) reads it: an atomic is executed after the accesses before it, reads
-// excepted, and before those after it; between its read and its write the HCA does nothing else to memory on behalf of
-// a requester. So the unit reads host memory by DMA, waits for the answer, writes the sum, and only then the next in
-// line has its turn. The write is posted, and PCI Express lets no later read pass it.
+// IBA 9.5 as akimoto2012 (chapter 2) interprets it: an atomic is executed after the accesses before it, except reads,
+// and before those after it; between its read and its write the HCA makes no other memory access on behalf of a
+// requester. So the unit reads host memory by DMA, waits for the answer, writes the sum, and only then the next access
+// has its turn. The write is posted, and in PCI Express no later read passes it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,7 +150,7 @@ static void atomic_begin(hca_t *hca, struct hca_order *order)
 {
     uint64_t waited_ps = sim_now_ps(hca->sim) - order->since_ps;
     hca->order_busy = true;
-    sim_event_cancel(hca->sim, &hca->order_event); // it may have been meant for a write whose turn came at this instant
+    sim_event_cancel(hca->sim, &hca->order_event); // it may be pending for a write whose turn came at this instant
     hca->counters[HCA_ATOMICS]++;
     hca_wait_add(hca, HCA_WAIT_ATOMIC, order->since_ps);
     sim_trace(hca->sim, hca->name, &hca_trace_atomic, (const uint64_t[]){order->qp->number, waited_ps});
@@ -159,7 +159,7 @@ static void atomic_begin(hca_t *hca, struct hca_order *order)
 
 // --- writes --------------------------------------------------------------------------------------------------------
 
-static void place(hca_t *hca, struct hca_order *order)
+static void dispatch(hca_t *hca, struct hca_order *order)
 {
     uint32_t at = 0;
     (void)pop(hca);
@@ -186,15 +186,15 @@ void hca_order_pump(hca_t *hca)
             sim_event_schedule_at(hca->sim, &hca->order_event, begin_ps + hca->config.write_dispatch_ps);
             return;
         }
-        place(hca, order);
+        dispatch(hca, order);
     }
 }
 
 static void order_run(void *ctx)
 {
-    static const struct sim_work placing = {"HCA", "order of accesses", false};
+    static const struct sim_work ordering = {"HCA", "order of accesses", false};
     hca_t *hca = ctx;
-    sim_cause_label(hca->sim, hca->name, &placing);
+    sim_cause_label(hca->sim, hca->name, &ordering);
     if (hca->order_busy) {
         atomic_compute(hca, hca->order_first);
     } else {

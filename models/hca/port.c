@@ -1,8 +1,8 @@
-// The port: what leaves next, requests and responses in turn; and loopback, an internal link without PHYs and cable
-// between the same engines.
+// The port: which packet leaves next, requests and responses in turn; and loopback, an internal link without PHYs and
+// cable between the same engines.
 //
-// An acknowledge is made when the port is free for it, so that it covers all that came until then: that is how
-// acknowledges coalesce.
+// An acknowledge is made when the port is free for it, so that it covers everything that arrived until then: this
+// coalesces acknowledges.
 #include <stddef.h>
 #include <stdio.h>
 
@@ -58,7 +58,7 @@ void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid)
 
 // --- candidates ----------------------------------------------------------------------------------------------------
 
-// Packets of a queue pair that is gone or failed meanwhile do not leave, but for its last acknowledge.
+// Packets of a queue pair that was destroyed or has failed meanwhile do not leave, except its last acknowledge.
 static bool is_stale(const ib_packet_t *packet, bool response)
 {
     const struct hca_qp *qp = packet->qp;
@@ -94,8 +94,8 @@ static bool has_elder(const struct ib_queue *queue, const ib_packet_t *packet)
     return elder != packet;
 }
 
-// The oldest that is complete, as packets of one queue pair keep their order (IBA 9.5) and others need not wait for
-// theirs. *due_ps: when the next will be.
+// The oldest complete packet: packets of one queue pair keep their order (IBA 9.5), but do not wait for packets of
+// others. *due_ps: time of the next one.
 static ib_packet_t *oldest_complete(const struct ib_queue *queue, uint64_t now_ps, uint64_t *due_ps)
 {
     for (ib_packet_t *packet = queue->first; packet != NULL; packet = packet->next) {
@@ -110,7 +110,7 @@ static ib_packet_t *oldest_complete(const struct ib_queue *queue, uint64_t now_p
     return NULL;
 }
 
-// What of a queue may leave now. Stale and failed ones end here.
+// The packet of a queue that may leave now. Stale and failed packets end here.
 static ib_packet_t *candidate(hca_t *hca, struct ib_queue *queue, bool response, uint64_t *due_ps)
 {
     for (;;) {
@@ -158,7 +158,7 @@ static ib_end_t *way_out(const hca_t *hca, const ib_packet_t *packet)
     return packet->dlid == hca->lid ? hca->loop_out : hca->port;
 }
 
-// What the adapter itself receives of what it sends to a group; NULL: nothing.
+// The adapter's own copy of a packet that it sends to a group; NULL: none.
 static ib_packet_t *group_copy(hca_t *hca, const ib_packet_t *packet)
 {
     bool own = ib_is_multicast(packet->dlid) && hca_group_has_members(hca, packet);
@@ -183,7 +183,7 @@ static bool leave(hca_t *hca, ib_packet_t *packet)
     uint8_t opcode = packet->opcode;
     uint32_t psn = packet->psn, data_bytes = ib_packet_data_bytes(packet);
     bool too_long = packet->bytes > hca->config.active_mtu_bytes; // IBA 16.1.3.5, PortXmitDiscards
-    if (end == NULL || too_long) { // no cable was ever plugged in, or beyond the MTU of the link
+    if (end == NULL || too_long) { // no cable was ever connected, or longer than the link's MTU
         hca->counters[HCA_PACKETS_DISCARDED]++;
         ib_packet_give(hca->packets, packet);
         return true;
@@ -235,7 +235,7 @@ static bool ack_leave(hca_t *hca)
     struct hca_qp *qp = hca->ackers.first;
     ib_packet_t *packet = hca_responder_ack_make(qp);
     if (!leave(hca, packet)) {
-        ib_packet_give(hca->packets, packet); // made anew when there is room
+        ib_packet_give(hca->packets, packet); // made again when there is room
         return false;
     }
     hca_responder_ack_left(qp);

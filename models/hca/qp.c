@@ -101,7 +101,7 @@ static bool init_valid(const hca_t *hca, const struct hca_qp_init *init)
         return hca_xrcd_valid(hca, init->xrcdn);
     }
     bool receives = init->type == HCA_XRC_INITIATOR || (init->srqn == HCA_NO_SRQ ? own : shared);
-    return cqs && receives && init->send_entries <= 32768 && // their count is told in 16 bits
+    return cqs && receives && init->send_entries <= 32768 && // the count has 16 bits in doorbells
            ring_valid(hca, init->send_entries, init->send_stride_bytes, init->send_base);
 }
 
@@ -157,7 +157,7 @@ static void users_add(hca_t *hca, const struct hca_qp_init *init, uint32_t count
     }
 }
 
-// The number that was free longest, so that packets for a queue pair that is gone find nobody.
+// The number that was free for longest, so that packets for a destroyed queue pair find no other one.
 static uint32_t number_take(hca_t *hca)
 {
     for (uint32_t tried = 0; tried < hca->config.max_qp; tried++) {
@@ -169,8 +169,8 @@ static uint32_t number_take(hca_t *hca)
     return 0;
 }
 
-// What is still under way for a queue pair that is gone knows it by address and generation, so memory of one is used
-// for another, but never given back.
+// Operations in progress refer to a destroyed queue pair by address and generation, so its memory is reused for other
+// queue pairs, but never freed.
 static struct hca_qp *struct_take(hca_t *hca)
 {
     struct hca_qp *qp = hca->qp_free;
@@ -228,7 +228,7 @@ enum sim_status hca_cmd_qp_create(hca_t *hca, struct hca_command *command)
     return SIM_OK;
 }
 
-// Whatever is still under way for it finds another generation.
+// Operations still in progress for it see another generation.
 static void qp_stop(struct hca_qp *qp)
 {
     hca_retry_stop(qp);
@@ -238,7 +238,7 @@ static void qp_stop(struct hca_qp *qp)
     while (qp->rsp.parked.count > 0) {
         hca_receiver_discard(qp->hca, ib_queue_pop(&qp->rsp.parked));
     }
-    if (qp->init.type != HCA_XRC_TARGET) { // whose completions are those of shared receive queues
+    if (qp->init.type != HCA_XRC_TARGET) { // its completions are those of shared receive queues
         hca_cq_forget(qp->hca, qp->init.send_cqn, qp->number);
         hca_cq_forget(qp->hca, qp->init.receive_cqn, qp->number);
     }
@@ -272,7 +272,7 @@ static void reset(struct hca_qp *qp)
     qp_stop(qp);
     sq->producer = sq->fetched = sq->next = sq->begun = sq->una = sq->worked = 0;
     sq->psn = sq->una_psn = sq->max_psn = sq->packet = sq->reads = sq->since_ack_request = 0;
-    sq->fetching = sq->stopped = sq->rnr_waiting = sq->recovering = sq->spoiled = false;
+    sq->fetching = sq->stopped = sq->rnr_waiting = sq->recovering = sq->damage_outstanding = false;
     hca_rq_reset(&qp->own_rq);
     hca_responder_reset(qp);
     qp->attr = (struct hca_qp_attr){.state = HCA_RESET};

@@ -1,4 +1,4 @@
-// Which transitions a queue pair has and what each needs: IBA 10.3.1 and table 91, as data.
+// The transitions of a queue pair and their attributes: IBA 10.3.1 and table 91, as data.
 #include "models/hca/internal.h"
 
 #define RESET_INIT_CONNECTED (HCA_QP_PORT | HCA_QP_ACCESS)
@@ -38,7 +38,7 @@ static const struct transition TRANSITIONS[] = {
     {HCA_RTS, HCA_SQD, {0}, ONE(HCA_QP_DRAINED_EVENT, HCA_QP_DRAINED_EVENT)},
     {HCA_SQD, HCA_SQD, {0}, {SQD_RC, SQD_UC, HCA_QP_QKEY, SQD_INITIATOR, SQD_TARGET}},
     {HCA_SQD, HCA_RTS, {0}, STAY},
-    {HCA_SQE, HCA_RTS, {0}, {0, STAY_UC, STAY_UD, 0, 0}}, // not of what is reliable: its errors end in ERROR
+    {HCA_SQE, HCA_RTS, {0}, {0, STAY_UC, STAY_UD, 0, 0}}, // not for reliable services: their errors end in ERROR
 };
 
 bool hca_qp_transition(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to, uint32_t *required_out,
@@ -47,7 +47,7 @@ bool hca_qp_transition(enum hca_qp_type type, enum hca_qp_state from, enum hca_q
     *required_out = 0;
     *optional_out = 0;
     if (to == HCA_RESET || (to == HCA_ERROR && from != HCA_RESET)) {
-        return true; // from anywhere, without attributes
+        return true; // from any state, without attributes
     }
     for (unsigned i = 0; i < sizeof TRANSITIONS / sizeof *TRANSITIONS; i++) {
         const struct transition *transition = &TRANSITIONS[i];

@@ -10,8 +10,8 @@ void hca_reader_init(hca_t *hca)
     sim_event_init(&hca->read_event, read_run, hca);
 }
 
-// The oldest that is not answered, if it can be now: an atomic that was executed, or a read whose turn has come after
-// the writes and atomics before it (9.5: a read sees what earlier requests wrote).
+// The oldest slot not answered yet, if it can be answered now: an executed atomic, or a read whose turn has come after
+// earlier writes and atomics (9.5: a read sees what earlier requests wrote).
 static struct hca_slot *slot_ready(struct hca_qp *qp)
 {
     struct hca_rsp *rsp = &qp->rsp;
@@ -39,8 +39,8 @@ static ib_packet_t *packet_make(struct hca_qp *qp, const struct hca_slot *slot, 
     packet->psn = (slot->psn + slot->sent_packets) & IB_PSN_MASK;
     packet->syndrome = IB_SYNDROME_ACK;
     packet->msn = slot->msn;
-    packet->damaged = qp->rsp.spoils;
-    qp->rsp.spoils = false;
+    packet->damaged = qp->rsp.damage_next;
+    qp->rsp.damage_next = false;
     return packet;
 }
 
@@ -55,7 +55,7 @@ static unsigned read_opcode(const struct hca_slot *slot)
     return slot->sent_packets + 1 == slot->packets ? IB_READ_LAST : IB_READ_MIDDLE;
 }
 
-// false: the region is not there any more.
+// false: the region no longer exists.
 static bool read_answer(struct hca_qp *qp, const struct hca_slot *slot)
 {
     hca_t *hca = qp->hca;
@@ -93,7 +93,7 @@ static void produce(struct hca_qp *qp)
     if (slot == NULL || qp->state == HCA_ERROR) {
         return;
     }
-    // The position moves first: answering may hand the packet to the port at once.
+    // The position is advanced first: the answer may pass the packet to the port at once.
     const struct hca_slot answered = *slot;
     if (++slot->sent_packets == slot->packets) {
         slot->state = HCA_SLOT_SENT;
@@ -103,7 +103,7 @@ static void produce(struct hca_qp *qp)
         atomic_answer(qp, &answered);
     } else if (!read_answer(qp, &answered)) {
         hca_responder_break(qp, IB_NAK_REMOTE_ACCESS, HCA_FAULT_KEY, HCA_EVENT_QP_ACCESS_ERROR,
-                            answered.psn + answered.sent_packets); // it was there when the request came
+                            answered.psn + answered.sent_packets); // it was valid when the request arrived
     }
 }
 
@@ -129,7 +129,7 @@ static void read_run(void *ctx)
     sim_cause_label(hca->sim, hca->name, &answering);
     struct hca_qp *qp = hca->reading;
     hca->reading = NULL;
-    if (qp != NULL) { // else it failed or went meanwhile
+    if (qp != NULL) { // else it failed or was destroyed meanwhile
         produce(qp);
         hca_reader_kick(qp);
     }

@@ -1,5 +1,5 @@
-// Receive queues, own and shared: entries are read ahead of their use, and how many there are stands in a record in
-// host memory that is read when none is known to be left.
+// Receive queues, own and shared: entries are read ahead of their use; a record in host memory holds their number and
+// is read when no known entry is left.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ void hca_rq_fail(struct hca_rq *rq)
 
 // --- limit ---------------------------------------------------------------------------------------------------------
 
-// The known count may be old: only one that was just read decides.
+// The known count may be old: only a count that was just read decides.
 static void limit_check(struct hca_rq *rq, bool fresh)
 {
     if (rq->limit == 0 || rq->producer - rq->consumed >= rq->limit) {
@@ -125,8 +125,8 @@ static void fetch_done(hca_t *hca, struct hca_dma_read *read)
     }
     rq->fetching = false;
     for (uint32_t i = 0; i < read->detail && !read->failed; i++) {
-        struct hca_receive *place = &rq->cache[(rq->fetched + i) % HCA_RECEIVE_CACHE];
-        read->failed = !entry_parse(rq, read->data + (size_t)i * rq->stride_bytes, place);
+        struct hca_receive *entry = &rq->cache[(rq->fetched + i) % HCA_RECEIVE_CACHE];
+        read->failed = !entry_parse(rq, read->data + (size_t)i * rq->stride_bytes, entry);
     }
     if (read->failed) {
         hca_rq_fail(rq);
@@ -144,14 +144,14 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 
 static void fetch(struct hca_rq *rq)
 {
-    uint32_t place = rq->fetched & (rq->entries - 1);
+    uint32_t index = rq->fetched & (rq->entries - 1);
     uint32_t count = smaller(rq->producer - rq->fetched, rq->hca->config.prefetch_requests);
-    count = smaller(count, smaller(rq->entries - place, HCA_DMA_BYTES_MAX / rq->stride_bytes));
+    count = smaller(count, smaller(rq->entries - index, HCA_DMA_BYTES_MAX / rq->stride_bytes));
     if (rq->fetching || rq->failed || count == 0 || HCA_RECEIVE_CACHE - (rq->fetched - rq->consumed) < count) {
         return;
     }
     rq->fetching = true;
-    struct hca_dma_read *read = hca_dma_read(rq->hca, HCA_DMA_QUEUES, rq->base + (uint64_t)place * rq->stride_bytes,
+    struct hca_dma_read *read = hca_dma_read(rq->hca, HCA_DMA_QUEUES, rq->base + (uint64_t)index * rq->stride_bytes,
                                              count * rq->stride_bytes, NULL, fetch_done, rq);
     read->generation = rq->generation;
     read->detail = count;
@@ -200,7 +200,7 @@ enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, stru
         rq->consumed++;
         fetch(rq);
         if (rq->fetched == rq->producer && !rq->reading) {
-            record_read(rq); // ahead of the next one's need
+            record_read(rq); // before the next entry is needed
         }
         limit_check(rq, false);
         return HCA_TAKEN;
@@ -216,7 +216,7 @@ enum hca_take hca_rq_take(struct hca_rq *rq, struct hca_qp *qp, bool fresh, stru
         return HCA_TAKE_NONE;
     }
     if (rq->reading) {
-        rq->record_wanted = true; // the one under way may have been sampled before this need
+        rq->record_wanted = true; // the read in progress may have sampled the record before this
     } else {
         record_read(rq);
     }
@@ -307,8 +307,8 @@ enum sim_status hca_cmd_srq_query(hca_t *hca, struct hca_command *command)
     return SIM_OK;
 }
 
-// Targets of XRC that have a message under way for it refuse what is left of it; those that wait for an entry refuse
-// the request, as it names no queue any more.
+// XRC targets with a message in progress for the queue refuse the rest of it; those that wait for an entry refuse the
+// request, because it no longer names a queue.
 static void targets_leave(struct hca_rq *rq)
 {
     hca_t *hca = rq->hca;
@@ -340,7 +340,7 @@ enum sim_status hca_cmd_srq_destroy(hca_t *hca, struct hca_command *command)
     }
     rq->used = false;
     rq->generation++;
-    users_add(rq, UINT32_MAX); // one less
+    users_add(rq, UINT32_MAX); // adds -1
     targets_leave(rq);
     return SIM_OK;
 }

@@ -1,6 +1,6 @@
 // The receive engine: takes packets in order of arrival, one at a time, and gives them to the requester's or the
-// responder's half of their queue pair. It stalls, and by that the link's credits run out, while there is no room
-// behind it for what a packet asks.
+// responder's half of their queue pair. It stalls while the next stage has no room for the packet's operation; then the
+// link's credits run out.
 #include "models/hca/internal.h"
 
 static void receive_run(void *ctx);
@@ -53,7 +53,7 @@ static void dispatch(hca_t *hca, ib_packet_t *packet)
 {
     struct hca_qp *qp = hca_qp_find(hca, packet->dest_qpn);
     sim_trace(hca->sim, hca->name, &hca_trace_received, (const uint64_t[]){packet->opcode, packet->psn});
-    // 9.6.1: a packet that fits no queue pair, or not its state, is dropped silently.
+    // 9.6.1: a packet that matches no queue pair, or not its state, is dropped silently.
     bool response = (ib_packet_flags(packet) & IB_IS_RESPONSE) != 0;
     bool fits = packet->dlid == hca->lid && qp != NULL && hca_service(qp->init.type) == packet->service &&
                 qp->state != HCA_RESET && qp->state != HCA_INIT && qp->state != HCA_ERROR &&
@@ -72,10 +72,10 @@ static void dispatch(hca_t *hca, ib_packet_t *packet)
     }
 }
 
-// To each member of the group its own copy. The queue pair's number in the packet is that of all.
+// Gives each member of the group its own copy. The queue pair number in the packet means all members.
 static void group_dispatch(hca_t *hca, ib_packet_t *packet)
 {
-    packet->pending = 1; // for this function
+    packet->pending = 1; // one for this function
     for (uint32_t i = 0; i < hca->member_count; i++) {
         const struct hca_member *member = &hca->members[i];
         struct hca_qp *qp = hca_group_receives(member, packet) ? hca_qp_find(hca, member->qpn) : NULL;

@@ -26,7 +26,7 @@ void hca_requester_end(struct hca_qp *qp, enum hca_status status)
     if (status == HCA_OK) {
         return;
     }
-    // 10.3.1: a failed request stops a reliable connection; the other services stop sending only.
+    // 10.3.1: a failed request stops a reliable connection; in the other services it stops only sending.
     if (hca_is_reliable(qp->init.type)) {
         hca_qp_fail(qp);
     } else {
@@ -54,7 +54,7 @@ void hca_requester_complete(struct hca_qp *qp)
         if (sq->una == sq->begun || !is_done(qp, request)) {
             break;
         }
-        sq->reads -= returns_data(request) && (int32_t)(sq->next - sq->una) > 0; // those sent since going back
+        sq->reads -= returns_data(request) && (int32_t)(sq->next - sq->una) > 0; // those sent since the last go-back
         hca_requester_end(qp, HCA_OK);
     }
     hca_flush_drained(qp);
@@ -63,7 +63,7 @@ void hca_requester_complete(struct hca_qp *qp)
 void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status, enum hca_fault fault)
 {
     if (qp->sq.stopped && (int32_t)(count - qp->sq.failed) >= 0) {
-        return; // an earlier one did
+        return; // an earlier request failed
     }
     qp->sq.stopped = true;
     qp->sq.failed = count;
@@ -82,7 +82,7 @@ void hca_requester_sent(hca_t *hca, const ib_packet_t *packet)
 
 // --- acknowledges --------------------------------------------------------------------------------------------------
 
-// An acknowledge that came after sending went back: what it covers need not be sent again.
+// An acknowledge arrived after a go-back: the packets that it covers need not be sent again.
 static void position_catch_up(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
@@ -106,7 +106,7 @@ static void progress(struct hca_qp *qp, uint32_t psn)
     position_catch_up(qp);
 }
 
-// Everything before psn arrived. false: a response before it is missing (9.7.5.1.6: an implied NAK).
+// Marks everything before psn as acknowledged. false: a response before it is missing (9.7.5.1.6: an implied NAK).
 static bool acknowledged_before(struct hca_qp *qp, uint32_t psn)
 {
     struct hca_sq *sq = &qp->sq;
@@ -166,7 +166,7 @@ static void acknowledge_handle(struct hca_qp *qp, const ib_packet_t *packet)
 
 // --- responses with data ---------------------------------------------------------------------------------------------
 
-static bool data_place(struct hca_qp *qp, const struct hca_request *request, uint32_t at, const uint8_t *data,
+static bool data_store(struct hca_qp *qp, const struct hca_request *request, uint32_t at, const uint8_t *data,
                        uint32_t bytes)
 {
     struct hca_piece pieces[HCA_PIECES_MAX];
@@ -203,9 +203,9 @@ static void response_handle(struct hca_qp *qp, const ib_packet_t *packet)
         hca_requester_end(qp, HCA_BAD_RESPONSE);
         return;
     }
-    bool placed = atomic ? data_place(qp, request, 0, (const uint8_t *)&packet->original, sizeof packet->original)
-                         : data_place(qp, request, at, packet->data, packet->bytes);
-    if (!placed) {
+    bool stored = atomic ? data_store(qp, request, 0, (const uint8_t *)&packet->original, sizeof packet->original)
+                         : data_store(qp, request, at, packet->data, packet->bytes);
+    if (!stored) {
         sq->fault =
             hca_segments_fault(qp->hca, qp->init.pdn, HCA_LOCAL_WRITE, hca_wqe_segments(qp, sq->una), request->segments,
                                atomic ? 0 : at, atomic ? (uint32_t)sizeof packet->original : packet->bytes);
@@ -220,7 +220,7 @@ void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet)
     struct hca_sq *sq = &qp->sq;
     bool known = ib_psn_distance(sq->una_psn, packet->psn) >= 0 && ib_psn_distance(packet->psn, sq->max_psn) > 0;
     if (!known || (qp->state != HCA_RTS && qp->state != HCA_SQD)) {
-        qp->hca->counters[HCA_PACKETS_DISCARDED]++; // late, or of an earlier life (9.7.5.1.2: ghosts)
+        qp->hca->counters[HCA_PACKETS_DISCARDED]++; // late, or from before a reset (9.7.5.1.2: ghosts)
         return;
     }
     if (packet->opcode == IB_ACKNOWLEDGE) {

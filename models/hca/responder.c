@@ -1,8 +1,8 @@
 // The responder's half of a queue pair: checks each request in the order of IBA 9.7.4 and 9.8, takes receive entries,
-// and hands on what is to be done to memory.
+// and passes memory accesses on.
 //
-// A packet that needs a receive entry which is still on its way from host memory is parked, and those of its queue pair
-// behind it; others go on.
+// A packet whose receive entry is still being read from host memory is parked, with the later packets of its queue
+// pair; other queue pairs continue.
 #include <string.h>
 
 #include "models/hca/internal.h"
@@ -42,7 +42,7 @@ static enum verdict invalid(struct hca_qp *qp, ib_packet_t *packet, enum hca_fau
 
 // --- shared receive queues of XRC ------------------------------------------------------------------------------------
 
-// The queue that the request names is of the target's domain, and stays until the message is over (annex A14).
+// Binds the queue that the request names: it is of the target's domain, and stays until the message ends (annex A14).
 static bool xrc_bind(struct hca_qp *qp, const ib_packet_t *packet)
 {
     if (qp->init.type != HCA_XRC_TARGET || qp->rsp.has_receive || qp->rsp.waiting) {
@@ -56,7 +56,7 @@ static bool xrc_bind(struct hca_qp *qp, const ib_packet_t *packet)
     return true;
 }
 
-// Of regions that the peer names.
+// The protection domain of regions that the peer names.
 static uint32_t remote_pdn(const struct hca_qp *qp)
 {
     return qp->init.type == HCA_XRC_TARGET ? qp->rq->pdn : qp->init.pdn;
@@ -64,7 +64,7 @@ static uint32_t remote_pdn(const struct hca_qp *qp)
 
 // --- receive entries -------------------------------------------------------------------------------------------------
 
-// TAKEN: rsp.receive is it.
+// TAKEN: the entry is in rsp.receive.
 static enum hca_take receive_take(struct hca_qp *qp)
 {
     if (qp->rsp.has_receive) {
@@ -87,7 +87,7 @@ static enum verdict receive_missing(struct hca_qp *qp, ib_packet_t *packet, enum
     qp->hca->counters[HCA_OUT_OF_BUFFER]++;
     if (hca_is_reliable(qp->init.type)) {
         sim_trace(qp->hca->sim, qp->hca->name, &hca_trace_rnr, (const uint64_t[]){qp->number, qp->rsp.psn});
-        qp->rsp.nak_sent = true; // what follows is dropped silently until this packet comes again
+        qp->rsp.nak_sent = true; // later packets are dropped silently until this packet comes again
         hca_responder_nak(qp, (uint8_t)(IB_SYNDROME_RNR | qp->attr.min_rnr_timer), qp->rsp.psn);
         return discard(qp, packet);
     }
@@ -117,11 +117,11 @@ static void receive_complete(struct hca_qp *qp, struct hca_order *order, const i
     qp->rsp.has_receive = false;
 }
 
-// The entry cannot take the message: it completes in error here, and the peer hears of it.
+// The entry cannot take the message: it completes in error here, and the peer is notified.
 static enum verdict receive_fail(struct hca_qp *qp, ib_packet_t *packet, enum hca_status status, enum hca_fault fault)
 {
     struct hca_order *order = hca_order_take(qp->hca);
-    order->kind = HCA_ORDER_PLACE;
+    order->kind = HCA_ORDER_WRITE;
     order->qp = qp;
     receive_complete(qp, order, packet, false);
     order->cqe.status = (uint8_t)status;
@@ -167,7 +167,7 @@ static void accept(struct hca_qp *qp, ib_packet_t *packet, struct hca_order *ord
     rsp->write_message = (flags & IB_IS_WRITE) != 0;
     order->psn = packet->psn;
     order->acknowledge = packet->ack_request && hca_is_reliable(qp->init.type);
-    order->kind = HCA_ORDER_PLACE;
+    order->kind = HCA_ORDER_WRITE;
     order->qp = qp;
     order->packet = packet;
     rsp->psn = (packet->psn + 1) & IB_PSN_MASK;
@@ -234,7 +234,7 @@ static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
     if (packet->bytes > left || (last && packet->bytes != left) || (!last && packet->bytes == left)) {
         return invalid(qp, packet, HCA_FAULT_PACKET);
     }
-    // 9.7.4.1.5: the key of a write of no bytes is not looked at.
+    // 9.7.4.1.5: the key of a write of no bytes is not checked.
     if (first && left > 0 && remote_check(qp, packet, HCA_REMOTE_WRITE, left) == NULL) {
         return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, remote_fault(qp, packet, HCA_REMOTE_WRITE, left),
                       HCA_EVENT_QP_ACCESS_ERROR);
@@ -307,7 +307,7 @@ static enum verdict read_handle(struct hca_qp *qp, ib_packet_t *packet)
     }
     slot_fill(qp, slot, packet, packet->dma_bytes == 0 ? 1 : (packet->dma_bytes + mtu - 1) / mtu);
     slot->state = HCA_SLOT_READY;
-    // Table 76 (10.8.3.3): writes and atomics behind a read may be carried out before it.
+    // Table 76 (10.8.3.3): writes and atomics after a read may be executed before it.
     slot->due_ps = sim_now_ps(qp->hca->sim) + hca_late_ps(qp->hca, ADVERSARY_READ);
     hca_reader_kick(qp);
     return discard(qp, packet);
@@ -317,7 +317,7 @@ static enum verdict atomic_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     hca_t *hca = qp->hca;
     struct hca_slot *slot = slot_take(qp);
-    if (slot == NULL || packet->address % sizeof(uint64_t) != 0) { // 9.4.5: on a multiple of 8
+    if (slot == NULL || packet->address % sizeof(uint64_t) != 0) { // 9.4.5: must be a multiple of 8
         return invalid(qp, packet, slot == NULL ? HCA_FAULT_READS : HCA_FAULT_ALIGNMENT);
     }
     const struct hca_mr *mr = remote_check(qp, packet, HCA_REMOTE_ATOMIC, sizeof(uint64_t));
@@ -342,8 +342,8 @@ static enum verdict atomic_handle(struct hca_qp *qp, ib_packet_t *packet)
 
 // --- sequence ------------------------------------------------------------------------------------------------------
 
-// A request that came before (9.7.5.1.4). Reads are executed again from the point asked for, atomics answer what they
-// answered; writes and sends are acknowledged again once everything accepted is in memory.
+// A duplicate request (9.7.5.1.4). Reads are executed again from the requested point, atomics return their old answer;
+// writes and sends are acknowledged again once everything accepted is in memory.
 static void duplicate_handle(struct hca_qp *qp, const ib_packet_t *packet)
 {
     struct hca_rsp *rsp = &qp->rsp;
@@ -372,7 +372,7 @@ static void duplicate_handle(struct hca_qp *qp, const ib_packet_t *packet)
     }
 }
 
-// 9.7.4.1.2: what the queue pair is not set up for is an unsupported opcode to it.
+// 9.7.4.1.2: an operation that the queue pair does not allow is an unsupported opcode.
 static bool allowed(const struct hca_qp *qp, const ib_packet_t *packet)
 {
     uint16_t flags = ib_packet_flags(packet);
@@ -428,11 +428,11 @@ static enum verdict reliable_handle(struct hca_qp *qp, ib_packet_t *packet)
         return discard(qp, packet);
     }
     rsp->nak_sent = false;
-    rsp->spoils = rsp->spoils || packet->spoils;
+    rsp->damage_next = rsp->damage_next || packet->damage_answer;
     return connected_handle(qp, packet);
 }
 
-// 9.8.2.2: a gap drops the message it lies in; the next that begins is taken.
+// 9.8.2.2: a gap drops the message in which it occurs; the next message is accepted.
 static enum verdict unreliable_handle(struct hca_qp *qp, ib_packet_t *packet)
 {
     struct hca_rsp *rsp = &qp->rsp;

@@ -1,4 +1,4 @@
-// The transport timer, and going back to the oldest unacknowledged packet (IBA 9.9.2.4, 9.7.6.1).
+// The transport timer, and go-back to the oldest unacknowledged packet (IBA 9.9.2.4, 9.7.6.1).
 #include "models/hca/internal.h"
 
 static void timer_run(void *ctx);
@@ -14,8 +14,8 @@ void hca_retry_stop(struct hca_qp *qp)
     qp->sq.rnr_waiting = false;
 }
 
-// 4.096 us x 2^timeout (11.2.5.2); 0: none. An adversary is as late as may be, four times that (9.7.6.1.3), and a
-// millisecond at least, as adapters round it up: who is late on purpose may not make a retry of it.
+// 4.096 us x 2^timeout (11.2.5.2); 0: none. With an adversary the timer is as late as allowed, four times that
+// (9.7.6.1.3), and at least a millisecond, as adapters round it up: its own delays must not cause a retry.
 static uint64_t timeout_ps(const struct hca_qp *qp)
 {
     uint64_t least_ps = qp->attr.timeout == 0 ? 0 : UINT64_C(4096) * SIM_PS_PER_NS << qp->attr.timeout;
@@ -34,7 +34,7 @@ void hca_retry_watch(struct hca_qp *qp)
     }
 }
 
-// The event stays where it is and looks at the deadline when it comes, as progress is frequent.
+// The event is not moved; it checks the deadline when it runs, because progress is frequent.
 void hca_retry_progress(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
@@ -79,7 +79,7 @@ void hca_retry_from(struct hca_qp *qp, bool spend)
 void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code)
 {
     struct hca_sq *sq = &qp->sq;
-    if (qp->attr.rnr_retry != 7 && sq->rnr_left == 0) { // 9.7.5.2.8: 7 is for ever
+    if (qp->attr.rnr_retry != 7 && sq->rnr_left == 0) { // 9.7.5.2.8: 7 means no limit
         sq->fault = HCA_FAULT_NO_RECEIVE;
         hca_requester_end(qp, HCA_RNR_RETRY_EXCEEDED);
         return;
@@ -87,7 +87,7 @@ void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code)
     sq->rnr_left -= qp->attr.rnr_retry != 7;
     go_back(qp);
     sq->rnr_waiting = true;
-    // 9.7.5.2.8: it waits for at least that long.
+    // 9.7.5.2.8: the requester waits for at least that long.
     uint64_t rnr_ps = hca_rnr_timer_ps(timer_code);
     rnr_ps += adversary_late_within_ps(qp->hca->config.adversary, ADVERSARY_RNR, rnr_ps);
     sim_event_schedule(qp->hca->sim, &sq->timer, rnr_ps);

@@ -1,10 +1,10 @@
-// Global route headers of datagrams (IBA 8.3). The table of GIDs has one entry, which is the source of all that leaves.
+// Global route headers of datagrams (IBA 8.3). The table of GIDs has one entry, which is the source of all packets.
 #include <string.h>
 
 #include "models/hca/internal.h"
 
 #define SUBNET_PREFIX UINT64_C(0xfe80000000000000) // IBA 4.1.1: the default
-#define GUID          UINT64_C(0x0002c90300000000) // begins with the number of the adapters' vendor; made from the LID
+#define GUID          UINT64_C(0x0002c90300000000) // begins with the number of the adapters' vendor; the LID follows
 
 enum { GRH_VERSION = 6, NEXT_HEADER_IBA = 0x1b, LRH_BYTES = 8 };
 enum { LENGTH_AT = 4, NEXT_HEADER_AT = 6, HOP_LIMIT_AT = 7, SOURCE_AT = 8, DESTINATION_AT = 24, GID_BYTES = 16 };

@@ -1,6 +1,6 @@
-// Sending. A queue pair works on one request at a time, beside other queue pairs; then the send engine, which all
-// share, serves those that have something to send in turn, one packet each, and has the payloads gathered. Packets of a
-// queue pair leave in the order in which they were made.
+// Sending. Each queue pair processes one of its requests at a time, concurrently with other queue pairs; then the send
+// engine, which all share, serves the queue pairs with something to send in turn, one packet each, and starts the
+// gathering of payloads. Packets of a queue pair leave in the order in which they were made.
 #include <stddef.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source sour
                        unsigned count)
 {
     uint32_t at = 0;
-    packet->pending = count + 1; // one for this function
+    packet->pending = count + 1; // one more for this function
     for (unsigned i = 0; i < count; i++) {
         (void)hca_dma_read(hca, source, pieces[i].bus, pieces[i].bytes, packet->data + at, gather_done, packet);
         at += pieces[i].bytes;
@@ -100,8 +100,8 @@ static void datagram_fill(struct hca_qp *qp, ib_packet_t *packet, const uint8_t 
     }
 }
 
-// Requests without payload carry their whole range from the packet on: a read that was answered in part asks for the
-// rest only.
+// Requests without payload carry their whole range from the packet on: a read that was answered in part requests only
+// the rest.
 static void headers_fill(struct hca_qp *qp, ib_packet_t *packet, const struct hca_request *request, uint32_t mtu)
 {
     const uint8_t *raw = hca_wqe_raw(qp, qp->sq.next);
@@ -165,12 +165,12 @@ static ib_packet_t *packet_make(struct hca_qp *qp, unsigned opcode)
     packet->generation = qp->generation;
     packet->index = qp->sq.next;
     if (qp->hca->config.adversary != NULL) {
-        hca_adversity_spoil(qp, packet);
+        hca_adversity_damage(qp, packet);
     }
     return packet;
 }
 
-// The send position after `packets` more of the request under way.
+// Advances the send position by `packets` of the current request.
 static void advance(struct hca_qp *qp, const struct hca_request *request, uint32_t packets)
 {
     struct hca_sq *sq = &qp->sq;
@@ -220,7 +220,7 @@ static bool message_send(struct hca_qp *qp, const struct hca_request *request)
     return true;
 }
 
-// --- may it send? --------------------------------------------------------------------------------------------------
+// --- conditions for sending ------------------------------------------------------------------------------------------
 
 static bool is_worked(const struct hca_sq *sq)
 {
@@ -248,12 +248,12 @@ static bool may_begin(struct hca_qp *qp, struct hca_request *request)
     return true;
 }
 
-// May it send a packet now? Whoever holds it up kicks it later.
+// May it send a packet now? The part that prevents it kicks it later.
 static bool is_ready(struct hca_qp *qp)
 {
     const struct hca_sq *sq = &qp->sq;
     bool sending = qp->state == HCA_RTS || (qp->state == HCA_SQD && sq->packet > 0);
-    bool behind_failed = sq->stopped && (int32_t)(sq->next - sq->failed) >= 0; // those before it may have to come again
+    bool behind_failed = sq->stopped && (int32_t)(sq->next - sq->failed) >= 0; // earlier ones may have to be sent again
     if (!sending || behind_failed || sq->rnr_waiting || sq->next == sq->producer || sq->next == sq->fetched ||
         !is_worked(sq)) {
         return false;
@@ -295,7 +295,7 @@ static void engine_start(hca_t *hca)
     }
 }
 
-// No clause bounds the time between packets of a message; its own order is kept, others need not wait (9.5).
+// No clause bounds the time between packets of a message; its own order is kept, others do not wait (9.5).
 static void pause(struct hca_qp *qp)
 {
     uint64_t gap_ps = hca_late_ps(qp->hca, ADVERSARY_GAP);
@@ -311,7 +311,7 @@ static void send_run(void *ctx)
     sim_cause_label(hca->sim, hca->name, &sending);
     struct hca_qp *qp = hca->sending;
     hca->sending = NULL;
-    if (qp != NULL) { // else it failed or went meanwhile
+    if (qp != NULL) { // else it failed or was destroyed meanwhile
         if (is_ready(qp)) {
             produce(qp);
             pause(qp);
@@ -340,7 +340,7 @@ void hca_sender_worked(void *ctx)
     enlist(qp);
 }
 
-// What a queue pair takes for a request before the send engine has it. 9.5: there is no order between queue pairs.
+// The time of a queue pair for a request before the send engine. 9.5: there is no order between queue pairs.
 static uint64_t work_on_ps(const hca_t *hca)
 {
     const struct hca_config *config = &hca->config;

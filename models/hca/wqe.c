@@ -1,4 +1,4 @@
-// Requests of a send queue: read ahead from host memory, or as they came with the doorbell, and what they ask for.
+// Requests of a send queue: read ahead from host memory, or received with the doorbell, and their contents.
 #include <string.h>
 
 #include "models/hca/internal.h"
@@ -19,7 +19,7 @@ const struct hca_wqe_data *hca_wqe_segments(const struct hca_qp *qp, uint32_t co
                                                        hca_wqe_request(qp, count)->data_offset);
 }
 
-// --- what a request asks for -----------------------------------------------------------------------------------------
+// --- contents of a request -------------------------------------------------------------------------------------------
 
 static uint16_t data_offset(enum hca_qp_type type, unsigned opcode)
 {
@@ -91,7 +91,7 @@ static void fetch_done(hca_t *hca, struct hca_dma_read *read)
     struct hca_sq *sq = &qp->sq;
     sq->fetching = false;
     uint32_t count = read->bytes / sq->stride_bytes;
-    if (sq->fetched == read->detail && !read->failed) { // else a retry went back meanwhile
+    if (sq->fetched == read->detail && !read->failed) { // else a go-back happened meanwhile
         for (uint32_t i = 0; i < count; i++) {
             hca_wqe_store(qp, read->detail + i, read->data + (size_t)i * sq->stride_bytes, sq->stride_bytes);
         }
@@ -112,19 +112,19 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 void hca_wqe_fetch(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
-    uint32_t ahead = qp->hca->config.prefetch_requests, place = sq->fetched & (sq->entries - 1);
+    uint32_t ahead = qp->hca->config.prefetch_requests, index = sq->fetched & (sq->entries - 1);
     bool sending = qp->state == HCA_RTS || (qp->state == HCA_SQD && sq->packet > 0);
     if (!sending || sq->fetching || sq->fetched == sq->producer || sq->fetched - sq->next >= ahead) {
         return;
     }
-    uint32_t count = smaller(smaller(sq->producer - sq->fetched, ahead), sq->entries - place);
+    uint32_t count = smaller(smaller(sq->producer - sq->fetched, ahead), sq->entries - index);
     count = smaller(count, HCA_DMA_BYTES_MAX / sq->stride_bytes);
     static const struct sim_work fetch_begins = {"descriptor", "fetch", true};
     sim_cause_t cause = sim_cause_now(qp->hca->sim);
     sim_cause_mark(qp->hca->sim, qp->hca->name, &fetch_begins);
     sq->fetching = true;
     qp->hca->counters[HCA_WQE_FETCHES]++;
-    struct hca_dma_read *read = hca_dma_read(qp->hca, HCA_DMA_QUEUES, sq->base + (uint64_t)place * sq->stride_bytes,
+    struct hca_dma_read *read = hca_dma_read(qp->hca, HCA_DMA_QUEUES, sq->base + (uint64_t)index * sq->stride_bytes,
                                              count * sq->stride_bytes, NULL, fetch_done, qp);
     read->generation = qp->generation;
     read->detail = sq->fetched;

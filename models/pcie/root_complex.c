@@ -22,7 +22,7 @@ static const struct sim_counter_desc COUNTERS[PCIE_RC_COUNTERS] = {
     [PCIE_RC_CPU_READS] = {"cpu_reads", "TLPs", "the processor's reads"},
     [PCIE_RC_CPU_REFUSALS] = {"cpu_refusals", "events", "the processor's writes that had to be tried again"},
     [PCIE_RC_UNSUPPORTED_WRITES] = {"unsupported_writes", "TLPs",
-                                    "writes to addresses nobody claims, or whose memory is gone, dropped"},
+                                    "writes to unclaimed addresses or to released memory, dropped"},
     [PCIE_RC_UNSUPPORTED_READS] = {"unsupported_reads", "TLPs", "reads answered with Unsupported Request"},
     [PCIE_RC_UNEXPECTED_COMPLETIONS] = {"unexpected_completions", "TLPs", "completions of no read, dropped"},
 };

@@ -1,16 +1,16 @@
-// The HCA as its drivers see it: doorbells, queue entries in host memory, attributes of its objects.
+// The HCA's interface to its drivers: doorbells, queue entries in host memory, attributes of its objects.
 //
 // Declared once, for the device (models/hca) and for the drivers above it (verbs-shim, sim/platform). Addresses are bus
-// addresses unless they are said to be of a region (iova). All fields are little endian. The layout is this model's own
-// (no vendor's); what the entries carry follows the InfiniBand Architecture Specification 1.2.1, chapters 9 to 11.
-// Leaves out: memory windows, RD, raw packets, automatic path migration, several ports, P_Keys.
+// addresses unless marked as addresses of a region (iova). All fields are little endian. The layout is this model's own
+// (no vendor's); the contents follow the InfiniBand Architecture Specification 1.2.1, chapters 9 to 11. Leaves out:
+// memory windows, RD, raw packets, automatic path migration, several ports, P_Keys.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 // --- the UAR BAR ----------------------------------------------------------------------------------------------------
-// A process has a page of doorbells and a page of BlueFlame buffers of its own, side by side.
+// A process has its own page of doorbells and its own page of BlueFlame buffers, side by side.
 
 #define HCA_UAR_BYTES            8192u
 #define HCA_UAR_PAGES            64u
@@ -26,7 +26,7 @@ static inline uint64_t hca_doorbell_send(uint32_t qpn, uint16_t producer)
 {
     return qpn | (uint64_t)producer << 32;
 }
-// consumer: count of completions taken so far. A completion beyond it that is there already raises the event at once.
+// consumer: count of completions taken so far. A completion after it that is already there raises the event at once.
 static inline uint64_t hca_doorbell_arm(uint32_t cqn, bool solicited_only, uint32_t consumer)
 {
     return cqn | (solicited_only ? UINT64_C(1) << 31 : 0) | (uint64_t)consumer << 32;
@@ -42,18 +42,18 @@ enum hca_opcode {
 };
 
 enum hca_opcode_trait {
-    HCA_HAS_DATA = 1, // is sent: segments, or inline
+    HCA_HAS_DATA = 1, // data to send: segments, or inline
     HCA_HAS_IMMEDIATE = 2,
     HCA_HAS_REMOTE = 4,    // address and key
     HCA_HAS_ATOMIC = 8,    // operands of 8 B
-    HCA_HAS_RESPONSE = 16, // data of the peer, which go to the segments
-    HCA_HAS_RECEIVE = 32,  // takes a receive request of the peer
+    HCA_HAS_RESPONSE = 16, // data of the peer, which are written to the segments
+    HCA_HAS_RECEIVE = 32,  // uses a receive request of the peer
     HCA_ON_UD = 64,
     HCA_ON_UC = 128,
     HCA_ON_RC = 256
 };
 
-// Has the operation any of these traits? An opcode that is none has no trait.
+// Does the operation have any of these traits? An invalid opcode has no trait.
 static inline bool hca_opcode_has(unsigned opcode, unsigned traits)
 {
     static const uint16_t all[HCA_OPCODES] = {
@@ -64,20 +64,20 @@ static inline bool hca_opcode_has(unsigned opcode, unsigned traits)
     return opcode < HCA_OPCODES && (all[opcode] & traits) != 0;
 }
 
-#define HCA_WQE_SIGNALED  0x01u // a completion also when all goes well
+#define HCA_WQE_SIGNALED  0x01u // a completion also without an error
 #define HCA_WQE_SOLICITED 0x02u
 #define HCA_WQE_FENCE     0x04u // waits for the earlier reads and atomics of the queue
-#define HCA_WQE_INLINE    0x08u // inline_bytes of data follow in place of data segments
+#define HCA_WQE_INLINE    0x08u // inline_bytes of data follow instead of data segments
 
 #define HCA_WQE_UNIT_BYTES 16u
 #define HCA_WQE_BYTES_MAX  1024u
 #define HCA_SEGMENTS_MAX   32u
 
-// A request: control; datagram (UD) or the receive queue (XRC), remote (write, read, atomics), atomic (atomics) where
-// the opcode has them; then data segments, or the data itself.
+// A request: control; datagram (UD) or the receive queue (XRC), remote (write, read, atomics), atomic (atomics) if the
+// opcode has them; then data segments, or the data itself.
 struct hca_wqe_control {
     uint32_t qpn;
-    uint16_t index; // place in order, low 16 bits: what the completion gives back
+    uint16_t index; // position in the queue, low 16 bits; the completion returns it
     uint8_t opcode;
     uint8_t flags;
     uint16_t inline_bytes;
@@ -91,14 +91,14 @@ struct hca_wqe_remote {
     uint32_t reserved;
 };
 struct hca_wqe_atomic {
-    uint64_t swap_add; // the value to add, or to put in place
+    uint64_t swap_add; // the value to add, or to swap in
     uint64_t compare;
 };
 struct hca_wqe_datagram {
     uint32_t qpn, qkey;
     uint16_t dlid;
     uint8_t sl;
-    uint8_t global; // 1: the packet has a GRH, with these and the port's own GID
+    uint8_t global; // 1: the packet has a GRH with these fields and the port's own GID
     uint8_t traffic_class, hop_limit;
     uint16_t reserved;
     uint32_t flow_label, reserved2[3];
@@ -115,11 +115,11 @@ struct hca_wqe_data {
 };
 
 // --- receive queues -------------------------------------------------------------------------------------------------
-// Entries are used in order. One may be written again once a completion, or the count of those behind it, says that the
-// HCA has taken it.
+// Entries are used in order. An entry may be rewritten once its completion, or the count of entries after it, shows
+// that the HCA has taken it.
 
 struct hca_wqe_receive {
-    uint32_t cookie; // comes back in the completion
+    uint32_t cookie; // returned in the completion
     uint32_t segments;
     uint64_t reserved;
 };
@@ -143,23 +143,23 @@ enum hca_status {
     HCA_STATUSES
 };
 
-// Why a request failed, in more detail than its status: for messages to people, as the vendor errors of real adapters.
-// A responder's reason comes back with its NAK; the wire of a real fabric does not carry it.
+// The reason for a failed request, in more detail than its status: for messages to users, like the vendor errors of
+// real adapters. A responder's reason returns with its NAK; the wire of a real fabric does not carry it.
 enum hca_fault {
     HCA_FAULT_NONE,
     HCA_FAULT_KEY,            // no region has the key
     HCA_FAULT_DOMAIN,         // the region is of another protection domain
-    HCA_FAULT_RANGE,          // the bytes are not all in the region
+    HCA_FAULT_RANGE,          // part of the bytes is outside the region
     HCA_FAULT_RIGHTS,         // the region does not allow the access
     HCA_FAULT_QP_RIGHTS,      // the queue pair does not allow it
-    HCA_FAULT_NO_RECEIVE,     // no receive request was there
+    HCA_FAULT_NO_RECEIVE,     // there was no receive request
     HCA_FAULT_RECEIVE_LENGTH, // the receive request is too small
     HCA_FAULT_READS,          // more reads and atomics outstanding than the responder allows
     HCA_FAULT_ALIGNMENT,      // an atomic at an address that is no multiple of 8
-    HCA_FAULT_PACKET,         // a packet of the wrong length (path MTU), or out of its message
+    HCA_FAULT_PACKET,         // a packet of the wrong length (path MTU), or outside its message
     HCA_FAULT_SHARED_QUEUE,   // of XRC: no such shared receive queue
     HCA_FAULT_MEMORY,         // the adapter could not reach the host's memory
-    HCA_FAULT_NO_ANSWER,      // nothing came back
+    HCA_FAULT_NO_ANSWER,      // no answer arrived
     HCA_FAULT_REQUEST,        // the request itself: opcode, length, reads without max_rd_atomic
     HCA_FAULTS
 };
@@ -174,9 +174,9 @@ enum hca_cqe_kind {
 #define HCA_CQE_IMMEDIATE 0x01u
 #define HCA_CQE_GRH       0x02u // UD: it is in the bytes before the datagram
 #define HCA_UD_PREFIX                                                                                                  \
-    40u // bytes for a GRH in front of a received datagram, left as they are without one (IBA 11.4.1.2)
+    40u // bytes for a GRH in front of a received datagram, unchanged without one (IBA 11.4.1.2)
 
-// The owner bit is 1 in entries of the first turn through the ring, 0 in the second, and so on.
+// The owner bit is 1 in entries of the first pass through the ring, 0 in the second, and so on.
 struct hca_cqe {
     uint32_t qpn;
     uint32_t index; // send: the request's index; receive: its cookie
@@ -185,7 +185,7 @@ struct hca_cqe {
     uint32_t source_qpn; // UD
     uint16_t source_lid; // UD
     uint8_t sl, opcode;  // of a send: enum hca_opcode
-    uint32_t srqn;       // of a receive by XRC: whose cookie it is; else HCA_NO_SRQ
+    uint32_t srqn;       // of a receive by XRC: the queue of the cookie; else HCA_NO_SRQ
     uint8_t kind, flags, status, owner;
 };
 
@@ -217,7 +217,7 @@ struct hca_eqe {
 // --- objects (the control plane) ------------------------------------------------------------------------------------
 
 // XRC (annex A14 of the specification): the initiator sends like RC, and each request names a shared receive queue; the
-// target takes requests like RC, for any of the shared receive queues of its domain.
+// target accepts requests like RC, for any of the shared receive queues of its domain.
 enum hca_qp_type { HCA_RC, HCA_UC, HCA_UD, HCA_XRC_INITIATOR, HCA_XRC_TARGET, HCA_QP_TYPES };
 static inline bool hca_is_reliable(enum hca_qp_type type)
 {
@@ -231,7 +231,7 @@ static inline bool hca_receives(enum hca_qp_type type)
 {
     return type != HCA_XRC_INITIATOR;
 }
-// What a service type carries. The driver refuses other requests, and so does the HCA.
+// The requests that a service type supports. The driver refuses others, and so does the HCA.
 static inline bool hca_opcode_allowed(enum hca_qp_type type, unsigned opcode)
 {
     static const uint16_t on[HCA_QP_TYPES] = {
@@ -246,34 +246,34 @@ enum hca_qp_state { HCA_RESET, HCA_INIT, HCA_RTR, HCA_RTS, HCA_SQD, HCA_SQE, HCA
 #define HCA_REMOTE_READ   0x4u
 #define HCA_REMOTE_ATOMIC 0x8u
 
-// A record is an 8-byte word in host memory that the driver writes and the HCA reads when it needs it: how many entries
-// were posted to a receive queue, how many completions were taken from a CQ.
+// A record is an 8-byte word in host memory that the driver writes and the HCA reads when it needs it: the number of
+// entries posted to a receive queue, or of completions taken from a CQ.
 
-// The key is both lkey and rkey. A key of a region that is gone is not used again soon.
+// The key is both lkey and rkey. The key of a deregistered region is not used again soon.
 struct hca_mr_init {
     uint32_t pdn, access;
     uint64_t iova, bytes;
-    // Where the region lies. 0: in memory of the program at iova, whatever it is (heap, static data, stacks), which the
-    // kernel's driver pins until the region is deregistered. A program that gives the memory back meanwhile finds the
-    // region's bytes nowhere.
+    // Address of the region. 0: memory of the program at iova, of any kind (heap, static data, stacks), which the
+    // kernel's driver pins until the region is deregistered. If a program releases the memory before that, accesses to
+    // the region's bytes fail.
     uint64_t bus_address;
-    // Of the kernel's driver, for the firmware: a power of two; bus addresses, pages[0] holds iova.
+    // Set by the kernel's driver for the firmware: page_bytes is a power of two; bus addresses, pages[0] holds iova.
     uint32_t page_bytes;
     const uint64_t *pages;
 };
 struct hca_eq_init {
-    uint64_t base, record; // record: how many events were taken
+    uint64_t base, record; // record: number of events taken
     uint32_t
-        entries; // powers of two, here and below; of an EQ one less is used, and the last says that events are lost
+        entries; // powers of two, here and below; an EQ uses one less, and the last one reports that events are lost
 };
 struct hca_cq_init {
     uint32_t eqn; // events of this CQ
     uint64_t base, record;
     uint32_t entries;
 };
-// The ring that follows. Nothing of the old one is written after its last entry, which is of the kind HCA_CQE_RESIZED
-// and takes a count like any other: completions go on behind it in the new ring, where the driver puts those that were
-// not taken yet one count later than they were. Owner bits of the new ring say that nothing is there.
+// The new ring. Nothing is written to the old ring after its last entry, which is of the kind HCA_CQE_RESIZED and has a
+// count like any other. Later completions go to the new ring, after those that the driver has copied there: the ones
+// not taken yet, each at its count plus one. Owner bits of the new ring mark it as empty.
 struct hca_cq_resize {
     uint64_t base;
     uint32_t entries;
@@ -282,7 +282,7 @@ struct hca_cq_resize {
 #define HCA_NO_XRCD 0u
 struct hca_srq_init {
     uint32_t eqn, pdn;
-    uint32_t xrcdn, cqn; // of XRC: its domain, and where its completions go; else HCA_NO_XRCD
+    uint32_t xrcdn, cqn; // of XRC: its domain, and the CQ of its completions; else HCA_NO_XRCD
     uint64_t base, record;
     uint32_t entries, stride_bytes;
 };
@@ -293,7 +293,7 @@ struct hca_srq_limit {
 struct hca_qp_init {
     enum hca_qp_type type;
     uint32_t eqn, pdn, uar;
-    uint32_t xrcdn; // of a target, which has no CQs; it is in the protection domain of the SRQ that a request names
+    uint32_t xrcdn; // of a target, which has no CQs; it uses the protection domain of the SRQ that a request names
     uint32_t send_cqn, receive_cqn, srqn;
     uint64_t send_base;
     uint32_t send_entries, send_stride_bytes;
@@ -326,15 +326,15 @@ struct hca_qp_attr {
     uint8_t port, sl;
     uint8_t timeout;       // IBA 11.2.5.2: 4.096 us x 2^timeout; 0: none
     uint8_t retry_count;   // 0..7
-    uint8_t rnr_retry;     // 0..6; 7: for ever
+    uint8_t rnr_retry;     // 0..6; 7: no limit
     uint8_t min_rnr_timer; // code of IBA table 45
     uint8_t max_rd_atomic, max_dest_rd_atomic;
-    uint8_t global; // part of the path: packets have a GRH; 0 or 1
+    uint8_t global; // part of the path: 1: packets have a GRH; 0 or 1
     uint8_t drained_event;
 };
 // Transitions and their attributes: IBA 10.3.1 and table 91.
 struct hca_qp_modify {
-    uint32_t mask; // HCA_QP_*: which attributes are given
+    uint32_t mask; // HCA_QP_*: the attributes that are given
     struct hca_qp_attr attr;
 };
 // A multicast group of a UD queue pair.
@@ -350,7 +350,7 @@ struct hca_device_info {
     uint32_t max_responder_reads, max_initiator_reads;
     uint64_t max_message_bytes;
     uint32_t uar_pages;
-    bool blueflame_all; // what the driver shall do: requests with data in memory through BlueFlame as well
+    bool blueflame_all; // instruction for the driver: BlueFlame also for requests with data in memory
 };
 struct hca_port_info {
     bool active;
@@ -364,8 +364,8 @@ struct hca_no_operand {
 };
 
 // --- commands -------------------------------------------------------------------------------------------------------
-// Objects are named by numbers: of an event queue never 0, of a domain of XRC never HCA_NO_XRCD, of a shared receive
-// queue never HCA_NO_SRQ.
+// Objects have numbers: of an event queue never 0, of an XRC domain never HCA_NO_XRCD, of a shared receive queue never
+// HCA_NO_SRQ.
 
 enum hca_object {
     HCA_OBJECT_DEVICE,
@@ -383,9 +383,9 @@ enum hca_object {
 enum hca_command_effect { HCA_CREATES, HCA_DESTROYS, HCA_CHANGES, HCA_QUERIES };
 
 enum hca_command_trait {
-    HCA_NEEDS_DEVICE = 1,  // fails once the HCA is gone; others go on, so that a process can clean up
-    HCA_SETTLES = 2,       // nothing that needs the object's memory is under way when it returns
-    HCA_SETTLES_RESET = 4, // the same, where it takes a queue pair to the reset state
+    HCA_NEEDS_DEVICE = 1,  // fails once the HCA is down; other commands work, so that a process can clean up
+    HCA_SETTLES = 2,       // when it returns, no operation in progress needs the object's memory
+    HCA_SETTLES_RESET = 4, // the same, if it moves a queue pair to the reset state
 };
 
 enum hca_command_id {
