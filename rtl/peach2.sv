@@ -6,7 +6,7 @@
 //   DMAC's writes   --+                      +-- DISCARD (always ready)
 //
 // Ports are flattened by link: 0 N, 1 E, 2 W, 3 S. cfg_* are the hard IP's and the board's straps; they do not change
-// after reset begins. A beat takes three cycles from rx to tx when nothing is in its way.
+// after reset begins. A beat takes three cycles from rx to tx when nothing stalls it.
 module peach2 (
     input  logic         clk_i,
     input  logic         rst_i,
@@ -14,7 +14,7 @@ module peach2 (
     output logic [3:0]   rx_ready_o,
     input  logic [15:0]  rx_mark_i,          // sop, eop, empty of a beat_t; port p at [4*p +: 4]
     input  logic [511:0] rx_data_i,          // port p at [128*p +: 128]
-    input  logic [2:0]   rx_bar_i,           // the BAR that the packet at N hit, with its first beat
+    input  logic [2:0]   rx_bar_i,           // the BAR that the packet at N hit, valid with its first beat
     output logic [3:0]   tx_valid_o,
     input  logic [3:0]   tx_ready_i,
     input  logic [3:0]   tx_room_i,          // the hard IP has room for the packets of the bubble rule
@@ -23,12 +23,12 @@ module peach2 (
     input  logic [15:0]  cfg_requester_i,    // requester and completer ID
     input  logic [3:0]   cfg_mps_log2_i,     // maximum payload size: 7 (128 B) .. 12 (4096 B)
     input  logic [15:0]  cfg_start_cycles_i, // DMAC: from start to the first request for data
-    input  logic [15:0]  cfg_fetch_cycles_i, // DMAC: to the request for a chain's first descriptor, if that is sooner
+    input  logic [15:0]  cfg_fetch_cycles_i, // DMAC: to the request for a chain's first descriptor, if that is earlier
     input  logic [15:0]  cfg_finish_cycles_i, // DMAC: from the last write to the notification
     input  logic [9:0]   cfg_read_bytes_i,   // DMAC: size of its reads
     input  logic [5:0]   cfg_read_tags_i,    // DMAC: outstanding reads
     input  logic [2:0]   cfg_prefetch_i,     // DMAC: descriptors fetched ahead
-    output logic         idle_o,             // nothing inside; the clock may stop while no rx_valid_i is set
+    output logic         idle_o,             // no packet inside; the clock may stop while no rx_valid_i is set
     output logic         still_o             // no beat moves inside (idle, or stalled at the outputs); the clock may
                                              // stop while no beat enters or leaves and tx_ready_i stays as it is
 );
@@ -41,7 +41,7 @@ module peach2 (
     logic [15:0]  cfg_requester_q;
     logic [3:0]   cfg_mps_log2_q;
     logic [15:0]  cfg_start_cycles_q;
-    logic [15:0]  fetch_left_q; // what of the start-up a chain's first fetch does not wait for
+    logic [15:0]  fetch_left_q; // the rest of the start-up time that a chain's first fetch does not wait for
     logic [15:0]  cfg_finish_cycles_q;
     logic [9:0]   cfg_read_bytes_q;
     logic [5:0]   cfg_read_tags_q;
@@ -102,13 +102,13 @@ module peach2 (
         .idle_o(interrupt_idle)
     );
 
-    // What the ports count together.
+    // Sums over the ports.
     assign counters.unroutable_writes = unroutable_n + unroutable_e + unroutable_w + unroutable_s;
     assign counters.unexpected_completions = unexpected_dmac_q + unexpected_e + unexpected_w + unexpected_s;
 
     // --- sources ---------------------------------------------------------------------------------------------------
 
-    // Per source: a beat is offered, where to, and whether it is taken.
+    // For each source: whether a beat is offered, its destination, and whether it is taken.
     logic               valid_n, valid_e, valid_w, valid_s, valid_local, valid_read, valid_write;
     logic               ready_n, ready_e, ready_w, ready_s, ready_local, ready_read, ready_write;
     peach2_pkg::beat_t  beat_n, beat_e, beat_w, beat_s, beat_local, beat_read, beat_write;
@@ -161,10 +161,10 @@ module peach2 (
         .idle_o(idle_s), .still_o(still_s)
     );
 
-    // --- who wants what, and whose beat is taken ---------------------------------------------------------------------
+    // --- requests and granted beats ----------------------------------------------------------------------------------
 
-    // Per destination: the sources that ask, in the order of SOURCE_*, and those of them whose beat is taken. A beat
-    // is granted only where it asks, so the destinations' answers can be merged.
+    // For each destination: the sources that request it, in the order of SOURCE_*, and those whose beat is taken. A
+    // beat is granted only at the destination that it requests, so the destinations' answers can be merged.
     logic [SOURCES-1:0] request_n, request_e, request_w, request_s, request_local;
     logic [SOURCES-1:0] taken_n, taken_e, taken_w, taken_s, taken_local;
 
@@ -312,7 +312,7 @@ module peach2 (
         .holds_o(holds_n), .idle_o(out_idle_n), .still_o(out_still_n)
     );
 
-    // A packet from W to E stays on its ring, and one from E to W.
+    // A packet from W to E stays on its ring, and so does one from E to W.
     peach2_egress #(.ON_RING(7'd1 << peach2_pkg::DEST_W)) i_egress_e (
         .clk_i, .rst_i,
         .request_i(request_e),
@@ -355,7 +355,7 @@ module peach2 (
     assign still_o = still_n && still_e && still_w && still_s && out_still_n && out_still_e && out_still_w &&
                      out_still_s && local_still && regfile_idle && interrupt_idle && dmac_idle;
 
-    // At N only the DMAC finds a completion unexpected.
+    // Only the DMAC detects unexpected completions at N.
     always_ff @(posedge clk_i) begin
         if (rst_i) begin
             unexpected_dmac_q <= '0;
@@ -378,7 +378,7 @@ module peach2 (
         valid_write |-> $onehot0({taken_n[peach2_pkg::SOURCE_WRITE], taken_e[peach2_pkg::SOURCE_WRITE],
                                   taken_w[peach2_pkg::SOURCE_WRITE], taken_s[peach2_pkg::SOURCE_WRITE],
                                   taken_local[peach2_pkg::SOURCE_WRITE]}));
-    dmac_writes_go_to_one_place: assert property (@(posedge clk_i) disable iff (rst_i)
+    dmac_writes_go_to_one_destination: assert property (@(posedge clk_i) disable iff (rst_i)
         valid_write |-> $onehot(dest_write));
 `endif
 endmodule

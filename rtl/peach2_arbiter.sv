@@ -1,6 +1,6 @@
-// Round-robin arbiter that stays with a packet until its last beat has moved.
+// Round-robin arbiter that keeps the grant until the last beat of a packet has moved.
 //
-// grant_o answers in the same cycle, so that packets follow each other without a bubble. Whoever was served last has
+// grant_o answers in the same cycle, so that packets follow each other without a bubble. The requester served last has
 // the lowest priority for the next packet.
 module peach2_arbiter #(
     // Number of requesters.
@@ -8,21 +8,21 @@ module peach2_arbiter #(
 ) (
     input  logic             clk_i,
     input  logic             rst_i,
-    input  logic [COUNT-1:0] request_i, // requester k has a beat for us
+    input  logic [COUNT-1:0] request_i, // requester k has a beat for this output
     input  logic             taken_i,   // the granted beat moves in this cycle
-    input  logic             last_i,    // and ends its packet
-    output logic [COUNT-1:0] grant_o    // one-hot or zero, of those that request
+    input  logic             last_i,    // the granted beat ends its packet
+    output logic [COUNT-1:0] grant_o    // one-hot or zero, one of the requests
 );
     if (COUNT < 2) begin : gen_illegal
         $error("peach2_arbiter: COUNT must be at least 2");
     end
 
     logic               locked_q;
-    logic [COUNT-1:0]   owner_q; // the packet's, or the last packet's
+    logic [COUNT-1:0]   owner_q; // owner of the current packet, or of the last one
     logic [2*COUNT-1:0] doubled, picked;
 
-    // Subtracting the priority, one place above the last owner, clears the lowest request at or above it and sets what
-    // lies below.
+    // Subtracting the priority, one bit above the last owner, clears the lowest request at or above it and sets the
+    // bits below that request.
     always_comb begin
         doubled = '0;
         picked = '0;

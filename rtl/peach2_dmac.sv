@@ -11,13 +11,13 @@ module peach2_dmac (
     input  logic [15:0]  cfg_requester_i,
     input  logic [3:0]   cfg_mps_log2_i,
     input  logic [15:0]  cfg_start_cycles_i,  // before a channel's first request for data
-    input  logic [15:0]  cfg_fetch_left_i,    // how many of them are left when it asks for a chain's first descriptor
+    input  logic [15:0]  cfg_fetch_left_i,    // how many of them are left when it requests a chain's first descriptor
     input  logic [15:0]  cfg_finish_cycles_i, // between its last write and the completion status
     input  logic [9:0]   cfg_read_bytes_i,    // largest read request: 64, 128, 256 or 512
     input  logic [5:0]   cfg_read_tags_i,     // outstanding data reads, 1..32
     input  logic [2:0]   cfg_prefetch_i,      // descriptors fetched with one read, 1..4
 
-    // registers, one channel's behind the other's
+    // registers, channel after channel
     input  logic [4*peach2_regs_pkg::DMAC_RW_BITS-1:0]    rw_i,
     input  logic [4*peach2_regs_pkg::DMAC_PULSE_BITS-1:0] pulse_i,
     output logic [4*peach2_regs_pkg::DMAC_RO_BITS-1:0]    ro_o,
@@ -26,7 +26,7 @@ module peach2_dmac (
     input  logic [24:0]  window_base_i,
     input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
 
-    // the board's memory, a descriptor at a time
+    // the board's memory, one descriptor at a time
     output logic         imem_valid_o,
     output logic [9:0]   imem_index_o,
     input  logic         imem_ready_i,
@@ -55,8 +55,8 @@ module peach2_dmac (
     input  logic [31:0]  message_value_i,
     output logic         message_ready_o,
 
-    output logic [3:0]   interrupt_o,  // pulse: channel c asks for an interrupt
-    output logic         unexpected_o, // a completion nobody waits for
+    output logic [3:0]   interrupt_o,  // pulse: channel c requests an interrupt
+    output logic         unexpected_o, // a completion that matches no request
     output logic         idle_o
 );
     localparam int unsigned CHANNELS = 4;
@@ -88,7 +88,7 @@ module peach2_dmac (
     logic [127:0] fetch_word;
     logic [3:0]   imem_valid, imem_grant;
     logic [39:0]  imem_index;
-    logic [3:0]   imem_owner_q; // whose word comes next
+    logic [3:0]   imem_owner_q; // channel of the next word
 
     for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
         peach2_dmac_channel u_channel (
@@ -135,7 +135,7 @@ module peach2_dmac (
         );
     end
 
-    // --- the board's memory: one read under way, since its owner is remembered until the word comes ---
+    // --- the board's memory: one read in progress, since its owner is stored until the word arrives ---
     logic imem_busy_q, imem_take;
     logic [1:0] imem_channel;
     assign imem_valid_o = imem_valid != 4'd0 && !imem_busy_q;
@@ -221,6 +221,6 @@ module peach2_dmac (
         .valid_o(wr_valid_o), .beat_o(wr_beat_o), .dest_o(wr_dest_o), .ready_i(wr_ready_i), .idle_o(writer_idle)
     );
 
-    // The completion under way may still fill a slot that timed out; it writes nothing anybody reads.
+    // The current completion may still fill a slot that timed out; the data that it writes are never read.
     assign idle_o = channel_idle == 4'hf && fetch_settled == 4'hf && reorder_idle && writer_idle && !rd_valid_o;
 endmodule

@@ -5,7 +5,7 @@
 // row and never crosses a boundary of cfg_read_bytes in the source, hence never 4 KB. After an error no further
 // segment is issued and none of the channel's outstanding ones is written (abort_o); the remote side is not notified.
 module peach2_dmac_channel #(
-    parameter int unsigned OUTSTANDING_BITS = 6 // segments under way: up to 2**BITS - 1
+    parameter int unsigned OUTSTANDING_BITS = 6 // outstanding segments: up to 2**BITS - 1
 ) (
     input  logic         clk_i,
     input  logic         rst_i,
@@ -14,7 +14,7 @@ module peach2_dmac_channel #(
     input  logic [15:0]  cfg_finish_cycles_i,
     input  logic [9:0]   cfg_read_bytes_i,
 
-    // registers; all are taken over at the start
+    // registers; all are copied at the start
     input  peach2_regs_pkg::dmac_rw_t    regs_i,
     input  peach2_regs_pkg::dmac_pulse_t pulse_i,
     output peach2_regs_pkg::dmac_ro_t    regs_o,
@@ -42,7 +42,7 @@ module peach2_dmac_channel #(
     output logic [63:0]  segment_destination_o,
     output logic [9:0]   segment_bytes_o,
     output logic         segment_last_o,   // of its transfer
-    output logic         segment_interrupt_o, // raise one when it is written
+    output logic         segment_interrupt_o, // raise one when the segment is written
     output logic [peach2_pkg::DESTS-1:0] segment_dest_o,
     input  logic         segment_ready_i,
     input  logic         retire_i,         // a segment of this channel is written or dropped
@@ -64,7 +64,7 @@ module peach2_dmac_channel #(
 );
     typedef enum logic [3:0] {
         CHANNEL_IDLE,
-        CHANNEL_START,         // the sequencer's own overhead; a chain's first fetch may begin in it
+        CHANNEL_START,         // the sequencer's own overhead; a chain's first fetch may begin in this state
         CHANNEL_NEXT,          // take a transfer
         CHANNEL_CHECK_SOURCE,
         CHANNEL_CHECK_DESTINATION,
@@ -78,9 +78,9 @@ module peach2_dmac_channel #(
     state_e      state_d, state_q;
     logic [15:0] wait_d, wait_q;
     logic [63:0] source_q, destination_q;
-    logic [23:0] left_q;              // bytes of the transfer not yet in a segment
-    logic [23:0] row_left_q;      // and of the row
-    logic [63:0] row_source_q, row_destination_q; // where the row began
+    logic [23:0] left_q;              // bytes of the transfer that are not yet in a segment
+    logic [23:0] row_left_q;      // the same for the row
+    logic [63:0] row_source_q, row_destination_q; // start of the row
     logic [17:0] width_q;            // bytes of a row
     logic [21:0] source_pitch_q, destination_pitch_q;
     logic        stride_q;
@@ -137,14 +137,14 @@ module peach2_dmac_channel #(
     peach2_route u_route (
         .address_i(route_address), .window_base_i(window_base_i), .routes_i(routes_i), .in_window_o(in_window), .hit_o(hit)
     );
-    // What goes to this board must go to its memory.
+    // A transfer to this board must address its memory.
     assign routable = !in_window || (hit != 5'd0 && (!hit[peach2_pkg::DEST_LOCAL] || in_memory(route_address[16:15])));
     assign route_dest = in_window ? {2'b00, hit} : 7'd1 << peach2_pkg::DEST_N;
 
-    // --- the segment at hand ---
+    // --- the current segment ---
     logic [9:0] offset, to_boundary, segment_bytes;
-    // A transfer may not run out of the 8 GB block, or the space outside the window, that it was checked for at its
-    // beginning; what goes to this board must stay in its memory.
+    // A transfer may not leave the 8 GB block, or the space outside the window, for which it was checked at its
+    // beginning; a transfer to this board must stay in its memory.
     logic [63:0] source_end, destination_end;
     logic        leaves_window;
 
@@ -180,7 +180,7 @@ module peach2_dmac_channel #(
     assign abort_o = error_q != peach2_regs_pkg::DMA_OK;
     assign lost_o = error_q == peach2_regs_pkg::DMA_READ_LOST;
 
-    // --- what is told ---
+    // --- status ---
     peach2_regs_pkg::dmac_status_t status, end_status;
     peach2_regs_pkg::completion_status_t notify_word;
     always_comb begin
@@ -215,7 +215,7 @@ module peach2_dmac_channel #(
     assign fetch_address_o = source_q;
     assign fetch_board_o = mode_q == peach2_regs_pkg::MODE_CHAIN_BOARD;
     assign fetch_stop_o = error_q != peach2_regs_pkg::DMA_OK;
-    // A fence holds its descriptor back until everything before it is written.
+    // A fence holds its descriptor until everything before it is written.
     assign fetch_ready_o = state_q == CHANNEL_NEXT && chained && (!fetch_fence_i || outstanding_q == '0);
 
     logic misaligned; // the board moves whole DWs and has no shifter
@@ -308,7 +308,7 @@ module peach2_dmac_channel #(
                     state_d = CHANNEL_NOTIFY_REMOTE;
                 end
             end
-            CHANNEL_NOTIFY_REMOTE: begin // first, so that the local side hears if it could not be sent
+            CHANNEL_NOTIFY_REMOTE: begin // first, so that the local status reports a failure of this one
                 if (notify_ready_i || !notify_valid_o) begin
                     state_d = CHANNEL_NOTIFY_LOCAL;
                 end
@@ -322,14 +322,14 @@ module peach2_dmac_channel #(
             default: state_d = CHANNEL_IDLE;
         endcase
 
-        // what came back wrong
+        // errors of returned segments
         if (retire_i && retire_error_i != peach2_regs_pkg::DMA_OK) begin
             error_d = retire_error_i;
         end
         if (notify_state && !notify_valid_o && notify_wanted) begin
             error_d = notify_misaligned ? peach2_regs_pkg::DMA_MISALIGNED : peach2_regs_pkg::DMA_UNROUTABLE;
         end
-        if (error_q != peach2_regs_pkg::DMA_OK) begin // the first error stays
+        if (error_q != peach2_regs_pkg::DMA_OK) begin // the first error is kept
             error_d = error_q;
         end
         if (starts) begin
@@ -337,7 +337,7 @@ module peach2_dmac_channel #(
         end
     end
 
-    // --- the transfer at hand ----------------------------------------------------------------------------------------
+    // --- the current transfer ----------------------------------------------------------------------------------------
 
     logic [23:0] row_after, left_after;
     assign row_after = row_left_q - {14'd0, segment_bytes};
@@ -391,7 +391,7 @@ module peach2_dmac_channel #(
             destination_q <= destination_q + {54'd0, segment_bytes};
             left_q <= left_after;
             row_left_q <= row_after;
-            if (row_after == 24'd0) begin // on to the next row, if there is one
+            if (row_after == 24'd0) begin // the next row, if there is one
                 source_q <= row_source_q + {42'd0, source_pitch_q};
                 destination_q <= row_destination_q + {42'd0, destination_pitch_q};
                 row_source_q <= row_source_q + {42'd0, source_pitch_q};

@@ -1,9 +1,9 @@
-// Descriptor fetch of one DMA channel: walks a chain ahead of the channel and hands its descriptors over in order.
+// Descriptor fetch of one DMA channel: walks a chain ahead of the channel and passes on its descriptors in order.
 //
-// Descriptors come from host memory (reads under the channel's own tag, up to cfg_prefetch descriptors at a time, on
-// the guess that the chain is contiguous; what does not follow its predecessor's `next` is dropped and fetched anew) or
-// from the board's memory. A chain that comes back to itself is found by Brent's algorithm, which needs one saved
-// address and no limit on the length of a chain.
+// Descriptors come from host memory or from the board's memory. Reads of host memory use the channel's own tag, up to
+// cfg_prefetch descriptors at a time, and assume that the chain is contiguous; a descriptor that does not follow its
+// predecessor's `next` is dropped and fetched again. A chain that loops is detected with Brent's algorithm, which needs
+// one saved address and no limit on the length of a chain.
 module peach2_dmac_fetch #(
     parameter int unsigned DEPTH = 8, // descriptors held; a power of two, at least 8
     parameter int unsigned CHANNEL = 0
@@ -17,14 +17,14 @@ module peach2_dmac_fetch #(
     input  logic         board_i,      // chain in the board's memory
     input  logic [63:0]  address_i,
     input  logic         stop_i,
-    output logic         settled_o,    // no read is under way: a new walk may begin
+    output logic         settled_o,    // no read is in progress: a new walk may begin
 
     // descriptors, in chain order
     output logic         valid_o,
     output logic         fence_o,      // of the descriptor that is valid
     output logic [255:0] descriptor_o, // while it is taken
     input  logic         ready_i,
-    output logic         failed_o,     // no descriptor will follow, for the reason in error_o
+    output logic         failed_o,     // no descriptor follows, for the reason in error_o
     output logic [3:0]   error_o,
 
     // read requests to host memory
@@ -38,10 +38,10 @@ module peach2_dmac_fetch #(
     input  logic         cpl_header_i, // first beat of a completion
     input  logic [1:0]   cpl_channel_i,
     input  logic [4:0]   cpl_generation_i,
-    input  logic [3:0]   cpl_error_i,  // DMA_OK or why it carries no data
-    input  logic         cpl_data_i,   // payload beat of the completion whose header came last
+    input  logic [3:0]   cpl_error_i,  // DMA_OK, or the reason for which it carries no data
+    input  logic         cpl_data_i,   // payload beat of the completion with the last header
     input  logic [127:0] cpl_word_i,
-    output logic         cpl_expected_o, // to cpl_header_i: it is for this channel's outstanding read
+    output logic         cpl_expected_o, // answer to cpl_header_i: it is for this channel's outstanding read
 
     // the board's memory
     output logic         imem_valid_o,
@@ -61,25 +61,25 @@ module peach2_dmac_fetch #(
 
     typedef enum logic [1:0] {
         FETCH_IDLE,
-        FETCH_REQUEST, // next_q is to be read
-        FETCH_WAIT,    // answers are due
+        FETCH_REQUEST, // next_q has to be read
+        FETCH_WAIT,    // answers are outstanding
         FETCH_END      // last descriptor seen, or failed
     } state_e;
 
     state_e                state_d, state_q;
     logic                  board_q;
-    logic [63:0]           next_d, next_q;         // where the next descriptor lies
+    logic [63:0]           next_d, next_q;         // address of the next descriptor
     logic [63:0]           expected_d, expected_q; // address of the descriptor that arrives next
     logic                  follows_d, follows_q;   // the burst still follows the chain
-    logic [2:0]            due_d, due_q;           // descriptors of the burst still to arrive
+    logic [2:0]            due_d, due_q;           // descriptors of the burst that have not arrived yet
     logic [4:0]            generation_d, generation_q;
-    logic                  hit_d, hit_q;           // the completion under way is ours
+    logic                  hit_d, hit_q;           // the current completion is for this channel
     logic                  half_d, half_q;         // lower half of a descriptor is in low_q
     logic [127:0]          low_q;
     logic [3:0]            error_d, error_q;
     logic [TIMEOUT_BITS:0] age_d, age_q;
 
-    // Brent: saved_q is compared with every next; it moves up at powers of two.
+    // Brent: saved_q is compared with every next; it is updated at powers of two.
     logic [63:0]           saved_q;
     logic [31:0]           steps_q, power_q;
 
@@ -87,7 +87,7 @@ module peach2_dmac_fetch #(
     logic [DEPTH_BITS:0]   write_q, read_q;
     logic [DEPTH_BITS:0]   count;
 
-    // --- the burst to ask for ---
+    // --- the burst to request ---
     logic       address_bad;
     logic [7:0] to_boundary; // descriptors up to the next 4 KB boundary
     logic [2:0] burst;
@@ -111,7 +111,7 @@ module peach2_dmac_fetch #(
     peach2_regs_pkg::descriptor_t descriptor;
     logic                   accept;
     logic                   loops;
-    logic [63:0]            follower; // where the arrived descriptor points
+    logic [63:0]            follower; // address of the descriptor after the arrived one
 
     assign cpl_expected_o = state_q == FETCH_WAIT && !board_q && due_q != 3'd0 && cpl_header_i &&
                             cpl_channel_i == CHANNEL[1:0] && cpl_generation_i == generation_q;
@@ -132,7 +132,7 @@ module peach2_dmac_fetch #(
 
     always_comb begin
         hit_d = cpl_header_i ? (cpl_expected_o && cpl_error_i == peach2_regs_pkg::DMA_OK) : hit_q;
-        if (state_d != FETCH_WAIT) begin // all is here, or given up: what may still come belongs to nobody
+        if (state_d != FETCH_WAIT) begin // all has arrived, or was given up: later data are ignored
             hit_d = 1'b0;
         end
         half_d = half_q;

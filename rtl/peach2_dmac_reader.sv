@@ -1,7 +1,7 @@
 // Read requests of the DMAC: shares the N port fairly between the channels' descriptor fetches and data segments, and
 // gives each data read a slot of the reorder buffer.
 //
-// Descriptor fetches go first: a channel without descriptors stands still. Tags: bit 7 clear, two bits of generation,
+// Descriptor fetches go first, because a channel without descriptors stalls. Tags: bit 7 clear, two bits of generation,
 // five of slot for data; bit 7 set, five bits of generation, two of channel for descriptors.
 module peach2_dmac_reader (
     input  logic         clk_i,
@@ -10,13 +10,13 @@ module peach2_dmac_reader (
 
     input  logic [3:0]   fetch_valid_i,
     input  logic [255:0] fetch_address_i,
-    input  logic [31:0]  fetch_bytes_i,      // 8 bits a channel
-    input  logic [19:0]  fetch_generation_i, // 5 bits a channel
+    input  logic [31:0]  fetch_bytes_i,      // 8 bits for each channel
+    input  logic [19:0]  fetch_generation_i, // 5 bits for each channel
     output logic [3:0]   fetch_ready_o,
 
     input  logic [3:0]   segment_valid_i,
     input  logic [255:0] segment_source_i,
-    input  logic [39:0]  segment_bytes_i,    // 10 bits a channel
+    input  logic [39:0]  segment_bytes_i,    // 10 bits for each channel
     output logic [3:0]   segment_ready_o,
 
     // the slot for the segment granted in this cycle
@@ -48,7 +48,7 @@ module peach2_dmac_reader (
     assign segment_ready_o = free && any_segment ? segment_grant : 4'd0;
     assign slot_take_o = free && any_segment;
 
-    // --- the request of whoever was granted ---
+    // --- the granted request ---
     logic [1:0]  channel;
     logic [63:0] address;
     logic [9:0]  bytes;
@@ -96,7 +96,7 @@ module peach2_dmac_reader (
     assign valid_o = valid_q;
     assign beat_o = beat_q;
 
-    // data requests are whole DWs and lie within 4 KB: the channels see to it
+    // data requests are whole DWs and lie within 4 KB: the channels ensure this
     logic unused;
     assign unused = &{1'b0, address[1:0], bytes[1:0], grant[0]};
 

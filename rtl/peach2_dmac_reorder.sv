@@ -1,14 +1,14 @@
-// Reorder buffer of the DMAC: a ring of slots, one for each outstanding data read, filled by completions in whatever
-// order they come and emptied in the order of the requests.
+// Reorder buffer of the DMAC: a ring of slots, one for each outstanding data read, filled by completions in any order
+// and emptied in the order of the requests.
 //
 // 32 slots of 512 bytes are the 16 KB that the hard IP's receive buffer holds, so that the DMAC may advertise infinite
-// completion credits. A slot's generation in the tag tells a late completion from the one that is due.
+// completion credits. The generation of a slot, part of the tag, distinguishes a late completion from the expected one.
 module peach2_dmac_reorder (
     input  logic         clk_i,
     input  logic         rst_i,
-    input  logic [5:0]   cfg_read_tags_i,  // slots in use at most, 1..32
+    input  logic [5:0]   cfg_read_tags_i,  // maximum number of slots in use, 1..32
 
-    // a read goes out
+    // a read is sent
     output logic         slot_ready_o,
     output logic [6:0]   slot_tag_o,       // generation, slot
     input  logic         slot_take_i,
@@ -45,8 +45,8 @@ module peach2_dmac_reorder (
     output logic [peach2_pkg::DESTS-1:0] head_dest_o,
     output logic [4:0]   head_word_o,
     input  logic         head_pop_i,
-    input  logic [3:0]   lost_i,           // channels that wait for no read any more
-    // its data: the word asked for comes a cycle later
+    input  logic [3:0]   lost_i,           // channels that no longer wait for any read
+    // its data: the requested word arrives one cycle later
     input  logic [4:0]   read_word_i,
     output logic [127:0] read_data_o,
 
@@ -58,8 +58,8 @@ module peach2_dmac_reorder (
 
     logic [127:0]           data_q [0:SLOTS*32-1];
     logic [META_BITS-1:0]   meta_q [0:SLOTS-1];
-    logic [4:0]             word_q [0:SLOTS-1];  // where the next payload beat goes
-    logic [9:0]             left_q [0:SLOTS-1];  // bytes still to come
+    logic [4:0]             word_q [0:SLOTS-1];  // word of the next payload beat
+    logic [9:0]             left_q [0:SLOTS-1];  // bytes that have not arrived yet
     logic [3:0]             error_q [0:SLOTS-1];
     logic [1:0]             generation_q [0:SLOTS-1];
     logic [SLOTS-1:0]       open_q, done_q;
@@ -79,7 +79,7 @@ module peach2_dmac_reorder (
     logic [9:0]              payload_bytes;
     logic                    is_data;   // answers a data read, not a descriptor fetch
     logic                    expected;  // an open slot of that generation
-    logic [3:0]              answer;    // DMA_OK, or why there is no data
+    logic [3:0]              answer;    // DMA_OK, or the reason for which there is no data
     logic [9:0]              left_after;
 
     assign beat = cpl_beat_i;
@@ -101,7 +101,7 @@ module peach2_dmac_reorder (
         endcase
     end
 
-    // the completion under way
+    // the current completion
     logic       filling_q, fetching_q; // its payload goes to a slot; to a descriptor fetch
     logic [4:0] fill_slot_q, fill_word_q;
     logic       write;
@@ -121,7 +121,7 @@ module peach2_dmac_reorder (
         end
     end
 
-    // A completion for the oldest read begins, or is under way: the read is neither lost nor dropped in this cycle.
+    // A completion for the oldest read begins, or is in progress: the read is neither lost nor dropped in this cycle.
     logic head_filling, timed_out;
     assign head_filling = (filling_q && fill_slot_q == head_q) || (sop && is_data && slot == head_q);
     assign timed_out = age_q[TIMEOUT_BITS] && !head_filling;
@@ -149,7 +149,7 @@ module peach2_dmac_reorder (
                 filling_q <= !beat.eop;
             end
 
-            // a slot is done when its last beat is in, or at once when there will be none
+            // a slot is done when its last beat has arrived, or at once when no beat will arrive
             if (write && beat.eop && left_q[fill_slot_q] == 10'd0) begin
                 done_q[fill_slot_q] <= 1'b1;
             end
@@ -216,7 +216,7 @@ module peach2_dmac_reorder (
 
     assign idle_o = used_q == 6'd0;
 
-    // completions are recognised by their tag alone; their words are counted, not addressed
+    // completions are recognised only by their tag; their words are counted, not addressed
     logic unused;
     assign unused = &{1'b0, beat.empty, header};
 

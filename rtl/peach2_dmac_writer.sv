@@ -1,6 +1,6 @@
 // Memory writes of the DMAC: turns finished reads into writes of at most Max_Payload_Size, and writes the channels'
 // completion status words and the board's interrupt messages. One beat a cycle without gaps as long as finished reads
-// are at hand.
+// are available.
 //
 // Writes are cut at multiples of Max_Payload_Size of the destination, so none crosses 4 KB. Source and destination
 // agree in their low four bits: a word of the reorder buffer is a beat of the write.
@@ -31,7 +31,7 @@ module peach2_dmac_writer (
     output logic         retire_interrupt_o,
     output logic [3:0]   retire_error_o,
 
-    // completion status words; ready: the word has gone to its output
+    // completion status words; ready: the word has been passed to its output
     input  logic [3:0]   notify_valid_i,
     input  logic [255:0] notify_address_i,
     input  logic [255:0] notify_data_i,
@@ -61,11 +61,11 @@ module peach2_dmac_writer (
     state_e      state_d, state_q;
     logic        first_d, first_q;             // the next header is the first of its read
     logic [63:0] destination_d, destination_q; // of the next header of this read
-    logic [9:0]  left_d, left_q;               // bytes of the read behind the packet under way
+    logic [9:0]  left_d, left_q;               // bytes of the read after the current packet
     logic [4:0]  word_d, word_q;
-    logic [5:0]  beats_d, beats_q;             // payload beats still to issue
+    logic [5:0]  beats_d, beats_q;             // payload beats not issued yet
     logic [1:0]  tail_d, tail_q;               // empty DWs of the packet's last beat
-    logic [1:0]  status_d, status_q;           // channel whose status word is under way
+    logic [1:0]  status_d, status_q;           // channel of the current status word
     logic        credit;                       // the output buffer takes one more beat
 
     // --- the next write of the oldest read ---
@@ -87,12 +87,12 @@ module peach2_dmac_writer (
 
     // --- status words, one channel at a time ---
     logic [3:0]  notify_waiting, notify_grant;
-    logic [3:0]  notify_under_way_q; // issued, but not yet gone to its output
+    logic [3:0]  notify_in_flight_q; // issued, but not yet passed to its output
     logic        any_notify, notify_now, message_now;
     logic [1:0]  notify_channel;
     logic [63:0] notify_address;
 
-    assign notify_waiting = notify_valid_i & ~notify_under_way_q;
+    assign notify_waiting = notify_valid_i & ~notify_in_flight_q;
     assign any_notify = notify_waiting != 4'd0;
     assign notify_now = state_q == WRITER_HEADER && first_q && any_notify && credit;
     assign message_now = state_q == WRITER_HEADER && first_q && message_valid_i && !any_notify && credit;
@@ -125,7 +125,7 @@ module peach2_dmac_writer (
         end
     end
 
-    // --- what is issued in this cycle ---
+    // --- the beat issued in this cycle ---
     logic         issue, issue_sop, issue_eop, issue_memory;
     logic [1:0]   issue_empty;
     logic [127:0] issue_data; // header, or status word on both halves
@@ -228,7 +228,7 @@ module peach2_dmac_writer (
 
     assign read_word_o = word_q;
 
-    // --- a cycle for the memory, then the output buffer ---
+    // --- one cycle for the memory, then the output buffer ---
     // retire, notify, channel, last, interrupt; destination; beat
     localparam int unsigned ENTRY_BITS = 6 + peach2_pkg::DESTS + peach2_pkg::BEAT_T_BITS;
     logic                  pending_q, pending_memory_q;
@@ -251,7 +251,7 @@ module peach2_dmac_writer (
             beats_q <= 6'd0;
             tail_q <= 2'd0;
             status_q <= 2'd0;
-            notify_under_way_q <= 4'd0;
+            notify_in_flight_q <= 4'd0;
             pending_q <= 1'b0;
             write_q <= 3'd0;
             read_q <= 3'd0;
@@ -265,7 +265,7 @@ module peach2_dmac_writer (
             beats_q <= beats_d;
             tail_q <= tail_d;
             status_q <= status_d;
-            notify_under_way_q <= (notify_under_way_q | (notify_now ? notify_grant : 4'd0)) & ~notify_ready_o;
+            notify_in_flight_q <= (notify_in_flight_q | (notify_now ? notify_grant : 4'd0)) & ~notify_ready_o;
             pending_q <= issue;
             write_q <= write_q + {2'd0, pending_q};
             read_q <= read_q + {2'd0, valid_o && ready_i};
@@ -288,8 +288,8 @@ module peach2_dmac_writer (
     assign {front_retire, front_notify, front_channel, front_last, front_interrupt, dest_o, beat_o} =
         buffer_q[read_q[1:0]];
 
-    // A read is reported when its last beat has gone to its output, where nothing that comes later can pass it, and so
-    // is a status word; a dropped read at once.
+    // A read, or a status word, is reported when its last beat has been passed to its output: nothing later can pass it
+    // there. A dropped read is reported at once.
     assign notify_ready_o = valid_o && ready_i && front_notify ? 4'd1 << front_channel : 4'd0;
     assign leaves = valid_o && ready_i && front_retire;
     always_comb begin
@@ -313,8 +313,8 @@ module peach2_dmac_writer (
         message_address_i[1:0]};
 
 `ifndef SYNTHESIS
-    a_channel_waits_until_its_status_word_is_gone : assert property (@(posedge clk_i) disable iff (rst_i)
-        (notify_under_way_q & ~notify_valid_i) == 4'd0);
+    a_channel_waits_until_its_status_word_has_left : assert property (@(posedge clk_i) disable iff (rst_i)
+        (notify_in_flight_q & ~notify_valid_i) == 4'd0);
     output_credits_never_exceed_the_buffer : assert property (@(posedge clk_i) disable iff (rst_i)
         credits_q <= 3'd4);
     a_beat_is_stable_until_taken : assert property (@(posedge clk_i) disable iff (rst_i)

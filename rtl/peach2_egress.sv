@@ -1,16 +1,16 @@
 // Output side of a link port: packets of all sources in turn, the N port's address translation, and an output buffer.
 //
 // Each packet stays whole. A packet that enters a ring here needs room for two in the hard IP, one that stays on its
-// ring for one: the bubble rule of docs/decisions/0005-whole-board.md. When it is the turn of one that enters and
-// there is no room, those of the ring are held back so that the hard IP can make some. A hold ends after a while, at
-// least one of the ring goes before the next, and many do after one that was in vain.
+// ring for one: the bubble rule (bubble flow control) of docs/decisions/0005-whole-board.md. When a packet that enters
+// has its turn and there is no room, packets of the ring are held so that the hard IP can free some. A hold has a time
+// limit, at least one packet of the ring goes before the next hold, and many go after a hold without effect.
 //
-// The two entries of the buffer let ready_o come from a register and still move a beat every cycle. At N, a request to
+// With two entries in the buffer, ready_o comes from a register and a beat still moves every cycle. At N, a request to
 // an address of the shared window leaves with the offset of its block subtracted.
 module peach2_egress #(
     // The port translates addresses of the window.
     parameter bit NORTH = 1'b0,
-    // Sources whose packets are on this port's ring already; all where there is no ring.
+    // Sources whose packets are on this port's ring already; all sources if there is no ring.
     parameter logic [peach2_pkg::SOURCES-1:0] ON_RING = '1
 ) (
     input  logic                           clk_i,
@@ -38,8 +38,8 @@ module peach2_egress #(
     logic [peach2_pkg::SOURCES-1:0] grant;
     logic [peach2_pkg::SOURCES-1:0] allowed; // may move now
     logic                           inside_q; // between a header and its last beat
-    logic                           lacks;    // the packet whose turn it is waits for room
-    logic                           holds;    // and one of the ring for it
+    logic                           lacks;    // the packet that has its turn waits for room
+    logic                           holds;    // and a packet of the ring is held for it
     logic                           space, push, pop;
     peach2_pkg::beat_t              chosen, translated;
     // The older beat is in front_q.
@@ -55,21 +55,21 @@ module peach2_egress #(
     localparam logic [REST_BITS-1:0] REST = peach2_regs_pkg::RING_REST_TLPS[REST_BITS-1:0];
     logic [LEVEL_BITS-1:0]          level_d, level_q;
     logic [HOLD_BITS-1:0]           full;           // the longest hold of the level
-    logic [HOLD_BITS-1:0]           hold_d, hold_q; // how long those of the ring may still be held back
-    logic [REST_BITS-1:0]           rest_d, rest_q; // how many of them go before the next hold
-    logic                           passes;         // the packet is one of them
+    logic [HOLD_BITS-1:0]           hold_d, hold_q; // how long packets of the ring may still be held
+    logic [REST_BITS-1:0]           rest_d, rest_q; // how many packets of the ring go before the next hold
+    logic                           passes;         // the packet is on the ring
 
     assign space = !back_valid_q;
-    // Once begun, a packet goes on.
+    // Once begun, a packet continues.
     assign allowed = inside_q || tx_room_i || hold_q != '0 ? request_i : request_i & ON_RING;
     assign lacks = !inside_q && !tx_room_i && (grant & ~ON_RING) != '0;
     assign push = space && grant != '0 && !lacks;
     assign pop = front_valid_q && tx_ready_i;
     assign ready_o = space && !lacks ? grant : '0;
-    // While the hard IP takes nothing from here, nothing is held back.
+    // While the hard IP takes nothing from this port, no packet is held.
     assign holds = lacks && !front_valid_q && (request_i & ON_RING) != '0;
 
-    // With each packet it is settled what becomes of the next hold.
+    // Each packet decides the next hold.
     assign passes = (grant & ON_RING) != '0;
     always_comb begin
         level_d = level_q;
@@ -81,7 +81,7 @@ module peach2_egress #(
                 full = HOLD << level_q;
                 if (passes && rest_q != '0) begin
                     rest_d = rest_q - 1'b1;
-                end else if (passes && hold_q == '0) begin // in vain: the link is slower than that, or stands
+                end else if (passes && hold_q == '0) begin // without effect: the link is slower than that, or stalls
                     rest_d = REST << level_q;
                     level_d = {{(32 - LEVEL_BITS){1'b0}}, level_q} == LEVELS - 1 ? level_q : level_q + 1'b1;
                 end else if (!passes && hold_q != full && hold_q >= full - (full >> 2) && level_q != '0) begin

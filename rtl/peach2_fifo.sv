@@ -1,10 +1,10 @@
-// Synchronous first-in first-out queue with valid/ready on both sides, one entry in and one out a cycle.
+// Synchronous first-in first-out queue with valid/ready on both sides, one entry in and one out each cycle.
 //
-// An entry can be taken in the cycle after it was given. Both ready_o and valid_o come from registers alone.
+// An entry can be taken in the cycle after it was given. Both ready_o and valid_o come only from registers.
 module peach2_fifo #(
     // Bits of an entry.
     parameter int unsigned WIDTH = 32,
-    // Entries, a power of two: more of them hide longer stalls behind, for WIDTH bits each.
+    // Entries, a power of two: more of them hide longer stalls of the next stage, for WIDTH bits each.
     parameter int unsigned DEPTH = 4
 ) (
     input  logic             clk_i,

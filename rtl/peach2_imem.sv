@@ -1,4 +1,4 @@
-// Internal memory: 32 KB for 1024 descriptors, in two banks of 128 bits, so that a descriptor is read in one go.
+// Internal memory: 32 KB for 1024 descriptors, in two banks of 128 bits, so that a descriptor is read in one cycle.
 //
 // Port A reads or writes 16 bytes for LOCAL, port B reads 32 bytes for the DMAC. A read gives its data in the next
 // cycle and a write of the same cycle is not seen. Contents are zero at power-up and survive a reset.
@@ -40,8 +40,8 @@ module peach2_imem #(
             end
         end
 
-        // Reads come before the write, so that they see what was there. One process with a blocking write costs a
-        // simulator nothing while nobody writes.
+        // Reads come before the write, so that they see the old contents. One process with a blocking write costs a
+        // simulator nothing while there are no writes.
         always_ff @(posedge clk_i) begin
             if (a_read_i) begin
                 a_rdata_q <= memory_q[a_index_i[INDEX_BITS:1]];

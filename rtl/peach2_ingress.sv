@@ -1,4 +1,4 @@
-// Input side of a link port: a small FIFO, then one register in which a packet learns where it goes.
+// Input side of a link port: a small FIFO, then one register in which the destination of a packet is decided.
 //
 //   kind               from N                                      from E W S
 //   completion         DMAC                                        DISCARD, counted as unexpected
@@ -7,13 +7,13 @@
 //   read               LOCAL if the route says so, else answered   answered Unsupported Request
 //                      Unsupported Request
 //
-// Reads that are answered Unsupported Request go to LOCAL as well, marked, as LOCAL is where completions are made. A
-// write that a route of E, W or S would send back to where it came from would bounce between two boards for ever, so it
-// counts as unroutable; N may send to N, which is how the own node's blocks are reached through the window.
+// Reads that are answered Unsupported Request also go to LOCAL, marked, because LOCAL makes the completions. A write
+// that a route of E, W or S would send back to its port of entry would bounce between two boards for ever, so it counts
+// as unroutable; N may send to N, which is how the own node's blocks are reached through the window.
 module peach2_ingress #(
-    // Link port this is: DEST_N .. DEST_S.
+    // The link port: DEST_N .. DEST_S.
     parameter int unsigned PORT = 0,
-    // Beats of the FIFO; the hard IP in front has the buffer that the credits promise, so a few suffice.
+    // Beats of the FIFO; the hard IP has the buffer that the credits promise, so a few suffice.
     parameter int unsigned DEPTH = 4
 ) (
     input  logic                         clk_i,
@@ -70,7 +70,7 @@ module peach2_ingress #(
     assign load = head_valid && head_ready;
     assign routing = load && head.sop;
 
-    // Only while a header passes, so that a simulator has nothing to do otherwise.
+    // Only while a header passes, so that a simulator has no work otherwise.
     assign address = routing ? {request.address_hi, request.address_lo, 2'b00} : '0;
     peach2_route i_route (
         .address_i(address), .window_base_i, .routes_i,

@@ -1,5 +1,5 @@
-// Interrupts to the own host: pending bits, set by DMA channels and by anyone who writes RAISE, and the message that
-// tells of them. A message is sent once; CLEAR allows the next.
+// Interrupts to the own host: pending bits, set by DMA channels and by any write to RAISE, and the message that reports
+// them. A message is sent once; CLEAR allows the next one.
 module peach2_interrupt (
     input  logic        clk_i,
     input  logic        rst_i,
@@ -44,7 +44,7 @@ module peach2_interrupt (
     assign valid_o = (pending_q & enable_i) != 32'd0 && !sent_q;
     assign idle_o = !valid_o;
 
-    // A write that raises nothing does nothing.
+    // A write that raises no bit has no effect.
     logic unused_ok;
     assign unused_ok = &{1'b0, pulse_i.raise_written};
 endmodule

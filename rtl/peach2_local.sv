@@ -1,10 +1,10 @@
 // Target of the accesses to the register file and the internal memory, one request at a time and in order.
 //
-// Offsets are the low 17 bits of the address. Writes reach the internal memory from everywhere and the register file
-// from N only, but for INTERRUPT.RAISE; what may not or cannot be written is discarded and counted, once a packet.
-// Reads are answered with completions that end at multiples of the maximum payload size; a read of more than 16 DWs of
-// registers, one that begins where nothing lies, and one that its port marked, is answered Unsupported Request and
-// counted.
+// Offsets are the low 17 bits of the address. Writes reach the internal memory from every port, and the register file
+// only from N, except INTERRUPT.RAISE. Writes that are not allowed or that hit nothing are discarded and counted, once
+// for each packet. Reads are answered with completions that end at multiples of the maximum payload size. A read of
+// more than 16 DWs of registers, one that begins where there is no register, and one that its port marked, is answered
+// Unsupported Request and counted.
 module peach2_local (
     input  logic                         clk_i,
     input  logic                         rst_i,
@@ -16,7 +16,7 @@ module peach2_local (
     input  peach2_pkg::beat_t            beat_w_i,
     input  peach2_pkg::beat_t            beat_s_i,
     input  peach2_pkg::beat_t            beat_write_i,
-    input  logic [3:0]                   unsupported_i,   // the read of link port p is not to be served
+    input  logic [3:0]                   unsupported_i,   // the read of link port p must not be served
     output logic [peach2_pkg::SOURCES-1:0] ready_o,
     output logic                         valid_o,         // completions
     output peach2_pkg::beat_t            beat_o,
@@ -48,10 +48,10 @@ module peach2_local (
         STATE_IDLE,
         STATE_WRITE_MEMORY,    // a beat a cycle
         STATE_WRITE_REGISTER,  // a DW a cycle
-        STATE_WRITE_END,       // the register file has told whether the last DW lies somewhere
+        STATE_WRITE_END,       // the register file has reported whether the last DW hit a register
         STATE_WRITE_DISCARD,
-        STATE_READ_REGISTER,   // asks for a DW
-        STATE_COLLECT,         // and puts it on its lane
+        STATE_READ_REGISTER,   // requests a DW
+        STATE_COLLECT,         // and puts the DW on its lane
         STATE_COMPLETE_HEADER,
         STATE_COMPLETE_DATA
     } state_e;
@@ -63,7 +63,7 @@ module peach2_local (
         $error("peach2_local: registers.def does not fit the decoder");
     end
 
-    // --- whose packet ----------------------------------------------------------------------------------------------
+    // --- packet selection ------------------------------------------------------------------------------------------
 
     logic [peach2_pkg::SOURCES-1:0] grant;
     logic                           in_valid, in_ready, taken;
@@ -99,7 +99,7 @@ module peach2_local (
     logic [10:0]            header_dwords;
     region_e                header_region;
     logic                   from_north;
-    logic                   raises; // writes INTERRUPT.RAISE alone
+    logic                   raises; // writes only INTERRUPT.RAISE
 
     assign header = in.data;
     assign header_is_write = header.dw0.fmt[1];
@@ -123,17 +123,17 @@ module peach2_local (
 
     state_e                 state_d, state_q;
     peach2_pkg::request_t   request_q;      // the header
-    logic [3:0]             port_q;         // one-hot: where completions go
+    logic [3:0]             port_q;         // one-hot: destination of completions
     region_e                region_q;
     logic [OFFSET_BITS-1:2] offset_d, offset_q;       // of the next DW
-    logic [10:0]            remaining_d, remaining_q; // DWs from there on
+    logic [10:0]            remaining_d, remaining_q; // number of DWs from there on
     logic [10:0]            chunk_d, chunk_q;         // DWs left in this completion
-    logic                   first_d, first_q;         // nothing was moved yet
+    logic                   first_d, first_q;         // nothing has been moved yet
     logic                   unsupported_d, unsupported_q;
     logic                   header_due_d, header_due_q; // a completion begins with the next DW
     logic                   refused_d, refused_q;
     logic [127:0]           collected_q;
-    logic [1:0]             collect_q;      // DWs of the beat to come that are collected
+    logic [1:0]             collect_q;      // collected DWs of the next beat
     logic                   checking_q;     // the register file's answer belongs to a write of this packet
 
     logic                   count_unsupported, count_refused;
@@ -294,7 +294,7 @@ module peach2_local (
                 state_d = STATE_COLLECT;
             end
             STATE_COLLECT: begin
-                // offset_q still names the beat's first DW; collect_q counts on from it.
+                // offset_q is still the beat's first DW; collect_q counts on from it.
                 if (first_q && header_due_q && collect_q == 2'd0 && !reg_mapped_i) begin
                     unsupported_d = 1'b1;
                     state_d = STATE_COMPLETE_HEADER;

@@ -1,10 +1,10 @@
 // Types shared by the modules of PEACH2: TLP headers, packet beats, ports and the shared window.
 //
-// A packet is a stream of 128-bit beats. Beat 0 is the header (four DWs; completions leave the fourth unused). Payload
+// A packet is a stream of 128-bit beats. Beat 0 is the header (four DWs; completions do not use the fourth). Payload
 // starts in beat 1 and lies on the lanes of its address: the DW for address A travels on lane A[3:2], its byte A on
-// bits 8*A[1:0] +: 8; for a completion, A is lower_address. `empty` counts the unused DWs behind the last one of the
-// final beat and is 0 in a packet without payload. Lanes outside the payload hold anything. Because source and
-// destination of a DMA agree in their low four address bits, no data path in the chip needs a shifter.
+// bits 8*A[1:0] +: 8; for a completion, A is lower_address. `empty` counts the unused DWs after the last one of the
+// final beat and is 0 in a packet without payload. Lanes outside the payload have undefined contents. Because source
+// and destination of a DMA agree in their low four address bits, no data path in the chip needs a shifter.
 //
 // Source: header layouts are those of the PCI Express Base Specification, clause 2.2, DW 0 in bits 31:0, with the bytes
 // of each DW in big-endian order as printed there (byte 0 in bits 31:24).
@@ -65,8 +65,8 @@ package peach2_pkg;
     } beat_t;
     localparam int unsigned BEAT_T_BITS = 132;
 
-    // Where packets go. N E W S are links; LOCAL the register file and internal memory; DMAC takes completions;
-    // DISCARD counts and swallows what no route takes.
+    // Destinations of packets. N E W S are links; LOCAL is the register file and internal memory; DMAC takes
+    // completions; DISCARD counts and drops packets without a route.
     localparam int unsigned DEST_N = 0;
     localparam int unsigned DEST_E = 1;
     localparam int unsigned DEST_W = 2;
@@ -76,7 +76,7 @@ package peach2_pkg;
     localparam int unsigned DEST_DISCARD = 6;
     localparam int unsigned DESTS = 7;
 
-    // Where packets come from: the four links, LOCAL (completions of register reads), and the DMAC's two streams.
+    // Sources of packets: the four links, LOCAL (completions of register reads), and the DMAC's two streams.
     localparam int unsigned SOURCE_LOCAL = 4;
     localparam int unsigned SOURCE_READ = 5;
     localparam int unsigned SOURCE_WRITE = 6;

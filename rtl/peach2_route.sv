@@ -1,12 +1,12 @@
-// Which output does an address take? Combinational.
+// The output of an address. Combinational.
 //
-// An address in the shared window takes the output with the lowest number whose route is enabled and whose bounds
-// hold its masked window offset; an address elsewhere takes none.
+// An address in the shared window goes to the output with the lowest number whose route is enabled and whose bounds
+// contain its masked window offset; an address outside the window has no output.
 module peach2_route (
     input  logic [63:0] address_i,
     input  logic [24:0] window_base_i, // bits 63:39
-    // 0 N, 1 E, 2 W, 3 S, 4 this board, 5 E, 6 W, 7 S. A cable port has two entries, as what one direction of a ring
-    // reaches wraps around.
+    // 0 N, 1 E, 2 W, 3 S, 4 this board, 5 E, 6 W, 7 S. A cable port has two entries, because the range of one direction
+    // of a ring wraps around.
     input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
     output logic        in_window_o,
     output logic [4:0]  hit_o          // one-hot or zero: N E W S, this board
@@ -18,7 +18,7 @@ module peach2_route (
         $error("peach2_route: registers.def does not fit the ports");
     end
 
-    peach2_regs_pkg::route_mask_t address; // as the registers have it
+    peach2_regs_pkg::route_mask_t address; // laid out as in the registers
     peach2_regs_pkg::route_rw_t   route;
     logic [ROUTES-1:0] match, first;
 

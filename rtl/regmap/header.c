@@ -1,4 +1,4 @@
-// The C headers: names for who uses the board (peach2_regs.h), the registers as a table for who is the board
+// The C headers: names for users of the board (peach2_regs.h), the registers as a table for models of the board
 // (peach2_regs_table.h).
 #include <inttypes.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 //
 //     regmap package|file|header|table|markdown OUTPUT
 //
-// A tool of the build; it checks the map as it goes (offsets inside the stride, no overlap, fields inside the register)
-// and fails rather than writing a wrong one.
+// A tool of the build; it checks the map first (offsets inside the stride, no overlap, fields inside the register) and
+// fails instead of writing a wrong output.
 #include <string.h>
 
 #include "map.h"

@@ -91,7 +91,7 @@ const size_t block_count = COUNT(blocks), reg_count = COUNT(regs), counter_count
              field_count = COUNT(fields), enum_count = COUNT(enums), code_count = COUNT(codes),
              layout_count = COUNT(layouts), part_count = COUNT(parts), constant_count = COUNT(constants);
 
-// --- looking --------------------------------------------------------------------------------------------------------
+// --- lookup ---------------------------------------------------------------------------------------------------------
 
 const char *access_name(enum access access)
 {
@@ -266,7 +266,7 @@ static bool code_check(const struct code *code)
     return complain(code->codes, code->name, "no such set of codes");
 }
 
-// Parts fill their layout from bit 0 on.
+// Parts must fill their layout from bit 0 on.
 static bool layout_check(const struct layout *layout)
 {
     uint32_t end = 0;
@@ -286,13 +286,13 @@ static bool layout_check(const struct layout *layout)
     return end == layout->bits || complain(layout->name, "", "is not filled");
 }
 
-// Who reads them all reads one behind the other.
+// Counters must be contiguous, because readers read all of them as one range.
 static bool counter_check(const struct reg *reg)
 {
     static uint32_t next;
     bool follows = strcmp(reg->block, "COUNTER") != 0 || reg->offset == next;
     next += strcmp(reg->block, "COUNTER") == 0 ? 4 : 0;
-    return follows || complain(reg->block, reg->name, "counters lie one behind the other");
+    return follows || complain(reg->block, reg->name, "counters must be contiguous");
 }
 
 bool map_check(void)

@@ -1,4 +1,4 @@
-// The register map (registers.def) as tables, and what is made of it.
+// The register map (registers.def) as tables, and the generators of its outputs.
 #pragma once
 
 #include <stdbool.h>
@@ -86,15 +86,15 @@ bool reg_has_fields(const struct reg *reg);
 bool field_is_of(const struct field *field, const struct reg *reg);
 // Bits of the register that software can set and read back.
 uint64_t reg_kept(const struct reg *reg);
-// Bits of all registers of the block with that access.
+// Bits of all registers of the block with that kind of access.
 uint32_t block_bits(const struct block *block, enum access access);
-// Bits of what a write to the block's WO registers and fields gives the chip.
+// Bits of the pulses that a write to the block's WO registers and fields gives the chip.
 uint32_t block_pulse_bits(const struct block *block);
-// Of the value, over all parts of that name.
+// Of the value, over all parts with that name.
 uint32_t part_value_bits(const struct part *part);
 bool part_is_first(const struct part *part); // of its value
 
-// Says what is wrong on stderr.
+// Reports errors on stderr.
 bool map_check(void);
 
 void verilog_package_write(FILE *out);

@@ -9,7 +9,7 @@ static bool is_of(const struct reg *reg, const struct block *block)
     return strcmp(reg->block, block->name) == 0;
 }
 
-// Where the register lies among those of its access, as bits of one repetition.
+// The position of the register among those of its access, as bits of one repetition.
 static uint32_t bit_of(const struct reg *reg)
 {
     uint32_t bit = 0;
@@ -174,7 +174,7 @@ static void pulse_assign(FILE *out, const struct block *block, uint32_t lsb, uin
     fprintf(out, " <= %s;\n", value);
 }
 
-// The members of the pulse's type lie from its highest bit down, in the order of reg_write's walk.
+// The members of the pulse's type are in order from its highest bit down, as reg_write walks them.
 static uint32_t reg_pulse_lsb(const struct block *block, const struct reg *wanted)
 {
     uint32_t lsb = block_pulse_bits(block);

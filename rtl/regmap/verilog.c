@@ -51,7 +51,7 @@ static void reg_type_write(FILE *out, const struct reg *reg)
     fprintf(out, "    } %s_%s_t;\n", lower(reg->block).text, lower(reg->name).text);
 }
 
-// The registers of a block that software writes (rw), or those that the chip gives (ro).
+// The registers of a block that software writes (rw), or whose value the chip gives (ro).
 static void block_type_write(FILE *out, const struct block *block, enum access access, const char *suffix)
 {
     uint32_t bits = block_bits(block, access);
@@ -140,7 +140,7 @@ static void enum_write(FILE *out, const struct codes *set)
     fprintf(out, "\n    } %s_e;\n", lower(set->name).text);
 }
 
-// A value in several parts has one member a part, named after its bits.
+// A value in several parts has one member for each part, named after its bits.
 static void layout_write(FILE *out, const struct layout *layout)
 {
     fprintf(out, "\n    // %s\n    typedef struct packed {\n", layout->doc);
