@@ -11,7 +11,7 @@ struct adversary {
 };
 
 // docs/attached-programs.md has the same table for users; a test compares them. The times are those of a busy adapter
-// or processor: long beside a message (1 us), short beside what programs use as time-outs (1 ms and more).
+// or processor: long compared with a message (1 us), short compared with usual time-outs of programs (1 ms and more).
 const struct adversary_rule adversary_rules[ADVERSARY_PURPOSES] = {
     [ADVERSARY_COMPLETION] = {"completion", "a completion is written later, and those behind it with it", 250,
                               20 * SIM_PS_PER_US},
@@ -37,9 +37,9 @@ const struct adversary_rule adversary_rules[ADVERSARY_PURPOSES] = {
                         20 * SIM_PS_PER_US},
 };
 
-// How much of usual: off as often as seldom.
+// Quarters of the usual rate: off and seldom are equally likely.
 static const uint32_t quarters[4] = {0, 1, 4, 4};
-// A drawn time has its upper bound halved up to seven times: short ones are as likely as long ones.
+// The upper bound of a drawn time is halved up to seven times: short times are as likely as long ones.
 enum { HALVINGS = 8 };
 
 enum sim_status adversary_create(uint64_t seed, adversary_t **adversary_out)

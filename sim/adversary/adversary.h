@@ -1,14 +1,15 @@
-// An adversary: for one run, it answers the question of components "how much later may this be?" with numbers drawn
-// from a seed. What a specification leaves open is then used, within bounds, so that programs that rely on more than is
-// promised are found (docs/decisions/0019-adversarial.md).
+// An adversary: for one run, it answers components that ask how much later an action may happen, with numbers drawn
+// from a seed. So it uses, within bounds, what a specification leaves open, and finds programs that rely on more than
+// the specification promises (docs/decisions/0019-adversarial.md).
 //
-// Where a run has none the pointer is NULL, and every answer is "not at all". Components ask at the place where time is
-// spent anyway, and cite the clause that lets them be late; what may not happen (a completion before another of its
-// queue) they keep by themselves. Each purpose has a random stream of its own, so that a component that asks more often
-// does not change what others are told. A seed first chooses what is at work: each purpose is off, seldom or usual, as
-// a mistake often shows only while everything else is on time.
+// In a run without an adversary the pointer is NULL, and every answer is "no delay". Components ask at the point where
+// time is spent anyway, and cite the clause that allows a delay; they themselves prevent what must not happen (a
+// completion before an earlier one of its queue). Each purpose has a random stream of its own, so that a component that
+// asks more often does not change the answers to others. A seed first chooses which purposes are active: each is off,
+// seldom or usual, because a mistake often shows only while everything else is on time.
 //
-// Leaves out: what components do with the answer. Times are picoseconds. The owner destroys it after all that ask.
+// Leaves out: the use of the answer by components. Times are picoseconds. The owner destroys it after all components
+// that ask.
 #pragma once
 
 #include <stdbool.h>
@@ -37,22 +38,22 @@ enum adversary_purpose {
     ADVERSARY_PURPOSES
 };
 
-// What a purpose does when it is usual. most_ps 0: it has no time, it happens or not.
+// The effect of a purpose at its usual rate. most_ps 0: it has no duration, it happens or not.
 struct adversary_rule {
     const char *name, *doc;
-    uint32_t permille; // of the times that it is asked for
+    uint32_t permille; // of the requests
     uint64_t most_ps;
 };
 extern const struct adversary_rule adversary_rules[ADVERSARY_PURPOSES];
 
 enum sim_status adversary_create(uint64_t seed, adversary_t **adversary_out);
-void adversary_destroy(adversary_t *adversary); // NULL: nothing
-// How often, in thousandths, with this seed.
+void adversary_destroy(adversary_t *adversary); // adversary may be NULL
+// The rate with this seed, in thousandths.
 uint32_t adversary_permille(const adversary_t *adversary, enum adversary_purpose purpose);
-// For tests of one purpose: nothing else happens, and it so often.
+// For tests of one purpose: only this purpose happens, at the given rate.
 void adversary_only(adversary_t *adversary, enum adversary_purpose purpose, uint32_t permille);
 
-// Of an adversary that is there; for the two below.
+// adversary must not be NULL; used by the functions below.
 bool adversary_draw(adversary_t *adversary, enum adversary_purpose purpose);
 uint64_t adversary_draw_ps(adversary_t *adversary, enum adversary_purpose purpose, uint64_t most_ps);
 
@@ -62,13 +63,13 @@ static inline bool adversary_strikes(adversary_t *adversary, enum adversary_purp
     return adversary != NULL && adversary_draw(adversary, purpose);
 }
 
-// How much later: mostly 0, at most most_ps of its rule.
+// The delay: mostly 0, at most most_ps of its rule.
 static inline uint64_t adversary_late_ps(adversary_t *adversary, enum adversary_purpose purpose)
 {
     return adversary == NULL ? 0 : adversary_draw_ps(adversary, purpose, adversary_rules[purpose].most_ps);
 }
 
-// The same for what has a measure of its own.
+// The same for a caller with a maximum of its own.
 static inline uint64_t adversary_late_within_ps(adversary_t *adversary, enum adversary_purpose purpose,
                                                 uint64_t most_ps)
 {

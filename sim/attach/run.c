@@ -94,7 +94,7 @@ static void run(struct attach_server *server)
         bool counts = server->scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED;
         attach_outside_note(server, counts ? ATTACH_RUN_OUTSIDE_COMPUTE : 0);
     }
-    sim_set_look(server->sim, attach_devices_look, server);
+    sim_set_poll(server->sim, attach_devices_look, server);
     result->outcome = server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);

@@ -21,7 +21,7 @@ static bool is_completion(const pcie_tlp_t *tlp)
     return kinds[tlp->kind].type == TYPE_COMPLETION;
 }
 
-// The word on which the first DW of payload travels.
+// The word that carries the first DW of payload.
 static uint32_t first_lane(const pcie_tlp_t *tlp)
 {
     uint32_t address = is_completion(tlp) ? tlp->lower_address : (uint32_t)tlp->address;
@@ -65,7 +65,7 @@ void cosim_beat_get(pcie_tlp_t *tlp, uint32_t index, struct cosim_beat *beat_out
     }
     const uint8_t *data = pcie_tlp_data(tlp);
     uint32_t lane = first_lane(tlp);
-    uint32_t begin = (index - 1) * COSIM_BEAT_WORDS; // in DWs from the lane 0 of the first beat
+    uint32_t begin = (index - 1) * COSIM_BEAT_WORDS; // in DWs from lane 0 of the first beat
     uint32_t end = lane + tlp->dwords;
     beat_out->sop = false;
     beat_out->eop = end <= begin + COSIM_BEAT_WORDS;

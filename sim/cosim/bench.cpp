@@ -1,4 +1,4 @@
-// The bare loop that co-simulation is measured against: clock, eval, and the same beats, nothing else.
+// The bare loop as a reference for the speed of co-simulation: clock, eval, and the same beats, nothing else.
 #include <cstring>
 #include <vector>
 
@@ -63,7 +63,7 @@ private:
     uint64_t cycles_;
 };
 
-// Takes the TLP.
+// Consumes the TLP.
 std::vector<cosim_beat> beats_of(pcie_tlp_t *tlp)
 {
     std::vector<cosim_beat> beats(cosim_beat_count(tlp));

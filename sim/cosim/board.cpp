@@ -1,7 +1,7 @@
-// A board: packets become beats of the chip and beats become packets.
+// A board: packets become beats of the chip, and beats become packets.
 //
-// At an edge, the chip's outputs are what they have been since the edge before, as a flip-flop would see them; all of
-// its ready and valid outputs come from registers, so that they do not depend on the inputs set for this edge.
+// At an edge, the chip's outputs are those since the previous edge, as a flip-flop would see them; all of its ready and
+// valid outputs come from registers, so they do not depend on the inputs set for this edge.
 #include "sim/cosim/internal.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void cosim_peach2::offer(unsigned port)
     }
 }
 
-// Ports that offer nothing take up the packets that have come.
+// Ports without an offer take the packets that have arrived.
 void cosim_peach2::offer_arrivals(uint64_t edge)
 {
     for (unsigned port = 0; port < COSIM_PORTS; port++) {
@@ -63,8 +63,8 @@ void cosim_peach2::advance(unsigned port)
 
 // --- out of the chip ------------------------------------------------------------------------------------------------
 
-// The chip's inside is not looked into: what leaves it follows from what came in last. Tags with this bit are the
-// descriptor fetch's (rtl/).
+// The inside of the chip is not visible here: a packet that leaves is attributed to the last input. Tags with this bit
+// belong to the descriptor fetch (rtl/).
 static constexpr uint8_t descriptor_tag = 0x80;
 
 void cosim_peach2::explain_tx(const pcie_tlp_t *tlp)
@@ -107,7 +107,7 @@ void cosim_peach2::take_beat(unsigned port)
     }
 }
 
-// What the hard IPs said last holds from now on.
+// The last values from the hard IPs are in force from now on.
 void cosim_peach2::take_tx()
 {
     tx_ready = tx_ready_wanted;
@@ -137,19 +137,19 @@ void cosim_peach2::evaluate(uint64_t edge)
     for (unsigned ports = entering; ports != 0; ports &= ports - 1) {
         advance(static_cast<unsigned>(__builtin_ctz(ports)));
     }
-    // Nothing would change at the next edge: no beat moves inside, enters or leaves, and no other input changes.
+    // No change at the next edge: no beat moves inside, enters or leaves, and no other input changes.
     unsigned moving = (chip.rx_valid_i & chip.rx_ready_o) | (chip.tx_valid_o & (tx_ready | tx_open));
     awake = !(chip.still_o && (moving | leaving | entering | rx_waiting) == 0 && !tx_changed);
 }
 
-// The waveform's writer replaces what it finds under its path, be it a device.
+// The waveform writer replaces what it finds at its path, even a device.
 static bool may_be_written(const char *path)
 {
     struct stat status;
     return stat(path, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-// --- the C face -----------------------------------------------------------------------------------------------------
+// --- the C interface ------------------------------------------------------------------------------------------------
 
 sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const char *name,
                                const cosim_peach2_config *config, const cosim_peach2_ops *ops, void *ctx,
@@ -213,7 +213,7 @@ void cosim_peach2_rx(cosim_peach2_t *board, unsigned port, unsigned bar, pcie_tl
     wake(board);
 }
 
-// What the hard IPs say holds from the next edge on.
+// Inputs from the hard IPs are in force from the next edge on.
 static bool tx_change(cosim_peach2 *board, uint8_t &wanted, unsigned port, bool set)
 {
     uint8_t bit = static_cast<uint8_t>(1u << port);
@@ -222,7 +222,7 @@ static bool tx_change(cosim_peach2 *board, uint8_t &wanted, unsigned port, bool 
         return false;
     }
     if (board->tx_changed && board->tx_edge < board->clock->next_edge()) {
-        board->take_tx(); // in force at an edge that may still be to come
+        board->take_tx(); // in force at an edge that may be in the future
     }
     wanted = value;
     board->tx_changed = true;
@@ -240,7 +240,7 @@ void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready)
 
 void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room)
 {
-    // What waits for room stands before the output, where it cannot be seen from here.
+    // Packets that wait for room are before the output, where they are not visible from here.
     if (tx_change(board, board->tx_room_wanted, port, room) && room && !board->model->pins().idle_o) {
         wake(board);
     }

@@ -1,4 +1,4 @@
-// The clock that all boards share: which edges are evaluated.
+// The clock that all boards share: it decides which edges are evaluated.
 #include "sim/cosim/internal.hpp"
 
 #include <new>

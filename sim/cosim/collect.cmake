@@ -1,4 +1,5 @@
-# Collects what Verilator wrote into DIRECTORY under PREFIX: fast.cpp includes the code of every edge, slow.cpp the rest.
+# Collects the files that Verilator wrote to DIRECTORY with PREFIX: fast.cpp includes the code of every edge, slow.cpp
+# the rest.
 file(GLOB all RELATIVE ${DIRECTORY} ${DIRECTORY}/${PREFIX}*.cpp)
 list(SORT all)
 set(slow ${all})

@@ -1,6 +1,6 @@
-// The C face of the Verilated boards: TLPs in, TLPs out, a clock that ticks only while a board has work.
+// The C interface of the Verilated boards: TLPs in, TLPs out, a clock that ticks only while a board has work.
 //
-// The only room that knows Verilator. A board is evaluated at the edges of its clock (multiples of the period since the
+// The only room that uses Verilator. A board is evaluated at the edges of its clock (multiples of the period since the
 // start of the simulation) while packets are arriving, its idle_o is low, or a packet is leaving; an idle board costs
 // nothing. All boards of one clock are evaluated in the order of their creation, in a tight loop while no other event
 // is due.
@@ -34,9 +34,9 @@ struct cosim_peach2_config {
 };
 
 struct cosim_peach2_ops {
-    // A packet left the chip (its last beat was taken at this edge). The reference is the owner's.
+    // A packet left the chip (its last beat was taken at this edge). The owner gets the reference.
     void (*tx)(void *ctx, unsigned port, pcie_tlp_t *tlp);
-    // The last beat of a packet given to cosim_peach2_rx was taken; the reference is the owner's again.
+    // The last beat of a packet given to cosim_peach2_rx was taken; the owner gets the reference back.
     void (*rx_taken)(void *ctx, unsigned port, pcie_tlp_t *tlp);
 };
 
@@ -44,8 +44,8 @@ struct cosim_peach2_ops {
 enum sim_status cosim_clock_create(sim_t *sim, uint64_t period_ps, cosim_clock_t **clock_out);
 void cosim_clock_destroy(cosim_clock_t *clock);
 
-// trace_path: FST file of this board, or NULL; SIM_ERR_IO if something is there that is no regular file, as the file
-// is replaced. SIM_ERR_RANGE: the chip does not take the values. The board comes out of reset idle.
+// trace_path: FST file of this board, or NULL. An existing file is replaced; SIM_ERR_IO if the path is not a regular
+// file. SIM_ERR_RANGE: the chip does not support the values. The board comes out of reset idle.
 enum sim_status cosim_peach2_create(cosim_clock_t *clock, pcie_pool_t *pool, const char *name,
                                     const struct cosim_peach2_config *config, const struct cosim_peach2_ops *ops,
                                     void *ctx, const char *trace_path, cosim_peach2_t **board_out);
@@ -54,17 +54,17 @@ void cosim_peach2_destroy(cosim_peach2_t *board);
 // Queues a packet for the port, in order; its first beat is offered at the next edge. bar is the BAR it hit (N only).
 // Keeps the reference until rx_taken.
 void cosim_peach2_rx(cosim_peach2_t *board, unsigned port, unsigned bar, pcie_tlp_t *tlp);
-// The port's hard IP takes packets (default) or stalls. A packet of which beats were taken is finished all the same.
+// The port's hard IP takes packets (default) or stalls. A packet whose first beats were taken is still finished.
 void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready);
 // The port's hard IP has room for packets that enter a ring (default), by the bubble rule; see docs/decisions/0005.
 void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room);
 
-uint64_t cosim_peach2_cycles(const cosim_peach2_t *board); // evaluated so far
+uint64_t cosim_peach2_cycles(const cosim_peach2_t *board); // evaluated cycles so far
 
-// The registers COUNTER.*, in their order, as they are now; costs no packet and no time.
+// The registers COUNTER.*, in their order, with their current values; costs no packet and no time.
 void cosim_peach2_counters(const cosim_peach2_t *board, uint32_t values[PEACH2_COUNTER_REGISTERS]);
 
-// For `tcasim bench`: a bare loop of clock and eval on the same model with the same beats as a recorded run: streams
+// For `tcasim bench`: a bare loop of clock and eval on the same model with the same beats as a recorded run. Streams
 // `packets` memory writes of mps_bytes from N to E as fast as they are taken, `cycles_out` cycles in all. No scheduler,
 // no TLPs. Returns after the last beat left.
 enum sim_status cosim_bench_bare(const struct cosim_peach2_config *config, uint64_t packets, uint64_t *cycles_out);

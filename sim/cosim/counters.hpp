@@ -1,4 +1,4 @@
-// The chip's performance counters, without a packet that reads them (counters.vlt), in the order of registers.def.
+// The chip's performance counters, read without a packet (counters.vlt), in the order of registers.def.
 #pragma once
 
 #include <Vpeach2___024root.h>

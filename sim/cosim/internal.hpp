@@ -1,6 +1,6 @@
 // What the C++ files of this room share: the clock and a board. No other room includes this.
 //
-// clock.cpp decides when an edge is, board.cpp what a board does at it, model.hpp is the Verilated chip.
+// clock.cpp decides which edges are evaluated, board.cpp what a board does at an edge; model.hpp is the Verilated chip.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ struct cosim_clock {
     uint64_t period_ps;
     sim_event_t edge_event;
     std::vector<cosim_peach2 *> boards; // in the order of creation
-    uint64_t edge;                      // number of the edge that is evaluated, or was last
+    uint64_t edge;                      // number of the current or last evaluated edge
     bool running;                       // inside the loop over edges
 
-    // Number of the first edge strictly after now. What arrives at the time of an edge is seen by the next one, whether
-    // or not the clock was running: so it does not matter which event of that time came first.
+    // Number of the first edge strictly after now. The next edge sees what arrives at the time of an edge, whether or
+    // not the clock was running, so the order of events at that time does not matter.
     uint64_t next_edge() const
     {
         return sim_now_ps(sim) / period_ps + 1;
     }
-    // Some board has work from the next edge on.
+    // A board has work from the next edge on.
     void wake();
 };
 
-// A packet on its way into the chip.
+// A packet on the input side of the chip.
 struct cosim_arrival {
     pcie_tlp_t *tlp;
     uint64_t edge; // first edge that may see it
@@ -42,7 +42,7 @@ struct cosim_arrival {
 
 struct cosim_rx_port {
     std::deque<cosim_arrival> queue;
-    uint32_t beat; // of the first packet, the one that is offered
+    uint32_t beat; // of the first packet: the beat on the wires
 };
 
 struct cosim_peach2 {
@@ -56,13 +56,13 @@ struct cosim_peach2 {
     cosim_rx_port rx[COSIM_PORTS];
     cosim_assembly tx[COSIM_PORTS];
     uint8_t rx_waiting;      // ports with packets of which no beat is offered yet
-    uint8_t tx_ready;        // what the hard IPs said, in force
-    uint8_t tx_ready_wanted; // and what they said last
+    uint8_t tx_ready;        // inputs from the hard IPs, in force
+    uint8_t tx_ready_wanted; // and their last values
     uint8_t tx_room_wanted;  // the same for tx_room_i
-    bool tx_changed;         // something of it is not in force yet
-    uint64_t tx_edge;        // first edge at which it is
-    uint8_t tx_open;         // ports with a packet begun
-    sim_cause_t cause;       // of what came in last (sim/kernel/cause.h)
+    bool tx_changed;         // some of them are not in force yet
+    uint64_t tx_edge;        // first edge at which they are
+    uint8_t tx_open;         // ports with an unfinished packet
+    sim_cause_t cause;       // of the last input (sim/kernel/cause.h)
     bool awake;
     uint64_t wake_edge; // first edge to be evaluated
     uint64_t cycles;

@@ -1,4 +1,4 @@
-// The Verilated chip, and what becomes of its complaints.
+// The Verilated chip, and the handling of its failures.
 #include "sim/cosim/model.hpp"
 
 #include "sim/cosim/counters.hpp"
@@ -49,7 +49,7 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
     }
     pins_.rst_i = 0;
     tick(0, 0);
-    // The reset has no place in simulated time, so the waveform begins behind it.
+    // The reset takes no simulated time, so the waveform begins after it.
     if (traced_ != nullptr) {
         context_.traceEverOn(true);
         trace_ = std::make_unique<VerilatedFstC>();
@@ -62,7 +62,8 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
 
 cosim_model::~cosim_model()
 {
-    // Verilator's scopes leave through the thread's current context, which must not be that of a board already gone.
+    // The scopes of the model are removed through the thread's current context, which must not be that of a destroyed
+    // board.
     Verilated::threadContextp(&context_);
     if (trace_ != nullptr) {
         trace_->close();
@@ -80,12 +81,12 @@ void cosim_model::counters(uint32_t values[PEACH2_COUNTER_REGISTERS]) const
 
 void cosim_model::fail(const char *file, int line, const char *what)
 {
-    // tick() made it so, and nothing else here evaluates anything.
+    // tick() set this context, and nothing else here evaluates a model.
     const auto *context = static_cast<named_context *>(Verilated::threadContextp());
     sim_panic(context->name.c_str(), "%s:%d: %s", file, line, what);
 }
 
-// --- Verilator's complaints (VL_USER_STOP, VL_USER_FATAL, VL_USER_FINISH) --------------------------------------------
+// --- failures reported by Verilator (VL_USER_STOP, VL_USER_FATAL, VL_USER_FINISH) ------------------------------------
 
 void vl_stop(const char *file, int line, const char *)
 {

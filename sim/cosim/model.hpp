@@ -1,8 +1,8 @@
 // The Verilated chip with the context its messages refer to.
 //
-// There are two translations of the RTL, one without and one with waveforms, as the second is slower even while it
-// writes none; which of them a model has is hidden behind its pins. Each model has a context of its own: a failing
-// assertion then knows which board it belongs to.
+// There are two translations of the RTL, one without and one with waveforms, because the second is slower even while it
+// writes none; the pins hide which of them a model has. Each model has a context of its own, so that a failing
+// assertion can name its board.
 #pragma once
 
 #include <memory>
@@ -57,12 +57,12 @@ class cosim_model
     cosim_model(const char *name, const cosim_peach2_config *config, const char *trace_path);
     ~cosim_model();
 
-    // One cycle with the inputs as they are set; edge_ps and half_ps are for the waveform.
+    // Runs one cycle with the current inputs; edge_ps and half_ps are for the waveform.
     void tick(uint64_t edge_ps, uint64_t half_ps)
     {
         Verilated::threadContextp(&context_);
         if (assertions) {
-            // They sample before inputs that change with the clock have gone through the wires.
+            // Assertions sample before inputs that change with the clock have propagated.
             eval();
         }
         pins_.clk_i = 1;
@@ -84,10 +84,10 @@ class cosim_model
         return pins_;
     }
 
-    // Ends the program in the name of the chip that was evaluated last.
+    // Ends the program with the name of the chip evaluated last.
     [[noreturn]] static void fail(const char *file, int line, const char *what);
 
-    // SIM_ERR_RANGE if the chip cannot be told so.
+    // SIM_ERR_RANGE if the chip does not support the configuration.
     static sim_status check(const cosim_peach2_config *config);
 
   private:
@@ -116,7 +116,7 @@ class cosim_model
     }
 
     named_context context_;
-    std::unique_ptr<Vpeach2> plain_; // one of the two
+    std::unique_ptr<Vpeach2> plain_; // one of the two is used
     std::unique_ptr<Vpeach2_traced> traced_;
     cosim_pins pins_;
     std::unique_ptr<VerilatedFstC> trace_;

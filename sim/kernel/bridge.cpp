@@ -1,4 +1,4 @@
-// The bridge to SystemC, and the only file that knows it: the process's entry, SystemC's clock, coroutines.
+// The bridge to SystemC, and the only file that uses it: the process's entry, SystemC's clock, coroutines.
 #include "sim/kernel/bridge.h"
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct sim_coroutine;
 namespace
 {
 
-// Takes a turn of the living simulation's loop whenever SystemC's clock has come to the time the loop asked for, or a
+// Runs a turn of the live simulation's loop whenever SystemC's clock has reached the time that the loop requested, or a
 // thread has blocked.
 class Bridge : public sc_core::sc_module
 {
@@ -27,7 +27,7 @@ class Bridge : public sc_core::sc_module
         dont_initialize();
     }
 
-    // Another turn in the next delta cycle, once the process that calls has returned or blocked.
+    // Requests another turn in the next delta cycle, once the calling process has returned or blocked.
     void call()
     {
         wake_.notify(sc_core::SC_ZERO_TIME);
@@ -39,12 +39,12 @@ class Bridge : public sc_core::sc_module
     sc_core::sc_event wake_;
 };
 
-// The one place of process-wide state, as SystemC itself is process-wide.
+// The only process-wide state, because SystemC itself is process-wide.
 struct ProcessState {
     int (*program)(int argc, char **argv);
     Bridge *bridge;      // lives from sim_main to its end
     sim_t *living;       // NULL: none
-    sim_coroutine *idle; // threads of SystemC without work
+    sim_coroutine *idle; // idle SystemC threads
 };
 ProcessState process;
 
@@ -144,7 +144,7 @@ extern "C" void sim_bridge_run(sim_t *sim)
 // --- coroutines -----------------------------------------------------------------------------------------------------
 
 // A coroutine is a SystemC thread that runs one body after another. SystemC keeps the name of every process it ever
-// had, so that new ones for each simulation would make a long-lived process grow; those that are out of work are kept.
+// had, so that new ones for each simulation would make a long-lived process grow; idle ones are kept for reuse.
 struct sim_coroutine {
     sc_core::sc_event resume;
     void (*body)(void *arg);

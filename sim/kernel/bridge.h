@@ -1,7 +1,7 @@
-// For rooms that own SystemC objects (sim/cosim). Everybody else does without.
+// For rooms that own SystemC objects (sim/cosim). Other rooms do not need it.
 //
-// While SystemC has nothing to do by itself, the simulation runs ahead of SystemC's clock: in an event or a thread
-// sc_time_stamp() may then lie behind sim_now_ps(). That is invisible to C code and saves most of the scheduler's cost,
+// While SystemC has no event of its own, the simulation runs ahead of SystemC's clock: in an event or a thread
+// sc_time_stamp() may then be behind sim_now_ps(). C code does not see this, and it saves most of the scheduler's cost,
 // but a signal written or an sc_event notified there would be handled at the older time.
 #pragma once
 

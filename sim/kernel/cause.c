@@ -1,4 +1,4 @@
-// Records of causes, and the way back along them.
+// Records of causes, and the evaluation of paths.
 #include "sim/kernel/cause.h"
 
 #include <stdlib.h>
@@ -19,17 +19,17 @@ struct reading {
 };
 
 struct sim_causes {
-    struct record *records; // by number; the first is the beginning of all
+    struct record *records; // by number; the first is the origin
     uint32_t count, capacity;
     struct reading *readings;
     size_t reading_count, reading_capacity;
     uint64_t bytes_max;
     bool full;
     bool is_ring;
-    struct record origin; // of what is not recorded any more
+    struct record origin; // stands for records that were overwritten
 };
 
-// Its record, by number. Of a ring those that were overwritten are the beginning of all.
+// The record of a number. In a ring, overwritten records are replaced by the origin.
 static struct record *record_at(struct sim_causes *causes, sim_cause_t cause)
 {
     if (!causes->is_ring) {
@@ -91,7 +91,7 @@ bool sim_causes_full(const sim_t *sim)
     return sim->causes != NULL && sim->causes->full;
 }
 
-// What happens until the run has ended is not recorded any more.
+// false: nothing is recorded any more until the run has ended.
 static bool has_room(sim_t *sim, size_t bytes)
 {
     struct sim_causes *causes = sim->causes;
@@ -149,7 +149,7 @@ void sim_cause_follow(sim_t *sim, sim_cause_t from, const char *component, const
     if (sim->causes == NULL) {
         return;
     }
-    while (record_at(sim->causes, from)->end_ps > sim->now_ps) { // what was to come did not
+    while (record_at(sim->causes, from)->end_ps > sim->now_ps) { // the expected future did not happen
         from = record_at(sim->causes, from)->from;
     }
     sim->cause = sim_cause_add(sim, from, sim->now_ps, component, work);
@@ -172,7 +172,7 @@ void sim_cause_arrive(sim_t *sim, sim_cause_t cause)
     const struct record record = *record_at(sim->causes, cause);
     if (record.end_ps == sim->now_ps) {
         sim->cause = cause;
-    } else { // earlier or later than was thought
+    } else { // earlier or later than expected
         sim_cause_follow(sim, cause, record.component, record.work);
     }
 }
@@ -195,9 +195,9 @@ void sim_cause_clock_read(sim_t *sim)
     causes->readings[causes->reading_count++] = (struct reading){sim->current, sim->now_ps, sim->cause};
 }
 
-// --- looking back --------------------------------------------------------------------------------------------------
+// --- evaluation ----------------------------------------------------------------------------------------------------
 
-// The last two readings of the calling thread that lie total_ps apart.
+// Finds the last two readings of the calling thread that are total_ps apart.
 static bool measured(const sim_t *sim, uint64_t total_ps, struct reading *begin_out, struct reading *end_out)
 {
     const struct reading *readings = sim->causes->readings;
@@ -217,7 +217,7 @@ static bool measured(const sim_t *sim, uint64_t total_ps, struct reading *begin_
     return false;
 }
 
-// From the first piece that ends behind from_ps.
+// Starts with the first piece that ends after from_ps.
 static void path_take(struct sim_causes *causes, sim_cause_t end, uint64_t from_ps, struct sim_piece **pieces_out,
                       size_t *count_out)
 {
@@ -227,11 +227,11 @@ static void path_take(struct sim_causes *causes, sim_cause_t end, uint64_t from_
         count++;
     }
     struct sim_piece *pieces = grown(NULL, count + 1, sizeof *pieces);
-    size_t place = count;
-    for (sim_cause_t cause = end; place > 0; cause = record_at(causes, cause)->from) {
+    size_t index = count;
+    for (sim_cause_t cause = end; index > 0; cause = record_at(causes, cause)->from) {
         const struct record *record = record_at(causes, cause);
         uint64_t began_ps = record_at(causes, record->from)->end_ps;
-        pieces[--place] = (struct sim_piece){record->component, record->work, began_ps > from_ps ? began_ps : from_ps,
+        pieces[--index] = (struct sim_piece){record->component, record->work, began_ps > from_ps ? began_ps : from_ps,
                                              record->end_ps};
     }
     *pieces_out = pieces;
@@ -259,7 +259,7 @@ bool sim_cause_path_since(sim_t *sim, uint64_t from_ps, struct sim_piece **piece
            record_at(causes, record_at(causes, first)->from)->end_ps > from_ps) {
         first = record_at(causes, first)->from;
     }
-    // One whose cause is not recorded any more began at an unknown time.
+    // A record whose cause was overwritten began at an unknown time.
     sim_cause_t before = record_at(causes, first)->from;
     if (causes->is_ring && before != 0 && record_at(causes, before) == &causes->origin) {
         return false;

@@ -1,4 +1,4 @@
-// Declared counters: the only source of numbers in results besides what a workload measures.
+// Declared counters: the only source of numbers in results, except the measurements of a workload.
 //
 // A component declares a static table (name, unit, doc), embeds an array of uint64_t of the same length, registers both
 // once and then simply increments the array. Values are read in the order of registration.

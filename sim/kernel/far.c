@@ -1,5 +1,5 @@
-// The far level of the queue: a 4-ary heap by (due_ps, order). Each event knows its place, so that it can
-// be removed.
+// The far level of the queue: a 4-ary heap by (due_ps, order). Each event has its index in the heap, so that it can be
+// removed.
 #include "sim/kernel/internal.h"
 
 #include <stdlib.h>
@@ -11,10 +11,10 @@ static inline bool entry_before(const struct sim_far_entry *a, const struct sim_
     return sim_queue_before(a->key, b->key);
 }
 
-static inline void entry_place(struct sim_far *far, uint32_t index, struct sim_far_entry entry)
+static inline void entry_put(struct sim_far *far, uint32_t index, struct sim_far_entry entry)
 {
     far->entries[index] = entry;
-    entry.event->place = index + 1;
+    entry.event->slot = index + 1;
 }
 
 // Moves the hole at index towards the root until entry fits.
@@ -25,10 +25,10 @@ static void sift_up(struct sim_far *far, uint32_t index, struct sim_far_entry en
         if (!entry_before(&entry, &far->entries[parent])) {
             break;
         }
-        entry_place(far, index, far->entries[parent]);
+        entry_put(far, index, far->entries[parent]);
         index = parent;
     }
-    entry_place(far, index, entry);
+    entry_put(far, index, entry);
 }
 
 static void sift_down(struct sim_far *far, uint32_t index, struct sim_far_entry entry)
@@ -48,10 +48,10 @@ static void sift_down(struct sim_far *far, uint32_t index, struct sim_far_entry 
         if (!entry_before(&far->entries[least], &entry)) {
             break;
         }
-        entry_place(far, index, far->entries[least]);
+        entry_put(far, index, far->entries[least]);
         index = (uint32_t)least;
     }
-    entry_place(far, index, entry);
+    entry_put(far, index, entry);
 }
 
 static void settle(struct sim_far *far, uint32_t index, struct sim_far_entry entry)
@@ -85,7 +85,7 @@ void sim_far_add(struct sim_far *far, sim_event_t *event)
 
 void sim_far_remove(struct sim_far *far, sim_event_t *event)
 {
-    uint32_t index = event->place - 1;
+    uint32_t index = event->slot - 1;
     struct sim_far_entry last = far->entries[--far->count];
     if (index < far->count) {
         settle(far, index, last);
@@ -94,6 +94,6 @@ void sim_far_remove(struct sim_far *far, sim_event_t *event)
 
 void sim_far_fini(struct sim_far *far)
 {
-    // The events are not touched: their owners may be gone.
+    // The events are not accessed: their owners may no longer exist.
     free(far->entries);
 }

@@ -1,9 +1,9 @@
-// What the files of this room share: the simulation's struct, and the functions they offer to each other. No other room
+// What the files of this room share: the simulation's struct, and the functions between the files. No other room
 // includes this.
 //
-// The way of one event: queue.c holds it (in near.h or far.c), loop.c decides when it runs, bridge.cpp asks SystemC for
-// the time at which loop.c has to look again. A thread's wake is such an event too; thread.c knows what it waits for,
-// bridge.cpp owns its coroutine.
+// Path of an event: queue.c holds it (in near.h or far.c), loop.c decides when it runs, bridge.cpp asks SystemC to call
+// loop.c again at that time. A thread's wake is such an event too; thread.c has the condition it waits for, bridge.cpp
+// owns its coroutine.
 #pragma once
 
 #include "sim/kernel/cause.h"
@@ -18,15 +18,15 @@ extern "C" {
 
 // --- the queue: pending events in the order (due_ps, order) ----------------------------------------------------------
 //
-// Nearly all events are due within a microsecond: those lie in a ring of buckets (near.h), where coming and going costs
-// a few instructions however many there are. The others lie in a heap (far.c) and stay there; the next event is the
-// earlier of the two levels' next.
+// Nearly all events are due within a microsecond: those are in a ring of buckets (near.h), where adding and removing
+// cost a few instructions, whatever their number. The others are in a heap (far.c) and stay there; the next event is
+// the earlier of the first events of the two levels.
 
 struct sim_queue_key {
     uint64_t due_ps, order;
 };
 
-// An event's order: its rank, then the number of its scheduling.
+// An event's order: its rank, then the number of its scheduling call.
 enum { SIM_SEQUENCE_BITS = 44 };
 
 static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)
@@ -36,24 +36,24 @@ static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)
 
 static inline bool sim_queue_before(struct sim_queue_key a, struct sim_queue_key b)
 {
-    // As one number: what is due at one instant is often in no order that a processor could guess.
+    // As one number: the order of events at one instant is often unpredictable for the branch predictor.
     __extension__ typedef unsigned __int128 number;
     return ((number)a.due_ps << 64 | a.order) < ((number)b.due_ps << 64 | b.order);
 }
 
 enum { SIM_NEAR_SHIFT = 10, SIM_NEAR_BUCKETS = 2048, SIM_NEAR_WORDS = SIM_NEAR_BUCKETS / 64 };
 
-// A bucket holds SIM_NEAR_SHIFT bits of picoseconds, sorted.
+// A bucket covers SIM_NEAR_SHIFT bits of picoseconds and is sorted.
 struct sim_near {
     struct sim_near_bucket {
         sim_event_t *first, *last;
-        struct sim_queue_key key; // of the last, so that most come without a look at another event; 0: it is empty
+        struct sim_queue_key key; // of the last, so that most additions read no other event; 0: it is empty
     } buckets[SIM_NEAR_BUCKETS];
-    uint64_t filled[SIM_NEAR_WORDS]; // a bit a bucket that holds something
-    uint64_t filled_words;           // a bit a word of `filled` that is not 0
+    uint64_t filled[SIM_NEAR_WORDS]; // one bit for each bucket that is not empty
+    uint64_t filled_words;           // one bit for each word of `filled` that is not 0
 };
 
-// The key is repeated beside the pointer so that a comparison touches the heap's own cache lines only.
+// The key is stored with the pointer, so that a comparison accesses only the heap's own cache lines.
 struct sim_far_entry {
     struct sim_queue_key key;
     sim_event_t *event;
@@ -81,7 +81,7 @@ static inline void sim_queue_init(struct sim_queue *queue)
     queue->far_due_ps = SIM_NEVER_PS;
 }
 
-// Removes the first. Precondition: the queue is not empty.
+// Removes the first event. Precondition: the queue is not empty.
 void sim_queue_pop(struct sim_queue *queue);
 void sim_queue_fini(struct sim_queue *queue);
 
@@ -99,24 +99,24 @@ struct sim {
 
     // Time. now_ps may be ahead of SystemC's clock within a turn, see sim_loop_turn.
     uint64_t now_ps;
-    uint64_t horizon_ps;  // time may move up to here, the limits of the run considered; 0 once a stop is asked for
-    uint64_t progress_ps; // when something last made progress
+    uint64_t horizon_ps;  // time may move up to here, within the limits of the run; 0 once a stop is requested
+    uint64_t progress_ps; // time of the last progress
     uint64_t epoch_ps;    // SystemC's time at sim_create
     uint64_t systemc_ps;  // SystemC's time in this turn, counted from the epoch
-    uint64_t busy_ps;     // when SystemC has something to do by itself, as of the beginning of this turn
-    uint64_t quick_ps;    // what is due before needs neither SystemC nor a look at limits
+    uint64_t busy_ps;     // when SystemC has an event of its own, as of the beginning of this turn
+    uint64_t quick_ps;    // earlier events need neither SystemC nor a check of limits
     uint64_t next_turn_ps;
     bool exact; // never ahead of SystemC's clock
 
     struct sim_queue queue;
     uint64_t sequence;
-    void *names;               // of sim_name_keep, a tree
+    void *names;               // a tree, for sim_name_keep
     struct sim_causes *causes; // NULL: not recorded
     sim_cause_t cause;         // of what runs now; 0: not recorded
-    uint32_t late_events;      // initialised
+    uint32_t late_events;      // number of initialised update events
     uint64_t events_run;
-    void (*look)(void *ctx); // NULL: none
-    void *look_ctx;
+    void (*poll)(void *ctx); // NULL: none
+    void *poll_ctx;
     uint64_t instant_events; // run since time last moved
 
     bool running;   // inside sim_run or the unwinding of sim_destroy
@@ -138,49 +138,49 @@ struct sim {
 void sim_counters_fini(sim_t *sim);
 void sim_names_fini(sim_t *sim);
 void sim_causes_fini(sim_t *sim);
-// A record, while causes are recorded.
+// Adds a record, while causes are recorded.
 sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const char *component,
                           const struct sim_work *work);
 
-// Nanoseconds with picoseconds behind the point where there are any: "12", "12.345". Returns buffer.
+// Nanoseconds, with picoseconds after the point if there are any: "12", "12.345". Returns buffer.
 enum { SIM_NS_TEXT_BYTES = 32 };
 const char *sim_format_ns(char buffer[SIM_NS_TEXT_BYTES], uint64_t time_ps);
 
 // --- the loop --------------------------------------------------------------------------------------------------------
 
 enum sim_turn {
-    SIM_TURN_THREAD, // a thread has been made to run; it calls for the next turn when it blocks
+    SIM_TURN_THREAD, // a thread was resumed; it requests the next turn when it blocks
     SIM_TURN_LATER,  // the next turn is due at sim->next_turn_ps
-    SIM_TURN_OVER    // sim->outcome is set, or all is unwound
+    SIM_TURN_OVER    // sim->outcome is set, or all threads are unwound
 };
 
-// Runs what is due, in order, as far as it can without SystemC. systemc_ps is SystemC's time counted from the epoch.
+// Runs due events, in order, as far as possible without SystemC. systemc_ps is SystemC's time counted from the epoch.
 enum sim_turn sim_loop_turn(sim_t *sim, uint64_t systemc_ps);
 void sim_loop_begin(sim_t *sim);
 
-// --- threads, as the loop sees them ----------------------------------------------------------------------------------
+// --- interface of the threads to the loop ----------------------------------------------------------------------------
 
-// The function of every thread's wake event; the loop knows thread wakes by it.
+// The function of every thread's wake event; the loop recognises thread wakes by it.
 void sim_thread_wake(void *thread);
-// Lets the oldest thread unwind. Returns false when none that ever ran is left.
+// Lets the oldest thread unwind. Returns false when no thread that ever ran is left.
 bool sim_thread_unwind_next(sim_t *sim);
 
 // --- coroutines and SystemC's clock (bridge.cpp) ---------------------------------------------------------------------
 
 struct sim_coroutine;
 
-// From a turn: the coroutine runs once the turn has ended. body must call sim_coroutine_end last.
+// Called in a turn: the coroutine runs after the turn has ended. body must call sim_coroutine_end last.
 struct sim_coroutine *sim_coroutine_start(void (*body)(void *arg), void *arg);
 void sim_coroutine_resume(struct sim_coroutine *coroutine);
-// From the coroutine: calls for a turn and returns after the next resume.
+// Called in the coroutine: requests a turn and returns after the next resume.
 void sim_coroutine_suspend(struct sim_coroutine *coroutine);
 void sim_coroutine_end(struct sim_coroutine *coroutine);
 
-// When SystemC, left to itself, does something next, counted from the epoch; 0: at once, SIM_NEVER_PS: nothing.
+// Time of the next event of SystemC's own, counted from the epoch; 0: at once, SIM_NEVER_PS: none.
 uint64_t sim_bridge_busy_ps(const sim_t *sim);
-// Takes turns until one says SIM_TURN_OVER.
+// Runs turns until one returns SIM_TURN_OVER.
 void sim_bridge_run(sim_t *sim);
-// Makes sim (NULL: none) the living simulation and notes SystemC's time as its epoch.
+// Makes sim (NULL: none) the live simulation and stores SystemC's time as its epoch.
 void sim_bridge_adopt(sim_t *sim);
 sim_t *sim_bridge_living(void);
 

@@ -1,10 +1,10 @@
 // The loop: which event runs next, how far time may move, and when the run is over.
 #include "sim/kernel/internal.h"
 
-// More events than this at one and the same instant, and time is taken to stand still.
+// With more events than this at one instant, the run is considered stuck.
 static const uint64_t max_instant_events = 10000000;
-// Between two looks for what is outside; a power of two.
-enum { LOOK_EVENTS = 1 << 16 };
+// Events between two polls of the outside; a power of two.
+enum { POLL_EVENTS = 1 << 16 };
 
 static void quick_set(sim_t *sim)
 {
@@ -80,7 +80,7 @@ static enum sim_turn over(sim_t *sim, enum sim_run_outcome outcome)
     return SIM_TURN_OVER;
 }
 
-// Time stops at the limit that was hit first.
+// Time stops at the limit that was reached first.
 static enum sim_turn over_at_limit(sim_t *sim)
 {
     uint64_t limit_ps = sim->config.time_limit_ps;
@@ -94,7 +94,7 @@ static enum sim_turn over_at_limit(sim_t *sim)
     return over(sim, SIM_RUN_STUCK);
 }
 
-// A thread runs with SystemC's clock at the thread's time. An event may run ahead of it while SystemC is quiet.
+// A thread runs with SystemC's clock at the thread's time. An event may run ahead of it while SystemC has no events.
 static bool needs_systemc(const sim_t *sim, const sim_event_t *head)
 {
     if (head->due_ps == sim->systemc_ps) {
@@ -103,7 +103,7 @@ static bool needs_systemc(const sim_t *sim, const sim_event_t *head)
     return sim->exact || head->fn == sim_thread_wake || (head->due_ps != sim->now_ps && head->due_ps >= sim->busy_ps);
 }
 
-// Does the next event run in this turn? Otherwise what ends the turn.
+// Does the next event run in this turn? If not, *turn_out is the end of the turn.
 static bool runs_now(sim_t *sim, const sim_event_t *head, enum sim_turn *turn_out)
 {
     if (sim->stopping) {
@@ -150,8 +150,8 @@ static enum sim_turn run_events(sim_t *sim)
         if (sim->current != NULL) {
             return SIM_TURN_THREAD;
         }
-        if (sim->events_run % LOOK_EVENTS == 0 && sim->look != NULL) {
-            sim->look(sim->look_ctx);
+        if (sim->events_run % POLL_EVENTS == 0 && sim->poll != NULL) {
+            sim->poll(sim->poll_ctx);
         }
     }
 }
@@ -162,7 +162,7 @@ enum sim_turn sim_loop_turn(sim_t *sim, uint64_t systemc_ps)
         return sim_thread_unwind_next(sim) ? SIM_TURN_THREAD : SIM_TURN_OVER;
     }
     sim->systemc_ps = systemc_ps;
-    sim->busy_ps = sim_bridge_busy_ps(sim); // events leave SystemC alone
+    sim->busy_ps = sim_bridge_busy_ps(sim); // events do not change SystemC's own events
     quick_set(sim);
     return run_events(sim);
 }

@@ -1,8 +1,7 @@
 // The near level of the queue: a ring of buckets, each a sorted list of the events due within one stretch of time.
 //
-// The ring reaches SIM_NEAR_BUCKETS stretches ahead of now; what it holds is never before now, so that a bucket's place
-// in the ring says which stretch it stands for. In a header so that queue.c, which alone includes it, has all of it
-// inline.
+// The ring covers SIM_NEAR_BUCKETS stretches from now on and holds no event before now, so the index of a bucket in the
+// ring identifies its stretch. In a header so that queue.c, the only file that includes it, can inline all of it.
 #pragma once
 
 #include "sim/kernel/internal.h"
@@ -20,7 +19,7 @@ static inline void last_set(struct sim_near_bucket *bucket, sim_event_t *event)
     bucket->key = sim_queue_key_of(event);
 }
 
-// The last event of the bucket that comes before `event`, or NULL; false: that takes too many steps.
+// Finds the last event of the bucket before `event`, or NULL; false: the search takes too many steps.
 static inline bool predecessor_find(const struct sim_near_bucket *bucket, const sim_event_t *event,
                                     sim_event_t **found_out)
 {
@@ -36,7 +35,7 @@ static inline bool predecessor_find(const struct sim_near_bucket *bucket, const 
     return true;
 }
 
-// false: it is due too far from now, or among too many others.
+// false: the event is due too late, or there are too many others.
 static inline bool near_add(struct sim_near *near, sim_event_t *event, uint64_t now_ps)
 {
     if ((event->due_ps >> SIM_NEAR_SHIFT) - (now_ps >> SIM_NEAR_SHIFT) >= SIM_NEAR_BUCKETS) {
@@ -46,7 +45,7 @@ static inline bool near_add(struct sim_near *near, sim_event_t *event, uint64_t 
     struct sim_near_bucket *bucket = &near->buckets[index];
     near->filled[index / WORD_BITS] |= 1ull << index % WORD_BITS;
     near->filled_words |= 1ull << index / WORD_BITS;
-    // What is scheduled last is mostly due last; the key of an empty bucket is before all.
+    // The event scheduled last is usually due last; the key of an empty bucket is before all others.
     if (sim_queue_before(bucket->key, sim_queue_key_of(event))) {
         event->earlier = bucket->last;
         event->later = NULL;
@@ -88,13 +87,13 @@ static inline void near_remove(struct sim_near *near, sim_event_t *event)
     }
 }
 
-// The next one, when none is due before from_ps; NULL: none.
+// The next event, if none is due before from_ps; NULL: none.
 static inline sim_event_t *near_first(const struct sim_near *near, uint64_t from_ps)
 {
     uint32_t from = bucket_of(from_ps), word = from / WORD_BITS;
     uint64_t ahead = near->filled[word] >> from % WORD_BITS << from % WORD_BITS;
     if (ahead == 0) {
-        // Cyclically the next word; that is `word` again when only buckets below `from` are filled.
+        // The next word, cyclically; that is `word` again if only buckets below `from` are filled.
         uint64_t above = near->filled_words & ~((2ull << word) - 1);
         uint64_t words = above != 0 ? above : near->filled_words;
         if (words == 0) {

@@ -5,12 +5,12 @@
 
 #include "sim/kernel/near.h"
 
-#define PLACE_NEAR UINT32_MAX // the far level's places are 1-based indices
+#define SLOT_NEAR UINT32_MAX // slots of the far level are 1-based indices
 
 static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_ps)
 {
     if (near_add(&queue->near, event, now_ps)) {
-        event->place = PLACE_NEAR;
+        event->slot = SLOT_NEAR;
     } else {
         sim_far_add(&queue->far, event);
         queue->far_due_ps = queue->far.entries[0].key.due_ps;
@@ -20,7 +20,7 @@ static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_
     }
 }
 
-// near: the next of the near level; NULL: none.
+// near: the first event of the near level; NULL: none.
 static inline void first_find(struct sim_queue *queue, sim_event_t *near)
 {
     queue->first = near;
@@ -38,14 +38,14 @@ static inline void first_find(struct sim_queue *queue, sim_event_t *near)
 static inline void queue_remove(struct sim_queue *queue, sim_event_t *event)
 {
     sim_event_t *later = NULL;
-    if (event->place == PLACE_NEAR) {
+    if (event->slot == SLOT_NEAR) {
         near_remove(&queue->near, event);
         later = event->later;
     } else {
         sim_far_remove(&queue->far, event);
         queue->far_due_ps = queue->far.count != 0 ? queue->far.entries[0].key.due_ps : SIM_NEVER_PS;
     }
-    event->place = 0;
+    event->slot = 0;
     if (queue->first == event) {
         first_find(queue, later != NULL ? later : near_first(&queue->near, event->due_ps));
     }
@@ -81,14 +81,14 @@ __attribute__((noreturn, noinline)) static void due_is_wrong(uint64_t due_ps)
 
 void sim_event_schedule_at(sim_t *sim, sim_event_t *event, uint64_t due_ps)
 {
-    // Unsigned: a time in the past wraps to a large one.
+    // Unsigned: a time in the past wraps to a large value.
     if (due_ps - sim->now_ps >= SIM_NEVER_PS - sim->now_ps) {
         due_is_wrong(due_ps);
     }
-    if (event->place == 0 || event->due_ps != due_ps) { // asked for again, it stays due to whoever asked first
+    if (event->slot == 0 || event->due_ps != due_ps) { // rescheduled for the same time, it keeps its first cause
         event->cause = sim->cause;
     }
-    if (event->place != 0) {
+    if (event->slot != 0) {
         queue_remove(&sim->queue, event);
     }
     event->due_ps = due_ps;
@@ -106,7 +106,7 @@ void sim_event_schedule(sim_t *sim, sim_event_t *event, uint64_t delay_ps)
 
 void sim_event_cancel(sim_t *sim, sim_event_t *event)
 {
-    if (event->place != 0) {
+    if (event->slot != 0) {
         queue_remove(&sim->queue, event);
     }
 }

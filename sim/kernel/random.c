@@ -26,7 +26,7 @@ static inline uint64_t rotate_left(uint64_t value, unsigned bits)
 
 void sim_random_init(struct sim_random *random, uint64_t seed, const char *component)
 {
-    // The seed is mixed before the name joins, so that seed and name cannot cancel each other out.
+    // The seed is mixed before the name is added, so that seed and name cannot cancel each other out.
     uint64_t state = splitmix64(&seed) ^ name_hash(component);
     for (unsigned i = 0; i < 4; i++) {
         random->state[i] = splitmix64(&state);
@@ -49,7 +49,7 @@ uint64_t sim_random_u64(struct sim_random *random)
 
 uint64_t sim_random_below(struct sim_random *random, uint64_t bound)
 {
-    // The first 2^64 mod bound values would make small results more likely; they are drawn again.
+    // The first 2^64 mod bound values would make small results more likely; they are rejected and drawn again.
     uint64_t reject_below = (0 - bound) % bound;
     uint64_t value;
     do {

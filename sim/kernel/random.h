@@ -1,4 +1,4 @@
-// Seeded random streams. A stream depends on the simulation's seed and the component's name alone, so that adding a
+// Seeded random streams. A stream depends only on the simulation's seed and the component's name, so that adding a
 // component does not change the numbers of another.
 #pragma once
 

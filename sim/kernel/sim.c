@@ -1,4 +1,4 @@
-// The life of a simulation.
+// Creation and destruction of a simulation.
 #include "sim/kernel/sim.h"
 
 #include <inttypes.h>
@@ -71,10 +71,10 @@ uint64_t sim_seed(const sim_t *sim)
     return sim->config.seed;
 }
 
-void sim_set_look(sim_t *sim, void (*look)(void *ctx), void *ctx)
+void sim_set_poll(sim_t *sim, void (*poll)(void *ctx), void *ctx)
 {
-    sim->look = look;
-    sim->look_ctx = ctx;
+    sim->poll = poll;
+    sim->poll_ctx = ctx;
 }
 
 uint64_t sim_events_run(const sim_t *sim)

@@ -1,4 +1,4 @@
-// Texts of status codes, and the end of a run whose invariants broke.
+// Texts of status codes, and the abort after a broken invariant.
 #include "sim/kernel/status.h"
 
 #include <inttypes.h>

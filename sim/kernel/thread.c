@@ -1,6 +1,6 @@
-// Host threads: what each waits for, who wakes it, and how it ends.
+// Host threads: their waits, wake-ups and ends.
 //
-// A thread that is cancelled jumps from the place where it blocks back to its base; C frames in between are dropped.
+// A cancelled thread jumps from the call in which it blocks back to its base; the C call frames in between are dropped.
 #include "sim/kernel/thread.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ struct sim_thread {
     sim_thread_fn fn;
     void *arg;
     enum thread_state state;
-    struct sim_coroutine *coroutine; // NULL until it runs for the first time
+    struct sim_coroutine *coroutine; // NULL until it first runs
     sim_event_t wake;
     struct sim_thread *older, *newer;
 
@@ -36,7 +36,7 @@ struct sim_thread {
     void *base[5]; // of __builtin_setjmp
 };
 
-// --- life ------------------------------------------------------------------------------------------------------------
+// --- creation and destruction ----------------------------------------------------------------------------------------
 
 enum sim_status sim_thread_spawn(sim_t *sim, const char *name, sim_thread_fn fn, void *arg)
 {
@@ -120,7 +120,8 @@ void sim_thread_wake(void *arg)
     thread_enter(thread);
 }
 
-// AddressSanitizer would take the jump for one on the process's own stack; it is told about the dropped frames instead.
+// AddressSanitizer would take the jump for one on the process's own stack; it is notified of the dropped frames
+// instead.
 __attribute__((noreturn, noinline, no_sanitize_address)) static void thread_unwind(struct sim_thread *thread)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -184,8 +185,8 @@ unsigned sim_thread_count(const sim_t *sim)
 void sim_thread_sleep(sim_t *sim, uint64_t delay_ps)
 {
     struct sim_thread *thread = thread_current(sim, "sim_thread_sleep");
-    // Where the wake would be the very next event, the thread moves time itself and goes on: same order, same count,
-    // no switch. Not for 0 ps, or a thread that only yields would never let the loop see that time stands still.
+    // If the wake would be the very next event, the thread moves time itself and continues: same order, same count, no
+    // switch. Not for 0 ps: with a thread that only yields, the loop would never see that time stands still.
     if (delay_ps != 0 && sim_try_advance(sim, delay_ps)) {
         sim->sequence++;
         sim->events_run++;

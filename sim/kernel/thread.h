@@ -1,8 +1,8 @@
-// Host threads as coroutines: ordinary C code that spends simulated time only where it says so.
+// Host threads as coroutines: ordinary C code that spends simulated time only in calls that do so explicitly.
 //
-// A thread runs until it sleeps, waits or ends; no other thread and no event runs meanwhile. Threads are SystemC
-// processes underneath. All functions that take no thread act on the one that calls; calling them from outside a
-// thread is a broken invariant.
+// A thread runs until it sleeps, waits or ends; no other thread and no event runs meanwhile. Threads are implemented as
+// SystemC processes. All functions without a thread argument act on the calling thread; calling them outside a thread
+// is a broken invariant.
 #pragma once
 
 #include "sim/kernel/sim.h"
@@ -26,22 +26,22 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps);
 
 // --- conditions --------------------------------------------------------------------------------------------------
 
-// What a thread waits for, kept unformatted: `format` (static storage) takes two `unsigned long long`, a and b.
+// The reason for a thread's wait, kept unformatted: `format` (static storage) takes two `unsigned long long`, a and b.
 struct sim_wait_reason {
-    const char *component; // who would have to act; lives as long as the wait
+    const char *component; // the component that must act; lives as long as the wait
     const char *format;
     uint64_t a, b;
 };
 
-// Embedded in its owner. Waiters wake in the order in which they came.
+// Embedded in its owner. Waiters wake in the order of their arrival.
 typedef struct sim_condition {
     struct sim_thread *first, *last;
 } sim_condition_t;
 
 void sim_condition_init(sim_condition_t *condition);
 
-// Waits until signalled or until deadline_ps (SIM_NEVER_PS: no deadline). Returns false when the deadline came first, at
-// once when it has passed already.
+// Waits until signalled or until deadline_ps (SIM_NEVER_PS: no deadline). Returns false when the deadline comes first,
+// at once if it has already passed.
 bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadline_ps,
                         const struct sim_wait_reason *reason);
 // Wakes every waiter at the current time, in order.

@@ -1,4 +1,4 @@
-// Trace points on their way to the sink.
+// Passes trace points to the sink.
 #include "sim/kernel/trace.h"
 
 #include "sim/kernel/internal.h"

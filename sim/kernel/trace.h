@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 #define SIM_TRACE_FIELDS_MAX 16
-#define SIM_TRACE_ABSENT     UINT64_MAX // a field that has no value this time
+#define SIM_TRACE_ABSENT     UINT64_MAX // a field without a value in this record
 
-// How a number is shown.
+// The format of a number.
 enum sim_trace_form { SIM_TRACE_DECIMAL, SIM_TRACE_HEX, SIM_TRACE_NAME };
 
 struct sim_trace_field {
@@ -28,13 +28,13 @@ struct sim_trace_point {
     const char *doc;
 };
 
-// values: of point->fields, in their order.
+// values: one for each of point->fields, in their order.
 typedef void (*sim_trace_sink_fn)(void *ctx, uint64_t time_ps, const char *component,
                                   const struct sim_trace_point *point, const uint64_t *values);
 
 // One sink at a time; NULL removes it.
 void sim_trace_set_sink(sim_t *sim, sim_trace_sink_fn sink, void *ctx);
-// Is there a sink? For callers whose values cost something to collect.
+// Is there a sink? For callers that need work to collect the values.
 bool sim_trace_wanted(const sim_t *sim);
 void sim_trace(sim_t *sim, const char *component, const struct sim_trace_point *point, const uint64_t *values);
 
